@@ -72,9 +72,10 @@ impl Entry {
 
     /// The field that says where it comes from.
     fn reference(&self) -> &'static str {
-        match self.source.config_map_key_ref {
-            Some(_) => "configMapKeyRef",
-            None => "secretKeyRef",
+        match SourceObject::of(&self.source).map(|object| object.kind) {
+            Some(SourceKind::ConfigMap) => "configMapKeyRef",
+            Some(SourceKind::Secret) | None => "secretKeyRef",
+            Some(SourceKind::Runnable) => "runnableRef",
         }
     }
 
@@ -262,6 +263,9 @@ impl Absent {
             SourceKind::ConfigMap => {
                 format!("give a file with {object}, which has {key} in its data")
             }
+            SourceKind::Runnable => {
+                format!("give a file with {object}, which has {key} in its status.outputs")
+            }
             SourceKind::Secret => format!(
                 "give a file with {object}, which has {key} in its stringData: any value will do, and none is shown"
             ),
@@ -313,7 +317,9 @@ fn twice_there(runnable: &Document, entry: &Entry, found: &[&Document]) -> Findi
 fn beside(finding: Finding, object: &SourceObject, document: &Document) -> Finding {
     let place = document.place_of(&["metadata", "name"]);
     match object.kind {
-        SourceKind::ConfigMap => finding.related(place, format!("{object} is this")),
+        SourceKind::ConfigMap | SourceKind::Runnable => {
+            finding.related(place, format!("{object} is this"))
+        }
         SourceKind::Secret => finding.with_note(format!("{object} is in {}", place.shown())),
     }
 }

@@ -115,6 +115,7 @@ pub(crate) fn run_numbered(subject: &Subject<'_>, sequence: i64) -> Result<Run, 
             input_hash: rendered.input_hash(),
             rerun_token: rerun_token.as_deref(),
             rerun_request: request.as_deref(),
+            sources: None,
         },
     );
     match object {

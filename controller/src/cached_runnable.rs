@@ -1,8 +1,12 @@
 //! A Runnable as the cache keeps it: small, while nobody looks at it.
 
-use std::{ops::Deref, sync::Arc};
+use std::{
+    ops::Deref,
+    sync::{Arc, OnceLock},
+};
 
 use cartouche_crds::Runnable;
+use cartouche_protocol::sources::Seen;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
 use serde::Deserialize;
@@ -24,6 +28,8 @@ pub struct CachedRunnable {
     inputs: Option<Arc<RawValue>>,
     /// When it was read out of an answer of the API server.
     arrived: u64,
+    /// What decides about those whose inputs come from it, once any do.
+    seen: OnceLock<Arc<Seen>>,
 }
 
 /// The inputs of a Runnable, unread.
@@ -65,6 +71,13 @@ impl CachedRunnable {
         Ok(Arc::new(runnable))
     }
 
+    /// What decides about those whose inputs come from it.
+    #[must_use]
+    pub fn seen(&self) -> Arc<Seen> {
+        let seen = || Arc::new(Seen::of(&self.runnable));
+        self.seen.get_or_init(seen).clone()
+    }
+
     /// When it came, as [`moment`] counts: in this version it was on the API server then.
     #[must_use]
     pub fn arrived(&self) -> u64 {
@@ -85,6 +98,7 @@ impl From<Runnable> for CachedRunnable {
             runnable: Arc::new(runnable),
             inputs: None,
             arrived: moment(),
+            seen: OnceLock::new(),
         }
     }
 }
@@ -127,6 +141,7 @@ impl Resource for CachedRunnable {
         self.runnable.meta()
     }
     fn meta_mut(&mut self) -> &mut ObjectMeta {
+        self.seen.take();
         Arc::make_mut(&mut self.runnable).meta_mut()
     }
 }

@@ -36,6 +36,8 @@ pub struct Memory {
     pub picked: Option<Picked>,
     /// What was read of the objects that inputs come from, the same.
     pub sources: KnownSources,
+    /// Since when a run that is due waits for what its inputs come from, as this process knows.
+    pub held_since: Option<Duration>,
     /// How many events said that either may have changed.
     pub changes: u64,
     /// What failed, and until when it is not tried again: each step for itself, `MAX_BACKOFFS` at most.
@@ -212,6 +214,12 @@ impl Memory {
     /// The `ConfigMap` of this name that inputs come from may have changed; without a name, each may.
     pub fn config_map_changed(&mut self, name: Option<&str>) {
         self.sources.doubt(SourceKind::ConfigMap, name);
+        self.changes += 1;
+    }
+
+    /// What was read of this Runnable, which inputs come from, may be old.
+    pub fn runnable_changed(&mut self, own: &RunnableKey, changed: &RunnableKey) {
+        self.sources.doubt_runnable(&own.namespace, changed);
         self.changes += 1;
     }
 

@@ -156,6 +156,7 @@ fn outputs_by_time(ledger: &mut Ledger, facts: &Facts) {
         if let OutputsRead::Values(values) = &fetched.outputs {
             ledger.outputs = Some(values.clone());
             ledger.outputs_from = Some(OutputsFrom {
+                sources: None,
                 sequence: entry.sequence,
                 name: fetched.run.name.clone(),
                 uid: fetched.run.uid.clone(),

@@ -6,6 +6,7 @@ pub mod observe;
 
 mod apply_retention;
 mod context;
+mod dependencies;
 mod diagnoses;
 mod make;
 mod missing_permissions;
@@ -200,7 +201,8 @@ impl ControllerContext {
 
     /// The Runnables that are not there any more leave nothing behind.
     pub fn sweep(&self, exists: impl Fn(&RunnableKey) -> bool) {
-        for (key, uid) in self.memories.sweep(exists) {
+        self.sources_swept(&exists);
+        for (key, uid) in self.memories.sweep(&exists) {
             self.leave(&key, &uid);
         }
     }

@@ -193,6 +193,8 @@ pub(crate) fn wire(
         selections: Arc::default(),
         picked: PickedObjects::default(),
         memories: Arc::default(),
+        dependents: Arc::default(),
+        namespace: flags.namespace.clone(),
         enqueuer,
     }
 }

@@ -3,6 +3,7 @@
 //! Kinds are known only at run time, so each has a task of its own: one that fails holds up no
 //! other. A kind is watched only while a Runnable needs it.
 
+pub mod dependents;
 #[macro_use]
 mod object;
 pub mod own;

@@ -8,7 +8,8 @@ use crate::history::time;
 
 /// Counts runs in a window of time, under one generation of the Runnable and of its template.
 ///
-/// It is written as `<generation> <template's uid> <template's generation> <begin of the window> <runs>`.
+/// It is written as `<generation> <template's uid> <template's generation> <begin of the window> <runs>`, and ` <ancestors>` if
+/// its inputs come from other Runnables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Breaker {
     /// The Runnable's generation while the runs were counted.
@@ -21,6 +22,8 @@ pub struct Breaker {
     pub window_start: Time,
     /// Runs since then.
     pub runs: i64,
+    /// A hash of the generations of the Runnables that its inputs stem from, while the runs were counted.
+    pub ancestors: Option<String>,
 }
 
 impl fmt::Display for Breaker {
@@ -31,12 +34,15 @@ impl fmt::Display for Breaker {
             template_generation,
             window_start,
             runs,
+            ancestors,
         } = self;
         let begin = time(window_start);
         write!(
             f,
             "{generation} {template_uid} {template_generation} {begin} {runs}"
-        )
+        )?;
+        let mut ancestors = ancestors.iter();
+        ancestors.try_for_each(|ancestors| write!(f, " {ancestors}"))
     }
 }
 
@@ -49,7 +55,12 @@ impl FromStr for Breaker {
 
     fn from_str(line: &str) -> Result<Self, NoBreaker> {
         let values: Vec<&str> = line.split(' ').collect();
-        let [generation, uid, template_generation, begin, runs] = values[..] else {
+        let (values, ancestors) = match values[..] {
+            [.., ""] => return Err(NoBreaker),
+            [_, _, _, _, _, ancestors] => (&values[..5], Some(ancestors)),
+            _ => (&values[..], None),
+        };
+        let &[generation, uid, template_generation, begin, runs] = values else {
             return Err(NoBreaker);
         };
         let number = |value: &str| value.parse::<i64>().map_err(|_| NoBreaker);
@@ -59,6 +70,7 @@ impl FromStr for Breaker {
             template_generation: number(template_generation)?,
             window_start: Time(begin.parse().map_err(|_| NoBreaker)?),
             runs: number(runs)?,
+            ancestors: ancestors.map(str::to_owned),
         })
     }
 }
@@ -74,6 +86,7 @@ mod tests {
             template_generation: 7,
             window_start: Time("2026-01-02T03:04:05Z".parse().unwrap()),
             runs: 12,
+            ancestors: None,
         }
     }
 
@@ -82,6 +95,12 @@ mod tests {
         let line = "3 a-uid 7 2026-01-02T03:04:05Z 12";
         assert_eq!(breaker().to_string(), line);
         assert_eq!(line.parse(), Ok(breaker()));
+        let of_chain = Breaker {
+            ancestors: Some("a1b2".to_owned()),
+            ..breaker()
+        };
+        assert_eq!(of_chain.to_string(), format!("{line} a1b2"));
+        assert_eq!(of_chain.to_string().parse(), Ok(of_chain));
     }
 
     #[test]
@@ -89,7 +108,8 @@ mod tests {
         for line in [
             "",
             "3 a-uid 7 2026-01-02T03:04:05Z",
-            "3 a-uid 7 2026-01-02T03:04:05Z 12 1",
+            "3 a-uid 7 2026-01-02T03:04:05Z 12 1 2",
+            "3 a-uid 7 2026-01-02T03:04:05Z 12 ",
             "3 a-uid 7 yesterday 12",
             "x a-uid 7 2026-01-02T03:04:05Z 12",
             "3 a-uid 7 2026-01-02T03:04:05Z 99999999999999999999",

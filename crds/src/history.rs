@@ -12,6 +12,7 @@
 //! digits. The message is whatever the run's engine said; it comes last, on one line, and nothing reads it.
 
 use std::{
+    collections::BTreeMap,
     fmt::{self, Write},
     str::FromStr,
 };
@@ -98,6 +99,9 @@ pub struct HistoryEntry {
     /// tells how it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rules_hash: Option<String>,
+    /// What it was made from, as in `currentRun`; absent once it has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sources: Option<BTreeMap<String, String>>,
     /// What stands in its line under keys that this release does not know: `key=value`, as it was read.
     #[serde(skip)]
     pub unknown: Vec<String>,
@@ -242,6 +246,7 @@ impl FromStr for HistoryEntry {
             rerun_token: None,
             stop: None,
             attempt: first_attempt(),
+            sources: None,
             unknown: Vec::new(),
         };
         values.try_for_each(|pair| entry.add(pair))?;

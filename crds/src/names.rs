@@ -25,6 +25,8 @@ pub const RERUN_REQUEST_ANNOTATION: &str = "carto.run/rerun-request";
 pub const APPROVED_ANNOTATION: &str = "carto.run/approved";
 /// On a run that was stopped on request: who asked, why and when; see [`crate::Cancellation`].
 pub const CANCEL_REQUEST_ANNOTATION: &str = "carto.run/cancel-request";
+/// On a run: what it was made from, as `currentRun.sources` had it then, as JSON. For people: nothing reads it.
+pub const SOURCES_ANNOTATION: &str = "carto.run/sources";
 
 /// The field manager of every write that Cartouche makes.
 pub const FIELD_MANAGER: &str = "cartouche";
@@ -32,10 +34,17 @@ pub const FIELD_MANAGER: &str = "cartouche";
 /// Whether the API server lets most objects, `ServiceAccounts` among them, have this name: a DNS subdomain (RFC 1123).
 #[must_use]
 pub fn is_dns_subdomain(name: &str) -> bool {
-    let is_label = |label: &str| {
-        let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-        let is_plain = !label.is_empty() && label.bytes().all(inner);
-        is_plain && !label.starts_with('-') && !label.ends_with('-')
-    };
     name.len() <= 253 && name.split('.').all(is_label)
+}
+
+/// The same of a namespace: a DNS label (RFC 1123).
+#[must_use]
+pub fn is_dns_label(name: &str) -> bool {
+    name.len() <= 63 && is_label(name)
+}
+
+fn is_label(label: &str) -> bool {
+    let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    let is_plain = !label.is_empty() && label.bytes().all(inner);
+    is_plain && !label.starts_with('-') && !label.ends_with('-')
 }

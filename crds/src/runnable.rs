@@ -8,8 +8,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    approval::ApprovalPolicy, concurrency::ConcurrencyPolicy, retry::Retry, schema,
-    source::InputSource, start::Start, status::RunnableStatus,
+    approval::ApprovalPolicy,
+    concurrency::ConcurrencyPolicy,
+    retry::Retry,
+    schema,
+    source::{Coherence, InputSource},
+    start::Start,
+    status::RunnableStatus,
 };
 
 /// Runs a `ClusterRunTemplate` exactly once per change of what the template renders.
@@ -55,6 +60,12 @@ pub struct RunnableSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 32), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub inputs_from: Option<Vec<InputSource>>,
+
+    /// Whether a run that is due waits while its inputs stem from different outputs of one Runnable further up, as they do
+    /// when only one of two ways has followed a change: `Required` (it waits; if nothing is said) or `Ignored`. Templates cannot read it,
+    /// and a change of it makes no run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub coherence: Option<Coherence>,
 
     /// The ServiceAccount, in the Runnable's namespace, that makes, reads and deletes the runs.
     /// Without a name it is `default`.

@@ -9,7 +9,9 @@ pub const MAX_SOURCES: usize = 32;
 /// An input that comes from another object: from exactly one kind of source.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(extend("oneOf" = [{ "required": ["configMapKeyRef"] }, { "required": ["secretKeyRef"] }]))]
+#[schemars(extend("oneOf" = [
+    { "required": ["configMapKeyRef"] }, { "required": ["secretKeyRef"] }, { "required": ["runnableRef"] },
+]))]
 pub struct InputSource {
     /// The name of the input, which the template reads as `runnable.spec.inputs.<name>`. It may not stand in `inputs` as
     /// well.
@@ -29,6 +31,11 @@ pub struct InputSource {
     /// run: the value itself no template can read. When it changes, a template that reads the input runs again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_key_ref: Option<SecretKeyRef>,
+
+    /// An output of another Runnable. A run that is due waits until that one has settled, and until all that the inputs stem
+    /// from is of one revision.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runnable_ref: Option<RunnableRef>,
 }
 
 /// Names a key of a `ConfigMap`.
@@ -65,4 +72,74 @@ pub struct SecretKeyRef {
     /// The key in its `data`.
     #[schemars(length(min = 1, max = 253))]
     pub key: String,
+}
+
+/// Names an output of a Runnable.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunnableRef {
+    /// The name of the Runnable.
+    #[schemars(length(min = 1, max = 253))]
+    pub name: String,
+    /// Its namespace; without one that of the Runnable which reads it. In another one the `ServiceAccount` needs the right to
+    /// `get` it there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 63))]
+    pub namespace: Option<String>,
+    /// The name of the output.
+    #[schemars(length(min = 1, max = 253))]
+    pub output: String,
+    /// What is waited for before a run that is due takes the output: `Settled` (that the Runnable is not about to give another
+    /// one; if its run failed, the output of before counts), `Succeeded` (that, and that its run for its present inputs has succeeded) or
+    /// `Nothing` (the output is taken as it is, and takes no part in `coherence`). If nothing is said it is `Settled`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_for: Option<WaitFor>,
+}
+
+/// What is asked of a Runnable before its output is taken. Later ones are stricter.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+)]
+pub enum WaitFor {
+    /// Nothing: its outputs as they are. They take no part in what is coherent.
+    Nothing,
+    /// That it is not about to give others. If its run failed, the outputs of before count.
+    #[default]
+    Settled,
+    /// That, and that it is ready.
+    Succeeded,
+}
+
+/// Whether the sources of a Runnable may stem from different revisions of one ancestor.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+)]
+pub enum Coherence {
+    /// They may not: a run that is due waits until they do not.
+    #[default]
+    Required,
+    /// Nobody cares.
+    Ignored,
 }

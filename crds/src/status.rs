@@ -174,6 +174,10 @@ pub struct CurrentRun {
     /// That it was told to stop, and why; absent if it was not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Stop>,
+    /// What it was made from: the revision of each source of its inputs, and of all that these stem from. Absent if that
+    /// is not known, or if no input came from anywhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sources: Option<BTreeMap<String, String>>,
 }
 
 /// What an attempt is where nothing says it.
@@ -208,4 +212,7 @@ pub struct OutputsFrom {
     pub uid: String,
     /// Hash of the template's `outputs`, `optionalOutputs` and `healthRule` by which they were read.
     pub rules_hash: String,
+    /// What that run was made from, as in `currentRun`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sources: Option<BTreeMap<String, String>>,
 }

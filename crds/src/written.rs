@@ -90,7 +90,7 @@ pub(crate) struct WrittenStatus {
 
     /// Counts runs that nobody asked for by changing the Runnable or its template, and slows them
     /// when a run changes the very object that its Runnable selects: `<generation> <template's uid> <template's
-    /// generation> <begin of the count> <runs>`.
+    /// generation> <begin of the count> <runs> [<hash of the generations of the Runnables that its inputs stem from>]`.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",

@@ -91,6 +91,7 @@ fn settled(entries: usize, hash: Option<&str>) -> Facts {
                 generation: 1,
                 template_uid: "t".to_owned(),
                 template_generation: 1,
+                ancestors: None,
             },
         }),
         watch: WatchState::Synced,

@@ -30,6 +30,7 @@ use crate::{
     ledger::{Due, Fate, Ledger, MAX_HISTORY, may_land},
     process_state::CREATES_SETTLE_IN,
     reconcile_error::{Category, ReconcileError, Requeue},
+    sources::Provenance,
 };
 
 /// One step.
@@ -99,6 +100,8 @@ pub enum Change {
     MigrateHash,
     /// A result, outputs, or a run that came or went.
     Record,
+    /// What the current run is made from is told anew: no run is made for that.
+    MoveOn,
     /// A run at work is going to be told to stop.
     Stop,
     /// Runs make way for one that is due: those at work are going to be told to stop, and one that nobody has seen is
@@ -192,9 +195,9 @@ fn decided(facts: &Facts) -> Step {
         Due::New(_) => supersede(facts, rendering),
         Due::Pending(_) => pending::pending(facts, rendering, current),
         Due::Nothing(_) => match current_run::current_run(facts, Some(rendering), current) {
-            Step::Settled => {
-                retry::retried(facts, rendering, current).unwrap_or_else(|| stop::stopped(facts))
-            }
+            Step::Settled => moved_on(facts, rendering)
+                .or_else(|| retry::retried(facts, rendering, current))
+                .unwrap_or_else(|| stop::stopped(facts)),
             step => step,
         },
     }
@@ -226,10 +229,25 @@ fn looked_after(facts: &Facts) -> Step {
     }
 }
 
+/// What the current run is of is rendered from something else by now: that is written, or whoever stems from this Runnable would
+/// wait for it.
+fn moved_on(facts: &Facts, rendering: &Rendering) -> Option<Step> {
+    let (ledger, sources) = (&facts.ledger, facts.dependencies.traced.as_ref()?);
+    let hash = rendering.document.input_hash();
+    if !Provenance::of(ledger).moves_on(ledger, hash, sources) {
+        return None;
+    }
+    Some(if rendering.consistent {
+        Step::Write(Box::new(ledger.clone()), Change::MoveOn)
+    } else {
+        Step::RenderAgain
+    })
+}
+
 /// The next sequence for what is rendered now.
 fn supersede(facts: &Facts, rendering: &Rendering) -> Step {
-    if !rendering.consistent {
-        return Step::RenderAgain;
+    if let Err(step) = gate::consistent(facts, rendering) {
+        return step;
     }
     let mut fate = Fate::Known;
     if let Some(current) = facts

@@ -2,6 +2,7 @@
 //! conditions, events, `cartouche why` and the docs.
 
 mod approval;
+mod dependency;
 mod examples;
 mod holder;
 mod in_the_way;
@@ -13,7 +14,10 @@ use std::{fmt, time::Duration};
 use cartouche_crds::{Stop, StopReason};
 use cartouche_templating::{Diagnostic, explained};
 
-use crate::told;
+use crate::{
+    sources::{Failed, NotReady, SourceKey},
+    told,
+};
 pub use approval::{GivenApproval, waits_for_a_person};
 pub use holder::{Holder, controller};
 pub use in_the_way::{InTheWay, Why};
@@ -191,6 +195,12 @@ pub enum Diagnosis {
     PolicyInvalid(Vec<Fault>),
     /// Inputs from other objects that cannot be used, or are not there.
     Sources(Vec<Fault>),
+    /// A run that is due waits for this source or ancestor.
+    DependencyNotReady(SourceKey, NotReady),
+    /// A run that is due cannot be made of what the sources are.
+    DependencyFailed(Failed),
+    /// The Runnable stems from itself, this way round.
+    DependencyCycle(Vec<SourceKey>),
     /// What is rendered has to stay the same for a while before it runs.
     Settling {
         /// For how long.
@@ -336,6 +346,9 @@ impl Diagnosis {
                 "leave the status alone if it was edited by hand; else stop the other controller of carto.run, which may be Cartographer"
             }
             Self::Settling { .. } => "nothing: it begins by itself",
+            Self::DependencyNotReady(_, why) => dependency::waits_cure(why),
+            Self::DependencyFailed(failed) => dependency::failed_cure(failed),
+            Self::DependencyCycle(_) => "take one of these references away",
             Self::Suspended => {
                 "`cartouche resume`, or set spec.suspend to false, when it may be made"
             }

@@ -1,6 +1,7 @@
 //! Everything that a decision needs, as plain data.
 
 mod cached_run;
+mod dependencies;
 mod dry_run;
 mod due;
 mod hindrance;
@@ -26,6 +27,7 @@ use crate::{
     reconcile_error::{Category, ReconcileError, Requeue},
 };
 pub use cached_run::{CachedRun, OutputsDigest, digest, doubted};
+pub use dependencies::Dependencies;
 pub use dry_run::DryRun;
 pub use hindrance::Hindrance;
 pub use run_name::RunName;
@@ -94,6 +96,8 @@ pub struct Facts {
     pub read_since: HashMap<RunName, Timestamp>,
     /// What becomes of an object like the pending run's, if the server was asked.
     pub probe: Option<Probe>,
+    /// What its inputs come from, and whether that holds back a run that is due.
+    pub dependencies: Dependencies,
     /// For how long what is due has been that, as far as this process knows.
     pub settling: Settling,
     /// What the server makes of the run that waits for a person, if it was asked in this reconciliation.
@@ -280,6 +284,7 @@ impl Facts {
             reads: HashMap::new(),
             read_since: HashMap::new(),
             probe: None,
+            dependencies: Dependencies::default(),
             settling: Settling::default(),
             dry_run: None,
             server_agrees: None,

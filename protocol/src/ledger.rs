@@ -141,6 +141,7 @@ impl Ledger {
             rules_hash: Some(intent.rules_hash),
             retry_at: None,
             stop: None,
+            sources: None,
         });
         self.cap_history();
         self

@@ -39,8 +39,12 @@ pub enum Category {
     PolicyInvalid,
     /// An input from another object cannot be used.
     SourceError,
-    /// An input comes from an object or a key that is not there yet.
+    /// An input comes from an object or a key that is not there yet, or a run that is due waits for what its inputs come from.
     DependencyNotReady,
+    /// A run is due, and cannot be made of what its inputs come from before somebody mends that.
+    DependencyFailed,
+    /// The inputs of the Runnable stem from itself.
+    DependencyCycle,
     /// A run is due, and waits until what is rendered has stayed the same for a while.
     Settling,
     /// A run is due, and nobody has approved it yet.
@@ -59,7 +63,7 @@ pub enum Category {
 
 impl Category {
     /// Every category, for metrics that are there from the start.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 23] = [
         Self::InvalidRunnable,
         Self::ServiceAccountError,
         Self::ServiceAccountTokenError,
@@ -74,6 +78,8 @@ impl Category {
         Self::PolicyInvalid,
         Self::SourceError,
         Self::DependencyNotReady,
+        Self::DependencyFailed,
+        Self::DependencyCycle,
         Self::Settling,
         Self::ApprovalRequired,
         Self::RunAtWork,
@@ -101,6 +107,8 @@ impl Category {
             Self::PolicyInvalid => "PolicyInvalid",
             Self::SourceError => "SourceError",
             Self::DependencyNotReady => "DependencyNotReady",
+            Self::DependencyFailed => "DependencyFailed",
+            Self::DependencyCycle => "DependencyCycle",
             Self::Settling => "Settling",
             Self::ApprovalRequired => "ApprovalRequired",
             Self::RunAtWork => "RunAtWork",
@@ -132,6 +140,21 @@ impl Category {
         matches!(
             self,
             Self::DependencyNotReady | Self::Settling | Self::ApprovalRequired | Self::RunAtWork
+        )
+    }
+
+    /// Whether it is of what inputs come from: nothing is wrong with the run that there is.
+    #[must_use]
+    pub fn is_of_sources(self) -> bool {
+        self == Self::SourceError || self.is_of_dependencies()
+    }
+
+    /// Whether a run that is due is held back by what its inputs come from.
+    #[must_use]
+    pub fn is_of_dependencies(self) -> bool {
+        matches!(
+            self,
+            Self::DependencyNotReady | Self::DependencyFailed | Self::DependencyCycle
         )
     }
 

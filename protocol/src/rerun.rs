@@ -2,10 +2,19 @@
 
 use std::fmt::Write as _;
 
+use cartouche_crds::{RERUN_TOKEN_ANNOTATION, Runnable};
 use sha2::{Digest as _, Sha256};
 
 /// The longest one that is kept as it is, in bytes.
 const MOST: usize = 1024;
+
+/// The request on a Runnable, if there is one.
+#[must_use]
+pub fn requested(runnable: &Runnable) -> Option<String> {
+    let annotations = runnable.metadata.annotations.as_ref()?;
+    let token = annotations.get(RERUN_TOKEN_ANNOTATION)?;
+    (!token.is_empty()).then(|| bounded(token))
+}
 
 /// The request itself, or the hash of one that is longer than anybody needs, so that the status keeps its
 /// size.

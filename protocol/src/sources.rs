@@ -10,22 +10,27 @@
 
 pub mod coherence;
 pub mod graph;
+mod hold;
 mod provenance;
 mod readiness;
 pub mod settle;
 pub mod trace;
 
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{collections::BTreeMap, fmt, hash::Hash, sync::Arc};
 
-use cartouche_crds::RunnableStatus;
+pub use cartouche_crds::{Coherence, WaitFor};
+use cartouche_crds::{Runnable, RunnableStatus};
+use cartouche_templating::short_hash;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
-use crate::ledger::Ledger;
+use crate::{ledger::Ledger, rerun, sourced_inputs::runnables};
+pub use hold::ASKED_AGAIN;
 pub use provenance::Provenance;
 pub use readiness::{
-    Coherence, Failed, NotReady, Question, Readiness, Source, SourceError, Value, readiness, traced,
+    Failed, NotReady, Question, Readiness, Source, SourceError, Value, readiness, traced,
 };
-pub use settle::WaitFor;
+pub use settle::Busy;
 pub use trace::{Revision, Sources, Trace};
 
 /// Which source it is, as it stands in a status: `Runnable/<namespace>/<name>`,
@@ -36,6 +41,12 @@ pub use trace::{Revision, Sources, Trace};
 pub struct SourceKey(String);
 
 impl SourceKey {
+    /// As a status has it.
+    #[must_use]
+    pub fn read(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+
     /// A Runnable, whichever of its outputs is read: its runs give them together.
     #[must_use]
     pub fn runnable(namespace: &str, name: &str) -> Self {
@@ -52,6 +63,12 @@ impl SourceKey {
     #[must_use]
     pub fn secret(namespace: &str, name: &str, key: &str) -> Self {
         Self(format!("Secret/{namespace}/{name}/{key}"))
+    }
+
+    /// Namespace and name, if it is a Runnable.
+    #[must_use]
+    pub fn as_runnable(&self) -> Option<(&str, &str)> {
+        self.0.strip_prefix("Runnable/")?.split_once('/')
     }
 
     /// An object of any kind. Kinds of the core group have no group in their key, and objects of the cluster no namespace.
@@ -97,6 +114,48 @@ pub struct Seen {
 }
 
 impl Seen {
+    /// As an object tells it.
+    #[must_use]
+    pub fn of(runnable: &Runnable) -> Self {
+        let status = runnable.status.clone().unwrap_or_default();
+        let provenance = Provenance::of(&Ledger::of(&status));
+        let outputs = status.outputs.as_ref();
+        let sources = runnable.spec.inputs_from.as_deref().unwrap_or_default();
+        let namespace = runnable.metadata.namespace.as_deref();
+        Self {
+            generation: runnable.metadata.generation.unwrap_or_default(),
+            suspended: runnable.spec.suspend == Some(true),
+            rerun_token: rerun::requested(runnable),
+            has_sources: !sources.is_empty(),
+            provenance,
+            revision: outputs.map(|outputs| Revision::of_outputs(outputs, &BTreeMap::new())),
+            reads: runnables(namespace.unwrap_or_default(), sources),
+            status: Arc::new(RunnableStatus {
+                outputs: None,
+                ..status
+            }),
+        }
+    }
+
+    /// All that those who stem from it decide by, and when its outputs last were others.
+    #[must_use]
+    pub fn bearing(&self) -> impl Hash {
+        let current = self.status.current_run.as_ref();
+        let busy = settle::busy(self);
+        let has_succeeded = settle::has_succeeded(&self.status);
+        let run = current.map(|run| run.result);
+        let spec = (self.generation, self.suspended, self.has_sources);
+        (
+            spec,
+            self.reads.clone(),
+            busy,
+            has_succeeded,
+            run,
+            self.provenance.clone(),
+            self.revision.clone(),
+        )
+    }
+
     /// What its current run was made from: what it has looked at. `None` if nobody knows.
     #[must_use]
     pub fn looked_at(&self) -> Option<&Sources> {
@@ -124,7 +183,17 @@ impl Seen {
 }
 
 /// The Runnables that are known, by their key.
-pub type Known = BTreeMap<SourceKey, Seen>;
+pub type Known = BTreeMap<SourceKey, Arc<Seen>>;
+
+/// A hash of the generations of all these Runnables, as [`Cause`](crate::ledger::Cause) has it; none if there are none.
+#[must_use]
+pub fn generations(known: &Known) -> Option<String> {
+    let all: BTreeMap<&str, i64> = known
+        .iter()
+        .map(|(key, seen)| (key.as_str(), seen.generation))
+        .collect();
+    (!all.is_empty()).then(|| short_hash(&json!(all)))
+}
 
 /// Sources and all Runnables that they wait for, as far as they are known: the nearest first, each once.
 pub(crate) fn family<'a>(
@@ -138,7 +207,10 @@ pub(crate) fn family<'a>(
     };
     let all = graph::reached(sources, ancestors);
     all.into_iter()
-        .filter_map(|key| known.get_key_value(key))
+        .filter_map(|key| {
+            let (key, seen) = known.get_key_value(key)?;
+            Some((key, &**seen))
+        })
         .collect()
 }
 

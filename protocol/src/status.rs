@@ -106,7 +106,11 @@ pub fn status(facts: &Facts, ledger: &Ledger, error: Option<&ReconcileError>) ->
     );
     let generation = Some(facts.runnable.generation);
     let status = RunnableStatus {
-        observed_generation: generation,
+        observed_generation: if error.is_none() && pending::leaves_a_run_due(facts, ledger) {
+            facts.stored.observed_generation
+        } else {
+            generation
+        },
         conditions: values
             .flatten()
             .map(|(name, value)| condition(stored, name, value, generation, now))
@@ -315,7 +319,7 @@ fn stamped(facts: &Facts, ledger: &Ledger, error: Option<&ReconcileError>) -> Co
     let is_held = error.is_some_and(|error| error.category.is_hold());
     let slowed = stuck_on(Category::RunawayDetected)
         || stuck_on(Category::StopFailed)
-        || stuck_on(Category::SourceError)
+        || error.is_some_and(|error| error.category.is_of_sources())
         || is_held;
     let Some(current) = ledger.current.as_ref().filter(|current| {
         current.phase == RunPhase::Created

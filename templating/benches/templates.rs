@@ -90,6 +90,7 @@ fn stamp_run(bencher: Bencher, tags: usize) {
         input_hash: rendered.input_hash(),
         rerun_token: None,
         rerun_request: None,
+        sources: None,
     };
     bencher.bench_local(|| stamp(black_box(&rendered), &stamped));
 }

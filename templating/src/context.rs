@@ -26,13 +26,14 @@ pub(crate) const SELECTED: &str = "selected";
 /// Metadata that changes with every write.
 const VOLATILE: [&str; 2] = ["resourceVersion", "managedFields"];
 /// Fields of a Runnable's spec that say when and how often, and not what is run.
-const WHEN_TO_RUN: [&str; 6] = [
+const WHEN_TO_RUN: [&str; 7] = [
     "suspend",
     "retry",
     "timeout",
     "concurrencyPolicy",
     "approval",
     "start",
+    "coherence",
 ];
 /// Where inputs come from is no input.
 const INPUTS_FROM: &str = "inputsFrom";

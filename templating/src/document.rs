@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use cartouche_crds::{
     CANCEL_REQUEST_ANNOTATION, GROUP, INPUT_HASH_ANNOTATION, RERUN_REQUEST_ANNOTATION,
     RERUN_TOKEN_ANNOTATION, RUN_SEQUENCE_LABEL, RUN_TEMPLATE_NAME_LABEL, RUNNABLE_NAME_LABEL,
-    RUNNABLE_UID_LABEL,
+    RUNNABLE_UID_LABEL, SOURCES_ANNOTATION,
 };
 use serde_json::{Map, Value, json};
 
@@ -33,10 +33,11 @@ pub(crate) const OWN_LABELS: [&str; 4] = [
     RUN_SEQUENCE_LABEL,
 ];
 /// Annotations that Cartouche sets on runs.
-pub(crate) const OWN_ANNOTATIONS: [&str; 3] = [
+pub(crate) const OWN_ANNOTATIONS: [&str; 4] = [
     INPUT_HASH_ANNOTATION,
     RERUN_REQUEST_ANNOTATION,
     RERUN_TOKEN_ANNOTATION,
+    SOURCES_ANNOTATION,
 ];
 /// What Cartouche sets of the metadata that templates may set: when it makes a run, or later.
 const OWN: [(&str, &[&str]); 3] = [

@@ -86,6 +86,19 @@ impl Room {
         }
         Some(())
     }
+
+    /// Takes what a value needs that is there already.
+    pub fn take_value(&mut self, value: &Value) -> Result<(), UnreadableText> {
+        if !bounds::is_shallow(value) {
+            return Err(UnreadableText::TooDeep);
+        }
+        let mut fits = || {
+            self.bytes -= bounds::json_bytes_within(value, self.bytes)?;
+            self.values = self.values.checked_sub(bounds::leaves(value))?;
+            Some(())
+        };
+        fits().ok_or(UnreadableText::TooLarge)
+    }
 }
 
 /// What a text is as an input, if there is room for it.

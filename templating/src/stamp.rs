@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use cartouche_crds::{
     API_VERSION, INPUT_HASH_ANNOTATION, RERUN_REQUEST_ANNOTATION, RERUN_TOKEN_ANNOTATION,
     RUN_SEQUENCE_LABEL, RUN_TEMPLATE_NAME_LABEL, RUNNABLE_NAME_LABEL, RUNNABLE_UID_LABEL,
+    SOURCES_ANNOTATION,
 };
 use serde_json::{Map, Value, json};
 
@@ -41,6 +42,8 @@ pub struct Stamp<'a> {
     pub rerun_token: Option<&'a str>,
     /// Who made that request, and why: the value of the annotation.
     pub rerun_request: Option<&'a str>,
+    /// What it is made from: the value of the annotation.
+    pub sources: Option<&'a str>,
 }
 
 /// The object to create. Fails when the document asks for a namespace other than the Runnable's.
@@ -87,6 +90,7 @@ fn annotations<'a>(stamp: &Stamp<'a>) -> impl Iterator<Item = (&'static str, Cow
         (INPUT_HASH_ANNOTATION, Some(stamp.input_hash)),
         (RERUN_TOKEN_ANNOTATION, stamp.rerun_token),
         (RERUN_REQUEST_ANNOTATION, stamp.rerun_request),
+        (SOURCES_ANNOTATION, stamp.sources),
     ];
     let given = annotations.into_iter();
     given.filter_map(|(key, value)| Some((key, value?.into())))

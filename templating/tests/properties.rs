@@ -239,7 +239,7 @@ proptest! {
             sequence: 1,
             input_hash: rendered.input_hash(),
             rerun_token: Some("token"),
-            rerun_request: None,
+            rerun_request: None, sources: None,
         });
         prop_assert!(contains(&run.unwrap(), &rendered));
     }

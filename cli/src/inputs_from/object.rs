@@ -66,6 +66,7 @@ pub(crate) fn read(
             Ok(SourceRead::ConfigMap(Arc::new(object.value.clone())))
         }
         SourceKind::Secret => secret(object, uid(object), keys),
+        SourceKind::Runnable => Ok(SourceRead::Absent),
     }
 }
 

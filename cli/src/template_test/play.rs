@@ -104,6 +104,7 @@ fn facts(template: &Template, run: &Run, runnable: &Value) -> Facts {
                 generation: 1,
                 template_uid: String::new(),
                 template_generation: 1,
+                ancestors: None,
             },
         }),
         watch: WatchState::Synced,

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use cartouche_crds::InputSource;
 use cartouche_protocol::sourced_inputs::{SourceKind, SourceObject, SourceRead};
 
-use crate::picked::Kept;
+use crate::{picked::Kept, runnable_key::RunnableKey};
 
 /// What was read of each object, as long as nothing says that it may have changed. Times are of the clock that goes on
 /// while the machine sleeps.
@@ -68,17 +68,26 @@ impl KnownSources {
         self.known.insert(object, known);
     }
 
-    /// When the first of what is known of this kind was read.
+    /// When the first of these that are known was read.
     #[must_use]
-    pub fn oldest(&self, kind: SourceKind) -> Option<Duration> {
-        let of_kind = self.known.iter().filter(|(known, _)| known.kind == kind);
-        of_kind.map(|(_, known)| known.at).min()
+    pub fn oldest(&self, is_one: impl Fn(&SourceObject) -> bool) -> Option<Duration> {
+        let all = self.known.iter().filter(|(known, _)| is_one(known));
+        all.map(|(_, known)| known.at).min()
     }
 
     /// An object of this kind and name may have changed; without a name, each may.
     pub fn doubt(&mut self, kind: SourceKind, name: Option<&str>) {
         self.known
             .retain(|known, _| known.kind != kind || name.is_some_and(|name| known.name != name));
+    }
+
+    /// This Runnable may have changed, as one sees it whose own namespace is `own`.
+    pub fn doubt_runnable(&mut self, own: &str, changed: &RunnableKey) {
+        self.known.retain(|known, _| {
+            known.kind != SourceKind::Runnable
+                || known.namespace_in(own) != changed.namespace
+                || known.name != changed.name
+        });
     }
 }
 
@@ -91,6 +100,7 @@ mod tests {
     fn object(kind: SourceKind, name: &str) -> SourceObject {
         SourceObject {
             kind,
+            namespace: None,
             name: name.to_owned(),
         }
     }

@@ -14,7 +14,10 @@ use crate::{
     metrics::Metrics,
     picked::PickedObjects,
     templates::Templates,
-    watch::{Enqueuer, Watches, references::Accounts, runs::Runs, selected::Selections},
+    watch::{
+        Enqueuer, Watches, dependents::Dependents, references::Accounts, runs::Runs,
+        selected::Selections,
+    },
 };
 
 /// Everything that a reconciliation needs.
@@ -39,6 +42,10 @@ pub struct ControllerContext {
     pub picked: PickedObjects,
     /// What is remembered.
     pub memories: Arc<Memories>,
+    /// Which Runnables stem from which.
+    pub dependents: Arc<Dependents>,
+    /// The only namespace that is served, if there is one.
+    pub namespace: Option<String>,
     /// Whom to enqueue.
     pub enqueuer: Enqueuer,
     /// Where events go.

@@ -11,7 +11,7 @@ use cartouche_protocol::{
 };
 use cartouche_templating::{Owner, Stamp, kinds::holds_secrets, stamp};
 use kube::ResourceExt;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
     observe::unapplied_name,
@@ -46,6 +46,12 @@ impl Reconciliation<'_> {
         let (document, runnable) = (&rendering.document, &self.facts.runnable);
         let fresh = document.run_name(&runnable.uid, sequence);
         let request = token.and_then(|token| self.rerun_request(token));
+        let current = self.facts.ledger.current.as_ref();
+        let current = current.filter(|current| current.sequence == sequence);
+        let sources = current.and_then(|current| current.sources.as_ref());
+        let sources = sources
+            .filter(|it| !it.is_empty())
+            .map(|it| json!(it).to_string());
         let marks = Stamp {
             owner: Owner {
                 name: &runnable.name,
@@ -58,6 +64,7 @@ impl Reconciliation<'_> {
             input_hash: document.input_hash(),
             rerun_token: token,
             rerun_request: request.as_deref(),
+            sources: sources.as_deref(),
         };
         let object = stamp(document, &marks).map_err(|error| self.misplaced(error))?;
         Ok((kind.path(&runnable.namespace), object))

@@ -106,11 +106,18 @@ impl Reconciliation<'_> {
             selected: selected.clone(),
             inputs: self.sourced(&account, consistent).await?,
         };
+        let cause = Cause {
+            generation: self.facts.runnable.generation,
+            template_uid: compiled.uid.clone(),
+            template_generation: compiled.generation,
+            ancestors: self.facts.dependencies.ancestors.clone(),
+        };
         if let (Ok(before), Some(known)) = (&self.facts.rendering, &self.sources)
             && sources.are(known)
         {
             return Ok(Rendering {
                 consistent,
+                cause,
                 ..before.clone()
             });
         }
@@ -120,11 +127,7 @@ impl Reconciliation<'_> {
             rules_hash: compiled.rules_hash.clone(),
             has_outputs: template.has_outputs(),
             has_health_rule: template.has_health_rule(),
-            cause: Cause {
-                generation: self.facts.runnable.generation,
-                template_uid: compiled.uid.clone(),
-                template_generation: compiled.generation,
-            },
+            cause,
         };
         let name = rendering.document.fixed_name();
         self.facts.policy.check_name(name).map_err(unusable)?;

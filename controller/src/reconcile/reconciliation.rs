@@ -251,7 +251,11 @@ impl<'a> Reconciliation<'a> {
         if let Err(wait) = self.report(status).await {
             return Some(wait);
         }
-        lock(&self.memory).is_well();
+        {
+            let mut memory = lock(&self.memory);
+            memory.is_well();
+            memory.held_since = None;
+        }
         if self.facts.listed_every_kind {
             lock(&self.memory).state.compared(&self.facts.ledger);
         }
@@ -278,6 +282,9 @@ impl<'a> Reconciliation<'a> {
             if let Some(left) = self.reported_settling() {
                 return wait.into_iter().chain([left]).min();
             }
+        }
+        if let Some(left) = self.not_yet_told(&error) {
+            return wait.into_iter().chain([left]).min();
         }
         let patience = status::awaited_for(&self.facts, &error).map(|left| left + SECOND);
         let wait = wait.into_iter().chain(patience).min();

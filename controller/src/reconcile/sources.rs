@@ -6,10 +6,10 @@ use std::{
     time::Duration,
 };
 
-use cartouche_crds::InputSource;
+use cartouche_crds::{InputSource, Runnable};
 use cartouche_protocol::{
     diagnosis::{Denied, Diagnosis, Who},
-    facts::WatchState,
+    facts::{Dependencies, WatchState},
     reconcile_error::{Category, ReconcileError, Requeue},
     sourced_inputs::{self, SourceKind, SourceObject, SourceRead},
 };
@@ -27,8 +27,6 @@ use crate::{
     picked::Kept,
     watch::Watched,
 };
-
-const CORE: &str = "v1";
 
 /// A `ConfigMap`, as far as inputs come from it.
 #[derive(Deserialize)]
@@ -57,16 +55,16 @@ struct Identified {
 impl Reconciliation<'_> {
     /// The inputs that other objects give, by name: from memory while nothing says that they may have changed.
     pub(super) async fn sourced(
-        &self,
+        &mut self,
         account: &Requests,
         consistent: bool,
     ) -> Result<BTreeMap<String, Sourced>, ReconcileError> {
-        let sources = self
-            .runnable
-            .spec
-            .inputs_from
-            .as_deref()
-            .unwrap_or_default();
+        let runnable = self.runnable.clone();
+        let sources = runnable.spec.inputs_from.as_deref().unwrap_or_default();
+        self.facts.dependencies = Dependencies {
+            has_sources: !sources.is_empty(),
+            ..Dependencies::default()
+        };
         let objects: BTreeSet<SourceObject> = sources.iter().filter_map(SourceObject::of).collect();
         if lock(&self.memory).sources.become_for(sources) {
             self.name_sources(&objects);
@@ -87,10 +85,14 @@ impl Reconciliation<'_> {
             let cause = Diagnosis::Forbidden(who, verbs);
             return Err(unread(Requeue::OnRbac, cause, None));
         }
-        let values = sourced_inputs::values(sources, |object| read.get(object));
-        lock(&self.memory).sources.are_wanting = values.is_err();
-        // The watch of ConfigMaps tells, and Secrets are read again anyhow.
-        values.map_err(|wrong| wrong.error(FIFTH.over(LOOKED_UP_AFTER)))
+        let taken = sourced_inputs::taken(&self.key.namespace, sources, |it| read.get(it));
+        let are_wanting = !taken.wrong.is_nothing();
+        lock(&self.memory).sources.are_wanting = are_wanting;
+        self.facts.dependencies = self.depends(&taken, &read, consistent);
+        if are_wanting {
+            return Err(self.without_inputs(taken));
+        }
+        Ok(taken.values)
     }
 
     /// Takes down what is not allowed, of all objects; any other error ends the reading.
@@ -119,9 +121,7 @@ impl Reconciliation<'_> {
         object: &SourceObject,
         consistent: bool,
     ) -> Result<SourceRead, ApiError> {
-        let is_watched = object.kind == SourceKind::ConfigMap
-            && self.ctx.watches.state(&Watched::config_maps()) == WatchState::Synced;
-        let pause = self.pause_of_sources(is_watched);
+        let pause = self.pause_of_sources(self.is_watched(object));
         // An event that comes while the read is under way makes its answer old.
         let began = {
             let memory = lock(&self.memory);
@@ -143,13 +143,29 @@ impl Reconciliation<'_> {
         Ok(read)
     }
 
+    /// Whether every change of it is heard of.
+    fn is_watched(&self, object: &SourceObject) -> bool {
+        match object.kind {
+            SourceKind::ConfigMap => {
+                self.ctx.watches.state(&Watched::config_maps()) == WatchState::Synced
+            }
+            SourceKind::Secret => false,
+            SourceKind::Runnable => {
+                let served = self.ctx.namespace.as_ref();
+                served.is_none_or(|it| it == object.namespace_in(&self.key.namespace))
+            }
+        }
+    }
+
     async fn read_source(
         &self,
         account: &Requests,
         sources: &[InputSource],
         object: &SourceObject,
     ) -> Result<(SourceRead, Option<Arc<Kept>>), ApiError> {
-        let path = ResourcePath::new(CORE, object.kind.plural(), Some(&self.key.namespace));
+        let namespace = object.namespace_in(&self.key.namespace);
+        let (version, plural) = (object.kind.api_version(), object.kind.plural());
+        let path = ResourcePath::new(version, plural, Some(namespace));
         let keys = sourced_inputs::keys(sources, object);
         let read = match object.kind {
             SourceKind::ConfigMap => {
@@ -178,6 +194,10 @@ impl Reconciliation<'_> {
                     let asked = asked.map(|(key, value)| (key.as_str(), value.0.as_slice()));
                     (SourceRead::secret(&secret.metadata.uid, asked), None)
                 })
+            }
+            SourceKind::Runnable => {
+                let found = account.get::<Runnable>(&path, &object.name).await;
+                found.map(|runnable| (SourceRead::runnable(&runnable, &keys), None))
             }
         };
         match read {
@@ -228,8 +248,10 @@ impl Reconciliation<'_> {
         }
         let memory = lock(&self.memory);
         let (poll, now) = (self.ctx.poll, boot_time());
-        let oldest = memory.sources.oldest(SourceKind::Secret);
-        let secrets = oldest.map(|at| {
+        let oldest = memory
+            .sources
+            .oldest(|object| object.kind != SourceKind::ConfigMap && !self.is_watched(object));
+        let polled = oldest.map(|at| {
             // What is old already could not be read, or something before it was wrong: that says when it is tried again.
             let is_read = at + self.polled_after() > now;
             TENTH.over(if is_read {
@@ -240,7 +262,7 @@ impl Reconciliation<'_> {
         });
         let wanting = memory.sources.are_wanting;
         let wanting = wanting.then(|| FIFTH.over(LOOKED_UP_AFTER));
-        secrets.into_iter().chain(wanting).min()
+        polled.into_iter().chain(wanting).min()
     }
 }
 

@@ -9,6 +9,7 @@ use cartouche_protocol::{
     ledger::{AtWork, Ledger},
     reconcile_error::ReconcileError,
     retention::trimmed,
+    sources::Provenance,
     status, told,
 };
 use serde::Deserialize;
@@ -51,6 +52,7 @@ impl Reconciliation<'_> {
         let ledger = trimmed(ledger, policy, now, |entry, uid| {
             self.is_missing(entry, uid)
         });
+        let ledger = self.with_provenance(ledger, change);
         let error = match (&self.facts.created, change) {
             _ if self.stuck_on.is_some() => self.stuck_on.clone(),
             (Some(CreateOutcome::Refused(error)), Change::Reject) => Some(error.clone()),
@@ -71,6 +73,18 @@ impl Reconciliation<'_> {
         self.after_write(&before, change);
         self.observe_watches().await;
         Ok(())
+    }
+
+    /// The ledger with what its runs were made from.
+    fn with_provenance(&self, ledger: Ledger, change: Change) -> Ledger {
+        let (before, dependencies) = (&self.facts.ledger, &self.facts.dependencies);
+        let read = match change {
+            Change::Intent => dependencies.of_intent(),
+            Change::MoveOn => dependencies.traced.as_ref(),
+            _ => None,
+        };
+        let provenance = Provenance::of(before).after(before, &ledger, read);
+        provenance.told_in(ledger)
     }
 
     /// The error that the next decision will name, for the write that comes before it.

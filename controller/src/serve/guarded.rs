@@ -103,6 +103,7 @@ impl OwnKind for CachedRunnable {
 
     fn blank() -> RunnableSpec {
         RunnableSpec {
+            coherence: None,
             run_template_ref: RunTemplateRef::default(),
             selector: None,
             inputs: None,

@@ -133,15 +133,22 @@ impl Runnables {
         let readiness = self.watches.readiness.clone();
         move |event| {
             match event {
-                watcher::Event::Delete(runnable) => ctx.forget(runnable),
+                watcher::Event::Delete(runnable) => {
+                    ctx.forget(runnable);
+                    ctx.source_went(&RunnableKey::of(runnable));
+                }
+                watcher::Event::Apply(runnable) => ctx.source_changed(&RunnableKey::of(runnable)),
                 watcher::Event::InitDone => {
                     readiness.reached(RUNNABLES);
                     ctx.sweep(|key| key.find(&store).is_some());
-                    for runnable in store.state() {
-                        ctx.enqueuer.enqueue(&RunnableKey::of(&runnable));
-                    }
+                    let all: Vec<RunnableKey> =
+                        store.state().iter().map(|it| RunnableKey::of(it)).collect();
+                    // Who reads whom has to be known before it is told who changed.
+                    all.iter().for_each(|key| ctx.source_changed(key));
+                    all.iter().for_each(|key| ctx.source_changed(key));
+                    all.iter().for_each(|key| ctx.enqueuer.enqueue(key));
                 }
-                watcher::Event::Init | watcher::Event::InitApply(_) | watcher::Event::Apply(_) => {}
+                watcher::Event::Init | watcher::Event::InitApply(_) => {}
             }
             ctx.metrics.runnables(store.len());
         }

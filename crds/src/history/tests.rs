@@ -8,6 +8,7 @@ fn at(time: &str) -> Time {
 
 fn entry() -> HistoryEntry {
     HistoryEntry {
+        sources: None,
         sequence: 7,
         input_hash: "v1:9f86".to_owned(),
         api_version: "batch/v1".to_owned(),

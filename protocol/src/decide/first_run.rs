@@ -19,7 +19,10 @@ pub(super) fn first_run(facts: &Facts, rendering: &Rendering) -> Step {
         return Step::Wait(Waiting::CreatesSettle);
     }
     if !rendering.consistent {
-        return Step::RenderAgain;
+        let is_lost = facts.ledger_state != LedgerState::NeverServed;
+        let held = gate::consistent(facts, rendering).err();
+        // A ledger that was lost is made anew, whatever holds the next run back.
+        return held.filter(|_| !is_lost).unwrap_or(Step::RenderAgain);
     }
     // What has never run need not be looked for while it waits for a person, or for the next change. Should there be runs after all, its number is
     // another one then, which is asked for anew.

@@ -35,6 +35,7 @@ pub(super) fn intent(
     beginning: Beginning,
 ) -> Result<Option<Breaker>, Step> {
     resumed(facts)?;
+    ready(facts)?;
     let breaker = match beginning {
         Beginning::Run | Beginning::Again => {
             slowed(facts, rendering, ledger).map_err(Step::Stuck)?
@@ -52,8 +53,21 @@ pub(super) fn intent(
 /// What holds back the first run of a Runnable without any, of what can be told before anything is listed.
 pub(super) fn first(facts: &Facts, rendering: &Rendering) -> Result<(), Step> {
     resumed(facts)?;
+    ready(facts)?;
     debounce::settled(facts)?;
     approval::given(facts, rendering, &facts.ledger)
+}
+
+/// Asked before what a run is made of is read consistently: that, unless what its inputs come from holds it back as far as
+/// caches show. To hold costs no read.
+pub(super) fn consistent(facts: &Facts, rendering: &Rendering) -> Result<(), Step> {
+    if rendering.consistent {
+        return Ok(());
+    }
+    if !facts.runnable.suspended {
+        ready(facts)?;
+    }
+    Err(Step::RenderAgain)
 }
 
 /// What holds back the create of an entry that has its number, if anything does. Unless it follows its own intent at once,
@@ -71,6 +85,13 @@ fn resumed(facts: &Facts) -> Result<(), Step> {
         return Err(Step::Stuck(suspended()));
     }
     Ok(())
+}
+
+/// What the inputs come from is about to change, or is of more than one state: neither is anybody asked to approve what comes of
+/// that, nor a run stopped for it.
+fn ready(facts: &Facts) -> Result<(), Step> {
+    let held = facts.dependencies.readiness.error();
+    held.map_or(Ok(()), |error| Err(Step::Stuck(error)))
 }
 
 fn suspended() -> ReconcileError {

@@ -3,7 +3,7 @@
 use cartouche_crds::{CurrentRun, RunResult};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::{Beginning, Change, Next, Step, intend, last_message};
+use super::{Beginning, Change, Next, Step, gate, intend, last_message};
 use crate::{
     facts::{Facts, NameRead, Rendering, RunName},
     ledger::{Fate, Ledger, is_ours, result_of},
@@ -85,8 +85,8 @@ pub(super) fn retried(facts: &Facts, rendering: &Rendering, current: &CurrentRun
     if facts.now? < ahead.at {
         return None;
     }
-    if !rendering.consistent {
-        return Some(Step::RenderAgain);
+    if let Err(step) = gate::consistent(facts, rendering) {
+        return Some(step);
     }
     // No watch need have shown what has become of the run since. A read that finds another result is recorded first.
     let name = RunName::of(current);

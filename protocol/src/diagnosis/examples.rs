@@ -5,6 +5,8 @@ use std::time::Duration;
 use cartouche_crds::{Stop, StopReason};
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 
+use crate::sources::{Busy, Failed, NotReady, SourceKey};
+
 use super::{Denied, Diagnosis, Fault, GivenApproval, Holder, InTheWay, Who, Why};
 
 impl Diagnosis {
@@ -125,6 +127,15 @@ impl Diagnosis {
                 "input password comes from key password of Secret db, which is not there",
                 "create it, or set optional if the template can do without it",
             )]),
+            Self::DependencyNotReady(
+                SourceKey::runnable("shop", "build"),
+                NotReady::Busy(Busy::AtWork),
+            ),
+            Self::DependencyFailed(Failed::Source(SourceKey::runnable("shop", "build"))),
+            Self::DependencyCycle(vec![
+                SourceKey::runnable("shop", "build"),
+                SourceKey::runnable("shop", "scan"),
+            ]),
             Self::NoWayToStop(text("Build shop/shop-build-1"), timed_out.clone()),
             Self::NotStopped(text("Job shop/shop-build-1"), timed_out),
             Self::Crowded(200),

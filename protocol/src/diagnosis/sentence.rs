@@ -4,7 +4,9 @@ use std::fmt;
 
 use cartouche_crds::{Stop, StopReason};
 
-use super::{Denied, Diagnosis, Fault, Holder, Who, approval, in_the_way, wrong_type::WrongType};
+use super::{
+    Denied, Diagnosis, Fault, Holder, Who, approval, dependency, in_the_way, wrong_type::WrongType,
+};
 
 impl fmt::Display for Diagnosis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -76,6 +78,9 @@ impl fmt::Display for Diagnosis {
                 minutes,
             } => f.write_str(&runaway(*runs, until, *minutes)),
             Self::PolicyInvalid(faults) | Self::Sources(faults) => f.write_str(&whats(faults)),
+            Self::DependencyNotReady(key, why) => f.write_str(&dependency::waits(key, why)),
+            Self::DependencyFailed(failed) => f.write_str(&dependency::failed(failed)),
+            Self::DependencyCycle(way) => f.write_str(&dependency::cycle(way)),
             Self::ApprovalRequired {
                 sequence, given, ..
             } => f.write_str(&approval::sentence(*sequence, *given)),

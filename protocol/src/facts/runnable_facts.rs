@@ -1,6 +1,6 @@
 //! What a Runnable says, as far as decisions go.
 
-use cartouche_crds::{APPROVED_ANNOTATION, RERUN_TOKEN_ANNOTATION, Runnable};
+use cartouche_crds::{APPROVED_ANNOTATION, Runnable};
 use k8s_openapi::jiff::Timestamp;
 
 use crate::rerun;
@@ -47,9 +47,7 @@ impl RunnableFacts {
             account: runnable.spec.service_account().to_owned(),
             deleting: metadata.deletion_timestamp.is_some(),
             suspended: runnable.spec.suspend == Some(true),
-            rerun_token: annotation(RERUN_TOKEN_ANNOTATION)
-                .filter(|token| !token.is_empty())
-                .map(|token| rerun::bounded(token)),
+            rerun_token: rerun::requested(runnable),
             approved: annotation(APPROVED_ANNOTATION).cloned(),
             created: metadata.creation_timestamp.as_ref().map(|at| at.0),
         }

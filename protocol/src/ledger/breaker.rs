@@ -27,6 +27,9 @@ pub struct Cause {
     pub template_uid: String,
     /// The template's generation.
     pub template_generation: i64,
+    /// A hash of the generations of the Runnables that its inputs stem from, if there are any: whoever changed one wants what
+    /// comes of it to run.
+    pub ancestors: Option<String>,
 }
 
 /// Whether the next run may be made now.
@@ -87,6 +90,7 @@ impl Cause {
         breaker.generation == self.generation
             && breaker.template_uid == self.template_uid
             && breaker.template_generation == self.template_generation
+            && breaker.ancestors == self.ancestors
     }
 
     fn first(&self, now: Timestamp) -> Breaker {
@@ -96,6 +100,7 @@ impl Cause {
             template_generation: self.template_generation,
             window_start: Time(now),
             runs: 1,
+            ancestors: self.ancestors.clone(),
         }
     }
 }

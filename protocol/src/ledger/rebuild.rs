@@ -225,6 +225,7 @@ fn entry(run: &RunIdentity, sequence: i64) -> HistoryEntry {
         attempt: 1,
         stop: None,
         rerun_token: run.rerun_token.as_deref().map(short_message),
+        sources: None,
         unknown: Vec::new(),
     }
 }
@@ -248,6 +249,7 @@ fn current(run: &RunIdentity, sequence: i64) -> CurrentRun {
         rules_hash: None,
         retry_at: None,
         stop: None,
+        sources: None,
     }
 }
 

@@ -86,12 +86,15 @@ impl Ledger {
         {
             return;
         }
+        let before = self.outputs_from.take();
+        let same = before.filter(|from| from.uid == fetched.run.uid);
         self.outputs = Some(values.clone());
         self.outputs_from = Some(OutputsFrom {
             sequence,
             name: fetched.run.name.clone(),
             uid: fetched.run.uid.clone(),
             rules_hash: fetched.rules_hash.to_string(),
+            sources: same.and_then(|from| from.sources),
         });
     }
 
@@ -233,6 +236,7 @@ pub(crate) fn past(run: CurrentRun, at: Option<Timestamp>) -> HistoryEntry {
         taken_by: None,
         attempt: run.attempt,
         rerun_token: run.rerun_token.as_deref().map(short_message),
+        sources: run.sources.filter(|_| run.result.is_none()),
         stop: run.stop,
         unknown: Vec::new(),
     }

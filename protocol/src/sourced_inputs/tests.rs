@@ -20,7 +20,14 @@ fn read(
 ) -> Result<BTreeMap<String, Sourced>, NoInputs> {
     let named = objects.into_iter().map(|(kind, name, read)| {
         let name = name.to_owned();
-        (SourceObject { kind, name }, read)
+        (
+            SourceObject {
+                kind,
+                namespace: None,
+                name,
+            },
+            read,
+        )
     });
     let named: BTreeMap<SourceObject, SourceRead> = named.collect();
     values(&sources(from.clone()), |object| named.get(object))

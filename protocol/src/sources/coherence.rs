@@ -70,7 +70,7 @@ fn waiting_for(who: &[Member<'_>], why: NotReady) -> Option<Readiness> {
 /// that they stem from, since a source may give the same as before, made from something else. Whoever cannot be of one
 /// revision because its own sources are not does not look, nor whoever has one of which nobody knows what it stems from.
 fn is_behind(seen: &Seen, known: &Known) -> bool {
-    let is_of_unknown = |key| known.get(key).is_some_and(Seen::is_of_unknown);
+    let is_of_unknown = |key| known.get(key).is_some_and(|seen| seen.is_of_unknown());
     if seen.status.current_run.is_none() || seen.waits_for().any(is_of_unknown) {
         return false;
     }

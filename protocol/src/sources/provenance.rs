@@ -2,8 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use cartouche_crds::HistoryEntry;
+
 use super::Sources;
 use crate::ledger::Ledger;
+
+/// Of so many earlier runs without an end it is kept what they were made from. With two hundred of them, each of which may
+/// have [`MOST_SOURCES`](super::trace::MOST_SOURCES), the API server would refuse the status.
+const MOST_UNFINISHED: usize = 16;
 
 /// A run, by its number and the hash of its document: where a ledger was put back, two runs may have one number.
 type Run = (i64, String);
@@ -24,6 +30,52 @@ impl Provenance {
             runs: runs.into_iter().collect(),
             outputs,
         }
+    }
+
+    /// As a ledger has it.
+    #[must_use]
+    pub fn of(ledger: &Ledger) -> Self {
+        let current = ledger.current.iter();
+        let current = current.map(|run| (run.sequence, &run.input_hash, &run.sources));
+        let history = ledger.history.iter().filter(|run| run.result.is_none());
+        let history = history.map(|run| (run.sequence, &run.input_hash, &run.sources));
+        let known = current
+            .chain(history)
+            .filter_map(|(number, hash, sources)| {
+                let sources = sources.as_ref().map(Sources::read)?;
+                Some(((number, hash.clone()), sources))
+            });
+        let outputs = ledger.outputs_from.as_ref();
+        let outputs = outputs.and_then(|from| from.sources.as_ref());
+        Self::new(known, outputs.map(Sources::read))
+    }
+
+    /// The ledger that says this, and nothing else, of what its runs were made from.
+    #[must_use]
+    pub fn told_in(&self, mut ledger: Ledger) -> Ledger {
+        let of_run = |number, hash: &str| self.of_run(number, hash).map(Sources::written);
+        if let Some(current) = &mut ledger.current {
+            current.sources = of_run(current.sequence, &current.input_hash);
+        }
+        if let Some(from) = &mut ledger.outputs_from {
+            from.sources = self.outputs.as_ref().map(Sources::written);
+        }
+        // Most never have any, and share their history with others.
+        let has_other = |run: &HistoryEntry| run.sources != of_run(run.sequence, &run.input_hash);
+        let differs = |run: &HistoryEntry| {
+            if run.result.is_none() {
+                has_other(run)
+            } else {
+                run.sources.is_some()
+            }
+        };
+        if ledger.history.iter().any(differs) {
+            for run in ledger.history_mut() {
+                let told = of_run(run.sequence, &run.input_hash);
+                run.sources = told.filter(|_| run.result.is_none());
+            }
+        }
+        ledger
     }
 
     /// What this run was made from.
@@ -103,8 +155,11 @@ impl Provenance {
     }
 }
 
-/// The earlier runs that may still end.
+/// The earlier runs that may still end, the latest ones: of more, nobody knows any more what they were made from.
 fn unfinished(ledger: &Ledger) -> impl Iterator<Item = Run> {
-    let history = ledger.history.iter().filter(|run| run.result.is_none());
-    history.map(|run| (run.sequence, run.input_hash.clone()))
+    let latest = ledger.history.iter().rev();
+    let unfinished = latest
+        .filter(|run| run.result.is_none())
+        .take(MOST_UNFINISHED);
+    unfinished.map(|run| (run.sequence, run.input_hash.clone()))
 }

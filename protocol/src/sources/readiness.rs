@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use cartouche_crds::RunResult;
+use cartouche_crds::{Coherence, RunResult, WaitFor};
 
 use super::{
-    Known, Revision, Seen, SourceKey, Sources, Trace, WaitFor, coherence, graph,
+    Known, Revision, SourceKey, Sources, Trace, coherence, graph,
     settle::{Busy, has_succeeded, unsettled},
     trace::{Incoherence, TraceError},
 };
@@ -36,16 +36,6 @@ pub enum Value {
     ObjectNotReady,
     /// None can be had: why. Nobody may read it, a path does not lead to one value, a name is given twice.
     Unusable(String),
-}
-
-/// Whether sources may stem from different revisions of one ancestor.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Coherence {
-    /// They may not.
-    #[default]
-    Required,
-    /// Nobody cares.
-    Ignored,
 }
 
 /// What is known when it is asked whether a Runnable may run.
@@ -151,7 +141,7 @@ pub fn traced(question: &Question<'_>) -> Result<Option<Sources>, TraceError> {
     let mut waited_for = waited_for(question).into_iter();
     let is_of_unknown = waited_for.any(|key| {
         let seen = question.known.get(key);
-        seen.is_some_and(Seen::is_of_unknown)
+        seen.is_some_and(|seen| seen.is_of_unknown())
     });
     Ok((!is_of_unknown).then_some(sources))
 }
@@ -162,7 +152,7 @@ fn trace(sources: &[Source], known: &Known) -> Trace {
         .filter(|source| source.wait_for != WaitFor::Nothing);
     traced
         .map(|source| {
-            let gives = known.get(&source.key).and_then(Seen::gives);
+            let gives = known.get(&source.key).and_then(|seen| seen.gives());
             Trace::of(&source.key, source.revision.as_ref(), gives)
         })
         .collect()

@@ -8,20 +8,8 @@ use crate::{
     status::{READY, TRUE, find},
 };
 
-/// What is asked of a Runnable before its output is taken.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum WaitFor {
-    /// Nothing: its outputs as they are. They take no part in what is coherent.
-    Nothing,
-    /// That it is not about to give others. If its run failed, the outputs of before count.
-    #[default]
-    Settled,
-    /// That, and that it is ready.
-    Succeeded,
-}
-
 /// What shows that a Runnable is about to give something else.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Busy {
     /// Its spec has changed, or another run was asked for, and its status does not speak of that yet.
     Changed,

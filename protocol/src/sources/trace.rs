@@ -42,7 +42,13 @@ impl Revision {
         Self(short_hash(&json!(value)))
     }
 
-    /// What stands for the content already: the HMAC of a Secret's value, or the text at an object's `revisionPath`.
+    /// Of a Secret's value: the first 16 hexadecimal digits of its [mark](cartouche_templating::secret_mark).
+    #[must_use]
+    pub fn of_mark(mark: &str) -> Self {
+        Self(mark.chars().take(16).collect())
+    }
+
+    /// What stands for the content already: the text at an object's `revisionPath`, or what a status says.
     #[must_use]
     pub fn given(text: impl Into<String>) -> Self {
         Self(text.into())
@@ -69,6 +75,22 @@ pub struct Sources(BTreeMap<SourceKey, Revision>);
 impl Sources {
     /// No sources.
     pub const NOTHING: Self = Self(BTreeMap::new());
+
+    /// As a status has them.
+    #[must_use]
+    pub fn read(written: &BTreeMap<String, String>) -> Self {
+        let all = written.iter();
+        all.map(|(key, revision)| (SourceKey::read(key), Revision::given(revision)))
+            .collect()
+    }
+
+    /// As they are put into a status.
+    #[must_use]
+    pub fn written(&self) -> BTreeMap<String, String> {
+        let all = self.iter();
+        all.map(|(key, revision)| (key.to_string(), revision.to_string()))
+            .collect()
+    }
 
     /// The revision of a source.
     #[must_use]

@@ -21,6 +21,7 @@ pub(super) fn pending(
     let reason = match error.category {
         Category::RunAtWork | Category::StopFailed => Category::RunAtWork,
         held @ (Category::ApprovalRequired | Category::Settling) => held,
+        held if held.is_of_dependencies() => return dependent(facts, ledger, held),
         _ => return None,
     };
     let sequence = match facts.due(ledger)? {
@@ -44,18 +45,43 @@ pub(super) fn pending(
         Category::Settling => "",
         _ => input_hash,
     };
+    Some(PendingRun {
+        approval: approval.map(|approval| approval.to_string()),
+        dry_run,
+        ..waiting(facts, sequence, hash_told, reason)?
+    })
+}
+
+/// What waits for what its inputs come from, be it that nothing can be rendered without. Whatever changes there meanwhile is not
+/// worth a write.
+fn dependent(facts: &Facts, ledger: &Ledger, reason: Category) -> Option<PendingRun> {
+    let sequence = match facts.due(ledger) {
+        Some(Due::New(sequence) | Due::Pending(sequence)) => sequence,
+        // Nothing is rendered, or what failed is to be tried again.
+        Some(_) | None => ledger.next_sequence(),
+    };
+    waiting(facts, sequence, "", reason)
+}
+
+fn waiting(facts: &Facts, sequence: i64, hash: &str, reason: Category) -> Option<PendingRun> {
     let before = facts.stored.pending.as_ref();
     let is_same =
-        |before: &&PendingRun| before.reason == reason.as_str() && before.input_hash == hash_told;
+        |before: &&PendingRun| before.reason == reason.as_str() && before.input_hash == hash;
     let since = before.filter(is_same).map(|before| before.since.clone());
     Some(PendingRun {
         sequence,
-        input_hash: hash_told.to_owned(),
+        input_hash: hash.to_owned(),
         reason: reason.as_str().to_owned(),
         since: since.or_else(|| facts.now.map(Time))?,
-        approval: approval.map(|approval| approval.to_string()),
-        dry_run,
+        approval: None,
+        dry_run: None,
     })
+}
+
+/// Whether a ledger that is written while nothing is wrong leaves a run that is due: its intent comes next. Whoever stems from
+/// this Runnable must not take it that it has looked at its spec.
+pub(super) fn leaves_a_run_due(facts: &Facts, ledger: &Ledger) -> bool {
+    matches!(facts.due(ledger), Some(Due::New(_)))
 }
 
 /// Whether the status says of what has to settle here that it waits for something later already: another controller has known it
@@ -110,10 +136,10 @@ pub fn dry_run_told<'a>(stored: &'a RunnableStatus, wanted: &Approval) -> Option
 /// intent, or that it waits on, comes next. Until then what was said stands, or the end of the earlier run would be taken
 /// for the end of all.
 pub(super) fn is_between(facts: &Facts, ledger: &Ledger) -> bool {
-    facts.policy.may_hold()
+    (facts.policy.may_hold() || facts.dependencies.has_sources)
         && ledger.current.is_some()
         && !facts.stored.conditions.is_empty()
-        && matches!(facts.due(ledger), Some(Due::New(_)))
+        && leaves_a_run_due(facts, ledger)
 }
 
 /// The status says of the present run what is known by now, and of what waits what it said before.

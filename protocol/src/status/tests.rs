@@ -384,6 +384,7 @@ fn the_whole_ledger_is_in_the_status_and_comes_back_from_it() {
         template_generation: 1,
         window_start: Time(at(0)),
         runs: 3,
+        ancestors: None,
     });
     let status = report(&facts, None);
     assert_eq!(Ledger::of(&status), facts.ledger);

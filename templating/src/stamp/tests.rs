@@ -23,6 +23,7 @@ fn a_stamp() -> Stamp<'static> {
         input_hash: "v1:00",
         rerun_token: None,
         rerun_request: None,
+        sources: None,
     }
 }
 
@@ -69,6 +70,7 @@ fn what_cartouche_sets_is_what_the_constants_name() {
     let stamped = Stamp {
         rerun_token: Some("again"),
         rerun_request: Some("{}"),
+        sources: Some("{}"),
         ..a_stamp()
     };
     let run = stamp(&rendered(json!({ "generateName": "x-" })), &stamped).unwrap();
@@ -93,6 +95,7 @@ fn a_run_that_answers_a_request_carries_its_token() {
     let stamped = Stamp {
         rerun_token: Some("again"),
         rerun_request: Some("{}"),
+        sources: Some("{}"),
         ..a_stamp()
     };
     let run = stamp(&rendered(json!({ "generateName": "x-" })), &stamped).unwrap();

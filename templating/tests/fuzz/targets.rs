@@ -241,6 +241,7 @@ fn stamped(rendered: &Rendered) -> Result<(), String> {
             input_hash: rendered.input_hash(),
             rerun_token: None,
             rerun_request: None,
+            sources: None,
         },
     );
     match run {

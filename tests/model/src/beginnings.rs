@@ -125,6 +125,7 @@ impl Checked {
         };
         let name = self.decisions.pool.named(make.name);
         Some(CurrentRun {
+            sources: None,
             sequence,
             input_hash: self.decisions.cast.hash(&make),
             rerun_token: None,
@@ -161,6 +162,7 @@ fn idle() -> Worker {
 fn finished(sequence: i64) -> HistoryEntry {
     let long_ago = Some(Time(NOW - SignedDuration::from_hours(24)));
     HistoryEntry {
+        sources: None,
         sequence,
         input_hash: "v1:long ago".to_owned(),
         api_version: "example.dev/v1".to_owned(),

@@ -194,6 +194,7 @@ impl Cast {
                 input_hash: &self.hash(make),
                 rerun_token: token(make.token).as_deref(),
                 rerun_request: None,
+                sources: None,
             },
         );
         let mut object = stamped.unwrap_or_default();

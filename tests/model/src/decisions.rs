@@ -265,6 +265,7 @@ impl Decisions {
         }
         drop(known);
         let spec = RunnableSpec {
+            coherence: None,
             run_template_ref: RunTemplateRef {
                 kind: None,
                 name: TEMPLATE.to_owned(),

@@ -433,6 +433,7 @@ fn take_outputs_of(uid: Option<String>, facts: &Facts, ledger: &mut Ledger) {
     };
     ledger.outputs = Some(values.clone());
     ledger.outputs_from = Some(OutputsFrom {
+        sources: None,
         sequence: fetched.run.sequence.unwrap_or_default(),
         name: fetched.run.name.clone(),
         uid: fetched.run.uid.clone(),

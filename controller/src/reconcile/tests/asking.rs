@@ -54,6 +54,7 @@ fn rendering(branch: &str) -> Rendering {
             generation: 1,
             template_uid: "t".to_owned(),
             template_generation: 1,
+            ancestors: None,
         },
     }
 }

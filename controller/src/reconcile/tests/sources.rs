@@ -58,7 +58,7 @@ fn begin(ctx: &ControllerContext, runnable: Runnable) -> Reconciliation<'_> {
 
 /// The value of the input, or what is said instead.
 async fn read(ctx: &ControllerContext, consistent: bool) -> Result<Value, String> {
-    let begun = begin(ctx, sourced_runnable());
+    let mut begun = begin(ctx, sourced_runnable());
     let account = ctx.identity.own();
     let sourced = begun.sourced(account, consistent).await;
     let sourced = sourced.map_err(|error| error.message)?;
@@ -68,13 +68,14 @@ async fn read(ctx: &ControllerContext, consistent: bool) -> Result<Value, String
 fn kept(ctx: &ControllerContext) -> Option<Arc<Value>> {
     let object = SourceObject {
         kind: SourceKind::ConfigMap,
+        namespace: None,
         name: "sizes".to_owned(),
     };
     let memory = ctx.memories.of(&key(), "r");
     let known = lock(&memory).sources.lately(&object, None, boot_time());
     match known? {
         SourceRead::ConfigMap(value) => Some(value),
-        SourceRead::Absent | SourceRead::Secret(_) => None,
+        SourceRead::Absent | SourceRead::Secret(_) | SourceRead::Runnable(_) => None,
     }
 }
 
@@ -186,7 +187,7 @@ async fn a_secret_that_cannot_be_read_any_more_is_not_asked_for_without_a_pause(
     let mut of_secret = runnable("r");
     let from = json!([{ "name": "pin", "secretKeyRef": { "name": "db", "key": "pin" } }]);
     of_secret.spec.inputs_from = Some(serde_json::from_value(from).unwrap());
-    let begun = begin(&ctx, of_secret);
+    let mut begun = begin(&ctx, of_secret);
     assert_eq!(begun.sources_again(), None);
     let account = ctx.identity.own();
     assert!(begun.sourced(account, false).await.is_ok());

@@ -31,6 +31,7 @@ pub(crate) fn rendering(document: Rendered) -> Rendering {
             generation: 1,
             template_uid: "template".to_owned(),
             template_generation: 1,
+            ancestors: None,
         },
     }
 }

@@ -11,6 +11,7 @@ fn cause(generation: i64) -> Cause {
         generation,
         template_uid: "template".to_owned(),
         template_generation: 1,
+        ancestors: None,
     }
 }
 

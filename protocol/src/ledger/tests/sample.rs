@@ -99,6 +99,7 @@ pub(crate) fn uid(sequence: i64) -> String {
 /// A current run whose object exists and runs.
 pub(crate) fn created(sequence: i64, input: &str) -> CurrentRun {
     CurrentRun {
+        sources: None,
         sequence,
         input_hash: hash(input),
         rerun_token: None,
@@ -151,6 +152,7 @@ pub(crate) fn rejected(sequence: i64, input: &str, attempted: bool) -> CurrentRu
 /// An earlier run that has not ended.
 pub(crate) fn unfinished(sequence: i64, input: &str) -> HistoryEntry {
     HistoryEntry {
+        sources: None,
         sequence,
         input_hash: hash(input),
         api_version: API_VERSION.to_owned(),
@@ -198,6 +200,7 @@ pub(crate) fn ledger(current: CurrentRun, history: Vec<HistoryEntry>) -> Ledger 
 
 pub(crate) fn outputs_from(sequence: i64) -> OutputsFrom {
     OutputsFrom {
+        sources: None,
         sequence,
         name: name(sequence),
         uid: uid(sequence),

@@ -127,17 +127,17 @@ fn of_outputs_of_a_runnable_without_sources_it_is_known_that_they_stem_from_noth
 #[test]
 fn nobody_waits_for_one_to_look_who_cannot_know_what_it_stems_from() {
     let mut all = diamond(Seen::default());
-    all.insert(key("m"), reading(of_unknown("m"), ["a"]));
+    all.insert(key("m"), reading(of_unknown("m"), ["a"]).into());
     let unknown = Seen {
         provenance: Provenance::default(),
         ..gave("c1", &from("old"))
     };
-    all.insert(key("c"), reading(unknown, ["m"]));
+    all.insert(key("c"), reading(unknown, ["m"]).into());
     assert_eq!(asked(["b", "c"], &all), Readiness::Ready(None));
     // Another way differs, and nobody is behind.
     all.insert(
         key("n"),
-        reading(failed("n", &from("old"), &from("new")), ["a"]),
+        reading(failed("n", &from("old"), &from("new")), ["a"]).into(),
     );
     let Readiness::Failed(Failed::Incoherent { who, .. }) = asked(["b", "c", "n"], &all) else {
         panic!("{:?}", asked(["b", "c", "n"], &all));
@@ -160,9 +160,9 @@ fn a_source_that_nothing_is_asked_of_takes_no_part() {
 #[test]
 fn who_has_not_seen_that_its_source_stems_from_something_else_is_behind() {
     let mut all = diamond(Seen::default());
-    all.insert(key("m"), reading(gave("m", &from("new")), ["a"]));
+    all.insert(key("m"), reading(gave("m", &from("new")), ["a"]).into());
     let looked = sources([(key("a"), "old"), (key("m"), "m")]);
-    all.insert(key("c"), reading(gave("c1", &looked), ["m"]));
+    all.insert(key("c"), reading(gave("c1", &looked), ["m"]).into());
     assert_eq!(asked(["b", "c"], &all), not_ready("c", NotReady::Behind));
 }
 
@@ -171,10 +171,10 @@ fn of_a_longer_way_the_one_that_failed_is_named_and_not_who_stems_from_it() {
     let mut all = diamond(Seen::default());
     all.insert(
         key("m"),
-        reading(failed("m", &from("old"), &from("new")), ["a"]),
+        reading(failed("m", &from("old"), &from("new")), ["a"]).into(),
     );
     let looked = sources([(key("a"), "old"), (key("m"), "m")]);
-    all.insert(key("c"), reading(gave("c1", &looked), ["m"]));
+    all.insert(key("c"), reading(gave("c1", &looked), ["m"]).into());
     let Readiness::Failed(Failed::Incoherent { who, .. }) = asked(["b", "c"], &all) else {
         panic!("{:?}", asked(["b", "c"], &all));
     };
@@ -187,11 +187,11 @@ fn who_cannot_look_is_not_waited_for() {
     let mut all = diamond(Seen::default());
     all.insert(
         key("m"),
-        reading(failed("m", &from("old"), &from("new")), ["a"]),
+        reading(failed("m", &from("old"), &from("new")), ["a"]).into(),
     );
-    all.insert(key("n"), reading(gave("n", &from("new")), ["a"]));
+    all.insert(key("n"), reading(gave("n", &from("new")), ["a"]).into());
     let looked = sources([(key("a"), "old"), (key("m"), "m"), (key("n"), "before")]);
-    all.insert(key("c"), reading(gave("c1", &looked), ["m", "n"]));
+    all.insert(key("c"), reading(gave("c1", &looked), ["m", "n"]).into());
     let Readiness::Failed(Failed::Incoherent { who, .. }) = asked(["b", "c"], &all) else {
         panic!("{:?}", asked(["b", "c"], &all));
     };
@@ -249,6 +249,6 @@ fn who_has_seen_a_config_map_through_another_has_not_to_look_at_it() {
 fn of_two_that_are_behind_the_one_that_goes_on_without_a_person_is_named() {
     let mut all = diamond(gave("c1", &from("older")));
     let behind = suspended(gave("b1", &from("old")));
-    all.insert(key("b"), reading(behind, ["a"]));
+    all.insert(key("b"), reading(behind, ["a"]).into());
     assert_eq!(asked(["b", "c"], &all), not_ready("c", NotReady::Behind));
 }

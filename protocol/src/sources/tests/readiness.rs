@@ -269,7 +269,7 @@ proptest! {
         let named = |number: usize| format!("a{}", number % 3);
         let mut known = Known::new();
         for (number, (seen, ..)) in all.iter().enumerate() {
-            known.insert(key(&named(number)), seen.clone());
+            known.insert(key(&named(number)), seen.clone().into());
         }
         let mut read: Vec<Source> = all
             .iter()
@@ -291,7 +291,7 @@ proptest! {
     ) {
         let named = |number: usize| format!("a{number}");
         let keyed = all.iter().enumerate();
-        let known: Known = keyed.map(|(number, (seen, _))| (key(&named(number)), seen.clone())).collect();
+        let known: Known = keyed.map(|(number, (seen, _))| (key(&named(number)), seen.clone().into())).collect();
         let keyed = all.iter().enumerate();
         let read: Vec<Source> = keyed.map(|(number, (_, wait_for))| source(&named(number), *wait_for, &known)).collect();
         if let Readiness::Ready(Some(from)) = answer(&read, &known) {

@@ -109,7 +109,7 @@ pub(super) fn reading<const N: usize>(seen: Seen, names: [&str; N]) -> Seen {
 }
 
 pub(super) fn known<const N: usize>(all: [(&str, Seen); N]) -> Known {
-    all.map(|(name, seen)| (key(name), seen)).into()
+    all.map(|(name, seen)| (key(name), seen.into())).into()
 }
 
 /// A source that gives a value.

@@ -100,11 +100,11 @@ impl Chain {
     pub(super) fn known(&self, cache: &[Stored], read: &[(Who, Stored)]) -> Known {
         let cached = cache.iter().enumerate();
         let mut known: Known = cached
-            .map(|(who, stored)| (key(who), self.seen(who, stored)))
+            .map(|(who, stored)| (key(who), self.seen(who, stored).into()))
             .collect();
         known.extend(
             read.iter()
-                .map(|(who, stored)| (key(*who), self.seen(*who, stored))),
+                .map(|(who, stored)| (key(*who), self.seen(*who, stored).into())),
         );
         known
     }

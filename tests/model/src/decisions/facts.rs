@@ -176,6 +176,7 @@ fn rendering(setup: &Configuration, knowledge: &Knowledge, document: &Document) 
             generation: i64::from(setup.generation(knowledge.spec)),
             template_uid: document.compiled.uid.clone(),
             template_generation: i64::from(setup.template_generation(knowledge.input)),
+            ancestors: None,
         },
     }
 }

@@ -152,6 +152,7 @@ pub fn run(number: i64, hash: &str, uid: &str) -> Run {
 /// A ledger with a run that was not made yet.
 pub fn intent(number: i64, hash: &str) -> RunnableStatus {
     let current = CurrentRun {
+        sources: None,
         sequence: number,
         input_hash: hash.to_owned(),
         rerun_token: None,
@@ -199,6 +200,7 @@ pub fn earlier(mut status: RunnableStatus, number: i64, hash: &str, uid: &str) -
 pub fn gives(mut status: RunnableStatus, number: i64, uid: &str) -> RunnableStatus {
     status.outputs = serde_json::from_value(json!({ "answer": uid })).unwrap();
     status.outputs_from = Some(OutputsFrom {
+        sources: None,
         sequence: number,
         name: format!("app-{number}"),
         uid: uid.to_owned(),

@@ -32,6 +32,7 @@ fn an_attempt_neither_counts_as_a_run_that_nobody_asked_for_nor_waits_for_them()
         template_generation: 1,
         window_start: Time(at(NOW)),
         runs: 1,
+        ancestors: None,
     };
     facts.ledger.breaker = Some(breaker.clone());
     if let Some(current) = &mut facts.ledger.current {

@@ -1,0 +1,56 @@
+//! What it is called where sources hold a run back. Pure.
+
+use std::time::Duration;
+
+use super::{Readiness, SourceError, trace::MOST_SOURCES};
+use crate::{
+    diagnosis::{Diagnosis, Fault},
+    reconcile_error::{Category, ReconcileError, Requeue},
+};
+
+/// After this long it is asked again, should the event that ends the wait never come.
+pub const ASKED_AGAIN: Duration = Duration::from_mins(5);
+
+impl Readiness {
+    /// The error of the Runnable; `None` if nothing holds it back.
+    #[must_use]
+    pub fn error(&self) -> Option<ReconcileError> {
+        let (category, requeue, cause) = match self {
+            Self::Ready(_) => return None,
+            Self::NotReady(key, why) => (
+                Category::DependencyNotReady,
+                Requeue::After(ASKED_AGAIN),
+                Diagnosis::DependencyNotReady(key.clone(), why.clone()),
+            ),
+            Self::Failed(failed) => (
+                Category::DependencyFailed,
+                Requeue::OnChange,
+                Diagnosis::DependencyFailed(failed.clone()),
+            ),
+            Self::Cycle(way) => (
+                Category::DependencyCycle,
+                Requeue::OnChange,
+                Diagnosis::DependencyCycle(way.clone()),
+            ),
+            Self::Error(error) => (
+                Category::SourceError,
+                Requeue::OnChange,
+                Diagnosis::Sources(vec![fault(error)]),
+            ),
+        };
+        Some(ReconcileError::caused(category, requeue, cause, None))
+    }
+}
+
+fn fault(error: &SourceError) -> Fault {
+    match error {
+        SourceError::Unusable(_, why) => Fault::new(why, None),
+        SourceError::TooMany(count) => Fault::new(
+            format!("the inputs stem from {count} objects, more than {MOST_SOURCES}"),
+            Some(
+                "let fewer Runnables follow each other, or take some with waitFor: Nothing"
+                    .to_owned(),
+            ),
+        ),
+    }
+}
