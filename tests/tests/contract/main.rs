@@ -8,6 +8,7 @@
 
 mod approval;
 mod bad_input;
+mod chains;
 mod concurrency;
 mod conditions;
 mod debounce;
