@@ -6,10 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use cartouche_crds::{InputSource, Selector};
 use cartouche_templating::{Template, has_message_in_pods};
 
-use crate::{
-    policy::Policy,
-    sourced_inputs::{SourceKind, SourceObject},
-};
+use crate::{policy::Policy, sourced_inputs::SourceObject};
 
 /// What a need is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -136,12 +133,14 @@ pub fn of_selector(runnable: &str, selector: &Selector) -> Need {
 /// What the inputs from other objects need.
 #[must_use]
 pub fn of_sources(runnable: &str, sources: &[InputSource]) -> Vec<Need> {
-    let mut by_kind: BTreeMap<SourceKind, BTreeSet<String>> = BTreeMap::new();
+    let mut by_kind: BTreeMap<(String, String), BTreeSet<String>> = BTreeMap::new();
     for object in sources.iter().filter_map(SourceObject::of) {
-        by_kind.entry(object.kind).or_default().insert(object.name);
+        let (version, kind) = object.type_meta();
+        let kind = (version.to_owned(), kind.to_owned());
+        by_kind.entry(kind).or_default().insert(object.name);
     }
-    let needs = by_kind.into_iter().map(|(kind, names)| Need {
-        target: Target::Kind(kind.api_version().to_owned(), kind.as_str().to_owned()),
+    let needs = by_kind.into_iter().map(|((version, kind), names)| Need {
+        target: Target::Kind(version, kind),
         names: names.into_iter().collect(),
         verbs: &["get"],
         why: format!("to read inputs of the Runnable {runnable}"),

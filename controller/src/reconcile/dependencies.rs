@@ -6,7 +6,7 @@ use cartouche_protocol::{
     diagnosis::Diagnosis,
     facts::Dependencies,
     reconcile_error::ReconcileError,
-    sourced_inputs::{SourceObject, SourceRead, Taken},
+    sourced_inputs::{SourceKind, SourceObject, SourceRead, Taken},
     sources::{Known, NotReady, Question, Readiness, Seen, SourceKey},
 };
 
@@ -52,7 +52,11 @@ impl ControllerContext {
             if concerned.outputs_changed
                 && let Some(memory) = self.memories.known(key)
             {
-                lock(&memory).runnable_changed(key, changed);
+                lock(&memory).sources_changed(|object| {
+                    object.kind == SourceKind::Runnable
+                        && object.namespace_in(&key.namespace) == changed.namespace
+                        && object.name == changed.name
+                });
             }
             self.enqueuer.enqueue(key);
         }
@@ -74,7 +78,7 @@ impl Reconciliation<'_> {
         read: &BTreeMap<SourceObject, SourceRead>,
         consistent: bool,
     ) -> Dependencies {
-        let known = self.known(read, consistent);
+        let known = self.known(taken, read, consistent);
         let of = SourceKey::runnable(&self.key.namespace, &self.key.name);
         let question = Question {
             of: &of,
@@ -86,7 +90,12 @@ impl Reconciliation<'_> {
     }
 
     /// The Runnables that are read, and all that these stem from.
-    fn known(&self, read: &BTreeMap<SourceObject, SourceRead>, consistent: bool) -> Known {
+    fn known(
+        &self,
+        taken: &Taken,
+        read: &BTreeMap<SourceObject, SourceRead>,
+        consistent: bool,
+    ) -> Known {
         let own = &self.key.namespace;
         let direct: BTreeMap<SourceKey, Arc<Seen>> = read
             .iter()
@@ -96,7 +105,7 @@ impl Reconciliation<'_> {
             })
             .collect();
         let mut known = Known::new();
-        let mut next: Vec<SourceKey> = direct.keys().cloned().collect();
+        let mut next: Vec<SourceKey> = taken.sources.iter().map(|it| it.key.clone()).collect();
         while let Some(key) = next.pop() {
             if known.contains_key(&key) {
                 continue;

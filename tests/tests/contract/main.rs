@@ -20,6 +20,7 @@ mod idempotence;
 mod identity;
 mod inputs;
 mod loops;
+mod objects;
 mod outputs;
 mod retry;
 mod schema;
