@@ -191,7 +191,7 @@ fn value(
             "input {input} comes from {object}, which is not there"
         ))),
         Some(SourceRead::Secret(marks)) => {
-            let mark = marks.get(key).ok_or_else(|| no_key(from()))?;
+            let mark = marks.get(key).ok_or_else(|| no_key(&from()))?;
             let revision = Revision::of_mark(mark);
             let value = Sourced::secret(&object.name, key, mark.clone());
             Ok((value, Some(revision)))
@@ -269,7 +269,7 @@ fn text<'a>(map: &'a Value, key: &str, from: impl Fn() -> String) -> Result<&'a 
                 format!("{}, which is in its binaryData", from()),
                 "give a key of data: an input is text or JSON",
             )),
-            None => no_key(from()),
+            None => no_key(&from()),
         })
 }
 
@@ -283,7 +283,7 @@ fn absent(what: String) -> Wrong {
     Wrong::Missing(fault(what, cure))
 }
 
-fn no_key(from: String) -> Wrong {
+fn no_key(from: &str) -> Wrong {
     absent(format!("{from}, which has no such key"))
 }
 

@@ -154,7 +154,7 @@ impl Reconciliation<'_> {
             }
             memory.changes
         };
-        let mut read = self.read_source(account, wanted).await?;
+        let mut read = Box::pin(self.read_source(account, wanted)).await?;
         let place = read.content().map(|content| {
             let place = self.ctx.picked.keep(content);
             // All who read the same share it.

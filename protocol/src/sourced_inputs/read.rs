@@ -69,7 +69,7 @@ impl SourceRead {
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect();
         Self::Runnable(RunnableRead {
-            outputs: content(runnable.metadata.uid.as_deref(), asked),
+            outputs: content(runnable.metadata.uid.as_deref(), &asked),
             seen: Arc::new(Seen::of(runnable)),
         })
     }
@@ -88,7 +88,7 @@ impl SourceRead {
         Self::Object(ObjectRead {
             fields: content(
                 object.pointer("/metadata/uid").and_then(Value::as_str),
-                fields,
+                &fields,
             ),
             without,
             is_ready: is_ready(object),
@@ -108,7 +108,7 @@ impl SourceRead {
 }
 
 /// Values with the uid of their object, by which equal ones are found and kept once.
-fn content(uid: Option<&str>, values: Map<String, Value>) -> Arc<Value> {
+fn content(uid: Option<&str>, values: &Map<String, Value>) -> Arc<Value> {
     Arc::new(json!({ "metadata": { "uid": uid.unwrap_or_default() }, "values": values }))
 }
 

@@ -17,14 +17,13 @@ pub enum NoValue {
 
 /// The one value at a path of an object.
 pub fn read_field(object: &Value, path: &str) -> Result<Value, NoValue> {
-    let unusable = |why: String| NoValue::Unusable(format!("{path}: {why}"));
-    let parsed = Path::parse(path).map_err(|error| unusable(error.to_string()))?;
+    let parsed = Path::parse(path).map_err(|error| NoValue::Unusable(error.to_string()))?;
     let found = parsed.evaluate(object, &mut Work::new());
     found.cloned().map_err(|error| {
         if error.finds_nothing() {
             NoValue::Absent(path.to_owned())
         } else {
-            unusable(error.to_string())
+            NoValue::Unusable(error.to_string())
         }
     })
 }

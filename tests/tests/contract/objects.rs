@@ -153,7 +153,7 @@ async fn a_path_with_nothing_there_is_waited_for_and_one_that_is_none_is_told() 
     .await?;
     for (path, said) in [
         (".status[", "has the path \".status[\", which is none"),
-        (".status.artifact.*", "than one"),
+        (".status.artifact.*", "too many results for the query"),
     ] {
         r.edit(|it| it["spec"]["inputsFrom"][0]["objectRef"]["path"] = json!(path))
             .await?;
