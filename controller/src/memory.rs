@@ -215,6 +215,12 @@ impl Memory {
         self.changes += 1;
     }
 
+    /// The Secret of this name that inputs come from may have changed.
+    pub fn secret_changed(&mut self, name: &str) {
+        self.sources.doubt(SourceKind::Secret, Some(name));
+        self.changes += 1;
+    }
+
     /// All that could be done is done: what was wrong before a step could be taken is over.
     pub fn is_well(&mut self) {
         self.backoffs

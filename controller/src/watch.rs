@@ -5,6 +5,7 @@
 
 #[macro_use]
 mod object;
+pub mod named;
 pub mod own;
 mod progress;
 pub mod references;

@@ -68,11 +68,11 @@ impl KnownSources {
         self.known.insert(object, known);
     }
 
-    /// When the first of what is known of this kind was read.
+    /// When the first of what is known of these was read.
     #[must_use]
-    pub fn oldest(&self, kind: SourceKind) -> Option<Duration> {
-        let of_kind = self.known.iter().filter(|(known, _)| known.kind == kind);
-        of_kind.map(|(_, known)| known.at).min()
+    pub fn oldest(&self, counts: impl Fn(&SourceObject) -> bool) -> Option<Duration> {
+        let those = self.known.iter().filter(|(known, _)| counts(known));
+        those.map(|(_, known)| known.at).min()
     }
 
     /// An object of this kind and name may have changed; without a name, each may.

@@ -9,7 +9,6 @@ use std::{
 use cartouche_crds::InputSource;
 use cartouche_protocol::{
     diagnosis::{Denied, Diagnosis, Who},
-    facts::WatchState,
     reconcile_error::{Category, ReconcileError, Requeue},
     sourced_inputs::{self, SourceKind, SourceObject, SourceRead},
 };
@@ -89,7 +88,7 @@ impl Reconciliation<'_> {
         }
         let values = sourced_inputs::values(sources, |object| read.get(object));
         lock(&self.memory).sources.are_wanting = values.is_err();
-        // The watch of ConfigMaps tells, and Secrets are read again anyhow.
+        // A watch tells, and what is not watched is read again anyhow.
         values.map_err(|wrong| wrong.error(FIFTH.over(LOOKED_UP_AFTER)))
     }
 
@@ -119,9 +118,7 @@ impl Reconciliation<'_> {
         object: &SourceObject,
         consistent: bool,
     ) -> Result<SourceRead, ApiError> {
-        let is_watched = object.kind == SourceKind::ConfigMap
-            && self.ctx.watches.state(&Watched::config_maps()) == WatchState::Synced;
-        let pause = self.pause_of_sources(is_watched);
+        let pause = self.pause_of_sources(self.is_watched(object));
         // An event that comes while the read is under way makes its answer old.
         let began = {
             let memory = lock(&self.memory);
@@ -221,14 +218,16 @@ impl Reconciliation<'_> {
         self.ctx.poll * 8 / 10
     }
 
-    /// When what inputs come from is read again: Secrets, of whose changes nobody tells, and whatever gave none.
+    /// When what inputs come from is read again: Secrets of whose changes nobody tells, and whatever gave none.
     pub(super) fn sources_again(&self) -> Option<Duration> {
         if self.facts.runnable.deleting {
             return None;
         }
         let memory = lock(&self.memory);
         let (poll, now) = (self.ctx.poll, boot_time());
-        let oldest = memory.sources.oldest(SourceKind::Secret);
+        let is_polled =
+            |object: &SourceObject| object.kind == SourceKind::Secret && !self.is_watched(object);
+        let oldest = memory.sources.oldest(is_polled);
         let secrets = oldest.map(|at| {
             // What is old already could not be read, or something before it was wrong: that says when it is tried again.
             let is_read = at + self.polled_after() > now;
