@@ -6,7 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use cartouche_crds::{InputSource, Selector};
 use cartouche_templating::{Template, has_message_in_pods};
 
-use crate::{policy::Policy, sourced_inputs::SourceObject};
+use crate::{
+    policy::Policy,
+    sourced_inputs::{SourceKind, SourceObject},
+};
 
 /// What a need is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -138,12 +141,22 @@ pub fn of_sources(runnable: &str, sources: &[InputSource]) -> Vec<Need> {
         let names = by_kind.entry(object.kind.as_str()).or_default();
         names.insert(object.name);
     }
-    let needs = by_kind.into_iter().map(|(kind, names)| Need {
-        target: Target::Kind("v1".to_owned(), kind.to_owned()),
-        names: names.into_iter().collect(),
-        verbs: &["get"],
-        why: format!("to read inputs of the Runnable {runnable}"),
-        optional: false,
+    let needs = by_kind.into_iter().flat_map(|(kind, names)| {
+        let read = Need {
+            target: Target::Kind("v1".to_owned(), kind.to_owned()),
+            names: names.into_iter().collect(),
+            verbs: &["get"],
+            why: format!("to read inputs of the Runnable {runnable}"),
+            optional: false,
+        };
+        // The controller watches ConfigMaps itself.
+        let heard = (kind == SourceKind::Secret.as_str()).then(|| Need {
+            verbs: &["watch"],
+            why: format!("to hear of a change of them at once for the Runnable {runnable}"),
+            optional: true,
+            ..read.clone()
+        });
+        [read].into_iter().chain(heard)
     });
     needs.collect()
 }
