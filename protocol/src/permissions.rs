@@ -139,12 +139,22 @@ pub fn of_sources(runnable: &str, sources: &[InputSource]) -> Vec<Need> {
         let kind = (version.to_owned(), kind.to_owned());
         by_kind.entry(kind).or_default().insert(object.name);
     }
-    let needs = by_kind.into_iter().map(|((version, kind), names)| Need {
-        target: Target::Kind(version, kind),
-        names: names.into_iter().collect(),
-        verbs: &["get"],
-        why: format!("to read inputs of the Runnable {runnable}"),
-        optional: false,
+    let needs = by_kind.into_iter().flat_map(|((version, kind), names)| {
+        let read = Need {
+            target: Target::Kind(version, kind.clone()),
+            names: names.into_iter().collect(),
+            verbs: &["get"],
+            why: format!("to read inputs of the Runnable {runnable}"),
+            optional: false,
+        };
+        // The controller watches ConfigMaps itself.
+        let heard = (kind == "Secret").then(|| Need {
+            verbs: &["watch"],
+            why: format!("to hear of a change of them at once for the Runnable {runnable}"),
+            optional: true,
+            ..read.clone()
+        });
+        [read].into_iter().chain(heard)
     });
     needs.collect()
 }
