@@ -26,6 +26,11 @@ pub const APPROVED_ANNOTATION: &str = "carto.run/approved";
 /// On a run that was stopped on request: who asked, why and when; see [`crate::Cancellation`].
 pub const CANCEL_REQUEST_ANNOTATION: &str = "carto.run/cancel-request";
 
+/// On an object that outputs are written to: the uid of the Runnable that writes it.
+pub const SINK_OF_ANNOTATION: &str = "carto.run/outputs-of";
+/// On an object that outputs are written to: the number of the run whose outputs it has.
+pub const SINK_SEQUENCE_ANNOTATION: &str = "carto.run/outputs-sequence";
+
 /// The field manager of every write that Cartouche makes.
 pub const FIELD_MANAGER: &str = "cartouche";
 

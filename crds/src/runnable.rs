@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::{
     approval::ApprovalPolicy, concurrency::ConcurrencyPolicy, retry::Retry, schema,
-    source::InputSource, start::Start, status::RunnableStatus,
+    sink::OutputSink, source::InputSource, start::Start, status::RunnableStatus,
 };
 
 /// Runs a `ClusterRunTemplate` exactly once per change of what the template renders.
@@ -55,6 +55,12 @@ pub struct RunnableSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 32), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub inputs_from: Option<Vec<InputSource>>,
+
+    /// Objects that the outputs are written to as well, as the ServiceAccount. Each has the outputs of one run, all or none.
+    /// Templates cannot read it, and a change of it makes no run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 4), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["kind", "name"]))]
+    pub write_outputs_to: Option<Vec<OutputSink>>,
 
     /// The ServiceAccount, in the Runnable's namespace, that makes, reads and deletes the runs.
     /// Without a name it is `default`.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use cartouche_crds::{
     CANCEL_REQUEST_ANNOTATION, GROUP, INPUT_HASH_ANNOTATION, RERUN_REQUEST_ANNOTATION,
     RERUN_TOKEN_ANNOTATION, RUN_SEQUENCE_LABEL, RUN_TEMPLATE_NAME_LABEL, RUNNABLE_NAME_LABEL,
-    RUNNABLE_UID_LABEL,
+    RUNNABLE_UID_LABEL, SINK_OF_ANNOTATION, SINK_SEQUENCE_ANNOTATION,
 };
 use serde_json::{Map, Value, json};
 
@@ -42,7 +42,14 @@ pub(crate) const OWN_ANNOTATIONS: [&str; 3] = [
 const OWN: [(&str, &[&str]); 3] = [
     (LABELS, &OWN_LABELS),
     (ANNOTATIONS, &OWN_ANNOTATIONS),
-    (ANNOTATIONS, &[CANCEL_REQUEST_ANNOTATION]),
+    (
+        ANNOTATIONS,
+        &[
+            CANCEL_REQUEST_ANNOTATION,
+            SINK_OF_ANNOTATION,
+            SINK_SEQUENCE_ANNOTATION,
+        ],
+    ),
 ];
 
 const LABELS: &str = "labels";

@@ -58,6 +58,8 @@ fn rendered(metadata: &Value, input: &str) -> Rendered {
         outputs: None,
         input_schema: None,
         optional_outputs: None,
+        sensitive_outputs: None,
+        failure_outputs: None,
         health_rule: None,
         retry: None,
         timeout: None,
