@@ -191,6 +191,8 @@ pub enum Diagnosis {
     PolicyInvalid(Vec<Fault>),
     /// Inputs from other objects that cannot be used, or are not there.
     Sources(Vec<Fault>),
+    /// Objects that outputs cannot be written to.
+    Sinks(Vec<Fault>),
     /// What is rendered has to stay the same for a while before it runs.
     Settling {
         /// For how long.
@@ -238,6 +240,7 @@ impl Diagnosis {
             | Self::Unacceptable(faults)
             | Self::PolicyInvalid(faults)
             | Self::Sources(faults)
+            | Self::Sinks(faults)
             | Self::NoOutputs(_, faults) => return cures(faults),
             Self::OutputsUnread(_, why) => return why.cure(),
             Self::Forbidden(Who::Account(namespace, _, runnable), _) => {
@@ -348,6 +351,7 @@ impl Diagnosis {
             | Self::Unacceptable(_)
             | Self::PolicyInvalid(_)
             | Self::Sources(_)
+            | Self::Sinks(_)
             | Self::NoOutputs(..)
             | Self::OutputsUnread(..)
             | Self::Forbidden(..)

@@ -24,6 +24,7 @@ use crate::{
     policy::Policy,
     process_state::Remembered,
     reconcile_error::{Category, ReconcileError, Requeue},
+    sinks::Sinks,
 };
 pub use cached_run::{CachedRun, OutputsDigest, digest, doubted};
 pub use dry_run::DryRun;
@@ -111,6 +112,8 @@ pub struct Facts {
     pub looked_for: BTreeSet<String>,
     /// What the pods of the current run, which has not ended, say of why it does not go on.
     pub hindrance: Hindrance,
+    /// What is known of the objects that outputs are written to.
+    pub sinks: Sinks,
     /// How many runs are too many.
     pub limits: BreakerLimits,
 }
@@ -253,6 +256,7 @@ impl Facts {
     ) -> Self {
         let not_rendered =
             ReconcileError::new(Category::UnknownError, Requeue::Backoff, "not rendered yet");
+        let sinks = Sinks::of(&stored);
         Self {
             now: None,
             runnable,
@@ -288,6 +292,7 @@ impl Facts {
             only_attempt: false,
             looked_for: BTreeSet::new(),
             hindrance: Hindrance::NotAsked,
+            sinks,
             limits,
         }
     }

@@ -73,7 +73,7 @@ pub use path::{PathError, SearchError, SyntaxError};
 pub use pods::{PodsTell, PodsWords, had_failed_pods, is_late, no_pod_yet, remedy, remedy_at_work};
 pub use sensitive::Sensitive;
 pub use source::{Room, Sourced, UnreadableText, given_twice, read_text, secret_mark};
-pub use stamp::{Owner, Stamp, stamp};
+pub use stamp::{Owner, Stamp, owner_reference, stamp};
 pub use tag::TagError;
 pub use template::{Attempt, Draft, Template};
 pub use termination_message::{

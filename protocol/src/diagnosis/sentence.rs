@@ -75,7 +75,9 @@ impl fmt::Display for Diagnosis {
                 until,
                 minutes,
             } => f.write_str(&runaway(*runs, until, *minutes)),
-            Self::PolicyInvalid(faults) | Self::Sources(faults) => f.write_str(&whats(faults)),
+            Self::PolicyInvalid(faults) | Self::Sources(faults) | Self::Sinks(faults) => {
+                f.write_str(&whats(faults))
+            }
             Self::ApprovalRequired {
                 sequence, given, ..
             } => f.write_str(&approval::sentence(*sequence, *given)),

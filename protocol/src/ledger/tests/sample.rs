@@ -250,6 +250,8 @@ pub(crate) fn fetched(run: RunIdentity, verdict: Verdict, outputs: OutputsRead) 
         run,
         health: health(verdict),
         outputs,
+        sensitive: cartouche_templating::Sensitive::default(),
+        failure: None,
         rules_hash: Arc::from(RULES),
         matches: false,
         pods_tell: PodsTell::Nothing,
