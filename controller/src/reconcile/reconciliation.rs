@@ -206,7 +206,13 @@ impl<'a> Reconciliation<'a> {
     }
 
     /// Writes what is left to say, cleans up, and says when to reconcile again.
-    pub(super) async fn finish(mut self, end: End) -> Option<Duration> {
+    pub(super) async fn finish(mut self, mut end: End) -> Option<Duration> {
+        if matches!(end, End::Settled | End::Stuck(..)) && may_report(&self.facts) {
+            let ledger = self.facts.ledger.clone();
+            if let Err(instead) = self.write_sinks(&ledger).await {
+                end = instead;
+            }
+        }
         let settled = matches!(end, End::Settled);
         // By the clock of the last decision: to write the status moves it, and what is due since then nobody has decided.
         let times = [self.next_attempt(settled), self.next_stop()];
@@ -235,6 +241,7 @@ impl<'a> Reconciliation<'a> {
             self.denied(),
             self.unpicked(),
             self.sources_again(),
+            self.sinks_again(),
             self.is_out_of_sight().then_some(self.ctx.poll),
             grace,
             pods,

@@ -20,7 +20,7 @@ use crate::{
     clock::boot_time,
     discovery::{DiscoveryError, Kind},
     lock::lock,
-    memory::KnownSources,
+    memory::{KnownSinks, KnownSources},
     runnable_key::RunnableKey,
     watch::{Purpose, Watched, runs::Poll},
 };
@@ -126,6 +126,7 @@ impl Reconciliation<'_> {
             if *gone == Watched::config_maps() {
                 // Whoever takes inputs of them again names them anew.
                 memory.sources = KnownSources::default();
+                memory.sinks = KnownSinks::default();
             }
         }
         self.ctx.serve(&self.key, &before, &wanted);
@@ -161,6 +162,7 @@ impl Reconciliation<'_> {
             wanted.extend(kind.map(of(Purpose::Selected)));
         }
         wanted.extend(self.watched_sources());
+        wanted.extend(self.watched_sinks());
         wanted
     }
 

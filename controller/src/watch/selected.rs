@@ -29,6 +29,8 @@ pub struct Selections {
 struct Selection {
     /// The names of the objects that inputs come from.
     names: BTreeSet<String>,
+    /// The names of the objects that outputs go to.
+    sinks: BTreeSet<String>,
     /// The labels that an object must carry; none while nothing is picked by labels.
     labels: Option<BTreeMap<String, String>>,
     /// The uids of the objects that matched last, of two at most: that one of them is relabelled may be
@@ -50,10 +52,10 @@ impl Selection {
         carries || self.uids.iter().any(|uid| object.uid.as_ref() == Some(uid))
     }
 
-    /// Whether inputs come from an object.
+    /// Whether inputs come from an object, or outputs go to it.
     fn names(&self, object: &ObjectMeta) -> bool {
         let name = object.name.as_ref();
-        name.is_some_and(|name| self.names.contains(name))
+        name.is_some_and(|name| self.names.contains(name) || self.sinks.contains(name))
     }
 
     /// Puts an event down while a list is under way.
@@ -89,6 +91,19 @@ impl Selections {
             && let Some(selection) = kind.get_mut(key)
         {
             selection.names = names;
+        }
+    }
+
+    /// Outputs of a Runnable go to the objects of these names.
+    pub fn name_sinks(&self, watched: &Watched, key: &RunnableKey, names: BTreeSet<String>) {
+        let mut inner = lock(&self.inner);
+        if !names.is_empty() {
+            let kind = inner.entry(watched.clone()).or_default();
+            kind.entry(key.clone()).or_default().sinks = names;
+        } else if let Some(kind) = inner.get_mut(watched)
+            && let Some(selection) = kind.get_mut(key)
+        {
+            selection.sinks = names;
         }
     }
 

@@ -5,11 +5,13 @@ use std::{
     fmt,
 };
 
-use cartouche_crds::{InputSource, MAX_SINKS, OutputSink, SinkKind, is_dns_subdomain};
+use cartouche_crds::{
+    InputSource, MAX_SINKS, OutputSink, SensitiveOutput, SinkKind, is_dns_subdomain,
+};
 use cartouche_templating::Sensitive;
 use serde_json::Value;
 
-use super::of;
+use super::{of, revision};
 use crate::{diagnosis::Fault, sourced_inputs::SourceObject};
 
 /// Keys and values of a sink. What shows it shows the keys.
@@ -78,11 +80,38 @@ impl<'a> Given<'a> {
 }
 
 /// The key of an output in a sink, if it goes there.
-pub(super) fn key_of<'a>(sink: &'a OutputSink, output: &'a str) -> Option<&'a str> {
+#[must_use]
+pub fn key_of<'a>(sink: &'a OutputSink, output: &'a str) -> Option<&'a str> {
     match &sink.keys {
         Some(keys) => keys.get(output).map(String::as_str),
         None => Some(output),
     }
+}
+
+/// What the status says of the sensitive outputs that a Secret with this uid has.
+#[must_use]
+pub fn sensitive_in(
+    sink: &OutputSink,
+    uid: &str,
+    sensitive: &Sensitive,
+) -> Vec<(String, SensitiveOutput)> {
+    let nothing = BTreeMap::new();
+    let given = Given {
+        open: &nothing,
+        sensitive,
+    };
+    let content = given.content(sink);
+    let said = sensitive.names().filter_map(|name| {
+        let key = key_of(sink, name)?;
+        let revision = revision(uid, key, content.get(key)?);
+        let place = SensitiveOutput {
+            name: sink.name.clone(),
+            key: key.to_owned(),
+            revision,
+        };
+        Some((name.to_owned(), place))
+    });
+    said.collect()
 }
 
 /// What is wrong with a sink whatever a run gives: then it is not written. `declared` are the template's outputs, each with whether
