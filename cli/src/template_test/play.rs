@@ -14,7 +14,7 @@ use cartouche_protocol::{
     process_state::Remembered,
     status,
 };
-use cartouche_templating::{PodsTell, Template};
+use cartouche_templating::{PodsTell, Sensitive, Template};
 use k8s_openapi::jiff::Timestamp;
 use serde_json::{Map, Value, json};
 

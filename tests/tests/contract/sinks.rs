@@ -196,9 +196,8 @@ async fn a_right_that_is_missing_is_named_and_costs_no_output() -> Result<()> {
     let subject = writing(&world, json!([to(SECRET, "db")])).await?;
     subject.answer(1, json!("one")).await?;
     let said = subject.fails("OutputSinkFailed", "may not").await?;
-    for denied in ["get", "create", "update", "delete"] {
-        ensure!(said.contains(denied), "{said}");
-    }
+    // Every account of these tests may create and delete them.
+    ensure!(said.contains("may not get/update secrets"), "{said}");
     ensure!(
         said.contains("secrets") && said.contains("cartouche rbac"),
         "{said}"
