@@ -47,17 +47,17 @@ pub enum SinkKind {
     ConfigMap,
 }
 
-/// An object that outputs were written to.
+/// An object that outputs were written to, or are going to be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SinkStatus {
     /// Its kind.
     pub kind: SinkKind,
     /// Its name.
     pub name: String,
-    /// The number of the run whose outputs it has.
-    #[schemars(range(min = 1, max = MAX_SEQUENCE))]
+    /// The number of the run whose outputs it has; 0 before it has any.
+    #[schemars(range(min = 0, max = MAX_SEQUENCE))]
     pub sequence: i64,
-    /// Whether what is in it is not what `outputs` and the template say by now, because it could not be written.
+    /// Whether what is in it is not what `outputs` and the template say by now, because it is not written yet.
     #[serde(default, skip_serializing_if = "is_false")]
     #[schemars(transform = schema::without_default)]
     pub behind: bool,

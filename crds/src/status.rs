@@ -34,7 +34,7 @@ pub struct RunnableStatus {
     pub outputs_from: Option<OutputsFrom>,
     /// Where the values of sensitive outputs are.
     pub sensitive_outputs: BTreeMap<String, SensitiveOutput>,
-    /// The objects that outputs were written to.
+    /// The objects that outputs were written to, or are going to be.
     pub sinks: Vec<SinkStatus>,
     /// What the newest run that failed gave, until a later one succeeds.
     pub failure: Option<RunFailure>,

@@ -56,7 +56,7 @@ pub(crate) struct WrittenStatus {
     )]
     sensitive_outputs: Option<BTreeMap<String, SensitiveOutput>>,
 
-    /// The objects that outputs were written to, as `spec.writeOutputsTo` says.
+    /// The objects that outputs were written to, or are going to be, as `spec.writeOutputsTo` says.
     #[serde(
         default,
         skip_serializing_if = "Vec::is_empty",

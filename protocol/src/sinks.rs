@@ -20,7 +20,7 @@ use crate::{
     sourced_inputs::{SourceKind, SourceObject},
     status::{RUN_TEMPLATE_READY, STALLED, find},
 };
-pub use content::{Content, Given, faults, key_of, sensitive_in};
+pub use content::{Content, Given, declared, faults, key_of, sensitive_in};
 pub use object::{FoundSink, created, replaced};
 pub use problem::{SinkProblem, error, unplaced};
 
@@ -74,6 +74,22 @@ impl Sinks {
             .is_none_or(|it| it.behind || it.sequence != from.sequence)
     }
 
+    /// Takes down that these are going to be written. None is made before that is in the status: what is made and recorded
+    /// nowhere would never be deleted.
+    pub fn announce(&mut self, wanted: &[OutputSink]) {
+        for object in wanted.iter().map(of) {
+            if self.written_to(&object).is_none() {
+                self.note(&object, 0, true);
+            }
+        }
+    }
+
+    /// Whether nothing was ever written to this object.
+    #[must_use]
+    pub fn is_unwritten(&self, object: &SourceObject) -> bool {
+        self.written_to(object).is_none_or(|it| it.sequence == 0)
+    }
+
     /// Objects that were written, and that the Runnable does not name any more.
     #[must_use]
     pub fn dropped(&self, wanted: &[OutputSink]) -> Vec<SinkStatus> {
@@ -90,8 +106,9 @@ impl Sinks {
             sequence,
             behind,
         });
-        let surplus = self.written.len().saturating_sub(MOST_KNOWN);
-        self.written.drain(..surplus);
+        if self.written.len() > MOST_KNOWN {
+            self.written.remove(0);
+        }
         // In an order that says nothing, so that a look changes nothing.
         self.written
             .sort_by(|a, b| (a.kind, &a.name).cmp(&(b.kind, &b.name)));

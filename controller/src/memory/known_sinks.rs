@@ -1,15 +1,17 @@
 //! When the objects that outputs are written to were looked at.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use cartouche_crds::{OutputSink, OutputsFrom};
-use cartouche_protocol::sinks::Sinks;
+use cartouche_protocol::{sinks::Sinks, sourced_inputs::SourceObject};
 
 /// What was found the last time, as long as nothing says that it may have changed. Times are of the clock that goes on while
 /// the machine sleeps.
 #[derive(Debug, Default)]
 pub struct KnownSinks {
     looked: Option<Looked>,
+    /// Objects that are wanted no more and are not there, and since when that is known.
+    absent: BTreeMap<SourceObject, Duration>,
     /// How often in a row somebody else had written one of them meanwhile.
     pub conflicts: u8,
 }
@@ -57,6 +59,27 @@ impl KnownSinks {
         });
     }
 
+    /// An object that is wanted no more is not there. Whether that has been so for this long.
+    pub fn is_absent_for(&mut self, object: &SourceObject, pause: Duration, now: Duration) -> bool {
+        let since = *self.absent.entry(object.clone()).or_insert(now);
+        let is_over = since + pause <= now;
+        if is_over {
+            self.absent.remove(object);
+        }
+        is_over
+    }
+
+    /// Whether any is waited for to stay away.
+    #[must_use]
+    pub fn has_absent(&self) -> bool {
+        !self.absent.is_empty()
+    }
+
+    /// It is there, or wanted again.
+    pub fn is_back(&mut self, object: &SourceObject) {
+        self.absent.remove(object);
+    }
+
     /// One of them may have changed.
     pub fn doubt(&mut self) {
         self.looked = None;
@@ -97,5 +120,23 @@ mod tests {
         assert!(!is_known(&known, 2, 1));
         known.doubt();
         assert!(!is_known(&known, 1, 1));
+    }
+
+    #[test]
+    fn what_is_gone_is_forgotten_only_after_it_has_stayed_away() {
+        let mut known = KnownSinks::default();
+        let object = SourceObject {
+            kind: cartouche_protocol::sourced_inputs::SourceKind::Secret,
+            name: "db".to_owned(),
+        };
+        let mut is_over = |known: &mut KnownSinks, seconds| {
+            known.is_absent_for(&object, PAUSE, Duration::from_secs(seconds))
+        };
+        assert!(!is_over(&mut known, 1));
+        assert!(!is_over(&mut known, 30));
+        known.is_back(&object);
+        assert!(!is_over(&mut known, 31));
+        assert!(is_over(&mut known, 61));
+        assert!(!known.has_absent());
     }
 }

@@ -117,12 +117,19 @@ impl<'a> Reconciliation<'a> {
             (memory.state.begin(began, now), looked_for)
         };
         let facts = RunnableFacts::of(&runnable);
-        let facts = Facts {
+        let mut facts = Facts {
             now: ctx.identity.connection().now(),
             chance: fastrand::u64(..),
             looked_for,
             ..Facts::first(facts, stored, remembered, ctx.limits)
         };
+        facts.sinks.announce(
+            runnable
+                .spec
+                .write_outputs_to
+                .as_deref()
+                .unwrap_or_default(),
+        );
         Some(Self {
             ctx,
             runnable,

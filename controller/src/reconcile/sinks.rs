@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use cartouche_crds::{OutputSink, OutputsFrom, SinkKind};
 use cartouche_protocol::{
     ledger::Ledger,
+    process_state::CREATES_SETTLE_IN,
     reconcile_error::Category,
     sinks::{
         self, Content, FoundSink, Given, Holder, SinkProblem, Sinks, Verdict, Wanted, may_write,
@@ -21,6 +22,7 @@ use cartouche_protocol::{
 use cartouche_templating::Sensitive;
 
 use super::{
+    make::LEDGER_FRESH_FOR,
     reconciliation::{End, Reconciliation},
     write::RunnableVersion,
 };
@@ -57,10 +59,9 @@ struct Progress {
 impl Progress {
     /// A sink could not be brought up to date.
     fn fails(&mut self, object: &SourceObject, problem: SinkProblem) {
-        if let Some(written) = self.sinks.written_to(object) {
-            let sequence = written.sequence;
-            self.sinks.note(object, sequence, true);
-        }
+        let written = self.sinks.written_to(object);
+        let sequence = written.map_or(0, |written| written.sequence);
+        self.sinks.note(object, sequence, true);
         self.problems.push(problem);
     }
 }
@@ -95,7 +96,8 @@ impl Reconciliation<'_> {
         self.conclude(ledger, &wanted, progress).await;
         let mut memory = lock(&self.memory);
         memory.sinks.conflicts = 0;
-        if memory.changes == began {
+        // What was made or deleted just now is looked at once more.
+        if memory.changes == began && !memory.sinks.has_absent() {
             memory
                 .sinks
                 .keep(what, self.facts.sinks.clone(), boot_time());
@@ -141,16 +143,35 @@ impl Reconciliation<'_> {
         if writes.is_empty() && dropped.is_empty() {
             return Ok(());
         }
+        self.announce_sinks(wanted).await?;
         // After the sinks: what is newer there than this ledger has somebody else written.
         self.read_again(|found: &RunnableVersion| found.metadata.resource_version.as_str())
             .await?;
+        let began = boot_time();
+        let is_fresh = || boot_time().saturating_sub(began) <= LEDGER_FRESH_FOR;
         for write in writes {
+            if !is_fresh() {
+                return Err(End::Conflict);
+            }
             self.write_sink(account, ledger, write, progress).await?;
         }
         for (object, found) in dropped {
             self.delete_sink(account, &object, &found, progress).await?;
         }
         Ok(())
+    }
+
+    /// Has the status say which sinks there are going to be, unless it does: most often an earlier write has said it.
+    async fn announce_sinks(&mut self, wanted: &[OutputSink]) -> Result<(), End> {
+        let mut said = Sinks::of(&self.facts.stored);
+        said.announce(wanted);
+        if said.written == self.facts.stored.sinks {
+            return Ok(());
+        }
+        let mut status = (*self.facts.stored).clone();
+        status.sinks = said.written;
+        status.dropped_lines = 0;
+        self.put(status).await
     }
 
     /// Reads the sinks that may be written.
@@ -166,6 +187,7 @@ impl Reconciliation<'_> {
         let mut reads = Vec::new();
         for sink in wanted {
             let object = sinks::of(sink);
+            lock(&self.memory).sinks.is_back(&object);
             let faults =
                 sinks::faults(sink, wanted, sources.unwrap_or_default(), declared.as_ref());
             if !faults.is_empty() {
@@ -173,7 +195,7 @@ impl Reconciliation<'_> {
                 continue;
             }
             // Before there are outputs nobody asks.
-            if ledger.outputs_from.is_none() && progress.sinks.written.is_empty() {
+            if ledger.outputs_from.is_none() && progress.sinks.is_unwritten(&object) {
                 continue;
             }
             match self.read_sink(account, &object, ledger).await {
@@ -199,11 +221,23 @@ impl Reconciliation<'_> {
         let mut dropped = Vec::new();
         for written in progress.sinks.dropped(wanted) {
             let object = sinks::of_status(&written);
-            match self.read_sink(account, &object, ledger).await {
+            let read = self.read_sink(account, &object, ledger).await;
+            if !matches!(read, Ok(None)) {
+                lock(&self.memory).sinks.is_back(&object);
+            }
+            match read {
                 Ok(Some(found)) if matches!(found.holder, Holder::Ours(_)) => {
                     dropped.push((object, found));
                 }
-                Ok(_) => progress.sinks.forget(&object),
+                // One that another controller is about to make may still come.
+                Ok(None) => {
+                    let now = boot_time();
+                    let mut memory = lock(&self.memory);
+                    if memory.sinks.is_absent_for(&object, CREATES_SETTLE_IN, now) {
+                        progress.sinks.forget(&object);
+                    }
+                }
+                Ok(Some(_)) => progress.sinks.forget(&object),
                 Err(problem) => progress.fails(&object, problem),
             }
         }
@@ -230,7 +264,7 @@ impl Reconciliation<'_> {
             match verdict {
                 Verdict::NotOurs => {
                     let whose = read.found.map(|found| found.whose).unwrap_or_default();
-                    progress.sinks.forget(&read.object);
+                    progress.sinks.note(&read.object, 0, true);
                     let problem = SinkProblem::Anothers(read.object, whose);
                     progress.problems.push(problem);
                     continue;
@@ -306,13 +340,7 @@ impl Reconciliation<'_> {
     /// The template's outputs, each with whether it is sensitive; nothing where it is not known.
     fn declared(&self) -> Option<BTreeMap<&str, bool>> {
         let template = self.compiled.as_ref()?.template.as_ref().ok()?;
-        let sensitive: Vec<&str> = template.sensitive_outputs().collect();
-        let names = template.output_names();
-        Some(
-            names
-                .map(|name| (name, sensitive.contains(&name)))
-                .collect(),
-        )
+        Some(sinks::declared(template))
     }
 }
 
@@ -329,7 +357,7 @@ fn placed(
         let Some((uid, sensitive)) = in_place.get(&object) else {
             let before = sinks.sensitive.iter();
             let here = before.filter(|(_, it)| it.name == sink.name);
-            let here = here.filter(|_| sinks.written_to(&object).is_some());
+            let here = here.filter(|_| !sinks.is_unwritten(&object));
             for (name, it) in here {
                 placed.entry(name.clone()).or_insert_with(|| it.clone());
             }

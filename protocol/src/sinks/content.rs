@@ -8,7 +8,7 @@ use std::{
 use cartouche_crds::{
     InputSource, MAX_SINKS, OutputSink, SensitiveOutput, SinkKind, is_dns_subdomain,
 };
-use cartouche_templating::Sensitive;
+use cartouche_templating::{Sensitive, Template};
 use serde_json::Value;
 
 use super::{of, revision};
@@ -77,6 +77,14 @@ impl<'a> Given<'a> {
         let sensitive = sensitive.filter_map(|name| Some((name, self.sensitive.reveal(name)?)));
         open.chain(sensitive).collect()
     }
+}
+
+/// The outputs of a template, each with whether it is sensitive.
+#[must_use]
+pub fn declared(template: &Template) -> BTreeMap<&str, bool> {
+    let sensitive: BTreeSet<&str> = template.sensitive_outputs().collect();
+    let names = template.output_names();
+    names.map(|name| (name, sensitive.contains(name))).collect()
 }
 
 /// The key of an output in a sink, if it goes there.

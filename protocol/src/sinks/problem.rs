@@ -34,7 +34,9 @@ impl SinkProblem {
         }
     }
 
-    fn faults(self) -> Vec<Fault> {
+    /// All that is wrong, for people.
+    #[must_use]
+    pub fn faults(self) -> Vec<Fault> {
         match self {
             Self::Faults(faults) => faults,
             Self::Anothers(object, whose) => vec![Fault::new(

@@ -237,6 +237,11 @@ fn what_was_written_and_is_wanted_no_more_is_known_until_it_is_gone() {
     assert_eq!(sinks.dropped(&[]).len(), 1);
     sinks.forget(&object);
     assert_eq!(sinks.dropped(&[]), []);
+    sinks.announce(&[secret()]);
+    assert!(sinks.is_unwritten(&object) && sinks.is_due(&object, &from(1)));
+    sinks.note(&object, 2, false);
+    sinks.announce(&[secret()]);
+    assert!(!sinks.is_unwritten(&object));
 }
 
 #[test]

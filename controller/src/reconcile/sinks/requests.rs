@@ -4,6 +4,7 @@ use cartouche_protocol::{
     diagnosis::Diagnosis,
     ledger::Ledger,
     object::Object,
+    process_state::CREATES_SETTLE_IN,
     reconcile_error::{Requeue, bounded},
     sinks::{FoundSink, SinkProblem, created, replaced},
     sourced_inputs::{SourceKind, SourceObject},
@@ -15,6 +16,7 @@ use serde::de::IgnoredAny;
 use super::{MOST_CONFLICTS, Progress, Write};
 use crate::{
     api::{ApiError, CreateMode, Requests, ResourcePath},
+    clock::boot_time,
     lock::lock,
     reconcile::reconciliation::{End, Reconciliation},
 };
@@ -117,11 +119,16 @@ impl Reconciliation<'_> {
     ) -> Result<(), End> {
         let path = self.sink_path(object);
         match account.delete(&path, &object.name, &found.uid).await {
-            Ok(()) => progress.sinks.forget(object),
-            Err(error) if error.is_absent() => progress.sinks.forget(object),
-            Err(error) => return self.unsent(object, &error, progress),
+            Err(error) if !error.is_absent() => self.unsent(object, &error, progress),
+            _ => {
+                progress.sinks.note(object, 0, true);
+                let mut memory = lock(&self.memory);
+                memory
+                    .sinks
+                    .is_absent_for(object, CREATES_SETTLE_IN, boot_time());
+                Ok(())
+            }
         }
-        Ok(())
     }
 
     /// A write did not go through. Somebody else may have written: that is looked at anew, unless it happens all the time.

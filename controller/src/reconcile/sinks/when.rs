@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use cartouche_crds::{OutputSink, SinkKind};
 use cartouche_protocol::{
-    facts::WatchState, ledger::Ledger, reconcile_error::Requeue, sinks::Sinks,
+    facts::WatchState, ledger::Ledger, process_state::CREATES_SETTLE_IN, reconcile_error::Requeue,
+    sinks::Sinks,
 };
 
 use crate::{
@@ -86,6 +87,8 @@ impl Reconciliation<'_> {
             let left = looked_at.map(|at| (at + poll).saturating_sub(now));
             TENTH.over(left.filter(|left| !left.is_zero()).unwrap_or(poll))
         });
-        failed.into_iter().chain(polled).min()
+        let absent = memory.sinks.has_absent();
+        let absent = absent.then(|| CREATES_SETTLE_IN + SECOND);
+        failed.into_iter().chain(polled).chain(absent).min()
     }
 }
