@@ -3,8 +3,11 @@
 mod bad;
 mod sensitive;
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
+use cartouche_crds::RunnableStatus;
+use futures::TryStreamExt;
 use k8s_openapi::ByteString;
+use kube::{api::WatchParams, core::WatchEvent};
 use serde_json::{Value, json};
 
 use crate::world::{
@@ -71,13 +74,34 @@ async fn written(subject: &Subject, sinks: &[(Kind, &str)], sequence: i64) -> Re
     subject.until(&what, is_written).await.map(drop)
 }
 
+/// The first status that has outputs, whatever comes after it.
+async fn first_with_outputs(subject: &Subject) -> Result<RunnableStatus> {
+    let from = subject.object().await?["metadata"]["resourceVersion"].take();
+    let only = WatchParams::default().fields("metadata.name=r");
+    let from = from.as_str().unwrap_or_default();
+    let events = subject.world.runnables().watch(&only, from).await?;
+    let mut events = std::pin::pin!(events);
+    while let Some(event) = events.try_next().await? {
+        if let WatchEvent::Modified(runnable) = event
+            && let Some(status) = runnable.status.filter(|status| status.outputs.is_some())
+        {
+            return Ok(status);
+        }
+    }
+    bail!("the watch ended")
+}
+
 #[tokio::test]
 async fn outputs_are_written_before_the_status_names_them_and_are_replaced_as_a_whole() -> Result<()>
 {
     let world = world("made").await?;
     let sinks = json!([to(SECRET, "db"), to(CONFIG_MAP, "db")]);
     let subject = writing(&world, sinks).await?;
-    subject.answer(1, json!("one")).await?;
+    let run = subject.run(1).await?;
+    let first = first_with_outputs(&subject);
+    let (first, _) = tokio::try_join!(first, world.play(&run, answered("one")))?;
+    let named = first.sinks.iter().map(|sink| (sink.sequence, sink.behind));
+    assert_eq!(named.collect::<Vec<_>>(), [(1, false), (1, false)]);
     for kind in [SECRET, CONFIG_MAP] {
         let object = world.get(kind, "db").await?;
         assert_eq!(data(&object), json!({ "answer": "one" }));
