@@ -37,7 +37,7 @@ pub struct RunnableStatus {
     /// The objects that outputs were written to, or are going to be.
     pub sinks: Vec<SinkStatus>,
     /// What the newest run that failed gave, until a later one succeeds.
-    pub failure: Option<RunFailure>,
+    pub failure: Option<Box<RunFailure>>,
     /// The run for what the template renders now.
     pub current_run: Option<CurrentRun>,
     /// The run that is due, while something holds it back that was asked for. Nothing is decided by it.

@@ -71,7 +71,7 @@ pub(crate) struct WrittenStatus {
         skip_serializing_if = "Option::is_none",
         deserialize_with = "if_readable"
     )]
-    failure: Option<RunFailure>,
+    failure: Option<Box<RunFailure>>,
 
     /// The run for what the template renders now.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -113,7 +113,7 @@ pub struct Facts {
     /// What the pods of the current run, which has not ended, say of why it does not go on.
     pub hindrance: Hindrance,
     /// What is known of the objects that outputs are written to.
-    pub sinks: Sinks,
+    pub sinks: Box<Sinks>,
     /// How many runs are too many.
     pub limits: BreakerLimits,
 }
@@ -256,7 +256,7 @@ impl Facts {
     ) -> Self {
         let not_rendered =
             ReconcileError::new(Category::UnknownError, Requeue::Backoff, "not rendered yet");
-        let sinks = Sinks::of(&stored);
+        let sinks = Box::new(Sinks::of(&stored));
         Self {
             now: None,
             runnable,

@@ -60,7 +60,7 @@ pub struct Ledger {
     /// That run.
     pub outputs_from: Option<OutputsFrom>,
     /// What the newest run that failed gave, until a later one succeeds.
-    pub failure: Option<RunFailure>,
+    pub failure: Option<Box<RunFailure>>,
     /// Counts runs, to slow feedback loops.
     pub breaker: Option<Breaker>,
 }

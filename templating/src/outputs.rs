@@ -169,7 +169,7 @@ impl Outputs {
             let mut sensitive = self.sensitive_paths();
             if let Some((shown, _)) = sensitive.find(|(_, sensitive)| path.overlaps(sensitive)) {
                 let kind = DiagnosticKind::with_cure(
-                    &format!("it shows the sensitive output {shown}"),
+                    format!("it shows the sensitive output {shown}"),
                     "let its path lead elsewhere, or make it sensitive as well",
                 );
                 problems.push(Diagnostic::new(

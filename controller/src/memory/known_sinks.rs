@@ -129,7 +129,7 @@ mod tests {
             kind: cartouche_protocol::sourced_inputs::SourceKind::Secret,
             name: "db".to_owned(),
         };
-        let mut is_over = |known: &mut KnownSinks, seconds| {
+        let is_over = |known: &mut KnownSinks, seconds| {
             known.is_absent_for(&object, PAUSE, Duration::from_secs(seconds))
         };
         assert!(!is_over(&mut known, 1));

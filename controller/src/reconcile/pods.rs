@@ -44,7 +44,9 @@ impl Reconciliation<'_> {
             (found.outputs, found.sensitive) = self.read_outputs(&found.run, object).await?;
             return Ok(());
         }
-        self.read_failure(found, &object).await;
+        if found.failure.is_some() {
+            Box::pin(self.read_failure(found, &object)).await;
+        }
         if found.pods_tell == PodsTell::WhyItFailed && found.stopped.is_none() {
             let words = self.pods_words(&found.run).await;
             let said = match words {
@@ -66,7 +68,7 @@ impl Reconciliation<'_> {
             let template = compiled.template.as_ref();
             template.is_ok_and(Template::failure_reads_termination_message)
         });
-        let Some(compiled) = compiled.filter(|_| found.failure.is_some() && is_job(object)) else {
+        let Some(compiled) = compiled.filter(|_| is_job(object)) else {
             return;
         };
         let mut pods = Vec::new();

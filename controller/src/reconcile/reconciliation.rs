@@ -214,11 +214,13 @@ impl<'a> Reconciliation<'a> {
 
     /// Writes what is left to say, cleans up, and says when to reconcile again.
     pub(super) async fn finish(mut self, mut end: End) -> Option<Duration> {
-        if matches!(end, End::Settled | End::Stuck(..)) && may_report(&self.facts) {
-            let ledger = self.facts.ledger.clone();
-            if let Err(instead) = self.write_sinks(&ledger).await {
-                end = instead;
-            }
+        let has_outputs = self.facts.ledger.outputs_from.is_some();
+        if matches!(end, End::Settled | End::Stuck(..))
+            && may_report(&self.facts)
+            && !self.has_no_sinks(has_outputs)
+            && let Err(instead) = Box::pin(self.keep_sinks()).await
+        {
+            end = instead;
         }
         let settled = matches!(end, End::Settled);
         // By the clock of the last decision: to write the status moves it, and what is due since then nobody has decided.

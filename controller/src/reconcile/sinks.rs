@@ -67,11 +67,17 @@ impl Progress {
 }
 
 impl Reconciliation<'_> {
+    /// Has the sinks hold the outputs of the ledger as it stands.
+    pub(super) async fn keep_sinks(&mut self) -> Result<(), End> {
+        let ledger = self.facts.ledger.clone();
+        self.write_sinks(&ledger).await
+    }
+
     /// Has the sinks hold the outputs of this ledger, which may be one that is about to be written.
     pub(super) async fn write_sinks(&mut self, ledger: &Ledger) -> Result<(), End> {
         let wanted = self.runnable.spec.write_outputs_to.clone();
         let wanted = wanted.unwrap_or_default();
-        if self.facts.runnable.deleting || self.has_no_sinks(ledger, &wanted) {
+        if self.facts.runnable.deleting || self.has_no_sinks(ledger.outputs_from.is_some()) {
             return Ok(());
         }
         let Some(account) = self.account.clone() else {
@@ -80,14 +86,14 @@ impl Reconciliation<'_> {
         let what = self.looked_for(ledger, &wanted);
         self.name_sinks(&wanted);
         if let Some(known) = self.known_sinks(&what) {
-            self.facts.sinks = known;
+            *self.facts.sinks = known;
             return Ok(());
         }
         let began = lock(&self.memory).changes;
         let mut progress = Progress {
             sinks: Sinks {
                 error: None,
-                ..self.facts.sinks.clone()
+                ..(*self.facts.sinks).clone()
             },
             ..Progress::default()
         };
@@ -100,13 +106,15 @@ impl Reconciliation<'_> {
         if memory.changes == began && !memory.sinks.has_absent() {
             memory
                 .sinks
-                .keep(what, self.facts.sinks.clone(), boot_time());
+                .keep(what, (*self.facts.sinks).clone(), boot_time());
         }
         Ok(())
     }
 
     /// Whether there is nothing to write, and nothing that was written. It may still be wrong that there is not.
-    fn has_no_sinks(&mut self, ledger: &Ledger, wanted: &[OutputSink]) -> bool {
+    pub(super) fn has_no_sinks(&mut self, has_outputs: bool) -> bool {
+        let wanted = self.runnable.spec.write_outputs_to.as_deref();
+        let wanted = wanted.unwrap_or_default();
         if !wanted.is_empty() || !self.facts.sinks.written.is_empty() {
             return false;
         }
@@ -116,10 +124,9 @@ impl Reconciliation<'_> {
             self.name_sinks(wanted);
         }
         if let Some(declared) = self.declared() {
-            let has_outputs = ledger.outputs_from.is_some();
             let unplaced = has_outputs.then(|| sinks::unplaced(wanted, &declared));
             let error = sinks::error(unplaced.flatten().into_iter().collect());
-            self.facts.sinks = Sinks {
+            *self.facts.sinks = Sinks {
                 error,
                 ..Sinks::default()
             };
@@ -334,7 +341,7 @@ impl Reconciliation<'_> {
         } else {
             lock(&self.memory).succeeded(&Operation::Sinks);
         }
-        self.facts.sinks = sinks;
+        *self.facts.sinks = sinks;
     }
 
     /// The template's outputs, each with whether it is sensitive; nothing where it is not known.

@@ -43,7 +43,7 @@ impl Reconciliation<'_> {
         if ledger.outputs_from != self.facts.ledger.outputs_from
             || ledger.outputs != self.facts.ledger.outputs
         {
-            self.write_sinks(&ledger).await?;
+            Box::pin(self.write_sinks(&ledger)).await?;
         }
         // It is said of entries that no create for them is sent any more from now on.
         let is_dated = matches!(change, Change::MakeWay | Change::Intent | Change::Renumber);

@@ -73,13 +73,13 @@ impl Ledger {
         match (fetched.result(), &fetched.failure) {
             (Some(RunResult::Failed), Some(outputs)) if known.is_none_or(|it| it <= sequence) => {
                 let stop = self.stop_of(&fetched.run.uid).cloned();
-                self.failure = Some(RunFailure {
+                self.failure = Some(Box::new(RunFailure {
                     sequence,
                     name: fetched.run.name.clone(),
                     uid: fetched.run.uid.clone(),
                     message: short_message(&explanation(fetched, stop.as_ref())),
                     outputs: outputs.clone(),
-                });
+                }));
             }
             // It has not failed after all, or something newer has succeeded.
             (Some(RunResult::Succeeded), _) if known.is_some_and(|it| it <= sequence) => {

@@ -225,19 +225,15 @@ fn pairs<'a>(
     sink: &'a OutputSink,
     declared: Option<&BTreeMap<&'a str, bool>>,
 ) -> Vec<(&'a str, &'a str)> {
-    match &sink.keys {
-        Some(keys) => {
-            let keys = keys.iter();
-            keys.map(|(name, key)| (name.as_str(), key.as_str()))
-                .collect()
-        }
-        None => {
-            let declared = declared.into_iter().flatten();
-            let here =
-                declared.filter(|(_, sensitive)| !**sensitive || sink.kind == SinkKind::Secret);
-            here.map(|(name, _)| (*name, *name)).collect()
-        }
+    if let Some(keys) = &sink.keys {
+        let keys = keys.iter();
+        return keys
+            .map(|(name, key)| (name.as_str(), key.as_str()))
+            .collect();
     }
+    let declared = declared.into_iter().flatten();
+    let here = declared.filter(|(_, sensitive)| !**sensitive || sink.kind == SinkKind::Secret);
+    here.map(|(name, _)| (*name, *name)).collect()
 }
 
 /// Whether an object can have this key.

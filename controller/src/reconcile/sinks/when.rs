@@ -1,4 +1,4 @@
-//! When sinks are looked at again: ConfigMaps are watched, Secrets are not. I/O.
+//! When sinks are looked at again: `ConfigMaps` are watched, Secrets are not. I/O.
 
 use std::time::Duration;
 

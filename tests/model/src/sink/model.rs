@@ -1,5 +1,7 @@
 //! The model as stateright explores it: first states, actions, properties.
 
+use std::fmt::Write as _;
+
 use stateright::{Model, Property};
 
 use super::{
@@ -77,7 +79,7 @@ pub fn story(model: &SinkModel, example: &CounterExample<Action>) -> String {
     for action in &example.actions {
         model.happen(&mut world, *action);
         let (stored, object) = (&world.stored, &world.object);
-        told += &format!("  {action:?}: {stored:?}, {object:?}\n");
+        let _ = writeln!(told, "  {action:?}: {stored:?}, {object:?}");
     }
     told
 }

@@ -60,7 +60,7 @@ pub(super) fn content(number: u8) -> Content {
 }
 
 /// The object as the API server shows it.
-fn shown(object: &Object) -> Value {
+fn shown(object: Object) -> Value {
     let of = sinks::of(&sink());
     let mut shown = created(
         &of,
@@ -77,7 +77,7 @@ fn shown(object: &Object) -> Value {
 }
 
 /// The object as the controller reads it.
-pub(super) fn found(object: &Object, ledger: &Ledger) -> Option<FoundSink> {
+pub(super) fn found(object: Object, ledger: &Ledger) -> Option<FoundSink> {
     FoundSink::of(SourceKind::Secret, shown(object), &RUNNABLE, ledger)
 }
 

@@ -86,10 +86,7 @@ impl SinkModel {
     /// Whether the look goes on.
     fn write_sink(&self, world: &mut World, pass: &mut Pass) -> bool {
         let ledger = object::ledger(pass.next);
-        let found = pass
-            .found
-            .as_ref()
-            .and_then(|it| object::found(it, &ledger));
+        let found = pass.found.and_then(|it| object::found(it, &ledger));
         let mut holder = found.as_ref().map_or(Holder::Nobody, |it| it.holder);
         if self.setup.mutant == Mutant::OwnerUnread && holder == Holder::Another {
             holder = Holder::Ours(0);
