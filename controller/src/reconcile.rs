@@ -290,7 +290,7 @@ async fn carry_out(reconciliation: &mut Reconciliation<'_>, step: Step) -> Resul
         Step::DryRun(sequence) => reconciliation.dry_run(sequence).await,
         Step::Create => reconciliation.create().await,
         Step::Stop(to) => reconciliation.stop(*to).await,
-        Step::Write(ledger, change) => Box::pin(reconciliation.write(*ledger, change)).await,
+        Step::Write(ledger, change) => reconciliation.write(*ledger, change).await,
     }
 }
 

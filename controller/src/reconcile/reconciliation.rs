@@ -363,7 +363,7 @@ impl<'a> Reconciliation<'a> {
         if !status::differs(&self.facts.stored, &status) {
             return Ok(());
         }
-        match self.put(status).await {
+        match Box::pin(self.put(status)).await {
             Ok(()) | Err(End::Gone) => Ok(()),
             Err(End::Refused(wait)) => Err(wait),
             Err(_) => Err(HALF.over(CONFLICT_PAUSE)),
