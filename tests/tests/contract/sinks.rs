@@ -99,7 +99,7 @@ async fn outputs_are_written_before_the_status_names_them_and_are_replaced_as_a_
     let subject = writing(&world, sinks).await?;
     let run = subject.run(1).await?;
     let first = first_with_outputs(&subject);
-    let (first, _) = tokio::try_join!(first, world.play(&run, answered("one")))?;
+    let (first, ()) = tokio::try_join!(first, world.play(&run, answered("one")))?;
     let named = first.sinks.iter().map(|sink| (sink.sequence, sink.behind));
     assert_eq!(named.collect::<Vec<_>>(), [(1, false), (1, false)]);
     for kind in [SECRET, CONFIG_MAP] {
