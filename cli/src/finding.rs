@@ -48,7 +48,7 @@ pub(crate) enum Rule {
     Tag,
     #[value(help = "a template cannot be used")]
     Template,
-    #[value(help = "an output cannot be read from a run")]
+    #[value(help = "an output cannot be read from a run, or written where it is to go")]
     Output,
     #[value(help = "a healthRule cannot be used")]
     HealthRule,

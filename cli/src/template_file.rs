@@ -28,13 +28,14 @@ impl PlacedTag {
     }
 }
 
-/// The spec, as far as it can be read: each output, optionalOutputs and a healthRule of the wrong shape are left
+/// The spec, as far as it can be read: each output, the lists of their names and a healthRule of the wrong shape are left
 /// out, since the schema of the kind says what is wrong with them.
 pub(crate) fn spec(document: &Document) -> Option<ClusterRunTemplateSpec> {
     let spec = document.value.get("spec")?;
     let part = |key: &str| spec.get(key).filter(|value| !value.is_null()).cloned();
     let outputs = part("outputs");
-    let optional = part("optionalOutputs").filter(|_| outputs.as_ref().is_none_or(are_readable));
+    let named = |key: &str| part(key).filter(|_| outputs.as_ref().is_none_or(are_readable));
+    let (optional, sensitive) = (named("optionalOutputs"), named("sensitiveOutputs"));
     Some(ClusterRunTemplateSpec {
         retry: document.field("retry"),
         timeout: document.field("timeout"),
@@ -46,6 +47,8 @@ pub(crate) fn spec(document: &Document) -> Option<ClusterRunTemplateSpec> {
         input_schema: part("inputSchema"),
         outputs: outputs.and_then(|value| readable_outputs(&value)),
         optional_outputs: optional.and_then(|value| serde_json::from_value(value).ok()),
+        sensitive_outputs: sensitive.and_then(|value| serde_json::from_value(value).ok()),
+        failure_outputs: part("failureOutputs").and_then(|value| readable_outputs(&value)),
         health_rule: document.field("healthRule"),
     })
 }

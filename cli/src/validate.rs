@@ -15,6 +15,7 @@ mod run_kind;
 mod runnable_with_template;
 mod secrets;
 mod shape;
+mod sinks;
 mod tags;
 mod template;
 mod values;
@@ -102,7 +103,8 @@ pub(crate) fn validate(objects: &Objects, knowledge: &Knowledge) -> Vec<Finding>
         let mut given = inputs_from::given(&objects.others, runnable);
         let asked = policy::added_to(shape, policy::check(runnable, false));
         let sources = std::mem::take(&mut given.findings);
-        findings.extend(policy::added_to(asked, sources));
+        let asked = policy::added_to(asked, sources);
+        findings.extend(policy::added_to(asked, sinks::check(objects, runnable)));
         findings.extend(account::check(runnable));
         findings.extend(references::check(runnable, knowledge));
         findings.extend(values::check(runnable));

@@ -290,6 +290,18 @@ impl Requests {
         self.once(Method::PUT, &uri, bytes(&body)?).await
     }
 
+    /// Replaces an object, on the condition that it is at the resourceVersion that it carries.
+    pub async fn replace<T: DeserializeOwned>(
+        &self,
+        path: &ResourcePath,
+        name: &str,
+        object: &Value,
+    ) -> Result<T, ApiError> {
+        let named = path.named(name);
+        let uri = format!("{named}?fieldManager={FIELD_MANAGER}&timeout={WRITE_TIMEOUT}");
+        self.once(Method::PUT, &uri, bytes(object)?).await
+    }
+
     /// Sends a JSON merge patch (RFC 7386); with a uid in it an object that has taken the name is left alone.
     pub async fn merge(
         &self,

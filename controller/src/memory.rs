@@ -40,7 +40,9 @@ pub struct Memory {
     pub held_since: Option<Duration>,
     /// When it was last written whom it waits for.
     pub hold_told: Option<Duration>,
-    /// How many events said that either may have changed.
+    /// What was found of the objects that outputs are written to, the same.
+    pub sinks: KnownSinks,
+    /// How many events said that any of them may have changed.
     pub changes: u64,
     /// What failed, and until when it is not tried again: each step for itself, `MAX_BACKOFFS` at most.
     pub backoffs: Vec<Backoff>,
@@ -112,6 +114,8 @@ pub enum Operation {
     Create(i64),
     /// Deleting runs.
     Delete,
+    /// Writing outputs to other objects.
+    Sinks,
     /// Telling runs of this kind to stop.
     Stop(String),
     /// Writing the status, at this generation.
@@ -213,8 +217,9 @@ impl Memory {
         self.changes += 1;
     }
 
-    /// What was read of these objects, which inputs come from, may be old.
+    /// What was read of these objects, which inputs come from or outputs go to, may be old.
     pub fn sources_changed(&mut self, are: impl Fn(&SourceObject) -> bool) {
+        self.sinks.doubt_if(&are);
         self.sources.doubt(are);
         self.changes += 1;
     }
@@ -345,6 +350,7 @@ pub fn digest(told: impl Hash) -> u64 {
 
 mod changes;
 mod dry_runs;
+mod known_sinks;
 mod known_sources;
 mod left;
 mod looked_for;
@@ -352,6 +358,7 @@ mod permissions;
 mod pods;
 pub use changes::Changes;
 pub use dry_runs::{DryRuns, MOST_DRY_RUNS};
+pub use known_sinks::{KnownSinks, LookedForSinks};
 pub use known_sources::KnownSources;
 pub use left::Leaving;
 use left::Left;

@@ -15,6 +15,7 @@ mod prune;
 mod reconciliation;
 mod refuse;
 mod select;
+mod sinks;
 mod sources;
 mod stop;
 mod stored;

@@ -131,6 +131,7 @@ mod tests {
             found,
             [
                 "/properties/spec/properties/inputs/additionalProperties",
+                "/properties/status/properties/failure/properties/outputs/additionalProperties",
                 "/properties/status/properties/outputs/additionalProperties",
             ]
         );

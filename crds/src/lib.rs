@@ -19,6 +19,7 @@ mod retry;
 mod run_template;
 mod runnable;
 mod schema;
+mod sink;
 mod source;
 mod start;
 mod status;
@@ -39,8 +40,8 @@ pub use history::{HistoryEntry, MAX_SEQUENCE, MESSAGE_BYTES, UnreadableLine, sho
 pub use names::{
     API_VERSION, APPROVED_ANNOTATION, CANCEL_REQUEST_ANNOTATION, FIELD_MANAGER, GROUP,
     INPUT_HASH_ANNOTATION, RERUN_REQUEST_ANNOTATION, RERUN_TOKEN_ANNOTATION, RUN_SEQUENCE_LABEL,
-    RUN_TEMPLATE_NAME_LABEL, RUNNABLE_NAME_LABEL, RUNNABLE_UID_LABEL, SOURCES_ANNOTATION, VERSION,
-    is_dns_label, is_dns_subdomain,
+    RUN_TEMPLATE_NAME_LABEL, RUNNABLE_NAME_LABEL, RUNNABLE_UID_LABEL, SINK_OF_ANNOTATION,
+    SINK_SEQUENCE_ANNOTATION, SOURCES_ANNOTATION, VERSION, is_dns_label, is_dns_subdomain,
 };
 pub use pending_run::PendingRun;
 pub use rerun::RerunRequest;
@@ -49,6 +50,7 @@ pub use run_template::{ClusterRunTemplate, ClusterRunTemplateSpec, ClusterRunTem
 pub use runnable::{
     ResourceRef, RetentionPolicy, RunTemplateRef, Runnable, RunnableSpec, Selector,
 };
+pub use sink::{MAX_SINKS, OutputSink, RunFailure, SensitiveOutput, SinkKind, SinkStatus};
 pub use source::{
     Coherence, ConfigMapKeyRef, InputSource, MAX_SOURCES, ObjectRef, ReadAs, RunnableRef,
     SecretKeyRef, WaitFor, WaitForObject,

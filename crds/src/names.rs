@@ -28,6 +28,11 @@ pub const CANCEL_REQUEST_ANNOTATION: &str = "carto.run/cancel-request";
 /// On a run: what it was made from, as `currentRun.sources` had it then, as JSON. For people: nothing reads it.
 pub const SOURCES_ANNOTATION: &str = "carto.run/sources";
 
+/// On an object that outputs are written to: the uid of the Runnable that writes it.
+pub const SINK_OF_ANNOTATION: &str = "carto.run/outputs-of";
+/// On an object that outputs are written to: the number of the run whose outputs it has.
+pub const SINK_SEQUENCE_ANNOTATION: &str = "carto.run/outputs-sequence";
+
 /// The field manager of every write that Cartouche makes.
 pub const FIELD_MANAGER: &str = "cartouche";
 

@@ -54,6 +54,18 @@ pub struct ClusterRunTemplateSpec {
     #[schemars(length(max = 64), extend("x-kubernetes-list-type" = "set"))]
     pub optional_outputs: Option<Vec<String>>,
 
+    /// Names of `outputs` whose values stand only in a Secret that `writeOutputsTo` of the Runnable names: not in its status, nor
+    /// in a message. Without such a Secret there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64), extend("x-kubernetes-list-type" = "set"))]
+    pub sensitive_outputs: Option<Vec<String>>,
+
+    /// Name to the path of a value in a run that failed, as in `outputs`. What is missing is left out. They are in the
+    /// Runnable's `status.failure` until a later run succeeds. Of a Job, `.terminationMessage` is that of its pod which failed
+    /// last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure_outputs: Option<BTreeMap<String, String>>,
+
     /// When a run counts as succeeded or failed. Without it: its `Succeeded` condition, or what is
     /// built in for Jobs, Pods, Argo Workflows and kinds that are done once created.
     #[serde(default, skip_serializing_if = "Option::is_none")]

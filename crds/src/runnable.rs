@@ -12,6 +12,7 @@ use crate::{
     concurrency::ConcurrencyPolicy,
     retry::Retry,
     schema,
+    sink::OutputSink,
     source::{Coherence, InputSource},
     start::Start,
     status::RunnableStatus,
@@ -66,6 +67,12 @@ pub struct RunnableSpec {
     /// and a change of it makes no run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coherence: Option<Coherence>,
+
+    /// Objects that the outputs are written to as well, as the ServiceAccount. Each has the outputs of one run, all or none.
+    /// Templates cannot read it, and a change of it makes no run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 4), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["kind", "name"]))]
+    pub write_outputs_to: Option<Vec<OutputSink>>,
 
     /// The ServiceAccount, in the Runnable's namespace, that makes, reads and deletes the runs.
     /// Without a name it is `default`.

@@ -15,6 +15,7 @@ use crate::{
     history::{HistoryEntry, MAX_SEQUENCE},
     pending_run::PendingRun,
     schema,
+    sink::{RunFailure, SensitiveOutput, SinkStatus},
     stop::Stop,
     written::WrittenStatus,
 };
@@ -31,6 +32,12 @@ pub struct RunnableStatus {
     pub outputs: Option<BTreeMap<String, Value>>,
     /// The run that `outputs` were read from.
     pub outputs_from: Option<OutputsFrom>,
+    /// Where the values of sensitive outputs are.
+    pub sensitive_outputs: BTreeMap<String, SensitiveOutput>,
+    /// The objects that outputs were written to, or are going to be.
+    pub sinks: Vec<SinkStatus>,
+    /// What the newest run that failed gave, until a later one succeeds.
+    pub failure: Option<Box<RunFailure>>,
     /// The run for what the template renders now.
     pub current_run: Option<CurrentRun>,
     /// The run that is due, while something holds it back that was asked for. Nothing is decided by it.

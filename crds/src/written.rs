@@ -11,6 +11,7 @@ use crate::{
     history::HistoryEntry,
     pending_run::PendingRun,
     schema,
+    sink::{RunFailure, SensitiveOutput, SinkStatus},
     status::{CurrentRun, OutputsFrom, RunnableStatus},
 };
 
@@ -46,6 +47,31 @@ pub(crate) struct WrittenStatus {
     /// The run that `outputs` were read from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     outputs_from: Option<OutputsFrom>,
+
+    /// Where the values of the template's `sensitiveOutputs` are, by name.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "if_readable"
+    )]
+    sensitive_outputs: Option<BTreeMap<String, SensitiveOutput>>,
+
+    /// The objects that outputs were written to, or are going to be, as `spec.writeOutputsTo` says.
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "readable"
+    )]
+    #[schemars(length(max = 16))]
+    sinks: Vec<SinkStatus>,
+
+    /// What the newest run that failed gave, by the template's `failureOutputs`, until a later one succeeds.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "if_readable"
+    )]
+    failure: Option<Box<RunFailure>>,
 
     /// The run for what the template renders now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -163,6 +189,9 @@ impl From<WrittenStatus> for RunnableStatus {
             conditions: written.conditions,
             outputs: written.outputs,
             outputs_from: written.outputs_from,
+            sensitive_outputs: written.sensitive_outputs.unwrap_or_default(),
+            sinks: written.sinks,
+            failure: written.failure,
             current_run: written.current_run,
             pending: written.pending,
             answered_token: written.answered_token,
@@ -192,6 +221,9 @@ impl From<RunnableStatus> for WrittenStatus {
             conditions: status.conditions,
             outputs: status.outputs,
             outputs_from: status.outputs_from,
+            sensitive_outputs: Some(status.sensitive_outputs).filter(|it| !it.is_empty()),
+            sinks: status.sinks,
+            failure: status.failure,
             current_run: status.current_run,
             pending: status.pending,
             answered_token: status.answered_token,

@@ -201,6 +201,8 @@ pub enum Diagnosis {
     DependencyFailed(Failed),
     /// The Runnable stems from itself, this way round.
     DependencyCycle(Vec<SourceKey>),
+    /// Objects that outputs cannot be written to.
+    Sinks(Vec<Fault>),
     /// What is rendered has to stay the same for a while before it runs.
     Settling {
         /// For how long.
@@ -248,6 +250,7 @@ impl Diagnosis {
             | Self::Unacceptable(faults)
             | Self::PolicyInvalid(faults)
             | Self::Sources(faults)
+            | Self::Sinks(faults)
             | Self::NoOutputs(_, faults) => return cures(faults),
             Self::OutputsUnread(_, why) => return why.cure(),
             Self::Forbidden(Who::Account(namespace, _, runnable), _) => {
@@ -361,6 +364,7 @@ impl Diagnosis {
             | Self::Unacceptable(_)
             | Self::PolicyInvalid(_)
             | Self::Sources(_)
+            | Self::Sinks(_)
             | Self::NoOutputs(..)
             | Self::OutputsUnread(..)
             | Self::Forbidden(..)

@@ -1,12 +1,12 @@
 //! What a run's object says by the rules of its template. Pure.
 
-use std::{borrow::Cow, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
 use cartouche_crds::{CANCEL_REQUEST_ANNOTATION, Cancellation, HistoryEntry, Runnable};
 use cartouche_templating::{
-    HASH_VERSION, Health, OutputError, OutputPathError, PodsTell, Rendered, TERMINATION_MESSAGE,
-    Template, Verdict, add_message_of, add_own_message, built_in_health, contains, explained,
-    is_job, is_message_gone, kinds::asked_to_stop,
+    HASH_VERSION, Health, OutputError, OutputPathError, PodsTell, Rendered, Sensitive,
+    TERMINATION_MESSAGE, Template, Verdict, add_message_of, add_message_of_failed, add_own_message,
+    built_in_health, contains, explained, is_job, is_message_gone, kinds::asked_to_stop,
 };
 use serde_json::Value;
 
@@ -29,8 +29,16 @@ pub fn fetched_run(
     object: &Value,
 ) -> Option<FetchedRun> {
     let run = RunIdentity::of(object)?;
-    let (health, outputs, rules_hash) = judged(judge(Some(compiled), history, &run), object);
+    let by = judge(Some(compiled), history, &run);
+    let (health, outputs, rules_hash) = judged(by, object);
+    let by = by.and_then(|compiled| compiled.template.as_ref().ok());
+    let given = matches!(outputs, OutputsRead::Values(_));
     Some(FetchedRun {
+        sensitive: by
+            .filter(|_| given)
+            .map(|template| template.sensitive(&spoken(template, object)))
+            .unwrap_or_default(),
+        failure: by.and_then(|template| failure(template, &health, object)),
         run,
         pods_tell: PodsTell::of(object, &health),
         pods_said: PodsSaid::Nothing,
@@ -68,15 +76,48 @@ pub fn contains_rendered(ledger: &Ledger, rendered: &Rendered, object: &Value) -
         && contains(object, rendered)
 }
 
-/// The outputs of a Job that are elsewhere, with the pods that were read beside it.
+/// What a template reads in a run that failed. Of a Job, the words of its pods are not read with it.
+fn failure(
+    template: &Template,
+    health: &Health,
+    object: &Value,
+) -> Option<BTreeMap<String, Value>> {
+    let is_asked = health.verdict == Verdict::Failed && template.has_failure_outputs();
+    is_asked.then(|| template.failure_outputs(&spoken(template, object)))
+}
+
+/// The same of a Job, with the pods that were read beside it.
 #[must_use]
-pub fn outputs_with_pods(compiled: &Compiled, mut job: Value, pods: &[Value]) -> OutputsRead {
-    let template = compiled.template.as_ref();
-    let Ok(template) = template else {
-        return OutputsRead::Elsewhere;
+pub fn failure_with_pods(
+    compiled: &Compiled,
+    mut job: Value,
+    pods: &[Value],
+) -> Option<BTreeMap<String, Value>> {
+    add_message_of_failed(&mut job, pods);
+    let template = compiled.template.as_ref().ok()?;
+    Some(template.failure_outputs(&job))
+}
+
+/// The outputs of a Job that are elsewhere, with the pods that were read beside it; and the sensitive ones.
+#[must_use]
+pub fn outputs_with_pods(
+    compiled: &Compiled,
+    job: Value,
+    pods: &[Value],
+) -> (OutputsRead, Sensitive) {
+    let Ok(template) = &compiled.template else {
+        return (OutputsRead::Elsewhere, Sensitive::default());
     };
+    let mut spoken = job;
+    let outputs = outputs_of_job(template, &mut spoken, pods);
+    let given = matches!(outputs, OutputsRead::Values(_));
+    let sensitive = given.then(|| template.sensitive(&spoken));
+    (outputs, sensitive.unwrap_or_default())
+}
+
+fn outputs_of_job(template: &Template, job: &mut Value, pods: &[Value]) -> OutputsRead {
     // Asked first: of an output that needs the message, a path that finds nothing would be blamed.
-    if template.reads_termination_message() && is_message_gone(&job, pods) {
+    if template.reads_termination_message() && is_message_gone(job, pods) {
         let what = "its pods that succeeded are gone, and with them its termination message";
         let cure = "keep pods of Jobs until they are read; `cartouche rerun` runs it again";
         return OutputsRead::Unsatisfied {
@@ -84,8 +125,8 @@ pub fn outputs_with_pods(compiled: &Compiled, mut job: Value, pods: &[Value]) ->
             faults: vec![Fault::new(what, Some(cure.to_owned()))],
         };
     }
-    add_message_of(&mut job, pods);
-    outputs(template, &job)
+    add_message_of(job, pods);
+    outputs(template, job)
 }
 
 /// A run as a watch may keep it; without the template by what is known of the run's kind.
@@ -167,7 +208,7 @@ pub fn by_template(template: &Template, object: &Value) -> (Health, OutputsRead)
 
 /// A Pod with its own last words, if the template reads them.
 fn spoken<'a>(template: &Template, object: &'a Value) -> Cow<'a, Value> {
-    if !template.reads_termination_message() {
+    if !template.reads_termination_message() && !template.failure_reads_termination_message() {
         return Cow::Borrowed(object);
     }
     let mut object = object.clone();

@@ -25,6 +25,7 @@ use crate::{
     policy::Policy,
     process_state::Remembered,
     reconcile_error::{Category, ReconcileError, Requeue},
+    sinks::Sinks,
 };
 pub use cached_run::{CachedRun, OutputsDigest, digest, doubted};
 pub use dependencies::Dependencies;
@@ -115,6 +116,8 @@ pub struct Facts {
     pub looked_for: BTreeSet<String>,
     /// What the pods of the current run, which has not ended, say of why it does not go on.
     pub hindrance: Hindrance,
+    /// What is known of the objects that outputs are written to.
+    pub sinks: Box<Sinks>,
     /// How many runs are too many.
     pub limits: BreakerLimits,
 }
@@ -257,6 +260,7 @@ impl Facts {
     ) -> Self {
         let not_rendered =
             ReconcileError::new(Category::UnknownError, Requeue::Backoff, "not rendered yet");
+        let sinks = Box::new(Sinks::of(&stored));
         Self {
             now: None,
             runnable,
@@ -293,6 +297,7 @@ impl Facts {
             only_attempt: false,
             looked_for: BTreeSet::new(),
             hindrance: Hindrance::NotAsked,
+            sinks,
             limits,
         }
     }

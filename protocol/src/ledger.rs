@@ -17,8 +17,8 @@ mod stop;
 use std::{collections::BTreeMap, sync::Arc};
 
 use cartouche_crds::{
-    Breaker, CurrentRun, HistoryEntry, OutputsFrom, RunPhase, RunResult, RunnableStatus,
-    short_message,
+    Breaker, CurrentRun, HistoryEntry, OutputsFrom, RunFailure, RunPhase, RunResult,
+    RunnableStatus, short_message,
 };
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 use serde_json::Value;
@@ -59,6 +59,8 @@ pub struct Ledger {
     pub outputs: Option<BTreeMap<String, Value>>,
     /// That run.
     pub outputs_from: Option<OutputsFrom>,
+    /// What the newest run that failed gave, until a later one succeeds.
+    pub failure: Option<Box<RunFailure>>,
     /// Counts runs, to slow feedback loops.
     pub breaker: Option<Breaker>,
 }
@@ -73,6 +75,7 @@ impl Ledger {
             history: status.history.clone(),
             outputs: status.outputs.clone(),
             outputs_from: status.outputs_from.clone(),
+            failure: status.failure.clone(),
             breaker: status.breaker.clone(),
         }
     }

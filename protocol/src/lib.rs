@@ -18,6 +18,7 @@ pub mod process_state;
 pub mod reconcile_error;
 pub mod rerun;
 pub mod retention;
+pub mod sinks;
 pub mod sourced_inputs;
 pub mod sources;
 pub mod status;

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cartouche_crds::{InputSource, Selector};
+use cartouche_crds::{InputSource, OutputSink, Selector};
 use cartouche_templating::{Template, has_message_in_pods};
 
 use crate::{policy::Policy, sourced_inputs::SourceObject};
@@ -155,6 +155,38 @@ pub fn of_sources(runnable: &str, sources: &[InputSource]) -> Vec<Need> {
             ..read.clone()
         });
         [read].into_iter().chain(heard)
+    });
+    needs.collect()
+}
+
+/// What the objects that outputs are written to need. To make one cannot be allowed by its name.
+#[must_use]
+pub fn of_sinks(runnable: &str, sinks: &[OutputSink]) -> Vec<Need> {
+    let mut by_kind: BTreeMap<&'static str, BTreeSet<String>> = BTreeMap::new();
+    for sink in sinks {
+        let names = by_kind.entry(sink.kind.as_str()).or_default();
+        names.insert(sink.name.clone());
+    }
+    let needs = by_kind.into_iter().flat_map(|(kind, names)| {
+        let need = |names, verbs, why: String| Need {
+            target: Target::Kind("v1".to_owned(), kind.to_owned()),
+            names,
+            verbs,
+            why,
+            optional: false,
+        };
+        [
+            need(
+                Vec::new(),
+                &["create"],
+                format!("to make what outputs of the Runnable {runnable} go to"),
+            ),
+            need(
+                names.into_iter().collect(),
+                &["get", "update", "delete"],
+                format!("to write outputs of the Runnable {runnable}"),
+            ),
+        ]
     });
     needs.collect()
 }

@@ -31,6 +31,8 @@ pub enum Category {
     FailedToListCreatedObjects,
     /// The newest successful run lacks an output.
     OutputPathNotSatisfied,
+    /// Outputs cannot be written to the objects that they are to go to.
+    OutputSinkFailed,
     /// The name of the run is taken.
     NameConflict,
     /// Runs follow each other without anybody changing anything.
@@ -63,7 +65,7 @@ pub enum Category {
 
 impl Category {
     /// Every category, for metrics that are there from the start.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::InvalidRunnable,
         Self::ServiceAccountError,
         Self::ServiceAccountTokenError,
@@ -73,6 +75,7 @@ impl Category {
         Self::StampedObjectRejectedByAPIServer,
         Self::FailedToListCreatedObjects,
         Self::OutputPathNotSatisfied,
+        Self::OutputSinkFailed,
         Self::NameConflict,
         Self::RunawayDetected,
         Self::PolicyInvalid,
@@ -102,6 +105,7 @@ impl Category {
             Self::StampedObjectRejectedByAPIServer => "StampedObjectRejectedByAPIServer",
             Self::FailedToListCreatedObjects => "FailedToListCreatedObjects",
             Self::OutputPathNotSatisfied => "OutputPathNotSatisfied",
+            Self::OutputSinkFailed => "OutputSinkFailed",
             Self::NameConflict => "NameConflict",
             Self::RunawayDetected => "RunawayDetected",
             Self::PolicyInvalid => "PolicyInvalid",

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use cartouche_crds::{InputSource, WaitFor};
+use cartouche_crds::{InputSource, SensitiveOutput, WaitFor};
 use cartouche_templating::{NoValue, Room, Sourced, UnreadableText, read_text};
 use serde_json::Value;
 
@@ -207,6 +207,9 @@ fn value(
         }
         Some(SourceRead::Runnable(of)) => {
             let revision = of.seen.revision.clone();
+            if let Some(sensitive) = of.sensitive.get(key) {
+                return Ok((reference(object, sensitive, &from())?, revision));
+            }
             let found = of.output(key).zip(revision);
             let (value, revision) = found.ok_or_else(|| no_output(&from(), of))?;
             Ok((plain(value, room, &from())?, Some(revision)))
@@ -227,6 +230,16 @@ fn value(
             "add labels, or take them off the others, until one is left",
         ))),
     }
+}
+
+/// Of a sensitive output only the reference is an input, as of a Secret, and a pod could use none of another namespace.
+fn reference(object: &SourceObject, of: &SensitiveOutput, from: &str) -> Result<Sourced, Wrong> {
+    if object.namespace.is_some() {
+        let what = format!("{from}, which is sensitive and stands in a Secret of that namespace");
+        let cure = "read it in the namespace of its Runnable, or write it to where both may use it";
+        return Err(Wrong::Fault(fault(what, cure)));
+    }
+    Ok(Sourced::secret(&of.name, &of.key, of.revision.clone()))
 }
 
 fn plain(value: &Value, room: &mut Room, from: &str) -> Result<Sourced, Wrong> {

@@ -22,7 +22,7 @@ pub use cartouche_crds::{Coherence, WaitFor};
 use cartouche_crds::{Runnable, RunnableStatus};
 use cartouche_templating::short_hash;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
 use crate::{ledger::Ledger, rerun, sourced_inputs::runnables, status::READY};
 pub use hold::ASKED_AGAIN;
@@ -119,7 +119,6 @@ impl Seen {
     pub fn of(runnable: &Runnable) -> Self {
         let status = runnable.status.clone().unwrap_or_default();
         let provenance = Provenance::of(&Ledger::of(&status));
-        let outputs = status.outputs.as_ref();
         let sources = runnable.spec.inputs_from.as_deref().unwrap_or_default();
         let namespace = runnable.metadata.namespace.as_deref();
         Self {
@@ -128,7 +127,7 @@ impl Seen {
             rerun_token: rerun::requested(runnable),
             has_sources: !sources.is_empty(),
             provenance,
-            revision: outputs.map(|outputs| Revision::of_outputs(outputs, &BTreeMap::new())),
+            revision: revision(&status),
             reads: runnables(namespace.unwrap_or_default(), sources),
             status: Arc::new(told(status)),
         }
@@ -177,6 +176,18 @@ impl Seen {
         let reads = self.reads.iter();
         reads.filter_map(|(key, wait_for)| (*wait_for != WaitFor::Nothing).then_some(key))
     }
+}
+
+/// The revision of the outputs, those included that stand in Secrets only.
+fn revision(status: &RunnableStatus) -> Option<Revision> {
+    const NONE: &BTreeMap<String, Json> = &BTreeMap::new();
+    let sensitive = status.sensitive_outputs.iter();
+    let sensitive: BTreeMap<String, String> = sensitive
+        .map(|(name, of)| (name.clone(), of.revision.clone()))
+        .collect();
+    let outputs = status.outputs.as_ref();
+    let outputs = outputs.or_else(|| (!sensitive.is_empty()).then_some(NONE))?;
+    Some(Revision::of_outputs(outputs, &sensitive))
 }
 
 /// What of a status bears on those that stem from the Runnable.

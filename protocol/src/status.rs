@@ -79,7 +79,7 @@ pub fn told_at(now: Option<Timestamp>, created: Option<Timestamp>) -> Option<Tim
 pub fn status(facts: &Facts, ledger: &Ledger, error: Option<&ReconcileError>) -> RunnableStatus {
     let is_between = error.is_none() && pending::is_between(facts, ledger);
     let left_over = (error.is_none() && !is_between)
-        .then(|| unsatisfied(facts, ledger))
+        .then(|| unsatisfied(facts, ledger).or_else(|| facts.sinks.error.clone()))
         .flatten();
     let error = error.or(left_over.as_ref());
     let template = error.map_or_else(ConditionValue::ready, ConditionValue::of_error);
@@ -117,6 +117,9 @@ pub fn status(facts: &Facts, ledger: &Ledger, error: Option<&ReconcileError>) ->
             .collect(),
         outputs: ledger.outputs.clone(),
         outputs_from: ledger.outputs_from.clone(),
+        sensitive_outputs: facts.sinks.sensitive.clone(),
+        sinks: facts.sinks.written.clone(),
+        failure: ledger.failure.clone(),
         current_run: ledger.current.clone(),
         pending: error.and_then(|error| pending::pending(facts, ledger, error)),
         answered_token: ledger.answered_token.clone(),

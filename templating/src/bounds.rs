@@ -29,6 +29,8 @@ pub const MAX_OUTPUTS: usize = 64;
 pub const MAX_OUTPUT_BYTES: usize = 64 * 1024;
 /// Bytes of all outputs of a run as compact JSON.
 pub const MAX_OUTPUTS_BYTES: usize = 256 * 1024;
+/// Bytes of all failure outputs together, as JSON.
+pub const MAX_FAILURE_BYTES: usize = 16 * 1024;
 /// Bytes of an input schema as compact JSON.
 pub const MAX_INPUT_SCHEMA_BYTES: usize = 64 * 1024;
 /// Bytes that the defaults of a schema may add to the inputs of a Runnable.

@@ -37,6 +37,8 @@ const WHEN_TO_RUN: [&str; 7] = [
 ];
 /// Where inputs come from is no input.
 const INPUTS_FROM: &str = "inputsFrom";
+/// Where outputs go is none either.
+const OUTPUTS_TO: &str = "writeOutputsTo";
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// What one rendering sees.
@@ -189,7 +191,8 @@ fn visible_runnable(runnable: &Value) -> Value {
     }
     // When and how often it is run is no change of what is run.
     if let Some(spec) = visible.get_mut("spec").and_then(Value::as_object_mut) {
-        spec.retain(|field, _| field != INPUTS_FROM && !WHEN_TO_RUN.contains(&field.as_str()));
+        let is_way = |field: &str| matches!(field, INPUTS_FROM | OUTPUTS_TO);
+        spec.retain(|field, _| !is_way(field) && !WHEN_TO_RUN.contains(&field.as_str()));
     }
     let reference = visible.pointer_mut("/spec/runTemplateRef");
     if let Some(reference) = reference.and_then(Value::as_object_mut) {
@@ -261,6 +264,12 @@ pub enum UnreadableField {
          runnable.spec.inputs.<name>"
     )]
     InputsFrom,
+    /// Where outputs go.
+    #[error(
+        "runnable.spec.writeOutputsTo is not readable, because it says where outputs go, and a change of it would \
+         change what is run: use an input instead"
+    )]
+    OutputsTo,
     /// The annotation that lets a run begin.
     #[error(
         "the annotation {APPROVED_ANNOTATION} is not readable, because it says when to run, and a change of it would \
@@ -288,6 +297,7 @@ pub(crate) fn check(path: &Path) -> Result<(), TagError> {
             Err(UnreadableField::WhenToRun((*field).to_owned()).into())
         }
         [RUNNABLE, "spec", INPUTS_FROM, ..] => Err(UnreadableField::InputsFrom.into()),
+        [RUNNABLE, "spec", OUTPUTS_TO, ..] => Err(UnreadableField::OutputsTo.into()),
         [
             RUNNABLE | SELECTED,
             "metadata",

@@ -112,6 +112,11 @@ fn of_tag(what: &str, path: &str, error: &TagError, said: &str) -> Explained {
             "where values come from is no value",
             "read runnable.spec.inputs.<name>",
         ),
+        TagError::UnreadableField(UnreadableField::OutputsTo) => explained(
+            format!("{what} must not be read"),
+            "where outputs go is no change of what is run",
+            "use an input of its own",
+        ),
         TagError::UnreadableField(UnreadableField::Status | UnreadableField::Volatile { .. }) => {
             explained(
                 format!("{what} must not be read"),

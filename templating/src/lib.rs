@@ -34,6 +34,7 @@ mod diagnostic;
 mod digest;
 mod document;
 pub mod explained;
+mod failure_outputs;
 mod health;
 mod input_schema;
 mod json_text;
@@ -44,6 +45,7 @@ mod number;
 mod outputs;
 mod path;
 mod pods;
+mod sensitive;
 mod source;
 mod stamp;
 pub mod suggestion;
@@ -69,14 +71,15 @@ pub use name::{
 pub use outputs::{OutputError, OutputPathError};
 pub use path::{PathError, SearchError, SyntaxError};
 pub use pods::{PodsTell, PodsWords, had_failed_pods, is_late, no_pod_yet, remedy, remedy_at_work};
+pub use sensitive::Sensitive;
 pub use source::{
     Fields, NoValue, Room, Sourced, UnreadableText, given_twice, read_text, secret_mark, wrong_path,
 };
-pub use stamp::{Owner, Stamp, stamp};
+pub use stamp::{Owner, Stamp, owner_reference, stamp};
 pub use tag::TagError;
 pub use template::{Attempt, Draft, Template};
 pub use termination_message::{
-    TERMINATION_MESSAGE, add_message_of, add_own_message, has_message_in_pods, is_job,
-    is_message_gone, is_pod_of,
+    TERMINATION_MESSAGE, add_message_of, add_message_of_failed, add_own_message,
+    has_message_in_pods, is_job, is_message_gone, is_pod_of,
 };
 pub use warning::{Warning, WarningKind};

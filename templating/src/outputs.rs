@@ -7,8 +7,10 @@ use serde_json::Value;
 use crate::{
     bounds::{self, MAX_DEPTH, MAX_OUTPUT_BYTES, MAX_OUTPUTS, MAX_OUTPUTS_BYTES, Work},
     diagnostic::{Diagnostic, DiagnosticKind, Root, Segment},
+    failure_outputs::FailureOutputs,
     kinds::{OutputSource, known_fields},
     path::{Path, shown},
+    sensitive::Sensitive,
     termination_message::TERMINATION_MESSAGE,
 };
 
@@ -83,6 +85,8 @@ struct Output {
     path: Path,
     /// Whether a run that lacks it gives the others.
     optional: bool,
+    /// Whether its value is for a Secret only.
+    sensitive: bool,
 }
 
 impl Outputs {
@@ -94,9 +98,11 @@ impl Outputs {
     pub(crate) fn compile(
         declared: Option<&BTreeMap<String, String>>,
         optional: &[String],
+        sensitive: &[String],
         problems: &mut Vec<Diagnostic>,
     ) -> Self {
-        check_optional(declared, optional, problems);
+        check_named(("optionalOutputs", optional), declared, problems);
+        check_named(("sensitiveOutputs", sensitive), declared, problems);
         let declared = declared.into_iter().flatten();
         let count = declared.clone().count();
         if count > MAX_OUTPUTS {
@@ -111,6 +117,7 @@ impl Outputs {
                     name: name.clone(),
                     path,
                     optional: optional.contains(name),
+                    sensitive: sensitive.contains(name),
                 }),
                 Err(error) => problems.push(Diagnostic::new(
                     Root::Spec,
@@ -142,12 +149,73 @@ impl Outputs {
         optional.map(|output| output.name.as_str())
     }
 
-    /// Reads them from a run of that `apiVersion` and kind: all but optional ones, or none.
+    /// Those whose values are for a Secret only.
+    pub(crate) fn sensitive(&self) -> impl Iterator<Item = &str> {
+        self.sensitive_paths().map(|(name, _)| name)
+    }
+
+    fn sensitive_paths(&self) -> impl Iterator<Item = (&str, &Path)> {
+        let sensitive = self.0.iter().filter(|output| output.sensitive);
+        sensitive.map(|output| (output.name.as_str(), &output.path))
+    }
+
+    /// Finds outputs and failure outputs that show the value of a sensitive one.
+    pub(crate) fn check_shown(&self, failure: &FailureOutputs, problems: &mut Vec<Diagnostic>) {
+        let open = self.0.iter().filter(|output| !output.sensitive);
+        let open = open.map(|output| ("outputs", output.name.as_str(), &output.path));
+        let failure = failure.paths();
+        let failure = failure.map(|(name, path)| ("failureOutputs", name, path));
+        for (field, name, path) in open.chain(failure) {
+            let mut sensitive = self.sensitive_paths();
+            if let Some((shown, _)) = sensitive.find(|(_, sensitive)| path.overlaps(sensitive)) {
+                let kind = DiagnosticKind::with_cure(
+                    format!("it shows the sensitive output {shown}"),
+                    "let its path lead elsewhere, or make it sensitive as well",
+                );
+                problems.push(Diagnostic::new(
+                    Root::Spec,
+                    Segment::keys([field, name]),
+                    kind,
+                ));
+            }
+        }
+    }
+
+    /// Reads those that anybody may see from a run of that `apiVersion` and kind: all but optional ones, or none. Where a
+    /// sensitive one has no value there are none either.
     pub(crate) fn read(
         &self,
         kind: Option<(&str, &str)>,
         run: &Value,
     ) -> Result<Option<BTreeMap<String, Value>>, OutputError> {
+        let all = self.read_all(kind, run)?;
+        Ok(all.map(|all| Self::values(&all, |output| !output.sensitive)))
+    }
+
+    /// Reads the sensitive ones; none where not all outputs can be had.
+    pub(crate) fn read_sensitive(&self, kind: Option<(&str, &str)>, run: &Value) -> Sensitive {
+        if self.sensitive().next().is_none() {
+            return Sensitive::default();
+        }
+        let all = self.read_all(kind, run).ok().flatten().unwrap_or_default();
+        Sensitive::new(Self::values(&all, |output| output.sensitive))
+    }
+
+    fn values(
+        all: &[(&Output, &Value)],
+        which: impl Fn(&Output) -> bool,
+    ) -> BTreeMap<String, Value> {
+        let of_them = all.iter().filter(|(output, _)| which(output));
+        of_them
+            .map(|(output, value)| (output.name.clone(), (*value).clone()))
+            .collect()
+    }
+
+    fn read_all<'a>(
+        &'a self,
+        kind: Option<(&str, &str)>,
+        run: &'a Value,
+    ) -> Result<Option<Vec<(&'a Output, &'a Value)>>, OutputError> {
         if self.is_empty() {
             return Ok(None);
         }
@@ -158,23 +226,21 @@ impl Outputs {
         }
         let found = self.find(run)?;
         check_sizes(&found)?;
-        let outputs = found
-            .into_iter()
-            .map(|(name, value)| (name.to_owned(), value.clone()));
-        Ok(Some(outputs.collect()))
+        Ok(Some(found))
     }
 
-    fn find<'a>(&'a self, run: &'a Value) -> Result<Vec<(&'a str, &'a Value)>, OutputError> {
+    fn find<'a>(&'a self, run: &'a Value) -> Result<Vec<(&'a Output, &'a Value)>, OutputError> {
         let mut work = Work::new();
         let (mut found, mut errors) = (Vec::new(), Vec::new());
-        for Output {
-            name,
-            path,
-            optional,
-        } in &self.0
-        {
+        for output in &self.0 {
+            let Output {
+                name,
+                path,
+                optional,
+                ..
+            } = output;
             match path.evaluate(run, &mut work) {
-                Ok(value) => found.push((name.as_str(), value)),
+                Ok(value) => found.push((output, value)),
                 Err(reason)
                     if *optional && reason.finds_nothing() && !is_below_words(path, run) => {}
                 Err(reason) => errors.push(OutputPathError {
@@ -201,36 +267,33 @@ fn is_below_words(path: &Path, run: &Value) -> bool {
         && run.get(TERMINATION_MESSAGE).is_some_and(Value::is_string)
 }
 
-/// Names of optional outputs that are none of the outputs, and those that stand there twice, as the schema of the
-/// kind has them for a set.
-fn check_optional(
+/// Names in a list that are none of the outputs, and those that stand there twice, as the schema of the kind has them for a
+/// set.
+fn check_named(
+    (list, names): (&str, &[String]),
     declared: Option<&BTreeMap<String, String>>,
-    optional: &[String],
     problems: &mut Vec<Diagnostic>,
 ) {
-    for (index, name) in optional.iter().enumerate() {
+    for (index, name) in names.iter().enumerate() {
         let kind = if !declared.is_some_and(|declared| declared.contains_key(name)) {
             let known = declared.into_iter().flatten();
             DiagnosticKind::UnknownOutput {
                 name: shown(name).into_owned(),
                 known: known.map(|(name, _)| name.clone()).collect(),
             }
-        } else if optional.iter().take(index).any(|before| before == name) {
+        } else if names.iter().take(index).any(|before| before == name) {
             "the output is named twice: take one of them away".into()
         } else {
             continue;
         };
-        problems.push(Diagnostic::in_spec(
-            &format!("optionalOutputs[{index}]"),
-            kind,
-        ));
+        problems.push(Diagnostic::in_spec(&format!("{list}[{index}]"), kind));
     }
 }
 
-fn check_sizes(found: &[(&str, &Value)]) -> Result<(), OutputError> {
+fn check_sizes(found: &[(&Output, &Value)]) -> Result<(), OutputError> {
     let mut room = MAX_OUTPUTS_BYTES;
-    for (name, value) in found {
-        let name = || (*name).to_owned();
+    for (output, value) in found {
+        let name = || output.name.clone();
         if !bounds::is_shallow(value) {
             return Err(OutputError::TooDeep { name: name() });
         }

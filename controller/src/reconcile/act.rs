@@ -107,7 +107,7 @@ impl Reconciliation<'_> {
         Ok(found)
     }
 
-    fn fetched(&self, earlier: &[HistoryEntry], object: &Value) -> Option<FetchedRun> {
+    pub(super) fn fetched(&self, earlier: &[HistoryEntry], object: &Value) -> Option<FetchedRun> {
         let ledger = &self.facts.ledger;
         let mut fetched = fetched_run(self.compiled.as_ref()?, earlier, object)?;
         if self.may_hold_secrets(&fetched.run) {

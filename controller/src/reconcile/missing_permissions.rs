@@ -2,7 +2,7 @@
 
 use cartouche_protocol::{
     diagnosis::{Denied, Diagnosis, Who},
-    permissions::{Need, Target, of_selector, of_sources, of_stop, of_template},
+    permissions::{Need, Target, of_selector, of_sinks, of_sources, of_stop, of_template},
     reconcile_error::ReconcileError,
     told::{self, Told},
 };
@@ -158,9 +158,11 @@ impl Reconciliation<'_> {
         let of_selected = selector.map(|it| of_selector(&self.key.name, it));
         let sources = self.runnable.spec.inputs_from.as_deref();
         let of_sources = of_sources(&self.key.name, sources.unwrap_or_default());
+        let sinks = self.runnable.spec.write_outputs_to.as_deref();
+        let of_sinks = of_sinks(&self.key.name, sinks.unwrap_or_default());
         let mut needs = Vec::new();
         let all = of_runs.into_iter().flatten().chain(of_stop);
-        for need in all.chain(of_selected).chain(of_sources) {
+        for need in all.chain(of_selected).chain(of_sources).chain(of_sinks) {
             let named = match &need.target {
                 Target::Kind(api_version, kind) => Some((api_version.clone(), kind.clone())),
                 Target::Tagged => rendered.clone(),

@@ -4,14 +4,15 @@ use std::time::Duration;
 
 use cartouche_protocol::{
     diagnosis::Diagnosis,
-    evaluate::outputs_with_pods,
+    evaluate::{failure_with_pods, outputs_with_pods},
     explanation::PODS_GONE,
     facts::Hindrance,
     ledger::{FetchedRun, OutputsRead, PodsSaid, RunIdentity},
     reconcile_error::{Category, ReconcileError},
 };
 use cartouche_templating::{
-    PodsTell, PodsWords, had_failed_pods, has_message_in_pods, is_late, is_pod_of,
+    PodsTell, PodsWords, Sensitive, Template, had_failed_pods, has_message_in_pods, is_job,
+    is_late, is_pod_of,
     kinds::{self, PodsOf},
     no_pod_yet,
 };
@@ -40,8 +41,13 @@ impl Reconciliation<'_> {
         object: Value,
     ) -> Result<(), ReconcileError> {
         if found.outputs == OutputsRead::Elsewhere {
-            found.outputs = self.read_outputs(&found.run, object).await?;
-        } else if found.pods_tell == PodsTell::WhyItFailed && found.stopped.is_none() {
+            (found.outputs, found.sensitive) = self.read_outputs(&found.run, object).await?;
+            return Ok(());
+        }
+        if found.failure.is_some() {
+            Box::pin(self.read_failure(found, &object)).await;
+        }
+        if found.pods_tell == PodsTell::WhyItFailed && found.stopped.is_none() {
             let words = self.pods_words(&found.run).await;
             let said = match words {
                 Ok(words) if words.is_of_none() && had_failed_pods(&object) => {
@@ -53,6 +59,23 @@ impl Reconciliation<'_> {
             found.pods_said = self.remembered(&found.run, said, is_late(&object));
         }
         Ok(())
+    }
+
+    /// Adds what its pod that failed last says to what is read in a Job that failed. That it cannot be read keeps nobody from
+    /// recording that it failed.
+    async fn read_failure(&self, found: &mut FetchedRun, object: &Value) {
+        let compiled = self.compiled.as_ref().filter(|compiled| {
+            let template = compiled.template.as_ref();
+            template.is_ok_and(Template::failure_reads_termination_message)
+        });
+        let Some(compiled) = compiled.filter(|_| is_job(object)) else {
+            return;
+        };
+        let mut pods = Vec::new();
+        let listed = self.each_pod(&found.run, |pod| pods.push(kept(pod)));
+        if listed.await.is_ok() {
+            found.failure = failure_with_pods(compiled, object.clone(), &pods);
+        }
     }
 
     fn remembered(
@@ -75,14 +98,15 @@ impl Reconciliation<'_> {
         &self,
         run: &RunIdentity,
         job: Value,
-    ) -> Result<OutputsRead, ReconcileError> {
+    ) -> Result<(OutputsRead, Sensitive), ReconcileError> {
+        let unread = || (OutputsRead::Elsewhere, Sensitive::default());
         let Some(compiled) = &self.compiled else {
-            return Ok(OutputsRead::Elsewhere);
+            return Ok(unread());
         };
         let mut pods = Vec::new();
         match self.each_pod(run, |pod| pods.push(kept(pod))).await {
             Ok(true) => Ok(outputs_with_pods(compiled, job, &pods)),
-            Ok(false) => Ok(OutputsRead::Elsewhere),
+            Ok(false) => Ok(unread()),
             Err(error) => {
                 let (namespace, kind, name) = (&self.key.namespace, &run.kind, &run.name);
                 let cause = self.cause_of(&error, "list the pods of the run");
@@ -101,7 +125,14 @@ impl Reconciliation<'_> {
 
     /// Whether a Secret may have gone into a run, so that its containers may repeat it.
     pub(super) fn may_hold_secrets(&self, run: &RunIdentity) -> bool {
-        self.has_secrets() || !self.facts.is_as_rendered(run)
+        self.has_secrets() || self.gives_secrets() || !self.facts.is_as_rendered(run)
+    }
+
+    /// Whether values of its runs are for Secrets only.
+    fn gives_secrets(&self) -> bool {
+        let template = self.compiled.as_ref().map(|it| it.template.as_ref());
+        let mut sensitive = template.into_iter().flatten();
+        sensitive.any(|template| template.sensitive_outputs().next().is_some())
     }
 
     /// What the pods of a run say: the first of them, within a time that nobody notices. It is only to tell more.

@@ -117,12 +117,19 @@ impl<'a> Reconciliation<'a> {
             (memory.state.begin(began, now), looked_for)
         };
         let facts = RunnableFacts::of(&runnable);
-        let facts = Facts {
+        let mut facts = Facts {
             now: ctx.identity.connection().now(),
             chance: fastrand::u64(..),
             looked_for,
             ..Facts::first(facts, stored, remembered, ctx.limits)
         };
+        facts.sinks.announce(
+            runnable
+                .spec
+                .write_outputs_to
+                .as_deref()
+                .unwrap_or_default(),
+        );
         Some(Box::new(Self {
             ctx,
             runnable,
@@ -206,7 +213,15 @@ impl<'a> Reconciliation<'a> {
     }
 
     /// Writes what is left to say, cleans up, and says when to reconcile again.
-    pub(super) async fn finish(mut self: Box<Self>, end: End) -> Option<Duration> {
+    pub(super) async fn finish(mut self: Box<Self>, mut end: End) -> Option<Duration> {
+        let has_outputs = self.facts.ledger.outputs_from.is_some();
+        if matches!(end, End::Settled | End::Stuck(..))
+            && may_report(&self.facts)
+            && !self.has_no_sinks(has_outputs)
+            && let Err(instead) = Box::pin(self.keep_sinks()).await
+        {
+            end = instead;
+        }
         let settled = matches!(end, End::Settled);
         // By the clock of the last decision: to write the status moves it, and what is due since then nobody has decided.
         let times = [self.next_attempt(settled), self.next_stop()];
@@ -235,6 +250,7 @@ impl<'a> Reconciliation<'a> {
             self.denied(),
             self.unpicked(),
             self.sources_again(),
+            self.sinks_again(),
             self.is_out_of_sight().then_some(self.ctx.poll),
             grace,
             pods,
@@ -355,7 +371,7 @@ impl<'a> Reconciliation<'a> {
         if !status::differs(&self.facts.stored, &status) {
             return Ok(());
         }
-        match self.put(status).await {
+        match Box::pin(self.put(status)).await {
             Ok(()) | Err(End::Gone) => Ok(()),
             Err(End::Refused(wait)) => Err(wait),
             Err(_) => Err(HALF.over(CONFLICT_PAUSE)),

@@ -260,7 +260,7 @@ impl Reconciliation<'_> {
     }
 
     /// How old may be what nobody watches: whoever looks after a poll, or a little earlier, reads again.
-    fn polled_after(&self) -> Duration {
+    pub(super) fn polled_after(&self) -> Duration {
         self.ctx.poll * 8 / 10
     }
 

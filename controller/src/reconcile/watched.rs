@@ -20,7 +20,7 @@ use crate::{
     clock::boot_time,
     discovery::{DiscoveryError, Kind},
     lock::lock,
-    memory::KnownSources,
+    memory::{KnownSinks, KnownSources},
     runnable_key::RunnableKey,
     watch::{Purpose, Watched, runs::Poll},
 };
@@ -125,6 +125,9 @@ impl Reconciliation<'_> {
             memory.selection_changed();
             // Whoever takes inputs of that kind again names their objects anew.
             memory.sources = KnownSources::default();
+            if *gone == Watched::config_maps() {
+                memory.sinks = KnownSinks::default();
+            }
         }
         self.ctx.serve(&self.key, &before, &wanted);
         self.facts.unwatched = self.unwatched(&wanted);
@@ -159,6 +162,7 @@ impl Reconciliation<'_> {
             wanted.extend(kind.map(of(Purpose::Selected)));
         }
         wanted.extend(self.watched_sources());
+        wanted.extend(self.watched_sinks());
         wanted
     }
 

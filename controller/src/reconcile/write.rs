@@ -41,6 +41,11 @@ pub(super) struct VersionMeta {
 impl Reconciliation<'_> {
     /// Writes the ledger, and with it all that the status says of it.
     pub(super) async fn write(&mut self, ledger: Ledger, change: Change) -> Result<(), End> {
+        if ledger.outputs_from != self.facts.ledger.outputs_from
+            || ledger.outputs != self.facts.ledger.outputs
+        {
+            Box::pin(self.write_sinks(&ledger)).await?;
+        }
         // It is said of entries that no create for them is sent any more from now on.
         let is_dated = matches!(change, Change::MakeWay | Change::Intent | Change::Renumber);
         if is_dated && self.is_clock_stale() {

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use cartouche_protocol::sourced_inputs::SourceObject;
+use cartouche_protocol::sourced_inputs::{SourceKind, SourceObject};
 use futures::StreamExt;
 use kube::{Api, Client, Resource, api::ObjectMeta, runtime::watcher};
 
@@ -30,6 +30,8 @@ pub struct Selections {
 struct Selection {
     /// The objects that inputs come from.
     sources: BTreeMap<SourceObject, Matches>,
+    /// The names of the objects that outputs go to.
+    sinks: BTreeSet<String>,
     /// The labels that an object must carry; none while nothing is picked by labels.
     labels: Option<BTreeMap<String, String>>,
     /// The uids of the objects that matched last, of two at most: that one of them is relabelled may be
@@ -57,7 +59,7 @@ impl Selection {
         carries(object, labels) || self.uids.iter().any(|uid| object.uid.as_ref() == Some(uid))
     }
 
-    /// The objects that inputs come from of which this may be one.
+    /// The objects that inputs come from, or outputs go to, of which this may be one.
     fn named(&self, own: &str, object: &ObjectMeta) -> Vec<SourceObject> {
         let is_it = |(source, matches): &(&SourceObject, &Matches)| {
             let namespace = object.namespace.as_deref();
@@ -78,7 +80,14 @@ impl Selection {
             }
         };
         let concerned = self.sources.iter().filter(is_it);
-        concerned.map(|(source, _)| source.clone()).collect()
+        let sources = concerned.map(|(source, _)| source.clone());
+        let is_near = object.namespace.as_deref() == Some(own);
+        let sink = object
+            .name
+            .as_ref()
+            .filter(|name| is_near && self.sinks.contains(*name));
+        let sink = sink.map(|name| SourceObject::known(SourceKind::ConfigMap, name));
+        sources.chain(sink).collect()
     }
 
     /// Puts an event down while a list is under way.
@@ -156,6 +165,19 @@ impl Selections {
         let matches = selection.and_then(|selection| selection.sources.get_mut(source));
         if let Some(matches) = matches {
             change(matches);
+        }
+    }
+
+    /// Outputs of a Runnable go to the objects of these names.
+    pub fn name_sinks(&self, watched: &Watched, key: &RunnableKey, names: BTreeSet<String>) {
+        let mut inner = lock(&self.inner);
+        if !names.is_empty() {
+            let kind = inner.entry(watched.clone()).or_default();
+            kind.entry(key.clone()).or_default().sinks = names;
+        } else if let Some(kind) = inner.get_mut(watched)
+            && let Some(selection) = kind.get_mut(key)
+        {
+            selection.sinks = names;
         }
     }
 

@@ -136,6 +136,10 @@ impl Diagnosis {
                 SourceKey::runnable("shop", "build"),
                 SourceKey::runnable("shop", "scan"),
             ]),
+            Self::Sinks(vec![fault(
+                "outputs are to go to Secret app-db, which was not made by this Runnable",
+                "write them to an object of another name, or delete that one",
+            )]),
             Self::NoWayToStop(text("Build shop/shop-build-1"), timed_out.clone()),
             Self::NotStopped(text("Job shop/shop-build-1"), timed_out),
             Self::Crowded(200),

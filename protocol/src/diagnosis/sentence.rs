@@ -74,7 +74,9 @@ impl fmt::Display for Diagnosis {
                 until,
                 minutes,
             } => f.write_str(&runaway(*runs, until, *minutes)),
-            Self::PolicyInvalid(faults) | Self::Sources(faults) => f.write_str(&whats(faults)),
+            Self::PolicyInvalid(faults) | Self::Sources(faults) | Self::Sinks(faults) => {
+                f.write_str(&whats(faults))
+            }
             Self::DependencyNotReady(..) | Self::DependencyFailed(_) | Self::DependencyCycle(_) => {
                 f.write_str(&dependency::sentence(self))
             }
@@ -94,10 +96,7 @@ impl fmt::Display for Diagnosis {
                 let why = "was told to stop, and is still at work";
                 write!(f, "{}, {why}", is_to_stop(run, stop))
             }
-            Self::OtherController(seconds) => write!(
-                f,
-                "somebody else removed status.currentRun and status.history, so no run is made until the status was left alone for {seconds} seconds"
-            ),
+            Self::OtherController(seconds) => f.write_str(&other_controller(*seconds)),
             Self::Suspended => f.write_str("a new run is due, and the Runnable is suspended"),
             Self::Crowded(runs) => write!(
                 f,
@@ -134,6 +133,12 @@ fn named(who: &Who) -> String {
 fn runaway(runs: i64, until: &str, minutes: i64) -> String {
     format!(
         "{runs} runs were made without a change of the Runnable or its template: does a run change the object that the Runnable selects? The next is made at {until}, then one every {minutes} minutes"
+    )
+}
+
+fn other_controller(seconds: u64) -> String {
+    format!(
+        "somebody else removed status.currentRun and status.history, so no run is made until the status was left alone for {seconds} seconds"
     )
 }
 

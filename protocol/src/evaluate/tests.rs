@@ -73,7 +73,7 @@ fn a_name_with_dots_is_told_how_it_is_written() {
 fn a_job_gives_what_its_pod_said() {
     let template = template(&json!({ "a": ".terminationMessage.a" }), &["a"]);
     let pods = [pod("Failed", ""), pod("Succeeded", r#"{ "a": 1 }"#)];
-    let read = outputs_with_pods(&template, job(1), &pods);
+    let (read, _) = outputs_with_pods(&template, job(1), &pods);
     let expected = [("a".to_owned(), json!(1))].into();
     assert_eq!(read, OutputsRead::Values(expected));
 }
@@ -82,7 +82,7 @@ fn a_job_gives_what_its_pod_said() {
 fn an_output_is_not_missing_where_the_pod_that_said_it_is_gone() {
     let template = template(&json!({ "a": ".terminationMessage.a" }), &["a"]);
     for left in [vec![], vec![pod("Failed", "no")]] {
-        let (why, cure) = unsatisfied(outputs_with_pods(&template, job(1), &left));
+        let (why, cure) = unsatisfied(outputs_with_pods(&template, job(1), &left).0);
         assert!(why.contains("are gone"), "{why}");
         assert!(cure.starts_with("keep pods of Jobs"), "{cure}");
     }
@@ -91,7 +91,7 @@ fn an_output_is_not_missing_where_the_pod_that_said_it_is_gone() {
 #[test]
 fn a_pod_that_is_gone_is_told_of_an_output_that_no_run_may_lack_too() {
     let template = template(&json!({ "a": ".terminationMessage.a" }), &[]);
-    let (why, cure) = unsatisfied(outputs_with_pods(&template, job(1), &[]));
+    let (why, cure) = unsatisfied(outputs_with_pods(&template, job(1), &[]).0);
     assert!(why.contains("are gone"), "{why}");
     assert!(cure.starts_with("keep pods of Jobs"), "{cure}");
 }
@@ -100,7 +100,7 @@ fn a_pod_that_is_gone_is_told_of_an_output_that_no_run_may_lack_too() {
 fn a_pod_that_said_nothing_is_not_gone() {
     let template = template(&json!({ "a": ".terminationMessage.a" }), &[]);
     let pods = [pod("Succeeded", "")];
-    let (_, cure) = unsatisfied(outputs_with_pods(&template, job(1), &pods));
+    let (_, cure) = unsatisfied(outputs_with_pods(&template, job(1), &pods).0);
     assert!(cure.starts_with("have a container"), "{cure}");
 }
 
@@ -110,7 +110,7 @@ fn a_job_that_needed_no_pod_has_none_that_is_gone() {
     let mut none = job(0);
     for status in [none["status"].clone(), json!({})] {
         none["status"] = status;
-        let read = outputs_with_pods(&template, none.clone(), &[]);
+        let (read, _) = outputs_with_pods(&template, none.clone(), &[]);
         assert_eq!(read, OutputsRead::Values([].into()));
     }
 }
@@ -118,7 +118,7 @@ fn a_job_that_needed_no_pod_has_none_that_is_gone() {
 #[test]
 fn pods_that_no_output_reads_may_go() {
     let template = template(&json!({ "n": ".status.succeeded" }), &[]);
-    let read = outputs_with_pods(&template, job(1), &[]);
+    let (read, _) = outputs_with_pods(&template, job(1), &[]);
     let expected = [("n".to_owned(), json!(1))].into();
     assert_eq!(read, OutputsRead::Values(expected));
 }

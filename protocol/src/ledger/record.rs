@@ -1,7 +1,7 @@
 //! What came of runs: results, outputs, and runs that showed up late or went away.
 
 use cartouche_crds::{
-    CurrentRun, HistoryEntry, OutputsFrom, RunPhase, RunResult, Stop, short_message,
+    CurrentRun, HistoryEntry, OutputsFrom, RunFailure, RunPhase, RunResult, Stop, short_message,
 };
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 
@@ -62,7 +62,32 @@ impl Ledger {
             return self;
         };
         self.take_outputs(sequence, fetched);
+        self.take_failure(sequence, fetched);
         self
+    }
+
+    /// What a run that failed gave stays until a later one succeeds, or fails and gives other: the next attempt need not
+    /// know less than the one before.
+    fn take_failure(&mut self, sequence: i64, fetched: &FetchedRun) {
+        let known = self.failure.as_ref().map(|failure| failure.sequence);
+        match (fetched.result(), &fetched.failure) {
+            (Some(RunResult::Failed), Some(outputs)) if known.is_none_or(|it| it <= sequence) => {
+                let stop = self.stop_of(&fetched.run.uid).cloned();
+                self.failure = Some(Box::new(RunFailure {
+                    sequence,
+                    name: fetched.run.name.clone(),
+                    uid: fetched.run.uid.clone(),
+                    message: short_message(&explanation(fetched, stop.as_ref())),
+                    outputs: outputs.clone(),
+                }));
+            }
+            // It has not failed after all, or something newer has succeeded.
+            (Some(RunResult::Succeeded), _) if known.is_some_and(|it| it <= sequence) => {
+                self.failure = None;
+            }
+            (None, _) if known == Some(sequence) => self.failure = None,
+            _ => {}
+        }
     }
 
     pub(super) fn unfinished(&mut self, uid: &str) -> Option<&mut HistoryEntry> {

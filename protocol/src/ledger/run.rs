@@ -6,7 +6,7 @@ use cartouche_crds::{
     Cancellation, CurrentRun, HistoryEntry, INPUT_HASH_ANNOTATION, MAX_SEQUENCE,
     RERUN_TOKEN_ANNOTATION, RUN_SEQUENCE_LABEL, RUNNABLE_NAME_LABEL, RunResult, short_message,
 };
-use cartouche_templating::{Health, PodsTell, Verdict, name_suffix};
+use cartouche_templating::{Health, PodsTell, Sensitive, Verdict, name_suffix};
 use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::Time,
     jiff::{SignedDuration, Timestamp},
@@ -222,6 +222,10 @@ pub struct FetchedRun {
     pub health: Health,
     /// Its outputs, if it succeeded.
     pub outputs: OutputsRead,
+    /// Its outputs that are for Secrets only, beside all others.
+    pub sensitive: Sensitive,
+    /// What the template reads in a run that failed, if it does and this one has.
+    pub failure: Option<BTreeMap<String, Value>>,
     /// The rules that `health` and `outputs` were read by.
     pub rules_hash: Arc<str>,
     /// Whether it contains what the template renders now, where that was asked.

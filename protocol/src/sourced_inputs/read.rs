@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use cartouche_crds::Runnable;
+use cartouche_crds::{Runnable, SensitiveOutput};
 use cartouche_templating::{Fields, NoValue, secret_mark};
 use serde_json::{Map, Value, json};
 
@@ -33,6 +33,8 @@ pub enum SourceRead {
 pub struct RunnableRead {
     /// Its outputs, at least those that are asked for.
     outputs: Arc<Value>,
+    /// Those of them that stand in Secrets only.
+    pub sensitive: BTreeMap<String, SensitiveOutput>,
     /// What else of it decides about those that stem from it.
     pub seen: Arc<Seen>,
 }
@@ -64,12 +66,18 @@ impl SourceRead {
     pub fn runnable(runnable: &Runnable, asked: &BTreeSet<&str>) -> Self {
         let outputs = runnable.status.iter().filter_map(|it| it.outputs.as_ref());
         let outputs = outputs.flatten();
-        let asked = outputs.filter(|(name, _)| asked.contains(name.as_str()));
-        let asked: Map<String, Value> = asked
+        let given = outputs.filter(|(name, _)| asked.contains(name.as_str()));
+        let given: Map<String, Value> = given
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect();
+        let sensitive = runnable.status.iter().flat_map(|it| &it.sensitive_outputs);
+        let sensitive = sensitive.filter(|(name, _)| asked.contains(name.as_str()));
+        let sensitive = sensitive
+            .map(|(name, of)| (name.clone(), of.clone()))
+            .collect();
         Self::Runnable(RunnableRead {
-            outputs: content(runnable.metadata.uid.as_deref(), &asked),
+            sensitive,
+            outputs: content(runnable.metadata.uid.as_deref(), &given),
             seen: Arc::new(Seen::of(runnable)),
         })
     }

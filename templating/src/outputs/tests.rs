@@ -17,7 +17,7 @@ fn with_optional(declared: &[(&str, &str)], optional: &[&str]) -> Outputs {
         .map(|(name, path)| ((*name).to_owned(), (*path).to_owned()));
     let mut problems = Vec::new();
     let optional: Vec<String> = optional.iter().map(ToString::to_string).collect();
-    let outputs = Outputs::compile(Some(&declared.collect()), &optional, &mut problems);
+    let outputs = Outputs::compile(Some(&declared.collect()), &optional, &[], &mut problems);
     assert_eq!(problems, []);
     outputs
 }
@@ -54,7 +54,7 @@ fn outputs_keep_their_type_and_may_be_null() {
 #[test]
 fn without_declared_outputs_there_is_nothing_to_read() {
     assert_eq!(outputs(&[]).read(POD, &run()), Ok(None));
-    assert!(Outputs::compile(None, &[], &mut Vec::new()).is_empty());
+    assert!(Outputs::compile(None, &[], &[], &mut Vec::new()).is_empty());
 }
 
 #[test]
@@ -90,6 +90,7 @@ fn a_path_that_is_none_is_found_by_compiling() {
             ("b".to_owned(), "x[".to_owned()),
         ])),
         &[],
+        &[],
         &mut problems,
     );
     let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
@@ -111,9 +112,9 @@ fn more_than_64_outputs_are_refused() {
             .collect()
     };
     let mut problems = Vec::new();
-    Outputs::compile(Some(&declared(MAX_OUTPUTS)), &[], &mut problems);
+    Outputs::compile(Some(&declared(MAX_OUTPUTS)), &[], &[], &mut problems);
     assert_eq!(problems, []);
-    Outputs::compile(Some(&declared(MAX_OUTPUTS + 1)), &[], &mut problems);
+    Outputs::compile(Some(&declared(MAX_OUTPUTS + 1)), &[], &[], &mut problems);
     assert_eq!(
         problems,
         [Diagnostic::in_spec(
@@ -273,7 +274,7 @@ fn an_optional_output_that_is_no_output_is_refused_with_the_one_that_was_probabl
     let problems = |declared: Option<&BTreeMap<_, _>>, optional: &[&str]| {
         let optional: Vec<String> = optional.iter().map(ToString::to_string).collect();
         let mut problems = Vec::new();
-        Outputs::compile(declared, &optional, &mut problems);
+        Outputs::compile(declared, &optional, &[], &mut problems);
         let problems = problems.iter().map(ToString::to_string);
         problems.collect::<Vec<_>>()
     };
@@ -294,4 +295,68 @@ fn an_optional_output_that_is_no_output_is_refused_with_the_one_that_was_probabl
             "optionalOutputs[0]: there is no 'digest' in outputs: declare it there, or take it away here"
         ]
     );
+}
+
+fn with_sensitive(
+    declared: &[(&str, &str)],
+    sensitive: &[&str],
+    failure: &[(&str, &str)],
+) -> (Outputs, Vec<String>) {
+    let map = |declared: &[(&str, &str)]| -> BTreeMap<String, String> {
+        let declared = declared.iter();
+        let declared = declared.map(|(name, path)| ((*name).to_owned(), (*path).to_owned()));
+        declared.collect()
+    };
+    let mut problems = Vec::new();
+    let sensitive: Vec<String> = sensitive.iter().map(ToString::to_string).collect();
+    let outputs = Outputs::compile(Some(&map(declared)), &[], &sensitive, &mut problems);
+    let failure = FailureOutputs::compile(Some(&map(failure)), &mut problems);
+    outputs.check_shown(&failure, &mut problems);
+    (outputs, problems.iter().map(ToString::to_string).collect())
+}
+
+#[test]
+fn sensitive_outputs_are_read_apart_and_are_needed_like_the_others() {
+    let declared = [("n", ".status.n"), ("password", ".status.password")];
+    let (outputs, problems) = with_sensitive(&declared, &["password"], &[]);
+    assert_eq!(problems, Vec::<String>::new());
+    let mut run = run();
+    assert!(outputs.read(POD, &run).is_err());
+    assert!(outputs.read_sensitive(POD, &run).is_empty());
+    run["status"]["password"] = json!("7731");
+    let open = outputs.read(POD, &run).unwrap().unwrap();
+    assert_eq!(open, BTreeMap::from([("n".to_owned(), json!(3))]));
+    let sensitive = outputs.read_sensitive(POD, &run);
+    assert_eq!(sensitive.reveal("password"), Some(&json!("7731")));
+    assert_eq!(sensitive.reveal("n"), None);
+}
+
+#[test]
+fn a_sensitive_output_is_one_of_the_outputs() {
+    let (_, problems) = with_sensitive(&[("a", ".status.n")], &["b", "a", "a"], &[]);
+    let expected = [
+        "sensitiveOutputs[0]: there is no 'b' in outputs: the outputs are: a",
+        "sensitiveOutputs[2]: the output is named twice: take one of them away",
+    ];
+    assert_eq!(problems, expected);
+}
+
+#[test]
+fn what_shows_a_sensitive_output_is_refused() {
+    let secret = ("secret", ".status.db.password");
+    for showing in [
+        ".status.db",
+        "{.status.db.password}",
+        "status",
+        ".status.db.password.hint",
+    ] {
+        let (_, problems) = with_sensitive(&[secret, ("open", showing)], &["secret"], &[]);
+        assert_eq!(problems.len(), 1, "{showing}");
+        let (_, problems) = with_sensitive(&[secret], &["secret"], &[("open", showing)]);
+        assert!(problems[0].starts_with("failureOutputs.open: it shows"));
+    }
+    for other in [".status.db.host", ".status.name"] {
+        let (_, problems) = with_sensitive(&[secret, ("open", other)], &["secret"], &[]);
+        assert_eq!(problems, Vec::<String>::new(), "{other}");
+    }
 }

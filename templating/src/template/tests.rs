@@ -27,6 +27,8 @@ fn compile(template: Value) -> Result<Template, Diagnostics> {
         outputs: None,
         input_schema: None,
         optional_outputs: None,
+        sensitive_outputs: None,
+        failure_outputs: None,
         health_rule: None,
         retry: None,
         timeout: None,
@@ -143,6 +145,8 @@ fn what_is_wrong_whatever_a_runnable_says_is_found_by_compiling() {
         )])),
         input_schema: None,
         optional_outputs: Some(vec!["digest".to_owned(), "x".to_owned()]),
+        sensitive_outputs: None,
+        failure_outputs: None,
         health_rule: Some(HealthRule::default()),
     };
     let problems = Template::compile(&spec).unwrap_err();
@@ -256,6 +260,8 @@ fn attempt(template: Value, inputs: &Value) -> Attempt {
         outputs: None,
         input_schema: None,
         optional_outputs: None,
+        sensitive_outputs: None,
+        failure_outputs: None,
         health_rule: None,
     });
     draft.attempt(&context(inputs), &[])
@@ -399,6 +405,8 @@ fn a_run_that_does_not_say_its_kind_has_that_of_the_template() {
         )])),
         input_schema: None,
         optional_outputs: None,
+        sensitive_outputs: None,
+        failure_outputs: None,
         health_rule: None,
     };
     let run = json!({ "status": { "phase": "Succeeded" } });

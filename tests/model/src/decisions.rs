@@ -273,6 +273,7 @@ impl Decisions {
             selector: None,
             inputs: None,
             inputs_from: None,
+            write_outputs_to: None,
             service_account_name: None,
             suspend: None,
             retention_policy: RetentionPolicy::default(),

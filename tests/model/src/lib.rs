@@ -51,7 +51,8 @@
 //! ([`Configuration::at_once`](configuration::Configuration::at_once)).
 //!
 //! # Several Runnables
-//! All of this is about one Runnable. What lies between several that read each other has a model of its own: [`chain`].
+//! All of this is about one Runnable. What lies between several that read each other has a model of its own: [`chain`];
+//! and so has the object that outputs are written to: [`sink`].
 //!
 //! # Mistakes on purpose
 //! A check that finds nothing proves little, so [`mutant`] has mistakes that it must find.
@@ -80,6 +81,7 @@ mod process;
 mod reads;
 mod server;
 mod settling;
+pub mod sink;
 mod symmetry;
 mod worker;
 pub mod world;

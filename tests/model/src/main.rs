@@ -12,6 +12,7 @@ use cartouche_model::{
     model::Checked,
     mutant::Mutant,
     picture,
+    sink::{self, SinkModel},
 };
 use clap::Parser;
 
@@ -57,6 +58,14 @@ fn main() -> ExitCode {
     for setup in all.filter(|setup| flags.wants(setup.name)) {
         let mistake = setup.mutant != chain::mutant::Mutant::None;
         as_expected &= flags.check::<Chain>(setup, &[], mistake, chain::picture::story);
+    }
+    let mutants = sink::catalogue::mutants().into_iter();
+    let all = sink::catalogue::configurations()
+        .into_iter()
+        .chain(mutants.map(|(setup, _)| setup));
+    for setup in all.filter(|setup| flags.wants(setup.name)) {
+        let mistake = setup.mutant != sink::mutant::Mutant::None;
+        as_expected &= flags.check::<SinkModel>(setup, &[], mistake, sink::model::story);
     }
     if as_expected {
         ExitCode::SUCCESS

@@ -25,6 +25,7 @@ mod outputs;
 mod retry;
 mod schema;
 mod selector;
+mod sinks;
 mod sources;
 mod stamping;
 mod suspension;

@@ -9,6 +9,7 @@ mod engine;
 mod oracle;
 mod scene;
 mod sight;
+mod sinks;
 
 mod attacks;
 mod changes;

@@ -154,19 +154,26 @@ impl Asked {
             let sources = it.spec.inputs_from.as_deref().unwrap_or_default();
             permissions::of_sources(&it.name_any(), sources)
         });
-        for name in sourced.clone().flat_map(|need| need.names) {
+        let written = self.runnables.iter().flat_map(|it| {
+            let sinks = it.spec.write_outputs_to.as_deref().unwrap_or_default();
+            permissions::of_sinks(&it.name_any(), sinks)
+        });
+        let others = sourced.chain(written);
+        for name in others.clone().flat_map(|need| need.names) {
             refuse_no_name("ConfigMap or Secret", &name)?;
         }
-        Ok(runs.chain(selected).chain(sourced).collect())
+        Ok(runs.chain(selected).chain(others).collect())
     }
 
-    /// The name of the role for all of this. A Runnable without a selector, and without inputs from other objects, needs what
-    /// its template does.
+    /// The name of the role for all of this. A Runnable without a selector, inputs from other objects and objects that
+    /// its outputs go to needs what its template does.
     pub(super) fn role_name(&self, account: &Account, resources: &[Resource]) -> String {
         let templates: Vec<&str> = self.templates.iter().map(|it| &*it.name).collect();
         let reading = self.runnables.iter();
-        let reading =
-            reading.filter(|it| it.spec.selector.is_some() || it.spec.inputs_from.is_some());
+        let reading = reading.filter(|it| {
+            let spec = &it.spec;
+            spec.selector.is_some() || spec.inputs_from.is_some() || spec.write_outputs_to.is_some()
+        });
         let runnables: Vec<&str> = reading
             .filter_map(|it| it.metadata.name.as_deref())
             .collect();

@@ -33,6 +33,8 @@ fn seen(verdict: Verdict) -> CachedRun {
 
 fn read(verdict: Verdict) -> FetchedRun {
     FetchedRun {
+        sensitive: cartouche_templating::Sensitive::default(),
+        failure: None,
         run: seen(verdict).run,
         health: health(verdict),
         outputs: OutputsRead::None,

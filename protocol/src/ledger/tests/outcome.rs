@@ -5,7 +5,9 @@ use cartouche_templating::Verdict;
 use serde_json::json;
 
 use super::sample::*;
-use crate::ledger::{Asked, Ledger, OutputsRead, RunIdentity, counts_as_failed, result_of};
+use crate::ledger::{
+    Asked, FetchedRun, Ledger, OutputsRead, RunIdentity, counts_as_failed, result_of,
+};
 
 fn outputs(ledger: &Ledger) -> (Option<String>, Option<i64>) {
     let value = ledger
@@ -352,4 +354,43 @@ fn everything_that_is_no_success_counts_as_failed() {
     assert!(!counts_as_failed(RunResult::Succeeded));
     assert!(counts_as_failed(RunResult::Failed) && counts_as_failed(RunResult::Lost));
     assert_eq!(result_of(Verdict::Unknown), None);
+}
+
+fn failing(sequence: i64, code: i64) -> FetchedRun {
+    let outputs = [("code".to_owned(), serde_json::json!(code))];
+    FetchedRun {
+        failure: Some(outputs.into()),
+        ..failed(run(sequence, "A"))
+    }
+}
+
+#[test]
+fn what_a_run_that_failed_gave_stays_until_a_later_one_succeeds() {
+    let number = |ledger: &Ledger| ledger.failure.as_ref().map(|failure| failure.sequence);
+    let first = ledger(created(1, "A"), vec![]).record(&failing(1, 3), None);
+    let failure = first.failure.clone().unwrap();
+    assert_eq!((failure.sequence, failure.uid), (1, uid(1)));
+    assert_eq!(failure.outputs["code"], 3);
+    // The next one is at work.
+    let mut second = Ledger {
+        failure: first.failure.clone(),
+        ..ledger(created(2, "A"), vec![unfinished(1, "A")])
+    };
+    second = second.record(&running(run(2, "A")), None);
+    assert_eq!(number(&second), Some(1));
+    // One that fails takes its place, and an earlier one that is late does not.
+    let failed_again = second.clone().record(&failing(2, 4), None);
+    assert_eq!(number(&failed_again), Some(2));
+    let late = failed_again.record(&failing(1, 3), None);
+    assert_eq!(number(&late), Some(2));
+    let well = second.record(&succeeded(run(2, "A"), "x"), None);
+    assert_eq!(number(&well), None);
+    // A run that has not failed after all takes it back.
+    assert_eq!(number(&first.record(&running(run(1, "A")), None)), None);
+}
+
+#[test]
+fn a_failure_of_a_template_that_asks_nothing_of_it_leaves_nothing() {
+    let ledger = ledger(created(1, "A"), vec![]).record(&failed(run(1, "A")), None);
+    assert_eq!(ledger.failure, None);
 }

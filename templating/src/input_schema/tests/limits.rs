@@ -246,6 +246,8 @@ fn a_colon_in_what_a_user_wrote_parts_no_message() {
             "n": { "type": "integer", "enum": ["a: b", 1] },
         } })),
         optional_outputs: None,
+        sensitive_outputs: None,
+        failure_outputs: None,
         health_rule: None,
         retry: None,
         timeout: None,

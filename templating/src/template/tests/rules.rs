@@ -18,6 +18,8 @@ fn spec() -> ClusterRunTemplateSpec {
         ),
         input_schema: None,
         optional_outputs: None,
+        sensitive_outputs: None,
+        failure_outputs: None,
         health_rule: Some(HealthRule {
             single_condition_type: Some("Ready".to_owned()),
             ..HealthRule::default()

@@ -50,6 +50,8 @@ pub(super) fn run_of<'a>(world: &'a World, who: Who, uid: &str) -> Option<&'a Ru
 pub(super) fn fetched(run: &Run) -> FetchedRun {
     let succeeded = run.result == Some(true);
     FetchedRun {
+        sensitive: cartouche_templating::Sensitive::default(),
+        failure: None,
         run: identity(run),
         health: Health {
             verdict: if succeeded {

@@ -1,0 +1,65 @@
+//! Objects that outputs go to and that can take none, by what the controller says of them.
+
+use std::collections::BTreeMap;
+
+use cartouche_crds::{InputSource, OutputSink};
+use cartouche_protocol::{diagnosis::Fault, sinks};
+
+use crate::{
+    finding::{Finding, Rule},
+    objects::Objects,
+    source::{Document, Segment},
+    template_file,
+};
+
+const FIELD: &str = "writeOutputsTo";
+
+pub(super) fn check(objects: &Objects, runnable: &Document) -> Vec<Finding> {
+    let wanted: Vec<OutputSink> = runnable.field(FIELD).unwrap_or_default();
+    let sources: Vec<InputSource> = runnable.field("inputsFrom").unwrap_or_default();
+    let draft = objects.template_of(runnable).and_then(template_file::draft);
+    let declared = draft
+        .as_ref()
+        .map(|draft| sinks::declared(draft.template()));
+    let mut told: Vec<Fault> = Vec::new();
+    let mut findings = Vec::new();
+    for (index, sink) in wanted.iter().enumerate() {
+        let mut at = Segment::keys(["spec", FIELD]);
+        at.push(Segment::Index(index));
+        for fault in sinks::faults(sink, &wanted, &sources, declared.as_ref()) {
+            if !told.contains(&fault) {
+                told.push(fault.clone());
+                findings.push(finding(runnable, fault).at(runnable.place_at(&at)));
+            }
+        }
+    }
+    findings.extend(nowhere(runnable, &wanted, declared.as_ref()));
+    findings
+}
+
+/// Sensitive outputs that no Secret takes.
+fn nowhere(
+    runnable: &Document,
+    wanted: &[OutputSink],
+    declared: Option<&BTreeMap<&str, bool>>,
+) -> Vec<Finding> {
+    let unplaced = declared.and_then(|declared| sinks::unplaced(wanted, declared));
+    let faults = unplaced.map(sinks::SinkProblem::faults).unwrap_or_default();
+    let keys: &[&str] = if wanted.is_empty() {
+        &["spec"]
+    } else {
+        &["spec", FIELD]
+    };
+    let place = runnable.place_of_key(keys);
+    let findings = faults.into_iter();
+    findings
+        .map(|fault| finding(runnable, fault).at(place.clone()))
+        .collect()
+}
+
+fn finding(runnable: &Document, fault: Fault) -> Finding {
+    let message = format!("Runnable {}: {}", runnable.name(), fault.what);
+    Finding::error(Rule::Output, message)
+        .label("this cannot be")
+        .maybe_help(fault.cure)
+}

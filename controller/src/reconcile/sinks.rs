@@ -1,0 +1,378 @@
+//! Objects that outputs are written to, as the Runnable's account. I/O.
+//!
+//! They are written before the status that names what is in them. One that cannot be written keeps no result and no output
+//! from being recorded: the status says that it is behind.
+
+mod requests;
+mod sensitive;
+mod when;
+
+use std::collections::BTreeMap;
+
+use cartouche_crds::{OutputSink, OutputsFrom, SinkKind};
+use cartouche_protocol::{
+    ledger::Ledger,
+    process_state::CREATES_SETTLE_IN,
+    reconcile_error::Category,
+    sinks::{
+        self, Content, FoundSink, Given, Holder, SinkProblem, Sinks, Verdict, Wanted, may_write,
+    },
+    sourced_inputs::SourceObject,
+};
+use cartouche_templating::Sensitive;
+
+use super::{
+    make::LEDGER_FRESH_FOR,
+    reconciliation::{End, Reconciliation},
+    write::RunnableVersion,
+};
+use crate::{api::Requests, clock::boot_time, lock::lock, memory::Operation};
+
+/// Conflicts in a row after which it is told that a sink changes all the time.
+const MOST_CONFLICTS: u8 = 4;
+
+/// A sink that was read, and whose name is nobody else's.
+struct Read<'a> {
+    sink: &'a OutputSink,
+    object: SourceObject,
+    found: Option<FoundSink>,
+}
+
+/// What is to be sent.
+struct Write<'a> {
+    read: Read<'a>,
+    content: Content,
+    sensitive: Sensitive,
+    /// The number that it has, and that the ledger has never given.
+    put_back: Option<i64>,
+}
+
+/// What has become of the sinks so far.
+#[derive(Default)]
+struct Progress {
+    sinks: Sinks,
+    problems: Vec<SinkProblem>,
+    /// The Secrets that are as they should be: their uid, and the sensitive outputs that they have.
+    in_place: BTreeMap<SourceObject, (String, Sensitive)>,
+}
+
+impl Progress {
+    /// A sink could not be brought up to date.
+    fn fails(&mut self, object: &SourceObject, problem: SinkProblem) {
+        let written = self.sinks.written_to(object);
+        let sequence = written.map_or(0, |written| written.sequence);
+        self.sinks.note(object, sequence, true);
+        self.problems.push(problem);
+    }
+}
+
+impl Reconciliation<'_> {
+    /// Has the sinks hold the outputs of the ledger as it stands.
+    pub(super) async fn keep_sinks(&mut self) -> Result<(), End> {
+        let ledger = self.facts.ledger.clone();
+        self.write_sinks(&ledger).await
+    }
+
+    /// Has the sinks hold the outputs of this ledger, which may be one that is about to be written.
+    pub(super) async fn write_sinks(&mut self, ledger: &Ledger) -> Result<(), End> {
+        let wanted = self.runnable.spec.write_outputs_to.clone();
+        let wanted = wanted.unwrap_or_default();
+        if self.facts.runnable.deleting || self.has_no_sinks(ledger.outputs_from.is_some()) {
+            return Ok(());
+        }
+        let Some(account) = self.account.clone() else {
+            return Ok(());
+        };
+        let what = self.looked_for(ledger, &wanted);
+        self.name_sinks(&wanted);
+        if let Some(known) = self.known_sinks(&what) {
+            *self.facts.sinks = known;
+            return Ok(());
+        }
+        let began = lock(&self.memory).changes;
+        let mut progress = Progress {
+            sinks: Sinks {
+                error: None,
+                ..(*self.facts.sinks).clone()
+            },
+            ..Progress::default()
+        };
+        self.bring_up_to_date(&account, ledger, &wanted, &mut progress)
+            .await?;
+        self.conclude(ledger, &wanted, progress).await;
+        let mut memory = lock(&self.memory);
+        memory.sinks.conflicts = 0;
+        // What was made or deleted just now is looked at once more.
+        if memory.changes == began && !memory.sinks.has_absent() {
+            memory
+                .sinks
+                .keep(what, (*self.facts.sinks).clone(), boot_time());
+        }
+        Ok(())
+    }
+
+    /// Whether there is nothing to write, and nothing that was written. It may still be wrong that there is not.
+    pub(super) fn has_no_sinks(&mut self, has_outputs: bool) -> bool {
+        let wanted = self.runnable.spec.write_outputs_to.as_deref();
+        let wanted = wanted.unwrap_or_default();
+        if !wanted.is_empty() || !self.facts.sinks.written.is_empty() {
+            return false;
+        }
+        let was_looked_at = lock(&self.memory).sinks.looked_at().is_some();
+        if was_looked_at {
+            lock(&self.memory).sinks.doubt();
+            self.name_sinks(wanted);
+        }
+        if let Some(declared) = self.declared() {
+            let unplaced = has_outputs.then(|| sinks::unplaced(wanted, &declared));
+            let error = sinks::error(unplaced.flatten().into_iter().collect());
+            *self.facts.sinks = Sinks {
+                error,
+                ..Sinks::default()
+            };
+        }
+        true
+    }
+
+    async fn bring_up_to_date(
+        &mut self,
+        account: &Requests,
+        ledger: &Ledger,
+        wanted: &[OutputSink],
+        progress: &mut Progress,
+    ) -> Result<(), End> {
+        let reads = self.read_sinks(account, ledger, wanted, progress).await;
+        let dropped = self.read_dropped(account, ledger, wanted, progress).await;
+        let writes = match &ledger.outputs_from {
+            Some(from) => self.planned(ledger, from, reads, progress).await,
+            None => Vec::new(),
+        };
+        if writes.is_empty() && dropped.is_empty() {
+            return Ok(());
+        }
+        self.announce_sinks(wanted).await?;
+        // After the sinks: what is newer there than this ledger has somebody else written.
+        self.read_again(|found: &RunnableVersion| found.metadata.resource_version.as_str())
+            .await?;
+        let began = boot_time();
+        let is_fresh = || boot_time().saturating_sub(began) <= LEDGER_FRESH_FOR;
+        for write in writes {
+            if !is_fresh() {
+                return Err(End::Conflict);
+            }
+            self.write_sink(account, ledger, write, progress).await?;
+        }
+        for (object, found) in dropped {
+            self.delete_sink(account, &object, &found, progress).await?;
+        }
+        Ok(())
+    }
+
+    /// Has the status say which sinks there are going to be, unless it does: most often an earlier write has said it.
+    async fn announce_sinks(&mut self, wanted: &[OutputSink]) -> Result<(), End> {
+        let mut said = Sinks::of(&self.facts.stored);
+        said.announce(wanted);
+        if said.written == self.facts.stored.sinks {
+            return Ok(());
+        }
+        let mut status = (*self.facts.stored).clone();
+        status.sinks = said.written;
+        status.dropped_lines = 0;
+        self.put(status).await
+    }
+
+    /// Reads the sinks that may be written.
+    async fn read_sinks<'w>(
+        &self,
+        account: &Requests,
+        ledger: &Ledger,
+        wanted: &'w [OutputSink],
+        progress: &mut Progress,
+    ) -> Vec<Read<'w>> {
+        let sources = self.runnable.spec.inputs_from.as_deref();
+        let declared = self.declared();
+        let mut reads = Vec::new();
+        for sink in wanted {
+            let object = sinks::of(sink);
+            lock(&self.memory).sinks.is_back(&object);
+            let faults =
+                sinks::faults(sink, wanted, sources.unwrap_or_default(), declared.as_ref());
+            if !faults.is_empty() {
+                progress.fails(&object, SinkProblem::Faults(faults));
+                continue;
+            }
+            // Before there are outputs nobody asks.
+            if ledger.outputs_from.is_none() && progress.sinks.is_unwritten(&object) {
+                continue;
+            }
+            match self.read_sink(account, &object, ledger).await {
+                Ok(found) => reads.push(Read {
+                    sink,
+                    object,
+                    found,
+                }),
+                Err(problem) => progress.fails(&object, problem),
+            }
+        }
+        reads
+    }
+
+    /// Reads what was written and is wanted no more, and gives what is to be deleted.
+    async fn read_dropped(
+        &self,
+        account: &Requests,
+        ledger: &Ledger,
+        wanted: &[OutputSink],
+        progress: &mut Progress,
+    ) -> Vec<(SourceObject, FoundSink)> {
+        let mut dropped = Vec::new();
+        for written in progress.sinks.dropped(wanted) {
+            let object = sinks::of_status(&written);
+            let read = self.read_sink(account, &object, ledger).await;
+            if !matches!(read, Ok(None)) {
+                lock(&self.memory).sinks.is_back(&object);
+            }
+            match read {
+                Ok(Some(found)) if matches!(found.holder, Holder::Ours(_)) => {
+                    dropped.push((object, found));
+                }
+                // One that another controller is about to make may still come.
+                Ok(None) => {
+                    let now = boot_time();
+                    let mut memory = lock(&self.memory);
+                    if memory.sinks.is_absent_for(&object, CREATES_SETTLE_IN, now) {
+                        progress.sinks.forget(&object);
+                    }
+                }
+                Ok(Some(_)) => progress.sinks.forget(&object),
+                Err(problem) => progress.fails(&object, problem),
+            }
+        }
+        dropped
+    }
+
+    /// What has to be sent for the sinks to hold the outputs.
+    async fn planned<'w>(
+        &mut self,
+        ledger: &Ledger,
+        from: &OutputsFrom,
+        reads: Vec<Read<'w>>,
+        progress: &mut Progress,
+    ) -> Vec<Write<'w>> {
+        let mut of_run = None;
+        let held = sensitive::held(&progress.sinks, from, &reads);
+        let nothing = BTreeMap::new();
+        let open = ledger.outputs.as_ref().unwrap_or(&nothing);
+        let mut writes = Vec::new();
+        for read in reads {
+            let found = read.found.as_ref();
+            let holder = found.map_or(Holder::Nobody, |found| found.holder);
+            let verdict = may_write(holder, Wanted::of(ledger, from, false));
+            match verdict {
+                Verdict::NotOurs => {
+                    let whose = read.found.map(|found| found.whose).unwrap_or_default();
+                    progress.sinks.note(&read.object, 0, true);
+                    let problem = SinkProblem::Anothers(read.object, whose);
+                    progress.problems.push(problem);
+                    continue;
+                }
+                Verdict::Newer(has) => {
+                    progress.sinks.note(&read.object, has, false);
+                    continue;
+                }
+                _ => {}
+            }
+            let known = self
+                .sensitive_for(ledger, from, &read, &held, &mut of_run, &progress.sinks)
+                .await;
+            let sensitive = match known {
+                Ok(sensitive) => sensitive,
+                Err(problem) => {
+                    progress.fails(&read.object, problem);
+                    continue;
+                }
+            };
+            let given = Given {
+                open,
+                sensitive: &sensitive,
+            };
+            let content = given.content(read.sink);
+            let is_held = read.found.as_ref().is_some_and(|it| it.content == content);
+            match may_write(holder, Wanted::of(ledger, from, is_held)) {
+                Verdict::Leave => {
+                    progress.sinks.note(&read.object, from.sequence, false);
+                    if let Some(found) = read.found {
+                        let place = (found.uid, sensitive);
+                        progress.in_place.insert(read.object, place);
+                    }
+                }
+                verdict => writes.push(Write {
+                    read,
+                    content,
+                    sensitive,
+                    put_back: match verdict {
+                        Verdict::Overwrite(has) => Some(has),
+                        _ => None,
+                    },
+                }),
+            }
+        }
+        writes
+    }
+
+    /// What the status says of all of it.
+    async fn conclude(&mut self, ledger: &Ledger, wanted: &[OutputSink], progress: Progress) {
+        let Progress {
+            mut sinks,
+            mut problems,
+            in_place,
+        } = progress;
+        if let Some(declared) = self.declared()
+            && ledger.outputs_from.is_some()
+        {
+            problems.extend(sinks::unplaced(wanted, &declared));
+        }
+        sinks.sensitive = placed(wanted, &sinks, &in_place);
+        if let Some(error) = sinks::error(problems) {
+            let error = self.with_all_missing(error).await;
+            lock(&self.memory).failed(Operation::Sinks, &error, boot_time());
+            self.ctx.metrics.problem(Category::OutputSinkFailed);
+            sinks.error = Some(error);
+        } else {
+            lock(&self.memory).succeeded(&Operation::Sinks);
+        }
+        *self.facts.sinks = sinks;
+    }
+
+    /// The template's outputs, each with whether it is sensitive; nothing where it is not known.
+    fn declared(&self) -> Option<BTreeMap<&str, bool>> {
+        let template = self.compiled.as_ref()?.template.as_ref().ok()?;
+        Some(sinks::declared(template))
+    }
+}
+
+/// Where the sensitive outputs are: in the first Secret that has each. Of one that could not be written that stands which was
+/// said before.
+fn placed(
+    wanted: &[OutputSink],
+    sinks: &Sinks,
+    in_place: &BTreeMap<SourceObject, (String, Sensitive)>,
+) -> BTreeMap<String, cartouche_crds::SensitiveOutput> {
+    let mut placed = BTreeMap::new();
+    for sink in wanted.iter().filter(|sink| sink.kind == SinkKind::Secret) {
+        let object = sinks::of(sink);
+        let Some((uid, sensitive)) = in_place.get(&object) else {
+            let before = sinks.sensitive.iter();
+            let here = before.filter(|(_, it)| it.name == sink.name);
+            let here = here.filter(|_| !sinks.is_unwritten(&object));
+            for (name, it) in here {
+                placed.entry(name.clone()).or_insert_with(|| it.clone());
+            }
+            continue;
+        };
+        for (name, it) in sinks::sensitive_in(sink, uid, sensitive) {
+            placed.entry(name).or_insert(it);
+        }
+    }
+    placed
+}

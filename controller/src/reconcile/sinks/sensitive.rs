@@ -1,0 +1,138 @@
+//! Where the values of sensitive outputs come from: the run, or a Secret that has them already. I/O.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cartouche_crds::{OutputsFrom, SinkKind};
+use cartouche_protocol::{
+    facts::RunName,
+    ledger::{FetchedRun, Ledger, OutputsRead},
+    sinks::{SinkProblem, Sinks, key_of, revision},
+};
+use cartouche_templating::Sensitive;
+use serde_json::Value;
+
+use super::Read;
+use crate::{api::ApiError, reconcile::reconciliation::Reconciliation};
+
+/// What reading the run for its sensitive outputs gave: nothing if it is gone.
+pub(super) type OfRun = Result<Option<Sensitive>, SinkProblem>;
+
+/// The sensitive outputs of a run that Secrets have, and that are still what was written.
+pub(super) fn held(sinks: &Sinks, from: &OutputsFrom, reads: &[Read<'_>]) -> Sensitive {
+    let mut held = BTreeMap::new();
+    for (name, place) in &sinks.sensitive {
+        let mut secrets = reads
+            .iter()
+            .filter(|read| read.sink.kind == SinkKind::Secret);
+        let secret = secrets.find(|read| read.object.name == place.name);
+        let Some((read, found)) = secret.and_then(|read| Some((read, read.found.as_ref()?))) else {
+            continue;
+        };
+        if sinks.is_due(&read.object, from) {
+            continue;
+        }
+        if let Some(value) = found.content.get(&place.key)
+            && revision(&found.uid, &place.key, value) == place.revision
+            && let Ok(text) = std::str::from_utf8(value)
+        {
+            held.insert(name.clone(), Value::from(text));
+        }
+    }
+    Sensitive::new(held)
+}
+
+impl Reconciliation<'_> {
+    /// The sensitive outputs that a sink is to have.
+    pub(super) async fn sensitive_for(
+        &self,
+        ledger: &Ledger,
+        from: &OutputsFrom,
+        read: &Read<'_>,
+        held: &Sensitive,
+        of_run: &mut Option<OfRun>,
+        sinks: &Sinks,
+    ) -> Result<Sensitive, SinkProblem> {
+        if read.sink.kind != SinkKind::Secret {
+            return Ok(Sensitive::default());
+        }
+        let declared = self.declared().unwrap_or_default();
+        let needed: BTreeSet<&str> = if sinks.is_due(&read.object, from) {
+            let sensitive = declared.iter().filter(|(_, sensitive)| **sensitive);
+            sensitive.map(|(name, _)| *name).collect()
+        } else {
+            sinks.sensitive.keys().map(String::as_str).collect()
+        };
+        let needed = needed.into_iter();
+        let mut needed = needed.filter(|name| key_of(read.sink, name).is_some());
+        if needed.all(|name| held.reveal(name).is_some()) {
+            return Ok(held.clone());
+        }
+        if of_run.is_none() {
+            *of_run = Some(self.sensitive_of_run(ledger, from, read).await);
+        }
+        match of_run {
+            Some(Ok(Some(sensitive))) => Ok(sensitive.clone()),
+            Some(Err(problem)) => Err(problem.clone()),
+            Some(Ok(None)) | None => Err(SinkProblem::Lost(read.object.clone(), from.sequence)),
+        }
+    }
+
+    /// Reads them in the run that gave the outputs, unless that was read just now.
+    async fn sensitive_of_run(
+        &self,
+        ledger: &Ledger,
+        from: &OutputsFrom,
+        read: &Read<'_>,
+    ) -> OfRun {
+        let known = self.facts.fetched_run(&from.uid);
+        let known = known.or_else(|| self.facts.created_run(&from.uid));
+        if let Some(known) = known.filter(|it| has_given(it) && *it.rules_hash == *from.rules_hash)
+        {
+            return Ok(Some(known.sensitive.clone()));
+        }
+        let Some(name) = name_of(ledger, &from.uid) else {
+            return Ok(None);
+        };
+        let failed = |error: &ApiError| self.sink_failed(&read.object, error);
+        let object = self
+            .read_object(&name, None)
+            .await
+            .map_err(|it| failed(&it))?;
+        let Some(object) = object else {
+            return Ok(None);
+        };
+        let Some(mut found) = self.fetched(&self.facts.earlier_runs(), &object) else {
+            return Ok(None);
+        };
+        if found.run.uid != from.uid {
+            return Ok(None);
+        }
+        if let Err(error) = self.ask_pods(&mut found, object).await {
+            let cause = error.diagnosis.map(|it| *it);
+            let cause = cause.unwrap_or(cartouche_protocol::diagnosis::Diagnosis::NoAnswer(
+                "show the run",
+            ));
+            return Err(SinkProblem::Failed(
+                read.object.clone(),
+                cause,
+                error.requeue,
+            ));
+        }
+        Ok(has_given(&found).then(|| found.sensitive.clone()))
+    }
+}
+
+fn has_given(run: &FetchedRun) -> bool {
+    matches!(run.outputs, OutputsRead::Values(_))
+}
+
+/// How the run with this uid is asked for.
+fn name_of(ledger: &Ledger, uid: &str) -> Option<RunName> {
+    let current = ledger.current.as_ref();
+    let current = current.filter(|run| run.uid.as_deref() == Some(uid));
+    current.map(RunName::of).or_else(|| {
+        let mut history = ledger.history.iter();
+        let entry = history.find(|entry| entry.uid.as_deref() == Some(uid));
+        entry.map(RunName::past)
+    })
+}

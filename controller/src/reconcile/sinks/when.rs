@@ -1,0 +1,94 @@
+//! When sinks are looked at again: `ConfigMaps` are watched, Secrets are not. I/O.
+
+use std::time::Duration;
+
+use cartouche_crds::{OutputSink, SinkKind};
+use cartouche_protocol::{
+    facts::WatchState, ledger::Ledger, process_state::CREATES_SETTLE_IN, reconcile_error::Requeue,
+    sinks::Sinks,
+};
+
+use crate::{
+    backoff::TENTH,
+    clock::boot_time,
+    lock::lock,
+    memory::{LookedForSinks, Operation, digest},
+    reconcile::reconciliation::{Reconciliation, SECOND},
+    watch::Watched,
+};
+
+impl Reconciliation<'_> {
+    pub(super) fn looked_for(&self, ledger: &Ledger, wanted: &[OutputSink]) -> LookedForSinks {
+        let compiled = self.compiled.as_ref();
+        let template = compiled.map(|it| (it.uid.clone(), it.generation));
+        let outputs = ledger.outputs.iter().flatten();
+        let outputs = outputs.map(|(name, value)| (name, value.to_string()));
+        LookedForSinks {
+            sinks: wanted.to_vec(),
+            from: ledger.outputs_from.clone(),
+            outputs: digest(outputs.collect::<Vec<_>>()),
+            template: template.unwrap_or_default(),
+        }
+    }
+
+    /// Has the watch of `ConfigMaps` know whose changes concern this Runnable.
+    pub(super) fn name_sinks(&self, wanted: &[OutputSink]) {
+        let names = wanted.iter().filter(|it| it.kind == SinkKind::ConfigMap);
+        let names = names.map(|sink| sink.name.clone()).collect();
+        let watched = Watched::config_maps();
+        self.ctx.selections.name_sinks(&watched, &self.key, names);
+    }
+
+    /// What is watched for the sake of sinks.
+    pub(in crate::reconcile) fn watched_sinks(&self) -> Option<Watched> {
+        let mut wanted = self.runnable.spec.write_outputs_to.iter().flatten();
+        let is_watched = wanted.any(|sink| sink.kind == SinkKind::ConfigMap);
+        is_watched.then(Watched::config_maps)
+    }
+
+    /// What was found the last time, if it need not be looked at.
+    pub(super) fn known_sinks(&self, what: &LookedForSinks) -> Option<Sinks> {
+        let pause = (!self.are_told(&what.sinks)).then(|| self.polled_after());
+        let memory = lock(&self.memory);
+        let now = boot_time();
+        let known = memory.sinks.lately(what, None, now)?;
+        let is_held_back = memory.in_backoff(&Operation::Sinks, now).is_some();
+        let is_known = match &known.error {
+            Some(_) if is_held_back => true,
+            Some(error) if error.requeue != Requeue::OnChange => false,
+            _ => memory.sinks.lately(what, pause, now).is_some(),
+        };
+        is_known.then(|| known.clone())
+    }
+
+    /// Whether all changes of the sinks are told.
+    fn are_told(&self, wanted: &[OutputSink]) -> bool {
+        let is_map = |sink: &OutputSink| sink.kind == SinkKind::ConfigMap;
+        wanted.iter().all(is_map)
+            && self.ctx.watches.state(&Watched::config_maps()) == WatchState::Synced
+    }
+
+    /// When they are looked at again: what nobody watches, and what could not be written.
+    pub(in crate::reconcile) fn sinks_again(&self) -> Option<Duration> {
+        let wanted = self.runnable.spec.write_outputs_to.as_deref();
+        let wanted = wanted.unwrap_or_default();
+        let has_none = wanted.is_empty() && self.facts.sinks.written.is_empty();
+        if has_none || self.facts.runnable.deleting {
+            return None;
+        }
+        let are_told = self.are_told(wanted);
+        let memory = lock(&self.memory);
+        let (poll, now) = (self.ctx.poll, boot_time());
+        let failed = memory.in_backoff(&Operation::Sinks, now);
+        let failed = failed.filter(|(error, _)| error.requeue != Requeue::OnChange);
+        let failed = failed.map(|(_, left)| left + SECOND);
+        let polled = (!are_told && self.facts.ledger.outputs_from.is_some()).then(|| {
+            let looked_at = memory.sinks.looked_at();
+            let left = looked_at.map(|at| (at + poll).saturating_sub(now));
+            TENTH.over(left.filter(|left| !left.is_zero()).unwrap_or(poll))
+        });
+        let absent = memory.sinks.has_absent();
+        let absent = absent.then(|| CREATES_SETTLE_IN + SECOND);
+        failed.into_iter().chain(polled).chain(absent).min()
+    }
+}

@@ -1,0 +1,244 @@
+//! What is written to a sink.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
+
+use cartouche_crds::{
+    InputSource, MAX_SINKS, OutputSink, SensitiveOutput, SinkKind, is_dns_subdomain,
+};
+use cartouche_templating::{Sensitive, Template};
+use serde_json::Value;
+
+use super::{of, revision};
+use crate::{diagnosis::Fault, sourced_inputs::SourceObject};
+
+/// Keys and values of a sink. What shows it shows the keys.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Content(BTreeMap<String, Vec<u8>>);
+
+impl Content {
+    /// These keys and values.
+    #[must_use]
+    pub fn new(values: BTreeMap<String, Vec<u8>>) -> Self {
+        Self(values)
+    }
+
+    /// Keys and values, in the order of the keys.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        let values = self.0.iter();
+        values.map(|(key, value)| (key.as_str(), value.as_slice()))
+    }
+
+    /// The value of a key.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&[u8]> {
+        self.0.get(key).map(Vec::as_slice)
+    }
+}
+
+impl fmt::Debug for Content {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+/// What a run gave.
+#[derive(Clone, Copy, Debug)]
+pub struct Given<'a> {
+    /// What anybody may see.
+    pub open: &'a BTreeMap<String, Value>,
+    /// What may stand in Secrets only.
+    pub sensitive: &'a Sensitive,
+}
+
+impl<'a> Given<'a> {
+    /// What a sink of a kind gets of it: texts as they are, other values as compact JSON. What the run lacks is left out.
+    #[must_use]
+    pub fn content(&self, sink: &OutputSink) -> Content {
+        let values = self.named(sink.kind).into_iter();
+        let values = values.filter_map(|(name, value)| {
+            let key = key_of(sink, name)?;
+            let text = match value {
+                Value::String(text) => text.clone(),
+                other => other.to_string(),
+            };
+            Some((key.to_owned(), text.into_bytes()))
+        });
+        Content(values.collect())
+    }
+
+    fn named(&self, kind: SinkKind) -> BTreeMap<&'a str, &'a Value> {
+        let open = self.open.iter();
+        let open = open.map(|(name, value)| (name.as_str(), value));
+        let sensitive = self.sensitive.names();
+        let sensitive = sensitive.filter(|_| kind == SinkKind::Secret);
+        let sensitive = sensitive.filter_map(|name| Some((name, self.sensitive.reveal(name)?)));
+        open.chain(sensitive).collect()
+    }
+}
+
+/// The outputs of a template, each with whether it is sensitive.
+#[must_use]
+pub fn declared(template: &Template) -> BTreeMap<&str, bool> {
+    let sensitive: BTreeSet<&str> = template.sensitive_outputs().collect();
+    let names = template.output_names();
+    names.map(|name| (name, sensitive.contains(name))).collect()
+}
+
+/// The key of an output in a sink, if it goes there.
+#[must_use]
+pub fn key_of<'a>(sink: &'a OutputSink, output: &'a str) -> Option<&'a str> {
+    match &sink.keys {
+        Some(keys) => keys.get(output).map(String::as_str),
+        None => Some(output),
+    }
+}
+
+/// What the status says of the sensitive outputs that a Secret with this uid has.
+#[must_use]
+pub fn sensitive_in(
+    sink: &OutputSink,
+    uid: &str,
+    sensitive: &Sensitive,
+) -> Vec<(String, SensitiveOutput)> {
+    let nothing = BTreeMap::new();
+    let given = Given {
+        open: &nothing,
+        sensitive,
+    };
+    let content = given.content(sink);
+    let said = sensitive.names().filter_map(|name| {
+        let key = key_of(sink, name)?;
+        let revision = revision(uid, key, content.get(key)?);
+        let place = SensitiveOutput {
+            name: sink.name.clone(),
+            key: key.to_owned(),
+            revision,
+        };
+        Some((name.to_owned(), place))
+    });
+    said.collect()
+}
+
+/// What is wrong with a sink whatever a run gives: then it is not written. `declared` are the template's outputs, each with whether
+/// it is sensitive; none where the template is not known.
+#[must_use]
+pub fn faults(
+    sink: &OutputSink,
+    all: &[OutputSink],
+    sources: &[InputSource],
+    declared: Option<&BTreeMap<&str, bool>>,
+) -> Vec<Fault> {
+    let object = of(sink);
+    let mut faults = Vec::new();
+    let mut add = |what: String, cure: &str| faults.push(Fault::new(what, Some(cure.to_owned())));
+    if all.len() > MAX_SINKS {
+        add(
+            format!(
+                "spec.writeOutputsTo has {} entries, more than {MAX_SINKS}",
+                all.len()
+            ),
+            "take some of them out",
+        );
+    }
+    if all.iter().filter(|it| of(it) == object).count() > 1 {
+        add(
+            format!("{object} stands twice in spec.writeOutputsTo"),
+            "take one of them away, and give the other one all keys",
+        );
+    }
+    if !is_dns_subdomain(&sink.name) {
+        add(
+            format!(
+                "outputs go to {:?}, which no {} can be called",
+                sink.name,
+                object.type_meta().1
+            ),
+            "give a lower-case DNS name",
+        );
+    }
+    let mut sources = sources.iter();
+    let read_by = sources.find(|it| SourceObject::of(it).as_ref() == Some(&object));
+    if let Some(source) = read_by {
+        add(
+            format!(
+                "{object} gets outputs, and input {} comes from it: each run would cause the next one",
+                source.name
+            ),
+            "write to another object, or read from another one",
+        );
+    }
+    faults.extend(wrong_keys(sink, &object, declared));
+    faults
+}
+
+fn wrong_keys(
+    sink: &OutputSink,
+    object: &SourceObject,
+    declared: Option<&BTreeMap<&str, bool>>,
+) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    let mut add = |what: String, cure: &str| faults.push(Fault::new(what, Some(cure.to_owned())));
+    for name in sink.keys.iter().flat_map(BTreeMap::keys) {
+        match declared.map(|declared| declared.get(name.as_str())) {
+            Some(None) => add(
+                format!(
+                    "output {name:?} is to go to {object}, and the template declares no such output"
+                ),
+                "correct its name, or declare it in outputs of the template",
+            ),
+            Some(Some(true)) if sink.kind == SinkKind::ConfigMap => add(
+                format!("output {name} is sensitive, and is to go to {object}"),
+                "write it to a Secret, or take it out of sensitiveOutputs of the template",
+            ),
+            _ => {}
+        }
+    }
+    let mut taken = BTreeSet::new();
+    for (name, key) in pairs(sink, declared) {
+        if !is_key(key) {
+            let cure = if sink.keys.is_some() {
+                "give a key of letters, digits, -, _ and ."
+            } else {
+                "give it a key in keys, of letters, digits, -, _ and ."
+            };
+            add(
+                format!(
+                    "output {name:?} is to be key {key:?} of {object}, which no object can have"
+                ),
+                cure,
+            );
+        } else if !taken.insert(key) {
+            add(
+                format!("key {key} of {object} is given to two outputs"),
+                "give each of them a key of its own",
+            );
+        }
+    }
+    faults
+}
+
+/// Outputs and their keys, as far as they are known.
+fn pairs<'a>(
+    sink: &'a OutputSink,
+    declared: Option<&BTreeMap<&'a str, bool>>,
+) -> Vec<(&'a str, &'a str)> {
+    if let Some(keys) = &sink.keys {
+        let keys = keys.iter();
+        return keys
+            .map(|(name, key)| (name.as_str(), key.as_str()))
+            .collect();
+    }
+    let declared = declared.into_iter().flatten();
+    let here = declared.filter(|(_, sensitive)| !**sensitive || sink.kind == SinkKind::Secret);
+    here.map(|(name, _)| (*name, *name)).collect()
+}
+
+/// Whether an object can have this key.
+fn is_key(key: &str) -> bool {
+    let is_of_key = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let is_path = key == "." || key.starts_with("..");
+    (1..=253).contains(&key.len()) && key.chars().all(is_of_key) && !is_path
+}

@@ -1,0 +1,169 @@
+//! A sink as the API server has it.
+
+use std::collections::BTreeMap;
+
+use cartouche_crds::{SINK_OF_ANNOTATION, SINK_SEQUENCE_ANNOTATION};
+use cartouche_templating::{Owner, owner_reference};
+use k8s_openapi::ByteString;
+use serde_json::{Map, Value, json};
+
+use super::{Content, Holder};
+use crate::{
+    diagnosis::controller,
+    ledger::{Ledger, RunIdentity},
+    sourced_inputs::{SourceKind, SourceObject},
+};
+
+/// The object that has the name of a sink.
+#[derive(Clone)]
+pub struct FoundSink {
+    /// Its uid.
+    pub uid: String,
+    /// The resourceVersion that it was read in.
+    pub version: String,
+    /// Whose it is.
+    pub holder: Holder,
+    /// Whose it is, for people, if it is another's.
+    pub whose: String,
+    /// What it has.
+    pub content: Content,
+    object: Value,
+}
+
+impl FoundSink {
+    /// Reads the answer to a read of it. `None` if it is no object.
+    #[must_use]
+    pub fn of(
+        kind: SourceKind,
+        object: Value,
+        runnable: &Owner<'_>,
+        ledger: &Ledger,
+    ) -> Option<Self> {
+        let run = RunIdentity::of(&object)?;
+        let metadata = object.get("metadata")?;
+        let text = |field: &str| metadata.get(field).and_then(Value::as_str);
+        let annotation = |key: &str| metadata.get("annotations")?.get(key)?.as_str();
+        let is_marked = annotation(SINK_OF_ANNOTATION) == Some(runnable.uid);
+        // Who may write it may write any annotation; but a run is never taken for a sink.
+        let is_run = ledger.knows(&run.uid) || run.genuine_sequence(runnable.uid).is_some();
+        let holder = if is_owned_by(metadata, runnable.uid) && is_marked && !is_run {
+            let has = annotation(SINK_SEQUENCE_ANNOTATION).and_then(|it| it.parse().ok());
+            Holder::Ours(has.unwrap_or_default())
+        } else {
+            Holder::Another
+        };
+        let whose = if is_run {
+            "is a run of this Runnable".to_owned()
+        } else {
+            match controller(&object) {
+                Some(owner) => format!("belongs to {owner}"),
+                None => "was not made by this Runnable".to_owned(),
+            }
+        };
+        Some(Self {
+            version: text("resourceVersion")?.to_owned(),
+            uid: run.uid,
+            holder,
+            whose,
+            content: content(kind, &object),
+            object,
+        })
+    }
+}
+
+fn is_owned_by(metadata: &Value, uid: &str) -> bool {
+    let owners = metadata.get("ownerReferences").and_then(Value::as_array);
+    let mut owners = owners.into_iter().flatten();
+    owners.any(|owner| owner.get("uid").and_then(Value::as_str) == Some(uid))
+}
+
+/// What an object has in its `data`; what is elsewhere counts as a key that nothing has, so that it is replaced.
+fn content(kind: SourceKind, object: &Value) -> Content {
+    let data = object.get("data").and_then(Value::as_object);
+    let data = data.into_iter().flatten();
+    let value = |value: &Value| match kind {
+        SourceKind::Secret => {
+            let bytes: Option<ByteString> = serde_json::from_value(value.clone()).ok();
+            bytes.map(|bytes| bytes.0)
+        }
+        _ => Some(value.as_str()?.as_bytes().to_vec()),
+    };
+    let mut content: BTreeMap<String, Vec<u8>> = data
+        .filter_map(|(key, it)| Some((key.clone(), value(it)?)))
+        .collect();
+    let binary = object.get("binaryData").and_then(Value::as_object);
+    if binary.is_some_and(|binary| !binary.is_empty()) {
+        content.insert(String::new(), Vec::new());
+    }
+    Content::new(content)
+}
+
+fn data(kind: SourceKind, content: &Content) -> Value {
+    let value = |bytes: &[u8]| match kind {
+        SourceKind::Secret => json!(ByteString(bytes.to_vec())),
+        _ => Value::from(String::from_utf8_lossy(bytes)),
+    };
+    let data = content.iter();
+    let data: Map<String, Value> = data.map(|(key, it)| (key.to_owned(), value(it))).collect();
+    Value::Object(data)
+}
+
+fn annotations(runnable: &Owner<'_>, sequence: i64) -> [(String, Value); 2] {
+    [
+        (SINK_OF_ANNOTATION.to_owned(), runnable.uid.into()),
+        (
+            SINK_SEQUENCE_ANNOTATION.to_owned(),
+            sequence.to_string().into(),
+        ),
+    ]
+}
+
+/// The object to create.
+#[must_use]
+pub fn created(
+    object: &SourceObject,
+    runnable: &Owner<'_>,
+    sequence: i64,
+    content: &Content,
+) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": object.type_meta().1,
+        "metadata": {
+            "name": object.name,
+            "namespace": runnable.namespace,
+            "annotations": Map::from_iter(annotations(runnable, sequence)),
+            "ownerReferences": [owner_reference(runnable)],
+        },
+        "data": data(object.kind, content),
+    })
+}
+
+/// The object to put in the place of one of ours: what it has is replaced, and all else of it, which others may have set, stays.
+/// It carries the resourceVersion that was read.
+#[must_use]
+pub fn replaced(
+    found: &FoundSink,
+    object: &SourceObject,
+    runnable: &Owner<'_>,
+    sequence: i64,
+    content: &Content,
+) -> Value {
+    let mut next = found.object.clone();
+    if let Some(fields) = next.as_object_mut() {
+        fields.insert("data".into(), data(object.kind, content));
+        for gone in ["binaryData", "stringData"] {
+            fields.remove(gone);
+        }
+        fields.insert("apiVersion".into(), "v1".into());
+        fields.insert("kind".into(), object.type_meta().1.into());
+    }
+    if let Some(metadata) = next.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("managedFields");
+        let known = metadata.entry("annotations").or_insert_with(|| json!({}));
+        if let Some(known) = known.as_object_mut() {
+            known.extend(annotations(runnable, sequence));
+        }
+    }
+    next
+}

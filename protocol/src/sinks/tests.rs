@@ -1,0 +1,255 @@
+use cartouche_templating::{Owner, Sensitive};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::{diagnosis::Diagnosis, ledger::tests::sample};
+
+const RUNNABLE: Owner<'static> = Owner {
+    name: "app",
+    namespace: "ns",
+    uid: "uid",
+};
+
+fn wanted(sequence: i64, known: i64, is_held: bool) -> Wanted {
+    Wanted {
+        sequence,
+        known,
+        is_held,
+    }
+}
+
+fn sink(sink: Value) -> OutputSink {
+    serde_json::from_value(sink).unwrap()
+}
+
+fn secret() -> OutputSink {
+    sink(json!({ "kind": "Secret", "name": "db" }))
+}
+
+fn found(object: Value) -> FoundSink {
+    FoundSink::of(SourceKind::Secret, object, &RUNNABLE, &Ledger::default()).unwrap()
+}
+
+fn stored(sequence: i64) -> Value {
+    let content = Content::new([("a".to_owned(), b"1".to_vec())].into());
+    let mut object = created(&of(&secret()), &RUNNABLE, sequence, &content);
+    object["metadata"]["uid"] = json!("secret");
+    object["metadata"]["resourceVersion"] = json!("5");
+    object
+}
+
+#[test]
+fn a_sink_takes_newer_outputs_and_never_older_ones_that_the_ledger_knows() {
+    let ours = |has| may_write(Holder::Ours(has), wanted(3, 5, false));
+    assert_eq!(
+        may_write(Holder::Nobody, wanted(3, 5, false)),
+        Verdict::Create
+    );
+    assert_eq!(ours(2), Verdict::Replace);
+    assert_eq!(ours(3), Verdict::Replace);
+    assert_eq!(ours(4), Verdict::Newer(4));
+    assert_eq!(ours(5), Verdict::Newer(5));
+    assert_eq!(ours(6), Verdict::Overwrite(6));
+    assert_eq!(
+        may_write(Holder::Ours(3), wanted(3, 5, true)),
+        Verdict::Leave
+    );
+}
+
+#[test]
+fn anothers_object_is_not_touched_whatever_it_says() {
+    let is_ours = |object: Value| found(object).holder;
+    assert_eq!(is_ours(stored(3)), Holder::Ours(3));
+    let mut unowned = stored(3);
+    unowned["metadata"]["ownerReferences"] = json!([]);
+    assert_eq!(is_ours(unowned), Holder::Another);
+    let mut of_another = stored(3);
+    of_another["metadata"]["ownerReferences"][0]["uid"] = json!("other");
+    assert_eq!(is_ours(of_another), Holder::Another);
+    let mut unmarked = stored(3);
+    unmarked["metadata"]["annotations"] = json!({});
+    assert_eq!(is_ours(unmarked), Holder::Another);
+}
+
+#[test]
+fn a_run_is_no_sink_though_it_belongs_to_the_runnable() {
+    let run = sample::run(1, "A");
+    let ledger = Ledger {
+        current: None,
+        ..Ledger::default()
+    }
+    .intend(
+        sample::intent("A"),
+        |_| "n".to_owned(),
+        &crate::ledger::Fate::Known,
+        "",
+        None,
+    );
+    let ledger = ledger.confirm(&run).unwrap_or(ledger);
+    let mut object = stored(3);
+    let uid = ledger.current.as_ref().unwrap().uid.clone().unwrap();
+    object["metadata"]["uid"] = json!(uid);
+    let found = FoundSink::of(SourceKind::Secret, object, &RUNNABLE, &ledger).unwrap();
+    assert_eq!(found.holder, Holder::Another);
+    assert_eq!(found.whose, "is a run of this Runnable");
+}
+
+#[test]
+fn texts_are_written_as_they_are_and_other_values_as_compact_json() {
+    let open = json!({ "text": "a\nb", "map": { "x": [1, 2] }, "none": null });
+    let open: BTreeMap<String, Value> = serde_json::from_value(open).unwrap();
+    let sensitive = Sensitive::new([("pin".to_owned(), json!("7731"))].into());
+    let given = Given {
+        open: &open,
+        sensitive: &sensitive,
+    };
+    let content = given.content(&secret());
+    let expected = [
+        ("map", r#"{"x":[1,2]}"#),
+        ("none", "null"),
+        ("pin", "7731"),
+        ("text", "a\nb"),
+    ];
+    let expected = expected.map(|(key, value)| (key.to_owned(), value.as_bytes().to_vec()));
+    assert_eq!(content, Content::new(expected.into()));
+    assert_eq!(format!("{content:?}"), r#"{"map", "none", "pin", "text"}"#);
+    let map = given.content(&sink(json!({ "kind": "ConfigMap", "name": "m" })));
+    assert_eq!(map.get("pin"), None);
+    let keyed = json!({ "kind": "Secret", "name": "db", "keys": { "pin": "PIN", "gone": "GONE" } });
+    let keyed = given.content(&sink(keyed));
+    assert_eq!(
+        keyed,
+        Content::new([("PIN".to_owned(), b"7731".to_vec())].into())
+    );
+}
+
+#[test]
+fn what_is_written_is_found_again_and_what_others_have_set_stays() {
+    let mut object = stored(3);
+    object["metadata"]["labels"] = json!({ "team": "a" });
+    object["type"] = json!("Opaque");
+    object["stringData"] = json!({ "x": "y" });
+    let content = Content::new([("b".to_owned(), b"\xff2".to_vec())].into());
+    let next = replaced(&found(object), &of(&secret()), &RUNNABLE, 4, &content);
+    assert_eq!(next["metadata"]["labels"]["team"], "a");
+    assert_eq!(next["metadata"]["resourceVersion"], "5");
+    assert_eq!(next["type"], "Opaque");
+    assert_eq!(next.get("stringData"), None);
+    let again = found(next);
+    assert_eq!(again.holder, Holder::Ours(4));
+    assert_eq!(again.content, content);
+}
+
+#[test]
+fn what_cannot_be_written_is_told_before_anything_is() {
+    let declared: BTreeMap<&str, bool> = [("a", false), ("b c", false), ("pin", true)].into();
+    let told = |sinks: &[Value], sources: Value| -> Vec<String> {
+        let all: Vec<OutputSink> = sinks.iter().cloned().map(sink).collect();
+        let sources: Vec<cartouche_crds::InputSource> = serde_json::from_value(sources).unwrap();
+        let faults = faults(&all[0], &all, &sources, Some(&declared));
+        faults.into_iter().map(|fault| fault.what).collect()
+    };
+    let keyed = |kind: &str, keys: Value| json!({ "kind": kind, "name": "db", "keys": keys });
+    let one = |kind: &str, keys: Value| told(&[keyed(kind, keys)], json!([]));
+    assert_eq!(one("Secret", json!({ "a": "A" })), Vec::<String>::new());
+    for (kind, keys, expected) in [
+        ("Secret", json!({ "x": "A" }), "declares no such output"),
+        (
+            "ConfigMap",
+            json!({ "pin": "A" }),
+            "output pin is sensitive",
+        ),
+        ("Secret", json!({ "a": "x y" }), "which no object can have"),
+        ("Secret", json!({ "a": "..x" }), "which no object can have"),
+        (
+            "Secret",
+            json!({ "a": "A", "pin": "A" }),
+            "key A of Secret db is given to two outputs",
+        ),
+    ] {
+        let told = one(kind, keys);
+        assert!(told.len() == 1 && told[0].contains(expected), "{told:?}");
+    }
+    let all = json!({ "kind": "Secret", "name": "db" });
+    assert!(told(std::slice::from_ref(&all), json!([]))[0].contains("output \"b c\" is to be key"));
+    let good = keyed("Secret", json!({ "a": "A" }));
+    let twice = told(&[good.clone(), all], json!([]));
+    assert_eq!(twice, ["Secret db stands twice in spec.writeOutputsTo"]);
+    let source = json!([{ "name": "x", "secretKeyRef": { "name": "db", "key": "A" } }]);
+    assert!(told(&[good], source)[0].contains("input x comes from it"));
+    let unnamed = json!({ "kind": "Secret", "name": "../x", "keys": { "a": "A" } });
+    assert!(told(&[unnamed], json!([]))[0].contains("which no Secret can be called"));
+}
+
+#[test]
+fn what_is_not_allowed_is_told_together_and_anothers_object_waits_for_a_change() {
+    let object = of(&secret());
+    let denied = |verb: &str| {
+        let who = crate::diagnosis::Who::Controller("u".to_owned());
+        let denied = vec![crate::diagnosis::Denied::one(verb, "secrets")];
+        let cause = Diagnosis::Forbidden(who, denied);
+        SinkProblem::Failed(object.clone(), cause, Requeue::OnRbac)
+    };
+    let both = error(vec![denied("get"), denied("create")]).unwrap();
+    assert_eq!(both.requeue, Requeue::OnRbac);
+    assert!(
+        both.message.contains("get/create secrets"),
+        "{}",
+        both.message
+    );
+    let anothers =
+        SinkProblem::Anothers(object.clone(), "was not made by this Runnable".to_owned());
+    let one = error(vec![anothers.clone()]).unwrap();
+    assert_eq!(one.requeue, Requeue::OnChange);
+    let mixed = error(vec![anothers, denied("get")]).unwrap();
+    assert_eq!(mixed.requeue, Requeue::OnRbac);
+    assert_eq!(error(vec![]), None);
+}
+
+#[test]
+fn sensitive_outputs_without_a_secret_are_nowhere() {
+    let declared: BTreeMap<&str, bool> = [("a", false), ("pin", true)].into();
+    let map = sink(json!({ "kind": "ConfigMap", "name": "m" }));
+    assert!(unplaced(&[map], &declared).is_some());
+    assert!(unplaced(&[], &declared).is_some());
+    assert!(unplaced(&[secret()], &declared).is_none());
+    assert!(unplaced(&[], &[("a", false)].into()).is_none());
+}
+
+#[test]
+fn what_was_written_and_is_wanted_no_more_is_known_until_it_is_gone() {
+    let mut sinks = Sinks::default();
+    let object = of(&secret());
+    let from = |sequence| OutputsFrom {
+        sources: None,
+        sequence,
+        name: String::new(),
+        uid: String::new(),
+        rules_hash: String::new(),
+    };
+    assert!(sinks.is_due(&object, &from(1)));
+    sinks.note(&object, 1, false);
+    assert!(!sinks.is_due(&object, &from(1)));
+    assert!(sinks.is_due(&object, &from(2)));
+    sinks.note(&object, 1, true);
+    assert!(sinks.is_due(&object, &from(1)));
+    assert_eq!(sinks.written.len(), 1);
+    assert_eq!(sinks.dropped(&[secret()]), []);
+    assert_eq!(sinks.dropped(&[]).len(), 1);
+    sinks.forget(&object);
+    assert_eq!(sinks.dropped(&[]), []);
+    sinks.announce(&[secret()]);
+    assert!(sinks.is_unwritten(&object) && sinks.is_due(&object, &from(1)));
+    sinks.note(&object, 2, false);
+    sinks.announce(&[secret()]);
+    assert!(!sinks.is_unwritten(&object));
+}
+
+#[test]
+fn what_stands_for_a_value_says_nothing_without_the_uid_of_its_secret() {
+    let one = revision("uid", "pin", b"7731");
+    assert_eq!(one.len(), REVISION);
+    assert_eq!(one, revision("uid", "pin", b"7731"));
+    assert_ne!(one, revision("another", "pin", b"7731"));
+    assert_ne!(one, revision("uid", "pin", b"7732"));
+}

@@ -1,0 +1,115 @@
+//! Values out of a run that failed.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::{
+    bounds::{self, MAX_FAILURE_BYTES, MAX_OUTPUTS, Work},
+    diagnostic::{Diagnostic, DiagnosticKind, Root, Segment},
+    outputs::is_refused,
+    path::{Path, shown},
+};
+
+/// The failure outputs that a template declares, by name.
+#[derive(Clone, Debug)]
+pub(crate) struct FailureOutputs(Vec<(String, Path)>);
+
+impl FailureOutputs {
+    pub(crate) fn compile(
+        declared: Option<&BTreeMap<String, String>>,
+        problems: &mut Vec<Diagnostic>,
+    ) -> Self {
+        let declared = declared.into_iter().flatten();
+        let count = declared.clone().count();
+        if count > MAX_OUTPUTS {
+            let kind = DiagnosticKind::Limit(format!("there are {count}, more than {MAX_OUTPUTS}"));
+            problems.push(Diagnostic::in_spec("failureOutputs", kind));
+        }
+        let mut paths = Vec::new();
+        for (name, raw) in declared {
+            match Path::parse(raw) {
+                Ok(path) => paths.push((name.clone(), path)),
+                Err(error) => problems.push(Diagnostic::new(
+                    Root::Spec,
+                    Segment::keys(["failureOutputs", name]),
+                    DiagnosticKind::Path {
+                        path: shown(raw).into_owned(),
+                        error,
+                    },
+                )),
+            }
+        }
+        Self(paths)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Names and paths.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = (&str, &Path)> {
+        self.0.iter().map(|(name, path)| (name.as_str(), path))
+    }
+
+    /// Reads them from a run of that `apiVersion` and kind: those that it has, in the order of their names, as far as there is
+    /// room. A Secret gives none.
+    pub(crate) fn read(&self, kind: Option<(&str, &str)>, run: &Value) -> BTreeMap<String, Value> {
+        let mut found = BTreeMap::new();
+        if kind.is_none_or(is_refused) {
+            return found;
+        }
+        let (mut work, mut room) = (Work::new(), MAX_FAILURE_BYTES);
+        for (name, path) in &self.0 {
+            let Ok(value) = path.evaluate(run, &mut work) else {
+                continue;
+            };
+            let bytes = bounds::json_bytes_within(value, room);
+            if let Some(bytes) = bytes.filter(|_| bounds::is_shallow(value)) {
+                room -= bytes;
+                found.insert(name.clone(), value.clone());
+            }
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(declared: &[(&str, &str)], run: &Value) -> BTreeMap<String, Value> {
+        let declared = declared.iter();
+        let declared = declared.map(|(name, path)| ((*name).to_owned(), (*path).to_owned()));
+        let mut problems = Vec::new();
+        let outputs = FailureOutputs::compile(Some(&declared.collect()), &mut problems);
+        assert_eq!(problems, []);
+        outputs.read(Some(("v1", "Pod")), run)
+    }
+
+    #[test]
+    fn what_is_missing_or_too_large_is_left_out_and_the_rest_is_there() {
+        let run =
+            json!({ "status": { "reason": "Evicted", "log": "x".repeat(MAX_FAILURE_BYTES) } });
+        let paths = [
+            ("code", ".status.code"),
+            ("log", ".status.log"),
+            ("reason", ".status.reason"),
+        ];
+        assert_eq!(
+            read(&paths, &run),
+            [("reason".to_owned(), json!("Evicted"))].into()
+        );
+    }
+
+    #[test]
+    fn a_secret_gives_none() {
+        let declared = [("a".to_owned(), ".data.a".to_owned())].into();
+        let outputs = FailureOutputs::compile(Some(&declared), &mut Vec::new());
+        let run = json!({ "data": { "a": "x" } });
+        assert!(outputs.read(Some(("v1", "Secret")), &run).is_empty());
+        assert!(!outputs.read(Some(("v1", "Pod")), &run).is_empty());
+    }
+}

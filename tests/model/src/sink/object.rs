@@ -1,0 +1,97 @@
+//! The object as the API server has it, made and read by the code of the controller.
+
+use std::collections::BTreeMap;
+
+use cartouche_crds::{OutputSink, OutputsFrom, SinkKind};
+use cartouche_protocol::{
+    ledger::Ledger,
+    sinks::{self, Content, FoundSink, Given, created, replaced},
+    sourced_inputs::SourceKind,
+};
+use cartouche_templating::{Owner, Sensitive};
+use serde_json::{Value, json};
+
+use super::world::{Object, Stored};
+
+const RUNNABLE: Owner<'static> = Owner {
+    name: "r",
+    namespace: "ns",
+    uid: "runnable",
+};
+
+fn sink() -> OutputSink {
+    OutputSink {
+        kind: SinkKind::Secret,
+        name: "sink".to_owned(),
+        keys: None,
+    }
+}
+
+/// The ledger of a Runnable.
+pub(super) fn ledger(stored: Stored) -> Ledger {
+    let current = json!({
+        "sequence": stored.current, "inputHash": "v1:a", "phase": "Created", "apiVersion": "v1", "kind": "Run", "name": "run",
+    });
+    Ledger {
+        current: serde_json::from_value(current).ok(),
+        outputs: (stored.outputs > 0).then(|| outputs(stored.outputs)),
+        outputs_from: (stored.outputs > 0).then(|| OutputsFrom {
+            sources: None,
+            sequence: stored.outputs.into(),
+            name: String::new(),
+            uid: String::new(),
+            rules_hash: String::new(),
+        }),
+        ..Ledger::default()
+    }
+}
+
+fn outputs(number: u8) -> BTreeMap<String, Value> {
+    [("number".to_owned(), json!(number.to_string()))].into()
+}
+
+/// What a sink gets of the run of a number.
+pub(super) fn content(number: u8) -> Content {
+    let (open, sensitive) = (outputs(number), Sensitive::default());
+    let given = Given {
+        open: &open,
+        sensitive: &sensitive,
+    };
+    given.content(&sink())
+}
+
+/// The object as the API server shows it.
+fn shown(object: Object) -> Value {
+    let of = sinks::of(&sink());
+    let mut shown = created(
+        &of,
+        &RUNNABLE,
+        object.sequence.into(),
+        &content(object.content),
+    );
+    shown["metadata"]["uid"] = json!(object.uid.to_string());
+    shown["metadata"]["resourceVersion"] = json!(object.version.to_string());
+    if !object.is_ours {
+        shown["metadata"]["ownerReferences"] = json!([]);
+    }
+    shown
+}
+
+/// The object as the controller reads it.
+pub(super) fn found(object: Object, ledger: &Ledger) -> Option<FoundSink> {
+    FoundSink::of(SourceKind::Secret, shown(object), &RUNNABLE, ledger)
+}
+
+/// What the API server has after the controller has made the object, or has put another in its place.
+pub(super) fn sent(before: Option<&FoundSink>, number: u8) -> (u8, u8) {
+    let (of, sequence) = (sinks::of(&sink()), i64::from(number));
+    let sent = match before {
+        None => created(&of, &RUNNABLE, sequence, &content(number)),
+        Some(found) => replaced(found, &of, &RUNNABLE, sequence, &content(number)),
+    };
+    let annotation = sent["metadata"]["annotations"]["carto.run/outputs-sequence"].as_str();
+    let has = (0..=u8::MAX)
+        .find(|number| sent["data"] == created(&of, &RUNNABLE, 0, &content(*number))["data"]);
+    let annotated = annotation.and_then(|it| it.parse().ok());
+    (annotated.unwrap_or_default(), has.unwrap_or_default())
+}

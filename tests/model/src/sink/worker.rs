@@ -1,0 +1,198 @@
+//! A look of a worker, step by step.
+
+use cartouche_protocol::sinks::{Holder, Verdict, Wanted, may_write};
+
+use super::{
+    model::SinkModel,
+    mutant::Mutant,
+    object,
+    world::{Object, Pass, RUNS, Stage, Stored, World},
+};
+
+/// A sink has outputs of an older run than before.
+pub(super) const BACK: u8 = 1;
+/// Another's object was touched.
+pub(super) const ANOTHERS: u8 = 2;
+/// The status says what was never written.
+pub(super) const TOLD: u8 = 4;
+
+impl SinkModel {
+    /// Begins a look, if there is anything to do by what the cache has.
+    pub(super) fn look(&self, world: &mut World, worker: usize) {
+        let own = world.workers[worker].cache;
+        let mut next = own;
+        // The run is read consistently.
+        let ended = (own.outputs + 1..=own.current).rev();
+        let ended = ended.map(usize::from).filter(|number| *number <= RUNS);
+        if let Some(newest) = ended.map(|it| (it, world.ended[it])).find(|it| it.1) {
+            next.outputs = u8::try_from(newest.0).unwrap_or_default();
+        }
+        if own.wants && !own.named {
+            next = Stored { named: true, ..own };
+            if self.setup.mutant != Mutant::Unnamed {
+                world.workers[worker].pass = Some(Pass {
+                    own,
+                    next,
+                    found: None,
+                    stage: Stage::WriteStatus,
+                });
+                return;
+            }
+        }
+        if own.wants && next.outputs > 0 || !own.wants && own.named || next != own {
+            let first = if self.setup.mutant == Mutant::StatusFirst {
+                next.told = if own.wants { next.outputs } else { 0 };
+                Stage::WriteStatus
+            } else {
+                Stage::ReadSink
+            };
+            world.workers[worker].pass = Some(Pass {
+                own,
+                next,
+                found: None,
+                stage: first,
+            });
+        }
+    }
+
+    /// The next step of a look.
+    pub(super) fn step(&self, world: &mut World, worker: usize) {
+        let Some(mut pass) = world.workers[worker].pass else {
+            return;
+        };
+        let goes_on = match pass.stage {
+            Stage::ReadSink => {
+                pass.found = world.object;
+                pass.stage = match self.setup.mutant {
+                    Mutant::LedgerUnread => Stage::WriteSink,
+                    _ => Stage::ReadAgain,
+                };
+                true
+            }
+            Stage::ReadAgain => {
+                pass.stage = Stage::WriteSink;
+                world.stored.version == pass.own.version
+            }
+            Stage::WriteSink => {
+                let is_written = self.write_sink(world, &mut pass);
+                pass.stage = Stage::WriteStatus;
+                is_written && self.setup.mutant != Mutant::StatusFirst
+            }
+            Stage::WriteStatus => self.write_status(world, &mut pass),
+        };
+        world.workers[worker].pass = goes_on.then_some(pass);
+    }
+
+    /// Whether the look goes on.
+    fn write_sink(&self, world: &mut World, pass: &mut Pass) -> bool {
+        let ledger = object::ledger(pass.next);
+        let found = pass.found.and_then(|it| object::found(it, &ledger));
+        let mut holder = found.as_ref().map_or(Holder::Nobody, |it| it.holder);
+        if self.setup.mutant == Mutant::OwnerUnread && holder == Holder::Another {
+            holder = Holder::Ours(0);
+        }
+        if !pass.next.wants {
+            if holder == Holder::Nobody && self.may_land(world) {
+                return false;
+            }
+            let is_there = world.object.map(|it| it.uid) == pass.found.map(|it| it.uid);
+            if matches!(holder, Holder::Ours(_)) {
+                // By its uid. It is forgotten once it is seen to be gone.
+                if is_there && world.object.is_some() {
+                    world.judge_touch(0);
+                    world.object = None;
+                }
+                pass.next.named = self.setup.mutant != Mutant::Hasty;
+            } else {
+                pass.next.named = false;
+            }
+            pass.next.told = 0;
+            return true;
+        }
+        let Some(from) = &ledger.outputs_from else {
+            return true;
+        };
+        let number = pass.next.outputs;
+        let is_held = found
+            .as_ref()
+            .is_some_and(|it| it.content == object::content(number));
+        let verdict = may_write(holder, Wanted::of(&ledger, from, is_held));
+        let verdict = match (verdict, self.setup.mutant) {
+            (Verdict::Newer(_), Mutant::NewerUnheeded) => Verdict::Replace,
+            (Verdict::Overwrite(has), Mutant::NeverOverwritten) => Verdict::Newer(has),
+            (verdict, _) => verdict,
+        };
+        match verdict {
+            Verdict::Leave => pass.next.told = number,
+            Verdict::Newer(has) => pass.next.told = u8::try_from(has).unwrap_or_default(),
+            Verdict::NotOurs => pass.next.told = 0,
+            Verdict::Create | Verdict::Replace | Verdict::Overwrite(_) => {
+                let is_as_read = world.object == pass.found;
+                if !is_as_read && self.setup.mutant != Mutant::NoResourceVersion {
+                    return false;
+                }
+                world.judge_touch(number);
+                world.count += 1;
+                let uid = world.object.map_or(world.count, |it| it.uid);
+                let (sequence, content) = object::sent(found.as_ref(), number);
+                world.object = Some(Object {
+                    uid,
+                    version: world.count,
+                    is_ours: true,
+                    sequence,
+                    content,
+                });
+                world.written = world.written.max(number);
+                pass.next.told = number;
+            }
+        }
+        true
+    }
+
+    /// Whether half a minute cannot have passed yet: somebody is about to make the sink.
+    fn may_land(&self, world: &World) -> bool {
+        let passes = world.workers.iter().filter_map(|worker| worker.pass);
+        let mut writing = passes.filter(|pass| pass.stage == Stage::WriteSink && pass.own.wants);
+        self.setup.mutant != Mutant::Hasty && writing.next().is_some()
+    }
+
+    /// Whether the look goes on.
+    fn write_status(&self, world: &mut World, pass: &mut Pass) -> bool {
+        if pass.own == pass.next {
+            return self.after_status(pass);
+        }
+        if world.stored.version != pass.own.version {
+            return false;
+        }
+        if pass.next.told > world.written {
+            world.broken |= TOLD;
+        }
+        world.stored = Stored {
+            version: pass.own.version + 1,
+            ..pass.next
+        };
+        (pass.own, pass.next) = (world.stored, world.stored);
+        self.after_status(pass)
+    }
+
+    fn after_status(&self, pass: &mut Pass) -> bool {
+        pass.stage = Stage::ReadSink;
+        self.setup.mutant == Mutant::StatusFirst
+    }
+}
+
+impl World {
+    /// A worker is about to write the outputs of this number to the object that is there, or to delete it.
+    fn judge_touch(&mut self, number: u8) {
+        let Some(object) = self.object else {
+            return;
+        };
+        if !object.is_ours {
+            self.broken |= ANOTHERS;
+        }
+        let was_given = object.sequence <= self.stored.current;
+        if number > 0 && object.is_ours && number < object.sequence && was_given {
+            self.broken |= BACK;
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Outputs that stand in a Secret and nowhere else.
+
+use anyhow::{Result, ensure};
+use serde_json::{Value, json};
+
+use super::{CONFIG_MAP, SECRET, holds, to, world, writing};
+use crate::world::{RUNNABLE, Subject, TEST_OBJ, World, answered, answers};
+
+/// A value that may stand nowhere but in its Secret, and in the run that gave it.
+const PIN: &str = "7731-planted";
+
+async fn with_pin(prefix: &str) -> Result<World> {
+    let world = world(prefix).await?;
+    let mut template = answers();
+    template["outputs"]["pin"] = json!(".status.pin");
+    template["sensitiveOutputs"] = json!(["pin"]);
+    world.template(template).await?;
+    Ok(world)
+}
+
+async fn gives(
+    world: &World,
+    subject: &Subject,
+    count: usize,
+    answer: &str,
+    pin: &str,
+) -> Result<()> {
+    let run = subject.run(count).await?;
+    let mut status = answered(answer);
+    status["pin"] = json!(pin);
+    world.play(&run, status).await?;
+    subject.outputs(json!({ "answer": answer })).await
+}
+
+async fn revision(subject: &Subject) -> Result<Value> {
+    Ok(subject.status().await?["sensitiveOutputs"]["pin"]["revision"].take())
+}
+
+#[tokio::test]
+async fn a_sensitive_output_stands_in_its_secret_and_nowhere_else() -> Result<()> {
+    let world = with_pin("planted").await?;
+    let mut keyed = to(SECRET, "db");
+    keyed["keys"] = json!({ "pin": "PIN", "answer": "ANSWER" });
+    let subject = writing(
+        &world,
+        json!([keyed, to(CONFIG_MAP, "db"), to(SECRET, "all")]),
+    )
+    .await?;
+    gives(&world, &subject, 1, "one", PIN).await?;
+    holds(&world, SECRET, "db", json!({ "PIN": PIN, "ANSWER": "one" })).await?;
+    holds(
+        &world,
+        SECRET,
+        "all",
+        json!({ "pin": PIN, "answer": "one" }),
+    )
+    .await?;
+    holds(&world, CONFIG_MAP, "db", json!({ "answer": "one" })).await?;
+    let object = subject.ready("True").await?;
+    let place = &object["status"]["sensitiveOutputs"]["pin"];
+    assert_eq!(place["name"], "db");
+    assert_eq!(place["key"], "PIN");
+    // The Secret is refused once, so that there is a message, too.
+    world.allow("default", &[]).await?;
+    subject.input("foo", 2).await?;
+    gives(&world, &subject, 2, "two", PIN).await?;
+    subject.fails("OutputSinkFailed", "may not").await?;
+    let mut seen: Vec<String> = Vec::new();
+    for kind in [RUNNABLE, CONFIG_MAP] {
+        let objects = world.list(kind, "").await?;
+        seen.extend(objects.iter().map(Value::to_string));
+    }
+    for event in subject.events().await? {
+        seen.push(event.to_string());
+    }
+    seen.push(world.controller.log()?);
+    let encoded = serde_json::to_value(k8s_openapi::ByteString(PIN.into()))?;
+    for text in seen {
+        ensure!(!text.contains(PIN), "{text}");
+        ensure!(
+            !text.contains(encoded.as_str().unwrap_or_default()),
+            "{text}"
+        );
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn its_revision_is_that_of_the_value_in_this_very_secret() -> Result<()> {
+    let world = with_pin("revision").await?;
+    let subject = writing(&world, json!([to(SECRET, "db")])).await?;
+    gives(&world, &subject, 1, "one", PIN).await?;
+    let first = revision(&subject).await?;
+    ensure!(first.as_str().is_some_and(|it| it.len() == 16), "{first}");
+    subject.input("foo", 2).await?;
+    gives(&world, &subject, 2, "two", PIN).await?;
+    assert_eq!(revision(&subject).await?, first);
+    subject.input("foo", 3).await?;
+    gives(&world, &subject, 3, "three", "another").await?;
+    ensure!(revision(&subject).await? != first);
+    subject.stays_at(3).await
+}
+
+#[tokio::test]
+async fn a_secret_that_is_deleted_has_the_value_again_while_the_run_is_there() -> Result<()> {
+    let world = with_pin("deleted").await?;
+    let subject = writing(&world, json!([to(SECRET, "db")])).await?;
+    gives(&world, &subject, 1, "one", PIN).await?;
+    let first = revision(&subject).await?;
+    world.delete(SECRET, "db").await?;
+    holds(&world, SECRET, "db", json!({ "answer": "one", "pin": PIN })).await?;
+    let is_new = |object: &Value| object["status"]["sensitiveOutputs"]["pin"]["revision"] != first;
+    subject.until("another revision", is_new).await?;
+    let run = subject.run(1).await?;
+    let name = run["metadata"]["name"].as_str().unwrap_or_default();
+    // Changed by hand, the others are put right without the run.
+    world.delete(TEST_OBJ, name).await?;
+    world.gone(TEST_OBJ, name).await?;
+    let patch = json!({ "data": { "answer": "dHdv" } });
+    world.patch_of(SECRET, "db", patch).await?;
+    holds(&world, SECRET, "db", json!({ "answer": "one", "pin": PIN })).await?;
+    world.delete(SECRET, "db").await?;
+    let said = subject
+        .fails(
+            "OutputSinkFailed",
+            "which gave its sensitive outputs, cannot be read any more",
+        )
+        .await?;
+    ensure!(said.contains("cartouche rerun"), "{said}");
+    ensure!(world.find(SECRET, "db").await?.is_none());
+    assert_eq!(subject.status().await?["currentRun"]["sequence"], 1);
+    Ok(())
+}
+
+#[tokio::test]
+async fn without_a_secret_it_is_nowhere_and_the_status_says_so() -> Result<()> {
+    let world = with_pin("nowhere").await?;
+    let subject = writing(&world, json!([to(CONFIG_MAP, "db")])).await?;
+    gives(&world, &subject, 1, "one", PIN).await?;
+    subject
+        .fails("OutputSinkFailed", "the sensitive outputs pin are nowhere")
+        .await?;
+    holds(&world, CONFIG_MAP, "db", json!({ "answer": "one" })).await?;
+    let status = subject.status().await?;
+    assert_eq!(status["currentRun"]["result"], "Succeeded");
+    assert_eq!(status.get("sensitiveOutputs"), None);
+    subject
+        .edit(|it| it["spec"]["writeOutputsTo"] = json!([to(SECRET, "db")]))
+        .await?;
+    holds(&world, SECRET, "db", json!({ "answer": "one", "pin": PIN })).await?;
+    world.gone(CONFIG_MAP, "db").await?;
+    subject.ready("True").await?;
+    subject.stays_at(1).await
+}
+
+#[tokio::test]
+async fn a_template_whose_sensitive_outputs_are_none_of_its_outputs_is_not_accepted() -> Result<()>
+{
+    let world = World::new("unknown").await?;
+    let mut template = answers();
+    template["sensitiveOutputs"] = json!(["pin"]);
+    world.template(template).await?;
+    let (status, _, message) = world.accepted(&world.template_name()).await?;
+    assert_eq!(status, "False");
+    ensure!(message.contains("sensitiveOutputs[0]"), "{message}");
+    let mut shown = answers();
+    shown["outputs"]["all"] = json!(".status");
+    shown["sensitiveOutputs"] = json!(["answer"]);
+    let name = world.another_template("shown", shown).await?;
+    let (status, _, message) = world.accepted(&name).await?;
+    assert_eq!(status, "False");
+    ensure!(
+        message.contains("it shows the sensitive output answer"),
+        "{message}"
+    );
+    Ok(())
+}
