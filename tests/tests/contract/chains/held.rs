@@ -205,12 +205,12 @@ async fn one_in_another_namespace_takes_a_right_there() -> Result<()> {
     b.fails("SourceError", "may not get runnables.carto.run")
         .await?;
     let name = json!({ "name": "read-a" });
-    let rule = json!({ "apiGroups": ["carto.run"], "resources": ["runnables"], "verbs": ["get"], "resourceNames": ["a"] });
+    let rights = json!({ "apiGroups": ["carto.run"], "resources": ["runnables"], "verbs": ["get"], "resourceNames": ["a"] });
     let subject =
         json!({ "kind": "ServiceAccount", "name": "default", "namespace": here.namespace });
     let role = json!({ "apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "read-a" });
     for (kind, field, value) in [
-        ("Role", "rules", rule),
+        ("Role", "rules", rights),
         ("RoleBinding", "subjects", subject),
     ] {
         let mut object =
