@@ -64,7 +64,8 @@ impl SourceKind {
     }
 
     /// What an input names of it.
-    fn part(self) -> &'static str {
+    #[must_use]
+    pub fn part(self) -> &'static str {
         match self {
             Self::ConfigMap | Self::Secret => "key",
             Self::Runnable => "output",

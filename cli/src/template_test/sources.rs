@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, slice};
 
 use anyhow::{Context as _, anyhow, bail};
-use cartouche_crds::InputSource;
-use cartouche_protocol::sourced_inputs::{self, NoInputs, SourceKind, SourceObject, SourceRead};
+use cartouche_crds::{API_VERSION, InputSource};
+use cartouche_protocol::sourced_inputs::{self, NoInputs, SourceObject, SourceRead};
 use cartouche_templating::Sourced;
 use serde_json::Value;
 
@@ -57,11 +57,9 @@ fn documents(case: &Case) -> anyhow::Result<Vec<Document>> {
     if let Some(unreadable) = loaded.findings.first() {
         return Err(unreadable.as_error());
     }
-    let kinds = [SourceKind::ConfigMap, SourceKind::Secret].map(SourceKind::as_str);
-    let is_source = |it: &&Document| it.api_version() == "v1" && kinds.contains(&it.kind());
-    match loaded.documents.iter().find(|it| !is_source(it)) {
+    match loaded.documents.iter().find(|it| !object::is_source(it)) {
         Some(other) => bail!(
-            "{} holds a {} of {}, and inputs come from ConfigMaps and Secrets of v1",
+            "{} holds a {} of {}, and inputs come from ConfigMaps and Secrets of v1, and Runnables of {API_VERSION}",
             path.display(),
             other.kind(),
             other.api_version()
