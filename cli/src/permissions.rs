@@ -21,6 +21,8 @@ pub(crate) struct Account {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Rule {
     pub(crate) resource: Resource,
+    /// The namespace in which it is needed, if that is another than the Runnable's.
+    pub(crate) namespace: Option<String>,
     /// The names of the only objects that it is for; none where it is for all.
     pub(crate) names: Vec<String>,
     pub(crate) grants: Vec<Grant>,
@@ -37,8 +39,9 @@ pub(crate) struct Grant {
 impl Rule {
     /// Whether a need may be added without granting anything else: no verb on an object for which it is not needed.
     fn takes(&self, need: &Need) -> bool {
-        self.names == need.names
-            || !self.names.is_empty() && !need.names.is_empty() && self.verbs() == need.verbs
+        let is_alike = self.names == need.names
+            || !self.names.is_empty() && !need.names.is_empty() && self.verbs() == need.verbs;
+        is_alike && self.namespace == need.namespace
     }
 
     /// What is granted, each verb once, in the order in which it is first needed.
@@ -106,6 +109,7 @@ fn add(rules: &mut Vec<Rule>, resource: Resource, need: &Need) {
         }
         None => rules.push(Rule {
             resource,
+            namespace: need.namespace.clone(),
             names: need.names.clone(),
             grants: vec![grant],
         }),

@@ -25,6 +25,8 @@ pub enum Target {
 pub struct Need {
     /// What it is about.
     pub target: Target,
+    /// The namespace that it is in, if that is another than the Runnable's.
+    pub namespace: Option<String>,
     /// The names of the only objects that it is about; none where it is about all.
     pub names: Vec<String>,
     /// What has to be allowed.
@@ -41,6 +43,7 @@ pub fn of_template(name: &str, template: &Template) -> Vec<Need> {
     let target = target(template);
     let need = |verbs, why: &str, optional| Need {
         target: target.clone(),
+        namespace: None,
         names: Vec::new(),
         verbs,
         why: why.to_owned(),
@@ -73,6 +76,7 @@ fn of_pods(name: &str, template: &Template) -> Vec<Need> {
     }
     let need = |why: String, optional| Need {
         target: Target::Kind("v1".to_owned(), "Pod".to_owned()),
+        namespace: None,
         names: Vec::new(),
         verbs: &["list"],
         why,
@@ -104,6 +108,7 @@ pub fn of_stop(name: &str, template: &Template, policy: &Policy) -> Option<Need>
     };
     Some(Need {
         target: target(template),
+        namespace: None,
         names: Vec::new(),
         verbs: request.verbs(),
         why: format!("to stop runs of the template {name} {which}"),
@@ -126,6 +131,7 @@ pub fn of_selector(runnable: &str, selector: &Selector) -> Need {
     let text = |part: &Option<String>| part.clone().unwrap_or_default();
     Need {
         target: Target::Kind(text(&resource.api_version), text(&resource.kind)),
+        namespace: None,
         names: Vec::new(),
         verbs: &["list"],
         why: format!("to find what the Runnable {runnable} selects"),
@@ -133,15 +139,18 @@ pub fn of_selector(runnable: &str, selector: &Selector) -> Need {
     }
 }
 
-/// What the inputs from other objects need.
+/// What the inputs from other objects need, of a Runnable in this namespace.
 #[must_use]
-pub fn of_sources(runnable: &str, sources: &[InputSource]) -> Vec<Need> {
-    let mut by_kind: BTreeMap<SourceKind, BTreeSet<String>> = BTreeMap::new();
+pub fn of_sources(own: &str, runnable: &str, sources: &[InputSource]) -> Vec<Need> {
+    let mut by_kind: BTreeMap<(SourceKind, Option<String>), BTreeSet<String>> = BTreeMap::new();
     for object in sources.iter().filter_map(SourceObject::of) {
-        by_kind.entry(object.kind).or_default().insert(object.name);
+        let elsewhere = object.namespace.filter(|namespace| namespace != own);
+        let all = by_kind.entry((object.kind, elsewhere)).or_default();
+        all.insert(object.name);
     }
-    let needs = by_kind.into_iter().map(|(kind, names)| Need {
+    let needs = by_kind.into_iter().map(|((kind, namespace), names)| Need {
         target: Target::Kind(kind.api_version().to_owned(), kind.as_str().to_owned()),
+        namespace,
         names: names.into_iter().collect(),
         verbs: &["get"],
         why: format!("to read inputs of the Runnable {runnable}"),
