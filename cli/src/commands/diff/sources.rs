@@ -100,14 +100,17 @@ async fn read_one(
     wanted: &SourceObject,
     keys: &BTreeSet<&str>,
 ) -> anyhow::Result<Read> {
+    if wanted.kind == SourceKind::Runnable {
+        // What a file says of a status is not what is going to be applied.
+        return live_runnable(cluster, wanted, keys).await;
+    }
     match (wanted.kind, in_files(cluster, files, wanted)?) {
         (SourceKind::ConfigMap, Some(file)) => {
             let read = object::read(file, wanted.kind, keys);
             Ok(Read::Known(read.map_err(|it| unusable(file, wanted, it))?))
         }
         (SourceKind::ConfigMap, None) => config_map(cluster, &wanted.name).await,
-        (SourceKind::Secret, file) => secret(cluster, wanted, keys, file).await,
-        (SourceKind::Runnable, _) => Ok(Read::Known(SourceRead::Absent)),
+        (_, file) => secret(cluster, wanted, keys, file).await,
     }
 }
 
@@ -153,6 +156,17 @@ async fn config_map(cluster: &Cluster, name: &str) -> anyhow::Result<Read> {
         let binary: Map<String, Value> = binary.map(|(key, _)| (key, Value::Null)).collect();
         SourceRead::ConfigMap(Arc::new(json!({ "data": map.data, "binaryData": binary })))
     });
+    Ok(Read::Known(read))
+}
+
+async fn live_runnable(
+    cluster: &Cluster,
+    wanted: &SourceObject,
+    keys: &BTreeSet<&str>,
+) -> anyhow::Result<Read> {
+    let cluster = cluster.in_namespace(wanted.namespace_in(&cluster.namespace));
+    let found = cluster.runnable_if_any(&wanted.name).await?;
+    let read = found.map_or(SourceRead::Absent, |it| SourceRead::runnable(&it, keys));
     Ok(Read::Known(read))
 }
 
