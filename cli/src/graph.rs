@@ -11,7 +11,8 @@ use cartouche_protocol::{
     sourced_inputs::{self, SourceKind, SourceObject},
     sources::{SourceKey, WaitFor, graph},
 };
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
 
 pub(crate) use drawing::{dot, mermaid};
 pub(crate) use node::{Known, Node};
@@ -65,6 +66,66 @@ pub(crate) struct Edge {
     pub(crate) optional: bool,
     /// The revision that the present run of the reader was made from.
     pub(crate) used: Option<String>,
+}
+
+impl Edge {
+    /// `digest: output digest of Runnable shop/base`.
+    fn named(&self) -> String {
+        let part = self.from.kind.part();
+        format!(
+            "{}: {part} {} of {}",
+            self.input,
+            self.part,
+            self.from.shown()
+        )
+    }
+
+    /// The same with what is to be said of it, whatever is known of the source.
+    fn marks(&self) -> Vec<String> {
+        let waits = match self.wait_for {
+            Some(WaitFor::Succeeded) => Some("waits until it has succeeded"),
+            Some(WaitFor::Nothing) => Some("does not wait for it"),
+            Some(WaitFor::Settled) | None => None,
+        };
+        let optional = self.optional.then_some("optional");
+        let marks = waits.into_iter().chain(optional);
+        marks.map(str::to_owned).collect()
+    }
+
+    /// For a list of what a Runnable is made of.
+    pub(crate) fn shown(&self) -> String {
+        let used = self.used.iter().map(|used| format!("made from {used}"));
+        let marks: Vec<String> = self.marks().into_iter().chain(used).collect();
+        with_marks(&self.named(), &marks)
+    }
+}
+
+fn with_marks(text: &str, marks: &[String]) -> String {
+    match marks {
+        [] => text.to_owned(),
+        marks => format!("{text} ({})", marks.join(", ")),
+    }
+}
+
+/// For programs.
+impl Serialize for Edge {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let part = match self.from.kind {
+            SourceKind::Runnable => "output",
+            SourceKind::ConfigMap | SourceKind::Secret => "key",
+        };
+        let mut written = json!({
+            "from": self.from.key(), "to": self.to.key(), "input": self.input, "optional": self.optional,
+        });
+        written[part] = json!(self.part);
+        if let Some(wait_for) = self.wait_for {
+            written["waitFor"] = json!(wait_for);
+        }
+        if let Some(used) = &self.used {
+            written["used"] = json!(used);
+        }
+        written.serialize(serializer)
+    }
 }
 
 /// Nodes, sources before those who read them, and the edges between them.
@@ -151,7 +212,8 @@ pub(crate) fn reads(runnable: &Runnable) -> BTreeSet<Id> {
         .collect()
 }
 
-fn edges(runnable: &Runnable) -> Vec<Edge> {
+/// Where the inputs of a Runnable come from, in its order.
+pub(crate) fn edges(runnable: &Runnable) -> Vec<Edge> {
     let to = Id::of(runnable);
     let current = runnable.status.as_ref();
     let current = current.and_then(|status| status.current_run.as_ref());
@@ -227,56 +289,12 @@ fn cycles(edges: &[Edge]) -> Vec<Vec<Id>> {
     cycles
 }
 
-/// The same for programs.
-#[derive(Serialize)]
-struct Written<'a> {
-    nodes: Vec<serde_json::Value>,
-    edges: Vec<WrittenEdge<'a>>,
-    cycles: Vec<Vec<String>>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct WrittenEdge<'a> {
-    from: String,
-    to: String,
-    input: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    key: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    output: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    wait_for: Option<WaitFor>,
-    optional: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    used: Option<&'a str>,
-}
-
 /// As JSON.
 pub(crate) fn json(graph: &Graph) -> anyhow::Result<String> {
-    let edge = |edge: &'_ Edge| {
-        let is_output = edge.from.kind == SourceKind::Runnable;
-        (edge.from.key(), edge.to.key(), is_output)
-    };
-    let edges = graph.edges.iter().map(|it| {
-        let (from, to, is_output) = edge(it);
-        WrittenEdge {
-            from,
-            to,
-            input: &it.input,
-            key: (!is_output).then_some(it.part.as_str()),
-            output: is_output.then_some(it.part.as_str()),
-            wait_for: it.wait_for,
-            optional: it.optional,
-            used: it.used.as_deref(),
-        }
-    });
-    let written = Written {
-        nodes: graph.nodes.iter().map(Node::written).collect(),
-        edges: edges.collect(),
-        cycles: (graph.cycles.iter())
-            .map(|way| way.iter().map(Id::key).collect())
-            .collect(),
-    };
-    Ok(format!("{:#}\n", serde_json::to_value(&written)?))
+    let cycles = graph.cycles.iter();
+    let cycles = cycles.map(|way| way.iter().map(Id::key).collect());
+    let cycles: Vec<Vec<String>> = cycles.collect();
+    let nodes: Vec<Value> = graph.nodes.iter().map(Node::written).collect();
+    let written = json!({ "nodes": nodes, "edges": graph.edges, "cycles": cycles });
+    Ok(format!("{written:#}\n"))
 }

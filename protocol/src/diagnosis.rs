@@ -19,6 +19,7 @@ use crate::{
     told,
 };
 pub use approval::{GivenApproval, waits_for_a_person};
+pub use dependency::{named, why_not_ready};
 pub use holder::{Holder, controller};
 pub use in_the_way::{InTheWay, Why};
 pub(crate) use sentence::outputs_unread;

@@ -2,13 +2,9 @@
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
-use cartouche_protocol::{
-    diagnosis::Diagnosis,
-    sourced_inputs::SourceKind,
-    sources::{SourceKey, WaitFor},
-};
+use cartouche_protocol::{diagnosis::Diagnosis, sourced_inputs::SourceKind, sources::SourceKey};
 
-use super::{Edge, Graph, Id, Known, Node};
+use super::{Edge, Graph, Id, Known, Node, with_marks};
 use crate::foreign::in_one_line;
 
 pub(crate) fn text(graph: &Graph) -> String {
@@ -68,22 +64,7 @@ fn line(out: &mut String, nodes: &BTreeMap<&Id, &Node>, node: &Node, edges: &[&E
 
 /// One input: what it comes from, and which state of that was used.
 fn source(nodes: &BTreeMap<&Id, &Node>, edge: &Edge) -> String {
-    let part = edge.from.kind.part();
-    let mut text = format!(
-        "{}: {part} {} of {}",
-        edge.input,
-        edge.part,
-        edge.from.shown()
-    );
-    let mut marks: Vec<String> = Vec::new();
-    match edge.wait_for {
-        Some(WaitFor::Succeeded) => marks.push("waits until it has succeeded".to_owned()),
-        Some(WaitFor::Nothing) => marks.push("does not wait for it".to_owned()),
-        Some(WaitFor::Settled) | None => {}
-    }
-    if edge.optional {
-        marks.push("optional".to_owned());
-    }
+    let mut marks = edge.marks();
     let of = nodes.get(&edge.from);
     if let Some(of) = of.filter(|it| !matches!(it.known, Known::Seen(_) | Known::Named)) {
         marks.push(of.shown());
@@ -96,8 +77,5 @@ fn source(nodes: &BTreeMap<&Id, &Node>, edge: &Edge) -> String {
         (Some(used), _) => marks.push(format!("made from {used}")),
         (None, _) => {}
     }
-    if !marks.is_empty() {
-        let _ = write!(text, " ({})", marks.join(", "));
-    }
-    text
+    with_marks(&edge.named(), &marks)
 }

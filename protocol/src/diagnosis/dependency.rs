@@ -3,7 +3,8 @@
 use crate::sources::{Busy, Failed, NotReady, SourceKey};
 
 /// As people say it: `Runnable shop/build`, `ConfigMap shop/sizes, key small`.
-pub(super) fn named(key: &SourceKey) -> String {
+#[must_use]
+pub fn named(key: &SourceKey) -> String {
     let mut parts = key.as_str().splitn(4, '/');
     let kind = parts.next().unwrap_or_default();
     let namespace = parts.next().filter(|it| !it.is_empty());
@@ -16,8 +17,14 @@ pub(super) fn named(key: &SourceKey) -> String {
 }
 
 pub(super) fn waits(key: &SourceKey, why: &NotReady) -> String {
+    format!("a new run waits: {}", why_not_ready(key, why))
+}
+
+/// Why a source or an ancestor is waited for.
+#[must_use]
+pub fn why_not_ready(key: &SourceKey, why: &NotReady) -> String {
     let who = named(key);
-    let why = match why {
+    match why {
         NotReady::Missing => format!("{who} has not given a value yet"),
         NotReady::ObjectNotReady => format!("{who} says that it is not ready"),
         NotReady::Busy(Busy::Changed) => format!("{who} has changed, and has not acted on it yet"),
@@ -35,8 +42,7 @@ pub(super) fn waits(key: &SourceKey, why: &NotReady) -> String {
         NotReady::Suspended => {
             format!("{who} is suspended, and does not follow a change of what it stems from")
         }
-    };
-    format!("a new run waits: {why}")
+    }
 }
 
 pub(super) fn failed(failed: &Failed) -> String {
