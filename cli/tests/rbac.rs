@@ -63,6 +63,7 @@ fn the_accounts_of_the_examples_may_do_what_is_printed_for_them_but_for_what_is_
         "tekton-taskrun",
         "tekton-pipelinerun",
         "argo-workflow",
+        "supply-chain",
     ];
     for example in examples {
         let path = format!("examples/{example}");

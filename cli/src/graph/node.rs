@@ -42,6 +42,8 @@ pub(crate) struct State {
     /// What keeps a run from being made, as its status says it.
     pub(crate) held_by: Option<String>,
     pub(crate) suspended: bool,
+    /// Whether it is on a cluster.
+    pub(crate) live: bool,
     /// The revision of its outputs.
     pub(crate) revision: Option<String>,
 }
@@ -118,6 +120,7 @@ impl State {
             pending: pending.map(|it| it.reason.clone()),
             held_by: blocking,
             suspended: runnable.spec.suspend == Some(true),
+            live: runnable.metadata.uid.is_some(),
             revision: Seen::of(runnable).revision.map(|it| it.to_string()),
         }
     }
@@ -126,10 +129,15 @@ impl State {
         let mut words = match &self.ready {
             Some((status, reason)) if reason.is_empty() => status.clone(),
             Some((status, reason)) => format!("{status} ({reason})"),
-            None => "no status".to_owned(),
+            None if self.live => "no status".to_owned(),
+            None => String::new(),
         };
         if self.suspended {
-            words.push_str(", suspended");
+            words.push_str(if words.is_empty() {
+                "suspended"
+            } else {
+                ", suspended"
+            });
         }
         let told = self.ready.as_ref().map(|(_, reason)| reason);
         if let Some(pending) = self.pending.as_ref().filter(|it| Some(*it) != told) {
