@@ -8,12 +8,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cartouche_crds::{InputSource, Runnable};
 use cartouche_protocol::{
-    sourced_inputs::{self, SourceKind, SourceObject},
+    sourced_inputs::{self, SourceObject},
     sources::{SourceKey, WaitFor, graph},
 };
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
+use crate::objects::RUNNABLE;
 pub(crate) use drawing::{dot, mermaid};
 pub(crate) use node::{Known, Node};
 pub(crate) use text::text;
@@ -23,7 +24,8 @@ pub(crate) use text::text;
 pub(crate) struct Id {
     pub(crate) namespace: String,
     pub(crate) name: String,
-    pub(crate) kind: SourceKind,
+    /// With its group, unless that is the core one or ours.
+    pub(crate) kind: String,
 }
 
 impl Id {
@@ -31,8 +33,30 @@ impl Id {
         Self {
             namespace: namespace.to_owned(),
             name: name.to_owned(),
-            kind: SourceKind::Runnable,
+            kind: RUNNABLE.to_owned(),
         }
+    }
+
+    /// What an input of a Runnable in this namespace comes from.
+    fn of_source(object: &SourceObject, own: &str) -> Self {
+        let (api_version, kind) = object.type_meta();
+        let group = api_version.split_once('/').map(|(group, _)| group);
+        let name = object.labels().map(|labels| {
+            let labels = labels.iter().map(|(key, value)| format!("{key}={value}"));
+            labels.collect::<Vec<_>>().join(",")
+        });
+        Self {
+            namespace: object.namespace_in(own).to_owned(),
+            name: name.unwrap_or_else(|| object.name.clone()),
+            kind: match group {
+                Some(group) if !object.is_runnable() => format!("{kind}.{group}"),
+                _ => kind.to_owned(),
+            },
+        }
+    }
+
+    pub(crate) fn is_runnable(&self) -> bool {
+        self.kind == RUNNABLE
     }
 
     /// That of a live object.
@@ -44,12 +68,12 @@ impl Id {
 
     /// `Runnable/shop/build`: no two have the same.
     pub(crate) fn key(&self) -> String {
-        format!("{}/{}/{}", self.kind.as_str(), self.namespace, self.name)
+        format!("{}/{}/{}", self.kind, self.namespace, self.name)
     }
 
     /// `Runnable shop/build`.
     pub(crate) fn shown(&self) -> String {
-        format!("{} {}/{}", self.kind.as_str(), self.namespace, self.name)
+        format!("{} {}/{}", self.kind, self.namespace, self.name)
     }
 }
 
@@ -59,7 +83,8 @@ pub(crate) struct Edge {
     pub(crate) from: Id,
     pub(crate) to: Id,
     pub(crate) input: String,
-    /// The key, or the output.
+    /// `key`, `output` or `path`, and which.
+    pub(crate) word: &'static str,
     pub(crate) part: String,
     /// What is waited for, of a Runnable.
     pub(crate) wait_for: Option<WaitFor>,
@@ -71,10 +96,10 @@ pub(crate) struct Edge {
 impl Edge {
     /// `digest: output digest of Runnable shop/base`.
     fn named(&self) -> String {
-        let part = self.from.kind.part();
         format!(
-            "{}: {part} {} of {}",
+            "{}: {} {} of {}",
             self.input,
+            self.word,
             self.part,
             self.from.shown()
         )
@@ -110,14 +135,10 @@ fn with_marks(text: &str, marks: &[String]) -> String {
 /// For programs.
 impl Serialize for Edge {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let part = match self.from.kind {
-            SourceKind::Runnable => "output",
-            SourceKind::ConfigMap | SourceKind::Secret => "key",
-        };
         let mut written = json!({
             "from": self.from.key(), "to": self.to.key(), "input": self.input, "optional": self.optional,
         });
-        written[part] = json!(self.part);
+        written[self.word] = json!(self.part);
         if let Some(wait_for) = self.wait_for {
             written["waitFor"] = json!(wait_for);
         }
@@ -151,9 +172,10 @@ impl Graph {
             .collect();
         for edge in &edges {
             nodes.entry(edge.from.clone()).or_insert_with(|| {
-                let known = match edge.from.kind {
-                    SourceKind::Runnable => told.get(&edge.from).cloned(),
-                    SourceKind::ConfigMap | SourceKind::Secret => Some(Known::Named),
+                let known = if edge.from.is_runnable() {
+                    told.get(&edge.from).cloned()
+                } else {
+                    Some(Known::Named)
                 };
                 Node::without(edge.from.clone(), known.unwrap_or(Known::Absent))
             });
@@ -208,7 +230,7 @@ pub(crate) fn reads(runnable: &Runnable) -> BTreeSet<Id> {
     let edges = edges(runnable).into_iter();
     edges
         .map(|edge| edge.from)
-        .filter(|id| id.kind == SourceKind::Runnable)
+        .filter(Id::is_runnable)
         .collect()
 }
 
@@ -224,13 +246,10 @@ pub(crate) fn edges(runnable: &Runnable) -> Vec<Edge> {
         let key: SourceKey = object.source_key(&to.namespace, part);
         let waits = source.runnable_ref.as_ref();
         Some(Edge {
-            from: Id {
-                namespace: object.namespace_in(&to.namespace).to_owned(),
-                name: object.name,
-                kind: object.kind,
-            },
+            from: Id::of_source(&object, &to.namespace),
             to: to.clone(),
             input: source.name.clone(),
+            word: object.kind.part(),
             part: part.to_owned(),
             wait_for: waits.map(|it| it.wait_for.unwrap_or_default()),
             optional: source.optional == Some(true),

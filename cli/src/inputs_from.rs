@@ -68,11 +68,8 @@ impl Entry {
 
     /// The field that says where it comes from.
     fn reference(&self) -> &'static str {
-        match SourceObject::of(&self.source).map(|object| object.kind) {
-            Some(SourceKind::ConfigMap) => "configMapKeyRef",
-            Some(SourceKind::Secret) | None => "secretKeyRef",
-            Some(SourceKind::Runnable) => "runnableRef",
-        }
+        let object = SourceObject::of(&self.source);
+        object.map_or("name", |object| object.kind.field())
     }
 
     fn key(&self) -> &str {
@@ -123,7 +120,7 @@ pub(crate) fn reads(runnable: &Document) -> Vec<Read> {
     let own = namespace_of(runnable);
     let read = |entry: Entry| {
         let object = SourceObject::of(&entry.source)?;
-        (object.kind == SourceKind::Runnable).then(|| Read {
+        (object.is_runnable() && !object.name.is_empty()).then(|| Read {
             source: object.source_key(own, entry.key()),
             place: runnable.place_at(&entry.steps(&[entry.reference(), "name"])),
         })

@@ -34,6 +34,11 @@ pub struct Flags {
     #[arg(long, env = "CARTOUCHE_NAMESPACE")]
     pub namespace: Option<String>,
 
+    /// Allow no input from an object of another namespace than its Runnable's. Without this the rights of the Runnable's
+    /// ServiceAccount there decide.
+    #[arg(long, env = "CARTOUCHE_NO_CROSS_NAMESPACE_REFS")]
+    pub no_cross_namespace_refs: bool,
+
     /// Runnables that are worked on at the same time.
     #[arg(long, env = "CARTOUCHE_CONCURRENCY", value_name = "COUNT", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub concurrency: u16,

@@ -11,7 +11,7 @@ use std::{
 use cartouche_protocol::{
     process_state::ProcessState,
     reconcile_error::{ReconcileError, Requeue},
-    sourced_inputs::SourceKind,
+    sourced_inputs::SourceObject,
     told,
 };
 use k8s_openapi::jiff::Timestamp;
@@ -211,15 +211,9 @@ impl Memory {
         self.changes += 1;
     }
 
-    /// The `ConfigMap` of this name that inputs come from may have changed; without a name, each may.
-    pub fn config_map_changed(&mut self, name: Option<&str>) {
-        self.sources.doubt(SourceKind::ConfigMap, name);
-        self.changes += 1;
-    }
-
-    /// What was read of this Runnable, which inputs come from, may be old.
-    pub fn runnable_changed(&mut self, own: &RunnableKey, changed: &RunnableKey) {
-        self.sources.doubt_runnable(&own.namespace, changed);
+    /// What was read of these objects, which inputs come from, may be old.
+    pub fn sources_changed(&mut self, are: impl Fn(&SourceObject) -> bool) {
+        self.sources.doubt(are);
         self.changes += 1;
     }
 

@@ -195,6 +195,7 @@ pub(crate) fn wire(
         memories: Arc::default(),
         dependents: Arc::default(),
         namespace: flags.namespace.clone(),
+        no_cross_namespace_refs: flags.no_cross_namespace_refs,
         enqueuer,
     }
 }

@@ -6,13 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use cartouche_crds::{InputSource, Selector};
 use cartouche_templating::{Template, has_message_in_pods};
 
-use crate::{
-    policy::Policy,
-    sourced_inputs::{SourceKind, SourceObject},
-};
+use crate::{policy::Policy, sourced_inputs::SourceObject};
 
 /// What a need is about.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Target {
     /// `apiVersion` and kind.
     Kind(String, String),
@@ -142,17 +139,24 @@ pub fn of_selector(runnable: &str, selector: &Selector) -> Need {
 /// What the inputs from other objects need, of a Runnable in this namespace.
 #[must_use]
 pub fn of_sources(own: &str, runnable: &str, sources: &[InputSource]) -> Vec<Need> {
-    let mut by_kind: BTreeMap<(SourceKind, Option<String>), BTreeSet<String>> = BTreeMap::new();
+    // By kind, namespace, and whether they are named: what has labels is looked for among all.
+    let mut by_kind: BTreeMap<(Target, Option<String>, bool), BTreeSet<String>> = BTreeMap::new();
     for object in sources.iter().filter_map(SourceObject::of) {
+        let (version, kind) = object.type_meta();
+        let target = Target::Kind(version.to_owned(), kind.to_owned());
+        let is_named = object.labels().is_none();
         let elsewhere = object.namespace.filter(|namespace| namespace != own);
-        let all = by_kind.entry((object.kind, elsewhere)).or_default();
-        all.insert(object.name);
+        let all = by_kind.entry((target, elsewhere, is_named)).or_default();
+        if is_named {
+            all.insert(object.name);
+        }
     }
-    let needs = by_kind.into_iter().map(|((kind, namespace), names)| Need {
-        target: Target::Kind(kind.api_version().to_owned(), kind.as_str().to_owned()),
+    let needs = by_kind.into_iter();
+    let needs = needs.map(|((target, namespace, is_named), names)| Need {
+        target,
         namespace,
         names: names.into_iter().collect(),
-        verbs: &["get"],
+        verbs: if is_named { &["get"] } else { &["list"] },
         why: format!("to read inputs of the Runnable {runnable}"),
         optional: false,
     });

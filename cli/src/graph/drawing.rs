@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
-use cartouche_protocol::{sourced_inputs::SourceKind, sources::WaitFor};
+use cartouche_protocol::sources::WaitFor;
 
 use super::{Edge, Graph, Id, Node};
 use crate::foreign::in_one_line;
@@ -11,9 +11,10 @@ use crate::foreign::in_one_line;
 pub(crate) fn dot(graph: &Graph) -> String {
     let mut out = String::from("digraph cartouche {\n  rankdir=LR;\n  node [shape=box];\n");
     for node in &graph.nodes {
-        let shape = match node.id.kind {
-            SourceKind::Runnable => "",
-            SourceKind::ConfigMap | SourceKind::Secret => ", style=rounded",
+        let shape = if node.id.is_runnable() {
+            ""
+        } else {
+            ", style=rounded"
         };
         let label = lines(node).map(|it| in_dot(&it)).join("\\n");
         let _ = writeln!(
@@ -41,9 +42,10 @@ pub(crate) fn mermaid(graph: &Graph) -> String {
     let mut out = String::from("flowchart LR\n");
     let numbers: BTreeMap<&Id, usize> = graph.nodes.iter().map(|it| &it.id).zip(0..).collect();
     for (number, node) in graph.nodes.iter().enumerate() {
-        let (open, close) = match node.id.kind {
-            SourceKind::Runnable => ('[', ']'),
-            SourceKind::ConfigMap | SourceKind::Secret => ('(', ')'),
+        let (open, close) = if node.id.is_runnable() {
+            ('[', ']')
+        } else {
+            ('(', ')')
         };
         let label = lines(node).map(|it| in_mermaid(&it)).join("<br/>");
         let _ = writeln!(out, "  n{number}{open}\"{label}\"{close}");

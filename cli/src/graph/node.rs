@@ -22,7 +22,7 @@ pub(crate) struct Node {
 pub(crate) enum Known {
     /// It is a Runnable that was read.
     Seen(Box<State>),
-    /// Only its name: `ConfigMaps` and Secrets are not read.
+    /// Only its name: what is no Runnable is not read.
     Named,
     /// It is not there, or not among the files.
     Absent,
@@ -86,7 +86,7 @@ impl Node {
             kind,
         } = &self.id;
         let mut node = json!({
-            "id": self.id.key(), "kind": kind.as_str(), "namespace": namespace, "name": name,
+            "id": self.id.key(), "kind": kind, "namespace": namespace, "name": name,
             "known": match &self.known {
                 Known::Seen(_) => "Seen",
                 Known::Named => "Named",

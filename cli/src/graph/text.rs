@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
-use cartouche_protocol::{diagnosis::Diagnosis, sourced_inputs::SourceKind, sources::SourceKey};
+use cartouche_protocol::{diagnosis::Diagnosis, sources::SourceKey};
 
 use super::{Edge, Graph, Id, Known, Node, with_marks};
 use crate::foreign::in_one_line;
@@ -14,7 +14,7 @@ pub(crate) fn text(graph: &Graph) -> String {
     for edge in &graph.edges {
         edges.entry(&edge.to).or_default().push(edge);
     }
-    let is_line = |node: &&Node| node.id.kind == SourceKind::Runnable;
+    let is_line = |node: &&Node| node.id.is_runnable();
     for node in graph.nodes.iter().filter(is_line) {
         let edges = edges.get(&node.id).map(Vec::as_slice);
         line(&mut out, &nodes, node, edges.unwrap_or_default());

@@ -97,6 +97,9 @@ impl Absent {
             SourceKind::ConfigMap => {
                 format!("give a file with {object}, which has {key} in its data")
             }
+            SourceKind::Any => format!(
+                "give a file with {object} as it is on a cluster (kubectl get -o yaml), which has a value at {key}"
+            ),
             SourceKind::Runnable => format!(
                 "give a file with {object} as it is on a cluster (kubectl get -o yaml), which has {key} in its status.outputs"
             ),

@@ -51,21 +51,31 @@ pub(crate) fn find<'a>(
     own: &str,
     wanted: &SourceObject,
 ) -> Vec<&'a Document> {
-    let identity = (
-        wanted.kind.api_version(),
-        wanted.kind.as_str(),
-        wanted.name.as_str(),
-    );
+    let (api_version, kind) = wanted.type_meta();
+    let identity = (api_version, kind);
     let namespace = wanted.namespace_in(own);
     let is_it = |object: &&Document| {
-        (object.api_version(), object.kind(), object.name()) == identity
+        (object.api_version(), object.kind()) == identity
+            && is_meant(object, wanted)
             && (object.namespace() == namespace
                 || object.namespace().is_empty() && namespace == own)
     };
     objects.into_iter().filter(is_it).collect()
 }
 
-/// Whether it is one that inputs may come from.
+/// By its name, or by its labels.
+fn is_meant(object: &Document, wanted: &SourceObject) -> bool {
+    let Some(labels) = wanted.labels() else {
+        return object.name() == wanted.name;
+    };
+    let has = object.value.pointer("/metadata/labels");
+    let has = |key: &str| has.and_then(|all| all.get(key)).and_then(Value::as_str);
+    labels
+        .iter()
+        .all(|(key, value)| has(key) == Some(value.as_str()))
+}
+
+/// Whether it is one that inputs may come from, whatever reads it.
 pub(crate) fn is_source(object: &Document) -> bool {
     match object.kind() {
         "ConfigMap" | "Secret" => object.api_version() == "v1",
@@ -108,6 +118,7 @@ pub(crate) fn read(
                 serde_json::from_value(runnable).map_err(|_| Unusable::NoRunnable)?;
             Ok(SourceRead::runnable(&runnable, keys))
         }
+        SourceKind::Any => Ok(SourceRead::object(&object.value, keys)),
     }
 }
 

@@ -58,7 +58,7 @@ impl<'a> Taking<'a> {
             }
             given.findings.push(undeclared);
         }
-        if object::lacks_outputs(document) {
+        if object.kind == SourceKind::Runnable && object::lacks_outputs(document) {
             let absent = Absent::new(self.runnable, &entry, object, Why::NoOutputs);
             return given.absent.push(absent);
         }
@@ -75,7 +75,7 @@ impl<'a> Taking<'a> {
     fn find(&self, object: &SourceObject) -> Vec<&'a Document> {
         let own = namespace_of(self.runnable);
         let live = object::find(&self.objects.others, own, object);
-        if live.is_empty() && object.kind == SourceKind::Runnable {
+        if live.is_empty() && object.is_runnable() {
             return object::find(&self.objects.runnables, own, object);
         }
         live
@@ -103,21 +103,26 @@ impl<'a> Taking<'a> {
                 continue;
             };
             match became.value {
-                Became::Given => self.is_given(given, entry, object, document),
+                // Whether it is ready holds runs back, and is no matter of their inputs.
+                Became::Given | Became::ObjectNotReady => {
+                    self.is_given(given, entry, object, document)
+                }
                 Became::LeftOut => {}
                 Became::Unusable(_) => {
                     let told = faults.next();
                     let told = told.map(|fault| self.told(entry, fault, object, document));
                     told.into_iter().for_each(|it| given.is_wrong(entry, it));
                 }
-                Became::Missing | Became::ObjectNotReady => {
+                Became::Missing => {
                     let told = missing.next();
                     let told = told.map(|fault| self.told(entry, fault, object, document));
                     let has = match object.kind {
                         SourceKind::Runnable => "it gives",
-                        SourceKind::ConfigMap | SourceKind::Secret => "it has",
+                        _ => "it has",
                     };
-                    let hint = suggestion::hint(entry.key(), has, object::keys(document));
+                    let is_key = object.kind != SourceKind::Any;
+                    let hint = || suggestion::hint(entry.key(), has, object::keys(document));
+                    let hint = is_key.then(hint).flatten();
                     let told = told.map(|finding| finding.maybe_help(hint));
                     told.into_iter().for_each(|it| given.is_wrong(entry, it));
                 }
@@ -213,7 +218,7 @@ impl<'a> Taking<'a> {
 fn beside(finding: Finding, object: &SourceObject, document: &Document) -> Finding {
     let place = document.place_of(&["metadata", "name"]);
     match object.kind {
-        SourceKind::ConfigMap | SourceKind::Runnable => {
+        SourceKind::ConfigMap | SourceKind::Runnable | SourceKind::Any => {
             finding.related(place, format!("{object} is this"))
         }
         SourceKind::Secret => finding.with_note(format!("{object} is in {}", place.shown())),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use cartouche_crds::{InputSource, is_dns_label, is_dns_subdomain};
 use cartouche_protocol::{
     diagnosis::Fault,
-    sourced_inputs::{self, SourceObject},
+    sourced_inputs::{self, SourceKind, SourceObject},
 };
 use cartouche_templating::given_twice;
 use serde_json::Value;
@@ -76,6 +76,7 @@ fn place(runnable: &Document, entry: &Entry) -> SourceSpan {
             namespace: Some(namespace),
             ..
         }) if !is_dns_label(&namespace) => &[entry.reference(), "namespace"],
+        Some(object) if object.kind == SourceKind::Any => &[entry.reference()],
         Some(object) if is_dns_subdomain(&object.name) => &[entry.reference(), object.kind.part()],
         Some(_) => &[entry.reference(), "name"],
     };

@@ -28,7 +28,7 @@ pub(super) fn inputs(
     if let Err(wrong) = sourced_inputs::check(given.as_ref(), &sources) {
         return Ok(Err(lines(wrong)));
     }
-    let documents = documents(case)?;
+    let documents = documents(case, &sources)?;
     let namespace = runnable.pointer("/metadata/namespace");
     let namespace = namespace.and_then(Value::as_str).unwrap_or_default();
     let mut read = BTreeMap::new();
@@ -49,7 +49,14 @@ fn sources(runnable: &Value) -> anyhow::Result<Vec<InputSource>> {
     )
 }
 
-fn documents(case: &Case) -> anyhow::Result<Vec<Document>> {
+/// Whether an input comes from it by its kind.
+fn is_named(object: &Document, sources: &[InputSource]) -> bool {
+    let named = sources.iter().filter_map(SourceObject::of);
+    let own = (object.api_version(), object.kind());
+    named.into_iter().any(|it| it.type_meta() == own)
+}
+
+fn documents(case: &Case, sources: &[InputSource]) -> anyhow::Result<Vec<Document>> {
     let Some(path) = &case.sources else {
         return Ok(Vec::new());
     };
@@ -57,7 +64,8 @@ fn documents(case: &Case) -> anyhow::Result<Vec<Document>> {
     if let Some(unreadable) = loaded.findings.first() {
         return Err(unreadable.as_error());
     }
-    match loaded.documents.iter().find(|it| !object::is_source(it)) {
+    let is_read = |it: &&Document| object::is_source(it) || is_named(it, sources);
+    match loaded.documents.iter().find(|it| !is_read(it)) {
         Some(other) => bail!(
             "{} holds a {} of {}, and inputs come from ConfigMaps and Secrets of v1, and Runnables of {API_VERSION}",
             path.display(),

@@ -46,6 +46,8 @@ pub struct ControllerContext {
     pub dependents: Arc<Dependents>,
     /// The only namespace that is served, if there is one.
     pub namespace: Option<String>,
+    /// Whether inputs may come only from the namespace of their Runnable.
+    pub no_cross_namespace_refs: bool,
     /// Whom to enqueue.
     pub enqueuer: Enqueuer,
     /// Where events go.

@@ -1,13 +1,17 @@
 //! What the inputs of a Runnable stem from, beyond the objects that they are read from: out of the cache of Runnables.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+    time::Duration,
+};
 
 use cartouche_protocol::{
     diagnosis::Diagnosis,
     facts::Dependencies,
     reconcile_error::ReconcileError,
-    sourced_inputs::{SourceObject, SourceRead, Taken},
-    sources::{Known, NotReady, Question, Readiness, Seen, SourceKey},
+    sourced_inputs::{SourceKind, SourceObject, SourceRead, Taken},
+    sources::{Known, NotReady, Question, Readiness, Seen, SourceError, SourceKey},
 };
 
 use super::{ControllerContext, LOOKED_UP_AFTER, reconciliation::Reconciliation};
@@ -16,6 +20,9 @@ use crate::{
     watch::dependents::Concerned,
 };
 
+/// So many Runnables that inputs stem from are looked at, at most. Of those that are traced far fewer are allowed; those whose outputs are
+/// taken as they are matter only where they lead back.
+const MOST_FAMILY: usize = 1024;
 /// A wait that is over before this long is not told: most are, and each would cost two writes.
 const TOLD_AFTER: Duration = Duration::from_secs(2);
 
@@ -31,28 +38,32 @@ impl ControllerContext {
             .as_ref()
             .is_some_and(|it| !it.is_empty());
         let concerned = self.dependents.applied(key, has_sources, || cached.seen());
-        self.wake(key, concerned);
+        self.wake(key, &concerned);
     }
 
     /// A Runnable is gone: the same.
     pub fn source_went(&self, key: &RunnableKey) {
         let concerned = self.dependents.deleted(key);
-        self.wake(key, concerned);
+        self.wake(key, &concerned);
     }
 
     /// The Runnables that are not there any more: the same.
     pub(super) fn sources_swept(&self, exists: impl Fn(&RunnableKey) -> bool) {
         for (key, concerned) in self.dependents.sweep(exists) {
-            self.wake(&key, concerned);
+            self.wake(&key, &concerned);
         }
     }
 
-    fn wake(&self, changed: &RunnableKey, concerned: Concerned) {
+    fn wake(&self, changed: &RunnableKey, concerned: &Concerned) {
         for key in &concerned.readers {
             if concerned.outputs_changed
                 && let Some(memory) = self.memories.known(key)
             {
-                lock(&memory).runnable_changed(key, changed);
+                lock(&memory).sources_changed(|object| {
+                    object.kind == SourceKind::Runnable
+                        && object.namespace_in(&key.namespace) == changed.namespace
+                        && object.name == changed.name
+                });
             }
             self.enqueuer.enqueue(key);
         }
@@ -74,7 +85,7 @@ impl Reconciliation<'_> {
         read: &BTreeMap<SourceObject, SourceRead>,
         consistent: bool,
     ) -> Dependencies {
-        let known = self.known(read, consistent);
+        let known = self.known(taken, read, consistent);
         let of = SourceKey::runnable(&self.key.namespace, &self.key.name);
         let question = Question {
             of: &of,
@@ -82,11 +93,21 @@ impl Reconciliation<'_> {
             known: &known,
             coherence: self.runnable.spec.coherence.unwrap_or_default(),
         };
-        Dependencies::of(&question)
+        let mut dependencies = Dependencies::of(&question);
+        if known.len() >= MOST_FAMILY {
+            let error = SourceError::TooMany(known.len());
+            dependencies.readiness = Readiness::Error(error);
+        }
+        dependencies
     }
 
     /// The Runnables that are read, and all that these stem from.
-    fn known(&self, read: &BTreeMap<SourceObject, SourceRead>, consistent: bool) -> Known {
+    fn known(
+        &self,
+        taken: &Taken,
+        read: &BTreeMap<SourceObject, SourceRead>,
+        consistent: bool,
+    ) -> Known {
         let own = &self.key.namespace;
         let direct: BTreeMap<SourceKey, Arc<Seen>> = read
             .iter()
@@ -96,13 +117,16 @@ impl Reconciliation<'_> {
             })
             .collect();
         let mut known = Known::new();
-        let mut next: Vec<SourceKey> = direct.keys().cloned().collect();
-        while let Some(key) = next.pop() {
+        let mut next: VecDeque<SourceKey> = taken.sources.iter().map(|it| it.key.clone()).collect();
+        while let Some(key) = next.pop_front() {
+            if known.len() >= MOST_FAMILY {
+                break;
+            }
             if known.contains_key(&key) {
                 continue;
             }
             let read = direct.get(&key);
-            let cached = || Some(self.cached(&key)?);
+            let cached = || self.cached(&key);
             let seen = match read {
                 Some(read) if consistent => Some(read.clone()),
                 read => cached().or_else(|| read.cloned()),
@@ -151,13 +175,13 @@ impl Reconciliation<'_> {
             return None;
         }
         let since = *memory.held_since.get_or_insert(now);
-        let is_told = self
+        let is_written = self
             .facts
             .stored
             .pending
             .as_ref()
             .is_some_and(|pending| pending.reason == error.category.as_str());
         let left = (since + TOLD_AFTER).saturating_sub(now);
-        Some(left).filter(|left| is_hold && !is_told && !left.is_zero())
+        Some(left).filter(|left| is_hold && !is_written && !left.is_zero())
     }
 }

@@ -1,5 +1,6 @@
 //! What a run waits for that is due: the sentences, and what to do.
 
+use super::Diagnosis;
 use crate::sources::{Busy, Failed, NotReady, SourceKey};
 
 /// As people say it: `Runnable shop/build`, `ConfigMap shop/sizes, key small`.
@@ -16,7 +17,17 @@ pub fn named(key: &SourceKey) -> String {
     }
 }
 
-pub(super) fn waits(key: &SourceKey, why: &NotReady) -> String {
+/// What is said; nothing of what is no dependency.
+pub(super) fn sentence(of: &Diagnosis) -> String {
+    match of {
+        Diagnosis::DependencyNotReady(key, why) => waits(key, why),
+        Diagnosis::DependencyFailed(it) => failed(it),
+        Diagnosis::DependencyCycle(way) => cycle(way),
+        _ => String::new(),
+    }
+}
+
+fn waits(key: &SourceKey, why: &NotReady) -> String {
     format!("a new run waits: {}", why_not_ready(key, why))
 }
 
@@ -45,7 +56,7 @@ pub fn why_not_ready(key: &SourceKey, why: &NotReady) -> String {
     }
 }
 
-pub(super) fn failed(failed: &Failed) -> String {
+fn failed(failed: &Failed) -> String {
     match failed {
         Failed::Source(key) => format!(
             "no new run is made: {} has not succeeded, and spec.inputsFrom asks for that (waitFor: Succeeded)",
@@ -93,7 +104,7 @@ pub(super) fn waits_cure(why: &NotReady) -> &'static str {
     }
 }
 
-pub(super) fn cycle(way: &[SourceKey]) -> String {
+fn cycle(way: &[SourceKey]) -> String {
     let round: Vec<String> = way.iter().chain(way.first()).map(named).collect();
     format!(
         "no run is made: its inputs come from itself: {}",

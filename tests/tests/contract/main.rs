@@ -8,6 +8,7 @@
 
 mod approval;
 mod bad_input;
+mod chains;
 mod concurrency;
 mod conditions;
 mod debounce;
@@ -19,6 +20,7 @@ mod idempotence;
 mod identity;
 mod inputs;
 mod loops;
+mod objects;
 mod outputs;
 mod retry;
 mod schema;

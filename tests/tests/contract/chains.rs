@@ -1,0 +1,58 @@
+//! Runnables whose inputs come from other Runnables.
+
+mod diamond;
+mod held;
+mod upstream;
+
+use anyhow::Result;
+use serde_json::{Value, json};
+
+use crate::world::{RUNNABLE, Subject, TEST_OBJ, World, document};
+
+/// The template shows its inputs in the run, and gives the answer of the run. Whoever is named there may read Runnables.
+async fn world(prefix: &str) -> Result<World> {
+    let world = World::new(prefix).await?;
+    world.template(shows_inputs()).await?;
+    world.allow("default", &[RUNNABLE.rights(&["get"])]).await?;
+    Ok(world)
+}
+
+fn shows_inputs() -> Value {
+    json!({
+        "template": document(TEST_OBJ, json!({ "inputs": "$(runnable.spec.inputs)$" })),
+        "outputs": { "answer": ".status.answer" },
+    })
+}
+
+/// The answer of another Runnable, as the input of its name.
+fn from(name: &str) -> Value {
+    json!({ "name": name, "runnableRef": { "name": name, "output": "answer" } })
+}
+
+/// One that stands at the head of chains.
+async fn head(world: &World, name: &str) -> Result<Subject> {
+    world
+        .runnable(name, json!({ "inputs": { "own": 1 } }))
+        .await
+}
+
+/// One that reads these.
+async fn reader(world: &World, name: &str, sources: &[&str]) -> Result<Subject> {
+    let from: Vec<Value> = sources.iter().map(|source| from(source)).collect();
+    world
+        .runnable(name, json!({ "inputs": { "own": 1 }, "inputsFrom": from }))
+        .await
+}
+
+/// What a run was given.
+fn given<'a>(run: &'a Value, input: &str) -> &'a Value {
+    &run["spec"]["inputs"][input]
+}
+
+/// The revision of a source that the status names, of the current run or of the outputs.
+fn revision<'a>(runnable: &'a Value, of: &str, source: &str) -> &'a Value {
+    let namespace = runnable["metadata"]["namespace"]
+        .as_str()
+        .unwrap_or_default();
+    &runnable["status"][of]["sources"][format!("Runnable/{namespace}/{source}")]
+}

@@ -1,0 +1,182 @@
+//! `b` and `c` read `a`, and `d` reads both: one run of `d` for one change of `a`.
+
+use anyhow::Result;
+
+use super::*;
+use crate::world::{condition, succeeded};
+
+struct Diamond {
+    world: World,
+    a: Subject,
+    b: Subject,
+    c: Subject,
+    d: Subject,
+}
+
+/// All have run once.
+async fn diamond(prefix: &str) -> Result<Diamond> {
+    let world = world(prefix).await?;
+    let a = head(&world, "a").await?;
+    let b = reader(&world, "b", &["a"]).await?;
+    let c = reader(&world, "c", &["a"]).await?;
+    let d = reader(&world, "d", &["b", "c"]).await?;
+    a.answer(1, json!("a1")).await?;
+    b.answer(1, json!("b1")).await?;
+    c.answer(1, json!("c1")).await?;
+    d.answer(1, json!("d1")).await?;
+    Ok(Diamond { world, a, b, c, d })
+}
+
+impl Diamond {
+    async fn change_a(&self, number: usize) -> Result<()> {
+        self.a.input("own", number).await?;
+        self.a.answer(number, json!(format!("a{number}"))).await
+    }
+
+    /// The second run of `d` is of these, and there is no third.
+    async fn has_run_once(&self, of_b: &str, of_c: &str) -> Result<()> {
+        let run = self.d.run(2).await?;
+        assert_eq!(
+            (given(&run, "b"), given(&run, "c")),
+            (&json!(of_b), &json!(of_c))
+        );
+        self.d.stays_at(2).await
+    }
+}
+
+#[tokio::test]
+async fn whichever_branch_is_first_there_is_one_run() -> Result<()> {
+    let it = diamond("b-first").await?;
+    it.change_a(2).await?;
+    it.c.run(2).await?;
+    it.b.answer(2, json!("b2")).await?;
+    it.d.says(
+        "Ready",
+        "Unknown",
+        "DependencyNotReady",
+        "a run of Runnable",
+    )
+    .await?;
+    it.c.answer(2, json!("c2")).await?;
+    it.has_run_once("b2", "c2").await?;
+    let it = diamond("c-first").await?;
+    it.change_a(2).await?;
+    it.c.answer(2, json!("c2")).await?;
+    it.b.answer(2, json!("b2")).await?;
+    it.has_run_once("b2", "c2").await
+}
+
+#[tokio::test]
+async fn a_branch_that_gives_the_same_again_holds_nobody_back() -> Result<()> {
+    let it = diamond("unaffected").await?;
+    it.change_a(2).await?;
+    it.b.answer(2, json!("b2")).await?;
+    it.c.answer(2, json!("c1")).await?;
+    it.has_run_once("b2", "c1").await
+}
+
+#[tokio::test]
+async fn a_branch_that_fails_holds_the_join_until_it_is_mended() -> Result<()> {
+    let it = diamond("failed").await?;
+    it.change_a(2).await?;
+    it.b.answer(2, json!("b2")).await?;
+    it.world
+        .play(&it.c.run(2).await?, succeeded("False", "no"))
+        .await?;
+    let said =
+        it.d.fails("DependencyFailed", "stem from different states of Runnable")
+            .await?;
+    assert!(
+        said.contains(&format!(
+            "Runnable {}/c has looked at it",
+            it.world.namespace
+        )),
+        "{said}"
+    );
+    assert_eq!(it.d.status().await?["outputs"], json!({ "answer": "d1" }));
+    it.c.input("own", 2).await?;
+    it.c.answer(3, json!("c3")).await?;
+    it.has_run_once("b2", "c3").await
+}
+
+#[tokio::test]
+async fn a_branch_that_is_suspended_is_waited_for_by_name() -> Result<()> {
+    let it = diamond("suspended").await?;
+    it.c.edit(|object| object["spec"]["suspend"] = json!(true))
+        .await?;
+    it.c.observed().await?;
+    it.change_a(2).await?;
+    it.b.answer(2, json!("b2")).await?;
+    it.d.says("Ready", "Unknown", "DependencyNotReady", "c is suspended")
+        .await?;
+    it.c.edit(|object| object["spec"]["suspend"] = json!(false))
+        .await?;
+    it.c.answer(2, json!("c2")).await?;
+    it.has_run_once("b2", "c2").await
+}
+
+#[tokio::test]
+async fn where_nobody_cares_each_branch_makes_a_run() -> Result<()> {
+    let it = diamond("ignored").await?;
+    it.d.edit(|object| object["spec"]["coherence"] = json!("Ignored"))
+        .await?;
+    it.d.stays_at(1).await?;
+    it.change_a(2).await?;
+    it.c.run(2).await?;
+    // The branches are at work: that is waited for all the same.
+    it.b.answer(2, json!("b2")).await?;
+    it.world
+        .play(&it.c.run(2).await?, succeeded("False", "no"))
+        .await?;
+    it.has_run_once("b2", "c1").await
+}
+
+#[tokio::test]
+async fn a_root_that_is_run_again_and_gives_the_same_makes_no_run() -> Result<()> {
+    let it = diamond("again").await?;
+    it.a.edit(|object| object["metadata"]["annotations"] = json!({ "carto.run/rerun-token": "1" }))
+        .await?;
+    it.a.answer(2, json!("a1")).await?;
+    for branch in [&it.b, &it.c, &it.d] {
+        branch.stays_at(1).await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn back_and_forth_ends_at_what_is_there() -> Result<()> {
+    let it = diamond("back").await?;
+    it.change_a(2).await?;
+    it.b.answer(2, json!("b2")).await?;
+    let at_work = it.c.run(2).await?;
+    it.a.input("own", 1).await?;
+    it.a.answer(3, json!("a1")).await?;
+    it.b.answer(3, json!("b1")).await?;
+    it.world
+        .play(&at_work, crate::world::answered("c2"))
+        .await?;
+    it.c.answer(3, json!("c1")).await?;
+    it.d.until("to be at rest", |object| {
+        condition(object, "Ready")["status"] == "True"
+    })
+    .await?;
+    it.d.stays_at(1).await
+}
+
+#[tokio::test]
+async fn a_branch_that_lost_its_status_costs_no_run() -> Result<()> {
+    let it = diamond("wiped").await?;
+    it.world
+        .edit_status("b", |status| *status = json!({}))
+        .await?;
+    it.b.outputs(json!({ "answer": "b1" })).await?;
+    it.b.until("its sources", |object| {
+        revision(object, "currentRun", "a").is_string()
+    })
+    .await?;
+    it.d.stays_at(1).await?;
+    it.change_a(2).await?;
+    it.b.answer(2, json!("b2")).await?;
+    it.c.answer(2, json!("c2")).await?;
+    it.has_run_once("b2", "c2").await
+}
