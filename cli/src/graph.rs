@@ -309,11 +309,11 @@ fn cycles(edges: &[Edge]) -> Vec<Vec<Id>> {
 }
 
 /// As JSON.
-pub(crate) fn json(graph: &Graph) -> anyhow::Result<String> {
+pub(crate) fn json(graph: &Graph) -> String {
     let cycles = graph.cycles.iter();
     let cycles = cycles.map(|way| way.iter().map(Id::key).collect());
     let cycles: Vec<Vec<String>> = cycles.collect();
     let nodes: Vec<Value> = graph.nodes.iter().map(Node::written).collect();
     let written = json!({ "nodes": nodes, "edges": graph.edges, "cycles": cycles });
-    Ok(format!("{written:#}\n"))
+    format!("{written:#}\n")
 }

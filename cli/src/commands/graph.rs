@@ -151,7 +151,7 @@ fn written(
             GraphFormat::Text => graph::text(&graph),
             GraphFormat::Dot => graph::dot(&graph),
             GraphFormat::Mermaid => graph::mermaid(&graph),
-            GraphFormat::Json => graph::json(&graph)?,
+            GraphFormat::Json => graph::json(&graph),
         },
         graph.nodes.is_empty(),
     );

@@ -102,30 +102,22 @@ impl<'a> Taking<'a> {
             let Some((object, document)) = object.as_ref().zip(document) else {
                 continue;
             };
-            match became.value {
+            let fault = match became.value {
                 // Whether it is ready holds runs back, and is no matter of their inputs.
                 Became::Given | Became::ObjectNotReady => {
-                    self.is_given(given, entry, object, document)
+                    self.is_given(given, entry, object, document);
+                    None
                 }
-                Became::LeftOut => {}
-                Became::Unusable(_) => {
-                    let told = faults.next();
-                    let told = told.map(|fault| self.told(entry, fault, object, document));
-                    told.into_iter().for_each(|it| given.is_wrong(entry, it));
-                }
+                Became::LeftOut => None,
+                Became::Unusable(_) => faults.next().map(|fault| (fault, None)),
                 Became::Missing => {
-                    let told = missing.next();
-                    let told = told.map(|fault| self.told(entry, fault, object, document));
-                    let has = match object.kind {
-                        SourceKind::Runnable => "it gives",
-                        _ => "it has",
-                    };
-                    let is_key = object.kind != SourceKind::Any;
-                    let hint = || suggestion::hint(entry.key(), has, object::keys(document));
-                    let hint = is_key.then(hint).flatten();
-                    let told = told.map(|finding| finding.maybe_help(hint));
-                    told.into_iter().for_each(|it| given.is_wrong(entry, it));
+                    let hint = known(entry, object, document);
+                    missing.next().map(|fault| (fault, hint))
                 }
+            };
+            if let Some((fault, hint)) = fault {
+                let told = self.told(entry, fault, object, document);
+                given.is_wrong(entry, told.maybe_help(hint));
             }
         }
         given.values.extend(taken.values);
@@ -212,6 +204,16 @@ impl<'a> Taking<'a> {
             finding.with_note(format!("one is in {}", place.shown()))
         })
     }
+}
+
+/// What the object has in place of what is not there.
+fn known(entry: &Entry, object: &SourceObject, document: &Document) -> Option<String> {
+    let has = match object.kind {
+        SourceKind::Runnable => "it gives",
+        SourceKind::ConfigMap | SourceKind::Secret => "it has",
+        SourceKind::Any => return None,
+    };
+    suggestion::hint(entry.key(), has, object::keys(document))
 }
 
 /// Says which object is meant. The line of a Secret is not shown: its value may stand there.

@@ -197,7 +197,7 @@ async fn any_object(
     Ok(Read::Known(match found.as_slice() {
         [] => SourceRead::Absent,
         [one] => SourceRead::object(&serde_json::to_value(one)?, keys),
-        several => SourceRead::Several(several.iter().map(|it| it.name_any()).collect()),
+        several => SourceRead::Several(several.iter().map(kube::ResourceExt::name_any).collect()),
     }))
 }
 
