@@ -104,7 +104,7 @@ impl Reconciliation<'_> {
         let sources = Sources {
             compiled: compiled.clone(),
             selected: selected.clone(),
-            inputs: self.sourced(&account, consistent).await?,
+            inputs: Box::pin(self.sourced(&account, consistent)).await?,
         };
         let cause = Cause {
             generation: self.facts.runnable.generation,

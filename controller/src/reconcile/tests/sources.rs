@@ -52,7 +52,7 @@ fn sourced_runnable() -> Runnable {
     sourced
 }
 
-fn begin(ctx: &ControllerContext, runnable: Runnable) -> Reconciliation<'_> {
+fn begin(ctx: &ControllerContext, runnable: Runnable) -> Box<Reconciliation<'_>> {
     Reconciliation::begin(ctx, Arc::new(runnable), moment()).unwrap()
 }
 
