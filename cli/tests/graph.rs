@@ -11,11 +11,10 @@ use support::{cartouche_in, played::Played};
 
 /// A Runnable that takes inputs from these.
 fn runnable(name: &str, namespace: &str, references: &[&str]) -> String {
-    let references: String = references.iter().map(|it| format!("\n  - {it}")).collect();
     let from = if references.is_empty() {
         String::new()
     } else {
-        format!("  inputsFrom:{references}\n")
+        format!("  inputsFrom:\n  - {}\n", references.join("\n  - "))
     };
     let namespace = if namespace.is_empty() {
         String::new()

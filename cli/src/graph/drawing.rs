@@ -16,7 +16,7 @@ pub(crate) fn dot(graph: &Graph) -> String {
         } else {
             ", style=rounded"
         };
-        let label = lines(node).map(|it| in_dot(it)).join("\\n");
+        let label = lines(node).map(in_dot).join("\\n");
         let _ = writeln!(
             out,
             "  \"{}\" [label=\"{label}\"{shape}];",
@@ -47,7 +47,7 @@ pub(crate) fn mermaid(graph: &Graph) -> String {
         } else {
             ('(', ')')
         };
-        let label = lines(node).map(|it| in_mermaid(it)).join("<br/>");
+        let label = lines(node).map(in_mermaid).join("<br/>");
         let _ = writeln!(out, "  n{number}{open}\"{label}\"{close}");
     }
     for edge in &graph.edges {
