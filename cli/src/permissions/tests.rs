@@ -276,6 +276,27 @@ fn what_inputs_come_from_is_named_and_takes_no_name_from_a_rule_for_all() {
 }
 
 #[test]
+fn what_labels_find_is_looked_for_among_all_of_its_kind() {
+    let reference = |more: Value| {
+        let mut of = json!({ "apiVersion": "v1", "kind": "ConfigMap", "path": ".data.a" });
+        for (key, value) in more.as_object().unwrap() {
+            of[key] = value.clone();
+        }
+        json!({ "name": "a", "objectRef": of })
+    };
+    let references = json!([
+        reference(json!({ "name": "one" })),
+        reference(json!({ "matchingLabels": { "a": "b" } })),
+    ]);
+    let rules = named(&sources("r", &references));
+    let rules: Vec<_> = rules
+        .iter()
+        .map(|(_, names, verbs)| (names.as_str(), verbs.as_str()))
+        .collect();
+    assert_eq!(rules, [("", "list"), ("one", "get")]);
+}
+
+#[test]
 fn a_verb_is_granted_on_no_object_that_does_not_need_it() {
     let need = |name: &str, verbs| Need {
         target: Target::Kind("v1".to_owned(), "Secret".to_owned()),
