@@ -268,7 +268,8 @@ fn the_objects_that_inputs_come_from_are_named_in_the_role() {
     assert_eq!(printed.code, 0, "{}", printed.err);
     for rule in [
         "resourceNames:\n    - sizes\n    resources:\n    - configmaps\n    verbs:\n    - get\n",
-        "resourceNames:\n    - db\n    resources:\n    - secrets\n    verbs:\n    - get\n",
+        "resourceNames:\n    - db\n    resources:\n    - secrets\n    verbs:\n    - get\n    - watch\n",
+        "# watch: to hear of a change of them at once for the Runnable hello (optional)\n",
         "# get: to read inputs of the Runnable hello\n",
     ] {
         assert!(printed.out.contains(rule), "{rule}: {}", printed.out);
@@ -286,8 +287,8 @@ fn the_objects_that_inputs_come_from_are_named_in_the_role() {
     );
 }
 
-/// An API server whose accounts may get the `ConfigMap` sizes, and do all else that needs no name in their namespace.
-fn who_may_read_one() -> Played {
+/// An API server whose accounts may do this with named objects, and all else that needs no name in their namespace.
+fn who_may(with_named: fn(&Value) -> bool) -> Played {
     let list = |group: &str, kinds: &[(&str, &str)]| {
         let resources = kinds.iter().map(|(kind, plural)| {
             json!({ "kind": kind, "name": plural, "singularName": "", "namespaced": true, "verbs": ["get"] })
@@ -312,7 +313,7 @@ fn who_may_read_one() -> Played {
             let asked = &review["spec"]["resourceAttributes"];
             let is_source = asked["resource"] == "configmaps" || asked["resource"] == "secrets";
             let is_elsewhere = asked["namespace"] != "cartouche-examples";
-            let allowed = !is_elsewhere && (!is_source || asked["name"] == "sizes");
+            let allowed = !is_elsewhere && (!is_source || with_named(asked));
             review["status"] = json!({ "allowed": allowed });
             Some(review)
         }
@@ -322,7 +323,7 @@ fn who_may_read_one() -> Played {
 
 #[test]
 fn the_check_asks_for_each_object_by_its_name() {
-    let (folder, played) = (with_sources(), who_may_read_one());
+    let (folder, played) = (with_sources(), who_may(|asked| asked["name"] == "sizes"));
     let path = folder.path().display().to_string();
     let checked = played.cartouche(&["rbac", "-f", &path, "--check"]);
     assert_eq!(checked.code, 1, "{}", checked.err);
@@ -335,7 +336,19 @@ fn the_check_asks_for_each_object_by_its_name() {
     let shown = named
         .iter()
         .map(|it| (it["name"].as_str().unwrap(), it["allowed"] == true));
-    assert_eq!(shown.collect::<Vec<_>>(), [("sizes", true), ("db", false)]);
+    let wanted = [("sizes", true), ("db", false), ("db", false)];
+    assert_eq!(shown.collect::<Vec<_>>(), wanted);
+}
+
+#[test]
+fn that_a_secret_may_not_be_watched_is_told_and_stops_nothing() {
+    let (folder, played) = (with_sources(), who_may(|asked| asked["verb"] == "get"));
+    let path = folder.path().display().to_string();
+    let checked = played.cartouche(&["rbac", "-f", &path, "--check"]);
+    assert_eq!(checked.code, 0, "{}", checked.err);
+    let told =
+        "watch secrets/db: to hear of a change of them at once for the Runnable hello (optional)\n";
+    assert!(checked.out.contains(told), "{}", checked.out);
 }
 
 /// Two Runnables of another namespace give inputs, and one of its own.
@@ -370,7 +383,7 @@ fn runnables_that_inputs_come_from_are_named_where_they_are() {
 
 #[test]
 fn the_check_asks_in_the_namespace_that_a_runnable_is_in() {
-    let (folder, played) = (with_runnables(), who_may_read_one());
+    let (folder, played) = (with_runnables(), who_may(|_| true));
     let path = folder.path().display().to_string();
     let checked = played.cartouche(&["rbac", "-f", &path, "--check"]);
     assert_eq!(checked.code, 1, "{}", checked.err);

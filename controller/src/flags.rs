@@ -47,7 +47,13 @@ pub struct Flags {
     #[arg(long, env = "CARTOUCHE_MAX_WATCHED_KINDS", value_name = "COUNT", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub max_watched_kinds: u32,
 
-    /// How often runs of a kind are listed that the controller may not watch, and Secrets read that inputs come from, in seconds.
+    /// Secrets that are watched at the same time, because inputs come from them and the accounts may watch them; more are polled.
+    /// Each takes a connection to the API server, and some 40 KiB.
+    #[arg(long, env = "CARTOUCHE_MAX_WATCHED_OBJECTS", value_name = "COUNT", default_value_t = 500, value_parser = clap::value_parser!(u32).range(0..=100_000))]
+    pub max_watched_objects: u32,
+
+    /// How often runs of a kind are listed that the controller may not watch, and Secrets read that inputs come from and that
+    /// are not watched, in seconds.
     #[arg(long, env = "CARTOUCHE_POLL_SECONDS", value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub poll_seconds: u64,
 

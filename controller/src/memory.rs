@@ -11,7 +11,7 @@ use std::{
 use cartouche_protocol::{
     process_state::ProcessState,
     reconcile_error::{ReconcileError, Requeue},
-    sourced_inputs::SourceObject,
+    sourced_inputs::{SourceKind, SourceObject},
     told,
 };
 use k8s_openapi::jiff::Timestamp;
@@ -215,6 +215,11 @@ impl Memory {
     pub fn sources_changed(&mut self, are: impl Fn(&SourceObject) -> bool) {
         self.sources.doubt(are);
         self.changes += 1;
+    }
+
+    /// The Secret of this name that inputs come from may have changed.
+    pub fn secret_changed(&mut self, name: &str) {
+        self.sources_changed(|object| object.kind == SourceKind::Secret && object.name == name);
     }
 
     /// All that could be done is done: what was wrong before a step could be taken is over.

@@ -6,6 +6,7 @@
 pub mod dependents;
 #[macro_use]
 mod object;
+pub mod named;
 pub mod own;
 mod progress;
 pub mod references;

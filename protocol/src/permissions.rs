@@ -152,13 +152,24 @@ pub fn of_sources(own: &str, runnable: &str, sources: &[InputSource]) -> Vec<Nee
         }
     }
     let needs = by_kind.into_iter();
-    let needs = needs.map(|((target, namespace, is_named), names)| Need {
-        target,
-        namespace,
-        names: names.into_iter().collect(),
-        verbs: if is_named { &["get"] } else { &["list"] },
-        why: format!("to read inputs of the Runnable {runnable}"),
-        optional: false,
+    let needs = needs.flat_map(|((target, namespace, is_named), names)| {
+        let is_secret = matches!(&target, Target::Kind(_, kind) if kind == "Secret");
+        let read = Need {
+            target,
+            namespace,
+            names: names.into_iter().collect(),
+            verbs: if is_named { &["get"] } else { &["list"] },
+            why: format!("to read inputs of the Runnable {runnable}"),
+            optional: false,
+        };
+        // The controller watches ConfigMaps itself.
+        let heard = is_secret.then(|| Need {
+            verbs: &["watch"],
+            why: format!("to hear of a change of them at once for the Runnable {runnable}"),
+            optional: true,
+            ..read.clone()
+        });
+        [read].into_iter().chain(heard)
     });
     needs.collect()
 }

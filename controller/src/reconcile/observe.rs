@@ -43,6 +43,7 @@ impl Sources {
 impl Reconciliation<'_> {
     /// Reads everything that a decision needs first.
     pub(super) async fn observe(&mut self) {
+        self.watch_secrets();
         if self.facts.runnable.deleting {
             return;
         }

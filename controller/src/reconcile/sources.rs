@@ -184,6 +184,10 @@ impl Reconciliation<'_> {
         let is_served = served.is_none_or(|it| it == object.namespace_in(&self.key.namespace));
         let is_seen = match object.kind {
             SourceKind::Runnable => true,
+            SourceKind::Secret => self
+                .ctx
+                .secrets
+                .is_watched(&self.watched(object.name.clone())),
             _ => self
                 .watch_of(object)
                 .is_some_and(|watched| self.ctx.watches.state(&watched) == WatchState::Synced),
@@ -249,7 +253,7 @@ impl Reconciliation<'_> {
         self.ctx.poll * 8 / 10
     }
 
-    /// When what inputs come from is read again: Secrets, of whose changes nobody tells, and whatever gave none.
+    /// When what inputs come from is read again: Secrets of whose changes nobody tells, and whatever gave none.
     pub(super) fn sources_again(&self) -> Option<Duration> {
         if self.facts.runnable.deleting {
             return None;

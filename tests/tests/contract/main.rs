@@ -31,4 +31,5 @@ mod suspension;
 mod templates;
 mod timeout;
 mod triggers;
+mod watched_secrets;
 mod world;
