@@ -38,6 +38,8 @@ pub struct Memory {
     pub sources: KnownSources,
     /// Since when a run that is due waits for what its inputs come from, as this process knows.
     pub held_since: Option<Duration>,
+    /// When it was last written whom it waits for.
+    pub hold_told: Option<Duration>,
     /// How many events said that either may have changed.
     pub changes: u64,
     /// What failed, and until when it is not tried again: each step for itself, `MAX_BACKOFFS` at most.
@@ -322,8 +324,9 @@ impl Memories {
         let mut enqueued = Vec::new();
         for (key, memory) in &*lock(&self.all) {
             let mut memory = lock(memory);
-            if namespace.is_none_or(|namespace| namespace == key.namespace)
-                && memory.retry_where(|error| error.requeue == requeue)
+            let is_near =
+                |namespace| namespace == key.namespace || memory.sources.are_in(namespace);
+            if namespace.is_none_or(is_near) && memory.retry_where(|error| error.requeue == requeue)
             {
                 enqueued.push(key.clone());
             }

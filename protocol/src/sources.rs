@@ -173,7 +173,7 @@ impl Seen {
     }
 
     /// The Runnables that it waits for. Whoever takes another's outputs as they are does not care what becomes of it.
-    pub(crate) fn waits_for(&self) -> impl Iterator<Item = &SourceKey> {
+    pub fn waits_for(&self) -> impl Iterator<Item = &SourceKey> {
         let reads = self.reads.iter();
         reads.filter_map(|(key, wait_for)| (*wait_for != WaitFor::Nothing).then_some(key))
     }

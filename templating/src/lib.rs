@@ -70,8 +70,7 @@ pub use outputs::{OutputError, OutputPathError};
 pub use path::{PathError, SearchError, SyntaxError};
 pub use pods::{PodsTell, PodsWords, had_failed_pods, is_late, no_pod_yet, remedy, remedy_at_work};
 pub use source::{
-    NoValue, Room, Sourced, UnreadableText, given_twice, read_field, read_text, secret_mark,
-    wrong_path,
+    Fields, NoValue, Room, Sourced, UnreadableText, given_twice, read_text, secret_mark, wrong_path,
 };
 pub use stamp::{Owner, Stamp, stamp};
 pub use tag::TagError;

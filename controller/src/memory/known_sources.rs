@@ -16,6 +16,8 @@ pub struct KnownSources {
     known: BTreeMap<SourceObject, Known>,
     /// They gave no inputs: what was read is looked at again, though nothing says that it has changed.
     pub are_wanting: bool,
+    /// Some of what nobody tells the changes of was read and found no place: it is read again as if it had.
+    pub has_unkept: bool,
 }
 
 #[derive(Debug)]
@@ -37,6 +39,13 @@ impl KnownSources {
             };
         }
         is_new
+    }
+
+    /// Whether an input comes from this namespace, by a reference that names it.
+    #[must_use]
+    pub fn are_in(&self, namespace: &str) -> bool {
+        let mut objects = self.of.iter().filter_map(SourceObject::of);
+        objects.any(|object| object.namespace.as_deref() == Some(namespace))
     }
 
     /// What was read of an object, no longer ago than this where that is given.

@@ -11,7 +11,7 @@ use cartouche_protocol::{
     facts::Dependencies,
     reconcile_error::ReconcileError,
     sourced_inputs::{SourceKind, SourceObject, SourceRead, Taken},
-    sources::{Known, NotReady, Question, Readiness, Seen, SourceError, SourceKey},
+    sources::{Known, NotReady, Question, Readiness, Seen, SourceError, SourceKey, WaitFor},
 };
 
 use super::{ControllerContext, LOOKED_UP_AFTER, reconciliation::Reconciliation};
@@ -20,11 +20,13 @@ use crate::{
     watch::dependents::Concerned,
 };
 
-/// So many Runnables that inputs stem from are looked at, at most. Of those that are traced far fewer are allowed; those whose outputs are
-/// taken as they are matter only where they lead back.
+/// So many Runnables that inputs stem from are looked at, at most. Of those that are waited for far fewer can be traced; among the others
+/// no longer way round is found.
 const MOST_FAMILY: usize = 1024;
 /// A wait that is over before this long is not told: most are, and each would cost two writes.
 const TOLD_AFTER: Duration = Duration::from_secs(2);
+/// Whom it waits for may change with each step of what it stems from: that is told so often at most.
+const TOLD_AGAIN_AFTER: Duration = Duration::from_secs(10);
 
 impl ControllerContext {
     /// A Runnable has come or changed: those that stem from it look again, if they decide by what has changed.
@@ -85,7 +87,17 @@ impl Reconciliation<'_> {
         read: &BTreeMap<SourceObject, SourceRead>,
         consistent: bool,
     ) -> Dependencies {
-        let known = self.known(taken, read, consistent);
+        let known = match self.known(taken, read, consistent) {
+            Ok(known) => known,
+            Err(count) => {
+                return Dependencies {
+                    has_sources: true,
+                    readiness: Readiness::Error(SourceError::TooMany(count)),
+                    traced: None,
+                    ancestors: None,
+                };
+            }
+        };
         let of = SourceKey::runnable(&self.key.namespace, &self.key.name);
         let question = Question {
             of: &of,
@@ -93,21 +105,16 @@ impl Reconciliation<'_> {
             known: &known,
             coherence: self.runnable.spec.coherence.unwrap_or_default(),
         };
-        let mut dependencies = Dependencies::of(&question);
-        if known.len() >= MOST_FAMILY {
-            let error = SourceError::TooMany(known.len());
-            dependencies.readiness = Readiness::Error(error);
-        }
-        dependencies
+        Dependencies::of(&question)
     }
 
-    /// The Runnables that are read, and all that these stem from.
+    /// The Runnables that are read, and all that these stem from. `Err`: these are so many or more.
     fn known(
         &self,
         taken: &Taken,
         read: &BTreeMap<SourceObject, SourceRead>,
         consistent: bool,
-    ) -> Known {
+    ) -> Result<Known, usize> {
         let own = &self.key.namespace;
         let direct: BTreeMap<SourceKey, Arc<Seen>> = read
             .iter()
@@ -116,27 +123,29 @@ impl Reconciliation<'_> {
                 _ => None,
             })
             .collect();
+        let find = |key: &SourceKey| {
+            let read = direct.get(key).cloned();
+            if consistent && read.is_some() {
+                return read;
+            }
+            self.cached(key).or(read)
+        };
+        let waited_for = taken.sources.iter();
+        let waited_for = waited_for.filter(|it| it.wait_for != WaitFor::Nothing);
         let mut known = Known::new();
-        let mut next: VecDeque<SourceKey> = taken.sources.iter().map(|it| it.key.clone()).collect();
-        while let Some(key) = next.pop_front() {
-            if known.len() >= MOST_FAMILY {
-                break;
-            }
-            if known.contains_key(&key) {
-                continue;
-            }
-            let read = direct.get(&key);
-            let cached = || self.cached(&key);
-            let seen = match read {
-                Some(read) if consistent => Some(read.clone()),
-                read => cached().or_else(|| read.cloned()),
-            };
-            if let Some(seen) = seen {
-                next.extend(seen.reads.keys().cloned());
-                known.insert(key, seen);
-            }
-        }
-        known
+        let next: VecDeque<SourceKey> = waited_for.map(|it| it.key.clone()).collect();
+        walk(&mut known, next, find, |seen| {
+            seen.waits_for().cloned().collect()
+        });
+        let is_whole = known.len() < MOST_FAMILY;
+        let next: VecDeque<SourceKey> = taken.sources.iter().map(|it| it.key.clone()).collect();
+        // Those whose outputs are taken as they are matter only where they lead back.
+        let mut all = Known::new();
+        walk(&mut all, next, find, |seen| {
+            seen.reads.keys().cloned().collect()
+        });
+        known.extend(all);
+        is_whole.then_some(known).ok_or(MOST_FAMILY)
     }
 
     fn cached(&self, key: &SourceKey) -> Option<Arc<Seen>> {
@@ -170,7 +179,8 @@ impl Reconciliation<'_> {
         );
         let now = boot_time();
         let mut memory = lock(&self.memory);
-        if !error.category.is_of_dependencies() {
+        let is_of_readiness = matches!(self.facts.dependencies.readiness, Readiness::Error(_));
+        if !error.category.is_of_dependencies() && !is_of_readiness {
             memory.held_since = None;
             return None;
         }
@@ -181,7 +191,37 @@ impl Reconciliation<'_> {
             .pending
             .as_ref()
             .is_some_and(|pending| pending.reason == error.category.as_str());
-        let left = (since + TOLD_AFTER).saturating_sub(now);
-        Some(left).filter(|left| is_hold && !is_written && !left.is_zero())
+        let until = match memory.hold_told {
+            _ if !is_written => since + TOLD_AFTER,
+            Some(at) => at + TOLD_AGAIN_AFTER,
+            None => now,
+        };
+        let left = until.saturating_sub(now);
+        Some(left).filter(|left| is_hold && !left.is_zero())
+    }
+
+    /// It was written whom a run waits for.
+    pub(super) fn note_hold_told(&self, error: &ReconcileError) {
+        if error.category.is_of_dependencies() && self.has_written {
+            lock(&self.memory).hold_told = Some(boot_time());
+        }
+    }
+}
+
+/// Adds all that are reached, the nearest first, up to [`MOST_FAMILY`].
+fn walk(
+    known: &mut Known,
+    mut next: VecDeque<SourceKey>,
+    find: impl Fn(&SourceKey) -> Option<Arc<Seen>>,
+    further: impl Fn(&Seen) -> Vec<SourceKey>,
+) {
+    while let Some(key) = next.pop_front() {
+        if known.len() >= MOST_FAMILY {
+            return;
+        }
+        if let (false, Some(seen)) = (known.contains_key(&key), find(&key)) {
+            next.extend(further(&seen));
+            known.insert(key, seen);
+        }
     }
 }

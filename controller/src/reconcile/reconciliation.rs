@@ -290,6 +290,7 @@ impl<'a> Reconciliation<'a> {
         let wait = wait.into_iter().chain(patience).min();
         let status = status::status(&self.facts, &self.facts.ledger, Some(&error));
         let reported = self.report(status).await;
+        self.note_hold_told(&error);
         if error.category == Category::Settling && self.has_written {
             let told = (boot_time(), self.resource_version.clone());
             lock(&self.memory).reported_settling = Some(told);

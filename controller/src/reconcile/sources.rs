@@ -48,8 +48,7 @@ impl Reconciliation<'_> {
             }
             return Ok(BTreeMap::new());
         }
-        sourced_inputs::check(self.runnable.spec.inputs.as_ref(), sources)
-            .and_then(|()| self.check_namespaces(sources))
+        self.check_sources(sources)
             .map_err(|wrong| wrong.error(LOOKED_UP_AFTER))?;
         let kinds = self.kinds_of(&objects).await?;
         if become_for() {
@@ -102,12 +101,13 @@ impl Reconciliation<'_> {
         }
     }
 
-    fn check_namespaces(&self, sources: &[InputSource]) -> Result<(), NoInputs> {
+    /// What is wrong whatever the objects say.
+    fn check_sources(&self, sources: &[InputSource]) -> Result<(), NoInputs> {
+        sourced_inputs::check(self.runnable.spec.inputs.as_ref(), sources)?;
         if self.ctx.no_cross_namespace_refs {
-            sourced_inputs::check_namespaces(&self.key.namespace, sources)
-        } else {
-            Ok(())
+            sourced_inputs::check_namespaces(&self.key.namespace, sources)?;
         }
+        Ok(())
     }
 
     /// Where the objects are of kinds that references name; those of other kinds are where they always are.
@@ -147,7 +147,8 @@ impl Reconciliation<'_> {
         consistent: bool,
     ) -> Result<SourceRead, ApiError> {
         let object = wanted.object;
-        let pause = self.pause_of_sources(self.is_watched(object));
+        let is_watched = self.is_watched(object);
+        let pause = self.pause_of_sources(is_watched);
         // An event that comes while the read is under way makes its answer old.
         let began = {
             let memory = lock(&self.memory);
@@ -170,6 +171,9 @@ impl Reconciliation<'_> {
         // One that found no place among all that is kept is read each time.
         let is_kept = place.as_ref().is_none_or(Option::is_some);
         let place = place.flatten();
+        if !is_kept && !is_watched {
+            memory.sources.has_unkept = true;
+        }
         if memory.changes == began && is_kept {
             memory
                 .sources
@@ -201,6 +205,8 @@ impl Reconciliation<'_> {
         match object.kind {
             SourceKind::ConfigMap => Some(Watched::config_maps()),
             SourceKind::Secret | SourceKind::Runnable => None,
+            // It is refused, and nobody shall be asked to let the controller watch these.
+            SourceKind::Any if object.is_secret() => None,
             SourceKind::Any => {
                 let (api_version, kind) = object.type_meta();
                 let kind = self.ctx.kinds.known(api_version, kind)?;
@@ -232,8 +238,16 @@ impl Reconciliation<'_> {
 
     /// What is watched for the inputs from other objects.
     pub(super) fn watched_sources(&self) -> BTreeSet<Watched> {
-        let sources = self.runnable.spec.inputs_from.iter().flatten();
-        let objects = sources.filter_map(SourceObject::of);
+        let sources = self
+            .runnable
+            .spec
+            .inputs_from
+            .as_deref()
+            .unwrap_or_default();
+        if self.check_sources(sources).is_err() {
+            return BTreeSet::new();
+        }
+        let objects = sources.iter().filter_map(SourceObject::of);
         objects
             .filter_map(|object| self.watch_of(&object))
             .collect()
@@ -274,7 +288,8 @@ impl Reconciliation<'_> {
         });
         let wanting = memory.sources.are_wanting;
         let wanting = wanting.then(|| FIFTH.over(LOOKED_UP_AFTER));
-        polled.into_iter().chain(wanting).min()
+        let unkept = memory.sources.has_unkept.then(|| TENTH.over(poll));
+        polled.into_iter().chain(wanting).chain(unkept).min()
     }
 }
 

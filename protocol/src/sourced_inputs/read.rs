@@ -6,7 +6,7 @@ use std::{
 };
 
 use cartouche_crds::Runnable;
-use cartouche_templating::{NoValue, read_field, secret_mark};
+use cartouche_templating::{Fields, NoValue, secret_mark};
 use serde_json::{Map, Value, json};
 
 use crate::sources::Seen;
@@ -78,8 +78,9 @@ impl SourceRead {
     #[must_use]
     pub fn object(object: &Value, paths: &BTreeSet<&str>) -> Self {
         let (mut fields, mut without) = (Map::new(), BTreeMap::new());
+        let mut read = Fields::of(object);
         for path in paths {
-            match read_field(object, path) {
+            match read.read(path) {
                 Ok(value) => drop(fields.insert((*path).to_owned(), value)),
                 Err(why) => drop(without.insert((*path).to_owned(), why)),
             }

@@ -6,13 +6,20 @@ use std::{
 };
 
 use cartouche_crds::{API_VERSION, Runnable};
-use cartouche_protocol::sourced_inputs::{SourceKind, SourceObject, SourceRead};
+use cartouche_protocol::{
+    object::Object,
+    sourced_inputs::{SourceKind, SourceObject, SourceRead},
+};
 use k8s_openapi::ByteString;
+use kube::ResourceExt;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Reconciliation;
-use crate::api::{ApiError, Requests, ResourcePath, label_query};
+use crate::{
+    api::{ApiError, Requests, ResourcePath, label_query},
+    runnable_key::RunnableKey,
+};
 
 const CORE: &str = "v1";
 
@@ -72,12 +79,12 @@ impl Reconciliation<'_> {
             (SourceKind::Runnable, _) | (SourceKind::Any, None) => {
                 let path = ResourcePath::new(API_VERSION, "runnables", namespace);
                 let found = account.get::<Runnable>(&path, &object.name).await;
-                found.map(|runnable| SourceRead::runnable(&runnable, keys))
+                found.map(|runnable| self.runnable_read(&runnable, keys))
             }
             (SourceKind::Any, Some(path)) => match object.labels() {
                 None => {
-                    let found = account.get::<Value>(path, &object.name).await;
-                    found.map(|object| SourceRead::object(&object, keys))
+                    let found = account.get::<Object>(path, &object.name).await;
+                    found.map(|object| SourceRead::object(&object.0, keys))
                 }
                 Some(labels) => {
                     let query = label_query(labels.iter().map(|(key, value)| (&**key, &**value)));
@@ -90,6 +97,17 @@ impl Reconciliation<'_> {
             Err(error) if error.is_absent() => Ok(SourceRead::Absent),
             read => read,
         }
+    }
+
+    /// What was read of a Runnable. Who reads it as the cache has it shares what is known of it.
+    fn runnable_read(&self, runnable: &Runnable, keys: &BTreeSet<&str>) -> SourceRead {
+        let mut read = SourceRead::runnable(runnable, keys);
+        let cached = RunnableKey::of(runnable).find(&self.ctx.runnables);
+        let same = cached.filter(|it| it.resource_version() == runnable.resource_version());
+        if let (SourceRead::Runnable(read), Some(cached)) = (&mut read, same) {
+            read.seen = cached.seen();
+        }
+        read
     }
 
     /// Exactly one object must have the labels; two are enough to know that it is not one.
