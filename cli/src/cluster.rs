@@ -145,6 +145,22 @@ impl Cluster {
         own(&format!("reading Runnable {name}"), &self.api(), name).await
     }
 
+    /// A Runnable of any namespace: nothing if it may not be read, and nothing in it if there is none.
+    pub(crate) async fn visible_runnable(
+        &self,
+        namespace: &str,
+        name: &str,
+    ) -> anyhow::Result<Option<Option<Runnable>>> {
+        let api: Api<Runnable> = self.in_namespace(namespace).api();
+        let got = async {
+            match api.get_opt(name).await {
+                Err(kube::Error::Api(status)) if status.code == 403 => Ok(None),
+                other => other.map(Some),
+            }
+        };
+        within(&format!("reading Runnable {namespace}/{name}"), got).await
+    }
+
     pub(crate) async fn runnables(&self, everywhere: bool) -> anyhow::Result<Vec<Runnable>> {
         self.selected_runnables(&SelectionArgs::default(), everywhere)
             .await

@@ -5,6 +5,7 @@ pub(crate) mod cancel;
 pub(crate) mod diff;
 pub(crate) mod explain;
 pub(crate) mod get;
+pub(crate) mod graph;
 pub(crate) mod history;
 pub(crate) mod init;
 pub(crate) mod logs;
@@ -36,6 +37,7 @@ pub(crate) enum LiveCommand {
     Why(why::WhyArgs),
     History(history::HistoryArgs),
     Tree(tree::TreeArgs),
+    Graph(graph::GraphArgs),
     Outputs(outputs::OutputsArgs),
     Wait(wait::WaitArgs),
     Diff(diff::DiffArgs),
@@ -67,6 +69,11 @@ pub(crate) fn execute(command: &LiveCommand) -> anyhow::Result<Outcome> {
     {
         return rbac::from_files(args);
     }
+    if let LiveCommand::Graph(args) = command
+        && !args.files.is_empty()
+    {
+        return graph::from_files(args);
+    }
     let to = Cluster::connect;
     cluster::block_on(async {
         match command {
@@ -78,6 +85,7 @@ pub(crate) fn execute(command: &LiveCommand) -> anyhow::Result<Outcome> {
             LiveCommand::Why(args) => Box::pin(why::execute(args, &to(&args.cluster).await?)).await,
             LiveCommand::History(args) => history::execute(args, &to(&args.cluster).await?).await,
             LiveCommand::Tree(args) => tree::execute(args, &to(&args.cluster).await?).await,
+            LiveCommand::Graph(args) => graph::execute(args, &to(&args.cluster).await?).await,
             LiveCommand::Outputs(args) => outputs::execute(args, &to(&args.cluster).await?).await,
             LiveCommand::Wait(args) => wait::execute(args, &to(&args.cluster).await?).await,
             LiveCommand::Diff(args) => {

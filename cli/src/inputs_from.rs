@@ -1,7 +1,9 @@
-//! Inputs that come from `ConfigMaps` and Secrets, where these are objects of files: by the functions that the controller
-//! has, with the places of what is wrong.
+//! Inputs that come from `ConfigMaps`, Secrets and other Runnables, where these are objects of files: by the functions that
+//! the controller has, with the places of what is wrong.
 
+mod absent;
 pub(crate) mod object;
+mod taking;
 mod wrong;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,16 +11,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use cartouche_crds::InputSource;
 use cartouche_protocol::{
     diagnosis::Fault,
-    sourced_inputs::{self, NoInputs, SourceKind, SourceObject},
+    sourced_inputs::{self, SourceKind, SourceObject},
+    sources::SourceKey,
 };
-use cartouche_templating::{Sourced, suggestion};
+use cartouche_templating::Sourced;
 use serde_json::Value;
 
 use crate::{
     finding::{Finding, Rule},
-    objects::namespace_of,
+    objects::{Objects, namespace_of},
     source::{Document, Segment, SourceSpan},
 };
+
+pub(crate) use absent::Absent;
+use taking::Taking;
 
 /// What files say of the inputs of a Runnable that come from other objects.
 #[derive(Default)]
@@ -35,16 +41,6 @@ pub(crate) struct Given {
     wrong: BTreeSet<String>,
     /// Whether the uid of a Secret is not known, which its part of the hash follows from.
     pub(crate) lacks_uid: bool,
-}
-
-/// An input whose object is not among the files.
-pub(crate) struct Absent {
-    pub(crate) input: String,
-    object: SourceObject,
-    key: String,
-    pub(crate) optional: bool,
-    /// Where the object is named.
-    place: SourceSpan,
 }
 
 /// An element of `spec.inputsFrom` that can be read.
@@ -94,24 +90,42 @@ fn entries(runnable: &Document) -> Vec<Entry> {
 }
 
 /// What these objects say of the inputs of a Runnable.
-pub(crate) fn given(objects: &[Document], runnable: &Document) -> Given {
+pub(crate) fn given(objects: &Objects, runnable: &Document) -> Given {
     let entries = entries(runnable);
     let mut given = Given::default();
     given.wrong.extend(unreadable(runnable));
     let wrong = wrong::found(runnable, &entries);
     given.findings.extend(wrong.findings);
-    for entry in &entries {
-        let Some(object) = SourceObject::of(&entry.source) else {
-            given.wrong.insert(entry.name().to_owned());
-            continue;
-        };
-        if wrong.indices.contains(&entry.index) {
-            given.wrong.insert(entry.name().to_owned());
-        } else {
-            given.take(objects, runnable, entry, object);
+    let mut taking = Taking::new(objects, runnable);
+    for entry in entries {
+        let object = SourceObject::of(&entry.source);
+        match object.filter(|_| !wrong.indices.contains(&entry.index)) {
+            Some(object) => taking.look(&mut given, entry, object),
+            None => drop(given.wrong.insert(entry.name().to_owned())),
         }
     }
+    taking.take(&mut given);
     given
+}
+
+/// That a Runnable reads another one.
+pub(crate) struct Read {
+    pub(crate) source: SourceKey,
+    /// Where that one is named.
+    pub(crate) place: SourceSpan,
+}
+
+/// All that a Runnable reads of others, in the order of its inputs.
+pub(crate) fn reads(runnable: &Document) -> Vec<Read> {
+    let own = namespace_of(runnable);
+    let read = |entry: Entry| {
+        let object = SourceObject::of(&entry.source)?;
+        (object.is_runnable() && !object.name.is_empty()).then(|| Read {
+            source: object.source_key(own, entry.key()),
+            place: runnable.place_at(&entry.steps(&[entry.reference(), "name"])),
+        })
+    };
+    entries(runnable).into_iter().filter_map(read).collect()
 }
 
 /// The names of elements that cannot be read.
@@ -125,50 +139,9 @@ fn unreadable(runnable: &Document) -> Vec<String> {
 }
 
 impl Given {
-    fn take(
-        &mut self,
-        objects: &[Document],
-        runnable: &Document,
-        entry: &Entry,
-        object: SourceObject,
-    ) {
-        let name = entry.name().to_owned();
-        let found = object::find(objects, namespace_of(runnable), &object);
-        let [document] = found.as_slice() else {
-            if found.is_empty() {
-                return self.absent.push(Absent {
-                    input: name,
-                    key: entry.key().to_owned(),
-                    optional: entry.source.optional == Some(true),
-                    place: runnable.place_at(&entry.steps(&[entry.reference(), "name"])),
-                    object,
-                });
-            }
-            self.wrong.insert(name);
-            return self.findings.push(twice_there(runnable, entry, &found));
-        };
-        match read(document, entry, &object) {
-            Ok(values) => {
-                let of_secret = object.kind == SourceKind::Secret && !values.is_empty();
-                self.lacks_uid |= of_secret && object::lacks_uid(document);
-                self.written
-                    .insert(name, written(runnable, entry, document));
-                self.values.extend(values);
-            }
-            Err(NoInputs { faults, missing }) => {
-                self.wrong.insert(name);
-                let at_key = runnable.place_at(&entry.steps(&[entry.reference(), "key"]));
-                let found = |fault| {
-                    let finding = finding(runnable, fault).at(at_key.clone());
-                    beside(finding, &object, document)
-                };
-                self.findings.extend(faults.into_iter().map(found));
-                let keys = || suggestion::hint(entry.key(), "it has", object::keys(document));
-                let missing = missing.into_iter().map(found);
-                self.findings
-                    .extend(missing.map(|finding| finding.maybe_help(keys())));
-            }
-        }
+    fn is_wrong(&mut self, entry: &Entry, finding: Finding) {
+        self.wrong.insert(entry.name().to_owned());
+        self.findings.push(finding);
     }
 
     /// The values as they are where nothing else is: an input from a Secret is known without it.
@@ -214,121 +187,12 @@ impl Given {
     }
 }
 
-impl Absent {
-    fn is_secret(&self) -> bool {
-        self.object.kind == SourceKind::Secret
-    }
-
-    /// What to say where nothing can be rendered without it.
-    pub(crate) fn finding(&self, runnable: &Document) -> Finding {
-        let Self {
-            input, object, key, ..
-        } = self;
-        let message = format!(
-            "Runnable {}: input {input} comes from key {key} of {object}, which is not among these files",
-            runnable.name()
-        );
-        Finding::error(Rule::Source, message)
-            .at(self.place.clone())
-            .label("not known here")
-            .help(self.cure())
-    }
-
-    /// What to say where something was not checked without it; nothing where it is not needed.
-    pub(crate) fn unchecked(&self, runnable: &Document) -> Option<Finding> {
-        let Self { input, object, .. } = self;
-        let message = format!(
-            "what the template makes of the input {input} of Runnable {} was not checked: {object} is not among these files",
-            runnable.name()
-        );
-        (!self.is_secret()).then(|| {
-            Finding::note(Rule::Unchecked, message)
-                .at(self.place.clone())
-                .help(self.cure())
-        })
-    }
-
-    /// What to say of one that is left out.
-    pub(crate) fn left_out(&self) -> String {
-        let Self { input, object, .. } = self;
-        format!("input {input} is left out, since {object} is not among these files")
-    }
-
-    fn cure(&self) -> String {
-        let Self { object, key, .. } = self;
-        match object.kind {
-            SourceKind::ConfigMap => {
-                format!("give a file with {object}, which has {key} in its data")
-            }
-            SourceKind::Any => format!("give a file with {object}, which has a value at {key}"),
-            SourceKind::Runnable => {
-                format!("give a file with {object}, which has {key} in its status.outputs")
-            }
-            SourceKind::Secret => format!(
-                "give a file with {object}, which has {key} in its stringData: any value will do, and none is shown"
-            ),
-        }
-    }
-}
-
 /// What a fault of the inputs of a Runnable says to its author.
 fn finding(runnable: &Document, fault: Fault) -> Finding {
     let message = format!("Runnable {}: {}", runnable.name(), fault.what);
     Finding::error(Rule::Source, message)
         .label("this cannot be used")
         .maybe_help(fault.cure)
-}
-
-/// What the controller would make of the object.
-fn read(
-    document: &Document,
-    entry: &Entry,
-    object: &SourceObject,
-) -> Result<BTreeMap<String, Sourced>, NoInputs> {
-    let keys = BTreeSet::from([entry.key()]);
-    let read = object::read(document, object.kind, &keys).map_err(|unusable| NoInputs {
-        faults: vec![unusable.fault(entry.name(), entry.key(), object)],
-        ..NoInputs::default()
-    })?;
-    sourced_inputs::values(entry.slice(), |_| Some(&read))
-}
-
-fn twice_there(runnable: &Document, entry: &Entry, found: &[&Document]) -> Finding {
-    let (input, object) = (entry.name(), SourceObject::of(&entry.source));
-    let object = object.map(|it| it.to_string()).unwrap_or_default();
-    let message = format!(
-        "Runnable {}: input {input} comes from {object}, and there are {} of it among these files",
-        runnable.name(),
-        found.len()
-    );
-    let finding = Finding::error(Rule::Source, message)
-        .at(runnable.place_at(&entry.steps(&[entry.reference(), "name"])))
-        .label("which one?")
-        .help("give one of them another name, or look at their folders one by one");
-    let places = found.iter().map(|it| it.place_of(&["metadata", "name"]));
-    places.fold(finding, |finding, place| {
-        finding.with_note(format!("one is in {}", place.shown()))
-    })
-}
-
-/// Says which object is meant. The line of a Secret is not shown: its value may stand there.
-fn beside(finding: Finding, object: &SourceObject, document: &Document) -> Finding {
-    let place = document.place_of(&["metadata", "name"]);
-    match object.kind {
-        SourceKind::ConfigMap | SourceKind::Runnable | SourceKind::Any => {
-            finding.related(place, format!("{object} is this"))
-        }
-        SourceKind::Secret => finding.with_note(format!("{object} is in {}", place.shown())),
-    }
-}
-
-/// Where a value is written: of a Secret, where it is referred to.
-fn written(runnable: &Document, entry: &Entry, document: &Document) -> SourceSpan {
-    let in_map = document.root.at(&["data", entry.key()]);
-    match in_map.filter(|_| entry.source.config_map_key_ref.is_some()) {
-        Some(node) => document.place(&node.span),
-        None => runnable.place_at(&entry.steps(&[entry.reference(), "name"])),
-    }
 }
 
 /// Where it is said that an input, or what is below it, comes from another object; `steps` lead there from the Runnable.

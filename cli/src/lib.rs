@@ -10,6 +10,7 @@ mod completion;
 mod finding;
 mod foreign;
 mod format;
+mod graph;
 mod input_schema;
 mod inputs_from;
 mod live;

@@ -21,6 +21,8 @@ pub(crate) struct Account {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Rule {
     pub(crate) resource: Resource,
+    /// The namespace in which it is needed, if that is another than the Runnable's.
+    pub(crate) namespace: Option<String>,
     /// The names of the only objects that it is for; none where it is for all.
     pub(crate) names: Vec<String>,
     pub(crate) grants: Vec<Grant>,
@@ -35,10 +37,11 @@ pub(crate) struct Grant {
 }
 
 impl Rule {
-    /// Whether both are for named objects, and grant the same on them.
+    /// Whether both are for named objects of one place, and grant the same on them.
     fn is_like(&self, other: &Self) -> bool {
         let are_named = !self.names.is_empty() && !other.names.is_empty();
-        are_named && self.resource == other.resource && self.verbs() == other.verbs()
+        let place = |rule: &Self| (rule.resource.clone(), rule.namespace.clone());
+        are_named && place(self) == place(other) && self.verbs() == other.verbs()
     }
 
     /// What is granted, each verb once, in the order in which it is first needed.
@@ -116,12 +119,15 @@ fn add(rules: &mut Vec<Rule>, resource: Resource, need: &Need) {
         why: need.why.clone(),
         optional: need.optional,
     };
-    let is_for = |rule: &&mut Rule| rule.resource == resource && rule.names == need.names;
+    let is_for = |rule: &&mut Rule| {
+        rule.resource == resource && rule.namespace == need.namespace && rule.names == need.names
+    };
     match rules.iter_mut().find(is_for) {
         Some(rule) if rule.grants.contains(&grant) => {}
         Some(rule) => rule.grants.push(grant),
         None => rules.push(Rule {
             resource,
+            namespace: need.namespace.clone(),
             names: need.names.clone(),
             grants: vec![grant],
         }),

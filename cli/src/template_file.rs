@@ -181,6 +181,13 @@ pub(crate) fn part(place: &SourceSpan, bytes: Range<usize>) -> SourceSpan {
     }
 }
 
+/// The names of the outputs that runs of a template give.
+pub(crate) fn declared_outputs(template: &Document) -> Vec<&str> {
+    let outputs = template.value.pointer("/spec/outputs");
+    let outputs = outputs.and_then(Value::as_object).into_iter().flatten();
+    outputs.map(|(name, _)| name.as_str()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use crate::source;

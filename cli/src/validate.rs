@@ -2,6 +2,7 @@
 
 mod account;
 mod chained;
+mod chains;
 mod endless;
 mod inputs;
 pub(crate) mod keys;
@@ -100,7 +101,7 @@ pub(crate) fn validate(objects: &Objects, knowledge: &Knowledge) -> Vec<Finding>
     }
     for runnable in &objects.runnables {
         let shape = shape::check(runnable, &knowledge.runnable);
-        let mut given = inputs_from::given(&objects.others, runnable);
+        let mut given = inputs_from::given(objects, runnable);
         let asked = policy::added_to(shape, policy::check(runnable, false));
         let sources = std::mem::take(&mut given.findings);
         let asked = policy::added_to(asked, sources);
@@ -112,6 +113,7 @@ pub(crate) fn validate(objects: &Objects, knowledge: &Knowledge) -> Vec<Finding>
             objects, runnable, &given, knowledge,
         ));
     }
+    findings.extend(chains::check(objects));
     // What is wrong for every Runnable is not said again for each.
     let known = ErrorPlaces::of(&findings);
     of_pairs.retain(|finding| !known.are_within(finding));

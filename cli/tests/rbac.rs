@@ -64,6 +64,7 @@ fn the_accounts_of_the_examples_may_do_what_is_printed_for_them_but_for_what_is_
         "tekton-taskrun",
         "tekton-pipelinerun",
         "argo-workflow",
+        "supply-chain",
     ];
     for example in examples {
         let path = format!("examples/{example}");
@@ -284,13 +285,13 @@ fn the_objects_that_inputs_come_from_are_named_in_the_role() {
     let refused = cartouche_in(folder.path(), &["rbac", "-f", "."]);
     assert_eq!((refused.code, refused.out.as_str()), (2, ""));
     assert!(
-        refused.err.contains("no ConfigMap or Secret"),
+        refused.err.contains("the name of no ConfigMap"),
         "{}",
         refused.err
     );
 }
 
-/// An API server whose accounts may do this with named objects, and all else that needs no name.
+/// An API server whose accounts may do this with named objects, and all else that needs no name in their namespace.
 fn who_may(with_named: fn(&Value) -> bool) -> Played {
     let list = |group: &str, kinds: &[(&str, &str)]| {
         let resources = kinds.iter().map(|(kind, plural)| {
@@ -307,12 +308,16 @@ fn who_may(with_named: fn(&Value) -> bool) -> Played {
                 ("Pod", "pods"),
             ],
         )),
+        "/apis/carto.run/v1alpha1" => {
+            Some(list("carto.run/v1alpha1", &[("Runnable", "runnables")]))
+        }
         "/apis/batch/v1" => Some(list("batch/v1", &[("Job", "jobs")])),
         path if path.starts_with("/apis/authorization.k8s.io/v1/subjectaccessreviews") => {
             let mut review: Value = serde_json::from_str(&request.body).unwrap();
             let asked = &review["spec"]["resourceAttributes"];
             let is_source = asked["resource"] == "configmaps" || asked["resource"] == "secrets";
-            let allowed = !is_source || with_named(asked);
+            let is_elsewhere = asked["namespace"] != "cartouche-examples";
+            let allowed = !is_elsewhere && (!is_source || with_named(asked));
             review["status"] = json!({ "allowed": allowed });
             Some(review)
         }
@@ -347,5 +352,45 @@ fn that_a_secret_may_not_be_watched_is_told_and_stops_nothing() {
     assert_eq!(checked.code, 0, "{}", checked.err);
     let told =
         "watch secrets/db: to hear of a change of them at once for the Runnable hello (optional)\n";
+    assert!(checked.out.contains(told), "{}", checked.out);
+}
+
+/// Two Runnables of another namespace give inputs, and one of its own.
+fn with_runnables() -> tempfile::TempDir {
+    let folder = copy_of("job");
+    let references = "  inputsFrom:\n    - {name: name, runnableRef: {name: base, output: pods}}\n    - {name: more, runnableRef: {name: scan, namespace: ci, output: pods}}\n  runTemplateRef:";
+    edit(&folder, "runnable.yaml", "  runTemplateRef:", references);
+    folder
+}
+
+#[test]
+fn runnables_that_inputs_come_from_are_named_where_they_are() {
+    let folder = with_runnables();
+    let path = folder.path().display().to_string();
+    let printed = json(&["rbac", "-f", &path, "-o", "json"]);
+    let places: Vec<_> = printed
+        .iter()
+        .map(|it| it["metadata"]["namespace"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        places,
+        ["cartouche-examples", "cartouche-examples", "ci", "ci"]
+    );
+    assert!(granted(&printed[..2]).contains(&"get runnables base".to_owned()));
+    assert_eq!(granted(&printed[2..]), ["get runnables scan"]);
+    let text = cartouche(&["rbac", "-f", &path]).out;
+    assert!(
+        text.contains("# get: to read inputs of the Runnable hello\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn the_check_asks_in_the_namespace_that_a_runnable_is_in() {
+    let (folder, played) = (with_runnables(), who_may(|_| true));
+    let path = folder.path().display().to_string();
+    let checked = played.cartouche(&["rbac", "-f", &path, "--check"]);
+    assert_eq!(checked.code, 1, "{}", checked.err);
+    let told = "may not\n  get runnables.carto.run/scan in the namespace ci: to read inputs of the Runnable hello\nWithout";
     assert!(checked.out.contains(told), "{}", checked.out);
 }

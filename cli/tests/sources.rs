@@ -249,3 +249,61 @@ fn a_case_whose_sources_cannot_be_used_is_not_played() {
         assert!(output.code != 0 && all.contains(told), "{told}: {all}");
     }
 }
+
+/// A case whose Runnable takes its size from an output of another one.
+fn chained_case(sources: &str) -> tempfile::TempDir {
+    let folder = case(sources);
+    let file = folder.path().join("runnable.yaml");
+    let text = fs::read_to_string(&file).unwrap();
+    let chained = text.replace(
+        "configMapKeyRef: {name: sizes, key: small, as: JSON}",
+        "runnableRef: {name: sizing, namespace: ci, output: size}",
+    );
+    assert_ne!(chained, text);
+    fs::write(&file, chained).unwrap();
+    folder
+}
+
+#[test]
+fn a_case_takes_outputs_of_the_runnables_among_its_sources() {
+    let (_, secret) = SOURCES.split_once("---\n").unwrap();
+    let sizing = |rest: &str| {
+        format!(
+            "{secret}---\napiVersion: carto.run/v1alpha1\nkind: Runnable\nmetadata: {{name: sizing, namespace: ci}}\n{rest}"
+        )
+    };
+    let played = |sources: &str| {
+        let output = run(chained_case(sources).path(), &["test"]);
+        format!("{}{}", output.out, output.err)
+    };
+    let given = played(&sizing("status: {outputs: {size: {cpu: 2}}}\n"));
+    assert!(
+        given.contains("- 2 info") || given.contains("1 passed"),
+        "{given}"
+    );
+    for (sources, told) in [
+        (
+            secret.to_owned(),
+            "input size comes from Runnable ci/sizing, which is not there",
+        ),
+        (
+            sizing("spec: {}\n"),
+            "input size comes from output size of Runnable ci/sizing, which has given none yet",
+        ),
+        (
+            sizing("status: {outputs: {sise: 2}}\n"),
+            "input size comes from output size of Runnable ci/sizing, which gives no such output",
+        ),
+        (
+            sizing("status: {outputs: [1]}\n"),
+            "which cannot be read in its file",
+        ),
+        (
+            sizing("status: {outputs: {size: 2}}\n").replace("carto.run/v1alpha1", "carto.run/v1"),
+            "holds a Runnable of carto.run/v1",
+        ),
+    ] {
+        let all = played(&sources);
+        assert!(all.contains(told), "{told}: {all}");
+    }
+}

@@ -4,7 +4,9 @@
 
 mod support;
 
-use support::{cartouche, cartouche_in, copy_of, edit, replace};
+use std::fs;
+
+use support::{cartouche_in, copy_of, edit, replace};
 
 #[test]
 fn last_words_are_outputs_of_jobs_and_pods_only() {
@@ -28,13 +30,37 @@ fn last_words_are_outputs_of_jobs_and_pods_only() {
     );
 }
 
+/// Two Runnables of one template, of which the second selects the first and reads this output.
+fn selecting(output: &str) -> tempfile::TempDir {
+    let folder = copy_of("job");
+    let template = fs::read_to_string(folder.path().join("template.yaml")).unwrap();
+    let reads = template.replace("name: greet\n", "name: relay\n").replace(
+        "runnable.spec.inputs.name",
+        &format!("selected.status.outputs.{output}"),
+    );
+    fs::write(folder.path().join("relay-template.yaml"), reads).unwrap();
+    let relay = "apiVersion: carto.run/v1alpha1
+kind: Runnable
+metadata: {name: relay, namespace: cartouche-examples}
+spec:
+  runTemplateRef: {name: relay}
+  selector:
+    resource: {apiVersion: carto.run/v1alpha1, kind: Runnable}
+    matchingLabels: {example.com/link: first}
+";
+    fs::write(folder.path().join("relay.yaml"), relay).unwrap();
+    let labels = "metadata:\n  labels: {example.com/link: first}\n";
+    edit(&folder, "runnable.yaml", "metadata:\n", labels);
+    folder
+}
+
 #[test]
 fn a_runnable_among_the_files_is_picked_by_the_selector_of_another() {
-    let good = cartouche(&["validate", "examples/supply-chain"]);
+    let good = cartouche_in(selecting("pods").path(), &["validate", "."]);
     assert_eq!(good.code, 0, "{}", good.out);
     assert!(
         good.out
-            .contains("it reads the status of Runnable cart-test, which only a cluster knows"),
+            .contains("it reads the status of Runnable hello, which only a cluster knows"),
         "{}",
         good.out
     );
@@ -42,18 +68,11 @@ fn a_runnable_among_the_files_is_picked_by_the_selector_of_another() {
 
 #[test]
 fn an_output_that_the_selected_runnable_will_never_have_is_an_error() {
-    let folder = copy_of("supply-chain");
-    edit(
-        &folder,
-        "deploy-template.yaml",
-        "selected.status.outputs.commit",
-        "selected.status.outputs.comit",
-    );
-    let output = cartouche_in(folder.path(), &["validate", "."]);
+    let output = cartouche_in(selecting("pod").path(), &["validate", "."]);
     assert_eq!(output.code, 1, "{}", output.out);
     assert!(
-        output.out.contains("reads the output 'comit'")
-            && output.out.contains("did you mean 'commit'?"),
+        output.out.contains("reads the output 'pod'")
+            && output.out.contains("did you mean 'pods'?"),
         "{}",
         output.out
     );

@@ -19,6 +19,7 @@ use crate::{
     told,
 };
 pub use approval::{GivenApproval, waits_for_a_person};
+pub use dependency::{named, why_not_ready};
 pub use holder::{Holder, controller};
 pub use in_the_way::{InTheWay, Why};
 pub(crate) use sentence::outputs_unread;
@@ -92,6 +93,8 @@ pub struct Denied {
     pub verbs: Vec<String>,
     /// `resource[.group]`.
     pub resource: String,
+    /// In which namespace, if that is another than the Runnable's.
+    pub namespace: Option<String>,
 }
 
 impl Denied {
@@ -101,12 +104,23 @@ impl Denied {
         Self {
             verbs: vec![verb.to_owned()],
             resource: resource.to_owned(),
+            namespace: None,
         }
+    }
+
+    /// The same in another namespace than the Runnable's, if one is given.
+    #[must_use]
+    pub fn in_namespace(self, namespace: Option<&str>) -> Self {
+        let namespace = namespace.map(str::to_owned);
+        Self { namespace, ..self }
     }
 
     /// Adds it to what else is denied.
     pub fn add_to(self, all: &mut Vec<Self>) {
-        match all.iter_mut().find(|known| known.resource == self.resource) {
+        let is_same = |known: &&mut Self| {
+            known.resource == self.resource && known.namespace == self.namespace
+        };
+        match all.iter_mut().find(is_same) {
             Some(known) => {
                 let new = self
                     .verbs
@@ -122,7 +136,11 @@ impl Denied {
 
 impl fmt::Display for Denied {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.verbs.join("/"), self.resource)
+        write!(f, "{} {}", self.verbs.join("/"), self.resource)?;
+        match &self.namespace {
+            Some(namespace) => write!(f, " in the namespace {namespace}"),
+            None => Ok(()),
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use cartouche_templating::{Template, has_message_in_pods};
 use crate::{policy::Policy, sourced_inputs::SourceObject};
 
 /// What a need is about.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Target {
     /// `apiVersion` and kind.
     Kind(String, String),
@@ -22,6 +22,8 @@ pub enum Target {
 pub struct Need {
     /// What it is about.
     pub target: Target,
+    /// The namespace that it is in, if that is another than the Runnable's.
+    pub namespace: Option<String>,
     /// The names of the only objects that it is about; none where it is about all.
     pub names: Vec<String>,
     /// What has to be allowed.
@@ -38,6 +40,7 @@ pub fn of_template(name: &str, template: &Template) -> Vec<Need> {
     let target = target(template);
     let need = |verbs, why: &str, optional| Need {
         target: target.clone(),
+        namespace: None,
         names: Vec::new(),
         verbs,
         why: why.to_owned(),
@@ -70,6 +73,7 @@ fn of_pods(name: &str, template: &Template) -> Vec<Need> {
     }
     let need = |why: String, optional| Need {
         target: Target::Kind("v1".to_owned(), "Pod".to_owned()),
+        namespace: None,
         names: Vec::new(),
         verbs: &["list"],
         why,
@@ -101,6 +105,7 @@ pub fn of_stop(name: &str, template: &Template, policy: &Policy) -> Option<Need>
     };
     Some(Need {
         target: target(template),
+        namespace: None,
         names: Vec::new(),
         verbs: request.verbs(),
         why: format!("to stop runs of the template {name} {which}"),
@@ -123,6 +128,7 @@ pub fn of_selector(runnable: &str, selector: &Selector) -> Need {
     let text = |part: &Option<String>| part.clone().unwrap_or_default();
     Need {
         target: Target::Kind(text(&resource.api_version), text(&resource.kind)),
+        namespace: None,
         names: Vec::new(),
         verbs: &["list"],
         why: format!("to find what the Runnable {runnable} selects"),
@@ -130,25 +136,34 @@ pub fn of_selector(runnable: &str, selector: &Selector) -> Need {
     }
 }
 
-/// What the inputs from other objects need.
+/// What the inputs from other objects need, of a Runnable in this namespace.
 #[must_use]
-pub fn of_sources(runnable: &str, sources: &[InputSource]) -> Vec<Need> {
-    let mut by_kind: BTreeMap<(String, String), BTreeSet<String>> = BTreeMap::new();
+pub fn of_sources(own: &str, runnable: &str, sources: &[InputSource]) -> Vec<Need> {
+    // By kind, namespace, and whether they are named: what has labels is looked for among all.
+    let mut by_kind: BTreeMap<(Target, Option<String>, bool), BTreeSet<String>> = BTreeMap::new();
     for object in sources.iter().filter_map(SourceObject::of) {
         let (version, kind) = object.type_meta();
-        let kind = (version.to_owned(), kind.to_owned());
-        by_kind.entry(kind).or_default().insert(object.name);
+        let target = Target::Kind(version.to_owned(), kind.to_owned());
+        let is_named = object.labels().is_none();
+        let elsewhere = object.namespace.filter(|namespace| namespace != own);
+        let all = by_kind.entry((target, elsewhere, is_named)).or_default();
+        if is_named {
+            all.insert(object.name);
+        }
     }
-    let needs = by_kind.into_iter().flat_map(|((version, kind), names)| {
+    let needs = by_kind.into_iter();
+    let needs = needs.flat_map(|((target, namespace, is_named), names)| {
+        let is_secret = matches!(&target, Target::Kind(_, kind) if kind == "Secret");
         let read = Need {
-            target: Target::Kind(version, kind.clone()),
+            target,
+            namespace,
             names: names.into_iter().collect(),
-            verbs: &["get"],
+            verbs: if is_named { &["get"] } else { &["list"] },
             why: format!("to read inputs of the Runnable {runnable}"),
             optional: false,
         };
         // The controller watches ConfigMaps itself.
-        let heard = (kind == "Secret").then(|| Need {
+        let heard = is_secret.then(|| Need {
             verbs: &["watch"],
             why: format!("to hear of a change of them at once for the Runnable {runnable}"),
             optional: true,
@@ -169,6 +184,7 @@ pub fn of_sinks(runnable: &str, sinks: &[OutputSink]) -> Vec<Need> {
     }
     let needs = by_kind.into_iter().flat_map(|(kind, names)| {
         let need = |names, verbs, why: String| Need {
+            namespace: None,
             target: Target::Kind("v1".to_owned(), kind.to_owned()),
             names,
             verbs,

@@ -185,7 +185,9 @@ pub fn condition(
     }
 }
 
-pub(crate) fn find<'a>(status: &'a RunnableStatus, name: &str) -> Option<&'a Condition> {
+/// A condition of a Runnable.
+#[must_use]
+pub fn find<'a>(status: &'a RunnableStatus, name: &str) -> Option<&'a Condition> {
     status
         .conditions
         .iter()

@@ -238,8 +238,9 @@ const OF_PLACEHOLDER_SECRET: &str =
 /// The inputs that come from other objects, without optional ones that are not there; or what is wrong with them, and those
 /// that cannot be known.
 fn given(objects: &Objects, runnable: &Document) -> Result<Given, Vec<Finding>> {
-    let mut given = inputs_from::given(&objects.others, runnable);
+    let mut given = inputs_from::given(objects, runnable);
     let mut wrong = std::mem::take(&mut given.findings);
+    wrong.retain(|finding| finding.severity == Severity::Error);
     let missing = given.absent.iter().filter(|absent| !absent.optional);
     wrong.extend(missing.map(|absent| absent.finding(runnable)));
     if wrong.is_empty() {

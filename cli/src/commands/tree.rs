@@ -14,10 +14,11 @@ use crate::{
     commands::get::{colour, ready},
     foreign::in_one_line,
     format::Format,
+    graph::{self, Edge},
     live::runs::{self, LedgerRun},
 };
 
-/// Show what a Runnable is made of: template, account, selected object, runs
+/// Show what a Runnable is made of: template, account, selected object, sources, runs
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -53,6 +54,9 @@ struct Tree {
     /// Why there is no such name.
     #[serde(skip_serializing_if = "Option::is_none")]
     not_selected: Option<String>,
+    /// What inputs come from.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    sources: Vec<Edge>,
     runs: Vec<LedgerRun>,
     outputs: BTreeMap<String, Value>,
 }
@@ -158,6 +162,7 @@ async fn tree(runnable: &Runnable, cluster: &Cluster) -> Tree {
         selects: spec.selector.clone(),
         selected: selected.map(|object| object.name_any()),
         not_selected,
+        sources: graph::edges(runnable),
         runs: runs::runs(runnable),
         outputs: outputs.unwrap_or_default(),
     }
@@ -215,6 +220,7 @@ fn root(tree: &Tree) -> Branch {
         let labels = labels.join(", ");
         below.push(leaf(&format!("selects {kind}{name} with {labels}{why}")));
     }
+    below.extend(tree.sources.iter().map(|source| leaf(&source.shown())));
     below.push(Branch {
         text: format!("runs: {}", tree.runs.len()),
         below: tree.runs.iter().map(|run| painted(run_line(run))).collect(),
@@ -313,6 +319,7 @@ mod tests {
             selects: Some(serde_json::from_value(selector).unwrap()),
             selected: selected.ok().map(str::to_owned),
             not_selected: selected.err().map(str::to_owned),
+            sources: Vec::new(),
             runs: Vec::new(),
             outputs: BTreeMap::new(),
         };

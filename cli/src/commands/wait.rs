@@ -208,6 +208,13 @@ fn said(runnable: &Runnable) -> String {
     }
 }
 
+fn stands_still(stalled: &Condition) -> String {
+    let Condition {
+        reason, message, ..
+    } = stalled;
+    in_one_line(&format!("{reason}: {message}"))
+}
+
 fn standing(runnable: &Runnable, wanted: &WaitFor) -> Standing {
     let status = runnable.status.clone().unwrap_or_default();
     if status.observed_generation != runnable.metadata.generation {
@@ -218,6 +225,10 @@ fn standing(runnable: &Runnable, wanted: &WaitFor) -> Standing {
     let stalled = condition(runnable, STALLED).filter(|stalled| stalled.status == "True");
     if let Some(pending) = status.pending.as_ref().filter(|_| stalled.is_none()) {
         return Standing::Waiting(held(pending, reason));
+    }
+    if let Some(stalled) = stalled.filter(|_| status.pending.is_some()) {
+        // A run is due, and only a change lets it begin: whatever ended was of something else.
+        return Standing::InVain(stands_still(stalled));
     }
     let goes_before = Category::parse(reason).is_some_and(Category::goes_before_the_run);
     if goes_before && stalled.is_none() {
@@ -243,11 +254,8 @@ fn standing(runnable: &Runnable, wanted: &WaitFor) -> Standing {
     if let Some(scheduled) = scheduled.filter(|_| is_ahead) {
         return Standing::Waiting(in_one_line(&scheduled.message));
     }
-    if let Some(Condition {
-        reason, message, ..
-    }) = stalled
-    {
-        return Standing::InVain(in_one_line(&format!("{reason}: {message}")));
+    if let Some(stalled) = stalled {
+        return Standing::InVain(stands_still(stalled));
     }
     if reason == Category::Suspended.as_str() || is_held {
         let why =

@@ -4,6 +4,7 @@ mod explained_run;
 mod explanation;
 mod origin;
 mod retry;
+mod sources;
 mod text;
 
 use clap::Args;

@@ -65,8 +65,8 @@ fn every_command_that_takes_a_runnable_completes_it() {
         found.map(|(_, ids)| ids.clone()).unwrap_or_default()
     };
     for command in [
-        "get", "why", "history", "tree", "outputs", "wait", "diff", "approve", "rerun", "suspend",
-        "resume", "cancel", "logs",
+        "get", "why", "history", "tree", "graph", "outputs", "wait", "diff", "approve", "rerun",
+        "suspend", "resume", "cancel", "logs",
     ] {
         let ids = ids(command);
         let is_there = |wanted: &str| ids.iter().any(|id| id == wanted);

@@ -1,28 +1,31 @@
-//! `ConfigMaps` and Secrets of files, as the API server would give them.
+//! `ConfigMaps`, Secrets and Runnables of files, as the API server would give them.
 
 use std::{collections::BTreeSet, sync::Arc};
 
+use cartouche_crds::{API_VERSION, Runnable};
 use cartouche_protocol::{
     diagnosis::Fault,
     sourced_inputs::{SourceKind, SourceObject, SourceRead},
 };
 use k8s_openapi::ByteString;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::{render::PLACEHOLDER_UID, source::Document};
+use crate::{objects::RUNNABLE, render::PLACEHOLDER_UID, source::Document};
 
 /// Why a value of a file cannot be one of such an object. It says nothing of what stands there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unusable {
     NoText,
     NoBase64,
+    NoRunnable,
 }
 
 impl Unusable {
     /// That of an input, with what to do.
     pub(crate) fn fault(self, input: &str, key: &str, object: &SourceObject) -> Fault {
         let (what, cure) = self.said();
-        let what = format!("input {input} comes from key {key} of {object}, {what}");
+        let part = object.kind.part();
+        let what = format!("input {input} comes from {part} {key} of {object}, {what}");
         Fault::new(what, Some(cure.to_owned()))
     }
 
@@ -34,22 +37,57 @@ impl Unusable {
                 "which is no base64 in its file",
                 "encode it, or give it as it is in stringData",
             ),
+            Self::NoRunnable => (
+                "which cannot be read in its file",
+                "`cartouche validate` of that file says why; give the object as it is on a cluster: kubectl get -o yaml",
+            ),
         }
     }
 }
 
-/// Those that are meant: one, if nothing is wrong.
+/// Those that are meant by a Runnable of this namespace: one, if nothing is wrong. What names no namespace is in the same.
 pub(crate) fn find<'a>(
-    objects: &'a [Document],
-    namespace: &str,
+    objects: impl IntoIterator<Item = &'a Document>,
+    own: &str,
     wanted: &SourceObject,
 ) -> Vec<&'a Document> {
-    let ((_, kind), name) = (wanted.type_meta(), wanted.name.as_str());
+    let (api_version, kind) = wanted.type_meta();
+    let identity = (api_version, kind);
+    let namespace = wanted.namespace_in(own);
     let is_it = |object: &&Document| {
-        (object.api_version(), object.kind(), object.name()) == ("v1", kind, name)
-            && (object.namespace().is_empty() || object.namespace() == namespace)
+        (object.api_version(), object.kind()) == identity
+            && is_meant(object, wanted)
+            && (object.namespace() == namespace
+                || object.namespace().is_empty() && namespace == own)
     };
-    objects.iter().filter(is_it).collect()
+    objects.into_iter().filter(is_it).collect()
+}
+
+/// By its name, or by its labels.
+fn is_meant(object: &Document, wanted: &SourceObject) -> bool {
+    let Some(labels) = wanted.labels() else {
+        return object.name() == wanted.name;
+    };
+    let has = object.value.pointer("/metadata/labels");
+    let has = |key: &str| has.and_then(|all| all.get(key)).and_then(Value::as_str);
+    labels
+        .iter()
+        .all(|(key, value)| has(key) == Some(value.as_str()))
+}
+
+/// Whether it is one that inputs may come from, whatever reads it.
+pub(crate) fn is_source(object: &Document) -> bool {
+    match object.kind() {
+        "ConfigMap" | "Secret" => object.api_version() == "v1",
+        RUNNABLE => object.api_version() == API_VERSION,
+        _ => false,
+    }
+}
+
+/// Whether it is a Runnable of which only a cluster knows the outputs.
+pub(crate) fn lacks_outputs(object: &Document) -> bool {
+    let outputs = object.value.pointer("/status/outputs");
+    object.kind() == RUNNABLE && outputs.is_none_or(Value::is_null)
 }
 
 /// What a read of these keys would say.
@@ -66,7 +104,21 @@ pub(crate) fn read(
             Ok(SourceRead::ConfigMap(Arc::new(object.value.clone())))
         }
         SourceKind::Secret => secret(object, uid(object), keys),
-        SourceKind::Runnable | SourceKind::Any => Ok(SourceRead::Absent),
+        SourceKind::Runnable => {
+            // A case may have no more of it than what it gives.
+            let given = object
+                .value
+                .pointer("/status/outputs")
+                .unwrap_or(&Value::Null);
+            let runnable = json!({
+                "apiVersion": API_VERSION, "kind": RUNNABLE, "metadata": object.value.get("metadata"),
+                "spec": { "runTemplateRef": { "name": "" } }, "status": { "outputs": given },
+            });
+            let runnable: Runnable =
+                serde_json::from_value(runnable).map_err(|_| Unusable::NoRunnable)?;
+            Ok(SourceRead::runnable(&runnable, keys))
+        }
+        SourceKind::Any => Ok(SourceRead::object(&object.value, keys)),
     }
 }
 
@@ -92,10 +144,10 @@ pub(crate) fn secret(
     Ok(SourceRead::secret(uid.unwrap_or(PLACEHOLDER_UID), values))
 }
 
-/// The keys that it has.
+/// The keys, or the outputs, that it has.
 pub(crate) fn keys(object: &Document) -> impl Iterator<Item = &str> {
-    let fields = ["data", "stringData"].into_iter();
-    let values = fields.filter_map(|field| object.value.get(field)?.as_object());
+    let fields = ["/data", "/stringData", "/status/outputs"].into_iter();
+    let values = fields.filter_map(|field| object.value.pointer(field)?.as_object());
     values.flatten().map(|(key, _)| key.as_str())
 }
 

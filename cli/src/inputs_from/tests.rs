@@ -13,7 +13,7 @@ fn of(spec: &str, objects: &str) -> (Document, Given) {
     let objects = Objects::load(&[file.path().to_owned()]).unwrap();
     assert!(objects.findings.is_empty(), "{:?}", objects.findings);
     let runnable = objects.runnables[0].clone();
-    let given = given(&objects.others, &runnable);
+    let given = given(&objects, &runnable);
     (runnable, given)
 }
 
@@ -232,4 +232,71 @@ fn an_element_that_cannot_be_read_is_unknown_and_left_to_its_schema() {
     );
     assert!(given.findings.is_empty());
     assert_eq!(given.unknown(), ["size"]);
+}
+
+fn base(rest: &str) -> String {
+    format!(
+        "apiVersion: carto.run/v1alpha1\nkind: Runnable\nmetadata: {{name: base, namespace: demo}}\n{rest}\n"
+    )
+}
+
+const DIGEST: &str =
+    "  inputsFrom:\n    - name: digest\n      runnableRef: {name: base, output: digest}\n";
+
+#[test]
+fn an_output_of_a_runnable_with_a_status_is_what_it_gives() {
+    let (_, given) = of(
+        DIGEST,
+        &base("spec: {runTemplateRef: {name: t}}\nstatus: {outputs: {digest: 'sha256:1'}}"),
+    );
+    assert_eq!(given.values["digest"], Sourced::plain("sha256:1".into()));
+    assert_eq!(given.written["digest"].text(), "'sha256:1'");
+    assert!(given.findings.is_empty() && given.absent.is_empty());
+}
+
+#[test]
+fn what_a_runnable_without_a_status_gives_only_a_cluster_knows() {
+    let (runnable, given) = of(DIGEST, &base("spec: {runTemplateRef: {name: t}}"));
+    assert!(given.findings.is_empty() && given.values.is_empty());
+    assert_eq!(given.unknown(), ["digest"]);
+    let note = given.absent[0].unchecked(&runnable).unwrap();
+    assert!(
+        note.message
+            .ends_with("only a cluster knows what Runnable base gives"),
+        "{}",
+        note.message
+    );
+}
+
+#[test]
+fn a_runnable_of_another_namespace_is_another_one() {
+    let elsewhere = DIGEST.replace("name: base,", "name: base, namespace: ci,");
+    let here = base("spec: {}\nstatus: {outputs: {digest: here}}");
+    let there = here
+        .replace("namespace: demo", "namespace: ci")
+        .replace("digest: here", "digest: there");
+    let both = format!("{here}---\n{there}");
+    assert_eq!(of(DIGEST, &both).1.values["digest"].value, "here");
+    assert_eq!(of(&elsewhere, &both).1.values["digest"].value, "there");
+    // Which namespace one without it will be in is not known, but that it is not this one.
+    let nowhere = here.replace(", namespace: demo", "");
+    assert_eq!(of(DIGEST, &nowhere).1.values["digest"].value, "here");
+    assert_eq!(of(&elsewhere, &nowhere).1.absent.len(), 1);
+}
+
+#[test]
+fn inputs_from_other_objects_have_no_more_room_together_than_on_a_cluster() {
+    let half = "x".repeat(700 * 1024);
+    let two = "  inputsFrom:\n    - {name: a, configMapKeyRef: {name: sizes, key: a}}\n    - {name: b, configMapKeyRef: {name: sizes, key: b}}\n";
+    let both = config_map(&format!("data: {{a: {half}, b: {half}}}"));
+    let (_, given) = of(two, &both);
+    assert_eq!(given.values.len(), 1);
+    let said = said(&given);
+    assert!(
+        said[0].0.contains("input b comes from key b"),
+        "{}",
+        said[0].0
+    );
+    let one = "  inputsFrom:\n    - {name: b, configMapKeyRef: {name: sizes, key: b}}\n";
+    assert!(of(one, &both).1.findings.is_empty());
 }

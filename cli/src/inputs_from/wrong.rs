@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cartouche_crds::{InputSource, is_dns_subdomain};
+use cartouche_crds::{InputSource, is_dns_label, is_dns_subdomain};
 use cartouche_protocol::{
     diagnosis::Fault,
-    sourced_inputs::{self, SourceObject},
+    sourced_inputs::{self, SourceKind, SourceObject},
 };
 use cartouche_templating::given_twice;
 use serde_json::Value;
@@ -72,7 +72,12 @@ fn has_unknown_field(runnable: &Document, entry: &Entry) -> bool {
 fn place(runnable: &Document, entry: &Entry) -> SourceSpan {
     let part: &[&str] = match SourceObject::of(&entry.source) {
         None => &[],
-        Some(object) if is_dns_subdomain(&object.name) => &[entry.reference(), "key"],
+        Some(SourceObject {
+            namespace: Some(namespace),
+            ..
+        }) if !is_dns_label(&namespace) => &[entry.reference(), "namespace"],
+        Some(object) if object.kind == SourceKind::Any => &[entry.reference()],
+        Some(object) if is_dns_subdomain(&object.name) => &[entry.reference(), object.kind.part()],
         Some(_) => &[entry.reference(), "name"],
     };
     runnable.place_at(&entry.steps(part))

@@ -1,6 +1,6 @@
 //! Roles and bindings, as one applies them.
 
-use std::fmt::Write as _;
+use std::{collections::BTreeSet, fmt::Write as _};
 
 use serde_json::{Value, json};
 
@@ -11,8 +11,8 @@ const GROUP: &str = "rbac.authorization.k8s.io";
 
 /// Where a role holds.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Reach {
-    Namespace,
+enum Reach<'a> {
+    Namespace(&'a str),
     /// For kinds that are in no namespace.
     Cluster,
 }
@@ -20,28 +20,34 @@ enum Reach {
 /// A role with the rules that belong into it.
 struct Role<'a> {
     name: String,
-    reach: Reach,
+    reach: Reach<'a>,
     account: &'a Account,
     rules: Vec<&'a Rule>,
 }
 
-/// The roles that are needed: one in the namespace, and one for kinds without namespaces if there are some.
+/// The roles that are needed: one in the namespace, one for kinds without namespaces if there are some, and one in each other
+/// namespace. Outside of its own, the name of a role has the account's namespace in it, since others may have such an account.
 fn roles<'a>(name: &str, account: &'a Account, rules: &'a [Rule]) -> Vec<Role<'a>> {
-    let of = |reach, name: String| Role {
-        name,
-        reach,
-        account,
-        rules: rules
-            .iter()
-            .filter(|rule| rule.resource.namespaced == (reach == Reach::Namespace))
-            .collect(),
+    let reach = |rule: &'a Rule| match rule.namespace.as_deref() {
+        _ if !rule.resource.namespaced => Reach::Cluster,
+        namespace => Reach::Namespace(namespace.unwrap_or(&account.namespace)),
     };
-    let cluster = role_name::of_cluster(&account.namespace, name);
-    let both = [
-        of(Reach::Namespace, name.to_owned()),
-        of(Reach::Cluster, cluster),
+    let of = |wanted, name: String| Role {
+        name,
+        reach: wanted,
+        account,
+        rules: rules.iter().filter(|rule| reach(rule) == wanted).collect(),
+    };
+    let outside = || role_name::of_cluster(&account.namespace, name);
+    let named = rules.iter().filter_map(|rule| rule.namespace.as_deref());
+    let elsewhere: BTreeSet<&str> = named.filter(|it| *it != account.namespace).collect();
+    let here = [
+        of(Reach::Namespace(&account.namespace), name.to_owned()),
+        of(Reach::Cluster, outside()),
     ];
-    both.into_iter()
+    let there = elsewhere.into_iter();
+    here.into_iter()
+        .chain(there.map(|namespace| of(Reach::Namespace(namespace), outside())))
         .filter(|role| !role.rules.is_empty())
         .collect()
 }
@@ -49,7 +55,7 @@ fn roles<'a>(name: &str, account: &'a Account, rules: &'a [Rule]) -> Vec<Role<'a
 impl Role<'_> {
     fn kind(&self) -> &'static str {
         match self.reach {
-            Reach::Namespace => "Role",
+            Reach::Namespace(_) => "Role",
             Reach::Cluster => "ClusterRole",
         }
     }
@@ -59,8 +65,8 @@ impl Role<'_> {
         object["apiVersion"] = json!(format!("{GROUP}/v1"));
         object["kind"] = json!(kind);
         object["metadata"] = json!({ "name": self.name });
-        if self.reach == Reach::Namespace {
-            object["metadata"]["namespace"] = json!(self.account.namespace);
+        if let Reach::Namespace(namespace) = self.reach {
+            object["metadata"]["namespace"] = json!(namespace);
         }
         object
     }

@@ -151,6 +151,7 @@ fn no_line_break_of_yaml_ends_the_comment_of_a_rule() {
         name: "builder".to_owned(),
     };
     let rule = Rule {
+        namespace: None,
         names: Vec::new(),
         resource: "pods".parse().unwrap(),
         grants: vec![Grant {
@@ -195,6 +196,7 @@ fn a_kind_without_namespaces_gets_a_role_of_the_cluster() {
         name: "builder".to_owned(),
     };
     let rule = |plural: &str, namespaced| Rule {
+        namespace: None,
         names: Vec::new(),
         resource: Resource {
             group: String::new(),
@@ -249,7 +251,7 @@ fn named(needs: &[Need]) -> Vec<(String, String, String)> {
 fn sources(runnable: &str, references: &Value) -> Vec<Need> {
     let sources: Vec<cartouche_crds::InputSource> =
         serde_json::from_value(references.clone()).unwrap();
-    of_sources(runnable, &sources)
+    of_sources("shop", runnable, &sources)
 }
 
 #[test]
@@ -277,9 +279,31 @@ fn what_inputs_come_from_is_named_and_takes_no_name_from_a_rule_for_all() {
 }
 
 #[test]
+fn what_labels_find_is_looked_for_among_all_of_its_kind() {
+    let reference = |more: Value| {
+        let mut of = json!({ "apiVersion": "v1", "kind": "ConfigMap", "path": ".data.a" });
+        for (key, value) in more.as_object().unwrap() {
+            of[key] = value.clone();
+        }
+        json!({ "name": "a", "objectRef": of })
+    };
+    let references = json!([
+        reference(json!({ "name": "one" })),
+        reference(json!({ "matchingLabels": { "a": "b" } })),
+    ]);
+    let rules = named(&sources("r", &references));
+    let rules: Vec<_> = rules
+        .iter()
+        .map(|(_, names, verbs)| (names.as_str(), verbs.as_str()))
+        .collect();
+    assert_eq!(rules, [("", "list"), ("one", "get")]);
+}
+
+#[test]
 fn a_verb_is_granted_on_no_object_that_does_not_need_it() {
     let need = |name: &str, verbs| Need {
         target: Target::Kind("v1".to_owned(), "Secret".to_owned()),
+        namespace: None,
         names: vec![name.to_owned()],
         verbs,
         why: name.to_owned(),
@@ -295,4 +319,63 @@ fn a_verb_is_granted_on_no_object_that_does_not_need_it() {
         .map(|(_, names, verbs)| (names.as_str(), verbs.as_str()))
         .collect();
     assert_eq!(rules, [("a c", "get"), ("b", "delete")]);
+}
+
+#[test]
+fn what_is_in_another_namespace_gets_a_role_there_that_names_whose_account_it_is() {
+    let account = Account {
+        namespace: "shop".to_owned(),
+        name: "builder".to_owned(),
+    };
+    let references = json!([
+        { "name": "a", "runnableRef": { "name": "base", "output": "digest" } },
+        { "name": "b", "runnableRef": { "name": "scan", "namespace": "ci", "output": "report" } },
+        { "name": "c", "runnableRef": { "name": "build", "namespace": "ci", "output": "digest" } },
+        { "name": "d", "runnableRef": { "name": "own", "namespace": "shop", "output": "digest" } },
+        { "name": "e", "runnableRef": { "name": "scan", "namespace": "audit", "output": "report" } },
+    ]);
+    let find = |api_version: &str, kind: &str| {
+        resource::without_cluster(&Catalog::default(), api_version, kind)
+    };
+    let rules = rules(&sources("app", &references), &[], find).unwrap();
+    let list = manifest::json("cartouche:builder:runnable:app", &account, &rules);
+    let items = list["items"].as_array().unwrap();
+    let shown: Vec<_> = items
+        .iter()
+        .map(|it| {
+            let metadata = &it["metadata"];
+            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+            (
+                text(&it["kind"]),
+                text(&metadata["namespace"]),
+                text(&metadata["name"]),
+            )
+        })
+        .collect();
+    let outside = "cartouche:shop:builder:runnable:app";
+    let expected = [
+        ("Role", "shop", "cartouche:builder:runnable:app"),
+        ("RoleBinding", "shop", "cartouche:builder:runnable:app"),
+        ("Role", "audit", outside),
+        ("RoleBinding", "audit", outside),
+        ("Role", "ci", outside),
+        ("RoleBinding", "ci", outside),
+    ];
+    let expected = expected.map(|(a, b, c)| (a.to_owned(), b.to_owned(), c.to_owned()));
+    assert_eq!(shown, expected);
+    assert_eq!(
+        items[4]["rules"],
+        json!([{
+            "apiGroups": ["carto.run"], "resources": ["runnables"], "verbs": ["get"],
+            "resourceNames": ["build", "scan"],
+        }])
+    );
+    assert_eq!(
+        items[0]["rules"][0]["resourceNames"],
+        json!(["base", "own"])
+    );
+    assert_eq!(
+        items[5]["subjects"],
+        json!([{ "kind": "ServiceAccount", "name": "builder", "namespace": "shop" }])
+    );
 }

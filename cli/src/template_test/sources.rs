@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, slice};
 
 use anyhow::{Context as _, anyhow, bail};
-use cartouche_crds::InputSource;
+use cartouche_crds::{API_VERSION, InputSource};
 use cartouche_protocol::sourced_inputs::{self, NoInputs, SourceObject, SourceRead};
 use cartouche_templating::Sourced;
 use serde_json::Value;
@@ -28,7 +28,7 @@ pub(super) fn inputs(
     if let Err(wrong) = sourced_inputs::check(given.as_ref(), &sources) {
         return Ok(Err(lines(wrong)));
     }
-    let documents = documents(case)?;
+    let documents = documents(case, &sources)?;
     let namespace = runnable.pointer("/metadata/namespace");
     let namespace = namespace.and_then(Value::as_str).unwrap_or_default();
     let mut read = BTreeMap::new();
@@ -49,7 +49,14 @@ fn sources(runnable: &Value) -> anyhow::Result<Vec<InputSource>> {
     )
 }
 
-fn documents(case: &Case) -> anyhow::Result<Vec<Document>> {
+/// Whether an input comes from it by its kind.
+fn is_named(object: &Document, sources: &[InputSource]) -> bool {
+    let named = sources.iter().filter_map(SourceObject::of);
+    let own = (object.api_version(), object.kind());
+    named.into_iter().any(|it| it.type_meta() == own)
+}
+
+fn documents(case: &Case, sources: &[InputSource]) -> anyhow::Result<Vec<Document>> {
     let Some(path) = &case.sources else {
         return Ok(Vec::new());
     };
@@ -57,11 +64,10 @@ fn documents(case: &Case) -> anyhow::Result<Vec<Document>> {
     if let Some(unreadable) = loaded.findings.first() {
         return Err(unreadable.as_error());
     }
-    let kinds = ["ConfigMap", "Secret"];
-    let is_source = |it: &&Document| it.api_version() == "v1" && kinds.contains(&it.kind());
-    match loaded.documents.iter().find(|it| !is_source(it)) {
+    let is_read = |it: &&Document| object::is_source(it) || is_named(it, sources);
+    match loaded.documents.iter().find(|it| !is_read(it)) {
         Some(other) => bail!(
-            "{} holds a {} of {}, and inputs come from ConfigMaps and Secrets of v1",
+            "{} holds a {} of {}, and inputs come from ConfigMaps and Secrets of v1, and Runnables of {API_VERSION}",
             path.display(),
             other.kind(),
             other.api_version()

@@ -40,7 +40,9 @@ pub(super) fn check(
     problems: &[Diagnostic],
 ) -> Vec<Finding> {
     let problems: Vec<_> = problems.iter().filter(|it| reads_status(it)).collect();
-    let outputs = objects.template_of(selected).map(declared_outputs);
+    let outputs = objects
+        .template_of(selected)
+        .map(template_file::declared_outputs);
     let undeclared = |problem: &&Diagnostic| {
         let place = template_file::place_of(document, problem);
         Some(undeclared(runnable, selected, problem, outputs.as_deref()?)?.at(place))
@@ -50,12 +52,6 @@ pub(super) fn check(
         return vec![unchecked(runnable, selected)];
     }
     findings
-}
-
-fn declared_outputs(template: &Document) -> Vec<&str> {
-    let outputs = template.value.pointer("/spec/outputs");
-    let outputs = outputs.and_then(Value::as_object).into_iter().flatten();
-    outputs.map(|(name, _)| name.as_str()).collect()
 }
 
 /// An output that is read of the selected Runnable, and that its template does not declare.

@@ -4,6 +4,7 @@
 
 mod approvals;
 mod attempts;
+mod chains;
 mod completion;
 mod first_day;
 mod first_steps;
@@ -54,6 +55,12 @@ async fn a_role_and_a_first_template_are_written_that_work() -> Result<()> {
 async fn a_run_that_waits_for_a_person_is_shown_and_approved() -> Result<()> {
     let (story, _controller) = Story::begin("examples/job").await?;
     approvals::are_given_to_what_was_shown(&story).await
+}
+
+#[tokio::test]
+async fn a_chain_of_runnables_is_shown_and_explained() -> Result<()> {
+    let (story, _controller) = Story::begin("examples/job").await?;
+    chains::are_told(&story).await
 }
 
 #[tokio::test]

@@ -1,5 +1,7 @@
 //! All that a Runnable's account may not do yet, when one request was refused. I/O.
 
+use std::collections::{BTreeMap, btree_map::Entry};
+
 use cartouche_protocol::{
     diagnosis::{Denied, Diagnosis, Who},
     permissions::{Need, Target, of_selector, of_sinks, of_sources, of_stop, of_template},
@@ -110,28 +112,44 @@ impl Reconciliation<'_> {
         (self.facts.runnable.generation, uid, generation)
     }
 
-    async fn review(&self) -> Option<Vec<Denied>> {
+    /// What the account may do in a namespace; nothing if nobody says.
+    async fn allowed(&self, namespace: &str) -> Option<Vec<Rule>> {
         let account = self.account.as_ref()?;
         let path = ResourcePath::new("authorization.k8s.io/v1", "selfsubjectrulesreviews", None);
         let body = json!({
             "apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectRulesReview",
-            "spec": { "namespace": self.key.namespace },
+            "spec": { "namespace": namespace },
         });
         let review: Review = account.create(&path, &body, CreateMode::Real).await.ok()?;
         // Some authorizer does not tell what it allows.
-        if review.status.incomplete {
-            return None;
+        (!review.status.incomplete).then_some(review.status.resource_rules)
+    }
+
+    async fn review(&self) -> Option<Vec<Denied>> {
+        let own = self.key.namespace.as_str();
+        let needs = self.needs().await;
+        // There are as many as a Runnable has inputs from other namespaces, at most.
+        let mut allowed = BTreeMap::from([(own, self.allowed(own).await?)]);
+        for namespace in needs
+            .iter()
+            .filter_map(|(need, _)| need.namespace.as_deref())
+        {
+            if let Entry::Vacant(unknown) = allowed.entry(namespace) {
+                unknown.insert(self.allowed(namespace).await?);
+            }
         }
         let mut missing = Vec::new();
-        for (need, kind) in self.needs().await {
-            let rules = &review.status.resource_rules;
-            let is_allowed = |verb: &str, name| rules.iter().any(|it| it.allows(verb, &kind, name));
+        for (need, kind) in &needs {
+            let elsewhere = need.namespace.as_deref();
+            let rules = allowed.get(elsewhere.unwrap_or(own))?;
+            let is_allowed = |verb: &str, name| rules.iter().any(|it| it.allows(verb, kind, name));
             for verb in need.verbs {
                 let all = need.names.is_empty() && is_allowed(verb, None);
                 let named = !need.names.is_empty();
                 let named = named && need.names.iter().all(|name| is_allowed(verb, Some(name)));
                 if !all && !named {
-                    Denied::one(verb, &kind.resource()).add_to(&mut missing);
+                    let denied = Denied::one(verb, &kind.resource());
+                    denied.in_namespace(elsewhere).add_to(&mut missing);
                 }
             }
         }
@@ -157,7 +175,11 @@ impl Reconciliation<'_> {
         let selector = self.runnable.spec.selector.as_ref();
         let of_selected = selector.map(|it| of_selector(&self.key.name, it));
         let sources = self.runnable.spec.inputs_from.as_deref();
-        let of_sources = of_sources(&self.key.name, sources.unwrap_or_default());
+        let of_sources = of_sources(
+            &self.key.namespace,
+            &self.key.name,
+            sources.unwrap_or_default(),
+        );
         let sinks = self.runnable.spec.write_outputs_to.as_deref();
         let of_sinks = of_sinks(&self.key.name, sinks.unwrap_or_default());
         let mut needs = Vec::new();

@@ -63,7 +63,7 @@ impl Reconciliation<'_> {
             };
             match self.source(account, &wanted, consistent).await {
                 Ok(found) => drop(read.insert(object, found)),
-                Err(error) => self.deny(&mut denied, &error)?,
+                Err(error) => self.deny(&mut denied, &object, &error)?,
             }
         }
         if let Some((who, verbs)) = denied {
@@ -84,13 +84,16 @@ impl Reconciliation<'_> {
     fn deny(
         &self,
         denied: &mut Option<(Who, Vec<Denied>)>,
+        object: &SourceObject,
         error: &ApiError,
     ) -> Result<(), ReconcileError> {
         match self.cause_of(error, "show what inputs come from") {
             Diagnosis::Forbidden(who, verbs) => {
                 let all = &mut denied.get_or_insert((who, Vec::new())).1;
+                let own = self.key.namespace.as_str();
+                let elsewhere = Some(object.namespace_in(own)).filter(|it| *it != own);
                 for one in verbs {
-                    one.add_to(all);
+                    one.in_namespace(elsewhere).add_to(all);
                 }
                 Ok(())
             }

@@ -268,6 +268,7 @@ fn unreadable(facts: &Facts, current: &CurrentRun) -> ReconcileError {
             vec![Denied {
                 verbs: vec!["get".to_owned(), "list".to_owned()],
                 resource: object,
+                namespace: None,
             }],
         ),
         "it exists already, and the ServiceAccount may neither get nor list it to see whose it is: give it one of these permissions",

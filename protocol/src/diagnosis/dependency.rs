@@ -4,7 +4,8 @@ use super::Diagnosis;
 use crate::sources::{Busy, Failed, NotReady, SourceKey};
 
 /// As people say it: `Runnable shop/build`, `ConfigMap shop/sizes, key small`.
-pub(super) fn named(key: &SourceKey) -> String {
+#[must_use]
+pub fn named(key: &SourceKey) -> String {
     let mut parts = key.as_str().splitn(4, '/');
     let kind = parts.next().unwrap_or_default();
     let namespace = parts.next().filter(|it| !it.is_empty());
@@ -27,8 +28,14 @@ pub(super) fn sentence(of: &Diagnosis) -> String {
 }
 
 fn waits(key: &SourceKey, why: &NotReady) -> String {
+    format!("a new run waits: {}", why_not_ready(key, why))
+}
+
+/// Why a source or an ancestor is waited for.
+#[must_use]
+pub fn why_not_ready(key: &SourceKey, why: &NotReady) -> String {
     let who = named(key);
-    let why = match why {
+    match why {
         NotReady::Missing => format!("{who} has not given a value yet"),
         NotReady::ObjectNotReady => format!("{who} says that it is not ready"),
         NotReady::Busy(Busy::Changed) => format!("{who} has changed, and has not acted on it yet"),
@@ -46,8 +53,7 @@ fn waits(key: &SourceKey, why: &NotReady) -> String {
         NotReady::Suspended => {
             format!("{who} is suspended, and does not follow a change of what it stems from")
         }
-    };
-    format!("a new run waits: {why}")
+    }
 }
 
 fn failed(failed: &Failed) -> String {

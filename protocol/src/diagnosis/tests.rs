@@ -101,6 +101,15 @@ fn who_lacks_a_permission_is_told_with_what_grants_it() {
     for (verb, resource) in [("create", "jobs.batch"), ("list", "pods"), ("list", "pods")] {
         Denied::one(verb, resource).add_to(&mut denied);
     }
+    // What is in another namespace is another thing.
+    let mut elsewhere = denied.clone();
+    let there = Denied::one("list", "pods").in_namespace(Some("ci"));
+    there.add_to(&mut elsewhere);
+    let elsewhere = Diagnosis::Forbidden(account.clone(), elsewhere).to_string();
+    assert!(
+        elsewhere.ends_with("list pods and list pods in the namespace ci"),
+        "{elsewhere}"
+    );
     let cause = Diagnosis::Forbidden(account, denied);
     assert_eq!(
         cause.message(Some("no")),

@@ -32,7 +32,8 @@ impl SourceKind {
     }
 
     /// What an input names of it.
-    pub(super) fn part(self) -> &'static str {
+    #[must_use]
+    pub fn part(self) -> &'static str {
         match self {
             Self::ConfigMap | Self::Secret => "key",
             Self::Runnable => "output",

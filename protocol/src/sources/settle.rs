@@ -1,10 +1,13 @@
 //! Whether a Runnable that is a source is about to give something else. Pure.
 
+use std::collections::BTreeSet;
+
 use cartouche_crds::RunnableStatus;
 
 use super::{Known, Seen, SourceKey, graph};
 use crate::{
     ledger::Ledger,
+    reconcile_error::Category,
     status::{READY, TRUE, find},
 };
 
@@ -57,6 +60,28 @@ pub fn unsettled(source: &SourceKey, known: &Known) -> Option<(SourceKey, Busy)>
     });
     all.into_iter()
         .find_map(|key| Some((key.clone(), busy(known.get(key)?)?)))
+}
+
+/// Who a Runnable waits for, whom that one waits for if it waits in turn, and so on, as far as they are known.
+#[must_use]
+pub fn chain(of: &SourceKey, known: &Known) -> Vec<(SourceKey, Busy)> {
+    let (mut chain, mut at) = (Vec::new(), of.clone());
+    let mut met = BTreeSet::from([of.clone()]);
+    while let Some(seen) = known.get(&at) {
+        let mut waits_for = seen.waits_for();
+        let next = waits_for.find_map(|key| unsettled(key, known));
+        let Some((key, why)) = next.filter(|(key, _)| met.insert(key.clone())) else {
+            break;
+        };
+        let waits =
+            matches!(&why, Busy::Waits(reason) if reason == Category::DependencyNotReady.as_str());
+        chain.push((key.clone(), why));
+        if !waits {
+            break;
+        }
+        at = key;
+    }
+    chain
 }
 
 /// Whether the run for its present inputs has succeeded, by its own word.

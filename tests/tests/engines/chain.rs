@@ -1,5 +1,5 @@
-//! The chain of examples/supply-chain: a commit is tested by Tekton, built by Argo Workflows and
-//! deployed by a Job.
+//! The chain of examples/supply-chain: a commit is tested by Tekton, built by Argo Workflows beside a Job that scans it, and
+//! deployed by a Job once both have come out.
 
 use std::{fmt::Write, time::Duration};
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::scene::{cluster_with_argo, cluster_with_tekton, condition, examples, ready};
 
-const LINKS: [&str; 3] = ["cart-test", "cart-build", "cart-deploy"];
+const LINKS: [&str; 4] = ["cart-test", "cart-build", "cart-scan", "cart-deploy"];
 
 /// Waits until a commit has come out at the end of the chain, and returns the image of it.
 async fn deployed(chain: &Fixture, commit: &str) -> Result<Value> {
@@ -42,8 +42,8 @@ async fn push(chain: &Fixture, commit: &str) -> Result<()> {
 }
 
 /// How many runs each link has made.
-async fn runs(chain: &Fixture) -> Result<[i64; 3]> {
-    let mut counts = [0; 3];
+async fn runs(chain: &Fixture) -> Result<[i64; 4]> {
+    let mut counts = [0; 4];
     for (count, link) in counts.iter_mut().zip(LINKS) {
         let runnable = chain.get(RUNNABLE, link).await?;
         let sequence = &runnable["status"]["currentRun"]["sequence"];
@@ -73,11 +73,11 @@ async fn a_good_commit_is_deployed_and_a_bad_one_stops_at_its_test() -> Result<(
     cluster.apply_kustomization(&example).await?;
     let chain = examples(&cluster);
     assert_eq!(deployed(&chain, "4d1f0a7").await?, image("4d1f0a7"));
-    assert_eq!(runs(&chain).await?, [1, 1, 1]);
+    assert_eq!(runs(&chain).await?, [1, 1, 1, 1]);
 
     push(&chain, "9c2b4e1").await?;
     assert_eq!(deployed(&chain, "9c2b4e1").await?, image("9c2b4e1"));
-    assert_eq!(runs(&chain).await?, [2, 2, 2]);
+    assert_eq!(runs(&chain).await?, [2, 2, 2, 2]);
 
     push(&chain, "bad0001").await?;
     let test = ready(&chain, "cart-test", "False").await?;
@@ -88,7 +88,7 @@ async fn a_good_commit_is_deployed_and_a_bad_one_stops_at_its_test() -> Result<(
     );
     assert_eq!(test.output("commit"), "9c2b4e1");
     tokio::time::sleep(Duration::from_secs(3)).await;
-    assert_eq!(runs(&chain).await?, [3, 2, 2]);
+    assert_eq!(runs(&chain).await?, [3, 2, 2, 2]);
     assert_eq!(deployed(&chain, "9c2b4e1").await?, image("9c2b4e1"));
     let carts = ["get", "runnables", "-l", "example.com/app=cart"];
     let table = [&["-n", &chain.namespace], &carts[..]].concat();
@@ -99,6 +99,6 @@ async fn a_good_commit_is_deployed_and_a_bad_one_stops_at_its_test() -> Result<(
 
     push(&chain, "0e77c52").await?;
     assert_eq!(deployed(&chain, "0e77c52").await?, image("0e77c52"));
-    assert_eq!(runs(&chain).await?, [4, 3, 3]);
+    assert_eq!(runs(&chain).await?, [4, 3, 3, 3]);
     Ok(())
 }

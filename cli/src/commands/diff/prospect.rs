@@ -189,7 +189,7 @@ async fn of_live(
     let state = State {
         live: Some(live),
         template: template(cluster, &runnable, edited).await?,
-        sources: sources::read(cluster, &runnable, files).await?,
+        sources: Box::pin(sources::read(cluster, &runnable, files)).await?,
         runnable,
         selected,
     };
@@ -215,7 +215,7 @@ pub(super) async fn of_files(
     let state = State {
         template: template(cluster, &runnable, template_of(files, &runnable)?).await?,
         selected: selected(cluster, files, &document, &runnable).await?,
-        sources: sources::read(cluster, &runnable, &files.others).await?,
+        sources: Box::pin(sources::read(cluster, &runnable, &files.others)).await?,
         live,
         runnable,
     };

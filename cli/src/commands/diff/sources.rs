@@ -13,7 +13,7 @@ use cartouche_protocol::{
 };
 use cartouche_templating::{Sourced, Template};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use kube::{Api, ResourceExt as _};
+use kube::{Api, ResourceExt as _, api::ListParams};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -100,14 +100,18 @@ async fn read_one(
     wanted: &SourceObject,
     keys: &BTreeSet<&str>,
 ) -> anyhow::Result<Read> {
+    if wanted.kind == SourceKind::Runnable {
+        // What a file says of a status is not what is going to be applied.
+        return live_runnable(cluster, wanted, keys).await;
+    }
     match (wanted.kind, in_files(cluster, files, wanted)?) {
         (SourceKind::ConfigMap, Some(file)) => {
             let read = object::read(file, wanted.kind, keys);
             Ok(Read::Known(read.map_err(|it| unusable(file, wanted, it))?))
         }
         (SourceKind::ConfigMap, None) => config_map(cluster, &wanted.name).await,
-        (SourceKind::Secret, file) => secret(cluster, wanted, keys, file).await,
-        (SourceKind::Runnable | SourceKind::Any, _) => Ok(Read::Known(SourceRead::Absent)),
+        (SourceKind::Any, _) => any_object(cluster, wanted, keys).await,
+        (_, file) => secret(cluster, wanted, keys, file).await,
     }
 }
 
@@ -154,6 +158,47 @@ async fn config_map(cluster: &Cluster, name: &str) -> anyhow::Result<Read> {
         SourceRead::ConfigMap(Arc::new(json!({ "data": map.data, "binaryData": binary })))
     });
     Ok(Read::Known(read))
+}
+
+async fn live_runnable(
+    cluster: &Cluster,
+    wanted: &SourceObject,
+    keys: &BTreeSet<&str>,
+) -> anyhow::Result<Read> {
+    let cluster = cluster.in_namespace(wanted.namespace_in(&cluster.namespace));
+    let found = cluster.runnable_if_any(&wanted.name).await?;
+    let read = found.map_or(SourceRead::Absent, |it| SourceRead::runnable(&it, keys));
+    Ok(Read::Known(read))
+}
+
+/// What a file says of it counts for nothing: its status is what is read most often.
+async fn any_object(
+    cluster: &Cluster,
+    wanted: &SourceObject,
+    keys: &BTreeSet<&str>,
+) -> anyhow::Result<Read> {
+    let cluster = cluster.in_namespace(wanted.namespace_in(&cluster.namespace));
+    let (api_version, kind) = wanted.type_meta();
+    let Some(served) = cluster.served(api_version, kind).await? else {
+        return Ok(Read::Known(SourceRead::Absent));
+    };
+    let (api, what) = (cluster.objects(&served), format!("reading {wanted}"));
+    let found = match wanted.labels() {
+        None => Vec::from_iter(within(&what, api.get_opt(&wanted.name)).await?),
+        Some(labels) => {
+            let labels: Vec<String> = labels
+                .iter()
+                .map(|(key, value)| format!("{key}={value}"))
+                .collect();
+            let parameters = ListParams::default().labels(&labels.join(",")).limit(2);
+            within(&what, api.list(&parameters)).await?.items
+        }
+    };
+    Ok(Read::Known(match found.as_slice() {
+        [] => SourceRead::Absent,
+        [one] => SourceRead::object(&serde_json::to_value(one)?, keys),
+        several => SourceRead::Several(several.iter().map(kube::ResourceExt::name_any).collect()),
+    }))
 }
 
 async fn secret(

@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Context as _, anyhow, bail};
 use cartouche_crds::Runnable;
 use cartouche_protocol::{
-    permissions::{self, Need},
+    permissions::{self, Need, Target},
     policy::{Asks, Policy},
 };
 use cartouche_templating::Template;
@@ -152,15 +152,25 @@ impl Asked {
         });
         let sourced = self.runnables.iter().flat_map(|it| {
             let sources = it.spec.inputs_from.as_deref().unwrap_or_default();
-            permissions::of_sources(&it.name_any(), sources)
+            let own = it.namespace().unwrap_or_default();
+            permissions::of_sources(&own, &it.name_any(), sources)
         });
         let written = self.runnables.iter().flat_map(|it| {
             let sinks = it.spec.write_outputs_to.as_deref().unwrap_or_default();
             permissions::of_sinks(&it.name_any(), sinks)
         });
         let others = sourced.chain(written);
-        for name in others.clone().flat_map(|need| need.names) {
-            refuse_no_name("ConfigMap or Secret", &name)?;
+        for need in others.clone() {
+            let kind = match &need.target {
+                Target::Kind(_, kind) => kind,
+                Target::Tagged => "source",
+            };
+            for name in &need.names {
+                refuse_no_name(kind, name)?;
+            }
+            if let Some(namespace) = &need.namespace {
+                refuse_no_name("namespace", namespace)?;
+            }
         }
         Ok(runs.chain(selected).chain(others).collect())
     }

@@ -21,6 +21,8 @@ use crate::{
 struct Answer<'a> {
     verb: &'a str,
     resource: &'a Resource,
+    /// The namespace; nothing where it is the account's.
+    namespace: Option<&'a str>,
     /// The object; nothing where it is about all.
     name: Option<&'a str>,
     why: &'a str,
@@ -44,10 +46,11 @@ pub(super) async fn check(
         answers.push(Answer {
             verb,
             resource: &rule.resource,
+            namespace: rule.namespace.as_deref(),
             name,
             why: grants().next().map_or("", |grant| &grant.why),
             optional: grants().all(|grant| grant.optional),
-            allowed: may(cluster, account, verb, (&rule.resource, name)).await?,
+            allowed: may(cluster, account, verb, (rule, name)).await?,
         });
     }
     let is_missing = |answer: &Answer<'_>| !answer.allowed && !answer.optional;
@@ -82,11 +85,13 @@ async fn may(
     cluster: &Cluster,
     account: &Account,
     verb: &str,
-    (resource, object): (&Resource, Option<&str>),
+    (rule, object): (&Rule, Option<&str>),
 ) -> anyhow::Result<bool> {
     let Account { namespace, name } = account;
+    let resource = &rule.resource;
+    let asked_in = rule.namespace.as_ref().unwrap_or(namespace);
     let attributes = ResourceAttributes {
-        namespace: resource.namespaced.then(|| namespace.clone()),
+        namespace: resource.namespaced.then(|| asked_in.clone()),
         verb: Some(verb.to_owned()),
         group: Some(resource.group.clone()),
         resource: Some(resource.plural.clone()),
@@ -141,6 +146,7 @@ fn table(account: &Account, answers: &[Answer<'_>]) -> anyhow::Result<String> {
     for Answer {
         verb,
         resource,
+        namespace: elsewhere,
         name: object,
         why,
         optional,
@@ -149,7 +155,12 @@ fn table(account: &Account, answers: &[Answer<'_>]) -> anyhow::Result<String> {
     {
         let object = object.map(|name| format!("/{name}")).unwrap_or_default();
         let optional = if *optional { " (optional)" } else { "" };
-        writeln!(out, "  {verb} {resource}{object}: {why}{optional}")?;
+        let elsewhere = elsewhere.map(|it| format!(" in the namespace {it}"));
+        let elsewhere = elsewhere.unwrap_or_default();
+        writeln!(
+            out,
+            "  {verb} {resource}{object}{elsewhere}: {why}{optional}"
+        )?;
     }
     out.push_str("Without --check this command prints the role that allows it.\n");
     Ok(out)
@@ -160,7 +171,8 @@ fn as_json(account: &Account, answers: &[Answer<'_>]) -> serde_json::Value {
         .iter()
         .map(|it| {
             json!({
-                "verb": it.verb, "group": it.resource.group, "resource": it.resource.plural, "name": it.name,
+                "verb": it.verb, "group": it.resource.group, "resource": it.resource.plural,
+                "namespace": it.namespace, "name": it.name,
                 "why": it.why, "optional": it.optional, "allowed": it.allowed,
             })
         })

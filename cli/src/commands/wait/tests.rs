@@ -49,6 +49,24 @@ fn a_run_that_waits_is_waited_for_unless_only_a_change_can_help() {
         standing(&person, &WaitFor::Finished),
         Standing::Waiting(why.to_owned())
     );
+    // What a source that failed keeps back has not finished, whatever has run before.
+    let mut failed = pending.clone();
+    failed["pending"]["reason"] = json!("DependencyFailed");
+    failed["currentRun"] = json!({
+        "sequence": 2, "inputHash": "v1:a", "phase": "Created", "result": "Succeeded", "apiVersion": "v1",
+        "kind": "Pod", "name": "hello-2",
+    });
+    let of_source = ["Ready", "Stalled"].map(|name| {
+        let status = if name == "Ready" { "False" } else { "True" };
+        condition(name, status, "DependencyFailed")
+    });
+    let failed = runnable(2, &json!(of_source), &failed);
+    for wanted in [WaitFor::Finished, WaitFor::Ready] {
+        assert_eq!(
+            standing(&failed, &wanted),
+            Standing::InVain("DependencyFailed: ".to_owned())
+        );
+    }
     let stalled = condition("Stalled", "True", "InvalidRunnable");
     let stalled = runnable(2, &json!([ready, stalled]), &pending);
     let standing = standing(&stalled, &WaitFor::Ready);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use cartouche_crds::{ClusterRunTemplate, RUN_SEQUENCE_LABEL, RerunRequest, StopReason};
+use cartouche_crds::{ClusterRunTemplate, RUN_SEQUENCE_LABEL, RerunRequest, Runnable, StopReason};
 use cartouche_protocol::ledger::{Due, RunState};
 use cartouche_templating::{Judged, Template, no_pod_yet};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -10,7 +10,10 @@ use kube::ResourceExt as _;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::origin::Origins;
+use super::{
+    origin::Origins,
+    sources::{self, SourceChange},
+};
 use crate::{
     cluster::Cluster,
     commands::diff::{Prospect, differences, rendered_differences},
@@ -53,6 +56,9 @@ pub(super) enum Because {
         run: i64,
         /// Nothing where an object is gone.
         changes: Option<Vec<FieldChange>>,
+        /// What the inputs come from that has changed, as far as that is known.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        sources: Vec<SourceChange>,
     },
     /// Somebody asked for it.
     Requested(RerunRequest),
@@ -66,6 +72,7 @@ pub(super) enum Because {
 
 /// The current run, and what it was made for.
 pub(super) async fn explained(
+    runnable: &Runnable,
     runs: &[LedgerRun],
     prospect: Option<&Prospect>,
     cluster: &Cluster,
@@ -88,10 +95,16 @@ pub(super) async fn explained(
                 run: earlier.sequence,
             },
         },
-        Some(earlier) => Because::Changed {
-            run: earlier.sequence,
-            changes: changes(earlier, current, prospect, cluster).await?,
-        },
+        Some(earlier) => {
+            let old = object(earlier, cluster).await?;
+            let new = object(current, cluster).await?;
+            let (its, own) = (old.as_ref(), new.as_ref());
+            Because::Changed {
+                run: earlier.sequence,
+                changes: changes(its, own, current, prospect),
+                sources: sources::between(runnable, (earlier, its), (current, own)),
+            }
+        }
     };
     Ok(Some(ExplainedRun::of(current.clone(), because)))
 }
@@ -123,30 +136,24 @@ fn is_first(runs: &[LedgerRun], current: &LedgerRun) -> bool {
 }
 
 /// What differs between two runs, as long as both are there. One that was not made yet is what is rendered now.
-async fn changes(
-    earlier: &LedgerRun,
+fn changes(
+    old: Option<&Value>,
+    new: Option<&Value>,
     current: &LedgerRun,
     prospect: Option<&Prospect>,
-    cluster: &Cluster,
-) -> anyhow::Result<Option<Vec<FieldChange>>> {
-    let old = object(earlier, cluster).await?;
-    let Some(old) = old else {
-        return Ok(None);
-    };
+) -> Option<Vec<FieldChange>> {
+    let old = old?;
     let rendered = prospect.filter(|it| it.due == Some(Due::Pending(current.sequence)));
     let mut changes = match rendered {
-        Some(rendered) => rendered_differences(&old, &rendered.run.object),
-        None => match object(current, cluster).await? {
-            Some(new) => differences(&old, &new),
-            None => return Ok(None),
-        },
+        Some(rendered) => rendered_differences(old, &rendered.run.object),
+        None => differences(old, new?),
     };
     if let Some(prospect) = prospect.filter(|it| is_rendered_now(it.due, current.sequence))
         && let Some(selected) = &prospect.selected
     {
         Origins::of(&prospect.template.spec.template, selected).name(&mut changes);
     }
-    Ok(Some(changes))
+    Some(changes)
 }
 
 /// Whether a run is what is rendered now: tags of a template that renders something else may not be those that it

@@ -14,6 +14,7 @@ use serde::Serialize;
 use super::{
     explained_run::{self, ExplainedRun},
     retry::{Retry, deadline},
+    sources::Standing,
 };
 use crate::{
     cluster::Cluster,
@@ -54,6 +55,9 @@ pub(super) struct Explanation {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) retry: Option<Retry>,
     pub(super) next: Next,
+    /// How what its inputs come from stands.
+    #[serde(flatten)]
+    pub(super) sources: Standing,
     /// What is said of its template, if anything.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) warnings: Option<String>,
@@ -94,7 +98,8 @@ impl Explanation {
         requests::add(&mut runs, runnable, cluster).await?;
         let name = runnable.name_any();
         let prospect = diff::prospect(cluster, &name, &Edited::default()).await;
-        let mut run = explained_run::explained(&runs, prospect.as_ref().ok(), cluster).await?;
+        let mut run =
+            explained_run::explained(runnable, &runs, prospect.as_ref().ok(), cluster).await?;
         let template = if let Ok(prospect) = &prospect {
             Some(prospect.template.clone())
         } else {
@@ -118,9 +123,13 @@ impl Explanation {
         }
         let about = (run, next, warnings);
         let retry = template.and_then(|template| Retry::of(runnable, &template));
-        Ok(Self::with(runnable, cluster.namespace.clone(), about)
-            .with_retry(retry)
-            .told_at(cluster.place()))
+        let sources = Standing::of(runnable, cluster).await?;
+        let explanation = Self::with(runnable, cluster.namespace.clone(), about);
+        let explanation = explanation.with_retry(retry).told_at(cluster.place());
+        Ok(Self {
+            sources,
+            ..explanation
+        })
     }
 
     fn with(
@@ -159,6 +168,7 @@ impl Explanation {
             run,
             retry: None,
             next,
+            sources: Standing::default(),
             warnings,
             place: Place::default(),
         }

@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 
 use cartouche_crds::RerunRequest;
 use cartouche_protocol::{
+    diagnosis::named,
     ledger::RunState,
+    sources::SourceKey,
     status::{RUN_IN_PROGRESS, RUN_TEMPLATE_READY},
     told::Told,
 };
@@ -14,6 +16,7 @@ use super::{
     explained_run::{Because, ExplainedRun},
     explanation::{BlockedBy, Explanation, Next},
     retry::Retry,
+    sources::Standing,
 };
 use crate::{
     commands::get::colour,
@@ -53,6 +56,7 @@ fn state(explanation: &Explanation) -> String {
     } else if let Some(blocking) = &explanation.blocked_by {
         let _ = writeln!(out, "  {}", in_one_line(what_blocks(explanation, blocking)));
     }
+    out.push_str(&awaited(&explanation.sources));
     let pending = explanation.pending.as_ref();
     let tried = pending.and_then(|pending| pending::tried(pending, name, &explanation.place));
     if let Some(tried) = tried {
@@ -73,6 +77,26 @@ fn state(explanation: &Explanation) -> String {
     }
     if let Some(warnings) = &explanation.warnings {
         let _ = writeln!(out, "  the template warns: {}", in_one_line(warnings));
+    }
+    out
+}
+
+/// Who is waited for beyond what the status says, and what the present run was made from that is not so any more.
+fn awaited(sources: &Standing) -> String {
+    let mut out = String::new();
+    for awaited in sources.waits_for.iter().skip(1) {
+        let _ = writeln!(out, "  since {}", in_one_line(&awaited.why));
+    }
+    for changed in &sources.changed_since {
+        let told = changed.shown();
+        let _ = writeln!(out, "  since its run has changed: {}", in_one_line(&told));
+    }
+    for hidden in &sources.not_visible {
+        let _ = writeln!(
+            out,
+            "  {} is not visible to you, and neither is what it waits for",
+            in_one_line(&named(&SourceKey::read(hidden)))
+        );
     }
     out
 }
@@ -206,20 +230,37 @@ fn reasons(because: &Because) -> String {
             "of what is not known any more: the runs before it are forgotten\n".to_owned()
         }
         Because::Requested(request) => format!("{}\n", in_one_line(&requested(request))),
-        Because::Changed { run, changes: None } => format!(
-            "what is rendered differs from run {run} (its object is gone, so that the fields are not known)\n"
-        ),
         Because::Changed {
             run,
-            changes: Some(changes),
+            changes,
+            sources,
         } => {
-            let mut out = format!("what is rendered differs from run {run}:\n");
-            for line in object_diff::shown(changes).lines() {
+            let mut out = match changes {
+                None => format!(
+                    "what is rendered differs from run {run} (its object is gone, so that the fields are not known)\n"
+                ),
+                Some(_) => format!("what is rendered differs from run {run}:\n"),
+            };
+            for line in changes
+                .iter()
+                .map(|it| object_diff::shown(it))
+                .flat_map(|it| lines(&it))
+            {
                 let _ = writeln!(out, "    {line}");
+            }
+            if !sources.is_empty() {
+                out.push_str("  of what its inputs come from this had changed:\n");
+            }
+            for source in sources {
+                let _ = writeln!(out, "    {}", in_one_line(&source.shown()));
             }
             out
         }
     }
+}
+
+fn lines(text: &str) -> Vec<String> {
+    text.lines().map(str::to_owned).collect()
 }
 
 /// Who asked for a run that is like the one before it, and why.

@@ -6,7 +6,7 @@ use crate::{
     ledger::tests::sample::{at, created, ended, pending, rejected, time, unfinished, unseen},
     sources::{
         Seen, Sources, WaitFor,
-        settle::{Busy, busy, unsettled},
+        settle::{Busy, busy, chain, unsettled},
     },
 };
 
@@ -164,4 +164,24 @@ fn who_is_not_known_is_not_waited_for_and_a_cycle_is_gone_round_once() {
         ("b", reading(at_rest(), ["c"])),
     ]);
     assert_eq!(unsettled(&key("c"), &all), None);
+}
+
+#[test]
+fn who_waits_in_turn_is_followed_until_somebody_is_at_work() {
+    let waits = |seen| waiting(seen, "DependencyNotReady");
+    let all = known([
+        ("d", waits(reading(at_rest(), ["c"]))),
+        ("c", waits(reading(at_rest(), ["b"]))),
+        ("b", waiting(reading(at_rest(), ["a"]), "ApprovalRequired")),
+        ("a", edited(at_rest())),
+    ]);
+    let whom: Vec<_> = chain(&key("d"), &all).into_iter().map(|it| it.0).collect();
+    assert_eq!(whom, [key("c"), key("b")]);
+    // A cycle of those who wait is gone round once.
+    let all = known([
+        ("b", waits(reading(at_rest(), ["a"]))),
+        ("a", waits(reading(at_rest(), ["b"]))),
+    ]);
+    let whom: Vec<_> = chain(&key("b"), &all).into_iter().map(|it| it.0).collect();
+    assert_eq!(whom, [key("a")]);
 }

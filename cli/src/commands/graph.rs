@@ -1,0 +1,182 @@
+//! `cartouche graph`.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+};
+
+use anyhow::{Context as _, anyhow};
+use cartouche_crds::Runnable;
+use cartouche_templating::suggestion;
+use clap::{Args, ValueEnum};
+
+use crate::{
+    cluster::{Cluster, ClusterArgs},
+    graph::{self, Graph, Id, Known},
+    live::selection::plain,
+    objects::{DEFAULT_NAMESPACE, Objects},
+    outcome::{FOUND, GOOD, Outcome},
+};
+
+/// So many Runnables of other namespaces are looked up one by one, at most.
+const MOST_LOOKED_UP: usize = 256;
+
+/// Show which Runnables take inputs from which objects, and how they stand
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  cartouche graph
+  cartouche graph release -n shop           what it stems from, and what stems from it
+  cartouche graph -A -o dot | dot -Tsvg > chains.svg
+  cartouche graph -f examples/supply-chain -o mermaid
+  cartouche graph -o json | jq '.nodes[] | select(.pending == \"DependencyNotReady\").name'
+
+It shows what spec.inputsFrom names: Runnables, ConfigMaps and Secrets, sources before those who read them, and no values.
+Of a Runnable it says whether it is ready, what its run waits for, and the revision of its outputs; of an input, which
+revision the present run was made from. Runnables of other namespaces that are read are looked up, 256 at most, and shown
+as not visible where you may not read them; who reads one from another namespace is known with -A alone.
+
+Exit code 1 if Runnables take inputs from each other in a circle: none of these ever runs.")]
+pub(crate) struct GraphArgs {
+    /// The Runnable whose ancestors and descendants are shown, instead of all
+    name: Option<String>,
+    /// File or folder with Runnables, instead of a cluster; - is standard input
+    #[arg(
+        short,
+        long = "file",
+        value_name = "PATH",
+        conflicts_with = "all_namespaces"
+    )]
+    pub(crate) files: Vec<PathBuf>,
+    /// Those of all namespaces
+    #[arg(short = 'A', long)]
+    all_namespaces: bool,
+    /// Format
+    #[arg(short, long, value_enum, default_value_t)]
+    output: GraphFormat,
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
+}
+
+/// How a graph is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum GraphFormat {
+    #[default]
+    Text,
+    /// For Graphviz
+    Dot,
+    Mermaid,
+    Json,
+}
+
+/// The graph of Runnables in files; no cluster is asked.
+pub(crate) fn from_files(args: &GraphArgs) -> anyhow::Result<Outcome> {
+    let objects = Objects::load_all(&args.files)?;
+    let namespace = args.cluster.namespace.as_deref();
+    let namespace = namespace.unwrap_or(DEFAULT_NAMESPACE);
+    let mut runnables = Vec::new();
+    for document in &objects.runnables {
+        let read = serde_json::from_value(document.value.clone());
+        let mut runnable: Runnable = read.with_context(|| {
+            let (name, file) = (document.name(), &document.source.name);
+            format!(
+                "the Runnable {name} in {file} cannot be read\nhint: cartouche validate says why"
+            )
+        })?;
+        let its = runnable.metadata.namespace.take();
+        let its = its.filter(|it| !it.is_empty());
+        runnable.metadata.namespace = Some(its.unwrap_or_else(|| namespace.to_owned()));
+        runnables.push(runnable);
+    }
+    written(args, namespace, &runnables, &BTreeMap::new())
+}
+
+pub(crate) async fn execute(args: &GraphArgs, cluster: &Cluster) -> anyhow::Result<Outcome> {
+    let mut runnables = cluster.runnables(args.all_namespaces).await?;
+    let told = if args.all_namespaces {
+        BTreeMap::new()
+    } else {
+        look_up(&mut runnables, cluster).await?
+    };
+    written(args, &cluster.namespace, &runnables, &told)
+}
+
+/// Adds those of other namespaces that are read, and says why others are not there.
+async fn look_up(
+    runnables: &mut Vec<Runnable>,
+    cluster: &Cluster,
+) -> anyhow::Result<BTreeMap<Id, Known>> {
+    let mut told = BTreeMap::new();
+    let (mut next, mut looked_up) = (0, 0);
+    let mut met: BTreeSet<Id> = runnables.iter().map(Id::of).collect();
+    while let Some(runnable) = runnables.get(next) {
+        next += 1;
+        for id in graph::reads(runnable) {
+            // All of the own namespace are there.
+            if id.namespace == cluster.namespace || !met.insert(id.clone()) {
+                continue;
+            }
+            if looked_up == MOST_LOOKED_UP {
+                told.insert(id, Known::NotLookedAt);
+                continue;
+            }
+            looked_up += 1;
+            match cluster.visible_runnable(&id.namespace, &id.name).await? {
+                Some(Some(found)) => runnables.push(found),
+                Some(None) => drop(told.insert(id, Known::Absent)),
+                None => drop(told.insert(id, Known::NotVisible)),
+            }
+        }
+    }
+    Ok(told)
+}
+
+fn written(
+    args: &GraphArgs,
+    namespace: &str,
+    runnables: &[Runnable],
+    told: &BTreeMap<Id, Known>,
+) -> anyhow::Result<Outcome> {
+    let mut graph = Graph::new(runnables, told);
+    if let Some(name) = &args.name {
+        let centre = Id::runnable(namespace, plain(name));
+        if !runnables.iter().any(|it| Id::of(it) == centre) {
+            return Err(unknown(&centre, runnables));
+        }
+        graph = graph.around(&centre);
+    }
+    let code = if graph.cycles.is_empty() { GOOD } else { FOUND };
+    let (out, is_empty) = (
+        match args.output {
+            GraphFormat::Text => graph::text(&graph),
+            GraphFormat::Dot => graph::dot(&graph),
+            GraphFormat::Mermaid => graph::mermaid(&graph),
+            GraphFormat::Json => graph::json(&graph),
+        },
+        graph.nodes.is_empty(),
+    );
+    let err = match &args.name {
+        Some(name) if is_empty => {
+            format!("{name} takes no input from another object, and none is taken from it\n")
+        }
+        None if is_empty && graph.alone == 0 => "there is no Runnable\n".to_owned(),
+        _ => String::new(),
+    };
+    Ok(Outcome { out, err, code })
+}
+
+fn unknown(centre: &Id, runnables: &[Runnable]) -> anyhow::Error {
+    let Id {
+        namespace, name, ..
+    } = centre;
+    let others = runnables
+        .iter()
+        .filter(|it| Id::of(it).namespace == *namespace);
+    let names: Vec<String> = others.map(kube::ResourceExt::name_any).collect();
+    let names = names.iter().map(String::as_str);
+    let hint = suggestion::hint(name, "the Runnables are", names);
+    let hint = hint
+        .map(|hint| format!("\nhint: {hint}"))
+        .unwrap_or_default();
+    anyhow!("there is no Runnable {name} in the namespace {namespace}{hint}")
+}

@@ -1,0 +1,249 @@
+//! What the inputs of a Runnable come from: what has changed of it between runs and since, and who is waited for.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    sync::Arc,
+};
+
+use cartouche_crds::{Runnable, SOURCES_ANNOTATION};
+use cartouche_protocol::{
+    diagnosis::{named, why_not_ready},
+    reconcile_error::Category,
+    sourced_inputs::{self, SourceObject},
+    sources::{Busy, Known, NotReady, Seen, SourceKey, settle},
+};
+use kube::ResourceExt as _;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::{cluster::Cluster, live::runs::LedgerRun};
+
+/// So many Runnables are looked up, at most.
+const MOST_LOOKED_UP: usize = 64;
+
+/// What something was made from, as a status has it.
+type Sources = BTreeMap<String, String>;
+
+/// A source, or an ancestor of one, that has another revision than before.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct SourceChange {
+    /// As `status.currentRun.sources` has it.
+    pub(super) source: String,
+    /// The inputs that come from it; none of an ancestor.
+    pub(super) inputs: Vec<String>,
+    /// The revision before; nothing where it was none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) before: Option<String>,
+    /// The revision after; nothing where it is none any more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) after: Option<String>,
+}
+
+/// Somebody who is waited for, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Awaited {
+    pub(super) source: String,
+    pub(super) why: String,
+}
+
+/// How what its inputs come from stands now.
+#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Standing {
+    /// What has changed since the present run was made.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) changed_since: Vec<SourceChange>,
+    /// Who a run that is due waits for, and who that one does in turn.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) waits_for: Vec<Awaited>,
+    /// The Runnables among what it stems from that the user may not read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) not_visible: Vec<String>,
+}
+
+impl SourceChange {
+    /// `input digest comes from Runnable shop/base, which has changed: 5c1d… was …`, for people.
+    pub(super) fn shown(&self) -> String {
+        let who = named(&SourceKey::read(&self.source));
+        let how = match (&self.before, &self.after) {
+            (Some(before), Some(after)) => format!("{before} became {after}"),
+            (None, Some(after)) => format!("it is new: {after}"),
+            (Some(before), None) => format!("it was {before}, and is not there any more"),
+            (None, None) => String::new(),
+        };
+        match self.inputs.as_slice() {
+            [] => format!("{who}: {how}"),
+            [input] => format!("{who}, which gives the input {input}: {how}"),
+            several => format!(
+                "{who}, which gives the inputs {}: {how}",
+                several.join(", ")
+            ),
+        }
+    }
+}
+
+/// What was made from others between two runs. What stands on their objects is what they were made from then; a status may
+/// have moved on since.
+pub(super) fn between(
+    runnable: &Runnable,
+    (earlier, its): (&LedgerRun, Option<&Value>),
+    (current, own): (&LedgerRun, Option<&Value>),
+) -> Vec<SourceChange> {
+    let before = its
+        .and_then(on_object)
+        .or_else(|| in_status(runnable, earlier));
+    let after = own
+        .and_then(on_object)
+        .or_else(|| in_status(runnable, current));
+    before.zip(after).map_or_else(Vec::new, |(before, after)| {
+        changes(&inputs_by_source(runnable), &before, &after)
+    })
+}
+
+/// What people are told on the object of a run.
+fn on_object(object: &Value) -> Option<Sources> {
+    let annotations = object.pointer("/metadata/annotations")?;
+    let text = annotations.get(SOURCES_ANNOTATION)?.as_str()?;
+    serde_json::from_str(text).ok()
+}
+
+fn in_status(runnable: &Runnable, run: &LedgerRun) -> Option<Sources> {
+    let status = runnable.status.as_ref()?;
+    if let Some(current) = status.current_run.as_ref().filter(|_| run.current) {
+        return current.sources.clone();
+    }
+    let entries = status.history.iter();
+    let of_entry = entries
+        .filter(|entry| (entry.sequence, &entry.input_hash) == (run.sequence, &run.input_hash))
+        .find_map(|entry| entry.sources.clone());
+    let outputs = status.outputs_from.as_ref();
+    let of_outputs = outputs.filter(|from| Some(&from.uid) == run.uid.as_ref());
+    of_entry.or_else(|| of_outputs?.sources.clone())
+}
+
+/// The inputs of each source, by its key.
+fn inputs_by_source(runnable: &Runnable) -> BTreeMap<String, Vec<String>> {
+    let own = runnable.namespace().unwrap_or_default();
+    let mut all: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for source in runnable.spec.inputs_from.iter().flatten() {
+        if let Some(object) = SourceObject::of(source) {
+            let key = object.source_key(&own, sourced_inputs::key(source));
+            all.entry(key.to_string())
+                .or_default()
+                .push(source.name.clone());
+        }
+    }
+    all
+}
+
+/// What differs: those that inputs come from, or else, where none of these does, what they stem from.
+fn changes(
+    inputs: &BTreeMap<String, Vec<String>>,
+    before: &Sources,
+    after: &Sources,
+) -> Vec<SourceChange> {
+    let keys: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+    let all = keys
+        .into_iter()
+        .filter(|key| before.get(*key) != after.get(*key));
+    let all: Vec<SourceChange> = all
+        .map(|key| SourceChange {
+            source: key.clone(),
+            inputs: inputs.get(key).cloned().unwrap_or_default(),
+            before: before.get(key).cloned(),
+            after: after.get(key).cloned(),
+        })
+        .collect();
+    let direct: Vec<SourceChange> = (all.iter())
+        .filter(|it| !it.inputs.is_empty())
+        .cloned()
+        .collect();
+    if direct.is_empty() { all } else { direct }
+}
+
+impl Standing {
+    /// As the user can see it. Who reads no Runnable costs no request.
+    pub(super) async fn of(runnable: &Runnable, cluster: &Cluster) -> anyhow::Result<Self> {
+        let own = Arc::new(Seen::of(runnable));
+        if own.reads.is_empty() {
+            return Ok(Self::default());
+        }
+        let (known, not_visible) = look_up(&own, cluster).await?;
+        let not_visible = not_visible.iter().map(ToString::to_string).collect();
+        Ok(Self {
+            not_visible,
+            ..Self::seen(runnable, own, known)
+        })
+    }
+
+    fn seen(runnable: &Runnable, own: Arc<Seen>, mut known: Known) -> Self {
+        let status = runnable.status.as_ref();
+        let current = status.and_then(|status| status.current_run.as_ref());
+        let made_from = current.and_then(|run| run.sources.as_ref());
+        let inputs = inputs_by_source(runnable);
+        let changed = made_from.into_iter().flatten().filter_map(|(key, before)| {
+            let seen = known.get(&SourceKey::read(key))?;
+            let now = seen.revision.as_ref()?.to_string();
+            let inputs = inputs.get(key)?.clone();
+            (now != *before).then(|| SourceChange {
+                source: key.clone(),
+                inputs,
+                before: Some(before.clone()),
+                after: Some(now),
+            })
+        });
+        let changed_since = changed.collect();
+        let namespace = runnable.namespace().unwrap_or_default();
+        let of = SourceKey::runnable(&namespace, &runnable.name_any());
+        known.insert(of.clone(), own);
+        let waits = status.and_then(|status| status.pending.as_ref());
+        let waits = waits.is_some_and(|it| it.reason == Category::DependencyNotReady.as_str());
+        let chain = if waits {
+            settle::chain(&of, &known)
+        } else {
+            Vec::new()
+        };
+        Self {
+            changed_since,
+            waits_for: chain.into_iter().map(awaited).collect(),
+            not_visible: Vec::new(),
+        }
+    }
+}
+
+fn awaited((key, why): (SourceKey, Busy)) -> Awaited {
+    Awaited {
+        why: why_not_ready(&key, &NotReady::Busy(why)),
+        source: key.to_string(),
+    }
+}
+
+/// The Runnables that it stems from, the nearest first, and those that may not be read.
+async fn look_up(own: &Seen, cluster: &Cluster) -> anyhow::Result<(Known, BTreeSet<SourceKey>)> {
+    let (mut known, mut hidden) = (Known::new(), BTreeSet::new());
+    let mut next: VecDeque<SourceKey> = own.reads.keys().cloned().collect();
+    let mut met: BTreeSet<SourceKey> = next.iter().cloned().collect();
+    while let Some(key) = next.pop_front() {
+        if known.len() + hidden.len() == MOST_LOOKED_UP {
+            break;
+        }
+        let Some((namespace, name)) = key.as_runnable() else {
+            continue;
+        };
+        match cluster.visible_runnable(namespace, name).await? {
+            Some(Some(found)) => {
+                let seen = Seen::of(&found);
+                let further = seen.reads.keys().filter(|it| met.insert((*it).clone()));
+                next.extend(further.cloned());
+                known.insert(key, Arc::new(seen));
+            }
+            Some(None) => {}
+            None => drop(hidden.insert(key)),
+        }
+    }
+    Ok((known, hidden))
+}
+
+#[cfg(test)]
+mod tests;

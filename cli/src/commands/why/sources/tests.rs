@@ -1,0 +1,140 @@
+use serde_json::json;
+
+use super::*;
+
+/// A Runnable that reads these, with this status.
+fn runnable(name: &str, reads: &[&str], status: &Value) -> Runnable {
+    let references = reads.iter().map(|source| {
+        json!({ "name": format!("from-{source}"), "runnableRef": { "name": source, "output": "out" } })
+    });
+    serde_json::from_value(json!({
+        "apiVersion": "carto.run/v1alpha1", "kind": "Runnable",
+        "metadata": { "name": name, "namespace": "shop", "generation": 1 },
+        "spec": {
+            "runTemplateRef": { "name": "t" }, "inputsFrom": references.collect::<Vec<_>>(),
+        },
+        "status": status,
+    }))
+    .unwrap()
+}
+
+fn run(sequence: i64, result: &Value, sources: &Value) -> Value {
+    json!({
+        "sequence": sequence, "inputHash": format!("v1:{sequence}"), "phase": "Created", "result": result,
+        "apiVersion": "v1", "kind": "Pod", "name": format!("run-{sequence}"), "uid": format!("u{sequence}"),
+        "sources": sources,
+    })
+}
+
+fn waiting(reason: &str) -> Value {
+    json!({
+        "observedGeneration": 1,
+        "pending": { "sequence": 2, "inputHash": "v1:2", "reason": reason, "since": "2026-01-01T00:00:00Z" },
+    })
+}
+
+fn known(all: &[&Runnable]) -> Known {
+    let of = |it: &&Runnable| {
+        let key = SourceKey::runnable("shop", &it.name_any());
+        (key, Arc::new(Seen::of(it)))
+    };
+    all.iter().map(of).collect()
+}
+
+fn standing(of: &Runnable, others: &[&Runnable]) -> Standing {
+    Standing::seen(of, Arc::new(Seen::of(of)), known(others))
+}
+
+#[test]
+fn who_is_waited_for_is_told_with_whom_that_one_waits_for_in_turn() {
+    let root = runnable(
+        "root",
+        &[],
+        &json!({ "observedGeneration": 1, "currentRun": run(1, &Value::Null, &Value::Null) }),
+    );
+    let middle = runnable("middle", &["root"], &waiting("DependencyNotReady"));
+    let app = runnable("app", &["middle"], &waiting("DependencyNotReady"));
+    let why: Vec<String> = standing(&app, &[&root, &middle])
+        .waits_for
+        .into_iter()
+        .map(|it| it.why)
+        .collect();
+    assert_eq!(
+        why,
+        [
+            "a run of Runnable shop/middle is due and waits (DependencyNotReady)",
+            "a run of Runnable shop/root has not ended",
+        ]
+    );
+    // Who waits for a person waits for no other Runnable.
+    let asked = runnable("middle", &["root"], &waiting("ApprovalRequired"));
+    assert_eq!(standing(&app, &[&root, &asked]).waits_for.len(), 1);
+    // Nobody is waited for where no run is due.
+    let idle = runnable("app", &["middle"], &json!({ "observedGeneration": 1 }));
+    assert_eq!(standing(&idle, &[&root, &middle]), Standing::default());
+}
+
+#[test]
+fn a_circle_of_those_who_wait_has_an_end() {
+    let one = runnable("one", &["other"], &waiting("DependencyNotReady"));
+    let other = runnable("other", &["one"], &waiting("DependencyNotReady"));
+    assert!(standing(&one, &[&other]).waits_for.len() <= 2);
+}
+
+#[test]
+fn what_a_source_gives_by_now_is_told_beside_what_was_taken() {
+    let gives = |value: &str| json!({ "observedGeneration": 1, "outputs": { "out": value } });
+    let base = runnable("base", &[], &gives("new"));
+    let before = Seen::of(&runnable("base", &[], &gives("old")));
+    let (before, now) = (before.revision.unwrap(), Seen::of(&base).revision.unwrap());
+    let app = |revision: &str| {
+        let sources = json!({ "Runnable/shop/base": revision, "Runnable/shop/root": "0" });
+        let current = run(1, &json!("Succeeded"), &sources);
+        let status = json!({ "observedGeneration": 1, "currentRun": current });
+        runnable("app", &["base"], &status)
+    };
+    let changed = standing(&app(before.as_str()), &[&base]).changed_since;
+    assert_eq!(
+        changed[0].shown(),
+        format!("Runnable shop/base, which gives the input from-base: {before} became {now}")
+    );
+    assert!(
+        standing(&app(now.as_str()), &[&base])
+            .changed_since
+            .is_empty()
+    );
+}
+
+#[test]
+fn between_two_runs_their_objects_say_what_has_changed_and_the_status_where_they_do_not() {
+    let status = json!({
+        "currentRun": run(2, &Value::Null, &json!({ "Runnable/shop/base": "c" })),
+        "unfinishedRuns": [run(1, &Value::Null, &json!({ "Runnable/shop/base": "a" }))],
+    });
+    let app = runnable("app", &["base"], &status);
+    let runs = crate::live::runs::runs(&app);
+    let told = |earlier: Option<&Value>, current: Option<&Value>| {
+        let changes = between(&app, (&runs[1], earlier), (&runs[0], current));
+        changes.iter().map(SourceChange::shown).collect::<Vec<_>>()
+    };
+    let base = "Runnable shop/base, which gives the input from-base";
+    assert_eq!(told(None, None), [format!("{base}: a became c")]);
+    let object =
+        |sources: &str| json!({ "metadata": { "annotations": { SOURCES_ANNOTATION: sources } } });
+    let current = object(r#"{"Runnable/shop/base":"b"}"#);
+    assert_eq!(told(None, Some(&current)), [format!("{base}: a became b")]);
+    // An ancestor is named where no direct source has changed.
+    let earlier = object(r#"{"Runnable/shop/base":"b","ConfigMap/shop/m/k":"1"}"#);
+    let now = object(r#"{"Runnable/shop/base":"b","ConfigMap/shop/m/k":"2"}"#);
+    assert_eq!(
+        told(Some(&earlier), Some(&now)),
+        ["ConfigMap shop/m, key k: 1 became 2"]
+    );
+    // What somebody has put there in its place is no reason to fail.
+    for odd in ["", "[]", r#"{"a":1}"#, "null"] {
+        assert_eq!(
+            told(None, Some(&object(odd))),
+            [format!("{base}: a became c")]
+        );
+    }
+}

@@ -1,0 +1,319 @@
+//! Who takes inputs from whom: of Runnables, wherever they are from.
+
+mod drawing;
+mod node;
+mod text;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cartouche_crds::{InputSource, Runnable};
+use cartouche_protocol::{
+    sourced_inputs::{self, SourceObject},
+    sources::{SourceKey, WaitFor, graph},
+};
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
+
+use crate::objects::RUNNABLE;
+pub(crate) use drawing::{dot, mermaid};
+pub(crate) use node::{Known, Node};
+pub(crate) use text::text;
+
+/// An object that inputs come from, or a Runnable that takes some.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Id {
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+    /// With its group, unless that is the core one or ours.
+    pub(crate) kind: String,
+}
+
+impl Id {
+    pub(crate) fn runnable(namespace: &str, name: &str) -> Self {
+        Self {
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+            kind: RUNNABLE.to_owned(),
+        }
+    }
+
+    /// What an input of a Runnable in this namespace comes from.
+    fn of_source(object: &SourceObject, own: &str) -> Self {
+        let (api_version, kind) = object.type_meta();
+        let group = api_version.split_once('/').map(|(group, _)| group);
+        let name = object.labels().map(|labels| {
+            let labels = labels.iter().map(|(key, value)| format!("{key}={value}"));
+            labels.collect::<Vec<_>>().join(",")
+        });
+        Self {
+            namespace: object.namespace_in(own).to_owned(),
+            name: name.unwrap_or_else(|| object.name.clone()),
+            kind: match group {
+                Some(group) if !object.is_runnable() => format!("{kind}.{group}"),
+                _ => kind.to_owned(),
+            },
+        }
+    }
+
+    pub(crate) fn is_runnable(&self) -> bool {
+        self.kind == RUNNABLE
+    }
+
+    /// That of a live object.
+    pub(crate) fn of(runnable: &Runnable) -> Self {
+        let text = |part: &Option<String>| part.clone().unwrap_or_default();
+        let metadata = &runnable.metadata;
+        Self::runnable(&text(&metadata.namespace), &text(&metadata.name))
+    }
+
+    /// `Runnable/shop/build`: no two have the same.
+    pub(crate) fn key(&self) -> String {
+        format!("{}/{}/{}", self.kind, self.namespace, self.name)
+    }
+
+    /// `Runnable shop/build`.
+    pub(crate) fn shown(&self) -> String {
+        format!("{} {}/{}", self.kind, self.namespace, self.name)
+    }
+}
+
+/// That an input of a Runnable comes from an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Edge {
+    pub(crate) from: Id,
+    pub(crate) to: Id,
+    pub(crate) input: String,
+    /// `key`, `output` or `path`, and which.
+    pub(crate) word: &'static str,
+    pub(crate) part: String,
+    /// What is waited for, of a Runnable.
+    pub(crate) wait_for: Option<WaitFor>,
+    pub(crate) optional: bool,
+    /// The revision that the present run of the reader was made from.
+    pub(crate) used: Option<String>,
+}
+
+impl Edge {
+    /// `digest: output digest of Runnable shop/base`.
+    fn named(&self) -> String {
+        format!(
+            "{}: {} {} of {}",
+            self.input,
+            self.word,
+            self.part,
+            self.from.shown()
+        )
+    }
+
+    /// The same with what is to be said of it, whatever is known of the source.
+    fn marks(&self) -> Vec<String> {
+        let waits = match self.wait_for {
+            Some(WaitFor::Succeeded) => Some("waits until it has succeeded"),
+            Some(WaitFor::Nothing) => Some("does not wait for it"),
+            Some(WaitFor::Settled) | None => None,
+        };
+        let optional = self.optional.then_some("optional");
+        let marks = waits.into_iter().chain(optional);
+        marks.map(str::to_owned).collect()
+    }
+
+    /// For a list of what a Runnable is made of.
+    pub(crate) fn shown(&self) -> String {
+        let used = self.used.iter().map(|used| format!("made from {used}"));
+        let marks: Vec<String> = self.marks().into_iter().chain(used).collect();
+        with_marks(&self.named(), &marks)
+    }
+}
+
+fn with_marks(text: &str, marks: &[String]) -> String {
+    match marks {
+        [] => text.to_owned(),
+        marks => format!("{text} ({})", marks.join(", ")),
+    }
+}
+
+/// For programs.
+impl Serialize for Edge {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut written = json!({
+            "from": self.from.key(), "to": self.to.key(), "input": self.input, "optional": self.optional,
+        });
+        written[self.word] = json!(self.part);
+        if let Some(wait_for) = self.wait_for {
+            written["waitFor"] = json!(wait_for);
+        }
+        if let Some(used) = &self.used {
+            written["used"] = json!(used);
+        }
+        written.serialize(serializer)
+    }
+}
+
+/// Nodes, sources before those who read them, and the edges between them.
+#[derive(Debug)]
+pub(crate) struct Graph {
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) edges: Vec<Edge>,
+    /// Runnables that stem from themselves, each with the way round.
+    pub(crate) cycles: Vec<Vec<Id>>,
+    /// So many Runnables neither read others nor are read, and are left out.
+    pub(crate) alone: usize,
+}
+
+impl Graph {
+    /// That of these Runnables. Of those that are read and are not among them it is `told` why.
+    pub(crate) fn new(runnables: &[Runnable], told: &BTreeMap<Id, Known>) -> Self {
+        let mut edges: Vec<Edge> = runnables.iter().flat_map(edges).collect();
+        // Those of one Runnable stay as it has them.
+        edges.sort_by(|one, other| one.to.cmp(&other.to));
+        let mut nodes: BTreeMap<Id, Node> = runnables
+            .iter()
+            .map(|runnable| (Id::of(runnable), Node::of(runnable)))
+            .collect();
+        for edge in &edges {
+            nodes.entry(edge.from.clone()).or_insert_with(|| {
+                let known = if edge.from.is_runnable() {
+                    told.get(&edge.from).cloned()
+                } else {
+                    Some(Known::Named)
+                };
+                Node::without(edge.from.clone(), known.unwrap_or(Known::Absent))
+            });
+        }
+        let ends = edges.iter().flat_map(|edge| [&edge.from, &edge.to]);
+        let joined: BTreeSet<&Id> = ends.collect();
+        let all = nodes.len();
+        nodes.retain(|id, _| joined.contains(id));
+        let alone = all - nodes.len();
+        let cycles = cycles(&edges);
+        Self {
+            nodes: in_order(nodes, &edges),
+            edges,
+            cycles,
+            alone,
+        }
+    }
+
+    /// What it stems from, and what stems from it; nothing if it is not among them.
+    pub(crate) fn around(self, centre: &Id) -> Self {
+        let (mut sources, mut readers) = (Ends::new(), Ends::new());
+        for Edge { from, to, .. } in &self.edges {
+            sources.entry(to).or_default().insert(from);
+            readers.entry(from).or_default().insert(to);
+        }
+        let next = |ends: &Ends<'_>, id: &Id| -> Vec<Id> {
+            let ends = ends.get(id).into_iter().flatten();
+            ends.map(|id| (*id).clone()).collect()
+        };
+        let above = graph::reached([centre.clone()], |id| next(&sources, id));
+        let below = graph::reached([centre.clone()], |id| next(&readers, id));
+        let kept: BTreeSet<Id> = above.into_iter().chain(below).collect();
+        let is_kept = |edge: &Edge| kept.contains(&edge.from) && kept.contains(&edge.to);
+        Self {
+            nodes: (self.nodes.into_iter())
+                .filter(|node| kept.contains(&node.id))
+                .collect(),
+            edges: self.edges.into_iter().filter(is_kept).collect(),
+            cycles: (self.cycles.into_iter())
+                .filter(|way| way.iter().any(|id| kept.contains(id)))
+                .collect(),
+            alone: 0,
+        }
+    }
+}
+
+/// The other ends of the edges of each object.
+type Ends<'a> = BTreeMap<&'a Id, BTreeSet<&'a Id>>;
+
+/// The Runnables that a Runnable reads.
+pub(crate) fn reads(runnable: &Runnable) -> BTreeSet<Id> {
+    let edges = edges(runnable).into_iter();
+    edges
+        .map(|edge| edge.from)
+        .filter(Id::is_runnable)
+        .collect()
+}
+
+/// Where the inputs of a Runnable come from, in its order.
+pub(crate) fn edges(runnable: &Runnable) -> Vec<Edge> {
+    let to = Id::of(runnable);
+    let current = runnable.status.as_ref();
+    let current = current.and_then(|status| status.current_run.as_ref());
+    let sources = current.and_then(|run| run.sources.as_ref());
+    let of = |source: &InputSource| {
+        let object = SourceObject::of(source)?;
+        let part = sourced_inputs::key(source);
+        let key: SourceKey = object.source_key(&to.namespace, part);
+        let waits = source.runnable_ref.as_ref();
+        Some(Edge {
+            from: Id::of_source(&object, &to.namespace),
+            to: to.clone(),
+            input: source.name.clone(),
+            word: object.kind.part(),
+            part: part.to_owned(),
+            wait_for: waits.map(|it| it.wait_for.unwrap_or_default()),
+            optional: source.optional == Some(true),
+            used: sources.and_then(|all| all.get(key.as_str()).cloned()),
+        })
+    };
+    let sources = runnable.spec.inputs_from.iter().flatten();
+    sources.filter_map(of).collect()
+}
+
+/// Sources first; those that are as near by namespace and name. Where only cycles are left, the first of them by name is next.
+fn in_order(mut nodes: BTreeMap<Id, Node>, edges: &[Edge]) -> Vec<Node> {
+    let (mut waits, mut readers) = (Ends::new(), Ends::new());
+    for Edge { from, to, .. } in edges {
+        waits.entry(to).or_default().insert(from);
+        readers.entry(from).or_default().insert(to);
+    }
+    let ids: Vec<Id> = nodes.keys().cloned().collect();
+    let is_free = |id: &&Id| !waits.contains_key(*id);
+    let mut free: BTreeSet<&Id> = ids.iter().filter(is_free).collect();
+    let mut order = Vec::new();
+    while let Some(next) = free.pop_first().or_else(|| waits.keys().next().copied()) {
+        waits.remove(next);
+        order.extend(nodes.remove(next));
+        for reader in readers.remove(next).into_iter().flatten() {
+            if let Some(left) = waits.get_mut(reader) {
+                left.remove(next);
+                if left.is_empty() {
+                    waits.remove(reader);
+                    free.insert(reader);
+                }
+            }
+        }
+    }
+    order
+}
+
+/// Each cycle once, from the member that is first by name.
+fn cycles(edges: &[Edge]) -> Vec<Vec<Id>> {
+    let mut sources = Ends::new();
+    for Edge { from, to, .. } in edges {
+        sources.entry(to).or_default().insert(from);
+    }
+    let mut told: BTreeSet<&Id> = BTreeSet::new();
+    let mut cycles = Vec::new();
+    for id in sources.keys() {
+        if told.contains(id) {
+            continue;
+        }
+        let reads = |id: &&Id| sources.get(*id).cloned().unwrap_or_default();
+        if let Some(way) = graph::way_round(id, reads) {
+            told.extend(&way);
+            cycles.push(way.into_iter().cloned().collect());
+        }
+    }
+    cycles
+}
+
+/// As JSON.
+pub(crate) fn json(graph: &Graph) -> String {
+    let cycles = graph.cycles.iter();
+    let cycles = cycles.map(|way| way.iter().map(Id::key).collect());
+    let cycles: Vec<Vec<String>> = cycles.collect();
+    let nodes: Vec<Value> = graph.nodes.iter().map(Node::written).collect();
+    let written = json!({ "nodes": nodes, "edges": graph.edges, "cycles": cycles });
+    format!("{written:#}\n")
+}

@@ -1,0 +1,100 @@
+//! A graph for programs that draw: DOT for Graphviz, and Mermaid.
+
+use std::{collections::BTreeMap, fmt::Write as _};
+
+use cartouche_protocol::sources::WaitFor;
+
+use super::{Edge, Graph, Id, Node};
+use crate::foreign::in_one_line;
+
+/// For `dot -Tsvg`.
+pub(crate) fn dot(graph: &Graph) -> String {
+    let mut out = String::from("digraph cartouche {\n  rankdir=LR;\n  node [shape=box];\n");
+    for node in &graph.nodes {
+        let shape = if node.id.is_runnable() {
+            ""
+        } else {
+            ", style=rounded"
+        };
+        let label = lines(node).map(in_dot).join("\\n");
+        let _ = writeln!(
+            out,
+            "  \"{}\" [label=\"{label}\"{shape}];",
+            in_dot(&node.id.key())
+        );
+    }
+    for edge in &graph.edges {
+        let style = if waits(edge) { "" } else { ", style=dashed" };
+        let _ = writeln!(
+            out,
+            "  \"{}\" -> \"{}\" [label=\"{}\"{style}];",
+            in_dot(&edge.from.key()),
+            in_dot(&edge.to.key()),
+            in_dot(&edge.input)
+        );
+    }
+    out.push_str("}\n");
+    out
+}
+
+/// For a page of Markdown.
+pub(crate) fn mermaid(graph: &Graph) -> String {
+    let mut out = String::from("flowchart LR\n");
+    let numbers: BTreeMap<&Id, usize> = graph.nodes.iter().map(|it| &it.id).zip(0..).collect();
+    for (number, node) in graph.nodes.iter().enumerate() {
+        let (open, close) = if node.id.is_runnable() {
+            ('[', ']')
+        } else {
+            ('(', ')')
+        };
+        let label = lines(node).map(in_mermaid).join("<br/>");
+        let _ = writeln!(out, "  n{number}{open}\"{label}\"{close}");
+    }
+    for edge in &graph.edges {
+        let arrow = if waits(edge) { "-->" } else { "-.->" };
+        if let Some((from, to)) = numbers.get(&edge.from).zip(numbers.get(&edge.to)) {
+            let label = in_mermaid(&edge.input);
+            let _ = writeln!(out, "  n{from} {arrow}|\"{label}\"| n{to}");
+        }
+    }
+    out
+}
+
+/// Whether the reader follows what the source does.
+fn waits(edge: &Edge) -> bool {
+    edge.wait_for != Some(WaitFor::Nothing)
+}
+
+/// Kind and name, and how it stands.
+fn lines(node: &Node) -> Lines {
+    let shown = node.shown();
+    let second = (!shown.is_empty()).then_some(shown);
+    Lines(std::iter::once(node.id.shown()).chain(second).collect())
+}
+
+struct Lines(Vec<String>);
+
+impl Lines {
+    fn map(self, text: impl Fn(&str) -> String) -> Vec<String> {
+        self.0.iter().map(|line| text(line)).collect()
+    }
+}
+
+/// Inside of quotes.
+fn in_dot(text: &str) -> String {
+    let text = in_one_line(text);
+    text.replace('\\', "\\\\").replace('"', "\\\"")
+}
+
+/// Inside of quotes: whatever may mean something there is written by its number.
+fn in_mermaid(text: &str) -> String {
+    let mut out = String::new();
+    for character in in_one_line(text).chars() {
+        if character.is_alphanumeric() || " ._/:,()-".contains(character) {
+            out.push(character);
+        } else {
+            let _ = write!(out, "#{};", u32::from(character));
+        }
+    }
+    out
+}

@@ -1,0 +1,111 @@
+//! Inputs of which files do not say what they are, and what is said of them.
+
+use cartouche_protocol::sourced_inputs::{SourceKind, SourceObject};
+
+use super::Entry;
+use crate::{
+    finding::{Finding, Rule},
+    source::{Document, SourceSpan},
+};
+
+/// An input whose value is not among the files.
+pub(crate) struct Absent {
+    pub(crate) input: String,
+    pub(super) object: SourceObject,
+    pub(super) key: String,
+    pub(crate) optional: bool,
+    why: Why,
+    /// Where the object is named.
+    place: SourceSpan,
+}
+
+/// What is not among the files.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Why {
+    NoObject,
+    /// It is a Runnable, and its file says nothing of its outputs.
+    NoOutputs,
+}
+
+impl Absent {
+    pub(super) fn new(runnable: &Document, entry: &Entry, object: SourceObject, why: Why) -> Self {
+        Self {
+            input: entry.name().to_owned(),
+            key: entry.key().to_owned(),
+            optional: entry.source.optional == Some(true),
+            place: runnable.place_at(&entry.steps(&[entry.reference(), "name"])),
+            object,
+            why,
+        }
+    }
+
+    pub(super) fn is_secret(&self) -> bool {
+        self.object.kind == SourceKind::Secret
+    }
+
+    /// What to say where nothing can be rendered without it.
+    pub(crate) fn finding(&self, runnable: &Document) -> Finding {
+        let Self {
+            input, object, key, ..
+        } = self;
+        let part = object.kind.part();
+        let message = format!(
+            "Runnable {}: input {input} comes from {part} {key} of {object}, {}",
+            runnable.name(),
+            match self.why {
+                Why::NoObject => "which is not among these files",
+                Why::NoOutputs => "whose file does not say what it gives",
+            }
+        );
+        Finding::error(Rule::Source, message)
+            .at(self.place.clone())
+            .label("not known here")
+            .help(self.cure())
+    }
+
+    /// What to say where something was not checked without it; nothing where it is not needed.
+    pub(crate) fn unchecked(&self, runnable: &Document) -> Option<Finding> {
+        let message = format!(
+            "what the template makes of the input {} of Runnable {} was not checked: {}",
+            self.input,
+            runnable.name(),
+            self.reason()
+        );
+        (!self.is_secret()).then(|| {
+            Finding::note(Rule::Unchecked, message)
+                .at(self.place.clone())
+                .help(self.cure())
+        })
+    }
+
+    /// What to say of one that is left out.
+    pub(crate) fn left_out(&self) -> String {
+        format!("input {} is left out, since {}", self.input, self.reason())
+    }
+
+    fn reason(&self) -> String {
+        let object = &self.object;
+        match self.why {
+            Why::NoObject => format!("{object} is not among these files"),
+            Why::NoOutputs => format!("only a cluster knows what {object} gives"),
+        }
+    }
+
+    fn cure(&self) -> String {
+        let Self { object, key, .. } = self;
+        match object.kind {
+            SourceKind::ConfigMap => {
+                format!("give a file with {object}, which has {key} in its data")
+            }
+            SourceKind::Any => format!(
+                "give a file with {object} as it is on a cluster (kubectl get -o yaml), which has a value at {key}"
+            ),
+            SourceKind::Runnable => format!(
+                "give a file with {object} as it is on a cluster (kubectl get -o yaml), which has {key} in its status.outputs"
+            ),
+            SourceKind::Secret => format!(
+                "give a file with {object}, which has {key} in its stringData: any value will do, and none is shown"
+            ),
+        }
+    }
+}

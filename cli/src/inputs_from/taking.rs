@@ -1,0 +1,228 @@
+//! From the objects of files to the inputs of a Runnable: what each entry is read from, and then all of them at once, since
+//! together they have no more room than on a cluster.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cartouche_crds::InputSource;
+use cartouche_protocol::{
+    diagnosis::Fault,
+    sourced_inputs::{self, SourceKind, SourceObject, SourceRead},
+    sources::Value as Became,
+};
+use cartouche_templating::suggestion;
+
+use super::{
+    Entry, Given,
+    absent::{Absent, Why},
+    finding, object,
+};
+use crate::{
+    finding::{Finding, Rule},
+    objects::{Objects, namespace_of},
+    source::{Document, SourceSpan},
+    template_file::declared_outputs,
+};
+
+/// The entries of a Runnable that can be read, and the objects that they name.
+pub(super) struct Taking<'a> {
+    objects: &'a Objects,
+    runnable: &'a Document,
+    entries: Vec<Entry>,
+    documents: BTreeMap<SourceObject, &'a Document>,
+}
+
+impl<'a> Taking<'a> {
+    pub(super) fn new(objects: &'a Objects, runnable: &'a Document) -> Self {
+        Self {
+            objects,
+            runnable,
+            entries: Vec::new(),
+            documents: BTreeMap::new(),
+        }
+    }
+
+    /// Looks for the object of an entry. What keeps its value from being known is told.
+    pub(super) fn look(&mut self, given: &mut Given, entry: Entry, object: SourceObject) {
+        let found = self.find(&object);
+        let [document] = found.as_slice() else {
+            if found.is_empty() {
+                let absent = Absent::new(self.runnable, &entry, object, Why::NoObject);
+                return given.absent.push(absent);
+            }
+            let twice = self.twice_there(&entry, &object, &found);
+            return given.is_wrong(&entry, twice);
+        };
+        if let Some(undeclared) = self.undeclared(&entry, &object, document) {
+            if entry.source.optional != Some(true) {
+                return given.is_wrong(&entry, undeclared);
+            }
+            given.findings.push(undeclared);
+        }
+        if object.kind == SourceKind::Runnable && object::lacks_outputs(document) {
+            let absent = Absent::new(self.runnable, &entry, object, Why::NoOutputs);
+            return given.absent.push(absent);
+        }
+        if let Err(unusable) = object::read(document, object.kind, &BTreeSet::from([entry.key()])) {
+            let fault = unusable.fault(entry.name(), entry.key(), &object);
+            let told = self.told(&entry, fault, &object, document);
+            return given.is_wrong(&entry, told);
+        }
+        self.documents.insert(object, document);
+        self.entries.push(entry);
+    }
+
+    /// An object as it is on a cluster is given beside its manifest.
+    fn find(&self, object: &SourceObject) -> Vec<&'a Document> {
+        let own = namespace_of(self.runnable);
+        let live = object::find(&self.objects.others, own, object);
+        if live.is_empty() && object.is_runnable() {
+            return object::find(&self.objects.runnables, own, object);
+        }
+        live
+    }
+
+    /// What the controller would make of all of them.
+    pub(super) fn take(self, given: &mut Given) {
+        let sources: Vec<InputSource> = self.entries.iter().map(|it| it.source.clone()).collect();
+        let documents = self.documents.iter();
+        let reads: BTreeMap<&SourceObject, SourceRead> = documents
+            .filter_map(|(object, document)| {
+                let keys = sourced_inputs::keys(&sources, object);
+                Some((object, object::read(document, object.kind, &keys).ok()?))
+            })
+            .collect();
+        let namespace = namespace_of(self.runnable);
+        let taken = sourced_inputs::taken(namespace, &sources, |object| reads.get(object));
+        // Both are in the order of the entries.
+        let mut faults = taken.wrong.faults.into_iter();
+        let mut missing = taken.wrong.missing.into_iter();
+        for (entry, became) in self.entries.iter().zip(taken.sources) {
+            let object = SourceObject::of(&entry.source);
+            let document = object.as_ref().and_then(|it| self.documents.get(it));
+            let Some((object, document)) = object.as_ref().zip(document) else {
+                continue;
+            };
+            let fault = match became.value {
+                // Whether it is ready holds runs back, and is no matter of their inputs.
+                Became::Given | Became::ObjectNotReady => {
+                    self.is_given(given, entry, object, document);
+                    None
+                }
+                Became::LeftOut => None,
+                Became::Unusable(_) => faults.next().map(|fault| (fault, None)),
+                Became::Missing => {
+                    let hint = known(entry, object, document);
+                    missing.next().map(|fault| (fault, hint))
+                }
+            };
+            if let Some((fault, hint)) = fault {
+                let told = self.told(entry, fault, object, document);
+                given.is_wrong(entry, told.maybe_help(hint));
+            }
+        }
+        given.values.extend(taken.values);
+    }
+
+    fn is_given(&self, given: &mut Given, entry: &Entry, object: &SourceObject, file: &Document) {
+        given.lacks_uid |= object.kind == SourceKind::Secret && object::lacks_uid(file);
+        let place = self.written(entry, file);
+        given.written.insert(entry.name().to_owned(), place);
+    }
+
+    /// Where a value is written: of a Secret, where it is referred to.
+    fn written(&self, entry: &Entry, document: &Document) -> SourceSpan {
+        let (source, key) = (&entry.source, entry.key());
+        let value = match (&source.config_map_key_ref, &source.runnable_ref) {
+            (Some(_), None) => document.root.at(&["data", key]),
+            (None, Some(_)) => document.root.at(&["status", "outputs", key]),
+            _ => None,
+        };
+        match value {
+            Some(node) => document.place(&node.span),
+            None => (self.runnable).place_at(&entry.steps(&[entry.reference(), "name"])),
+        }
+    }
+
+    /// A fault at the part of the object that is named.
+    fn told(
+        &self,
+        entry: &Entry,
+        fault: Fault,
+        object: &SourceObject,
+        document: &Document,
+    ) -> Finding {
+        let part = entry.steps(&[entry.reference(), object.kind.part()]);
+        let told = finding(self.runnable, fault).at(self.runnable.place_at(&part));
+        beside(told, object, document)
+    }
+
+    /// An output that the template of the Runnable will never give.
+    fn undeclared(&self, entry: &Entry, object: &SourceObject, of: &Document) -> Option<Finding> {
+        if object.kind != SourceKind::Runnable {
+            return None;
+        }
+        let template = self.objects.template_of(of)?;
+        let (declared, key) = (declared_outputs(template), entry.key());
+        if declared.contains(&key) {
+            return None;
+        }
+        let message = format!(
+            "Runnable {}: input {} comes from output {key} of {object}, which its template {} does not declare",
+            self.runnable.name(),
+            entry.name(),
+            template.name()
+        );
+        let finding = if entry.source.optional == Some(true) {
+            Finding::warning(Rule::Source, format!("{message}: it is always left out"))
+        } else {
+            Finding::error(Rule::Source, message)
+        };
+        let help = suggestion::hint(key, "its outputs are", declared.iter().copied())
+            .unwrap_or_else(|| "declare it under outputs of that template".to_owned());
+        let part = entry.steps(&[entry.reference(), object.kind.part()]);
+        let finding = finding
+            .at(self.runnable.place_at(&part))
+            .label("no such output")
+            .help(help);
+        Some(beside(finding, object, of))
+    }
+
+    fn twice_there(&self, entry: &Entry, object: &SourceObject, found: &[&Document]) -> Finding {
+        let message = format!(
+            "Runnable {}: input {} comes from {object}, and there are {} of it among these files",
+            self.runnable.name(),
+            entry.name(),
+            found.len()
+        );
+        let at = entry.steps(&[entry.reference(), "name"]);
+        let finding = Finding::error(Rule::Source, message)
+            .at(self.runnable.place_at(&at))
+            .label("which one?")
+            .help("give one of them another name, or look at their folders one by one");
+        let places = found.iter().map(|it| it.place_of(&["metadata", "name"]));
+        places.fold(finding, |finding, place| {
+            finding.with_note(format!("one is in {}", place.shown()))
+        })
+    }
+}
+
+/// What the object has in place of what is not there.
+fn known(entry: &Entry, object: &SourceObject, document: &Document) -> Option<String> {
+    let has = match object.kind {
+        SourceKind::Runnable => "it gives",
+        SourceKind::ConfigMap | SourceKind::Secret => "it has",
+        SourceKind::Any => return None,
+    };
+    suggestion::hint(entry.key(), has, object::keys(document))
+}
+
+/// Says which object is meant. The line of a Secret is not shown: its value may stand there.
+fn beside(finding: Finding, object: &SourceObject, document: &Document) -> Finding {
+    let place = document.place_of(&["metadata", "name"]);
+    match object.kind {
+        SourceKind::ConfigMap | SourceKind::Runnable | SourceKind::Any => {
+            finding.related(place, format!("{object} is this"))
+        }
+        SourceKind::Secret => finding.with_note(format!("{object} is in {}", place.shown())),
+    }
+}
