@@ -28,7 +28,8 @@ use crate::{ledger::Ledger, rerun, sourced_inputs::runnables, status::READY};
 pub use hold::ASKED_AGAIN;
 pub use provenance::Provenance;
 pub use readiness::{
-    Failed, NotReady, Question, Readiness, Source, SourceError, Value, readiness, traced,
+    Failed, NotReady, Question, Readiness, Source, SourceError, Value, readiness,
+    rests_on_own_reads, traced,
 };
 pub use settle::Busy;
 pub use trace::{Revision, Sources, Trace};

@@ -232,6 +232,12 @@ impl Trace {
         self.0.contains_key(ancestor)
     }
 
+    /// The revision that a source itself has, if this ancestor is one.
+    pub(super) fn read_itself(&self, ancestor: &SourceKey) -> Option<&Revision> {
+        let mut revisions = self.0.get(ancestor)?.iter();
+        revisions.find_map(|(revision, by)| by.contains(ancestor).then_some(revision))
+    }
+
     fn undisputed(&self) -> Sources {
         let single = self.0.iter().filter(|(_, revisions)| revisions.len() == 1);
         single
