@@ -127,7 +127,9 @@ pub fn taken<'a>(
                 taken.values.insert(source.name.clone(), value);
                 (given(source, read(&object)), revision)
             }
-            Err(Wrong::Missing(_)) if optional => (Given::LeftOut, None),
+            Err(Wrong::Missing(_)) if optional => {
+                (Given::LeftOut, without_value(source, read(&object)))
+            }
             Err(Wrong::Missing(missing)) => {
                 taken.wrong.missing.push(missing);
                 (Given::Missing, None)
@@ -166,6 +168,22 @@ fn given(source: &InputSource, read: Option<&SourceRead>) -> Given {
         }
         _ => Given::Given,
     }
+}
+
+/// The revision of a source that gives no value. Whoever does without one was made from that there is none: when there is one,
+/// it has not looked yet.
+fn without_value(source: &InputSource, read: Option<&SourceRead>) -> Option<Revision> {
+    if source.object_ref.is_some() && revision_path(source).is_none() {
+        return None;
+    }
+    let revision = match read {
+        Some(SourceRead::Runnable(of)) => of.seen.revision.clone(),
+        Some(SourceRead::Object(of)) => revision_path(source)
+            .and_then(|path| of.field(path))
+            .map(revision_of),
+        _ => None,
+    };
+    Some(revision.unwrap_or_else(Revision::absent))
 }
 
 enum Wrong {
@@ -214,9 +232,12 @@ fn value(
         Some(SourceRead::Object(of)) => {
             let value = field(of, key, &from())?;
             let value = plain(value, room, &from())?;
-            let revision = revision_path(source)
-                .map(|path| field(of, path, &from()))
-                .transpose()?;
+            let revision = revision_path(source).map(|path| field(of, path, &from()));
+            let revision = match revision.transpose() {
+                // The value is there: only which state of the object that is nobody knows.
+                Err(Wrong::Missing(_)) if source.optional == Some(true) => None,
+                revision => revision?,
+            };
             Ok((value, revision.map(revision_of)))
         }
         Some(SourceRead::Several(names)) => Err(Wrong::Fault(fault(

@@ -173,3 +173,114 @@ fn more_than_may_be_are_told_though_no_schema_has_refused_them() {
     assert!(check(None, &sources(many[1..].to_vec().into())).is_ok());
     assert!(check(None, &sources(many.into())).is_err());
 }
+
+/// What became of each source, by its key: the value and the revision.
+fn traces(
+    read: &BTreeMap<SourceObject, SourceRead>,
+    from: &Value,
+) -> Vec<(String, Given, Option<String>)> {
+    let taken = taken("shop", &sources(from.clone()), |object| read.get(object));
+    let all = taken.sources.into_iter();
+    all.map(|source| {
+        let revision = source.revision.map(|it| it.to_string());
+        (source.key.to_string(), source.value, revision)
+    })
+    .collect()
+}
+
+fn reading(from: &Value, read: &[SourceRead]) -> BTreeMap<SourceObject, SourceRead> {
+    let objects = sources(from.clone());
+    let objects = objects.iter().filter_map(SourceObject::of);
+    objects.zip(read.iter().cloned()).collect()
+}
+
+fn runnable(outputs: Option<Value>) -> SourceRead {
+    let status = outputs.map(|outputs| json!({ "outputs": outputs }));
+    let runnable = json!({
+        "metadata": { "name": "build", "namespace": "shop" },
+        "spec": { "runTemplateRef": { "name": "build" } },
+        "status": status,
+    });
+    let runnable = serde_json::from_value(runnable).unwrap();
+    SourceRead::runnable(&runnable, &BTreeSet::from(["digest"]))
+}
+
+fn app(revision_path: Option<&str>) -> Value {
+    json!([{ "name": "app", "optional": true, "objectRef": {
+        "apiVersion": "source.example.com/v1", "kind": "Repository", "name": "app",
+        "path": ".status.digest", "revisionPath": revision_path,
+    } }])
+}
+
+fn repository(status: &Value) -> SourceRead {
+    let object = json!({ "metadata": { "name": "app", "namespace": "shop" }, "status": status });
+    SourceRead::object(
+        &object,
+        &BTreeSet::from([".status.digest", ".status.revision"]),
+    )
+}
+
+fn revision_of_one(from: &Value, read: SourceRead) -> (Given, Option<String>) {
+    let read = reading(from, &[read]);
+    let (_, value, revision) = traces(&read, from).remove(0);
+    (value, revision)
+}
+
+#[test]
+fn what_is_left_out_is_traced_as_absent_or_by_what_a_runnable_gives_otherwise() {
+    let absent = (Given::LeftOut, Some("absent".to_owned()));
+    let mut of_map = json!([config_map("a", "sizes", "none")]);
+    of_map[0]["optional"] = json!(true);
+    assert_eq!(revision_of_one(&of_map, SourceRead::Absent), absent);
+    assert_eq!(revision_of_one(&of_map, map(&json!({}))), absent);
+    let of_runnable = json!([{
+        "name": "a", "optional": true, "runnableRef": { "name": "build", "output": "digest" },
+    }]);
+    assert_eq!(revision_of_one(&of_runnable, SourceRead::Absent), absent);
+    assert_eq!(revision_of_one(&of_runnable, runnable(None)), absent);
+    let given = BTreeMap::from([("size".to_owned(), json!(1))]);
+    let other = Revision::of_outputs(&given, &BTreeMap::new()).to_string();
+    assert_eq!(
+        revision_of_one(&of_runnable, runnable(Some(json!({ "size": 1 })))),
+        (Given::LeftOut, Some(other))
+    );
+}
+
+#[test]
+fn an_object_that_has_no_value_is_traced_by_its_revision_where_it_has_one_at_all() {
+    let (traced, untraced) = (app(Some(".status.revision")), app(None));
+    let left_out = |revision: Option<&str>| (Given::LeftOut, revision.map(str::to_owned));
+    let without_digest = repository(&json!({ "revision": "r1" }));
+    assert_eq!(
+        revision_of_one(&traced, SourceRead::Absent),
+        left_out(Some("absent"))
+    );
+    assert_eq!(
+        revision_of_one(&traced, repository(&json!({}))),
+        left_out(Some("absent"))
+    );
+    assert_eq!(
+        revision_of_one(&traced, without_digest.clone()),
+        left_out(Some("r1"))
+    );
+    assert_eq!(
+        revision_of_one(&untraced, SourceRead::Absent),
+        left_out(None)
+    );
+    assert_eq!(revision_of_one(&untraced, without_digest), left_out(None));
+}
+
+#[test]
+fn a_value_that_is_there_is_not_left_out_for_want_of_a_revision() {
+    let mut from = app(Some(".status.revision"));
+    let without_revision = repository(&json!({ "digest": "d" }));
+    assert_eq!(
+        revision_of_one(&from, without_revision.clone()),
+        (Given::Given, None)
+    );
+    from[0]["optional"] = json!(false);
+    assert_eq!(
+        revision_of_one(&from, without_revision),
+        (Given::Missing, None)
+    );
+}

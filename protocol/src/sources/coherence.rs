@@ -88,11 +88,15 @@ fn to_look_at(seen: &Seen, known: &Known) -> Option<Sources> {
     given(seen, known).sources().ok()
 }
 
-/// What the Runnables that it waits for give now, as far as they are known.
+/// What the Runnables that it waits for give now, as far as they are known, be it nothing.
 fn given(seen: &Seen, known: &Known) -> Trace {
     let sources = seen.waits_for().filter_map(|key| known.get_key_value(key));
+    let absent = Revision::absent();
     sources
-        .map(|(key, source)| Trace::of(key, source.revision.as_ref(), source.gives()))
+        .map(|(key, source)| {
+            let revision = source.revision.as_ref().unwrap_or(&absent);
+            Trace::of(key, Some(revision), source.gives())
+        })
         .collect()
 }
 

@@ -19,7 +19,7 @@ pub struct Source {
     pub wait_for: WaitFor,
     /// The value that was read.
     pub value: Value,
-    /// Its revision. `None` if it is not traced, or holds nothing.
+    /// Its revision, [`Revision::absent`] where what is optional is not there. `None` if it is not traced, or a value is missing.
     pub revision: Option<Revision>,
 }
 

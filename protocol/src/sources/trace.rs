@@ -54,6 +54,12 @@ impl Revision {
         Self(mark.chars().take(16).collect())
     }
 
+    /// Of a source that holds nothing, be it that it is not there: no hash of 16 digits is this word.
+    #[must_use]
+    pub fn absent() -> Self {
+        Self("absent".to_owned())
+    }
+
     /// What stands for the content already: the text at an object's `revisionPath`, or what a status says.
     #[must_use]
     pub fn given(text: impl Into<String>) -> Self {

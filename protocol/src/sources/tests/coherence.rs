@@ -2,8 +2,8 @@
 
 use super::sample::*;
 use crate::sources::{
-    Coherence, Failed, Known, NotReady, Provenance, Question, Readiness, Seen, Source, Sources,
-    Value, WaitFor, rests_on_own_reads, settle::Busy,
+    Coherence, Failed, Known, NotReady, Provenance, Question, Readiness, Revision, Seen, Source,
+    Sources, Value, WaitFor, rests_on_own_reads, settle::Busy,
 };
 
 fn from(text: &str) -> Sources {
@@ -252,6 +252,33 @@ fn of_two_that_are_behind_the_one_that_goes_on_without_a_person_is_named() {
     let behind = suspended(gave("b1", &from("old")));
     all.insert(key("b"), reading(behind, ["a"]).into());
     assert_eq!(asked(["b", "c"], &all), not_ready("c", NotReady::Behind));
+}
+
+/// C has run without what b did not give then.
+#[test]
+fn who_did_without_an_output_has_to_look_when_there_is_one() {
+    let without = sources([(key("b"), "absent")]);
+    let c = reading(gave("c1", &without), ["b"]);
+    let all = known([("b", root("b1")), ("c", c.clone())]);
+    assert_eq!(asked(["b", "c"], &all), not_ready("c", NotReady::Behind));
+    let without_outputs = Seen {
+        revision: None,
+        ..root("none")
+    };
+    let left_out = Source {
+        value: Value::LeftOut,
+        revision: Some(Revision::absent()),
+        ..source("b", WaitFor::Settled, &all)
+    };
+    let all = known([("b", without_outputs.clone()), ("c", c)]);
+    let read = [left_out.clone(), source("c", WaitFor::Settled, &all)];
+    let expected = sources([(key("b"), "absent"), (key("c"), "c1")]);
+    assert_eq!(answer(&read, &all), Readiness::Ready(Some(expected)));
+    // B gave something when c ran, and gives nothing any more.
+    let of_before = reading(gave("c1", &sources([(key("b"), "b1")])), ["b"]);
+    let all = known([("b", without_outputs), ("c", of_before)]);
+    let read = [left_out, source("c", WaitFor::Settled, &all)];
+    assert_eq!(answer(&read, &all), not_ready("c", NotReady::Behind));
 }
 
 /// X reads the `ConfigMap` as well, which is at this revision.
