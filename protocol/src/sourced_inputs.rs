@@ -84,6 +84,14 @@ pub fn key(source: &InputSource) -> &str {
     all.into_iter().flatten().next().map_or("", String::as_str)
 }
 
+/// What tells its source from others of the same object.
+fn traced_by(source: &InputSource) -> &str {
+    match source.object_ref {
+        Some(_) => revision_path(source).unwrap_or_default(),
+        None => key(source),
+    }
+}
+
 fn revision_path(source: &InputSource) -> Option<&str> {
     source.object_ref.as_ref()?.revision_path.as_deref()
 }
@@ -141,7 +149,7 @@ pub fn taken<'a>(
             }
         };
         taken.sources.push(Source {
-            key: found_key(&object, read(&object)).source_key(namespace, key(source)),
+            key: found_key(&object, read(&object)).source_key(namespace, traced_by(source)),
             wait_for: wait_for(source, &object),
             value: given,
             revision,

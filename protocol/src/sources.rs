@@ -35,8 +35,9 @@ pub use settle::Busy;
 pub use trace::{Revision, Sources, Trace};
 
 /// Which source it is, as it stands in a status: `Runnable/<namespace>/<name>`,
-/// `ConfigMap/<namespace>/<name>/<key>`, `Secret/<namespace>/<name>/<key>`, or `<Kind>.<group>/<namespace>/<name>`. Names and
-/// keys hold no slash, so that no two sources have one key.
+/// `ConfigMap/<namespace>/<name>/<key>`, `Secret/<namespace>/<name>/<key>`, or
+/// `<Kind>.<group>/<namespace>/<name>/{<revisionPath>}`. Names hold no slash and keys no brace, so that no two sources have one
+/// key.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SourceKey(String);
@@ -72,11 +73,22 @@ impl SourceKey {
         self.0.strip_prefix("Runnable/")?.split_once('/')
     }
 
-    /// An object of any kind. Kinds of the core group have no group in their key, and objects of the cluster no namespace.
+    /// An object of any kind, and the path of its revision, if it is traced: by another path it tells another thing. Kinds of the
+    /// core group have no group in their key, and objects of the cluster no namespace.
     #[must_use]
-    pub fn object(kind: &str, group: &str, namespace: &str, name: &str) -> Self {
+    pub fn object(
+        (kind, group): (&str, &str),
+        namespace: &str,
+        name: &str,
+        revision_path: &str,
+    ) -> Self {
         let dot = if group.is_empty() { "" } else { "." };
-        Self(format!("{kind}{dot}{group}/{namespace}/{name}"))
+        let path = if revision_path.is_empty() {
+            String::new()
+        } else {
+            format!("/{{{revision_path}}}")
+        };
+        Self(format!("{kind}{dot}{group}/{namespace}/{name}{path}"))
     }
 
     /// As it stands in a status.

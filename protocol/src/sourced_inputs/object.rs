@@ -151,7 +151,8 @@ impl SourceObject {
         self.namespace.as_deref().unwrap_or(own)
     }
 
-    /// Which source this key, or output, of it is to a Runnable of this namespace.
+    /// Which source it is to a Runnable of this namespace: with the key of a `ConfigMap` or Secret, and with the path of the
+    /// revision of any other object. Of a Runnable all outputs are one source.
     #[must_use]
     pub fn source_key(&self, own: &str, key: &str) -> SourceKey {
         let namespace = self.namespace_in(own);
@@ -164,7 +165,7 @@ impl SourceObject {
                     Some(labels) => &labelled(labels),
                     None => &self.name,
                 };
-                SourceKey::object(kind, group(api_version), namespace, name)
+                SourceKey::object((kind, group(api_version)), namespace, name, key)
             }
             SourceKind::Runnable | SourceKind::Any => SourceKey::runnable(namespace, &self.name),
         }

@@ -284,3 +284,19 @@ fn a_value_that_is_there_is_not_left_out_for_want_of_a_revision() {
         (Given::Missing, None)
     );
 }
+
+#[test]
+fn an_object_that_is_read_by_two_revisions_is_two_sources() {
+    let mut other = app(Some(".status.artifact")).as_array().unwrap()[0].clone();
+    other["name"] = json!("other");
+    let mut from = app(Some(".status.revision"));
+    from.as_array_mut().unwrap().push(other);
+    let object = json!({ "status": { "digest": "d", "revision": "r", "artifact": "a" } });
+    let paths = BTreeSet::from([".status.digest", ".status.revision", ".status.artifact"]);
+    let read = SourceRead::object(&object, &paths);
+    let keys: Vec<String> = traces(&reading(&from, &[read]), &from)
+        .into_iter()
+        .map(|(key, ..)| key.rsplit('/').next().unwrap_or_default().to_owned())
+        .collect();
+    assert_eq!(keys, ["{.status.revision}", "{.status.artifact}"]);
+}
