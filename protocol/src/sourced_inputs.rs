@@ -158,11 +158,12 @@ pub fn taken<'a>(
     taken
 }
 
-/// The object that was found: one that labels find has a name then.
+/// The object that was found: one that labels find has a name then, and one of the cluster no namespace.
 fn found_key(object: &SourceObject, read: Option<&SourceRead>) -> SourceObject {
     let mut found = object.clone();
     if let (Some(SourceRead::Object(read)), Some(any)) = (read, &mut found.any) {
         found.name.clone_from(&read.name);
+        found.namespace = Some(read.namespace.clone());
         Arc::make_mut(any).labels.clear();
     }
     found

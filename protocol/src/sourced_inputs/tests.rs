@@ -300,3 +300,19 @@ fn an_object_that_is_read_by_two_revisions_is_two_sources() {
         .collect();
     assert_eq!(keys, ["{.status.revision}", "{.status.artifact}"]);
 }
+
+#[test]
+fn an_object_of_the_cluster_is_one_source_from_whichever_namespace_it_is_read() {
+    let from = app(Some(".status.revision"));
+    let key_of = |metadata: Value| {
+        let object = json!({ "metadata": metadata, "status": { "digest": "d", "revision": "r" } });
+        let paths = BTreeSet::from([".status.digest", ".status.revision"]);
+        let read = SourceRead::object(&object, &paths);
+        traces(&reading(&from, &[read]), &from).remove(0).0
+    };
+    let of_cluster = "Repository.source.example.com//app/{.status.revision}";
+    assert_eq!(key_of(json!({ "name": "app" })), of_cluster);
+    let of_namespace = "Repository.source.example.com/shop/app/{.status.revision}";
+    let read = json!({ "name": "app", "namespace": "shop" });
+    assert_eq!(key_of(read), of_namespace);
+}
