@@ -62,10 +62,15 @@ impl NoInputs {
     }
 }
 
-/// The keys of one object that are asked for.
+/// The keys of one object that are asked for by a Runnable in this namespace.
 #[must_use]
-pub fn keys<'a>(sources: &'a [InputSource], object: &SourceObject) -> BTreeSet<&'a str> {
-    let of_object = |source: &&InputSource| SourceObject::of(source).as_ref() == Some(object);
+pub fn keys<'a>(
+    namespace: &str,
+    sources: &'a [InputSource],
+    object: &SourceObject,
+) -> BTreeSet<&'a str> {
+    let of_object =
+        |source: &&InputSource| SourceObject::read_in(namespace, source).as_ref() == Some(object);
     let asked = sources.iter().filter(of_object);
     asked
         .flat_map(|source| [Some(key(source)), revision_path(source)])
@@ -112,7 +117,7 @@ pub fn values<'a>(
     sources: &[InputSource],
     read: impl Fn(&SourceObject) -> Option<&'a SourceRead>,
 ) -> Result<BTreeMap<String, Sourced>, NoInputs> {
-    // In which namespace they are nobody asks here.
+    // In which namespace they are nobody asks here: each is read as it is written.
     let Taken { values, wrong, .. } = taken("", sources, read);
     wrong.check().map(|()| values)
 }
@@ -126,7 +131,7 @@ pub fn taken<'a>(
     let mut taken = Taken::default();
     let mut room = Room::default();
     for source in sources {
-        let Some(object) = SourceObject::of(source) else {
+        let Some(object) = SourceObject::read_in(namespace, source) else {
             continue;
         };
         let optional = source.optional == Some(true);

@@ -40,7 +40,7 @@ impl Reconciliation<'_> {
             has_sources: !sources.is_empty(),
             ..Dependencies::default()
         };
-        let objects: BTreeSet<SourceObject> = sources.iter().filter_map(SourceObject::of).collect();
+        let objects: BTreeSet<SourceObject> = self.objects_of(sources).collect();
         let become_for = || lock(&self.memory).sources.become_for(sources);
         if sources.is_empty() {
             if become_for() {
@@ -59,7 +59,7 @@ impl Reconciliation<'_> {
         for object in objects {
             let wanted = WantedSource {
                 path: kinds.get(&object).cloned(),
-                keys: sourced_inputs::keys(sources, &object),
+                keys: sourced_inputs::keys(&self.key.namespace, sources, &object),
                 object: &object,
             };
             match self.source(account, &wanted, consistent).await {
@@ -79,6 +79,15 @@ impl Reconciliation<'_> {
             return Err(self.without_inputs(taken));
         }
         Ok(taken.values)
+    }
+
+    fn objects_of<'a>(
+        &'a self,
+        sources: &'a [InputSource],
+    ) -> impl Iterator<Item = SourceObject> + 'a {
+        let own = &self.key.namespace;
+        let sources = sources.iter();
+        sources.filter_map(|source| SourceObject::read_in(own, source))
     }
 
     /// Takes down what is not allowed, of all objects; any other error ends the reading.
@@ -225,8 +234,8 @@ impl Reconciliation<'_> {
 
     /// What is watched for the inputs from other objects.
     pub(super) fn watched_sources(&self) -> BTreeSet<Watched> {
-        let sources = self.runnable.spec.inputs_from.iter().flatten();
-        let objects = sources.filter_map(SourceObject::of);
+        let sources = self.runnable.spec.inputs_from.as_deref();
+        let objects = self.objects_of(sources.unwrap_or_default());
         objects
             .filter_map(|object| self.watch_of(&object))
             .collect()

@@ -77,7 +77,7 @@ impl SourceObject {
         }
     }
 
-    /// The object that an input comes from; none where nothing says from which.
+    /// The object that an input comes from, as it is written; none where nothing says from which.
     #[must_use]
     pub fn of(source: &InputSource) -> Option<Self> {
         let InputSource {
@@ -97,6 +97,15 @@ impl SourceObject {
             (None, None, None, Some(of)) => Self::any(of),
             _ => return None,
         };
+        Some(object)
+    }
+
+    /// The same, as a Runnable of this namespace reads it: to name its own namespace is to name none, so that one object is
+    /// read once.
+    #[must_use]
+    pub fn read_in(own: &str, source: &InputSource) -> Option<Self> {
+        let mut object = Self::of(source)?;
+        object.namespace = object.namespace.filter(|it| it != own);
         Some(object)
     }
 

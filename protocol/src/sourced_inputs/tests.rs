@@ -316,3 +316,23 @@ fn an_object_of_the_cluster_is_one_source_from_whichever_namespace_it_is_read() 
     let read = json!({ "name": "app", "namespace": "shop" });
     assert_eq!(key_of(read), of_namespace);
 }
+
+#[test]
+fn an_object_whose_namespace_is_named_though_it_is_the_own_is_read_once() {
+    let of = |input: &str, output: &str, namespace: Option<&str>| json!({ "name": input, "runnableRef": { "name": "build", "output": output, "namespace": namespace } });
+    let from = json!([of("a", "digest", None), of("b", "size", Some("shop"))]);
+    let sources = sources(from.clone());
+    let objects = sources.iter();
+    let objects: BTreeSet<SourceObject> = objects
+        .filter_map(|source| SourceObject::read_in("shop", source))
+        .collect();
+    let object = SourceObject::known(SourceKind::Runnable, "build");
+    assert_eq!(objects, BTreeSet::from([object.clone()]));
+    assert_eq!(keys("shop", &sources, &object), ["digest", "size"].into());
+    assert_eq!(keys("elsewhere", &sources, &object), ["digest"].into());
+    let read = BTreeMap::from([(object, runnable(Some(json!({ "digest": "d" }))))]);
+    let given: Vec<Given> = traces(&read, &from).into_iter().map(|it| it.1).collect();
+    assert_eq!(given, [Given::Given, Given::Missing]);
+    let named: BTreeSet<String> = traces(&read, &from).into_iter().map(|it| it.0).collect();
+    assert_eq!(named, BTreeSet::from(["Runnable/shop/build".to_owned()]));
+}
