@@ -24,7 +24,12 @@ use cartouche_templating::short_hash;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::{ledger::Ledger, rerun, sourced_inputs::runnables, status::READY};
+use crate::{
+    ledger::Ledger,
+    rerun,
+    sourced_inputs::runnables,
+    status::{READY, RECONCILING},
+};
 pub use hold::ASKED_AGAIN;
 pub use provenance::Provenance;
 pub use readiness::{
@@ -195,10 +200,11 @@ impl Seen {
 /// What of a status bears on those that stem from the Runnable.
 fn told(status: RunnableStatus) -> RunnableStatus {
     let history = status.history.iter().filter(|run| run.result.is_none());
-    let ready = status.conditions.into_iter().filter(|it| it.type_ == READY);
+    let conditions = status.conditions.into_iter();
+    let told = conditions.filter(|it| matches!(it.type_.as_str(), READY | RECONCILING));
     RunnableStatus {
         observed_generation: status.observed_generation,
-        conditions: ready.collect(),
+        conditions: told.collect(),
         outputs_from: status.outputs_from,
         current_run: status.current_run,
         pending: status.pending,
