@@ -98,7 +98,7 @@ pub(crate) fn given(objects: &Objects, runnable: &Document) -> Given {
     given.findings.extend(wrong.findings);
     let mut taking = Taking::new(objects, runnable);
     for entry in entries {
-        let object = SourceObject::of(&entry.source);
+        let object = SourceObject::read_in(namespace_of(runnable), &entry.source);
         match object.filter(|_| !wrong.indices.contains(&entry.index)) {
             Some(object) => taking.look(&mut given, entry, object),
             None => drop(given.wrong.insert(entry.name().to_owned())),

@@ -181,8 +181,10 @@ pub struct CurrentRun {
     /// That it was told to stop, and why; absent if it was not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Stop>,
-    /// What it was made from: the revision of each source of its inputs, and of all that these stem from. Absent if that
-    /// is not known, or if no input came from anywhere.
+    /// What it was made from: the revision of each source of its inputs, and of all that these stem from, by
+    /// `Runnable/<namespace>/<name>`, `ConfigMap/<namespace>/<name>/<key>`, `Secret/<namespace>/<name>/<key>` or
+    /// `<Kind>.<group>/<namespace>/<name>/{<revisionPath>}`; `absent` is the revision of what is optional and was not there.
+    /// Absent if that is not known, or if no input came from anywhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sources: Option<BTreeMap<String, String>>,
 }

@@ -62,10 +62,15 @@ impl NoInputs {
     }
 }
 
-/// The keys of one object that are asked for.
+/// The keys of one object that are asked for by a Runnable in this namespace.
 #[must_use]
-pub fn keys<'a>(sources: &'a [InputSource], object: &SourceObject) -> BTreeSet<&'a str> {
-    let of_object = |source: &&InputSource| SourceObject::of(source).as_ref() == Some(object);
+pub fn keys<'a>(
+    namespace: &str,
+    sources: &'a [InputSource],
+    object: &SourceObject,
+) -> BTreeSet<&'a str> {
+    let of_object =
+        |source: &&InputSource| SourceObject::read_in(namespace, source).as_ref() == Some(object);
     let asked = sources.iter().filter(of_object);
     asked
         .flat_map(|source| [Some(key(source)), revision_path(source)])
@@ -82,6 +87,14 @@ pub fn key(source: &InputSource) -> &str {
     let object = source.object_ref.as_ref().map(|of| &of.path);
     let all = [map, secret, runnable, object];
     all.into_iter().flatten().next().map_or("", String::as_str)
+}
+
+/// What tells its source from others of the same object.
+fn traced_by(source: &InputSource) -> &str {
+    match source.object_ref {
+        Some(_) => revision_path(source).unwrap_or_default(),
+        None => key(source),
+    }
 }
 
 fn revision_path(source: &InputSource) -> Option<&str> {
@@ -104,7 +117,7 @@ pub fn values<'a>(
     sources: &[InputSource],
     read: impl Fn(&SourceObject) -> Option<&'a SourceRead>,
 ) -> Result<BTreeMap<String, Sourced>, NoInputs> {
-    // In which namespace they are nobody asks here.
+    // In which namespace they are nobody asks here: each is read as it is written.
     let Taken { values, wrong, .. } = taken("", sources, read);
     wrong.check().map(|()| values)
 }
@@ -118,7 +131,7 @@ pub fn taken<'a>(
     let mut taken = Taken::default();
     let mut room = Room::default();
     for source in sources {
-        let Some(object) = SourceObject::of(source) else {
+        let Some(object) = SourceObject::read_in(namespace, source) else {
             continue;
         };
         let optional = source.optional == Some(true);
@@ -127,7 +140,9 @@ pub fn taken<'a>(
                 taken.values.insert(source.name.clone(), value);
                 (given(source, read(&object)), revision)
             }
-            Err(Wrong::Missing(_)) if optional => (Given::LeftOut, None),
+            Err(Wrong::Missing(_)) if optional => {
+                (Given::LeftOut, without_value(source, read(&object)))
+            }
             Err(Wrong::Missing(missing)) => {
                 taken.wrong.missing.push(missing);
                 (Given::Missing, None)
@@ -139,7 +154,7 @@ pub fn taken<'a>(
             }
         };
         taken.sources.push(Source {
-            key: found_key(&object, read(&object)).source_key(namespace, key(source)),
+            key: found_key(&object, read(&object)).source_key(namespace, traced_by(source)),
             wait_for: wait_for(source, &object),
             value: given,
             revision,
@@ -148,11 +163,12 @@ pub fn taken<'a>(
     taken
 }
 
-/// The object that was found: one that labels find has a name then.
+/// The object that was found: one that labels find has a name then, and one of the cluster no namespace.
 fn found_key(object: &SourceObject, read: Option<&SourceRead>) -> SourceObject {
     let mut found = object.clone();
     if let (Some(SourceRead::Object(read)), Some(any)) = (read, &mut found.any) {
         found.name.clone_from(&read.name);
+        found.namespace = Some(read.namespace.clone());
         Arc::make_mut(any).labels.clear();
     }
     found
@@ -166,6 +182,22 @@ fn given(source: &InputSource, read: Option<&SourceRead>) -> Given {
         }
         _ => Given::Given,
     }
+}
+
+/// The revision of a source that gives no value. Whoever does without one was made from that there is none: when there is one,
+/// it has not looked yet.
+fn without_value(source: &InputSource, read: Option<&SourceRead>) -> Option<Revision> {
+    if source.object_ref.is_some() && revision_path(source).is_none() {
+        return None;
+    }
+    let revision = match read {
+        Some(SourceRead::Runnable(of)) => of.seen.revision.clone(),
+        Some(SourceRead::Object(of)) => revision_path(source)
+            .and_then(|path| of.field(path))
+            .map(revision_of),
+        _ => None,
+    };
+    Some(revision.unwrap_or_else(Revision::absent))
 }
 
 enum Wrong {
@@ -217,9 +249,12 @@ fn value(
         Some(SourceRead::Object(of)) => {
             let value = field(of, key, &from())?;
             let value = plain(value, room, &from())?;
-            let revision = revision_path(source)
-                .map(|path| field(of, path, &from()))
-                .transpose()?;
+            let revision = revision_path(source).map(|path| field(of, path, &from()));
+            let revision = match revision.transpose() {
+                // The value is there: only which state of the object that is nobody knows.
+                Err(Wrong::Missing(_)) if source.optional == Some(true) => None,
+                revision => revision?,
+            };
             Ok((value, revision.map(revision_of)))
         }
         Some(SourceRead::Several(names)) => Err(Wrong::Fault(fault(

@@ -24,18 +24,25 @@ use cartouche_templating::short_hash;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
-use crate::{ledger::Ledger, rerun, sourced_inputs::runnables, status::READY};
+use crate::{
+    ledger::Ledger,
+    rerun,
+    sourced_inputs::runnables,
+    status::{READY, RECONCILING},
+};
 pub use hold::ASKED_AGAIN;
 pub use provenance::Provenance;
 pub use readiness::{
-    Failed, NotReady, Question, Readiness, Source, SourceError, Value, readiness, traced,
+    Failed, NotReady, Question, Readiness, Source, SourceError, Value, readiness,
+    rests_on_own_reads, traced,
 };
 pub use settle::Busy;
 pub use trace::{Revision, Sources, Trace};
 
 /// Which source it is, as it stands in a status: `Runnable/<namespace>/<name>`,
-/// `ConfigMap/<namespace>/<name>/<key>`, `Secret/<namespace>/<name>/<key>`, or `<Kind>.<group>/<namespace>/<name>`. Names and
-/// keys hold no slash, so that no two sources have one key.
+/// `ConfigMap/<namespace>/<name>/<key>`, `Secret/<namespace>/<name>/<key>`, or
+/// `<Kind>.<group>/<namespace>/<name>/{<revisionPath>}`. Names hold no slash and keys no brace, so that no two sources have one
+/// key.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SourceKey(String);
@@ -71,11 +78,22 @@ impl SourceKey {
         self.0.strip_prefix("Runnable/")?.split_once('/')
     }
 
-    /// An object of any kind. Kinds of the core group have no group in their key, and objects of the cluster no namespace.
+    /// An object of any kind, and the path of its revision, if it is traced: by another path it tells another thing. Kinds of the
+    /// core group have no group in their key, and objects of the cluster no namespace.
     #[must_use]
-    pub fn object(kind: &str, group: &str, namespace: &str, name: &str) -> Self {
+    pub fn object(
+        (kind, group): (&str, &str),
+        namespace: &str,
+        name: &str,
+        revision_path: &str,
+    ) -> Self {
         let dot = if group.is_empty() { "" } else { "." };
-        Self(format!("{kind}{dot}{group}/{namespace}/{name}"))
+        let path = if revision_path.is_empty() {
+            String::new()
+        } else {
+            format!("/{{{revision_path}}}")
+        };
+        Self(format!("{kind}{dot}{group}/{namespace}/{name}{path}"))
     }
 
     /// As it stands in a status.
@@ -193,10 +211,11 @@ fn revision(status: &RunnableStatus) -> Option<Revision> {
 /// What of a status bears on those that stem from the Runnable.
 fn told(status: RunnableStatus) -> RunnableStatus {
     let history = status.history.iter().filter(|run| run.result.is_none());
-    let ready = status.conditions.into_iter().filter(|it| it.type_ == READY);
+    let conditions = status.conditions.into_iter();
+    let told = conditions.filter(|it| matches!(it.type_.as_str(), READY | RECONCILING));
     RunnableStatus {
         observed_generation: status.observed_generation,
-        conditions: ready.collect(),
+        conditions: told.collect(),
         outputs_from: status.outputs_from,
         current_run: status.current_run,
         pending: status.pending,

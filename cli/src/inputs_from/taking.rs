@@ -84,20 +84,20 @@ impl<'a> Taking<'a> {
     /// What the controller would make of all of them.
     pub(super) fn take(self, given: &mut Given) {
         let sources: Vec<InputSource> = self.entries.iter().map(|it| it.source.clone()).collect();
+        let namespace = namespace_of(self.runnable);
         let documents = self.documents.iter();
         let reads: BTreeMap<&SourceObject, SourceRead> = documents
             .filter_map(|(object, document)| {
-                let keys = sourced_inputs::keys(&sources, object);
+                let keys = sourced_inputs::keys(namespace, &sources, object);
                 Some((object, object::read(document, object.kind, &keys).ok()?))
             })
             .collect();
-        let namespace = namespace_of(self.runnable);
         let taken = sourced_inputs::taken(namespace, &sources, |object| reads.get(object));
         // Both are in the order of the entries.
         let mut faults = taken.wrong.faults.into_iter();
         let mut missing = taken.wrong.missing.into_iter();
         for (entry, became) in self.entries.iter().zip(taken.sources) {
-            let object = SourceObject::of(&entry.source);
+            let object = SourceObject::read_in(namespace, &entry.source);
             let document = object.as_ref().and_then(|it| self.documents.get(it));
             let Some((object, document)) = object.as_ref().zip(document) else {
                 continue;

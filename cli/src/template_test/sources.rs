@@ -85,7 +85,7 @@ fn read_one(
     match object::find(documents, namespace, wanted).as_slice() {
         [] => Ok(SourceRead::Absent),
         [one] => {
-            let keys = sourced_inputs::keys(sources, wanted);
+            let keys = sourced_inputs::keys("", sources, wanted);
             let read = object::read(one, wanted.kind, &keys);
             read.map_err(|unusable| unread(one, wanted, unusable))
         }

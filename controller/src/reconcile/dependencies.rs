@@ -93,6 +93,7 @@ impl Reconciliation<'_> {
                 return Dependencies {
                     has_sources: true,
                     readiness: Readiness::Error(SourceError::TooMany(count)),
+                    rests_on_own_reads: false,
                     traced: None,
                     ancestors: None,
                 };

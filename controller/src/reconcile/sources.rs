@@ -40,7 +40,7 @@ impl Reconciliation<'_> {
             has_sources: !sources.is_empty(),
             ..Dependencies::default()
         };
-        let objects: BTreeSet<SourceObject> = sources.iter().filter_map(SourceObject::of).collect();
+        let objects: BTreeSet<SourceObject> = self.objects_of(sources).collect();
         let become_for = || lock(&self.memory).sources.become_for(sources);
         if sources.is_empty() {
             if become_for() {
@@ -58,7 +58,7 @@ impl Reconciliation<'_> {
         for object in objects {
             let wanted = WantedSource {
                 path: kinds.get(&object).cloned(),
-                keys: sourced_inputs::keys(sources, &object),
+                keys: sourced_inputs::keys(&self.key.namespace, sources, &object),
                 object: &object,
             };
             match self.source(account, &wanted, consistent).await {
@@ -78,6 +78,15 @@ impl Reconciliation<'_> {
             return Err(self.without_inputs(taken));
         }
         Ok(taken.values)
+    }
+
+    fn objects_of<'a>(
+        &'a self,
+        sources: &'a [InputSource],
+    ) -> impl Iterator<Item = SourceObject> + 'a {
+        let own = &self.key.namespace;
+        let sources = sources.iter();
+        sources.filter_map(|source| SourceObject::read_in(own, source))
     }
 
     /// Takes down what is not allowed, of all objects; any other error ends the reading.
@@ -247,7 +256,7 @@ impl Reconciliation<'_> {
         if self.check_sources(sources).is_err() {
             return BTreeSet::new();
         }
-        let objects = sources.iter().filter_map(SourceObject::of);
+        let objects = self.objects_of(sources);
         objects
             .filter_map(|object| self.watch_of(&object))
             .collect()

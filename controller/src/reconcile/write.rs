@@ -88,7 +88,7 @@ impl Reconciliation<'_> {
             Change::MoveOn => dependencies.traced.as_ref(),
             _ => None,
         };
-        let provenance = Provenance::of(before).after(before, &ledger, read);
+        let provenance = Provenance::of(before).after(before, (&ledger, change), read);
         provenance.told_in(ledger)
     }
 

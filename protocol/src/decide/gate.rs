@@ -59,12 +59,12 @@ pub(super) fn first(facts: &Facts, rendering: &Rendering) -> Result<(), Step> {
 }
 
 /// Asked before what a run is made of is read consistently: that, unless what its inputs come from holds it back as far as
-/// caches show. To hold costs no read.
+/// caches show. To hold costs no read, unless that is about what may have been read before others have looked at it.
 pub(super) fn consistent(facts: &Facts, rendering: &Rendering) -> Result<(), Step> {
     if rendering.consistent {
         return Ok(());
     }
-    if !facts.runnable.suspended {
+    if !facts.runnable.suspended && !facts.dependencies.rests_on_own_reads {
         ready(facts)?;
     }
     Err(Step::RenderAgain)

@@ -19,6 +19,7 @@ mod reporting;
 mod restored;
 mod retry;
 pub(crate) mod scene;
+mod sources;
 mod stop;
 mod suspended;
 mod wanting;

@@ -3,18 +3,25 @@
 use super::Diagnosis;
 use crate::sources::{Busy, Failed, NotReady, SourceKey};
 
-/// As people say it: `Runnable shop/build`, `ConfigMap shop/sizes, key small`.
+/// As people say it: `Runnable shop/build`, `ConfigMap shop/sizes, key small`, `Bucket.example.com shop/app, by .status.revision`.
 #[must_use]
 pub fn named(key: &SourceKey) -> String {
-    let mut parts = key.as_str().splitn(4, '/');
+    let mut parts = key.as_str().splitn(3, '/');
     let kind = parts.next().unwrap_or_default();
     let namespace = parts.next().filter(|it| !it.is_empty());
-    let name = parts.next().unwrap_or_default();
+    let rest = parts.next().unwrap_or_default();
+    // Labels, which stand where an object without a name is not there, may have a slash.
+    let is_of_key = matches!(kind, "ConfigMap" | "Secret");
+    let (name, part) = match (rest.split_once("/{"), rest.split_once('/')) {
+        (Some((name, path)), _) => (
+            name,
+            format!(", by {}", path.strip_suffix('}').unwrap_or(path)),
+        ),
+        (None, Some((name, key))) if is_of_key => (name, format!(", key {key}")),
+        _ => (rest, String::new()),
+    };
     let place = namespace.map_or_else(|| name.to_owned(), |it| format!("{it}/{name}"));
-    match parts.next() {
-        Some(key) => format!("{kind} {place}, key {key}"),
-        None => format!("{kind} {place}"),
-    }
+    format!("{kind} {place}{part}")
 }
 
 /// What is said; nothing of what is no dependency.
@@ -110,4 +117,41 @@ fn cycle(way: &[SourceKey]) -> String {
         "no run is made: its inputs come from itself: {}",
         round.join(", which reads ")
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SourceKey, named};
+
+    #[test]
+    fn a_source_is_named_with_what_tells_it_from_others_of_its_object() {
+        let bucket = ("Bucket", "example.com");
+        let object = |name, path| SourceKey::object(bucket, "shop", name, path);
+        for (key, name) in [
+            (SourceKey::runnable("shop", "build"), "Runnable shop/build"),
+            (
+                SourceKey::config_map("shop", "sizes", "small"),
+                "ConfigMap shop/sizes, key small",
+            ),
+            (
+                SourceKey::secret("shop", "db", "pin"),
+                "Secret shop/db, key pin",
+            ),
+            (object("app", ""), "Bucket.example.com shop/app"),
+            (
+                object("app", ".status.revision"),
+                "Bucket.example.com shop/app, by .status.revision",
+            ),
+            (
+                object("example.com/app=x", "['a/b']"),
+                "Bucket.example.com shop/example.com/app=x, by ['a/b']",
+            ),
+            (
+                SourceKey::object(("Node", ""), "", "one", ".metadata.uid"),
+                "Node one, by .metadata.uid",
+            ),
+        ] {
+            assert_eq!(named(&key), name);
+        }
+    }
 }

@@ -1,6 +1,8 @@
 //! What the inputs of a Runnable come from.
 
-use crate::sources::{Question, Readiness, Sources, generations, readiness, traced};
+use crate::sources::{
+    Question, Readiness, Sources, generations, readiness, rests_on_own_reads, traced,
+};
 
 /// What its inputs come from, as of the last rendering, and whether that holds back a run that is due.
 #[derive(Clone, Debug)]
@@ -9,6 +11,8 @@ pub struct Dependencies {
     pub has_sources: bool,
     /// Whether a run that is due may be intended.
     pub readiness: Readiness,
+    /// Whether only a consistent read tells that it may not; see [`rests_on_own_reads`].
+    pub rests_on_own_reads: bool,
     /// What the document that is rendered stems from. `None` if nobody knows.
     pub traced: Option<Sources>,
     /// A hash of the generations of the Runnables that it stems from; see [`generations`].
@@ -21,6 +25,7 @@ impl Default for Dependencies {
         Self {
             has_sources: false,
             readiness: Readiness::Ready(None),
+            rests_on_own_reads: false,
             traced: Some(Sources::NOTHING),
             ancestors: None,
         }
@@ -34,6 +39,7 @@ impl Dependencies {
         Self {
             has_sources: true,
             readiness: readiness(question),
+            rests_on_own_reads: rests_on_own_reads(question),
             traced: traced(question).ok().flatten(),
             ancestors: generations(question.known),
         }

@@ -139,7 +139,7 @@ fn wrong_object(source: &InputSource, object: &SourceObject) -> Option<Fault> {
 /// What is wrong with references to other namespaces, where these are forbidden.
 pub fn check_namespaces(own: &str, sources: &[InputSource]) -> Result<(), NoInputs> {
     let others = sources.iter().filter_map(|source| {
-        let namespace = SourceObject::of(source)?.namespace.filter(|it| it != own)?;
+        let namespace = SourceObject::read_in(own, source)?.namespace?;
         let what = format!("input {} comes from the namespace {namespace}, and the controller allows none but the Runnable's own", source.name);
         Some(fault(what, "read it from an object of this namespace, or ask for a controller without --no-cross-namespace-refs"))
     });

@@ -78,7 +78,7 @@ impl SourceObject {
         }
     }
 
-    /// The object that an input comes from; none where nothing says from which.
+    /// The object that an input comes from, as it is written; none where nothing says from which.
     #[must_use]
     pub fn of(source: &InputSource) -> Option<Self> {
         let InputSource {
@@ -98,6 +98,15 @@ impl SourceObject {
             (None, None, None, Some(of)) => Self::any(of),
             _ => return None,
         };
+        Some(object)
+    }
+
+    /// The same, as a Runnable of this namespace reads it: to name its own namespace is to name none, so that one object is
+    /// read once.
+    #[must_use]
+    pub fn read_in(own: &str, source: &InputSource) -> Option<Self> {
+        let mut object = Self::of(source)?;
+        object.namespace = object.namespace.filter(|it| it != own);
         Some(object)
     }
 
@@ -152,7 +161,8 @@ impl SourceObject {
         self.namespace.as_deref().unwrap_or(own)
     }
 
-    /// Which source this key, or output, of it is to a Runnable of this namespace.
+    /// Which source it is to a Runnable of this namespace: with the key of a `ConfigMap` or Secret, and with the path of the
+    /// revision of any other object. Of a Runnable all outputs are one source.
     #[must_use]
     pub fn source_key(&self, own: &str, key: &str) -> SourceKey {
         let namespace = self.namespace_in(own);
@@ -165,7 +175,7 @@ impl SourceObject {
                     Some(labels) => &labelled(labels),
                     None => &self.name,
                 };
-                SourceKey::object(kind, group(api_version), namespace, name)
+                SourceKey::object((kind, group(api_version)), namespace, name, key)
             }
             SourceKind::Runnable | SourceKind::Any => SourceKey::runnable(namespace, &self.name),
         }

@@ -50,6 +50,8 @@ pub struct ObjectRead {
     pub is_ready: bool,
     /// Its name.
     pub name: String,
+    /// Its namespace; empty if it is one of the cluster.
+    pub namespace: String,
 }
 
 impl SourceRead {
@@ -93,15 +95,14 @@ impl SourceRead {
                 Err(why) => drop(without.insert((*path).to_owned(), why)),
             }
         }
-        let name = object.pointer("/metadata/name").and_then(Value::as_str);
+        let metadata = |field: &str| object.get("metadata")?.get(field)?.as_str();
+        let named = |field| metadata(field).unwrap_or_default().to_owned();
         Self::Object(ObjectRead {
-            fields: content(
-                object.pointer("/metadata/uid").and_then(Value::as_str),
-                &fields,
-            ),
+            fields: content(metadata("uid"), &fields),
             without,
             is_ready: is_ready(object),
-            name: name.unwrap_or_default().to_owned(),
+            name: named("name"),
+            namespace: named("namespace"),
         })
     }
 

@@ -4,15 +4,16 @@
 //! Then somebody has not looked at what is there, and will. If everybody has, a run has failed, and only a change helps.
 
 use super::{
-    Known, Seen, SourceKey, Trace, family,
+    Known, Revision, Seen, SourceKey, Sources, Trace, family,
     readiness::{Failed, NotReady, Readiness},
     trace::Incoherence,
 };
 
 /// What an incoherent trace of these direct sources amounts to, when none of them, and nobody that they wait for, is at
-/// work: in this order, that somebody has not looked yet at what its own sources give; that two have seen different
-/// revisions of something that is not known here, so that one of them has not looked yet; that somebody has looked, and has
-/// given nothing for it. Whoever is suspended is waited for, in whichever way he keeps back.
+/// work: in this order, that somebody has not looked yet at what its own sources give; that somebody has not looked yet at
+/// what is read here as well, or that two have seen different revisions of something that is not known here, so that one of
+/// them has not looked yet; that somebody has looked, and has given nothing for it. Whoever is suspended is waited for, in
+/// whichever way he keeps back.
 pub(super) fn judged(
     trace: &Trace,
     first: &Incoherence,
@@ -31,7 +32,7 @@ pub(super) fn judged(
     }
     if let Some(waiting) = disputed
         .iter()
-        .find_map(|ancestor| apart(ancestor, &family, known))
+        .find_map(|ancestor| not_looked_at(trace, ancestor, &family, known))
     {
         return waiting;
     }
@@ -70,39 +71,67 @@ fn waiting_for(who: &[Member<'_>], why: NotReady) -> Option<Readiness> {
 /// that they stem from, since a source may give the same as before, made from something else. Whoever cannot be of one
 /// revision because its own sources are not does not look, nor whoever has one of which nobody knows what it stems from.
 fn is_behind(seen: &Seen, known: &Known) -> bool {
-    let is_of_unknown = |key| known.get(key).is_some_and(|seen| seen.is_of_unknown());
-    if seen.status.current_run.is_none() || seen.waits_for().any(is_of_unknown) {
-        return false;
-    }
     let looked_at = seen.looked_at();
-    given(seen, known).sources().is_ok_and(|given| {
+    to_look_at(seen, known).is_some_and(|given| {
         let looked_at = |key| looked_at.and_then(|sources| sources.get(key));
         let mut given = given.iter();
         given.any(|(key, revision)| looked_at(key) != Some(revision))
     })
 }
 
-/// What the Runnables that it waits for give now, as far as they are known.
+/// What it has to look at, as far as that is known; `None` if it does not look.
+fn to_look_at(seen: &Seen, known: &Known) -> Option<Sources> {
+    let is_of_unknown = |key| known.get(key).is_some_and(|seen| seen.is_of_unknown());
+    if seen.status.current_run.is_none() || seen.waits_for().any(is_of_unknown) {
+        return None;
+    }
+    given(seen, known).sources().ok()
+}
+
+/// What the Runnables that it waits for give now, as far as they are known, be it nothing.
 fn given(seen: &Seen, known: &Known) -> Trace {
     let sources = seen.waits_for().filter_map(|key| known.get_key_value(key));
+    let absent = Revision::absent();
     sources
-        .map(|(key, source)| Trace::of(key, source.revision.as_ref(), source.gives()))
+        .map(|(key, source)| {
+            let revision = source.revision.as_ref().unwrap_or(&absent);
+            Trace::of(key, Some(revision), source.gives())
+        })
         .collect()
 }
 
-/// Two that read what is not known here themselves, such as a key of a `ConfigMap`, and saw different revisions of it: it has one
-/// at a time, so one of them has to look yet.
-fn apart(ancestor: &SourceKey, family: &[Member<'_>], known: &Known) -> Option<Readiness> {
+/// Somebody who reads what is not known here, such as a key of a `ConfigMap`, and has not looked yet at what it is now.
+fn not_looked_at(
+    trace: &Trace,
+    ancestor: &SourceKey,
+    family: &[Member<'_>],
+    known: &Known,
+) -> Option<Readiness> {
     if known.contains_key(ancestor) {
         return None;
     }
-    let mut readers = family.iter().filter_map(|(key, seen)| {
+    let readers = family.iter().filter_map(|(key, seen)| {
         let revision = seen.looked_at()?.get(ancestor)?;
         let is_direct = !given(seen, known).names(ancestor);
-        is_direct.then_some((*key, *seen, revision))
+        is_direct.then_some(((*key, *seen), revision))
     });
-    let (one, seen, revision) = readers.next()?;
-    let (other, its, _) = readers.find(|reader| reader.2 != revision)?;
+    let Some(now) = trace.read_itself(ancestor) else {
+        return apart(ancestor, readers);
+    };
+    // Who looks at all and has seen it otherwise will look; who has seen it so may have failed.
+    let behind = readers
+        .filter(|(member, revision)| *revision != now && to_look_at(member.1, known).is_some());
+    let behind: Vec<Member<'_>> = behind.map(|(member, _)| member).collect();
+    waiting_for(&behind, NotReady::Behind)
+}
+
+/// Two that read it themselves and saw different revisions: it has one at a time, so one of them has to look yet.
+fn apart<'a>(
+    ancestor: &SourceKey,
+    mut readers: impl Iterator<Item = (Member<'a>, &'a Revision)>,
+) -> Option<Readiness> {
+    let ((one, seen), revision) = readers.next()?;
+    let ((other, its), _) = readers.find(|reader| reader.1 != revision)?;
     Some(if seen.suspended || its.suspended {
         let who = if seen.suspended { one } else { other };
         Readiness::NotReady(who.clone(), NotReady::Suspended)

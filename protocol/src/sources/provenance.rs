@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use cartouche_crds::HistoryEntry;
 
 use super::Sources;
-use crate::ledger::Ledger;
+use crate::{decide::Change, ledger::Ledger};
 
 /// Of so many earlier runs without an end it is kept what they were made from. With two hundred of them, each of which may
 /// have [`MOST_SOURCES`](super::trace::MOST_SOURCES), the API server would refuse the status.
@@ -108,14 +108,19 @@ impl Provenance {
             && known.map_or(!sources.is_empty(), |known| known != sources)
     }
 
-    /// What stands beside the ledger after any of its transitions, and after none where only sources moved.
+    /// What stands beside the ledger after a transition, and after none where only sources moved.
     ///
     /// `read` is what the document that is rendered now stems from, by consistent reads, if the current run of `after` is of
     /// that document: with an intent, and with a move. Everything else keeps what it has: a superseded run that ends late
-    /// brings what its own entry names. After a rebuild nothing is known of any run, whatever stands on its object, since
-    /// anybody who may create runs could write it; the next look at the sources says it of the current one.
+    /// brings what its own entry names. After a rebuild nothing is known of any run that was not known before, whatever stands
+    /// on its object, since anybody who may create runs could write it; the next look at the sources says it of the current one.
     #[must_use]
-    pub fn after(&self, before: &Ledger, after: &Ledger, read: Option<&Sources>) -> Self {
+    pub fn after(
+        &self,
+        before: &Ledger,
+        (after, change): (&Ledger, Change),
+        read: Option<&Sources>,
+    ) -> Self {
         let mut next = Self::default();
         for run in unfinished(after) {
             if let Some(sources) = self.runs.get(&run) {
@@ -123,13 +128,14 @@ impl Provenance {
             }
         }
         if let Some(current) = &after.current {
-            let of_before = before.current.as_ref();
-            let of_before = of_before.filter(|run| run.input_hash == current.input_hash);
             let known = self.of_run(current.sequence, &current.input_hash);
-            // A number that was given up for the next one leaves it what it was to be made from.
-            let sources = read
-                .or(known)
-                .or_else(|| of_before.and_then(|_| self.of_current(before)));
+            let sources = match change {
+                // Of a new run nobody knows it who does not know it now, be its document that of the one before.
+                Change::Intent | Change::MoveOn => read,
+                // The same run by another hash, and the same intent by another number.
+                Change::MigrateHash | Change::Renumber => known.or_else(|| self.of_current(before)),
+                _ => known,
+            };
             if let Some(sources) = sources {
                 let run = (current.sequence, current.input_hash.clone());
                 next.runs.insert(run, sources.clone());

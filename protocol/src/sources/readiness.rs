@@ -19,7 +19,7 @@ pub struct Source {
     pub wait_for: WaitFor,
     /// The value that was read.
     pub value: Value,
-    /// Its revision. `None` if it is not traced, or holds nothing.
+    /// Its revision, [`Revision::absent`] where what is optional is not there. `None` if it is not traced, or a value is missing.
     pub revision: Option<Revision>,
 }
 
@@ -127,6 +127,20 @@ pub fn readiness(question: &Question<'_>) -> Readiness {
             coherence::judged(&trace, &first, &direct, question.known)
         }
     })
+}
+
+/// Whether a run is held back by nothing but that the sources differ, and on what is read here itself and is no Runnable. Out of
+/// memory that may be older than what the others have looked at already: only a consistent read tells who is behind.
+#[must_use]
+pub fn rests_on_own_reads(question: &Question<'_>) -> bool {
+    if question.coherence == Coherence::Ignored || held(question).is_some() {
+        return false;
+    }
+    let trace = trace(question.sources, question.known);
+    let is_own = |ancestor: &SourceKey| {
+        !question.known.contains_key(ancestor) && trace.read_itself(ancestor).is_some()
+    };
+    trace.incoherences().any(|it| is_own(&it.ancestor))
 }
 
 /// What is rendered from these sources stems from this. `None` if that cannot be told, since of the outputs of one of them nobody

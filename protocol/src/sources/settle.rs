@@ -8,7 +8,7 @@ use super::{Known, Seen, SourceKey, graph};
 use crate::{
     ledger::Ledger,
     reconcile_error::Category,
-    status::{READY, TRUE, find},
+    status::{READY, RECONCILING, TRUE, find},
 };
 
 /// What shows that a Runnable is about to give something else.
@@ -18,7 +18,7 @@ pub enum Busy {
     Changed,
     /// A run of it has not ended, or may still come to be.
     AtWork,
-    /// A run of it is due and waits, for this reason.
+    /// A run of it is due and waits, for this reason, or may be due, and this keeps it from being made.
     Waits(String),
     /// A run that failed is going to be tried again.
     TriedAgain,
@@ -45,7 +45,12 @@ pub fn busy(seen: &Seen) -> Option<Busy> {
     }
     // One whose time has come is as much ahead as any: it is taken away with the intent of the attempt.
     let is_tried_again = current.is_some_and(|run| run.retry_at.is_some());
-    is_tried_again.then_some(Busy::TriedAgain)
+    if is_tried_again {
+        return Some(Busy::TriedAgain);
+    }
+    // A right, a template or an answer is wanting, so that it may not even be known whether a run is due.
+    let reconciling = find(status, RECONCILING).filter(|it| it.status == TRUE)?;
+    Some(Busy::Waits(reconciling.reason.clone()))
 }
 
 /// Who is not settled yet: the source itself, or the nearest Runnable that it waits for, as far as they are known. Nothing

@@ -54,6 +54,12 @@ impl Revision {
         Self(mark.chars().take(16).collect())
     }
 
+    /// Of a source that holds nothing, be it that it is not there: no hash of 16 digits is this word.
+    #[must_use]
+    pub fn absent() -> Self {
+        Self("absent".to_owned())
+    }
+
     /// What stands for the content already: the text at an object's `revisionPath`, or what a status says.
     #[must_use]
     pub fn given(text: impl Into<String>) -> Self {
@@ -230,6 +236,12 @@ impl Trace {
     /// Whether any source names this ancestor.
     pub(super) fn names(&self, ancestor: &SourceKey) -> bool {
         self.0.contains_key(ancestor)
+    }
+
+    /// The revision that a source itself has, if this ancestor is one.
+    pub(super) fn read_itself(&self, ancestor: &SourceKey) -> Option<&Revision> {
+        let mut revisions = self.0.get(ancestor)?.iter();
+        revisions.find_map(|(revision, by)| by.contains(ancestor).then_some(revision))
     }
 
     fn undisputed(&self) -> Sources {

@@ -72,7 +72,7 @@ pub(super) async fn read(
     let (mut reads, mut found) = (BTreeMap::new(), Sources::default());
     let wanted: BTreeSet<SourceObject> = sources.iter().filter_map(SourceObject::of).collect();
     for wanted in wanted {
-        let keys = sourced_inputs::keys(sources, &wanted);
+        let keys = sourced_inputs::keys("", sources, &wanted);
         let of_it = |source: &&InputSource| SourceObject::of(source).as_ref() == Some(&wanted);
         let inputs = sources.iter().filter(of_it).map(|it| it.name.clone());
         let read = match read_one(cluster, files, &wanted, &keys).await? {

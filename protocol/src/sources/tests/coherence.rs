@@ -2,7 +2,8 @@
 
 use super::sample::*;
 use crate::sources::{
-    Failed, Known, NotReady, Provenance, Readiness, Seen, Sources, WaitFor, settle::Busy,
+    Coherence, Failed, Known, NotReady, Provenance, Question, Readiness, Revision, Seen, Source,
+    Sources, Value, WaitFor, rests_on_own_reads, settle::Busy,
 };
 
 fn from(text: &str) -> Sources {
@@ -251,4 +252,135 @@ fn of_two_that_are_behind_the_one_that_goes_on_without_a_person_is_named() {
     let behind = suspended(gave("b1", &from("old")));
     all.insert(key("b"), reading(behind, ["a"]).into());
     assert_eq!(asked(["b", "c"], &all), not_ready("c", NotReady::Behind));
+}
+
+/// C has run without what b did not give then.
+#[test]
+fn who_did_without_an_output_has_to_look_when_there_is_one() {
+    let without = sources([(key("b"), "absent")]);
+    let c = reading(gave("c1", &without), ["b"]);
+    let all = known([("b", root("b1")), ("c", c.clone())]);
+    assert_eq!(asked(["b", "c"], &all), not_ready("c", NotReady::Behind));
+    let without_outputs = Seen {
+        revision: None,
+        ..root("none")
+    };
+    let left_out = Source {
+        value: Value::LeftOut,
+        revision: Some(Revision::absent()),
+        ..source("b", WaitFor::Settled, &all)
+    };
+    let all = known([("b", without_outputs.clone()), ("c", c)]);
+    let read = [left_out.clone(), source("c", WaitFor::Settled, &all)];
+    let expected = sources([(key("b"), "absent"), (key("c"), "c1")]);
+    assert_eq!(answer(&read, &all), Readiness::Ready(Some(expected)));
+    // B gave something when c ran, and gives nothing any more.
+    let of_before = reading(gave("c1", &sources([(key("b"), "b1")])), ["b"]);
+    let all = known([("b", without_outputs), ("c", of_before)]);
+    let read = [left_out, source("c", WaitFor::Settled, &all)];
+    assert_eq!(answer(&read, &all), not_ready("c", NotReady::Behind));
+}
+
+/// X reads the `ConfigMap` as well, which is at this revision.
+fn asked_with_file(text: &str, names: &[&str], all: &Known) -> Readiness {
+    let own = Source {
+        key: file("sizes"),
+        wait_for: WaitFor::Settled,
+        value: Value::Given,
+        revision: Some(revision(text)),
+    };
+    let others = names.iter().map(|name| source(name, WaitFor::Settled, all));
+    let read: Vec<Source> = others.chain([own]).collect();
+    answer(&read, all)
+}
+
+fn of_file(text: &str) -> Sources {
+    sources([(file("sizes"), text)])
+}
+
+#[test]
+fn who_has_not_looked_at_a_config_map_that_is_read_here_as_well_is_waited_for() {
+    let all = known([("b", gave("b1", &of_file("old")))]);
+    let behind = not_ready("b", NotReady::Behind);
+    assert_eq!(asked_with_file("new", &["b"], &all), behind);
+    // Somebody between, who has not to look at it.
+    let through = sources([(file("sizes"), "old"), (key("m"), "m")]);
+    let all = known([
+        ("m", gave("m", &of_file("old"))),
+        ("b", reading(gave("b1", &through), ["m"])),
+    ]);
+    let behind = not_ready("m", NotReady::Behind);
+    assert_eq!(asked_with_file("new", &["b"], &all), behind);
+    let all = known([("b", suspended(gave("b1", &of_file("old"))))]);
+    let suspended = not_ready("b", NotReady::Suspended);
+    assert_eq!(asked_with_file("new", &["b"], &all), suspended);
+}
+
+#[test]
+fn who_has_looked_at_a_config_map_that_is_read_here_as_well_and_given_nothing_has_failed() {
+    let has_failed = failed("b1", &of_file("old"), &of_file("new"));
+    let all = known([("b", has_failed.clone())]);
+    let Readiness::Failed(Failed::Incoherent { who, .. }) = asked_with_file("new", &["b"], &all)
+    else {
+        panic!("{:?}", asked_with_file("new", &["b"], &all));
+    };
+    assert_eq!(who, [key("b")]);
+    let all = known([("b", suspended(has_failed))]);
+    let suspended = not_ready("b", NotReady::Suspended);
+    assert_eq!(asked_with_file("new", &["b"], &all), suspended);
+}
+
+/// B reads m and n as well, of which n failed, and so cannot look at the `ConfigMap` either.
+#[test]
+fn who_cannot_look_is_not_waited_for_to_look_at_a_config_map() {
+    let looked = sources([
+        (file("sizes"), "old"),
+        (key("m"), "before"),
+        (key("n"), "n"),
+    ]);
+    let all = known([
+        ("a", root("new")),
+        ("m", reading(gave("m", &from("new")), ["a"])),
+        ("n", reading(failed("n", &from("old"), &from("new")), ["a"])),
+        ("b", reading(gave("b1", &looked), ["m", "n"])),
+    ]);
+    let answered = asked_with_file("new", &["b"], &all);
+    assert!(matches!(answered, Readiness::Failed(_)), "{answered:?}");
+}
+
+#[test]
+fn that_sources_differ_rests_on_what_is_read_here_only_where_that_is_in_dispute() {
+    let rests = |read: &[Source], all: &Known, coherence| {
+        rests_on_own_reads(&Question {
+            of: &key("x"),
+            sources: read,
+            known: all,
+            coherence,
+        })
+    };
+    let own = |text| Source {
+        key: file("sizes"),
+        wait_for: WaitFor::Settled,
+        value: Value::Given,
+        revision: Some(revision(text)),
+    };
+    let all = known([("b", gave("b2", &of_file("new")))]);
+    let read = [own("old"), source("b", WaitFor::Settled, &all)];
+    assert!(rests(&read, &all, Coherence::Required));
+    assert!(!rests(&read, &all, Coherence::Ignored));
+    let agree = [own("new"), source("b", WaitFor::Settled, &all)];
+    assert!(!rests(&agree, &all, Coherence::Required));
+    // Of Runnables a cache tells whatever is newer, and whoever is at work is waited for whatever is read.
+    let branches = diamond(gave("c1", &from("old")));
+    let read_branches = [
+        source("b", WaitFor::Settled, &branches),
+        source("c", WaitFor::Settled, &branches),
+    ];
+    assert!(!rests(&read_branches, &branches, Coherence::Required));
+    let at_work = Seen {
+        generation: 2,
+        ..gave("b2", &of_file("new"))
+    };
+    let all = known([("b", at_work)]);
+    assert!(!rests(&read, &all, Coherence::Required));
 }

@@ -1,5 +1,5 @@
 use cartouche_crds::{CurrentRun, PendingRun, RunResult};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
 use super::sample::*;
 use crate::{
@@ -8,6 +8,7 @@ use crate::{
         Seen, Sources, WaitFor,
         settle::{Busy, busy, chain, unsettled},
     },
+    status::{RECONCILING, STALLED, TRUE},
 };
 
 fn at_rest() -> Seen {
@@ -98,6 +99,32 @@ fn a_run_that_waits_for_something_unsettles_it() {
         busy(&seen),
         Some(Busy::Waits("ApprovalRequired".to_owned()))
     );
+}
+
+/// At rest, and its status has this condition.
+fn with_condition(type_: &str) -> Seen {
+    let mut object = serde_json::json!({
+        "metadata": { "name": "a", "namespace": "space", "generation": 1 },
+        "spec": { "runTemplateRef": { "name": "t" } },
+        "status": {},
+    });
+    let told = Condition {
+        reason: "SourceError".to_owned(),
+        type_: type_.to_owned(),
+        ..ready(TRUE)
+    };
+    let mut status = (*at_rest().status).clone();
+    status.conditions.push(told);
+    object["status"] = serde_json::to_value(status).unwrap();
+    Seen::of(&serde_json::from_value(object).unwrap())
+}
+
+#[test]
+fn whatever_is_wrong_and_may_end_by_itself_unsettles_it_and_what_only_a_change_ends_does_not() {
+    let waits = with_condition(RECONCILING);
+    assert_eq!(busy(&waits), Some(Busy::Waits("SourceError".to_owned())));
+    assert_eq!(busy(&suspended(waits)), None);
+    assert_eq!(busy(&with_condition(STALLED)), None);
 }
 
 #[test]

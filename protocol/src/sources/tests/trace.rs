@@ -66,8 +66,13 @@ fn sources_have_keys_of_their_own() {
         SourceKey::runnable("ci", "build"),
         SourceKey::config_map("shop", "sizes", "small"),
         SourceKey::secret("shop", "db", "password"),
-        SourceKey::object("GitRepository", "source.toolkit.fluxcd.io", "ci", "app"),
-        SourceKey::object("Node", "", "", "one"),
+        SourceKey::object(
+            ("GitRepository", "source.toolkit.fluxcd.io"),
+            "ci",
+            "app",
+            ".status.artifact.revision",
+        ),
+        SourceKey::object(("Node", ""), "", "one", ""),
     ];
     assert_eq!(
         keys.map(|key| key.to_string()),
@@ -75,7 +80,7 @@ fn sources_have_keys_of_their_own() {
             "Runnable/ci/build",
             "ConfigMap/shop/sizes/small",
             "Secret/shop/db/password",
-            "GitRepository.source.toolkit.fluxcd.io/ci/app",
+            "GitRepository.source.toolkit.fluxcd.io/ci/app/{.status.artifact.revision}",
             "Node//one"
         ]
     );

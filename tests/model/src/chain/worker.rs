@@ -1,6 +1,7 @@
 //! A look of a worker at a Runnable, cut at its consistent reads and at its write.
 
 use cartouche_protocol::{
+    decide::Change,
     ledger::{Due, Fate, Intent, Ledger, ListedRun, RunIdentity, rebuild},
     sources::{Coherence, Question, Readiness, Source, Sources, readiness, traced},
 };
@@ -174,13 +175,19 @@ impl Chain {
             Next::Say(said) => self.say(world, who, &ledger, &said),
             Next::MoveOn(sources) => {
                 judge::moves(world, who, seen_root);
-                self.write(world, who, &ledger, Some(&sources), &None);
+                self.write(world, who, (&ledger, Change::MoveOn), Some(&sources), &None);
             }
             Next::Intend(document, sources) => {
                 judge::intent(self, world, (who, own), cache, read, document);
                 world.ghost.root[who] = seen_root;
                 let after = Self::intended(world, who, own, document, ledger);
-                self.write(world, who, &after, sources.as_ref(), &None);
+                self.write(
+                    world,
+                    who,
+                    (&after, Change::Intent),
+                    sources.as_ref(),
+                    &None,
+                );
             }
         }
     }
@@ -223,7 +230,7 @@ impl Chain {
         let status = self.kept.stored(stored.status);
         let is_told = status.observed_generation == Some(i64::from(stored.generation));
         if !is_told || stored.word != self.kept.word(said) {
-            self.write(world, who, ledger, None, said);
+            self.write(world, who, (ledger, Change::Record), None, said);
         }
     }
 
@@ -232,19 +239,19 @@ impl Chain {
         &self,
         world: &mut World,
         who: Who,
-        ledger: &Ledger,
+        written: (&Ledger, Change),
         read: Option<&Sources>,
         said: &Word,
     ) {
         let generation = Some(i64::from(world.stored[who].generation));
-        self.put(world, who, ledger, read, said, generation);
+        self.put(world, who, written, read, said, generation);
     }
 
     fn put(
         &self,
         world: &mut World,
         who: Who,
-        ledger: &Ledger,
+        (ledger, change): (&Ledger, Change),
         read: Option<&Sources>,
         said: &Word,
         observed: Option<i64>,
@@ -252,7 +259,7 @@ impl Chain {
         let stored = &mut world.stored[who];
         let before = Ledger::of(&self.kept.stored(stored.status));
         let provenance = self.kept.provenance_of(stored.provenance);
-        let provenance = provenance.after(&before, ledger, read);
+        let provenance = provenance.after(&before, (ledger, change), read);
         let mutant = self.setup.mutant;
         let provenance = mutant.bend_provenance(&before, ledger, provenance);
         if ledger.outputs != before.outputs && ledger.outputs.is_some() {
@@ -278,7 +285,7 @@ impl Chain {
         let after = trimmed(ledger.record(&fetched(&ended), Some(NOW)));
         let said = self.kept.word_of(stored.word);
         let observed = status.observed_generation;
-        self.put(world, who, &after, None, &said, observed);
+        self.put(world, who, (&after, Change::Record), None, &said, observed);
         let known: Vec<String> = after
             .runs()
             .filter_map(|(_, uid, _)| uid.map(str::to_owned))
@@ -314,7 +321,8 @@ impl Chain {
         for run in own.iter().rev().filter(|run| run.result.is_some()) {
             ledger = ledger.record(&fetched(run), Some(NOW));
         }
-        self.put(world, who, &trimmed(ledger), None, &None, None);
+        let rebuilt = (&trimmed(ledger), Change::Rebuild);
+        self.put(world, who, rebuilt, None, &None, None);
         true
     }
 }
