@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use super::*;
-use crate::world::{condition, succeeded};
+use crate::world::{CONFIG_MAP, RUNNABLE, condition, specless, succeeded};
 
 struct Diamond {
     world: World,
@@ -179,4 +179,44 @@ async fn a_branch_that_lost_its_status_costs_no_run() -> Result<()> {
     it.b.answer(2, json!("b2")).await?;
     it.c.answer(2, json!("c2")).await?;
     it.has_run_once("b2", "c2").await
+}
+
+async fn size(world: &World, value: &str) -> Result<()> {
+    let mut map = specless(CONFIG_MAP, "data", json!({ "small": value }));
+    map["metadata"] = json!({ "name": "sizes" });
+    world.put(map).await.map(drop)
+}
+
+/// `b` and `d` read the same key of a `ConfigMap`, and `d` reads `b`.
+#[tokio::test]
+async fn a_branch_that_has_not_looked_at_what_is_read_here_as_well_has_not_failed() -> Result<()> {
+    let world = world("own-read").await?;
+    let rights = [CONFIG_MAP.rights(&["get"]), RUNNABLE.rights(&["get"])];
+    world.allow("default", &rights).await?;
+    size(&world, "1").await?;
+    let own_read =
+        json!({ "name": "size", "configMapKeyRef": { "name": "sizes", "key": "small" } });
+    let b = world
+        .runnable("b", json!({ "inputsFrom": [own_read.clone()] }))
+        .await?;
+    let d = world
+        .runnable("d", json!({ "inputsFrom": [own_read, from("b")] }))
+        .await?;
+    b.answer(1, json!("b1")).await?;
+    d.answer(1, json!("d1")).await?;
+    b.edit(|object| object["spec"]["suspend"] = json!(true))
+        .await?;
+    b.observed().await?;
+    size(&world, "2").await?;
+    d.says("Ready", "Unknown", "DependencyNotReady", "b is suspended")
+        .await?;
+    b.edit(|object| object["spec"]["suspend"] = json!(false))
+        .await?;
+    b.answer(2, json!("b2")).await?;
+    let run = d.run(2).await?;
+    assert_eq!(
+        (given(&run, "size"), given(&run, "b")),
+        (&json!("2"), &json!("b2"))
+    );
+    d.stays_at(2).await
 }
