@@ -12,7 +12,7 @@ use cartouche_protocol::{
 
 use super::{ControllerContext, LOOKED_UP_AFTER, reconciliation::Reconciliation};
 use crate::{
-    backoff::FIFTH, clock::boot_time, lock::lock, runnable_key::RunnableKey,
+    backoff::FIFTH, clock::boot_time, lock::lock, mutants, runnable_key::RunnableKey,
     watch::dependents::Concerned,
 };
 
@@ -80,7 +80,7 @@ impl Reconciliation<'_> {
             of: &of,
             sources: &taken.sources,
             known: &known,
-            coherence: self.runnable.spec.coherence.unwrap_or_default(),
+            coherence: mutants::coherence(self.runnable.spec.coherence.unwrap_or_default()),
         };
         Dependencies::of(&question)
     }
@@ -108,7 +108,9 @@ impl Reconciliation<'_> {
                 read => cached().or_else(|| read.cloned()),
             };
             if let Some(seen) = seen {
-                next.extend(seen.reads.keys().cloned());
+                if mutants::looks_further() {
+                    next.extend(seen.reads.keys().cloned());
+                }
                 known.insert(key, seen);
             }
         }

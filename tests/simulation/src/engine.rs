@@ -211,7 +211,9 @@ pub(crate) fn end_run(store: &mut Store, uid: &str, succeeds: bool, chain: Optio
     let run = store.get(&key).unwrap_or_default();
     let succeeds = succeeds && !Run::of(&run).cancelled;
     let of_chain = chain.and_then(|chain| {
-        let name = run["metadata"]["labels"].get(RUNNABLE_NAME_LABEL)?.as_str()?;
+        let name = run["metadata"]["labels"]
+            .get(RUNNABLE_NAME_LABEL)?
+            .as_str()?;
         let value = run["spec"]["value"].as_str()?;
         Some(chain.gives(chain.role_of(name)?, value, uid))
     });

@@ -10,8 +10,8 @@ use serde_json::Value;
 pub use deed::Deed;
 
 use crate::{
-    approval::Asked, chain::Chain, debounce::Debounce, original::Original, overlap::Overlap, retries::Retries,
-    stops::Stops, strangers::Sort,
+    approval::Asked, chain::Chain, debounce::Debounce, original::Original, overlap::Overlap,
+    retries::Retries, stops::Stops, strangers::Sort,
 };
 
 /// One simulation.
@@ -121,7 +121,8 @@ impl Plan {
         let before = std::mem::replace(&mut draw.random, fastrand::Rng::with_seed(seed ^ STATUSES));
         plan.take_over(&mut draw);
         if seed % 4 == WITH_CHAIN {
-            let statuses = std::mem::replace(&mut draw.random, fastrand::Rng::with_seed(seed ^ CHAINS));
+            let statuses =
+                std::mem::replace(&mut draw.random, fastrand::Rng::with_seed(seed ^ CHAINS));
             draw.chain(&mut plan);
             draw.random = statuses;
         }

@@ -141,6 +141,9 @@ impl Play {
             faults.insert("Waited".to_owned(), overlap::waits(log));
             faults.insert("Approved".to_owned(), approval::approvals(log));
             faults.insert("Settling".to_owned(), debounce::held(log));
+            if let Some(chain) = self.plan.chain {
+                faults.extend(oracle::of_chain(log, chain));
+            }
             faults.extend(stops::counts(state.store.told()));
             (hasher.finish(), runs, spared, trace, faults)
         });

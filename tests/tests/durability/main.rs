@@ -11,6 +11,7 @@ mod scene;
 mod sight;
 
 mod attacks;
+mod chain;
 mod changes;
 mod endings;
 mod forged;

@@ -18,6 +18,7 @@ use super::{
 use crate::{
     chain::{Chain, Role, own, parts, sizes, states},
     discovery::Resource,
+    faults::Counts,
     people::{NAMESPACE, is_person, template},
     plan::{Deed, Plan},
     store::{Change, Key, Store},
@@ -57,13 +58,20 @@ pub(super) fn saw(
     let parts = parts(value);
     let reads = role.reads();
     let wanted = reads.len() + 1 + usize::from(chain.is_sized(role));
-    if parts.len() != wanted || parts[reads.len()] != own(role, text(&intent.object, "/spec/inputs/value")) {
+    if parts.len() != wanted
+        || parts[reads.len()] != own(role, text(&intent.object, "/spec/inputs/value"))
+    {
         return false;
     }
     let given = |key: &Key, pointer: &str| {
-        values(log, since, intent.version, key.resource, &key.name, |object| {
-            text(object, pointer).to_owned()
-        })
+        values(
+            log,
+            since,
+            intent.version,
+            key.resource,
+            &key.name,
+            |object| text(object, pointer).to_owned(),
+        )
     };
     let are_given = reads.iter().zip(&parts).all(|((of, output), part)| {
         let values = given(&chain.key(*of), &format!("/status/outputs/{output}"));
@@ -91,9 +99,14 @@ fn coherent(
         let (intent, since) = (&log[*at], window(&log[..*at], &log[*at]));
         role.ancestors().iter().any(|of| {
             let name = chain.key(*of).name;
-            let known = values(log, since, intent.version, Resource::Runnables, &name, |object| {
-                gives_untraced(chain, *of, &status(object))
-            });
+            let known = values(
+                log,
+                since,
+                intent.version,
+                Resource::Runnables,
+                &name,
+                |object| gives_untraced(chain, *of, &status(object)),
+            );
             known.contains(&true)
         })
     };
@@ -130,7 +143,14 @@ fn settled(
             since = since.min(log.get(earlier).map_or(since, |change| change.version));
         }
         let name = chain.key(of).name;
-        let busy = values(log, since, intent.version, Resource::Runnables, &name, is_busy);
+        let busy = values(
+            log,
+            since,
+            intent.version,
+            Resource::Runnables,
+            &name,
+            is_busy,
+        );
         busy.contains(&false)
     };
     let ancestors = role.ancestors();
@@ -206,7 +226,10 @@ type Outputs = BTreeMap<String, Value>;
 /// All outputs that the members ever had, by their revision.
 fn all_outputs(log: &[Change], chain: Chain) -> HashMap<(Role, String), Outputs> {
     let mut all = HashMap::new();
-    for change in log.iter().filter(|it| it.key.resource == Resource::Runnables) {
+    for change in log
+        .iter()
+        .filter(|it| it.key.resource == Resource::Runnables)
+    {
         let Some(role) = chain.role_of(&change.key.name) else {
             continue;
         };
@@ -236,7 +259,9 @@ fn said_wrongly(
             return Some(format!("it is made of nothing of {of:?}"));
         };
         let Some(given) = outputs.get(&(*of, revision.to_owned())) else {
-            return Some(format!("it is made of {revision} of {of:?}, which never was"));
+            return Some(format!(
+                "it is made of {revision} of {of:?}, which never was"
+            ));
         };
         let readers = role.ancestors().iter().chain([&role]);
         let read = readers.flat_map(|reader| reader.reads());
@@ -246,7 +271,9 @@ fn said_wrongly(
             text.is_some_and(|text| value.contains(text))
         };
         if !read.all(|(_, output)| is_in(output)) {
-            return Some(format!("it is made of {given:?}, but it is made of {value}"));
+            return Some(format!(
+                "it is made of {given:?}, but it is made of {value}"
+            ));
         }
     }
     let key = SourceKey::config_map(NAMESPACE, "sizes", "small");
@@ -254,9 +281,50 @@ fn said_wrongly(
     let sizes = states(value).remove(&'s');
     let of_sizes = sizes.and_then(|words| Some(Revision::of_text(words.first()?)));
     if said != of_sizes.as_ref().map(Revision::as_str) {
-        return Some(format!("the ConfigMap was of {said:?}, but it is made of {value}"));
+        return Some(format!(
+            "the ConfigMap was of {said:?}, but it is made of {value}"
+        ));
     }
     (!left.is_empty()).then(|| format!("it is made of {left:?}"))
+}
+
+/// How many runs of D there were, how often it was told that a member waits for others, and how often a ledger moved on.
+#[must_use]
+pub fn counts(log: &[Change], chain: Chain) -> Counts {
+    let (mut runs, mut waits, mut moves) = (0, 0, 0);
+    let mut before: HashMap<&Key, RunnableStatus> = HashMap::new();
+    for change in log {
+        if makes_a_run(change) {
+            runs += usize::from(role_of_run(chain, change) == Some(Role::D));
+        }
+        if change.key.resource != Resource::Runnables || chain.role_of(&change.key.name).is_none() {
+            continue;
+        }
+        let now = status(&change.object);
+        let known = before.insert(&change.key, now.clone()).unwrap_or_default();
+        let reason = |status: &RunnableStatus| {
+            let reason = status.pending.as_ref().map(|it| it.reason.clone());
+            reason.filter(|it| it.starts_with("Dependency"))
+        };
+        waits += usize::from(reason(&now).is_some() && reason(&now) != reason(&known));
+        let run = |status: &RunnableStatus| {
+            let current = status.current_run.as_ref()?;
+            Some((
+                current.sequence,
+                current.input_hash.clone(),
+                current.uid.clone(),
+            ))
+        };
+        let sources = |status: &RunnableStatus| status.current_run.as_ref()?.sources.clone();
+        let is_same = run(&now).is_some() && run(&now) == run(&known);
+        moves += usize::from(is_same && sources(&now) != sources(&known));
+    }
+    let counts = [
+        ("RunsOfD", runs),
+        ("WaitedForOthers", waits),
+        ("MovedOn", moves),
+    ];
+    counts.map(|(of, times)| (of.to_owned(), times)).into()
 }
 
 /// D has as many runs of something new as there were changes that could reach it.

@@ -123,7 +123,14 @@ pub(super) fn seen_otherwise(
     let value = text(&intent.object, "/spec/inputs/value");
     let of_chain = chain.and_then(|chain| {
         let role = chain.role_of(name)?;
-        Some(chain::saw(log, chain, role, intent, since, text(spec, "/value")))
+        Some(chain::saw(
+            log,
+            chain,
+            role,
+            intent,
+            since,
+            text(spec, "/value"),
+        ))
     });
     let good = of_chain.unwrap_or_else(|| text(spec, "/value") == value)
         && flavours.contains(&made)

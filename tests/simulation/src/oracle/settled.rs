@@ -33,7 +33,10 @@ pub fn unsettled(store: &Store, plan: &Plan) -> Verdict {
             continue;
         }
         let Some(final_document) = final_document(store, plan, at, &object) else {
-            found.broken("C5", format!("r{at}: a source has no value, and it does not say so"));
+            found.broken(
+                "C5",
+                format!("r{at}: a source has no value, and it does not say so"),
+            );
             continue;
         };
         if let Some(what) = left_out(&stored, plan) {
@@ -99,8 +102,15 @@ fn knows(stored: &RunnableStatus, uid: &str) -> bool {
 }
 
 /// Kind and spec of the run that is wanted in the end.
-fn final_document(store: &Store, plan: &Plan, at: usize, object: &Value) -> Option<(String, Value)> {
-    let template = store.get(&template(plan.template_of(at))).unwrap_or_default();
+fn final_document(
+    store: &Store,
+    plan: &Plan,
+    at: usize,
+    object: &Value,
+) -> Option<(String, Value)> {
+    let template = store
+        .get(&template(plan.template_of(at)))
+        .unwrap_or_default();
     let spec = template
         .pointer("/spec/template/spec")
         .cloned()

@@ -19,7 +19,9 @@ pub(super) fn is_excused(
     object: &Value,
     stored: &RunnableStatus,
 ) -> bool {
-    let role = plan.chain.zip(plan.chain.and_then(|chain| chain.role(number)));
+    let role = plan
+        .chain
+        .zip(plan.chain.and_then(|chain| chain.role(number)));
     let Some((chain, role)) = role else {
         return false;
     };
@@ -49,9 +51,8 @@ fn causes(store: &Store, chain: Chain, role: Role) -> impl Iterator<Item = Strin
             };
             let stored = status(&object);
             let current = stored.current_run.as_ref();
-            let has_failed = current.is_some_and(|run| {
-                run.result.is_some_and(|it| it != RunResult::Succeeded)
-            });
+            let has_failed =
+                current.is_some_and(|run| run.result.is_some_and(|it| it != RunResult::Succeeded));
             object["spec"]["suspend"] == true || has_failed || stored.outputs.is_none()
         })
         .map(|number| format!("r{number}"))

@@ -1,6 +1,6 @@
 //! What people do to Runnables that read each other.
 
-use super::{Deed, Draw, Plan};
+use super::{Deed, Draw, Plan, seconds};
 use crate::chain::{Chain, MEMBERS, Role};
 
 impl Draw {
@@ -10,16 +10,27 @@ impl Draw {
         plan.chain = Some(chain);
         plan.runnables += MEMBERS;
         plan.longest_run = plan.longest_run.min(12.0);
-        plan.failing = [0.0, 0.1, 0.25][self.random.usize(..3)];
-        self.trouble += 30.0 + 60.0 * self.random.f64();
-        let mut earlier = std::mem::take(&mut self.deeds);
-        self.nature(plan);
-        // The clock is set once at most: twice may be more than what is taken for granted.
-        let is_set = |deed: &Deed| matches!(deed, Deed::Clock(_));
-        self.deeds.retain(|(_, deed)| !is_set(deed));
-        self.deeds.append(&mut earlier);
-        for _ in 0..1 + self.times(4) {
-            self.once(Deed::Input(chain.number(Role::A)));
+        plan.failing = [0.0, 0.05, 0.2][self.random.usize(..3)];
+        plan.chance = plan.chance.min(0.06);
+        self.trouble += 40.0 + 60.0 * self.random.f64();
+        if self.random.bool() {
+            let mut earlier = std::mem::take(&mut self.deeds);
+            self.nature(plan);
+            // The clock is set once at most: twice may be more than what is taken for granted.
+            let is_set = |deed: &Deed| matches!(deed, Deed::Clock(_));
+            self.deeds.retain(|(_, deed)| !is_set(deed));
+            self.deeds.append(&mut earlier);
+        }
+        let a = chain.number(Role::A);
+        for _ in 0..2 + self.times(4) {
+            self.once(Deed::Input(a));
+        }
+        if self.random.bool() {
+            // What nothing goes wrong with.
+            let calm = self.trouble + 30.0;
+            self.deeds.push((seconds(calm), Deed::Input(a)));
+            self.deeds
+                .push((seconds(calm + 15.0 * self.random.f64()), Deed::Size(0)));
         }
         for _ in 0..self.times(3) {
             let at = usize::from(self.random.f64() < 0.2);
@@ -35,12 +46,12 @@ impl Draw {
             for _ in 0..self.times(1) {
                 self.once(Deed::Template(template));
             }
-            match self.random.u8(..10) {
+            match self.random.u8(..20) {
                 0 => self.once(Deed::Recreate(number)),
                 1 => self.once(Deed::Kind(template)),
                 // At times for good.
                 2 => self.once(Deed::Suspend(number)),
-                3 | 4 => self.spell(40.0, Deed::Suspend(number), Deed::Resume(number)),
+                3..=5 => self.spell(40.0, Deed::Suspend(number), Deed::Resume(number)),
                 _ => {}
             }
         }
