@@ -27,7 +27,7 @@ use crate::{
 };
 
 pub use cartouche_oracle::{Excuse, Verdict, Violation};
-pub use chain::counts as of_chain;
+pub use chain::{counts as of_chain, restless};
 pub use settled::unsettled;
 
 /// What broke S1 to S5, or S7.

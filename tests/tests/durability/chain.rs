@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// How many times the first input changes: few, unless this variable says how many.
-const CHANGES: (&str, i64) = ("CHAIN_CHANGES", 4);
+const CHANGES: (&str, i64) = ("CHAIN_CHANGES", 12);
 /// How many Runnables the long way has from its beginning to its end.
 const LENGTH: (&str, i64) = ("CHAIN_LENGTH", 4);
 /// The Runnable that all others stem from, and the one that stems from all others.
@@ -110,8 +110,8 @@ async fn what_stems_from_one_change_by_two_ways_runs_once_for_it_while_controlle
     let killing = async {
         loop {
             for controller in &mut controllers {
-                sleep(Duration::from_millis(500)).await;
-                chance.moment(1500).await;
+                sleep(Duration::from_millis(200)).await;
+                chance.moment(800).await;
                 controller.restart().await?;
                 kills += 1;
             }

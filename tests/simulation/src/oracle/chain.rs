@@ -288,6 +288,28 @@ fn said_wrongly(
     (!left.is_empty()).then(|| format!("it is made of {left:?}"))
 }
 
+/// Where all is at rest since a while, nobody writes anything of Runnables that read each other.
+#[must_use]
+pub fn restless(store: &Store, plan: &Plan, since: Duration) -> Verdict {
+    let mut found = Verdict::default();
+    let Some(chain) = plan.chain else {
+        return found;
+    };
+    let late = store.log().iter().filter(|change| {
+        let is_member =
+            change.key.resource == Resource::Runnables && chain.role_of(&change.key.name).is_some();
+        is_member && change.at > since && !is_person(&change.actor)
+    });
+    for change in late {
+        let (name, version) = (&change.key.name, change.version);
+        found.broken(
+            "rest",
+            format!("{name} is written at {version}, and nothing is due"),
+        );
+    }
+    found
+}
+
 /// How many runs of D there were, how often it was told that a member waits for others, and how often a ledger moved on.
 #[must_use]
 pub fn counts(log: &[Change], chain: Chain) -> Counts {

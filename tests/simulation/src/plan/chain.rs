@@ -9,10 +9,10 @@ impl Draw {
         let chain = Chain::draw(&mut self.random, plan.runnables);
         plan.chain = Some(chain);
         plan.runnables += MEMBERS;
-        plan.longest_run = plan.longest_run.min(12.0);
+        plan.longest_run = [2.0, 6.0, 12.0][self.random.usize(..3)];
         plan.failing = [0.0, 0.05, 0.2][self.random.usize(..3)];
         plan.chance = plan.chance.min(0.06);
-        self.trouble += 40.0 + 60.0 * self.random.f64();
+        self.trouble += 60.0 + 60.0 * self.random.f64();
         if self.random.bool() {
             let mut earlier = std::mem::take(&mut self.deeds);
             self.nature(plan);
@@ -22,7 +22,7 @@ impl Draw {
             self.deeds.append(&mut earlier);
         }
         let a = chain.number(Role::A);
-        for _ in 0..2 + self.times(4) {
+        for _ in 0..3 + self.times(4) {
             self.once(Deed::Input(a));
         }
         if self.random.bool() {
