@@ -6,7 +6,6 @@ use serde_json::Value;
 use super::status;
 use crate::{
     chain::{Chain, Role},
-    people::runnable,
     plan::Plan,
     store::Store,
 };
@@ -28,32 +27,43 @@ pub(super) fn is_excused(
     if object["spec"]["suspend"] == true {
         return true;
     }
+    waits_truly(store, chain, role, object, stored)
+}
+
+/// Whether a member waits, and names one whom it has to wait for.
+fn waits_truly(
+    store: &Store,
+    chain: Chain,
+    role: Role,
+    object: &Value,
+    stored: &RunnableStatus,
+) -> bool {
     let held = stored.pending.as_ref().is_some_and(|pending| {
         ["DependencyNotReady", "DependencyFailed"].contains(&pending.reason.as_str())
     });
-    let message = stored
+    let ready = stored
         .conditions
         .iter()
-        .find(|condition| condition.type_ == "RunTemplateReady")
-        .map_or("", |condition| condition.message.as_str());
-    held && causes(store, chain, role).any(|name| message.contains(&name))
+        .find(|it| it.type_ == "RunTemplateReady");
+    let message = ready.map_or("", |condition| condition.message.as_str());
+    let is_of_now = stored.observed_generation == object["metadata"]["generation"].as_i64();
+    let named = |of: &&Role| message.contains(&chain.key(**of).name);
+    let mut ancestors = role.ancestors().iter().filter(named);
+    held && is_of_now && ancestors.any(|of| keeps_back(store, chain, *of))
 }
 
-/// Who of those that a member stems from keeps it back for good: who is suspended, whose run has failed, who gives nothing, or is not
-/// there.
-fn causes(store: &Store, chain: Chain, role: Role) -> impl Iterator<Item = String> {
-    let ancestors = role.ancestors().iter();
-    ancestors
-        .map(move |ancestor| chain.number(*ancestor))
-        .filter(|number| {
-            let Some(object) = store.get(&runnable(*number)) else {
-                return true;
-            };
-            let stored = status(&object);
-            let current = stored.current_run.as_ref();
-            let has_failed =
-                current.is_some_and(|run| run.result.is_some_and(|it| it != RunResult::Succeeded));
-            object["spec"]["suspend"] == true || has_failed || stored.outputs.is_none()
-        })
-        .map(|number| format!("r{number}"))
+/// Whether a member gives nothing new for good: it is suspended, not there, without outputs, its run has failed, or it waits
+/// itself.
+fn keeps_back(store: &Store, chain: Chain, role: Role) -> bool {
+    let Some(object) = store.get(&chain.key(role)) else {
+        return true;
+    };
+    let stored = status(&object);
+    let current = stored.current_run.as_ref();
+    let has_failed =
+        current.is_some_and(|run| run.result.is_some_and(|it| it != RunResult::Succeeded));
+    object["spec"]["suspend"] == true
+        || has_failed
+        || stored.outputs.is_none()
+        || waits_truly(store, chain, role, &object, &stored)
 }
