@@ -72,11 +72,8 @@ impl Entry {
 
     /// The field that says where it comes from.
     fn reference(&self) -> &'static str {
-        match SourceObject::of(&self.source).map(|object| object.kind) {
-            Some(SourceKind::ConfigMap) => "configMapKeyRef",
-            Some(SourceKind::Secret) | None => "secretKeyRef",
-            Some(SourceKind::Runnable) => "runnableRef",
-        }
+        let object = SourceObject::of(&self.source);
+        object.map_or("name", |object| object.kind.field())
     }
 
     fn key(&self) -> &str {
@@ -263,6 +260,7 @@ impl Absent {
             SourceKind::ConfigMap => {
                 format!("give a file with {object}, which has {key} in its data")
             }
+            SourceKind::Any => format!("give a file with {object}, which has a value at {key}"),
             SourceKind::Runnable => {
                 format!("give a file with {object}, which has {key} in its status.outputs")
             }
@@ -317,7 +315,7 @@ fn twice_there(runnable: &Document, entry: &Entry, found: &[&Document]) -> Findi
 fn beside(finding: Finding, object: &SourceObject, document: &Document) -> Finding {
     let place = document.place_of(&["metadata", "name"]);
     match object.kind {
-        SourceKind::ConfigMap | SourceKind::Runnable => {
+        SourceKind::ConfigMap | SourceKind::Runnable | SourceKind::Any => {
             finding.related(place, format!("{object} is this"))
         }
         SourceKind::Secret => finding.with_note(format!("{object} is in {}", place.shown())),

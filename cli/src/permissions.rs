@@ -35,10 +35,10 @@ pub(crate) struct Grant {
 }
 
 impl Rule {
-    /// Whether a need may be added without granting anything else: no verb on an object for which it is not needed.
-    fn takes(&self, need: &Need) -> bool {
-        self.names == need.names
-            || !self.names.is_empty() && !need.names.is_empty() && self.verbs() == need.verbs
+    /// Whether both are for named objects, and grant the same on them.
+    fn is_like(&self, other: &Self) -> bool {
+        let are_named = !self.names.is_empty() && !other.names.is_empty();
+        are_named && self.resource == other.resource && self.verbs() == other.verbs()
     }
 
     /// What is granted, each verb once, in the order in which it is first needed.
@@ -85,7 +85,29 @@ pub(crate) fn rules(
             add(&mut rules, resource, need);
         }
     }
-    Ok(rules)
+    Ok(joined(rules))
+}
+
+/// The same with one rule for all named objects on which the same is granted: no verb on an object for which it is not
+/// needed.
+fn joined(rules: Vec<Rule>) -> Vec<Rule> {
+    let mut joined: Vec<Rule> = Vec::new();
+    for rule in rules {
+        match joined.iter_mut().find(|it| it.is_like(&rule)) {
+            Some(like) => {
+                like.names.extend(rule.names);
+                like.names.sort();
+                like.names.dedup();
+                for grant in rule.grants {
+                    if !like.grants.contains(&grant) {
+                        like.grants.push(grant);
+                    }
+                }
+            }
+            None => joined.push(rule),
+        }
+    }
+    joined
 }
 
 fn add(rules: &mut Vec<Rule>, resource: Resource, need: &Need) {
@@ -94,16 +116,10 @@ fn add(rules: &mut Vec<Rule>, resource: Resource, need: &Need) {
         why: need.why.clone(),
         optional: need.optional,
     };
-    let is_for = |rule: &&mut Rule| rule.resource == resource && rule.takes(need);
+    let is_for = |rule: &&mut Rule| rule.resource == resource && rule.names == need.names;
     match rules.iter_mut().find(is_for) {
-        Some(rule) => {
-            rule.names.extend(need.names.iter().cloned());
-            rule.names.sort();
-            rule.names.dedup();
-            if !rule.grants.contains(&grant) {
-                rule.grants.push(grant);
-            }
-        }
+        Some(rule) if rule.grants.contains(&grant) => {}
+        Some(rule) => rule.grants.push(grant),
         None => rules.push(Rule {
             resource,
             names: need.names.clone(),

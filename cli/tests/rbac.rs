@@ -267,7 +267,8 @@ fn the_objects_that_inputs_come_from_are_named_in_the_role() {
     assert_eq!(printed.code, 0, "{}", printed.err);
     for rule in [
         "resourceNames:\n    - sizes\n    resources:\n    - configmaps\n    verbs:\n    - get\n",
-        "resourceNames:\n    - db\n    resources:\n    - secrets\n    verbs:\n    - get\n",
+        "resourceNames:\n    - db\n    resources:\n    - secrets\n    verbs:\n    - get\n    - watch\n",
+        "# watch: to hear of a change of them at once for the Runnable hello (optional)\n",
         "# get: to read inputs of the Runnable hello\n",
     ] {
         assert!(printed.out.contains(rule), "{rule}: {}", printed.out);
@@ -285,8 +286,8 @@ fn the_objects_that_inputs_come_from_are_named_in_the_role() {
     );
 }
 
-/// An API server whose accounts may get the `ConfigMap` sizes, and do all else that needs no name.
-fn who_may_read_one() -> Played {
+/// An API server whose accounts may do this with named objects, and all else that needs no name.
+fn who_may(with_named: fn(&Value) -> bool) -> Played {
     let list = |group: &str, kinds: &[(&str, &str)]| {
         let resources = kinds.iter().map(|(kind, plural)| {
             json!({ "kind": kind, "name": plural, "singularName": "", "namespaced": true, "verbs": ["get"] })
@@ -307,7 +308,7 @@ fn who_may_read_one() -> Played {
             let mut review: Value = serde_json::from_str(&request.body).unwrap();
             let asked = &review["spec"]["resourceAttributes"];
             let is_source = asked["resource"] == "configmaps" || asked["resource"] == "secrets";
-            let allowed = !is_source || asked["name"] == "sizes";
+            let allowed = !is_source || with_named(asked);
             review["status"] = json!({ "allowed": allowed });
             Some(review)
         }
@@ -317,7 +318,7 @@ fn who_may_read_one() -> Played {
 
 #[test]
 fn the_check_asks_for_each_object_by_its_name() {
-    let (folder, played) = (with_sources(), who_may_read_one());
+    let (folder, played) = (with_sources(), who_may(|asked| asked["name"] == "sizes"));
     let path = folder.path().display().to_string();
     let checked = played.cartouche(&["rbac", "-f", &path, "--check"]);
     assert_eq!(checked.code, 1, "{}", checked.err);
@@ -330,5 +331,17 @@ fn the_check_asks_for_each_object_by_its_name() {
     let shown = named
         .iter()
         .map(|it| (it["name"].as_str().unwrap(), it["allowed"] == true));
-    assert_eq!(shown.collect::<Vec<_>>(), [("sizes", true), ("db", false)]);
+    let wanted = [("sizes", true), ("db", false), ("db", false)];
+    assert_eq!(shown.collect::<Vec<_>>(), wanted);
+}
+
+#[test]
+fn that_a_secret_may_not_be_watched_is_told_and_stops_nothing() {
+    let (folder, played) = (with_sources(), who_may(|asked| asked["verb"] == "get"));
+    let path = folder.path().display().to_string();
+    let checked = played.cartouche(&["rbac", "-f", &path, "--check"]);
+    assert_eq!(checked.code, 0, "{}", checked.err);
+    let told =
+        "watch secrets/db: to hear of a change of them at once for the Runnable hello (optional)\n";
+    assert!(checked.out.contains(told), "{}", checked.out);
 }

@@ -9,6 +9,7 @@ mod page;
 mod path;
 mod server_clock;
 mod warnings;
+mod watch_one;
 
 use std::time::Duration;
 
@@ -28,6 +29,7 @@ pub(crate) use error::answers;
 use page::Page;
 use path::percent_encoded;
 pub use path::{ResourcePath, api_root, label_query};
+pub use watch_one::Told;
 
 /// How long a request may take, answer included, unless `--request-timeout` says otherwise. Giving up
 /// sooner is safe: a create whose answer never came counts as one that may have been carried out.

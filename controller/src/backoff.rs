@@ -10,6 +10,12 @@ pub const PODS: Schedule = Schedule::new(Duration::from_secs(30), Duration::from
 /// A watch that fails for another reason than a permission.
 pub const WATCHES: Schedule =
     Schedule::new(Duration::from_millis(500), Duration::from_secs(20), FIFTH);
+/// A watch of one object that fails for another reason than a permission. There may be many of them.
+pub const OBJECT_WATCHES: Schedule =
+    Schedule::new(Duration::from_secs(1), Duration::from_mins(1), FIFTH);
+/// One that may not be had, while no change of permissions is heard of: others than the API server may give them.
+pub const REFUSED_WATCHES: Schedule =
+    Schedule::new(Duration::from_mins(1), Duration::from_mins(10), FIFTH);
 /// A task that ended. There are few, and nobody is waited for.
 pub const TASKS: Schedule = Schedule::new(
     Duration::from_secs(1),
@@ -99,7 +105,14 @@ mod tests {
 
     #[test]
     fn delays_double_up_to_the_longest_and_are_spread_by_no_more_than_was_asked_for() {
-        for schedule in [STEPS, WATCHES, TASKS, READS] {
+        for schedule in [
+            STEPS,
+            WATCHES,
+            OBJECT_WATCHES,
+            REFUSED_WATCHES,
+            TASKS,
+            READS,
+        ] {
             let mut exact = schedule.first;
             for failures in 0..40 {
                 let (delay, part) = (

@@ -34,6 +34,11 @@ pub struct Flags {
     #[arg(long, env = "CARTOUCHE_NAMESPACE")]
     pub namespace: Option<String>,
 
+    /// Allow no input from an object of another namespace than its Runnable's. Without this the rights of the Runnable's
+    /// ServiceAccount there decide.
+    #[arg(long, env = "CARTOUCHE_NO_CROSS_NAMESPACE_REFS")]
+    pub no_cross_namespace_refs: bool,
+
     /// Runnables that are worked on at the same time.
     #[arg(long, env = "CARTOUCHE_CONCURRENCY", value_name = "COUNT", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub concurrency: u16,
@@ -42,7 +47,13 @@ pub struct Flags {
     #[arg(long, env = "CARTOUCHE_MAX_WATCHED_KINDS", value_name = "COUNT", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub max_watched_kinds: u32,
 
-    /// How often runs of a kind are listed that the controller may not watch, and Secrets read that inputs come from, in seconds.
+    /// Secrets that are watched at the same time, because inputs come from them and the accounts may watch them; more are polled.
+    /// Each takes a connection to the API server, and some 40 KiB.
+    #[arg(long, env = "CARTOUCHE_MAX_WATCHED_OBJECTS", value_name = "COUNT", default_value_t = 500, value_parser = clap::value_parser!(u32).range(0..=100_000))]
+    pub max_watched_objects: u32,
+
+    /// How often runs of a kind are listed that the controller may not watch, and Secrets read that inputs come from and that
+    /// are not watched, in seconds.
     #[arg(long, env = "CARTOUCHE_POLL_SECONDS", value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub poll_seconds: u64,
 

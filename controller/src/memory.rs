@@ -11,7 +11,7 @@ use std::{
 use cartouche_protocol::{
     process_state::ProcessState,
     reconcile_error::{ReconcileError, Requeue},
-    sourced_inputs::SourceKind,
+    sourced_inputs::{SourceKind, SourceObject},
     told,
 };
 use k8s_openapi::jiff::Timestamp;
@@ -38,6 +38,8 @@ pub struct Memory {
     pub sources: KnownSources,
     /// Since when a run that is due waits for what its inputs come from, as this process knows.
     pub held_since: Option<Duration>,
+    /// When it was last written whom it waits for.
+    pub hold_told: Option<Duration>,
     /// How many events said that either may have changed.
     pub changes: u64,
     /// What failed, and until when it is not tried again: each step for itself, `MAX_BACKOFFS` at most.
@@ -211,16 +213,15 @@ impl Memory {
         self.changes += 1;
     }
 
-    /// The `ConfigMap` of this name that inputs come from may have changed; without a name, each may.
-    pub fn config_map_changed(&mut self, name: Option<&str>) {
-        self.sources.doubt(SourceKind::ConfigMap, name);
+    /// What was read of these objects, which inputs come from, may be old.
+    pub fn sources_changed(&mut self, are: impl Fn(&SourceObject) -> bool) {
+        self.sources.doubt(are);
         self.changes += 1;
     }
 
-    /// What was read of this Runnable, which inputs come from, may be old.
-    pub fn runnable_changed(&mut self, own: &RunnableKey, changed: &RunnableKey) {
-        self.sources.doubt_runnable(&own.namespace, changed);
-        self.changes += 1;
+    /// The Secret of this name that inputs come from may have changed.
+    pub fn secret_changed(&mut self, name: &str) {
+        self.sources_changed(|object| object.kind == SourceKind::Secret && object.name == name);
     }
 
     /// All that could be done is done: what was wrong before a step could be taken is over.
@@ -323,8 +324,9 @@ impl Memories {
         let mut enqueued = Vec::new();
         for (key, memory) in &*lock(&self.all) {
             let mut memory = lock(memory);
-            if namespace.is_none_or(|namespace| namespace == key.namespace)
-                && memory.retry_where(|error| error.requeue == requeue)
+            let is_near =
+                |namespace| namespace == key.namespace || memory.sources.are_in(namespace);
+            if namespace.is_none_or(is_near) && memory.retry_where(|error| error.requeue == requeue)
             {
                 enqueued.push(key.clone());
             }

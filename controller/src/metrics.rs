@@ -60,6 +60,8 @@ metrics! {
         "Kubernetes Events not sent because there were too many";
     watches: Family<WatchLabels, Gauge> = Family::default(), "watches",
         "Kinds that are watched, polled for want of permissions, or polled because their watch fails";
+    object_watches: Family<ObjectWatchLabels, Gauge> = Family::default(), "object_watches",
+        "Secrets that inputs come from, by how they are watched: Watched, Starting, Refused (the account may not), Full (beyond --max-watched-objects) or Failing; all but those that are Watched are polled";
     own_watches: Family<OwnWatchLabels, Gauge> = Family::default(), "own_watches_failing",
         "Whether the watch of something that the controller itself needs fails or may not be had, by resource: what it would tell of is noticed late";
     runnables: Gauge = Gauge::default(), "runnables",
@@ -114,6 +116,11 @@ struct WatchLabels {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ObjectWatchLabels {
+    state: ObjectWatch,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ReadyLabels {
     status: &'static str,
     reason: &'static str,
@@ -156,6 +163,21 @@ pub enum WatchLabel {
     /// By lists now and then, for want of permissions.
     Polled,
     /// By lists now and then, because the watch fails.
+    Failing,
+}
+
+/// How one object is watched that inputs come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelValue)]
+pub enum ObjectWatch {
+    /// It is not known yet.
+    Starting,
+    /// Changes are told.
+    Watched,
+    /// The account may not.
+    Refused,
+    /// There are too many.
+    Full,
+    /// The watch fails.
     Failing,
 }
 
@@ -263,6 +285,20 @@ impl Metrics {
         self.watches
             .get_or_create(&WatchLabels { state })
             .set(count);
+    }
+
+    /// An object is watched in this way from now on, and in the other no more.
+    pub(crate) fn object_watch(&self, now: Option<ObjectWatch>, before: Option<ObjectWatch>) {
+        let gauge = |state| {
+            self.object_watches
+                .get_or_create_owned(&ObjectWatchLabels { state })
+        };
+        if let Some(state) = now {
+            gauge(state).inc();
+        }
+        if let Some(state) = before {
+            gauge(state).dec();
+        }
     }
 
     pub(crate) fn own_watch(&self, resource: &'static str, fails: bool) {

@@ -23,7 +23,7 @@ use cartouche_protocol::{
 use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
-pub(crate) use chain::{coherence, is_read, looks_further};
+pub(crate) use chain::{coherence, further, is_read};
 
 /// Names the mistake that a process makes.
 pub const VARIABLE: &str = "CARTOUCHE_MUTANT";

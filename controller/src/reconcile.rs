@@ -20,6 +20,7 @@ mod stop;
 mod stored;
 mod unknown_runs;
 mod watched;
+mod watched_secrets;
 mod write;
 
 use std::{
@@ -255,6 +256,7 @@ impl ControllerContext {
 
     /// Nothing is watched for a Runnable any more.
     fn unwatch(&self, key: &RunnableKey) {
+        self.secrets.forget(key);
         let unused = |watched: &Watched| self.selections.remove(watched, key);
         let start = |watched: &Watched, progress| self.start(watched, progress);
         let closed = self.watches.forget(key, unused, start);

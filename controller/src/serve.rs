@@ -36,7 +36,9 @@ use crate::{
     reconcile::ControllerContext,
     survey::Survey,
     templates::Templates,
-    watch::{Enqueuer, Watches, own::OwnWatches, references::ACCOUNTS, runs::Runs},
+    watch::{
+        Enqueuer, Watches, named::SecretWatches, own::OwnWatches, references::ACCOUNTS, runs::Runs,
+    },
 };
 
 const RUNNABLES: &str = "runnables.carto.run";
@@ -167,7 +169,7 @@ pub(crate) fn wire(
     enqueuer: Enqueuer,
     readiness: &Readiness,
 ) -> ControllerContext {
-    let identity = Identity::new(connection.clone(), flags.identity);
+    let identity = Arc::new(Identity::new(connection.clone(), flags.identity));
     let own = identity.own();
     let watches = Watches::new(
         usize::try_from(flags.max_watched_kinds).unwrap_or(usize::MAX),
@@ -175,6 +177,14 @@ pub(crate) fn wire(
         connection.deadline(),
         metrics.clone(),
         readiness.clone(),
+    );
+    let memories = Arc::default();
+    let secrets = SecretWatches::new(
+        usize::try_from(flags.max_watched_objects).unwrap_or(usize::MAX),
+        identity.clone(),
+        Arc::clone(&memories),
+        enqueuer.clone(),
+        metrics.clone(),
     );
     ControllerContext {
         kinds: Kinds::new(own.clone()),
@@ -192,9 +202,11 @@ pub(crate) fn wire(
         runs: Arc::new(Runs::counted_by(metrics.clone())),
         selections: Arc::default(),
         picked: PickedObjects::default(),
-        memories: Arc::default(),
         dependents: Arc::default(),
         namespace: flags.namespace.clone(),
+        no_cross_namespace_refs: flags.no_cross_namespace_refs,
+        memories,
+        secrets: Arc::new(secrets),
         enqueuer,
     }
 }

@@ -6,6 +6,7 @@
 pub mod dependents;
 #[macro_use]
 mod object;
+pub mod named;
 pub mod own;
 mod progress;
 pub mod references;
@@ -21,7 +22,7 @@ use std::{
     time::Duration,
 };
 
-use cartouche_protocol::{facts::WatchState, sourced_inputs::SourceKind};
+use cartouche_protocol::facts::WatchState;
 use kube::{Api, Client, Resource, api::ApiResource, core::DynamicResourceScope, runtime::watcher};
 use tokio::{sync::mpsc, task::AbortHandle};
 
@@ -65,11 +66,10 @@ impl Watched {
     /// `ConfigMaps` that inputs come from, or selectors name.
     #[must_use]
     pub fn config_maps() -> Self {
-        let kind = SourceKind::ConfigMap;
         let kind = Kind {
             api_version: "v1".to_owned(),
-            kind: kind.as_str().to_owned(),
-            plural: kind.plural().to_owned(),
+            kind: "ConfigMap".to_owned(),
+            plural: "configmaps".to_owned(),
             namespaced: true,
         };
         Self {

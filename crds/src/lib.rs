@@ -50,8 +50,8 @@ pub use runnable::{
     ResourceRef, RetentionPolicy, RunTemplateRef, Runnable, RunnableSpec, Selector,
 };
 pub use source::{
-    Coherence, ConfigMapKeyRef, InputSource, MAX_SOURCES, ReadAs, RunnableRef, SecretKeyRef,
-    WaitFor,
+    Coherence, ConfigMapKeyRef, InputSource, MAX_SOURCES, ObjectRef, ReadAs, RunnableRef,
+    SecretKeyRef, WaitFor, WaitForObject,
 };
 pub use start::Start;
 pub use status::{CurrentRun, OutputsFrom, RunPhase, RunResult, RunnableStatus, last_answered};

@@ -1,5 +1,7 @@
 //! Inputs that come from other objects.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -11,6 +13,7 @@ pub const MAX_SOURCES: usize = 32;
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("oneOf" = [
     { "required": ["configMapKeyRef"] }, { "required": ["secretKeyRef"] }, { "required": ["runnableRef"] },
+    { "required": ["objectRef"] },
 ]))]
 pub struct InputSource {
     /// The name of the input, which the template reads as `runnable.spec.inputs.<name>`. It may not stand in `inputs` as
@@ -36,6 +39,10 @@ pub struct InputSource {
     /// from is of one revision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runnable_ref: Option<RunnableRef>,
+
+    /// A field of one object of any kind but Secrets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub object_ref: Option<ObjectRef>,
 }
 
 /// Names a key of a `ConfigMap`.
@@ -142,4 +149,52 @@ pub enum Coherence {
     Required,
     /// Nobody cares.
     Ignored,
+}
+
+/// Names a field of an object: by its name, or by labels that exactly one carries.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("oneOf" = [{ "required": ["name"] }, { "required": ["matchingLabels"] }]))]
+pub struct ObjectRef {
+    /// For example `v1` or `source.toolkit.fluxcd.io/v1`.
+    #[schemars(length(min = 1, max = 317))]
+    pub api_version: String,
+    /// For example `GitRepository`.
+    #[schemars(length(min = 1, max = 63))]
+    pub kind: String,
+    /// The name of the object.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253))]
+    pub name: Option<String>,
+    /// Labels that the object must carry, all of them. Exactly one object may.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 16))]
+    pub matching_labels: Option<BTreeMap<String, String>>,
+    /// Its namespace; without one that of the Runnable, or none for a kind without namespaces. In another one the `ServiceAccount` needs the right to
+    /// `get` (by labels to `list`) it there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 63))]
+    pub namespace: Option<String>,
+    /// The path of the value in the object, such as `.status.artifact.digest`: a `JSONPath` that leads to one value.
+    #[schemars(length(min = 1, max = 1024))]
+    pub path: String,
+    /// The path of a text that says which state of the object that is, such as `.status.artifact.revision`. Where several inputs stem
+    /// from the object, be it by way of other Runnables, they have to be of one (`coherence`). Without it the object is not traced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 1024))]
+    pub revision_path: Option<String>,
+    /// What is waited for before a run that is due takes the value: `Ready` (that the object does not say it is not ready: its
+    /// condition `Ready`, if it has one, is True, and of its present generation) or `Nothing`. If nothing is said it is `Ready`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_for: Option<WaitForObject>,
+}
+
+/// What is asked of an object before a value of it is taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub enum WaitForObject {
+    /// That it does not say it is not ready.
+    #[default]
+    Ready,
+    /// Nothing.
+    Nothing,
 }

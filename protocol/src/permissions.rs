@@ -6,10 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use cartouche_crds::{InputSource, Selector};
 use cartouche_templating::{Template, has_message_in_pods};
 
-use crate::{
-    policy::Policy,
-    sourced_inputs::{SourceKind, SourceObject},
-};
+use crate::{policy::Policy, sourced_inputs::SourceObject};
 
 /// What a need is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -136,16 +133,28 @@ pub fn of_selector(runnable: &str, selector: &Selector) -> Need {
 /// What the inputs from other objects need.
 #[must_use]
 pub fn of_sources(runnable: &str, sources: &[InputSource]) -> Vec<Need> {
-    let mut by_kind: BTreeMap<SourceKind, BTreeSet<String>> = BTreeMap::new();
+    let mut by_kind: BTreeMap<(String, String), BTreeSet<String>> = BTreeMap::new();
     for object in sources.iter().filter_map(SourceObject::of) {
-        by_kind.entry(object.kind).or_default().insert(object.name);
+        let (version, kind) = object.type_meta();
+        let kind = (version.to_owned(), kind.to_owned());
+        by_kind.entry(kind).or_default().insert(object.name);
     }
-    let needs = by_kind.into_iter().map(|(kind, names)| Need {
-        target: Target::Kind(kind.api_version().to_owned(), kind.as_str().to_owned()),
-        names: names.into_iter().collect(),
-        verbs: &["get"],
-        why: format!("to read inputs of the Runnable {runnable}"),
-        optional: false,
+    let needs = by_kind.into_iter().flat_map(|((version, kind), names)| {
+        let read = Need {
+            target: Target::Kind(version, kind.clone()),
+            names: names.into_iter().collect(),
+            verbs: &["get"],
+            why: format!("to read inputs of the Runnable {runnable}"),
+            optional: false,
+        };
+        // The controller watches ConfigMaps itself.
+        let heard = (kind == "Secret").then(|| Need {
+            verbs: &["watch"],
+            why: format!("to hear of a change of them at once for the Runnable {runnable}"),
+            optional: true,
+            ..read.clone()
+        });
+        [read].into_iter().chain(heard)
     });
     needs.collect()
 }

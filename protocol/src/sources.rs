@@ -24,7 +24,7 @@ use cartouche_templating::short_hash;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::{ledger::Ledger, rerun, sourced_inputs::runnables};
+use crate::{ledger::Ledger, rerun, sourced_inputs::runnables, status::READY};
 pub use hold::ASKED_AGAIN;
 pub use provenance::Provenance;
 pub use readiness::{
@@ -130,10 +130,7 @@ impl Seen {
             provenance,
             revision: outputs.map(|outputs| Revision::of_outputs(outputs, &BTreeMap::new())),
             reads: runnables(namespace.unwrap_or_default(), sources),
-            status: Arc::new(RunnableStatus {
-                outputs: None,
-                ..status
-            }),
+            status: Arc::new(told(status)),
         }
     }
 
@@ -176,9 +173,25 @@ impl Seen {
     }
 
     /// The Runnables that it waits for. Whoever takes another's outputs as they are does not care what becomes of it.
-    pub(crate) fn waits_for(&self) -> impl Iterator<Item = &SourceKey> {
+    pub fn waits_for(&self) -> impl Iterator<Item = &SourceKey> {
         let reads = self.reads.iter();
         reads.filter_map(|(key, wait_for)| (*wait_for != WaitFor::Nothing).then_some(key))
+    }
+}
+
+/// What of a status bears on those that stem from the Runnable.
+fn told(status: RunnableStatus) -> RunnableStatus {
+    let history = status.history.iter().filter(|run| run.result.is_none());
+    let ready = status.conditions.into_iter().filter(|it| it.type_ == READY);
+    RunnableStatus {
+        observed_generation: status.observed_generation,
+        conditions: ready.collect(),
+        outputs_from: status.outputs_from,
+        current_run: status.current_run,
+        pending: status.pending,
+        answered_token: status.answered_token,
+        history: Arc::new(history.cloned().collect()),
+        ..RunnableStatus::default()
     }
 }
 

@@ -69,7 +69,9 @@ pub use name::{
 pub use outputs::{OutputError, OutputPathError};
 pub use path::{PathError, SearchError, SyntaxError};
 pub use pods::{PodsTell, PodsWords, had_failed_pods, is_late, no_pod_yet, remedy, remedy_at_work};
-pub use source::{Room, Sourced, UnreadableText, given_twice, read_text, secret_mark};
+pub use source::{
+    Fields, NoValue, Room, Sourced, UnreadableText, given_twice, read_text, secret_mark, wrong_path,
+};
 pub use stamp::{Owner, Stamp, stamp};
 pub use tag::TagError;
 pub use template::{Attempt, Draft, Template};

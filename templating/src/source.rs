@@ -1,5 +1,7 @@
 //! Inputs that come from other objects. Pure.
 
+mod field;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Write as _,
@@ -11,6 +13,7 @@ use serde_json::{Value, json};
 use sha2::Sha256;
 
 use crate::bounds::{self, MAX_CONTEXT_BYTES, MAX_DEPTH, MAX_LEAVES};
+pub use field::{Fields, NoValue, wrong_path};
 
 /// What a source gives as an input.
 #[derive(Clone, Debug, PartialEq)]

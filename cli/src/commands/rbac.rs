@@ -33,7 +33,7 @@ Examples:
 
 The role holds what the controller asks for as the ServiceAccount, and no more; comments say what
 each verb is for. What is optional may be taken out. Of ConfigMaps and Secrets that inputs come from it
-names each one. A role is for one account, and has a name of its
+names each one; watch on a Secret has a change of it seen at once. A role is for one account, and has a name of its
 own, made of the account and of what it is for (cartouche:ACCOUNT:TEMPLATE), so that applying it
 takes away nothing that another role gives; --name gives it another. Of files, the Runnables of
 that account count, with their templates.

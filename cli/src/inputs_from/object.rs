@@ -44,7 +44,7 @@ pub(crate) fn find<'a>(
     namespace: &str,
     wanted: &SourceObject,
 ) -> Vec<&'a Document> {
-    let (kind, name) = (wanted.kind.as_str(), wanted.name.as_str());
+    let ((_, kind), name) = (wanted.type_meta(), wanted.name.as_str());
     let is_it = |object: &&Document| {
         (object.api_version(), object.kind(), object.name()) == ("v1", kind, name)
             && (object.namespace().is_empty() || object.namespace() == namespace)
@@ -66,7 +66,7 @@ pub(crate) fn read(
             Ok(SourceRead::ConfigMap(Arc::new(object.value.clone())))
         }
         SourceKind::Secret => secret(object, uid(object), keys),
-        SourceKind::Runnable => Ok(SourceRead::Absent),
+        SourceKind::Runnable | SourceKind::Any => Ok(SourceRead::Absent),
     }
 }
 

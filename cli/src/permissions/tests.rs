@@ -261,13 +261,16 @@ fn what_inputs_come_from_is_named_and_takes_no_name_from_a_rule_for_all() {
     ]);
     let mut needs = of_template("t", &template("v1", "ConfigMap", &json!({})));
     needs.extend(sources("one", &references));
-    let other = json!([{ "name": "a", "configMapKeyRef": { "name": "extras", "key": "a" } }]);
+    let other = json!([
+        { "name": "a", "configMapKeyRef": { "name": "extras", "key": "a" } },
+        { "name": "b", "secretKeyRef": { "name": "other-db", "key": "b" } },
+    ]);
     needs.extend(sources("other", &other));
     let rules = named(&needs);
     let expected = [
         ("configmaps", "", "list create get delete"),
         ("configmaps", "extras sizes", "get"),
-        ("secrets", "db", "get"),
+        ("secrets", "db other-db", "get watch"),
     ];
     let expected = expected.map(|(a, b, c)| (a.to_owned(), b.to_owned(), c.to_owned()));
     assert_eq!(rules, expected);

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, slice};
 
 use anyhow::{Context as _, anyhow, bail};
 use cartouche_crds::InputSource;
-use cartouche_protocol::sourced_inputs::{self, NoInputs, SourceKind, SourceObject, SourceRead};
+use cartouche_protocol::sourced_inputs::{self, NoInputs, SourceObject, SourceRead};
 use cartouche_templating::Sourced;
 use serde_json::Value;
 
@@ -57,7 +57,7 @@ fn documents(case: &Case) -> anyhow::Result<Vec<Document>> {
     if let Some(unreadable) = loaded.findings.first() {
         return Err(unreadable.as_error());
     }
-    let kinds = [SourceKind::ConfigMap, SourceKind::Secret].map(SourceKind::as_str);
+    let kinds = ["ConfigMap", "Secret"];
     let is_source = |it: &&Document| it.api_version() == "v1" && kinds.contains(&it.kind());
     match loaded.documents.iter().find(|it| !is_source(it)) {
         Some(other) => bail!(

@@ -57,6 +57,12 @@ impl ApiError {
         self.code() == Some(403)
     }
 
+    /// What a watch asks for is too old to be told.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        self.code() == Some(410)
+    }
+
     /// What ends it, where a missing object or kind is no answer: a permission that somebody grants, or
     /// nothing but trying again.
     #[must_use]

@@ -3,9 +3,9 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use cartouche_crds::InputSource;
-use cartouche_protocol::sourced_inputs::{SourceKind, SourceObject, SourceRead};
+use cartouche_protocol::sourced_inputs::{SourceObject, SourceRead};
 
-use crate::{picked::Kept, runnable_key::RunnableKey};
+use crate::picked::Kept;
 
 /// What was read of each object, as long as nothing says that it may have changed. Times are of the clock that goes on
 /// while the machine sleeps.
@@ -16,6 +16,8 @@ pub struct KnownSources {
     known: BTreeMap<SourceObject, Known>,
     /// They gave no inputs: what was read is looked at again, though nothing says that it has changed.
     pub are_wanting: bool,
+    /// Some of what nobody tells the changes of was read and found no place: it is read again as if it had.
+    pub has_unkept: bool,
 }
 
 #[derive(Debug)]
@@ -37,6 +39,13 @@ impl KnownSources {
             };
         }
         is_new
+    }
+
+    /// Whether an input comes from this namespace, by a reference that names it.
+    #[must_use]
+    pub fn are_in(&self, namespace: &str) -> bool {
+        let mut objects = self.of.iter().filter_map(SourceObject::of);
+        objects.any(|object| object.namespace.as_deref() == Some(namespace))
     }
 
     /// What was read of an object, no longer ago than this where that is given.
@@ -75,34 +84,22 @@ impl KnownSources {
         all.map(|(_, known)| known.at).min()
     }
 
-    /// An object of this kind and name may have changed; without a name, each may.
-    pub fn doubt(&mut self, kind: SourceKind, name: Option<&str>) {
-        self.known
-            .retain(|known, _| known.kind != kind || name.is_some_and(|name| known.name != name));
-    }
-
-    /// This Runnable may have changed, as one sees it whose own namespace is `own`.
-    pub fn doubt_runnable(&mut self, own: &str, changed: &RunnableKey) {
-        self.known.retain(|known, _| {
-            known.kind != SourceKind::Runnable
-                || known.namespace_in(own) != changed.namespace
-                || known.name != changed.name
-        });
+    /// These may have changed.
+    pub fn doubt(&mut self, are: impl Fn(&SourceObject) -> bool) {
+        self.known.retain(|known, _| !are(known));
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use cartouche_protocol::sourced_inputs::SourceKind;
+
     use super::*;
 
     const PAUSE: Duration = Duration::from_secs(30);
 
     fn object(kind: SourceKind, name: &str) -> SourceObject {
-        SourceObject {
-            kind,
-            namespace: None,
-            name: name.to_owned(),
-        }
+        SourceObject::known(kind, name)
     }
 
     fn known(names: &[&str]) -> KnownSources {
@@ -122,11 +119,11 @@ mod tests {
     #[test]
     fn what_may_have_changed_is_read_again_and_nothing_else() {
         let mut sources = known(&["a", "b"]);
-        sources.doubt(SourceKind::ConfigMap, Some("a"));
+        sources.doubt(|it| *it == object(SourceKind::ConfigMap, "a"));
         assert!(!knows(&sources, SourceKind::ConfigMap, "a"));
         assert!(knows(&sources, SourceKind::ConfigMap, "b"));
         assert!(knows(&sources, SourceKind::Secret, "a"));
-        sources.doubt(SourceKind::ConfigMap, None);
+        sources.doubt(|it| it.kind == SourceKind::ConfigMap);
         assert!(!knows(&sources, SourceKind::ConfigMap, "b"));
         assert!(knows(&sources, SourceKind::Secret, "b"));
     }

@@ -21,9 +21,12 @@ pub(crate) fn coherence(asked: Coherence) -> Coherence {
     asked
 }
 
-/// Whether those are looked at that a source reads in turn.
-pub(crate) fn looks_further() -> bool {
-    !makes(Mutant::AncestorsUnasked)
+/// Whom a source reads in turn.
+pub(crate) fn further<T>(ancestors: Vec<T>) -> Vec<T> {
+    if makes(Mutant::AncestorsUnasked) {
+        return Vec::new();
+    }
+    ancestors
 }
 
 /// What was decided. That the present run stems from something else by now is not written.

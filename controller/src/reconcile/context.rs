@@ -15,15 +15,15 @@ use crate::{
     picked::PickedObjects,
     templates::Templates,
     watch::{
-        Enqueuer, Watches, dependents::Dependents, references::Accounts, runs::Runs,
-        selected::Selections,
+        Enqueuer, Watches, dependents::Dependents, named::SecretWatches, references::Accounts,
+        runs::Runs, selected::Selections,
     },
 };
 
 /// Everything that a reconciliation needs.
 pub struct ControllerContext {
     /// Who acts.
-    pub identity: Identity,
+    pub identity: Arc<Identity>,
     /// The kinds of the API server.
     pub kinds: Kinds,
     /// The Runnables.
@@ -34,6 +34,8 @@ pub struct ControllerContext {
     pub accounts: Arc<Accounts>,
     /// The watches of kinds.
     pub watches: Arc<Watches>,
+    /// The watches of single Secrets.
+    pub secrets: Arc<SecretWatches>,
     /// What the watches of runs have shown.
     pub runs: Arc<Runs>,
     /// What is selected.
@@ -46,6 +48,8 @@ pub struct ControllerContext {
     pub dependents: Arc<Dependents>,
     /// The only namespace that is served, if there is one.
     pub namespace: Option<String>,
+    /// Whether inputs may come only from the namespace of their Runnable.
+    pub no_cross_namespace_refs: bool,
     /// Whom to enqueue.
     pub enqueuer: Enqueuer,
     /// Where events go.

@@ -1,13 +1,17 @@
 //! What the inputs of a Runnable stem from, beyond the objects that they are read from: out of the cache of Runnables.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+    time::Duration,
+};
 
 use cartouche_protocol::{
     diagnosis::Diagnosis,
     facts::Dependencies,
     reconcile_error::ReconcileError,
-    sourced_inputs::{SourceObject, SourceRead, Taken},
-    sources::{Known, NotReady, Question, Readiness, Seen, SourceKey},
+    sourced_inputs::{SourceKind, SourceObject, SourceRead, Taken},
+    sources::{Known, NotReady, Question, Readiness, Seen, SourceError, SourceKey, WaitFor},
 };
 
 use super::{ControllerContext, LOOKED_UP_AFTER, reconciliation::Reconciliation};
@@ -16,8 +20,13 @@ use crate::{
     watch::dependents::Concerned,
 };
 
+/// So many Runnables that inputs stem from are looked at, at most. Of those that are waited for far fewer can be traced; among the others
+/// no longer way round is found.
+const MOST_FAMILY: usize = 1024;
 /// A wait that is over before this long is not told: most are, and each would cost two writes.
 const TOLD_AFTER: Duration = Duration::from_secs(2);
+/// Whom it waits for may change with each step of what it stems from: that is told so often at most.
+const TOLD_AGAIN_AFTER: Duration = Duration::from_secs(10);
 
 impl ControllerContext {
     /// A Runnable has come or changed: those that stem from it look again, if they decide by what has changed.
@@ -31,28 +40,32 @@ impl ControllerContext {
             .as_ref()
             .is_some_and(|it| !it.is_empty());
         let concerned = self.dependents.applied(key, has_sources, || cached.seen());
-        self.wake(key, concerned);
+        self.wake(key, &concerned);
     }
 
     /// A Runnable is gone: the same.
     pub fn source_went(&self, key: &RunnableKey) {
         let concerned = self.dependents.deleted(key);
-        self.wake(key, concerned);
+        self.wake(key, &concerned);
     }
 
     /// The Runnables that are not there any more: the same.
     pub(super) fn sources_swept(&self, exists: impl Fn(&RunnableKey) -> bool) {
         for (key, concerned) in self.dependents.sweep(exists) {
-            self.wake(&key, concerned);
+            self.wake(&key, &concerned);
         }
     }
 
-    fn wake(&self, changed: &RunnableKey, concerned: Concerned) {
+    fn wake(&self, changed: &RunnableKey, concerned: &Concerned) {
         for key in &concerned.readers {
             if concerned.outputs_changed
                 && let Some(memory) = self.memories.known(key)
             {
-                lock(&memory).runnable_changed(key, changed);
+                lock(&memory).sources_changed(|object| {
+                    object.kind == SourceKind::Runnable
+                        && object.namespace_in(&key.namespace) == changed.namespace
+                        && object.name == changed.name
+                });
             }
             self.enqueuer.enqueue(key);
         }
@@ -74,7 +87,17 @@ impl Reconciliation<'_> {
         read: &BTreeMap<SourceObject, SourceRead>,
         consistent: bool,
     ) -> Dependencies {
-        let known = self.known(read, consistent);
+        let known = match self.known(taken, read, consistent) {
+            Ok(known) => known,
+            Err(count) => {
+                return Dependencies {
+                    has_sources: true,
+                    readiness: Readiness::Error(SourceError::TooMany(count)),
+                    traced: None,
+                    ancestors: None,
+                };
+            }
+        };
         let of = SourceKey::runnable(&self.key.namespace, &self.key.name);
         let question = Question {
             of: &of,
@@ -85,8 +108,13 @@ impl Reconciliation<'_> {
         Dependencies::of(&question)
     }
 
-    /// The Runnables that are read, and all that these stem from.
-    fn known(&self, read: &BTreeMap<SourceObject, SourceRead>, consistent: bool) -> Known {
+    /// The Runnables that are read, and all that these stem from. `Err`: these are so many or more.
+    fn known(
+        &self,
+        taken: &Taken,
+        read: &BTreeMap<SourceObject, SourceRead>,
+        consistent: bool,
+    ) -> Result<Known, usize> {
         let own = &self.key.namespace;
         let direct: BTreeMap<SourceKey, Arc<Seen>> = read
             .iter()
@@ -95,26 +123,29 @@ impl Reconciliation<'_> {
                 _ => None,
             })
             .collect();
+        let find = |key: &SourceKey| {
+            let read = direct.get(key).cloned();
+            if consistent && read.is_some() {
+                return read;
+            }
+            self.cached(key).or(read)
+        };
+        let waited_for = taken.sources.iter();
+        let waited_for = waited_for.filter(|it| it.wait_for != WaitFor::Nothing);
         let mut known = Known::new();
-        let mut next: Vec<SourceKey> = direct.keys().cloned().collect();
-        while let Some(key) = next.pop() {
-            if known.contains_key(&key) {
-                continue;
-            }
-            let read = direct.get(&key);
-            let cached = || Some(self.cached(&key)?);
-            let seen = match read {
-                Some(read) if consistent => Some(read.clone()),
-                read => cached().or_else(|| read.cloned()),
-            };
-            if let Some(seen) = seen {
-                if mutants::looks_further() {
-                    next.extend(seen.reads.keys().cloned());
-                }
-                known.insert(key, seen);
-            }
-        }
-        known
+        let next: VecDeque<SourceKey> = waited_for.map(|it| it.key.clone()).collect();
+        walk(&mut known, next, find, |seen| {
+            mutants::further(seen.waits_for().cloned().collect())
+        });
+        let is_whole = known.len() < MOST_FAMILY;
+        let next: VecDeque<SourceKey> = taken.sources.iter().map(|it| it.key.clone()).collect();
+        // Those whose outputs are taken as they are matter only where they lead back.
+        let mut all = Known::new();
+        walk(&mut all, next, find, |seen| {
+            mutants::further(seen.reads.keys().cloned().collect())
+        });
+        known.extend(all);
+        is_whole.then_some(known).ok_or(MOST_FAMILY)
     }
 
     fn cached(&self, key: &SourceKey) -> Option<Arc<Seen>> {
@@ -148,18 +179,49 @@ impl Reconciliation<'_> {
         );
         let now = boot_time();
         let mut memory = lock(&self.memory);
-        if !error.category.is_of_dependencies() {
+        let is_of_readiness = matches!(self.facts.dependencies.readiness, Readiness::Error(_));
+        if !error.category.is_of_dependencies() && !is_of_readiness {
             memory.held_since = None;
             return None;
         }
         let since = *memory.held_since.get_or_insert(now);
-        let is_told = self
+        let is_written = self
             .facts
             .stored
             .pending
             .as_ref()
             .is_some_and(|pending| pending.reason == error.category.as_str());
-        let left = (since + TOLD_AFTER).saturating_sub(now);
-        Some(left).filter(|left| is_hold && !is_told && !left.is_zero())
+        let until = match memory.hold_told {
+            _ if !is_written => since + TOLD_AFTER,
+            Some(at) => at + TOLD_AGAIN_AFTER,
+            None => now,
+        };
+        let left = until.saturating_sub(now);
+        Some(left).filter(|left| is_hold && !left.is_zero())
+    }
+
+    /// It was written whom a run waits for.
+    pub(super) fn note_hold_told(&self, error: &ReconcileError) {
+        if error.category.is_of_dependencies() && self.has_written {
+            lock(&self.memory).hold_told = Some(boot_time());
+        }
+    }
+}
+
+/// Adds all that are reached, the nearest first, up to [`MOST_FAMILY`].
+fn walk(
+    known: &mut Known,
+    mut next: VecDeque<SourceKey>,
+    find: impl Fn(&SourceKey) -> Option<Arc<Seen>>,
+    further: impl Fn(&Seen) -> Vec<SourceKey>,
+) {
+    while let Some(key) = next.pop_front() {
+        if known.len() >= MOST_FAMILY {
+            return;
+        }
+        if let (false, Some(seen)) = (known.contains_key(&key), find(&key)) {
+            next.extend(further(&seen));
+            known.insert(key, seen);
+        }
     }
 }

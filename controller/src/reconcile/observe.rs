@@ -43,6 +43,7 @@ impl Sources {
 impl Reconciliation<'_> {
     /// Reads everything that a decision needs first.
     pub(super) async fn observe(&mut self) {
+        self.watch_secrets();
         if self.facts.runnable.deleting {
             return;
         }
@@ -104,7 +105,7 @@ impl Reconciliation<'_> {
         let sources = Sources {
             compiled: compiled.clone(),
             selected: selected.clone(),
-            inputs: self.sourced(&account, consistent).await?,
+            inputs: Box::pin(self.sourced(&account, consistent)).await?,
         };
         let cause = Cause {
             generation: self.facts.runnable.generation,

@@ -97,7 +97,7 @@ impl<'a> Reconciliation<'a> {
         ctx: &'a ControllerContext,
         runnable: Arc<Runnable>,
         arrived: u64,
-    ) -> Option<Self> {
+    ) -> Option<Box<Self>> {
         let key = RunnableKey::of(&runnable);
         let uid = runnable.uid().unwrap_or_default();
         let memory = ctx.memories.of(&key, &uid);
@@ -123,7 +123,7 @@ impl<'a> Reconciliation<'a> {
             looked_for,
             ..Facts::first(facts, stored, remembered, ctx.limits)
         };
-        Some(Self {
+        Some(Box::new(Self {
             ctx,
             runnable,
             key,
@@ -140,7 +140,7 @@ impl<'a> Reconciliation<'a> {
             changed_meanwhile: BTreeSet::new(),
             arrived,
             has_written: false,
-        })
+        }))
     }
 
     /// Takes down the API server's time, as its latest answer tells it.
@@ -206,7 +206,7 @@ impl<'a> Reconciliation<'a> {
     }
 
     /// Writes what is left to say, cleans up, and says when to reconcile again.
-    pub(super) async fn finish(mut self, end: End) -> Option<Duration> {
+    pub(super) async fn finish(mut self: Box<Self>, end: End) -> Option<Duration> {
         let settled = matches!(end, End::Settled);
         // By the clock of the last decision: to write the status moves it, and what is due since then nobody has decided.
         let times = [self.next_attempt(settled), self.next_stop()];
@@ -290,6 +290,7 @@ impl<'a> Reconciliation<'a> {
         let wait = wait.into_iter().chain(patience).min();
         let status = status::status(&self.facts, &self.facts.ledger, Some(&error));
         let reported = self.report(status).await;
+        self.note_hold_told(&error);
         if error.category == Category::Settling && self.has_written {
             let told = (boot_time(), self.resource_version.clone());
             lock(&self.memory).reported_settling = Some(told);

@@ -41,9 +41,10 @@ impl Reconciliation<'_> {
     pub(super) fn pick_nothing(&self) {
         let picked = lock(&self.memory).picked.take();
         if picked.is_some() {
-            self.ctx
-                .selections
-                .unpick(&Watched::config_maps(), &self.key);
+            let watched = lock(&self.memory).watched.clone();
+            for watched in watched.iter().filter(|it| it.purpose == Purpose::Selected) {
+                self.ctx.selections.unpick(watched, &self.key);
+            }
         }
     }
 

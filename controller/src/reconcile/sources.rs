@@ -1,57 +1,32 @@
 //! Inputs that come from other objects, read as the Runnable's account. I/O.
 
+mod read;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::Arc,
     time::Duration,
 };
 
-use cartouche_crds::{InputSource, Runnable};
+use cartouche_crds::InputSource;
 use cartouche_protocol::{
     diagnosis::{Denied, Diagnosis, Who},
     facts::{Dependencies, WatchState},
     reconcile_error::{Category, ReconcileError, Requeue},
-    sourced_inputs::{self, SourceKind, SourceObject, SourceRead},
+    sourced_inputs::{self, NoInputs, SourceKind, SourceObject, SourceRead},
 };
 use cartouche_templating::Sourced;
-use k8s_openapi::ByteString;
-use serde::Deserialize;
-use serde_json::json;
 
 use super::{LOOKED_UP_AFTER, reconciliation::Reconciliation};
 use crate::{
     api::{ApiError, Requests, ResourcePath},
     backoff::{FIFTH, TENTH},
     clock::boot_time,
+    discovery::DiscoveryError,
     lock::lock,
     mutants,
-    picked::Kept,
-    watch::Watched,
+    watch::{Purpose, Watched},
 };
-
-/// A `ConfigMap`, as far as inputs come from it.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ConfigMap {
-    metadata: Identified,
-    #[serde(default)]
-    data: BTreeMap<String, String>,
-    #[serde(default)]
-    binary_data: BTreeMap<String, String>,
-}
-
-/// A Secret, the same. No value of it outlives the read.
-#[derive(Deserialize)]
-struct Secret {
-    metadata: Identified,
-    #[serde(default)]
-    data: BTreeMap<String, ByteString>,
-}
-
-#[derive(Deserialize)]
-struct Identified {
-    uid: String,
-}
+use read::WantedSource;
 
 impl Reconciliation<'_> {
     /// The inputs that other objects give, by name: from memory while nothing says that they may have changed.
@@ -67,17 +42,27 @@ impl Reconciliation<'_> {
             ..Dependencies::default()
         };
         let objects: BTreeSet<SourceObject> = sources.iter().filter_map(SourceObject::of).collect();
-        if lock(&self.memory).sources.become_for(sources) {
-            self.name_sources(&objects);
-        }
+        let become_for = || lock(&self.memory).sources.become_for(sources);
         if sources.is_empty() {
+            if become_for() {
+                self.name_sources(&objects);
+            }
             return Ok(BTreeMap::new());
         }
-        sourced_inputs::check(self.runnable.spec.inputs.as_ref(), sources)
+        self.check_sources(sources)
             .map_err(|wrong| wrong.error(LOOKED_UP_AFTER))?;
+        let kinds = self.kinds_of(&objects).await?;
+        if become_for() {
+            self.name_sources(&objects);
+        }
         let (mut read, mut denied) = (BTreeMap::new(), None);
         for object in objects {
-            match self.source(account, sources, &object, consistent).await {
+            let wanted = WantedSource {
+                path: kinds.get(&object).cloned(),
+                keys: sourced_inputs::keys(sources, &object),
+                object: &object,
+            };
+            match self.source(account, &wanted, consistent).await {
                 Ok(found) => drop(read.insert(object, found)),
                 Err(error) => self.deny(&mut denied, &error)?,
             }
@@ -114,15 +99,54 @@ impl Reconciliation<'_> {
         }
     }
 
+    /// What is wrong whatever the objects say.
+    fn check_sources(&self, sources: &[InputSource]) -> Result<(), NoInputs> {
+        sourced_inputs::check(self.runnable.spec.inputs.as_ref(), sources)?;
+        if self.ctx.no_cross_namespace_refs {
+            sourced_inputs::check_namespaces(&self.key.namespace, sources)?;
+        }
+        Ok(())
+    }
+
+    /// Where the objects are of kinds that references name; those of other kinds are where they always are.
+    async fn kinds_of(
+        &self,
+        objects: &BTreeSet<SourceObject>,
+    ) -> Result<BTreeMap<SourceObject, ResourcePath>, ReconcileError> {
+        let mut paths = BTreeMap::new();
+        for object in objects.iter().filter(|it| it.kind == SourceKind::Any) {
+            let (api_version, kind) = object.type_meta();
+            let kinds = &self.ctx.kinds;
+            match kinds.find(api_version, kind).await {
+                Ok(kind) => {
+                    let path = kind.path(object.namespace_in(&self.key.namespace));
+                    paths.insert(object.clone(), path);
+                }
+                Err(error) => return Err(self.without_kind(&kinds.with_hint(error))),
+            }
+        }
+        Ok(paths)
+    }
+
+    fn without_kind(&self, error: &DiscoveryError) -> ReconcileError {
+        let requeue = match error {
+            DiscoveryError::Unknown { .. } => Requeue::OnKind,
+            DiscoveryError::Api(error) => error.requeue(),
+        };
+        let cause = self.cause_of_discovery(error, "show the kind that an input comes from");
+        unread(requeue, cause, Some(error.to_string()))
+    }
+
     /// One object.
     async fn source(
         &self,
         account: &Requests,
-        sources: &[InputSource],
-        object: &SourceObject,
+        wanted: &WantedSource<'_>,
         consistent: bool,
     ) -> Result<SourceRead, ApiError> {
-        let pause = self.pause_of_sources(self.is_watched(object));
+        let object = wanted.object;
+        let is_watched = self.is_watched(object);
+        let pause = self.pause_of_sources(is_watched);
         // An event that comes while the read is under way makes its answer old.
         let began = {
             let memory = lock(&self.memory);
@@ -132,10 +156,22 @@ impl Reconciliation<'_> {
             }
             memory.changes
         };
-        let (read, place) = self.read_source(account, sources, object).await?;
+        let mut read = Box::pin(self.read_source(account, wanted)).await?;
+        let place = read.content().map(|content| {
+            let place = self.ctx.picked.keep(content);
+            // All who read the same share it.
+            if let Some(kept) = &place {
+                *content = kept.value();
+            }
+            place
+        });
         let mut memory = lock(&self.memory);
         // One that found no place among all that is kept is read each time.
-        let is_kept = place.is_some() || !matches!(read, SourceRead::ConfigMap(_));
+        let is_kept = place.as_ref().is_none_or(Option::is_some);
+        let place = place.flatten();
+        if !is_kept && !is_watched {
+            memory.sources.has_unkept = true;
+        }
         if memory.changes == began && is_kept {
             memory
                 .sources
@@ -146,86 +182,73 @@ impl Reconciliation<'_> {
 
     /// Whether every change of it is heard of.
     fn is_watched(&self, object: &SourceObject) -> bool {
-        match object.kind {
-            SourceKind::ConfigMap => {
-                self.ctx.watches.state(&Watched::config_maps()) == WatchState::Synced
-            }
-            SourceKind::Secret => false,
-            SourceKind::Runnable => {
-                let served = self.ctx.namespace.as_ref();
-                served.is_none_or(|it| it == object.namespace_in(&self.key.namespace))
-            }
-        }
-    }
-
-    async fn read_source(
-        &self,
-        account: &Requests,
-        sources: &[InputSource],
-        object: &SourceObject,
-    ) -> Result<(SourceRead, Option<Arc<Kept>>), ApiError> {
-        let namespace = object.namespace_in(&self.key.namespace);
-        let (version, plural) = (object.kind.api_version(), object.kind.plural());
-        let path = ResourcePath::new(version, plural, Some(namespace));
-        let keys = sourced_inputs::keys(sources, object);
-        let read = match object.kind {
-            SourceKind::ConfigMap => {
-                let found = account.get::<ConfigMap>(&path, &object.name).await;
-                found.map(|mut map| {
-                    map.data.retain(|key, _| keys.contains(key.as_str()));
-                    let mut binary = map.binary_data;
-                    binary.retain(|key, _| keys.contains(key.as_str()));
-                    // That it is there is all that matters.
-                    binary.values_mut().for_each(String::clear);
-                    let uid = map.metadata.uid;
-                    let value = Arc::new(json!({
-                        "metadata": { "uid": uid }, "data": map.data, "binaryData": binary,
-                    }));
-                    let place = self.ctx.picked.keep(&value);
-                    // All who read the same share it.
-                    let value = place.as_ref().map_or(value, |kept| kept.value());
-                    (SourceRead::ConfigMap(value), place)
-                })
-            }
-            SourceKind::Secret => {
-                let found = account.get::<Secret>(&path, &object.name).await;
-                found.map(|secret| {
-                    let values = secret.data.iter();
-                    let asked = values.filter(|(key, _)| keys.contains(key.as_str()));
-                    let asked = asked.map(|(key, value)| (key.as_str(), value.0.as_slice()));
-                    (SourceRead::secret(&secret.metadata.uid, asked), None)
-                })
-            }
-            SourceKind::Runnable => {
-                let found = account.get::<Runnable>(&path, &object.name).await;
-                found.map(|runnable| (SourceRead::runnable(&runnable, &keys), None))
-            }
+        let served = self.ctx.namespace.as_ref();
+        let is_served = served.is_none_or(|it| it == object.namespace_in(&self.key.namespace));
+        let is_seen = match object.kind {
+            SourceKind::Runnable => true,
+            SourceKind::Secret => self
+                .ctx
+                .secrets
+                .is_watched(&self.watched(object.name.clone())),
+            _ => self
+                .watch_of(object)
+                .is_some_and(|watched| self.ctx.watches.state(&watched) == WatchState::Synced),
         };
-        match read {
-            // Of any other 404 nobody knows who gave it.
-            Err(error) if error.is_absent() => Ok((SourceRead::Absent, None)),
-            read => read,
+        is_served && is_seen
+    }
+
+    /// The watch that tells of changes of such an object, beside that of Runnables; none of Secrets, nor of a kind that is not
+    /// known.
+    fn watch_of(&self, object: &SourceObject) -> Option<Watched> {
+        match object.kind {
+            SourceKind::ConfigMap => Some(Watched::config_maps()),
+            SourceKind::Secret | SourceKind::Runnable => None,
+            // It is refused, and nobody shall be asked to let the controller watch these.
+            SourceKind::Any if object.is_secret() => None,
+            SourceKind::Any => {
+                let (api_version, kind) = object.type_meta();
+                let kind = self.ctx.kinds.known(api_version, kind)?;
+                Some(Watched {
+                    purpose: Purpose::Selected,
+                    kind,
+                })
+            }
         }
     }
 
-    /// Has the watch of `ConfigMaps` know whose changes concern this Runnable.
+    /// Has the watches know whose changes concern this Runnable.
     fn name_sources(&self, objects: &BTreeSet<SourceObject>) {
-        let names = objects.iter().filter(|it| it.kind == SourceKind::ConfigMap);
-        let names = names.map(|object| object.name.clone()).collect();
-        self.ctx
-            .selections
-            .name(&Watched::config_maps(), &self.key, names);
+        let before = lock(&self.memory).watched.clone();
+        let before = before
+            .into_iter()
+            .filter(|it| it.purpose == Purpose::Selected);
+        let mut by_watch: BTreeMap<Watched, BTreeSet<SourceObject>> =
+            before.map(|watched| (watched, BTreeSet::new())).collect();
+        for object in objects {
+            if let Some(watched) = self.watch_of(object) {
+                by_watch.entry(watched).or_default().insert(object.clone());
+            }
+        }
+        for (watched, objects) in by_watch {
+            self.ctx.selections.name(&watched, &self.key, objects);
+        }
     }
 
     /// What is watched for the inputs from other objects.
-    pub(super) fn watched_sources(&self) -> Option<Watched> {
-        let sources = self.runnable.spec.inputs_from.iter().flatten();
-        let mut kinds = sources
-            .filter_map(SourceObject::of)
-            .map(|object| object.kind);
-        kinds
-            .any(|kind| kind == SourceKind::ConfigMap)
-            .then(Watched::config_maps)
+    pub(super) fn watched_sources(&self) -> BTreeSet<Watched> {
+        let sources = self
+            .runnable
+            .spec
+            .inputs_from
+            .as_deref()
+            .unwrap_or_default();
+        if self.check_sources(sources).is_err() {
+            return BTreeSet::new();
+        }
+        let objects = sources.iter().filter_map(SourceObject::of);
+        objects
+            .filter_map(|object| self.watch_of(&object))
+            .collect()
     }
 
     /// For how long what was read may be relied on; without an end while its changes are told.
@@ -242,7 +265,7 @@ impl Reconciliation<'_> {
         self.ctx.poll * 8 / 10
     }
 
-    /// When what inputs come from is read again: Secrets, of whose changes nobody tells, and whatever gave none.
+    /// When what inputs come from is read again: Secrets of whose changes nobody tells, and whatever gave none.
     pub(super) fn sources_again(&self) -> Option<Duration> {
         if self.facts.runnable.deleting {
             return None;
@@ -263,7 +286,8 @@ impl Reconciliation<'_> {
         });
         let wanting = memory.sources.are_wanting;
         let wanting = wanting.then(|| FIFTH.over(LOOKED_UP_AFTER));
-        polled.into_iter().chain(wanting).min()
+        let unkept = memory.sources.has_unkept.then(|| TENTH.over(poll));
+        polled.into_iter().chain(wanting).chain(unkept).min()
     }
 }
 

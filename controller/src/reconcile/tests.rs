@@ -5,6 +5,7 @@ mod late;
 mod settling;
 mod sources;
 mod stopping;
+mod watched_secrets;
 
 use std::{
     convert::Infallible,

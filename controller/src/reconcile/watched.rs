@@ -123,10 +123,8 @@ impl Reconciliation<'_> {
             // What happens to it from now on is not noticed.
             let mut memory = lock(&self.memory);
             memory.selection_changed();
-            if *gone == Watched::config_maps() {
-                // Whoever takes inputs of them again names them anew.
-                memory.sources = KnownSources::default();
-            }
+            // Whoever takes inputs of that kind again names their objects anew.
+            memory.sources = KnownSources::default();
         }
         self.ctx.serve(&self.key, &before, &wanted);
         self.facts.unwatched = self.unwatched(&wanted);

@@ -134,6 +134,7 @@ async fn requeue(ctx: &ControllerContext, reference: &Reference) {
     match reference {
         Reference::Accounts(_) => {}
         Reference::Permissions(namespace) => {
+            ctx.secrets.granted(namespace.as_deref());
             let waiting_for = ctx
                 .memories
                 .waiting_for(Requeue::OnRbac, namespace.as_deref());

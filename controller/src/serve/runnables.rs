@@ -144,9 +144,12 @@ impl Runnables {
                     let all: Vec<RunnableKey> =
                         store.state().iter().map(|it| RunnableKey::of(it)).collect();
                     // Who reads whom has to be known before it is told who changed.
-                    all.iter().for_each(|key| ctx.source_changed(key));
-                    all.iter().for_each(|key| ctx.source_changed(key));
-                    all.iter().for_each(|key| ctx.enqueuer.enqueue(key));
+                    for key in all.iter().chain(&all) {
+                        ctx.source_changed(key);
+                    }
+                    for key in &all {
+                        ctx.enqueuer.enqueue(key);
+                    }
                 }
                 watcher::Event::Init | watcher::Event::InitApply(_) => {}
             }

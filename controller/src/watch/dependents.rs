@@ -2,11 +2,11 @@
 //! from a Runnable, it is empty, and costs nothing.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeSet, HashMap, HashSet},
     sync::{Arc, Mutex},
 };
 
-use cartouche_protocol::sources::{Revision, Seen, SourceKey, graph};
+use cartouche_protocol::sources::{Revision, Seen, SourceKey, trace::MOST_SOURCES};
 
 use crate::{lock::lock, memory::digest, runnable_key::RunnableKey};
 
@@ -38,7 +38,8 @@ pub struct Concerned {
     pub readers: BTreeSet<RunnableKey>,
     /// Whether what they have read of it may be old.
     pub outputs_changed: bool,
-    /// Those that stem from these in turn, and may be held back by it.
+    /// Those that stem from these in turn, and may be held back by it: no further away than any whose inputs stem from few enough
+    /// objects to be run.
     pub further: Vec<RunnableKey>,
 }
 
@@ -136,16 +137,21 @@ impl Index {
 
     fn concerned(&self, key: &RunnableKey, outputs_changed: bool) -> Concerned {
         let readers = self.readers.get(key).cloned().unwrap_or_default();
-        let all = graph::reached(readers.iter().cloned(), |key| {
-            self.readers.get(key).cloned().unwrap_or_default()
-        });
+        let mut met: HashSet<&RunnableKey> = readers.iter().collect();
+        let mut level: Vec<&RunnableKey> = readers.iter().collect();
+        let mut further = Vec::new();
+        for _ in 0..MOST_SOURCES {
+            let next = level
+                .iter()
+                .filter_map(|key| self.readers.get(*key))
+                .flatten();
+            level = next.filter(|key| met.insert(*key)).collect();
+            further.extend(level.iter().copied().cloned());
+        }
         Concerned {
-            further: all
-                .into_iter()
-                .filter(|key| !readers.contains(key))
-                .collect(),
             readers,
             outputs_changed,
+            further,
         }
     }
 }

@@ -57,7 +57,7 @@ impl Accounts {
             .is_some_and(|names| names.contains(name))
     }
 
-    fn put(&self, object: &ObjectMeta) {
+    pub(crate) fn put(&self, object: &ObjectMeta) {
         let (Some(namespace), Some(name)) = (&object.namespace, &object.name) else {
             return;
         };

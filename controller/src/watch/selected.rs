@@ -5,6 +5,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
+use cartouche_protocol::sourced_inputs::SourceObject;
 use futures::StreamExt;
 use kube::{Api, Client, Resource, api::ObjectMeta, runtime::watcher};
 
@@ -27,8 +28,8 @@ pub struct Selections {
 /// What one Runnable selects.
 #[derive(Debug, Default)]
 struct Selection {
-    /// The names of the objects that inputs come from.
-    names: BTreeSet<String>,
+    /// The objects that inputs come from.
+    sources: BTreeMap<SourceObject, Matches>,
     /// The labels that an object must carry; none while nothing is picked by labels.
     labels: Option<BTreeMap<String, String>>,
     /// The uids of the objects that matched last, of two at most: that one of them is relabelled may be
@@ -38,22 +39,46 @@ struct Selection {
     touched: Option<BTreeSet<String>>,
 }
 
+/// What is known of an object that inputs come from and that labels find.
+#[derive(Debug, Default)]
+struct Matches {
+    /// The uids of those that matched last, of two at most.
+    uids: Vec<String>,
+    /// It is asked just now: whatever happens to any object may be about one that nobody knows to match.
+    is_asked: bool,
+}
+
 impl Selection {
     /// Whether an event about an object concerns what is picked by labels: it matches, or it has matched.
     fn concerns(&self, object: &ObjectMeta) -> bool {
         let Some(labels) = &self.labels else {
             return false;
         };
-        let carries = labels.iter().all(|(key, value)| {
-            object.labels.as_ref().and_then(|labels| labels.get(key)) == Some(value)
-        });
-        carries || self.uids.iter().any(|uid| object.uid.as_ref() == Some(uid))
+        carries(object, labels) || self.uids.iter().any(|uid| object.uid.as_ref() == Some(uid))
     }
 
-    /// Whether inputs come from an object.
-    fn names(&self, object: &ObjectMeta) -> bool {
-        let name = object.name.as_ref();
-        name.is_some_and(|name| self.names.contains(name))
+    /// The objects that inputs come from of which this may be one.
+    fn named(&self, own: &str, object: &ObjectMeta) -> Vec<SourceObject> {
+        let is_it = |(source, matches): &(&SourceObject, &Matches)| {
+            let namespace = object.namespace.as_deref();
+            if namespace.is_some_and(|it| it != source.namespace_in(own)) {
+                return false;
+            }
+            match source.labels() {
+                None => object.name.as_deref() == Some(&source.name),
+                Some(labels) => {
+                    let known = || {
+                        matches
+                            .uids
+                            .iter()
+                            .any(|uid| object.uid.as_ref() == Some(uid))
+                    };
+                    matches.is_asked || carries(object, labels) || known()
+                }
+            }
+        };
+        let concerned = self.sources.iter().filter(is_it);
+        concerned.map(|(source, _)| source.clone()).collect()
     }
 
     /// Puts an event down while a list is under way.
@@ -64,6 +89,12 @@ impl Selection {
             touched.insert(uid.clone());
         }
     }
+}
+
+fn carries(object: &ObjectMeta, labels: &BTreeMap<String, String>) -> bool {
+    labels.iter().all(|(key, value)| {
+        object.labels.as_ref().and_then(|labels| labels.get(key)) == Some(value)
+    })
 }
 
 impl Selections {
@@ -79,16 +110,52 @@ impl Selections {
         selection.touched = Some(BTreeSet::new());
     }
 
-    /// Inputs of a Runnable come from the objects of these names.
-    pub fn name(&self, watched: &Watched, key: &RunnableKey, names: BTreeSet<String>) {
+    /// Inputs of a Runnable come from these objects of this kind.
+    pub fn name(&self, watched: &Watched, key: &RunnableKey, sources: BTreeSet<SourceObject>) {
         let mut inner = lock(&self.inner);
-        if !names.is_empty() {
+        let selection = if sources.is_empty() {
+            inner.get_mut(watched).and_then(|kind| kind.get_mut(key))
+        } else {
             let kind = inner.entry(watched.clone()).or_default();
-            kind.entry(key.clone()).or_default().names = names;
-        } else if let Some(kind) = inner.get_mut(watched)
-            && let Some(selection) = kind.get_mut(key)
-        {
-            selection.names = names;
+            Some(kind.entry(key.clone()).or_default())
+        };
+        if let Some(selection) = selection {
+            let mut before = std::mem::take(&mut selection.sources);
+            let known = |it: SourceObject| (it.clone(), before.remove(&it).unwrap_or_default());
+            selection.sources = sources.into_iter().map(known).collect();
+        }
+    }
+
+    /// It is asked which objects the labels of such a source find.
+    pub fn find(&self, watched: &Watched, key: &RunnableKey, source: &SourceObject) {
+        self.matches(watched, key, source, |matches| matches.is_asked = true);
+    }
+
+    /// The answer, or that there is none: the uids of what matches.
+    pub fn found(
+        &self,
+        watched: &Watched,
+        key: &RunnableKey,
+        source: &SourceObject,
+        uids: Vec<String>,
+    ) {
+        self.matches(watched, key, source, |matches| {
+            (matches.uids, matches.is_asked) = (uids, false);
+        });
+    }
+
+    fn matches(
+        &self,
+        watched: &Watched,
+        key: &RunnableKey,
+        source: &SourceObject,
+        change: impl FnOnce(&mut Matches),
+    ) {
+        let mut inner = lock(&self.inner);
+        let selection = inner.get_mut(watched).and_then(|kind| kind.get_mut(key));
+        let matches = selection.and_then(|selection| selection.sources.get_mut(source));
+        if let Some(matches) = matches {
+            change(matches);
         }
     }
 
@@ -137,23 +204,38 @@ impl Selections {
         }
     }
 
-    /// Those whom an event about an object concerns, and whether it is picked, and names an input.
-    fn concerned(&self, watched: &Watched, object: &ObjectMeta) -> Vec<(RunnableKey, bool, bool)> {
+    /// Those whom an event about an object concerns, whether it is picked, and which sources of inputs it may be.
+    fn concerned(
+        &self,
+        watched: &Watched,
+        object: &ObjectMeta,
+    ) -> Vec<(RunnableKey, bool, Vec<SourceObject>)> {
         let mut inner = lock(&self.inner);
         let Some(kind) = inner.get_mut(watched) else {
             return Vec::new();
         };
         let mut concerned = Vec::new();
-        for (key, selection) in kind.iter_mut().filter(|(key, _)| {
-            !watched.kind.namespaced || object.namespace.as_deref() == Some(&key.namespace)
-        }) {
-            selection.touch(object);
-            let (is_picked, is_named) = (selection.concerns(object), selection.names(object));
-            if is_picked || is_named {
-                concerned.push((key.clone(), is_picked, is_named));
+        for (key, selection) in &mut *kind {
+            let is_near =
+                !watched.kind.namespaced || object.namespace.as_deref() == Some(&key.namespace);
+            if is_near {
+                selection.touch(object);
+            }
+            let is_picked = is_near && selection.concerns(object);
+            let named = selection.named(&key.namespace, object);
+            if is_picked || !named.is_empty() {
+                concerned.push((key.clone(), is_picked, named));
             }
         }
         concerned
+    }
+
+    /// The objects of this kind that inputs of a Runnable come from.
+    fn sources_of(&self, watched: &Watched, key: &RunnableKey) -> BTreeSet<SourceObject> {
+        let inner = lock(&self.inner);
+        let selection = inner.get(watched).and_then(|kind| kind.get(key));
+        let sources = selection.map(|selection| selection.sources.keys().cloned().collect());
+        sources.unwrap_or_default()
     }
 }
 
@@ -193,15 +275,13 @@ impl SelectedWatch {
                 self.enqueue_all(watched, users);
             }
             watcher::Event::Apply(object) | watcher::Event::Delete(object) => {
-                let name = object.meta().name.as_deref();
-                for (key, is_picked, is_named) in self.selections.concerned(watched, object.meta())
-                {
+                for (key, is_picked, named) in self.selections.concerned(watched, object.meta()) {
                     self.enqueue(&key, |memory| {
                         if is_picked {
                             memory.selection_changed();
                         }
-                        if is_named {
-                            memory.config_map_changed(name);
+                        if !named.is_empty() {
+                            memory.sources_changed(|source| named.contains(source));
                         }
                     });
                 }
@@ -210,12 +290,12 @@ impl SelectedWatch {
     }
 
     fn enqueue_all(&self, watched: &Watched, keys: impl IntoIterator<Item = RunnableKey>) {
-        let gives_inputs = *watched == Watched::config_maps();
         for key in keys {
+            let sources = self.selections.sources_of(watched, &key);
             self.enqueue(&key, |memory| {
                 memory.selection_changed();
-                if gives_inputs {
-                    memory.config_map_changed(None);
+                if !sources.is_empty() {
+                    memory.sources_changed(|source| sources.contains(source));
                 }
             });
         }
@@ -232,138 +312,4 @@ impl SelectedWatch {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::{
-        collections::{BTreeMap, BTreeSet},
-        sync::Arc,
-    };
-
-    use kube::api::ObjectMeta;
-
-    use super::{MAX_TOUCHED, Selections};
-    use crate::{
-        discovery::Kind,
-        runnable_key::RunnableKey,
-        watch::{Purpose, Watched},
-    };
-
-    fn watched() -> Watched {
-        let kind = Kind {
-            api_version: "v1".to_owned(),
-            kind: "ConfigMap".to_owned(),
-            plural: "configmaps".to_owned(),
-            namespaced: true,
-        };
-        Watched {
-            purpose: Purpose::Selected,
-            kind: Arc::new(kind),
-        }
-    }
-
-    fn key() -> RunnableKey {
-        RunnableKey {
-            namespace: "ns".to_owned(),
-            name: "app".to_owned(),
-        }
-    }
-
-    fn labels() -> BTreeMap<String, String> {
-        [("a".to_owned(), "b".to_owned())].into()
-    }
-
-    fn object(uid: &str, labels: BTreeMap<String, String>) -> ObjectMeta {
-        ObjectMeta {
-            uid: Some(uid.to_owned()),
-            namespace: Some("ns".to_owned()),
-            labels: Some(labels),
-            ..ObjectMeta::default()
-        }
-    }
-
-    fn answered(uids: &[&str]) -> Selections {
-        let selections = Selections::default();
-        selections.ask(&watched(), &key(), &labels());
-        let uids = uids.iter().map(|&uid| uid.to_owned()).collect();
-        assert!(!selections.answer(&watched(), &key(), uids));
-        selections
-    }
-
-    #[test]
-    fn each_of_several_matches_concerns_who_waits_for_one_to_be_left() {
-        let selections = answered(&["one", "two"]);
-        let concerned = |uid, labels| selections.concerned(&watched(), &object(uid, labels));
-        let picked = [(key(), true, false)];
-        assert_eq!(concerned("one", BTreeMap::new()), picked);
-        assert_eq!(concerned("two", BTreeMap::new()), picked);
-        assert_eq!(concerned("three", labels()), picked);
-        assert!(concerned("three", BTreeMap::new()).is_empty());
-    }
-
-    #[test]
-    fn what_matched_stays_known_while_it_is_asked_again() {
-        let selections = answered(&["one"]);
-        selections.ask(&watched(), &key(), &labels());
-        let event = object("one", BTreeMap::new());
-        assert_eq!(
-            selections.concerned(&watched(), &event),
-            [(key(), true, false)]
-        );
-    }
-
-    #[test]
-    fn an_answer_is_old_if_what_it_shows_has_changed_meanwhile() {
-        let selections = answered(&[]);
-        selections.ask(&watched(), &key(), &labels());
-        let event = object("one", BTreeMap::new());
-        assert!(selections.concerned(&watched(), &event).is_empty());
-        assert!(selections.answer(&watched(), &key(), vec!["one".to_owned()]));
-        selections.ask(&watched(), &key(), &labels());
-        assert!(
-            selections
-                .concerned(&watched(), &object("x", BTreeMap::new()))
-                .is_empty()
-        );
-        assert!(!selections.answer(&watched(), &key(), vec!["one".to_owned()]));
-    }
-
-    #[test]
-    fn an_object_that_only_names_an_input_picks_nothing_and_no_other_does() {
-        let selections = Selections::default();
-        selections.name(&watched(), &key(), ["sizes".to_owned()].into());
-        let named = |name: &str| ObjectMeta {
-            name: Some(name.to_owned()),
-            ..object("one", labels())
-        };
-        let concerned = |name| selections.concerned(&watched(), &named(name));
-        assert_eq!(concerned("sizes"), [(key(), false, true)]);
-        assert!(concerned("others").is_empty());
-        selections.ask(&watched(), &key(), &labels());
-        assert_eq!(concerned("sizes"), [(key(), true, true)]);
-        assert_eq!(concerned("others"), [(key(), true, false)]);
-    }
-
-    #[test]
-    fn who_names_and_picks_nothing_leaves_nothing_behind() {
-        let selections = Selections::default();
-        selections.name(&watched(), &key(), BTreeSet::new());
-        assert!(selections.of(&watched()).is_empty());
-        selections.ask(&watched(), &key(), &labels());
-        selections.name(&watched(), &key(), ["sizes".to_owned()].into());
-        selections.unpick(&watched(), &key());
-        let event = object("one", labels());
-        assert!(selections.concerned(&watched(), &event).is_empty());
-        selections.remove(&watched(), &key());
-        assert!(selections.of(&watched()).is_empty());
-    }
-
-    #[test]
-    fn of_very_many_changes_one_counts_as_that_of_a_match() {
-        let selections = answered(&[]);
-        selections.ask(&watched(), &key(), &labels());
-        for number in 0..10 * MAX_TOUCHED {
-            let event = object(&number.to_string(), BTreeMap::new());
-            selections.concerned(&watched(), &event);
-        }
-        assert!(selections.answer(&watched(), &key(), vec!["one".to_owned()]));
-    }
-}
+mod tests;

@@ -1,5 +1,6 @@
 //! What a run waits for that is due: the sentences, and what to do.
 
+use super::Diagnosis;
 use crate::sources::{Busy, Failed, NotReady, SourceKey};
 
 /// As people say it: `Runnable shop/build`, `ConfigMap shop/sizes, key small`.
@@ -15,7 +16,17 @@ pub(super) fn named(key: &SourceKey) -> String {
     }
 }
 
-pub(super) fn waits(key: &SourceKey, why: &NotReady) -> String {
+/// What is said; nothing of what is no dependency.
+pub(super) fn sentence(of: &Diagnosis) -> String {
+    match of {
+        Diagnosis::DependencyNotReady(key, why) => waits(key, why),
+        Diagnosis::DependencyFailed(it) => failed(it),
+        Diagnosis::DependencyCycle(way) => cycle(way),
+        _ => String::new(),
+    }
+}
+
+fn waits(key: &SourceKey, why: &NotReady) -> String {
     let who = named(key);
     let why = match why {
         NotReady::Missing => format!("{who} has not given a value yet"),
@@ -39,7 +50,7 @@ pub(super) fn waits(key: &SourceKey, why: &NotReady) -> String {
     format!("a new run waits: {why}")
 }
 
-pub(super) fn failed(failed: &Failed) -> String {
+fn failed(failed: &Failed) -> String {
     match failed {
         Failed::Source(key) => format!(
             "no new run is made: {} has not succeeded, and spec.inputsFrom asks for that (waitFor: Succeeded)",
@@ -87,7 +98,7 @@ pub(super) fn waits_cure(why: &NotReady) -> &'static str {
     }
 }
 
-pub(super) fn cycle(way: &[SourceKey]) -> String {
+fn cycle(way: &[SourceKey]) -> String {
     let round: Vec<String> = way.iter().chain(way.first()).map(named).collect();
     format!(
         "no run is made: its inputs come from itself: {}",

@@ -58,10 +58,7 @@ impl fmt::Display for Diagnosis {
                 write!(f, "what was rendered is no valid {kind}: {why}")
             }
             Self::NotAdmitted(why) => write!(f, "the run was not admitted: {why}"),
-            Self::WebhookSilent(why) => {
-                let what = "the run was not made, as an admission webhook fails";
-                write!(f, "{what}: {why}")
-            }
+            Self::WebhookSilent(why) => f.write_str(&webhook(why)),
             Self::NamespaceEnds(namespace) => write!(f, "namespace {namespace:?} is being deleted"),
             Self::NoAnswer(tried) => write!(f, "the API server did not {tried}"),
             Self::Refused(tried, why) => write!(f, "the API server does not {tried}: {why}"),
@@ -78,9 +75,9 @@ impl fmt::Display for Diagnosis {
                 minutes,
             } => f.write_str(&runaway(*runs, until, *minutes)),
             Self::PolicyInvalid(faults) | Self::Sources(faults) => f.write_str(&whats(faults)),
-            Self::DependencyNotReady(key, why) => f.write_str(&dependency::waits(key, why)),
-            Self::DependencyFailed(failed) => f.write_str(&dependency::failed(failed)),
-            Self::DependencyCycle(way) => f.write_str(&dependency::cycle(way)),
+            Self::DependencyNotReady(..) | Self::DependencyFailed(_) | Self::DependencyCycle(_) => {
+                f.write_str(&dependency::sentence(self))
+            }
             Self::ApprovalRequired {
                 sequence, given, ..
             } => f.write_str(&approval::sentence(*sequence, *given)),
@@ -119,6 +116,10 @@ impl fmt::Display for Diagnosis {
 /// How it is said of a run that it has done its work and its outputs cannot be read, before why.
 pub(crate) fn outputs_unread(run: &str) -> String {
     format!("run {run} has succeeded, but its outputs cannot be read yet")
+}
+
+fn webhook(why: &str) -> String {
+    format!("the run was not made, as an admission webhook fails: {why}")
 }
 
 fn named(who: &Who) -> String {

@@ -1,3 +1,5 @@
+use cartouche_crds::MAX_SOURCES;
+use cartouche_templating::secret_mark;
 use serde_json::json;
 
 use super::*;
@@ -20,14 +22,7 @@ fn read(
 ) -> Result<BTreeMap<String, Sourced>, NoInputs> {
     let named = objects.into_iter().map(|(kind, name, read)| {
         let name = name.to_owned();
-        (
-            SourceObject {
-                kind,
-                namespace: None,
-                name,
-            },
-            read,
-        )
+        (SourceObject::known(kind, &name), read)
     });
     let named: BTreeMap<SourceObject, SourceRead> = named.collect();
     values(&sources(from.clone()), |object| named.get(object))

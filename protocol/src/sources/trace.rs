@@ -42,6 +42,12 @@ impl Revision {
         Self(short_hash(&json!(value)))
     }
 
+    /// Of any value: 16 hexadecimal digits.
+    #[must_use]
+    pub fn of_value(value: &Value) -> Self {
+        Self(short_hash(value))
+    }
+
     /// Of a Secret's value: the first 16 hexadecimal digits of its [mark](cartouche_templating::secret_mark).
     #[must_use]
     pub fn of_mark(mark: &str) -> Self {

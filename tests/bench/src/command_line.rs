@@ -167,6 +167,12 @@ pub(crate) enum Command {
         #[arg(default_values_t = [1000])]
         runnables: Vec<usize>,
     },
+    /// Chains of five Runnables, each of which takes an output of the one before: by selectors, and by runnableRef.
+    Chain {
+        /// How many chains.
+        #[arg(default_value_t = 20)]
+        chains: usize,
+    },
     /// A controller is left alone, and started again: what does it write?
     Idle {
         /// Runnables and finished runs of each, as 1000x2.

@@ -24,6 +24,7 @@ pub(crate) fn write(files: &[PathBuf]) -> Result<()> {
         all.starts.extend(one.starts);
         all.edits.extend(one.edits);
         all.held.extend(one.held);
+        all.chains.extend(one.chains);
         all.idle.extend(one.idle);
         all.shapes.extend(one.shapes);
     }
@@ -48,7 +49,7 @@ pub(crate) fn write(files: &[PathBuf]) -> Result<()> {
     Ok(())
 }
 
-fn sections(all: &Measured) -> [(&'static str, String); 8] {
+fn sections(all: &Measured) -> [(&'static str, String); 9] {
     let machine = match all.idle_mib {
         Some(idle) => format!(
             "Measured on {}. Memory of the controller before any Runnable: {idle:.1} MiB.\n",
@@ -65,6 +66,7 @@ fn sections(all: &Measured) -> [(&'static str, String); 8] {
     });
     let edits: String = all.edits.iter().map(report::edited).collect();
     let held: String = all.held.iter().map(report::held).collect();
+    let chains: String = all.chains.iter().map(report::chained).collect();
     let idle: String = all.idle.iter().map(report::left_alone).collect();
     [
         ("machine", machine),
@@ -76,6 +78,7 @@ fn sections(all: &Measured) -> [(&'static str, String); 8] {
         ),
         ("template-edit", edits),
         ("lifecycle", held),
+        ("chain", chains),
         ("idle", idle),
         ("shapes", report::shapes(&all.shapes)),
     ]

@@ -177,6 +177,26 @@ pub(crate) struct Edit {
     pub(crate) requests: Vec<RequestCount>,
 }
 
+/// Chains of Runnables.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Chained {
+    /// How a link takes the output of the one before.
+    pub(crate) way: String,
+    pub(crate) chains: usize,
+    pub(crate) links: usize,
+    /// Changes of heads.
+    pub(crate) changes: u64,
+    /// Runs that were made for them.
+    pub(crate) runs: usize,
+    pub(crate) seconds: f64,
+    /// From the changes of all heads to the output of the last of their last links.
+    pub(crate) change_to_last_output: Quantiles,
+    pub(crate) cpu_ms_per_run: f64,
+    /// From the start of the controller on.
+    pub(crate) requests: Vec<RequestCount>,
+}
+
 /// Many Runnables whose runs wait, or are tried again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -245,6 +265,7 @@ pub(crate) struct Measured {
     pub(crate) starts: Vec<Start>,
     pub(crate) edits: Vec<Edit>,
     pub(crate) held: Vec<Held>,
+    pub(crate) chains: Vec<Chained>,
     pub(crate) idle: Vec<Idle>,
     pub(crate) shapes: Vec<Shape>,
 }

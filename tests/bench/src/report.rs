@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::measure::{
-    Edit, Held, Idle, Measured, Quantiles, RequestCount, Row, Shape, Start, Subject, float,
+    Chained, Edit, Held, Idle, Measured, Quantiles, RequestCount, Row, Shape, Start, Subject, float,
 };
 
 /// Everything.
@@ -24,6 +24,7 @@ pub(crate) fn tables(measured: &Measured) -> String {
     text += &shapes(&measured.shapes);
     measured.edits.iter().for_each(|edit| text += &edited(edit));
     measured.held.iter().for_each(|one| text += &held(one));
+    measured.chains.iter().for_each(|one| text += &chained(one));
     measured
         .idle
         .iter()
@@ -318,6 +319,31 @@ pub(crate) fn held(held: &Held) -> String {
         format!("{} MiB", number(held.memory_peak)),
     );
     text + &requests("controller", held.all_runs, &held.requests)
+}
+
+/// Chains of Runnables.
+pub(crate) fn chained(chained: &Chained) -> String {
+    let mut text = format!(
+        "\n### {} chains of {}, by {}\n\n| | |\n|---|---:|\n",
+        chained.chains, chained.links, chained.way
+    );
+    let mut line = |title: &str, value: String| {
+        let _ = writeln!(text, "| {title} | {value} |");
+    };
+    let output = &chained.change_to_last_output;
+    line("changes of heads", chained.changes.to_string());
+    line("runs", chained.runs.to_string());
+    line("seconds", format!("{:.1}", chained.seconds));
+    line(
+        "change to the output of the last link, p50",
+        format!("{} ms", number(output.p50)),
+    );
+    line("max", format!("{} ms", number(output.max)));
+    line(
+        "CPU a run",
+        format!("{} ms", number(chained.cpu_ms_per_run)),
+    );
+    text + &requests("controller", chained.runs, &chained.requests)
 }
 
 /// One template edited under many Runnables.

@@ -1,5 +1,6 @@
 //! What is measured: each scenario is a question.
 
+mod chain;
 mod cold_start;
 mod growth;
 mod idle;
@@ -82,6 +83,11 @@ async fn measure(scenario: &Command, settings: &Settings) -> Result<Measured> {
                     .held
                     .extend(lifecycle::both(settings, runnables).await?);
             }
+        }
+        Command::Chain { chains } => {
+            measured
+                .chains
+                .extend(chain::both(settings, *chains).await?);
         }
         Command::Idle { point, minutes } => {
             let seconds = minutes * 60;

@@ -4,11 +4,13 @@ mod kinds;
 mod stoppable;
 mod subject;
 
-use std::{ops::Deref, time::Duration};
+use std::{ops::Deref, sync::Arc, time::Duration};
 
 use anyhow::Result;
 pub use cartouche_tests::fixture::objects::{condition, name_of, text};
 use cartouche_tests::{
+    cluster::Cluster,
+    control_plane::{ControlPlane, Options},
     controller::{Controller, Settings},
     fixture::Fixture,
 };
@@ -17,6 +19,7 @@ use kube::{
     api::{Patch, PatchParams},
 };
 use serde_json::{Value, json};
+use tokio::sync::OnceCell;
 
 pub use kinds::*;
 pub use stoppable::stoppable;
@@ -52,6 +55,30 @@ impl World {
         let settings =
             Settings::with_arguments(&["--poll-seconds", "1", "--events-per-second", "1000"]);
         let (cluster, controller) = Controller::shared(DEMO, &settings, kinds::install).await?;
+        let namespace = cluster.namespace(prefix).await?;
+        Ok(Self {
+            fixture: Fixture::of(&cluster, namespace, SOON),
+            controller,
+        })
+    }
+
+    /// The same on a cluster that scenarios of one kind have for themselves, whose controller has these arguments.
+    pub async fn apart(
+        kept: &'static OnceCell<(Arc<ControlPlane>, Controller)>,
+        prefix: &str,
+        arguments: &[&str],
+    ) -> Result<Self> {
+        let start = || async {
+            let plane = Arc::new(ControlPlane::start(DEMO, &Options::controllers()).await?);
+            let cluster = Cluster::of(Arc::clone(&plane)).await?;
+            kinds::install(&cluster).await?;
+            let settings = Settings::with_arguments(arguments);
+            let controller = Controller::start(DEMO, &cluster, &settings).await?;
+            anyhow::Ok((plane, controller))
+        };
+        let (plane, controller) = kept.get_or_try_init(start).await?;
+        // A client belongs to the runtime of one test.
+        let cluster = Cluster::of(Arc::clone(plane)).await?;
         let namespace = cluster.namespace(prefix).await?;
         Ok(Self {
             fixture: Fixture::of(&cluster, namespace, SOON),

@@ -107,7 +107,7 @@ async fn read_one(
         }
         (SourceKind::ConfigMap, None) => config_map(cluster, &wanted.name).await,
         (SourceKind::Secret, file) => secret(cluster, wanted, keys, file).await,
-        (SourceKind::Runnable, _) => Ok(Read::Known(SourceRead::Absent)),
+        (SourceKind::Runnable | SourceKind::Any, _) => Ok(Read::Known(SourceRead::Absent)),
     }
 }
 

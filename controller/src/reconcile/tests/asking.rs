@@ -84,7 +84,11 @@ fn entry(phase: &str) -> Value {
 }
 
 /// A reconciliation that has rendered a branch.
-fn reconciling<'a>(ctx: &'a ControllerContext, status: &Value, branch: &str) -> Reconciliation<'a> {
+fn reconciling<'a>(
+    ctx: &'a ControllerContext,
+    status: &Value,
+    branch: &str,
+) -> Box<Reconciliation<'a>> {
     let mut begun = Reconciliation::begin(ctx, Arc::new(runnable(status)), moment()).unwrap();
     begun.account = Some(ctx.identity.own().clone());
     begun.compiled = Some(Arc::new(compiled()));

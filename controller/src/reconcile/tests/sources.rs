@@ -52,7 +52,7 @@ fn sourced_runnable() -> Runnable {
     sourced
 }
 
-fn begin(ctx: &ControllerContext, runnable: Runnable) -> Reconciliation<'_> {
+fn begin(ctx: &ControllerContext, runnable: Runnable) -> Box<Reconciliation<'_>> {
     Reconciliation::begin(ctx, Arc::new(runnable), moment()).unwrap()
 }
 
@@ -66,16 +66,12 @@ async fn read(ctx: &ControllerContext, consistent: bool) -> Result<Value, String
 }
 
 fn kept(ctx: &ControllerContext) -> Option<Arc<Value>> {
-    let object = SourceObject {
-        kind: SourceKind::ConfigMap,
-        namespace: None,
-        name: "sizes".to_owned(),
-    };
+    let object = SourceObject::known(SourceKind::ConfigMap, "sizes");
     let memory = ctx.memories.of(&key(), "r");
     let known = lock(&memory).sources.lately(&object, None, boot_time());
     match known? {
         SourceRead::ConfigMap(value) => Some(value),
-        SourceRead::Absent | SourceRead::Secret(_) | SourceRead::Runnable(_) => None,
+        _ => None,
     }
 }
 
@@ -98,7 +94,7 @@ async fn what_changes_while_it_is_read_is_read_again() {
     let (ctx, _) = answering(move |time| {
         if let (1, Some(ctx)) = (time, changed.lock().unwrap().upgrade()) {
             let memory = ctx.memories.of(&key(), "r");
-            lock(&memory).config_map_changed(Some("sizes"));
+            lock(&memory).sources_changed(|object| object.name == "sizes");
         }
         sizes(&time.to_string())
     });

@@ -61,7 +61,7 @@ fn current_run() -> ToStop {
 }
 
 /// A reconciliation of a Runnable whose run is to stop.
-fn stopping(ctx: &ControllerContext) -> Reconciliation<'_> {
+fn stopping(ctx: &ControllerContext) -> Box<Reconciliation<'_>> {
     let mut runnable = runnable("r");
     let mut status: Value = serde_json::to_value(&runnable.status).unwrap();
     status["currentRun"]["stop"] = json!({ "reason": "TimedOut", "at": "2026-01-01T00:00:00Z" });

@@ -1,0 +1,167 @@
+//! Reads one object that inputs come from, as the Runnable's account. I/O.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use cartouche_crds::{API_VERSION, Runnable};
+use cartouche_protocol::{
+    object::Object,
+    sourced_inputs::{SourceKind, SourceObject, SourceRead},
+};
+use k8s_openapi::ByteString;
+use kube::ResourceExt;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::Reconciliation;
+use crate::{
+    api::{ApiError, Requests, ResourcePath, label_query},
+    runnable_key::RunnableKey,
+};
+
+const CORE: &str = "v1";
+
+/// What is to be read.
+pub(super) struct WantedSource<'a> {
+    /// The object.
+    pub(super) object: &'a SourceObject,
+    /// What is asked for of it: keys, outputs or paths.
+    pub(super) keys: BTreeSet<&'a str>,
+    /// Where it is, if its kind is one that the reference names.
+    pub(super) path: Option<ResourcePath>,
+}
+
+/// A `ConfigMap`, as far as inputs come from it.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ConfigMap {
+    metadata: Identified,
+    #[serde(default)]
+    data: BTreeMap<String, String>,
+    #[serde(default)]
+    binary_data: BTreeMap<String, String>,
+}
+
+/// A Secret, the same. No value of it outlives the read.
+#[derive(Deserialize)]
+struct Secret {
+    metadata: Identified,
+    #[serde(default)]
+    data: BTreeMap<String, ByteString>,
+}
+
+#[derive(Deserialize)]
+struct Identified {
+    uid: String,
+}
+
+impl Reconciliation<'_> {
+    pub(super) async fn read_source(
+        &self,
+        account: &Requests,
+        wanted: &WantedSource<'_>,
+    ) -> Result<SourceRead, ApiError> {
+        let (object, keys) = (wanted.object, &wanted.keys);
+        let namespace = Some(object.namespace_in(&self.key.namespace));
+        let read = match (object.kind, &wanted.path) {
+            (SourceKind::ConfigMap, _) => {
+                let path = ResourcePath::new(CORE, "configmaps", namespace);
+                let found = account.get(&path, &object.name).await;
+                found.map(|map| config_map(map, keys))
+            }
+            (SourceKind::Secret, _) => {
+                let path = ResourcePath::new(CORE, "secrets", namespace);
+                let found = account.get(&path, &object.name).await;
+                found.map(|read| secret(&read, keys))
+            }
+            (SourceKind::Runnable, _) | (SourceKind::Any, None) => {
+                let path = ResourcePath::new(API_VERSION, "runnables", namespace);
+                let found = account.get::<Runnable>(&path, &object.name).await;
+                found.map(|runnable| self.runnable_read(&runnable, keys))
+            }
+            (SourceKind::Any, Some(path)) => match object.labels() {
+                None => {
+                    let found = account.get::<Object>(path, &object.name).await;
+                    found.map(|object| SourceRead::object(&object.0, keys))
+                }
+                Some(labels) => {
+                    let query = label_query(labels.iter().map(|(key, value)| (&**key, &**value)));
+                    self.find_source(account, (path, &query), wanted).await
+                }
+            },
+        };
+        match read {
+            // Of any other 404 nobody knows who gave it.
+            Err(error) if error.is_absent() => Ok(SourceRead::Absent),
+            read => read,
+        }
+    }
+
+    /// What was read of a Runnable. Who reads it as the cache has it shares what is known of it.
+    fn runnable_read(&self, runnable: &Runnable, keys: &BTreeSet<&str>) -> SourceRead {
+        let mut read = SourceRead::runnable(runnable, keys);
+        let cached = RunnableKey::of(runnable).find(&self.ctx.runnables);
+        let same = cached.filter(|it| it.resource_version() == runnable.resource_version());
+        if let (SourceRead::Runnable(read), Some(cached)) = (&mut read, same) {
+            read.seen = cached.seen();
+        }
+        read
+    }
+
+    /// Exactly one object must have the labels; two are enough to know that it is not one.
+    async fn find_source(
+        &self,
+        account: &Requests,
+        (path, query): (&ResourcePath, &str),
+        wanted: &WantedSource<'_>,
+    ) -> Result<SourceRead, ApiError> {
+        let (selections, source) = (&self.ctx.selections, wanted.object);
+        let watched = self.watch_of(source);
+        if let Some(watched) = &watched {
+            selections.find(watched, &self.key, source);
+        }
+        let listed = account.list_some(path, query, 2).await;
+        if let Some(watched) = &watched {
+            let uids = listed
+                .iter()
+                .flatten()
+                .filter_map(|object| text(object, "/metadata/uid"));
+            selections.found(watched, &self.key, source, uids.collect());
+        }
+        Ok(match listed?.as_slice() {
+            [] => SourceRead::Absent,
+            [object] => SourceRead::object(object, &wanted.keys),
+            several => {
+                let names = several
+                    .iter()
+                    .filter_map(|object| text(object, "/metadata/name"));
+                SourceRead::Several(names.collect())
+            }
+        })
+    }
+}
+
+fn text(object: &Value, pointer: &str) -> Option<String> {
+    Some(object.pointer(pointer)?.as_str()?.to_owned())
+}
+
+fn config_map(mut map: ConfigMap, keys: &BTreeSet<&str>) -> SourceRead {
+    map.data.retain(|key, _| keys.contains(key.as_str()));
+    let mut binary = map.binary_data;
+    binary.retain(|key, _| keys.contains(key.as_str()));
+    // That it is there is all that matters.
+    binary.values_mut().for_each(String::clear);
+    let uid = map.metadata.uid;
+    SourceRead::ConfigMap(Arc::new(json!({
+        "metadata": { "uid": uid }, "data": map.data, "binaryData": binary,
+    })))
+}
+
+fn secret(secret: &Secret, keys: &BTreeSet<&str>) -> SourceRead {
+    let values = secret.data.iter();
+    let asked = values.filter(|(key, _)| keys.contains(key.as_str()));
+    let asked = asked.map(|(key, value)| (key.as_str(), value.0.as_slice()));
+    SourceRead::secret(&secret.metadata.uid, asked)
+}

@@ -1,0 +1,219 @@
+//! The task of one watch: how it begins, goes on where it ended, and what becomes of it when it may not be had. I/O.
+
+use std::{sync::Arc, time::Duration};
+
+use cartouche_protocol::reconcile_error::Requeue;
+use futures::{Stream, StreamExt};
+use tokio::{
+    sync::SemaphorePermit,
+    time::{Instant, sleep, timeout, timeout_at},
+};
+
+use super::{SecretWatches, State, WatchedSecret};
+use crate::{
+    api::{ApiError, ResourcePath, Told},
+    backoff::{HALF, OBJECT_WATCHES, PATIENCE, REFUSED_WATCHES, TENTH, WATCHES},
+    metrics::ObjectWatch,
+};
+
+/// How long a watch is open, give or take: those that began together do not end together, and none is open for longer
+/// than [`super::super::WATCH_SECONDS`].
+const OPEN_FOR: Duration = Duration::from_secs(45);
+/// What the API server may take to end it beyond that.
+const SLACK: Duration = Duration::from_secs(10);
+/// A watch that ends sooner has not worked.
+const SHORT: Duration = Duration::from_secs(5);
+/// For how long what a watch begins with is gathered, so that a Secret that is there is not told of twice.
+const GATHERED: Duration = Duration::from_millis(100);
+/// Those that were refused do not come together when permissions have changed; and the authorizer may be behind.
+const GRANTED: Duration = Duration::from_millis(500);
+
+/// How a watch ended.
+enum End {
+    /// After its time.
+    Over,
+    /// What it was to go on from is too old.
+    Gone,
+    /// The account may not.
+    Refused,
+    /// Otherwise.
+    Failed(String),
+}
+
+impl From<ApiError> for End {
+    fn from(error: ApiError) -> Self {
+        if error.is_forbidden() || error.is_unsupported() {
+            Self::Refused
+        } else if error.is_gone() {
+            Self::Gone
+        } else {
+            Self::Failed(error.brief())
+        }
+    }
+}
+
+/// Watches a Secret until it is aborted.
+pub(super) async fn follow(watches: Arc<SecretWatches>, secret: WatchedSecret, state: Arc<State>) {
+    let watch = Following {
+        watches: &watches,
+        secret: &secret,
+        state: &state,
+    };
+    let mut refusals = 0;
+    loop {
+        let Some(place) = watch.place().await else {
+            return;
+        };
+        if watch.until_refused().await {
+            refusals = 0;
+        }
+        // Others may have it meanwhile.
+        drop(place);
+        watch.turn(ObjectWatch::Refused);
+        // However often permissions change.
+        sleep(WATCHES.delay(refusals)).await;
+        let granted = state.granted.notified();
+        if timeout(REFUSED_WATCHES.delay(refusals), granted)
+            .await
+            .is_ok()
+        {
+            sleep(HALF.over(GRANTED)).await;
+        }
+        refusals = refusals.saturating_add(1);
+    }
+}
+
+/// Takes events until the watch ends, or for as long as this; `version` goes with them.
+async fn take(
+    events: &mut (impl Stream<Item = Result<Told, ApiError>> + Unpin),
+    until: Instant,
+    version: &mut Option<String>,
+    changed: impl Fn(),
+) -> Option<End> {
+    while let Ok(event) = timeout_at(until, events.next()).await {
+        match event {
+            Some(Ok(told)) => {
+                *version = told.version.or(version.take());
+                if told.has_changed {
+                    changed();
+                }
+            }
+            Some(Err(error)) => return Some(error.into()),
+            None => return Some(End::Over),
+        }
+    }
+    None
+}
+
+struct Following<'a> {
+    watches: &'a SecretWatches,
+    secret: &'a WatchedSecret,
+    state: &'a State,
+}
+
+impl<'a> Following<'a> {
+    /// A place among those that may be open, once there is one.
+    async fn place(&self) -> Option<SemaphorePermit<'a>> {
+        if let Ok(place) = self.watches.places.try_acquire() {
+            return Some(place);
+        }
+        if self.state.turn(ObjectWatch::Full) != ObjectWatch::Full {
+            let WatchedSecret {
+                namespace, name, ..
+            } = self.secret;
+            tracing::info!(
+                namespace,
+                secret = name,
+                "too many Secrets to watch: this one is polled"
+            );
+        }
+        self.watches.places.acquire().await.ok()
+    }
+
+    /// Watches as long as the account may. Whether it might at all.
+    async fn until_refused(&self) -> bool {
+        let (mut version, mut failures, mut failing) = (None, 0, None::<Instant>);
+        let mut was_open = false;
+        loop {
+            let began = Instant::now();
+            let end = self.once(&mut version, &mut was_open).await;
+            if began.elapsed() >= SHORT {
+                (failures, failing) = (0, None);
+                if matches!(end, End::Over) {
+                    continue;
+                }
+            }
+            let why = match end {
+                End::Refused => return was_open,
+                End::Gone => {
+                    version = None;
+                    "what it was to go on from is too old".to_owned()
+                }
+                End::Over => "it ends at once".to_owned(),
+                End::Failed(why) => why,
+            };
+            if failing.get_or_insert(began).elapsed() >= PATIENCE {
+                self.fail(&why);
+            }
+            sleep(OBJECT_WATCHES.delay(failures)).await;
+            failures = failures.saturating_add(1);
+        }
+    }
+
+    /// One request. `version` is from where it goes on; without one nobody knows what was before.
+    async fn once(&self, version: &mut Option<String>, was_open: &mut bool) -> End {
+        let open_for = TENTH.over(OPEN_FOR);
+        let until = Instant::now() + open_for + SLACK;
+        let WatchedSecret {
+            namespace,
+            account,
+            name,
+        } = self.secret;
+        // A token that has expired is had anew.
+        let requests = match self.watches.identity.of(namespace, account).await {
+            Ok(requests) => requests,
+            Err(error) if error.requeue == Requeue::OnRbac => return End::Refused,
+            Err(error) => return End::Failed(error.category.to_string()),
+        };
+        let path = ResourcePath::new("v1", "secrets", Some(namespace));
+        let open = requests.watch_one(&path, name, version.as_deref(), open_for.as_secs());
+        let mut events = match open.await {
+            Ok(events) => events,
+            Err(error) => return error.into(),
+        };
+        *was_open = true;
+        // Whatever happened before it was open is told of at once; of what has happened since, events tell.
+        let is_new = version.is_none();
+        if is_new
+            && let Some(end) = take(&mut events, Instant::now() + GATHERED, version, || {}).await
+        {
+            return end;
+        }
+        self.turn(ObjectWatch::Watched);
+        let changed = || self.watches.changed(self.secret);
+        if is_new {
+            changed();
+        }
+        let end = take(&mut events, until, version, changed).await;
+        end.unwrap_or_else(|| End::Failed("nothing is heard of it".to_owned()))
+    }
+
+    fn turn(&self, now: ObjectWatch) {
+        self.watches.turn(self.secret, self.state, now);
+    }
+
+    fn fail(&self, why: &str) {
+        if self.state.now() != ObjectWatch::Failing {
+            let WatchedSecret {
+                namespace, name, ..
+            } = self.secret;
+            tracing::warn!(
+                namespace,
+                secret = name,
+                why,
+                "the watch of a Secret fails: it is polled meanwhile"
+            );
+        }
+        self.turn(ObjectWatch::Failing);
+    }
+}

@@ -1,0 +1,235 @@
+//! Who hears of a change, and what the API server is asked for it.
+
+mod scene;
+
+use std::{collections::BTreeSet, sync::atomic::Ordering, time::Duration};
+
+use tokio::time::sleep;
+
+use crate::{backoff::PATIENCE, identity::IdentityMode, lock::lock};
+use scene::{MOMENT, Scene, key, named, secret};
+
+#[tokio::test(start_paused = true)]
+async fn a_change_is_heard_by_those_who_read_the_secret_and_by_nobody_else() {
+    let scene = Scene::new(9);
+    scene.reads("a", "default", &["db"]);
+    scene.reads("b", "default", &["db", "other"]);
+    scene.reads("c", "default", &["third"]);
+    sleep(MOMENT).await;
+    assert_eq!(scene.asked(), 3, "what several read is watched once");
+    assert_eq!(scene.enqueued(), named(&["a", "b", "c"]), "once it is open");
+    assert!(!scene.relies_on("a", "db"), "it may have changed before");
+    scene.has_read("a", &["db"]);
+    scene.has_read("b", &["db", "other"]);
+    scene.has_read("c", &["third"]);
+    let (first, uri) = (0, lock(&scene.asked)[0].uri.clone());
+    assert!(uri.contains("fieldSelector=metadata.name%3Ddb&"), "{uri}");
+    assert!(
+        uri.starts_with("/api/v1/namespaces/ns/secrets?watch=true"),
+        "{uri}"
+    );
+    scene.tell(first, "BOOKMARK", "5");
+    sleep(MOMENT).await;
+    assert_eq!(scene.enqueued(), named(&[]), "nothing has happened");
+    scene.tell(first, "MODIFIED", "6");
+    sleep(MOMENT).await;
+    assert_eq!(scene.enqueued(), named(&["a", "b"]));
+    assert!(!scene.relies_on("a", "db") && !scene.relies_on("b", "db"));
+    assert!(scene.relies_on("b", "other") && scene.relies_on("c", "third"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_is_that_of_an_account_and_ends_with_the_last_who_needs_it() {
+    let scene = Scene::new(9);
+    scene.reads("a", "one", &["db"]);
+    scene.reads("b", "one", &["db"]);
+    scene.reads("c", "two", &["db"]);
+    sleep(MOMENT).await;
+    let of = |which: usize| lock(&scene.asked)[which].as_whom.clone();
+    assert_eq!(of(0), "system:serviceaccount:ns:one");
+    assert_eq!(of(1), "system:serviceaccount:ns:two");
+    assert_eq!((scene.asked(), scene.counted("Watched")), (2, 2));
+    scene.watches.forget(&key("a"));
+    sleep(MOMENT).await;
+    assert!(scene.is_open(0));
+    // Its account is another, and its input gone.
+    scene.reads("b", "two", &["db"]);
+    scene.reads("c", "two", &[]);
+    sleep(MOMENT).await;
+    assert!(!scene.is_open(0) && scene.is_open(1));
+    assert!(!scene.is_watched("one", "db") && scene.is_watched("two", "db"));
+    scene.watches.forget(&key("b"));
+    sleep(MOMENT).await;
+    assert!(!scene.is_open(1));
+    assert_eq!(scene.counted("Watched"), 0);
+    let known = lock(&scene.watches.known);
+    assert!(known.watches.is_empty() && known.wanted.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_joins_a_watch_does_not_rely_on_what_was_read_before() {
+    let scene = Scene::new(9);
+    scene.reads("a", "default", &["db"]);
+    sleep(MOMENT).await;
+    let wanted = BTreeSet::from([secret("default", "db")]);
+    let begun = scene.watches.want(&key("b"), wanted.clone());
+    assert_eq!(begun, [secret("default", "db")]);
+    assert!(scene.watches.want(&key("b"), wanted).is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn beyond_the_cap_nothing_is_opened_until_a_place_is_free() {
+    let scene = Scene::new(1);
+    scene.reads("a", "default", &["first"]);
+    sleep(MOMENT).await;
+    for (runnable, name) in [("b", "second"), ("c", "third")] {
+        scene.reads(runnable, "default", &[name]);
+        sleep(MOMENT).await;
+    }
+    assert_eq!((scene.asked(), scene.counted("Full")), (1, 2));
+    assert!(!scene.is_watched("default", "second"));
+    scene.watches.forget(&key("a"));
+    sleep(MOMENT).await;
+    assert_eq!(scene.asked(), 2);
+    assert!(scene.is_watched("default", "second") && !scene.is_watched("default", "third"));
+    // A watch that may not be had takes no place.
+    scene.code.store(403, Ordering::SeqCst);
+    scene.fail(1, 403);
+    sleep(MOMENT).await;
+    assert!(scene.asked() > 2 && scene.last_uri().contains("third"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_is_refused_is_tried_again_when_permissions_change_and_seldom_otherwise() {
+    let scene = Scene::new(9);
+    scene.code.store(403, Ordering::SeqCst);
+    scene.reads("a", "default", &["db"]);
+    sleep(Duration::from_secs(40)).await;
+    assert_eq!((scene.asked(), scene.counted("Refused")), (1, 1));
+    assert_eq!(scene.enqueued(), named(&[]), "it was polled before");
+    scene.watches.granted(Some("elsewhere"));
+    sleep(MOMENT).await;
+    assert_eq!(scene.asked(), 1);
+    scene.code.store(200, Ordering::SeqCst);
+    scene.watches.granted(Some("ns"));
+    sleep(MOMENT).await;
+    assert_eq!(scene.asked(), 2);
+    assert!(scene.is_watched("default", "db"));
+    assert_eq!(scene.enqueued(), named(&["a"]));
+    // The right is taken: whoever relied on the watch goes by the clock again.
+    scene.code.store(403, Ordering::SeqCst);
+    scene.end(1);
+    sleep(MOMENT).await;
+    assert!(!scene.is_watched("default", "db"));
+    assert_eq!(scene.enqueued(), named(&["a"]));
+    let before = scene.asked();
+    sleep(Duration::from_hours(2)).await;
+    let seldom = scene.asked() - before;
+    assert!((8..30).contains(&seldom), "{seldom} in two hours");
+}
+
+#[tokio::test(start_paused = true)]
+async fn permissions_that_change_all_the_time_make_nobody_hammer() {
+    let scene = Scene::new(9);
+    scene.code.store(403, Ordering::SeqCst);
+    scene.reads("a", "default", &["db"]);
+    for _ in 0..600 {
+        scene.watches.granted(None);
+        sleep(Duration::from_secs(1)).await;
+    }
+    let asked = scene.asked();
+    assert!((20..50).contains(&asked), "{asked} in ten minutes");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_goes_on_where_it_ended_and_nothing_is_read_for_that() {
+    let scene = Scene::new(9);
+    scene.reads("a", "default", &["db"]);
+    sleep(MOMENT).await;
+    scene.tell(0, "BOOKMARK", "41");
+    sleep(Duration::from_secs(30)).await;
+    scene.has_read("a", &["db"]);
+    scene.enqueued();
+    scene.end(0);
+    sleep(MOMENT).await;
+    assert!(scene.last_uri().ends_with("&resourceVersion=41"));
+    assert!(scene.is_watched("default", "db") && scene.relies_on("a", "db"));
+    assert_eq!((scene.asked(), scene.enqueued()), (2, named(&[])));
+    // From there it cannot go on: what happened meanwhile nobody tells.
+    scene.fail(1, 410);
+    sleep(MOMENT).await;
+    assert!(!scene.last_uri().contains("resourceVersion"));
+    assert!(!scene.relies_on("a", "db"));
+    assert_eq!((scene.asked(), scene.enqueued()), (3, named(&["a"])));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_watch_begins_with_is_told_of_once() {
+    let scene = Scene::new(9);
+    scene.reads("a", "default", &["db"]);
+    tokio::task::yield_now().await;
+    while scene.asked() == 0 {
+        tokio::task::yield_now().await;
+    }
+    scene.tell(0, "ADDED", "7");
+    sleep(MOMENT).await;
+    let memory = scene.memories.of(&key("a"), "a");
+    assert_eq!(lock(&memory).changes, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_fails_is_relied_on_for_a_while_and_then_it_is_polled() {
+    let scene = Scene::new(9);
+    scene.reads("a", "default", &["db"]);
+    sleep(MOMENT).await;
+    scene.tell(0, "BOOKMARK", "41");
+    sleep(MOMENT).await;
+    scene.enqueued();
+    scene.code.store(500, Ordering::SeqCst);
+    scene.end(0);
+    sleep(PATIENCE / 2).await;
+    assert!(scene.is_watched("default", "db"));
+    assert_eq!(scene.enqueued(), named(&[]));
+    sleep(PATIENCE * 2).await;
+    assert!(!scene.is_watched("default", "db"));
+    assert_eq!(
+        (scene.enqueued(), scene.counted("Failing")),
+        (named(&["a"]), 1)
+    );
+    let before = scene.asked();
+    sleep(Duration::from_mins(10)).await;
+    let tries = scene.asked() - before;
+    assert!((8..16).contains(&tries), "{tries} in ten minutes");
+    scene.code.store(200, Ordering::SeqCst);
+    sleep(Duration::from_mins(2)).await;
+    assert!(scene.is_watched("default", "db"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_ends_every_watch_at_once_is_not_asked_without_a_pause() {
+    let scene = Scene::new(9);
+    scene.reads("a", "default", &["db"]);
+    for _ in 0..60 {
+        sleep(Duration::from_secs(1)).await;
+        for which in 0..scene.asked() {
+            scene.end(which);
+        }
+    }
+    let asked = scene.asked();
+    assert!((3..12).contains(&asked), "{asked} in a minute");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_that_is_not_taken_any_more_is_had_anew() {
+    let scene = Scene::with(9, IdentityMode::Token);
+    scene.code.store(401, Ordering::SeqCst);
+    scene.reads("a", "default", &["db"]);
+    sleep(Duration::from_millis(100)).await;
+    scene.code.store(200, Ordering::SeqCst);
+    sleep(MOMENT).await;
+    let asked = lock(&scene.asked);
+    let tokens: Vec<_> = asked.iter().map(|it| it.as_whom.clone()).collect();
+    assert_eq!(tokens, ["Bearer token-1", "Bearer token-2"]);
+    drop(asked);
+    assert!(scene.is_watched("default", "db"));
+}

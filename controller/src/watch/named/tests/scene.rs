@@ -1,0 +1,236 @@
+//! A registry of watches, and an API server that answers as a test says.
+
+use std::{
+    collections::BTreeSet,
+    convert::Infallible,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU16, Ordering},
+    },
+    time::Duration,
+};
+
+use cartouche_protocol::sourced_inputs::{SourceKind, SourceObject, SourceRead};
+use futures::StreamExt;
+use http::{Request, Response};
+use http_body_util::{BodyExt, Full, StreamBody, combinators::UnsyncBoxBody};
+use hyper::body::{Bytes, Frame};
+use kube::{Client, client::Body};
+use serde_json::json;
+use tokio::sync::mpsc;
+
+use super::super::{SecretWatches, WatchedSecret};
+use crate::{
+    api::Connection,
+    clock::boot_time,
+    identity::{Identity, IdentityMode},
+    lock::lock,
+    memory::Memories,
+    metrics::Metrics,
+    runnable_key::RunnableKey,
+    watch::Enqueuer,
+};
+
+pub(super) const MOMENT: Duration = Duration::from_secs(3);
+
+/// A watch that was asked for.
+pub(super) struct Asked {
+    pub(super) as_whom: String,
+    pub(super) uri: String,
+    pub(super) events: mpsc::UnboundedSender<String>,
+}
+
+/// A registry, and the API server behind it.
+pub(super) struct Scene {
+    pub(super) watches: Arc<SecretWatches>,
+    pub(super) memories: Arc<Memories>,
+    metrics: Metrics,
+    enqueued: Mutex<mpsc::UnboundedReceiver<RunnableKey>>,
+    pub(super) asked: Arc<Mutex<Vec<Asked>>>,
+    /// What a watch is answered with.
+    pub(super) code: Arc<AtomicU16>,
+}
+
+fn answer(
+    code: u16,
+    events: mpsc::UnboundedReceiver<String>,
+) -> Response<UnsyncBoxBody<Bytes, Infallible>> {
+    let body = if code == 200 {
+        let events = futures::stream::unfold(events, |mut events| async {
+            events.recv().await.map(|event| (event, events))
+        });
+        let frames = events.map(|event| Ok::<_, Infallible>(Frame::data(Bytes::from(event))));
+        StreamBody::new(frames).boxed_unsync()
+    } else {
+        let status = json!({ "kind": "Status", "status": "Failure", "code": code, "reason": "No", "message": "" });
+        Full::from(status.to_string()).boxed_unsync()
+    };
+    let mut response = Response::new(body);
+    *response.status_mut() = http::StatusCode::from_u16(code).unwrap();
+    response
+}
+
+/// A token, by its number.
+fn given(number: u16) -> Response<UnsyncBoxBody<Bytes, Infallible>> {
+    let token = json!({ "status": { "token": format!("token-{number}") } });
+    let mut response = Response::new(Full::from(token.to_string()).boxed_unsync());
+    *response.status_mut() = http::StatusCode::CREATED;
+    response
+}
+
+fn as_whom(request: &Request<Body>) -> String {
+    let headers = request.headers();
+    let user = headers.get("impersonate-user");
+    let user = user.or(headers.get(http::header::AUTHORIZATION));
+    user.unwrap().to_str().unwrap().to_owned()
+}
+
+impl Scene {
+    pub(super) fn new(most: usize) -> Self {
+        Self::with(most, IdentityMode::Impersonate)
+    }
+
+    pub(super) fn with(most: usize, mode: IdentityMode) -> Self {
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let code = Arc::new(AtomicU16::new(200));
+        let (log, status) = (asked.clone(), code.clone());
+        let tokens = AtomicU16::new(0);
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let response = if request.uri().path().ends_with("/token") {
+                given(tokens.fetch_add(1, Ordering::SeqCst) + 1)
+            } else {
+                let (events, receiver) = mpsc::unbounded_channel();
+                lock(&log).push(Asked {
+                    as_whom: as_whom(&request),
+                    uri: request.uri().to_string(),
+                    events,
+                });
+                answer(status.load(Ordering::SeqCst), receiver)
+            };
+            async move { Ok::<_, Infallible>(response) }
+        });
+        let metrics = Metrics::default();
+        let connection = Connection::over(Client::new(service, "default"), metrics.clone());
+        let connection = connection.with_tokens();
+        let (enqueuer, queue) = Enqueuer::new();
+        let memories = Arc::<Memories>::default();
+        let watches = SecretWatches::new(
+            most,
+            Arc::new(Identity::new(connection, mode)),
+            memories.clone(),
+            enqueuer,
+            metrics.clone(),
+        );
+        Self {
+            watches: Arc::new(watches),
+            memories,
+            metrics,
+            enqueued: Mutex::new(queue),
+            asked,
+            code,
+        }
+    }
+
+    /// A Runnable that reads these Secrets as this account, and has read them.
+    pub(super) fn reads(&self, runnable: &str, account: &str, names: &[&str]) {
+        let wanted: BTreeSet<_> = names.iter().map(|name| secret(account, name)).collect();
+        self.watches.want(&key(runnable), wanted);
+        self.has_read(runnable, names);
+    }
+
+    pub(super) fn has_read(&self, runnable: &str, names: &[&str]) {
+        let memory = self.memories.of(&key(runnable), runnable);
+        for name in names {
+            let sources = &mut lock(&memory).sources;
+            sources.keep(object(name), SourceRead::Absent, None, boot_time());
+        }
+    }
+
+    pub(super) fn relies_on(&self, runnable: &str, name: &str) -> bool {
+        let memory = self.memories.of(&key(runnable), runnable);
+        let known = lock(&memory)
+            .sources
+            .lately(&object(name), None, boot_time());
+        known.is_some()
+    }
+
+    /// Who was enqueued since it was asked last.
+    pub(super) fn enqueued(&self) -> BTreeSet<String> {
+        let mut enqueued = lock(&self.enqueued);
+        std::iter::from_fn(|| enqueued.try_recv().ok())
+            .map(|key| key.name)
+            .collect()
+    }
+
+    pub(super) fn asked(&self) -> usize {
+        lock(&self.asked).len()
+    }
+
+    pub(super) fn last_uri(&self) -> String {
+        lock(&self.asked).last().unwrap().uri.clone()
+    }
+
+    /// The watch that was asked for at this place tells of something.
+    pub(super) fn tell(&self, which: usize, what: &str, version: &str) {
+        let event =
+            json!({ "type": what, "object": { "metadata": { "resourceVersion": version } } });
+        lock(&self.asked)[which]
+            .events
+            .send(format!("{event}\n"))
+            .unwrap();
+    }
+
+    pub(super) fn fail(&self, which: usize, code: u16) {
+        let event = json!({ "type": "ERROR", "object": { "code": code, "reason": "Expired" } });
+        lock(&self.asked)[which]
+            .events
+            .send(format!("{event}\n"))
+            .unwrap();
+    }
+
+    /// The API server ends a watch.
+    pub(super) fn end(&self, which: usize) {
+        let (closed, _) = mpsc::unbounded_channel();
+        lock(&self.asked)[which].events = closed;
+    }
+
+    /// Whether somebody still listens to a watch.
+    pub(super) fn is_open(&self, which: usize) -> bool {
+        !lock(&self.asked)[which].events.is_closed()
+    }
+
+    pub(super) fn is_watched(&self, account: &str, name: &str) -> bool {
+        self.watches.is_watched(&secret(account, name))
+    }
+
+    /// How many are in this state, as it is counted.
+    pub(super) fn counted(&self, state: &str) -> i64 {
+        let text = self.metrics.text();
+        let start = format!("cartouche_object_watches{{state=\"{state}\"}} ");
+        let line = text.lines().find_map(|line| line.strip_prefix(&start));
+        line.map_or(0, |count| count.parse().unwrap())
+    }
+}
+
+pub(super) fn key(name: &str) -> RunnableKey {
+    RunnableKey {
+        namespace: "ns".to_owned(),
+        name: name.to_owned(),
+    }
+}
+
+pub(super) fn secret(account: &str, name: &str) -> WatchedSecret {
+    WatchedSecret {
+        namespace: "ns".to_owned(),
+        account: account.to_owned(),
+        name: name.to_owned(),
+    }
+}
+
+fn object(name: &str) -> SourceObject {
+    SourceObject::known(SourceKind::Secret, name)
+}
+
+pub(super) fn named(names: &[&str]) -> BTreeSet<String> {
+    names.iter().map(|&name| name.to_owned()).collect()
+}

@@ -1,0 +1,151 @@
+//! What is wrong with references to other objects whatever these say. Pure.
+
+use std::collections::BTreeMap;
+
+use cartouche_crds::{InputSource, MAX_SOURCES, is_dns_label, is_dns_subdomain};
+use cartouche_templating::{given_twice, wrong_label, wrong_path};
+use serde_json::Value;
+
+use super::{NoInputs, SourceKind, SourceObject, fault, key, revision_path};
+use crate::diagnosis::Fault;
+
+/// Keys of `ConfigMaps` and Secrets have so many characters at most.
+const LONGEST_KEY: usize = 253;
+/// What is wrong with them whatever the objects say; then nothing of them is read.
+pub fn check(
+    inputs: Option<&BTreeMap<String, Value>>,
+    sources: &[InputSource],
+) -> Result<(), NoInputs> {
+    let mut faults: Vec<Fault> = Vec::new();
+    if sources.len() > MAX_SOURCES {
+        let what = format!(
+            "spec.inputsFrom has {} entries, more than {MAX_SOURCES}",
+            sources.len()
+        );
+        faults.push(fault(what, "take some of them out"));
+    }
+    let twice = given_twice(inputs, sources).into_iter().map(|name| {
+        let what = format!("input {name} is given twice, in spec.inputs or spec.inputsFrom");
+        fault(what, "take one of them away, or rename it")
+    });
+    faults.extend(twice.chain(sources.iter().filter_map(wrong_reference)));
+    NoInputs {
+        faults,
+        missing: Vec::new(),
+    }
+    .check()
+}
+
+/// What is wrong with a reference that can name nothing.
+fn wrong_reference(source: &InputSource) -> Option<Fault> {
+    let input = &source.name;
+    let Some(object) = SourceObject::of(source) else {
+        let what = format!("input {input} has no kind of source, or more than one");
+        return Some(fault(
+            what,
+            "give it one of configMapKeyRef, secretKeyRef, runnableRef and objectRef",
+        ));
+    };
+    let (_, kind) = object.type_meta();
+    if let Some(namespace) = object.namespace.as_ref().filter(|it| !is_dns_label(it)) {
+        let what =
+            format!("input {input} names the namespace {namespace:?}, which none can be called");
+        return Some(fault(
+            what,
+            "give the name of one, or leave it out for the Runnable's own",
+        ));
+    }
+    if object.kind == SourceKind::Any {
+        return wrong_object(source, &object);
+    }
+    if !is_dns_subdomain(&object.name) {
+        let what = format!(
+            "input {input} names {:?}, which no {kind} can be called",
+            object.name
+        );
+        return Some(fault(
+            what,
+            "give the name of one, which is a lower-case DNS name",
+        ));
+    }
+    let key = key(source);
+    if object.kind == SourceKind::Runnable {
+        let what = || format!("input {input} names no output of {object}");
+        return key
+            .is_empty()
+            .then(|| fault(what(), "give the name of one"));
+    }
+    let is_of_key = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if key.is_empty() || key.len() > LONGEST_KEY || !key.chars().all(is_of_key) {
+        let what = format!("input {input} names the key {key:?}, which no {kind} can have");
+        return Some(fault(what, "give a key of letters, digits, -, _ and ."));
+    }
+    None
+}
+
+/// The same of a reference to an object of any kind. Names need not be DNS names there.
+fn wrong_object(source: &InputSource, object: &SourceObject) -> Option<Fault> {
+    let (input, (version, kind)) = (&source.name, object.type_meta());
+    if object.is_secret() {
+        let what = format!("input {input} reads a Secret by objectRef, which would show its value");
+        return Some(fault(
+            what,
+            "use secretKeyRef, which gives the template a reference",
+        ));
+    }
+    let is_version = version.split('/').count() <= 2 && version.split('/').all(is_dns_subdomain);
+    if !is_version || kind.is_empty() || !kind.chars().all(|c| c.is_ascii_alphanumeric()) {
+        let what = format!(
+            "input {input} names the kind {kind:?} in version {version:?}, which there cannot be"
+        );
+        return Some(fault(
+            what,
+            "give apiVersion and kind as the object's own manifest has them",
+        ));
+    }
+    if let Some(labels) = object.labels() {
+        if !object.name.is_empty() {
+            let what = format!("input {input} gives a name and labels");
+            return Some(fault(what, "give one of name and matchingLabels"));
+        }
+        if let Some(wrong) = wrong_label(labels) {
+            return Some(fault(
+                format!("input {input}: {wrong}"),
+                "correct matchingLabels",
+            ));
+        }
+    } else if matches!(object.name.as_str(), "" | "." | "..")
+        || object.name.len() > 253
+        || object.name.contains(['/', '%'])
+    {
+        let what = format!(
+            "input {input} names {:?}, which no {kind} can be called",
+            object.name
+        );
+        return Some(fault(what, "give the name of one, or matchingLabels"));
+    }
+    let paths = [Some(key(source)), revision_path(source)];
+    let mut wrong = paths
+        .into_iter()
+        .flatten()
+        .filter_map(|path| Some((path, wrong_path(path)?)));
+    let (path, why) = wrong.next()?;
+    Some(fault(
+        format!("input {input} has the path {path:?}, which is none: {why}"),
+        "give one such as .status.artifact.digest",
+    ))
+}
+
+/// What is wrong with references to other namespaces, where these are forbidden.
+pub fn check_namespaces(own: &str, sources: &[InputSource]) -> Result<(), NoInputs> {
+    let others = sources.iter().filter_map(|source| {
+        let namespace = SourceObject::of(source)?.namespace.filter(|it| it != own)?;
+        let what = format!("input {} comes from the namespace {namespace}, and the controller allows none but the Runnable's own", source.name);
+        Some(fault(what, "read it from an object of this namespace, or ask for a controller without --no-cross-namespace-refs"))
+    });
+    NoInputs {
+        faults: others.collect(),
+        missing: Vec::new(),
+    }
+    .check()
+}

@@ -1,0 +1,179 @@
+//! What was read of the objects that inputs come from. Pure.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use cartouche_crds::Runnable;
+use cartouche_templating::{Fields, NoValue, secret_mark};
+use serde_json::{Map, Value, json};
+
+use crate::sources::Seen;
+
+/// What a read of such an object said.
+#[derive(Clone, Debug)]
+pub enum SourceRead {
+    /// It is not there.
+    Absent,
+    /// A `ConfigMap`: its `data` and `binaryData`, at least the keys that are asked for.
+    ConfigMap(Arc<Value>),
+    /// A Secret: of its keys, at least of those that are asked for, what stands for their values in hashes.
+    Secret(BTreeMap<String, String>),
+    /// A Runnable.
+    Runnable(RunnableRead),
+    /// An object of any kind.
+    Object(ObjectRead),
+    /// More than one has the labels: the names of two.
+    Several(Vec<String>),
+}
+
+/// What was read of a Runnable.
+#[derive(Clone, Debug)]
+pub struct RunnableRead {
+    /// Its outputs, at least those that are asked for.
+    outputs: Arc<Value>,
+    /// What else of it decides about those that stem from it.
+    pub seen: Arc<Seen>,
+}
+
+/// What was read of an object of any kind.
+#[derive(Clone, Debug)]
+pub struct ObjectRead {
+    /// The values at the paths that are asked for.
+    fields: Arc<Value>,
+    /// Why there is none at the others.
+    pub without: BTreeMap<String, NoValue>,
+    /// Whether it says that it is not ready.
+    pub is_ready: bool,
+    /// Its name.
+    pub name: String,
+}
+
+impl SourceRead {
+    /// That of a Secret with these values.
+    #[must_use]
+    pub fn secret<'a>(uid: &str, values: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> Self {
+        let marks = values.into_iter();
+        let marks = marks.map(|(key, value)| (key.to_owned(), secret_mark(uid, key, value)));
+        Self::Secret(marks.collect())
+    }
+
+    /// That of a Runnable, with the outputs that are asked for.
+    #[must_use]
+    pub fn runnable(runnable: &Runnable, asked: &BTreeSet<&str>) -> Self {
+        let outputs = runnable.status.iter().filter_map(|it| it.outputs.as_ref());
+        let outputs = outputs.flatten();
+        let asked = outputs.filter(|(name, _)| asked.contains(name.as_str()));
+        let asked: Map<String, Value> = asked
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        Self::Runnable(RunnableRead {
+            outputs: content(runnable.metadata.uid.as_deref(), &asked),
+            seen: Arc::new(Seen::of(runnable)),
+        })
+    }
+
+    /// That of any object, with what is at these paths.
+    #[must_use]
+    pub fn object(object: &Value, paths: &BTreeSet<&str>) -> Self {
+        let (mut fields, mut without) = (Map::new(), BTreeMap::new());
+        let mut read = Fields::of(object);
+        for path in paths {
+            match read.read(path) {
+                Ok(value) => drop(fields.insert((*path).to_owned(), value)),
+                Err(why) => drop(without.insert((*path).to_owned(), why)),
+            }
+        }
+        let name = object.pointer("/metadata/name").and_then(Value::as_str);
+        Self::Object(ObjectRead {
+            fields: content(
+                object.pointer("/metadata/uid").and_then(Value::as_str),
+                &fields,
+            ),
+            without,
+            is_ready: is_ready(object),
+            name: name.unwrap_or_default().to_owned(),
+        })
+    }
+
+    /// What of it takes the more memory the larger it is.
+    pub fn content(&mut self) -> Option<&mut Arc<Value>> {
+        match self {
+            Self::ConfigMap(value) => Some(value),
+            Self::Runnable(read) => Some(&mut read.outputs),
+            Self::Object(read) => Some(&mut read.fields),
+            Self::Absent | Self::Secret(_) | Self::Several(_) => None,
+        }
+    }
+}
+
+/// Values with the uid of their object, by which equal ones are found and kept once.
+fn content(uid: Option<&str>, values: &Map<String, Value>) -> Arc<Value> {
+    Arc::new(json!({ "metadata": { "uid": uid.unwrap_or_default() }, "values": values }))
+}
+
+impl RunnableRead {
+    /// An output.
+    #[must_use]
+    pub fn output(&self, name: &str) -> Option<&Value> {
+        self.outputs.get("values")?.get(name)
+    }
+}
+
+impl ObjectRead {
+    /// The value at a path.
+    #[must_use]
+    pub fn field(&self, path: &str) -> Option<&Value> {
+        self.fields.get("values")?.get(path)
+    }
+}
+
+/// Whether an object does not say that it is not ready: by its condition `Ready`, if it has one, and by the generation that
+/// its status speaks of (as kstatus does).
+fn is_ready(object: &Value) -> bool {
+    let generation = object
+        .pointer("/metadata/generation")
+        .and_then(Value::as_i64);
+    let speaks_of = |of: &Value| of.get("observedGeneration").and_then(Value::as_i64);
+    let is_present = |of: &Value| {
+        speaks_of(of).is_none_or(|it| generation.is_none_or(|generation| it >= generation))
+    };
+    let Some(status) = object.get("status") else {
+        return true;
+    };
+    let conditions = status.get("conditions").and_then(Value::as_array);
+    let mut conditions = conditions.into_iter().flatten();
+    let ready = conditions.find(|it| it.get("type").and_then(Value::as_str) == Some("Ready"));
+    let says_so = ready.is_none_or(|it| {
+        it.get("status").and_then(Value::as_str) == Some("True") && is_present(it)
+    });
+    is_present(status) && says_so
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::is_ready;
+
+    #[test]
+    fn an_object_is_ready_unless_it_says_that_it_is_not() {
+        let of = |status| json!({ "metadata": { "generation": 2 }, "status": status });
+        let ready = |status: &str, generation: i64| {
+            json!({
+                "observedGeneration": generation, "conditions": [{ "type": "Ready", "status": status }],
+            })
+        };
+        assert!(is_ready(&json!({ "metadata": { "generation": 2 } })));
+        assert!(is_ready(&of(json!({ "phase": "Bound" }))));
+        assert!(is_ready(&of(ready("True", 2))));
+        assert!(!is_ready(&of(ready("False", 2))));
+        assert!(!is_ready(&of(ready("Unknown", 2))));
+        assert!(!is_ready(&of(ready("True", 1))));
+        assert!(!is_ready(&of(
+            json!({ "conditions": [{ "type": "Ready", "status": "True", "observedGeneration": 1 }] })
+        )));
+        assert!(is_ready(&of(json!({ "conditions": "none" }))));
+    }
+}

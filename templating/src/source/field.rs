@@ -1,0 +1,96 @@
+//! A field of an object, as an input. Pure.
+
+use serde_json::Value;
+
+use super::Room;
+use crate::{bounds::Work, path::Path};
+
+/// Why a path gives no value.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
+pub enum NoValue {
+    /// There is nothing where it leads.
+    #[error("it has nothing at {0}")]
+    Absent(String),
+    /// It is no path, or does not lead to one value.
+    #[error("{0}")]
+    Unusable(String),
+}
+
+/// Reads fields of one object: what it takes to find them, and what they are together, is bounded before anything is copied.
+#[derive(Debug)]
+pub struct Fields<'a> {
+    object: &'a Value,
+    work: Work,
+    room: Room,
+}
+
+impl<'a> Fields<'a> {
+    /// Those of this object.
+    #[must_use]
+    pub fn of(object: &'a Value) -> Self {
+        Self {
+            object,
+            work: Work::new(),
+            room: Room::default(),
+        }
+    }
+
+    /// The one value at a path.
+    pub fn read(&mut self, path: &str) -> Result<Value, NoValue> {
+        let parsed = Path::parse(path).map_err(|error| NoValue::Unusable(error.to_string()))?;
+        let found = parsed.evaluate(self.object, &mut self.work);
+        let value = found.map_err(|error| {
+            if error.finds_nothing() {
+                NoValue::Absent(path.to_owned())
+            } else {
+                NoValue::Unusable(error.to_string())
+            }
+        })?;
+        let fits = self.room.take_value(value);
+        fits.map_err(|error| NoValue::Unusable(error.to_string()))?;
+        Ok(value.clone())
+    }
+}
+
+/// Why this is no path, if it is none.
+#[must_use]
+pub fn wrong_path(path: &str) -> Option<String> {
+    Path::parse(path).err().map(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_path_leads_to_one_value_to_none_or_to_several() {
+        let object = json!({ "status": { "a": null, "list": [{ "x": 1 }, { "x": 2 }] } });
+        let read = |path| Fields::of(&object).read(path);
+        assert_eq!(read(".status.list[1].x"), Ok(json!(2)));
+        assert_eq!(read(".status.a"), Ok(json!(null)));
+        assert_eq!(
+            read(".status.b"),
+            Err(NoValue::Absent(".status.b".to_owned()))
+        );
+        for path in [
+            ".status.list[*].x",
+            "..",
+            ".status.list[",
+            "",
+            &"a".repeat(2000),
+        ] {
+            assert!(matches!(read(path), Err(NoValue::Unusable(_))), "{path}");
+        }
+    }
+
+    #[test]
+    fn what_is_read_of_one_object_is_bounded_however_often_it_is_asked_for() {
+        let object = json!({ "spec": { "a": { "b": vec![0; 6_000] } } });
+        let mut fields = Fields::of(&object);
+        let read = [".spec", ".spec.a", ".spec.a.b", ".spec.a.b[*]"].map(|path| fields.read(path));
+        assert!(read[..3].iter().all(Result::is_ok));
+        assert!(matches!(fields.read(".spec"), Err(NoValue::Unusable(_))));
+    }
+}
