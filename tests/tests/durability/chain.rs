@@ -118,8 +118,8 @@ async fn what_stems_from_one_change_by_two_ways_runs_once_for_it_while_controlle
         }
     };
     let done: Result<()> = select! {
-        changed = changing => changed,
-        died = killing => died,
+        end = changing => end,
+        end = killing => end,
     };
     done?;
     scene.gives(LAST, changes).await?;
