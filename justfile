@@ -34,6 +34,11 @@ generate:
     # With the features of the whole workspace, by which clap wraps its lines.
     UPDATE_DOCS=1 cargo test --quiet --workspace --test help
 
+# Two controllers killed by turns while a chain of Runnables changes so many times; 200 take about half an hour.
+chain changes="200" length="10":
+    CHAIN_CHANGES={{ changes }} CHAIN_LENGTH={{ length }} cargo test --package cartouche-tests --test durability \
+        -- --nocapture what_stems_from_one_change
+
 # Fuzz parsers, renderer, hash, names and status for so many minutes; the corpus grows.
 fuzz minutes="5":
     FUZZ_MINUTES={{ minutes }} cargo test --package cartouche-templating --test fuzz -- --ignored --nocapture

@@ -5,6 +5,7 @@
 //! environment variable [`VARIABLE`] names, and says so in its log; without the variable, none.
 
 mod approval;
+mod chain;
 mod concurrency;
 mod debounce;
 mod lifecycle;
@@ -21,6 +22,8 @@ use cartouche_protocol::{
 };
 use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
+
+pub(crate) use chain::{coherence, further, is_read};
 
 /// Names the mistake that a process makes.
 pub const VARIABLE: &str = "CARTOUCHE_MUTANT";
@@ -70,6 +73,14 @@ pub enum Mutant {
     ApprovedByNumber,
     /// What changes again and again runs at once.
     NeverSettles,
+    /// The intent is written for outputs of others out of the memory.
+    SourcesRemembered,
+    /// A run is made of several states of one ancestor.
+    CoherenceUnchecked,
+    /// That the present run stems from something else by now is not written.
+    NeverMovesOn,
+    /// Of those that others stem from in turn nobody asks whether they have settled.
+    AncestorsUnasked,
 }
 
 /// Whether this process makes this mistake.
@@ -114,6 +125,7 @@ mod switched_on {
 pub(crate) fn decided(step: Step, facts: &Facts) -> Step {
     let step = concurrency::decided(lifecycle::decided(step, facts), facts);
     let step = debounce::decided(step, facts);
+    let step = chain::decided(step, facts);
     match approval::decided(step, facts) {
         Step::Write(mut ledger, change) => {
             if makes(Mutant::NameOfHash) && matches!(change, Change::Intent | Change::Renumber) {

@@ -16,7 +16,7 @@ use cartouche_protocol::{
 
 use super::{ControllerContext, LOOKED_UP_AFTER, reconciliation::Reconciliation};
 use crate::{
-    backoff::FIFTH, clock::boot_time, lock::lock, runnable_key::RunnableKey,
+    backoff::FIFTH, clock::boot_time, lock::lock, mutants, runnable_key::RunnableKey,
     watch::dependents::Concerned,
 };
 
@@ -104,7 +104,7 @@ impl Reconciliation<'_> {
             of: &of,
             sources: &taken.sources,
             known: &known,
-            coherence: self.runnable.spec.coherence.unwrap_or_default(),
+            coherence: mutants::coherence(self.runnable.spec.coherence.unwrap_or_default()),
         };
         Dependencies::of(&question)
     }
@@ -136,14 +136,14 @@ impl Reconciliation<'_> {
         let mut known = Known::new();
         let next: VecDeque<SourceKey> = waited_for.map(|it| it.key.clone()).collect();
         walk(&mut known, next, find, |seen| {
-            seen.waits_for().cloned().collect()
+            mutants::further(seen.waits_for().cloned().collect())
         });
         let is_whole = known.len() < MOST_FAMILY;
         let next: VecDeque<SourceKey> = taken.sources.iter().map(|it| it.key.clone()).collect();
         // Those whose outputs are taken as they are matter only where they lead back.
         let mut all = Known::new();
         walk(&mut all, next, find, |seen| {
-            seen.reads.keys().cloned().collect()
+            mutants::further(seen.reads.keys().cloned().collect())
         });
         known.extend(all);
         is_whole.then_some(known).ok_or(MOST_FAMILY)

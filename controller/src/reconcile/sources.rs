@@ -23,6 +23,7 @@ use crate::{
     clock::boot_time,
     discovery::DiscoveryError,
     lock::lock,
+    mutants,
     watch::{Purpose, Watched},
 };
 use read::WantedSource;
@@ -162,7 +163,7 @@ impl Reconciliation<'_> {
         let began = {
             let memory = lock(&self.memory);
             let known = memory.sources.lately(object, pause, boot_time());
-            if let Some(known) = known.filter(|_| !consistent) {
+            if let Some(known) = known.filter(|_| !mutants::is_read(consistent)) {
                 return Ok(known);
             }
             memory.changes

@@ -51,6 +51,9 @@ pub enum Excuse {
     TiedAndChanged,
     /// The original made a run of a Runnable that had been taken over from it: nobody waits for that one.
     OriginalWentOn,
+    /// I3: a status was lost, and nobody knows from what the outputs that it has again were made. What reads them is not kept
+    /// from stemming from several states.
+    Untraced,
 }
 
 /// What the judge found.

@@ -29,6 +29,8 @@ pub enum Resource {
     Builds,
     /// What selectors select.
     Sources,
+    /// What inputs come from.
+    ConfigMaps,
 }
 
 struct Row {
@@ -61,7 +63,7 @@ pub const EXAMPLE: &str = "example.dev/v1";
 
 /// In the order of [`Resource`].
 #[rustfmt::skip]
-const TABLE: [Row; 12] = [
+const TABLE: [Row; 13] = [
     row(Resource::Accounts, "v1", "ServiceAccount", "serviceaccounts", true),
     row(Resource::Events, "v1", "Event", "events", true),
     row(Resource::Roles, RBAC, "Role", "roles", true),
@@ -74,6 +76,7 @@ const TABLE: [Row; 12] = [
     row(Resource::Tasks, EXAMPLE, "Task", "tasks", true),
     row(Resource::Builds, EXAMPLE, "Build", "builds", true),
     row(Resource::Sources, EXAMPLE, "Source", "sources", true),
+    row(Resource::ConfigMaps, "v1", "ConfigMap", "configmaps", true),
 ];
 
 impl Resource {

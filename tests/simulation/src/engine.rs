@@ -2,10 +2,12 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use cartouche_crds::RUNNABLE_NAME_LABEL;
 use cartouche_oracle::Run;
 use serde_json::{Value, json};
 
 use crate::{
+    chain::Chain,
     discovery::Resource,
     oracle::makes_a_run,
     people::NAMESPACE,
@@ -46,6 +48,7 @@ pub struct Engine {
     /// The runs that are under way, by uid.
     working: BTreeMap<String, Work>,
     hanging: Option<Hanging>,
+    chain: Option<Chain>,
     /// When runs go that are deleted in the foreground.
     going: BTreeMap<Key, Duration>,
     /// Up to this version it has looked at what happened.
@@ -64,6 +67,7 @@ impl Engine {
                 random: fastrand::Rng::with_seed(plan.seed ^ 0x68_616e_6769_6e67),
                 chance,
             }),
+            chain: plan.chain,
             going: BTreeMap::new(),
             looked: 0,
         }
@@ -96,7 +100,7 @@ impl Engine {
         let now = store.elapsed;
         let due = self.working.extract_if(.., |_, work| work.end <= now);
         for (uid, work) in due.collect::<Vec<_>>() {
-            end_run(store, &uid, work.succeeds);
+            end_run(store, &uid, work.succeeds, self.chain);
         }
         for (key, _) in self.going.extract_if(.., |_, at| *at <= now) {
             // Somebody may have taken it away meanwhile.
@@ -196,7 +200,7 @@ pub fn answer(uid: &str) -> String {
 }
 
 /// A run ends.
-pub(crate) fn end_run(store: &mut Store, uid: &str, succeeds: bool) {
+pub(crate) fn end_run(store: &mut Store, uid: &str, succeeds: bool, chain: Option<Chain>) {
     let runs = [Resource::Tasks, Resource::Builds];
     let found = runs
         .iter()
@@ -204,14 +208,19 @@ pub(crate) fn end_run(store: &mut Store, uid: &str, succeeds: bool) {
         .find(|(_, run)| self::uid(run) == Some(uid))
         .map(|(key, _)| key.clone());
     let Some(key) = found else { return };
-    let is_cancelled = store.get(&key).is_some_and(|run| Run::of(&run).cancelled);
-    let succeeds = succeeds && !is_cancelled;
-    let status = json!({
-        "answer": answer(uid),
-        "conditions": [{
-            "type": "Succeeded", "status": if succeeds { "True" } else { "False" }, "reason": "Ended", "message": "",
-        }],
+    let run = store.get(&key).unwrap_or_default();
+    let succeeds = succeeds && !Run::of(&run).cancelled;
+    let of_chain = chain.and_then(|chain| {
+        let name = run["metadata"]["labels"]
+            .get(RUNNABLE_NAME_LABEL)?
+            .as_str()?;
+        let value = run["spec"]["value"].as_str()?;
+        Some(chain.gives(chain.role_of(name)?, value, uid))
     });
+    let mut status = of_chain.unwrap_or_else(|| json!({ "answer": answer(uid) }));
+    status["conditions"] = json!([{
+        "type": "Succeeded", "status": if succeeds { "True" } else { "False" }, "reason": "Ended", "message": "",
+    }]);
     // It is there: it was just found.
     let _ = store.change(&key, ENGINE, |run| run["status"] = status);
 }

@@ -18,6 +18,7 @@
 //! ```
 
 pub mod approval;
+pub mod chain;
 pub mod controllers;
 pub mod debounce;
 pub mod discovery;

@@ -8,12 +8,14 @@
 //! for everything is seen.
 
 mod beginnings;
+mod chain;
 mod history;
 mod runs;
 pub use runs::spared;
 mod settled;
 mod settling;
 mod stops;
+mod waiting;
 
 use cartouche_crds::{RUN_SEQUENCE_LABEL, RunnableStatus};
 use serde_json::Value;
@@ -25,6 +27,7 @@ use crate::{
 };
 
 pub use cartouche_oracle::{Excuse, Verdict, Violation};
+pub use chain::{counts as of_chain, restless};
 pub use settled::unsettled;
 
 /// What broke S1 to S5, or S7.
@@ -34,7 +37,8 @@ pub fn forbidden(store: &Store, plan: &Plan) -> Verdict {
     if let Some(times) = found.excused.remove(&Excuse::DeletedUnrecorded) {
         found.broken("S1", format!("{times} runs were made again (I1)"));
     }
-    runs::judge(store, &mut found);
+    runs::judge(store, plan, &mut found);
+    chain::judge(store, plan, &mut found);
     beginnings::judge(store, &mut found);
     stops::judge(store, plan, &mut found);
     settling::judge(store, plan, &mut found);

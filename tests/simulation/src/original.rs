@@ -73,7 +73,7 @@ impl Original {
             store.clock_error = -run.age;
             let uid = make_run(store, number, run.input);
             if let Some(succeeds) = run.ended {
-                end_run(store, &uid, succeeds);
+                end_run(store, &uid, succeeds, None);
             }
             if run.ended == Some(true) {
                 newest_answer = Some(answer(&uid));

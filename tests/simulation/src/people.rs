@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{
     approval::Approver,
+    chain::{self, Role},
     discovery::{EXAMPLE, Resource},
     engine::{COLLECTOR, Engine},
     original,
@@ -87,6 +88,13 @@ impl People {
         for number in 0..TEMPLATES {
             make(store, Resource::Templates, &template_object(number, plan));
         }
+        if let Some(chain) = plan.chain {
+            make(store, Resource::ConfigMaps, &chain::sizes_object());
+            for role in Role::ALL {
+                let object = asked_for(chain.template_object(role), plan);
+                make(store, Resource::Templates, &object);
+            }
+        }
         for number in 0..plan.runnables {
             let source = json!({
                 "metadata": { "name": format!("r{number}"), "namespace": NAMESPACE, "labels": { "app": format!("r{number}") } },
@@ -136,6 +144,13 @@ impl People {
                 "/metadata/annotations",
                 json!({ RERUN_TOKEN_ANNOTATION: format!("again-{now}") }),
             ),
+            Deed::Size(number) => {
+                let size = format!("s{}", self.random.u8(..3));
+                let key = ["small", "other"][number];
+                set(store, &chain::sizes(), &format!("/data/{key}"), json!(size));
+            }
+            Deed::Suspend(number) => set(store, &runnable(number), "/spec/suspend", json!(true)),
+            Deed::Resume(number) => set(store, &runnable(number), "/spec/suspend", json!(false)),
             Deed::Recreate(number) => self.recreate(store, number),
             Deed::Cancel(number) => retries::cancel(store, &mut self.random, number),
             Deed::Timeout(_) | Deed::WayToStop(_) => stops::change(store, &mut self.random, deed),
@@ -161,7 +176,11 @@ impl People {
     }
 
     fn make_runnable(&self, store: &mut Store, number: usize, input: &str) {
-        let mut object = runnable_object(number, input);
+        let of_chain = self.plan.chain.and_then(|chain| {
+            let role = chain.role(number)?;
+            Some(chain.runnable_object(role, input))
+        });
+        let mut object = of_chain.unwrap_or_else(|| runnable_object(number, input));
         self.plan.ask(&mut object, false);
         make(store, Resource::Runnables, &object);
     }
@@ -327,7 +346,7 @@ fn template_object(number: usize, plan: &Plan) -> Value {
     } else {
         "$(selected.spec.revision)$"
     };
-    let mut object = json!({
+    let object = json!({
         "metadata": { "name": format!("t{number}") },
         "spec": {
             "template": {
@@ -339,6 +358,10 @@ fn template_object(number: usize, plan: &Plan) -> Value {
             "outputs": { "answer": ".status.answer" },
         },
     });
+    asked_for(object, plan)
+}
+
+fn asked_for(mut object: Value, plan: &Plan) -> Value {
     plan.ask(&mut object, true);
     if plan.reworded {
         object["spec"]["template"]["spec"]["amount"] = json!("1000m");

@@ -1,5 +1,6 @@
 //! What happens in a simulation: all of it follows from the seed.
 
+mod chain;
 mod deed;
 
 use std::time::Duration;
@@ -9,8 +10,8 @@ use serde_json::Value;
 pub use deed::Deed;
 
 use crate::{
-    approval::Asked, debounce::Debounce, original::Original, overlap::Overlap, retries::Retries,
-    stops::Stops, strangers::Sort,
+    approval::Asked, chain::Chain, debounce::Debounce, original::Original, overlap::Overlap,
+    retries::Retries, stops::Stops, strangers::Sort,
 };
 
 /// One simulation.
@@ -44,6 +45,8 @@ pub struct Plan {
     pub asked: Option<Asked>,
     /// How long changes have to stay before they run, in every eleventh seed.
     pub debounce: Option<Debounce>,
+    /// Runnables that read each other, in every fourth seed.
+    pub chain: Option<Chain>,
     /// What happens, in order.
     pub deeds: Vec<(Duration, Deed)>,
 }
@@ -92,6 +95,7 @@ impl Plan {
             overlap: None,
             asked: None,
             debounce: None,
+            chain: None,
             deeds: Vec::new(),
         };
         let mut crowd = fastrand::Rng::with_seed(seed ^ CROWDS);
@@ -116,6 +120,12 @@ impl Plan {
         // Drawn apart, so that seeds without any of it stay what they were.
         let before = std::mem::replace(&mut draw.random, fastrand::Rng::with_seed(seed ^ STATUSES));
         plan.take_over(&mut draw);
+        if seed % 4 == WITH_CHAIN {
+            let statuses =
+                std::mem::replace(&mut draw.random, fastrand::Rng::with_seed(seed ^ CHAINS));
+            draw.chain(&mut plan);
+            draw.random = statuses;
+        }
         draw.losses(&plan);
         if seed % 5 == WITH_STRANGERS {
             draw.random = fastrand::Rng::with_seed(seed ^ STRANGERS);
@@ -159,6 +169,13 @@ impl Plan {
         }
         plan.deeds.sort_by_key(|(at, _)| *at);
         plan
+    }
+
+    /// The number of the template of a Runnable.
+    #[must_use]
+    pub fn template_of(&self, number: usize) -> usize {
+        let role = self.chain.and_then(|chain| chain.role(number));
+        role.map_or(number % TEMPLATES, Chain::template)
     }
 
     /// How many Runnables the original controller served. Unchanged, they need no run of ours; a last
@@ -215,6 +232,10 @@ const WITH_APPROVAL: u64 = 7;
 const DEBOUNCE: u64 = 0x64_6562_6f75_6e63;
 /// In every eleventh seed what is rendered has to settle; it is none that once failed without that.
 const WITH_DEBOUNCE: u64 = 7;
+/// Tells that of chains.
+const CHAINS: u64 = 0x63_6861_696e_7300;
+/// In every fourth seed there is a chain; it is none that once failed without that.
+const WITH_CHAIN: u64 = 1;
 /// Tells that of statuses.
 const STATUSES: u64 = 0x73_7461_7475_7300;
 /// Whatever the original controller has sent arrives so many seconds after its end at the latest; a

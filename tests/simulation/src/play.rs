@@ -32,6 +32,8 @@ const TICK: Duration = Duration::from_millis(25);
 const PATIENCE: Duration = Duration::from_mins(45);
 /// How long it must stay at rest.
 const REST: Duration = Duration::from_secs(40);
+/// Whoever has something to say of what is at rest has said it by then.
+const SECOND_THOUGHTS: Duration = Duration::from_secs(15);
 /// How often it is looked whether it has.
 const LOOK: Duration = Duration::from_secs(5);
 
@@ -108,7 +110,7 @@ impl Play {
                 break;
             }
         }
-        self.judge(sim.elapsed(), error)
+        self.judge(sim.elapsed(), rest, error)
     }
 
     fn unsettled(&self) -> Verdict {
@@ -116,10 +118,17 @@ impl Play {
             .with(|state| oracle::unsettled(&state.store, &self.plan))
     }
 
-    fn judge(self, elapsed: Duration, error: Option<String>) -> Played {
+    fn judge(self, elapsed: Duration, rest: Option<Duration>, error: Option<String>) -> Played {
         let mut verdict = self.unsettled();
         let (hash, runs, spared, trace, faults) = self.api.with(|state| {
             verdict.add(oracle::forbidden(&state.store, &self.plan));
+            if let Some(rest) = rest {
+                verdict.add(oracle::restless(
+                    &state.store,
+                    &self.plan,
+                    rest + SECOND_THOUGHTS,
+                ));
+            }
             let log = state.store.log();
             let mut hasher = DefaultHasher::new();
             for change in log {
@@ -141,6 +150,9 @@ impl Play {
             faults.insert("Waited".to_owned(), overlap::waits(log));
             faults.insert("Approved".to_owned(), approval::approvals(log));
             faults.insert("Settling".to_owned(), debounce::held(log));
+            if let Some(chain) = self.plan.chain {
+                faults.extend(oracle::of_chain(log, chain));
+            }
             faults.extend(stops::counts(state.store.told()));
             (hasher.finish(), runs, spared, trace, faults)
         });

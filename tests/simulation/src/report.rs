@@ -15,7 +15,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use crate::{faults::Counts, oracle::Violation, play::Played};
+use crate::{chain::MEMBERS, faults::Counts, oracle::Violation, play::Played};
 
 /// What is told of a simulation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,8 +43,9 @@ impl Report {
     #[must_use]
     pub fn of(played: &Played) -> Self {
         let seed = played.plan.seed;
-        // Unchanged, one that is taken over needs no run.
-        let runnables = played.plan.runnables - played.plan.taken_over();
+        // Unchanged, one that is taken over needs no run; and of a chain all may wait for a first one that was suspended.
+        let of_chain = played.plan.chain.map_or(0, |_| MEMBERS);
+        let runnables = played.plan.runnables - played.plan.taken_over() - of_chain;
         // A simulation in which nothing happens proves nothing.
         let idle = (played.runs < runnables).then(|| {
             Violation::new(

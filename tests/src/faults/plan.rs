@@ -106,6 +106,13 @@ fn matters(scenario: Scenario, call: &Call) -> bool {
     if scenario == Scenario::ChangedTogether && (!call.writes() || call.resource == "events") {
         return false;
     }
+    // And this one about how Runnables read each other.
+    let is_read = call.verb == "get" || call.verb == "event";
+    let of_others = call.writes() && call.resource != "events"
+        || is_read && call.resource == "runnables.carto.run";
+    if scenario == Scenario::Diamond && !of_others {
+        return false;
+    }
     let starting = ["list", "watch", "discover"].contains(&call.verb.as_str())
         && (call.verb == "discover" || AT_START.contains(&call.resource.as_str()));
     !starting || scenario == Scenario::ChangedWhileDown

@@ -3,6 +3,7 @@
 //! Inputs move on only when the run before was made, so that nothing coalesces and every time makes
 //! the same runs.
 
+pub mod diamond;
 mod exceptions;
 mod original;
 mod removed_kind;
@@ -79,6 +80,8 @@ pub enum Scenario {
     Approved,
     /// More Runnables change at once than are looked at, so that confirmations are put off.
     ChangedTogether,
+    /// What two Runnables stem from changes, and so what reads both.
+    Diamond,
 }
 
 /// Makes the ledger remember everything as an hour and more ago.
@@ -137,6 +140,10 @@ impl Scenario {
                 together::crowd(&mut stage);
                 Ok(stage)
             }
+            Self::Diamond => {
+                diamond::beside(&mut stage);
+                Ok(stage)
+            }
             _ => Ok(stage),
         }
     }
@@ -153,6 +160,7 @@ impl Scenario {
                 return stage.start_controller().await;
             }
             Self::ChangedTogether => return together::settled(stage).await,
+            Self::Diamond => return diamond::settled(stage).await,
             Self::SelectorChange => sources(stage).await?,
             Self::TimedOut | Self::Replaced => stoppable(stage).await?,
             _ => {}
@@ -298,6 +306,7 @@ impl Scenario {
             Self::EndedUnseen => exceptions::ended_unseen(stage).await,
             Self::RestoredStatus => exceptions::restored_status(stage).await,
             Self::ChangedTogether => together::change(stage).await,
+            Self::Diamond => stage.change(diamond::ROOT, succeeds(2)).await,
         }
     }
 
@@ -317,6 +326,7 @@ impl Scenario {
             | Self::KindRemoved
             | Self::ChangedTogether
             | Self::Approved
+            | Self::Diamond
             | Self::Takeover => gives(runnable, 2, 2),
             Self::KindRemovedAmidRun | Self::DeletedUnconfirmed => gives(runnable, 3, 2),
             Self::EndedUnseen | Self::Replaced => gives(runnable, 3, 3),

@@ -12,6 +12,7 @@ mod sight;
 mod sinks;
 
 mod attacks;
+mod chain;
 mod changes;
 mod endings;
 mod forged;

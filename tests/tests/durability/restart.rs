@@ -14,10 +14,10 @@ use crate::{
 };
 
 /// Moments that nobody chose.
-struct Chance(u64);
+pub struct Chance(u64);
 
 impl Chance {
-    fn new() -> Result<Self> {
+    pub fn new() -> Result<Self> {
         let seed = SystemTime::UNIX_EPOCH.elapsed()?.subsec_nanos();
         println!("seed {seed}");
         Ok(Self(u64::from(seed) | 1))
@@ -31,7 +31,7 @@ impl Chance {
         self.0 % limit
     }
 
-    async fn moment(&mut self, at_most_milliseconds: u64) {
+    pub async fn moment(&mut self, at_most_milliseconds: u64) {
         sleep(Duration::from_millis(self.below(at_most_milliseconds))).await;
     }
 }

@@ -2,6 +2,7 @@
 //! record, and without it there must be nothing to notice.
 
 mod approval;
+mod chain;
 mod concurrency;
 mod debounce;
 mod lifecycle;
@@ -332,6 +333,7 @@ fn every_mistake_has_its_scene() {
     let scenes = [
         include_str!("mutants.rs"),
         include_str!("mutants/approval.rs"),
+        include_str!("mutants/chain.rs"),
         include_str!("mutants/concurrency.rs"),
         include_str!("mutants/debounce.rs"),
         include_str!("mutants/lifecycle.rs"),

@@ -62,7 +62,7 @@ fn taken_for_another(log: &[Change], at: usize, found: &mut Verdict) {
     if number(&run.object).is_some() {
         return;
     }
-    if let Some(what) = seen_otherwise(log, run, change, window(&log[..at], change)) {
+    if let Some(what) = seen_otherwise(log, None, run, change, window(&log[..at], change)) {
         if run.happened == Happened::Deleted {
             found.excuse(Excuse::DeletedUncompared);
         } else {

@@ -5,10 +5,12 @@ use std::collections::HashMap;
 use cartouche_crds::{RunPhase, RunnableStatus};
 use serde_json::Value;
 
-use super::{Verdict, input_hash, makes_a_run, number, owner, status, text, uid};
+use super::{Verdict, chain, input_hash, makes_a_run, number, owner, status, text, uid};
 use crate::{
+    chain::Chain,
     discovery::Resource,
     people::is_person,
+    plan::Plan,
     store::{Change, Key, Store},
 };
 
@@ -32,21 +34,21 @@ pub fn spared(log: &[Change]) -> usize {
 }
 
 /// What broke S3 by making a run.
-pub(super) fn judge(store: &Store, found: &mut Verdict) {
+pub(super) fn judge(store: &Store, plan: &Plan, found: &mut Verdict) {
     for change in store.log().iter().filter(|change| makes_a_run(change)) {
         let sequence = number(&change.object).unwrap_or_default();
-        strange_content(store, change, sequence, found);
+        strange_content(store, plan, change, sequence, found);
     }
 }
 
 /// A run is made of what was there at its intent: the Runnable as the intent's write found it, the
 /// template and the selected object as they were at some time since the Runnable had that version.
-fn strange_content(store: &Store, run: &Change, sequence: i64, found: &mut Verdict) {
+fn strange_content(store: &Store, plan: &Plan, run: &Change, sequence: i64, found: &mut Verdict) {
     let log = store.log();
     let mut seen = None;
     for at in intents(log, run, sequence) {
         let since = window(&log[..at], &log[at]);
-        match seen_otherwise(log, run, &log[at], since) {
+        match seen_otherwise(log, plan.chain, run, &log[at], since) {
             None => return,
             otherwise => seen = otherwise,
         }
@@ -58,7 +60,7 @@ fn strange_content(store: &Store, run: &Change, sequence: i64, found: &mut Verdi
 }
 
 /// Where in the log the number of a run was given to its hash: once, unless the status was lost.
-fn intents<'a>(
+pub(super) fn intents<'a>(
     log: &'a [Change],
     run: &'a Change,
     sequence: i64,
@@ -84,6 +86,7 @@ fn intents<'a>(
 /// What an intent saw, if a run cannot be made of it.
 pub(super) fn seen_otherwise(
     log: &[Change],
+    chain: Option<Chain>,
     run: &Change,
     intent: &Change,
     since: u64,
@@ -118,7 +121,18 @@ pub(super) fn seen_otherwise(
     );
     let source = text(spec, "/source").to_owned();
     let value = text(&intent.object, "/spec/inputs/value");
-    let good = text(spec, "/value") == value
+    let of_chain = chain.and_then(|chain| {
+        let role = chain.role_of(name)?;
+        Some(chain::saw(
+            log,
+            chain,
+            role,
+            intent,
+            since,
+            text(spec, "/value"),
+        ))
+    });
+    let good = of_chain.unwrap_or_else(|| text(spec, "/value") == value)
         && flavours.contains(&made)
         && (source == "none" || sources.contains(&source));
     (!good).then(|| {

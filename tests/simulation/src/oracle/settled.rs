@@ -6,11 +6,11 @@ use cartouche_crds::{RunResult, RunnableStatus};
 use cartouche_oracle::Past;
 use serde_json::{Value, json};
 
-use super::{Excuse, Verdict, history, number, owner, status, text, uid};
+use super::{Excuse, Verdict, history, number, owner, status, text, uid, waiting};
 use crate::{
     discovery::Resource,
     people::{NAMESPACE, runnable, source, template},
-    plan::{Plan, TEMPLATES},
+    plan::Plan,
     retries::most_attempts,
     stops::as_made,
     store::{Store, reword},
@@ -29,7 +29,16 @@ pub fn unsettled(store: &Store, plan: &Plan) -> Verdict {
             continue;
         };
         let stored = status(&object);
-        let final_document = final_document(store, at, &object);
+        if waiting::is_excused(store, plan, at, &object, &stored) {
+            continue;
+        }
+        let Some(final_document) = final_document(store, plan, at, &object) else {
+            found.broken(
+                "C5",
+                format!("r{at}: a source has no value, and it does not say so"),
+            );
+            continue;
+        };
         if let Some(what) = left_out(&stored, plan) {
             found.broken("L1", format!("r{at}: {what}"));
         }
@@ -93,8 +102,15 @@ fn knows(stored: &RunnableStatus, uid: &str) -> bool {
 }
 
 /// Kind and spec of the run that is wanted in the end.
-fn final_document(store: &Store, at: usize, object: &Value) -> (String, Value) {
-    let template = store.get(&template(at % TEMPLATES)).unwrap_or_default();
+fn final_document(
+    store: &Store,
+    plan: &Plan,
+    at: usize,
+    object: &Value,
+) -> Option<(String, Value)> {
+    let template = store
+        .get(&template(plan.template_of(at)))
+        .unwrap_or_default();
     let spec = template
         .pointer("/spec/template/spec")
         .cloned()
@@ -106,10 +122,13 @@ fn final_document(store: &Store, at: usize, object: &Value) -> (String, Value) {
         text(&source, "/spec/revision")
     };
     let mut document = spec.clone();
-    document["value"] = json!(text(object, "/spec/inputs/value"));
+    document["value"] = match plan.chain.zip(plan.chain.and_then(|chain| chain.role(at))) {
+        Some((chain, role)) => json!(chain.wanted(store, role)?),
+        None => json!(text(object, "/spec/inputs/value")),
+    };
     document["source"] = json!(revision);
     reword(&mut document);
-    (text(&template, "/spec/template/kind").to_owned(), document)
+    Some((text(&template, "/spec/template/kind").to_owned(), document))
 }
 
 /// Whether the current run is the newest, is for the final input, and the status tells its end; else

@@ -17,6 +17,12 @@ pub enum Deed {
     Source(usize),
     /// A Runnable's run is asked for again.
     Rerun(usize),
+    /// The value that inputs come from changes, or its neighbour in the same `ConfigMap`.
+    Size(usize),
+    /// A Runnable makes no runs any more.
+    Suspend(usize),
+    /// It does again.
+    Resume(usize),
     /// A Runnable is deleted and created anew.
     Recreate(usize),
     /// Somebody cancels a run of a Runnable that has not ended.

@@ -1,0 +1,69 @@
+//! C5: whoever does not run for what is there, in the end, says truly what keeps it from that.
+
+use cartouche_crds::{RunResult, RunnableStatus};
+use serde_json::Value;
+
+use super::status;
+use crate::{
+    chain::{Chain, Role},
+    plan::Plan,
+    store::Store,
+};
+
+/// Whether nobody need ask whether this Runnable has run for what is there.
+pub(super) fn is_excused(
+    store: &Store,
+    plan: &Plan,
+    number: usize,
+    object: &Value,
+    stored: &RunnableStatus,
+) -> bool {
+    let role = plan
+        .chain
+        .zip(plan.chain.and_then(|chain| chain.role(number)));
+    let Some((chain, role)) = role else {
+        return false;
+    };
+    if object["spec"]["suspend"] == true {
+        return true;
+    }
+    waits_truly(store, chain, role, object, stored)
+}
+
+/// Whether a member waits, and names one whom it has to wait for.
+fn waits_truly(
+    store: &Store,
+    chain: Chain,
+    role: Role,
+    object: &Value,
+    stored: &RunnableStatus,
+) -> bool {
+    let held = stored.pending.as_ref().is_some_and(|pending| {
+        ["DependencyNotReady", "DependencyFailed"].contains(&pending.reason.as_str())
+    });
+    let ready = stored
+        .conditions
+        .iter()
+        .find(|it| it.type_ == "RunTemplateReady");
+    let message = ready.map_or("", |condition| condition.message.as_str());
+    let is_of_now = stored.observed_generation == object["metadata"]["generation"].as_i64();
+    let named = |of: &&Role| message.contains(&chain.key(**of).name);
+    let mut ancestors = role.ancestors().iter().filter(named);
+    held && is_of_now && ancestors.any(|of| keeps_back(store, chain, *of))
+}
+
+/// Whether a member gives nothing new for good: it is suspended, not there, without outputs, its run has failed, or it waits
+/// itself.
+fn keeps_back(store: &Store, chain: Chain, role: Role) -> bool {
+    let Some(object) = store.get(&chain.key(role)) else {
+        return true;
+    };
+    let stored = status(&object);
+    let current = stored.current_run.as_ref();
+    let has_failed =
+        current.is_some_and(|run| run.result.is_some_and(|it| it != RunResult::Succeeded));
+    object["spec"]["suspend"] == true
+        || has_failed
+        || stored.outputs.is_none()
+        || waits_truly(store, chain, role, &object, &stored)
+}
