@@ -272,7 +272,8 @@ impl Reconciliation<'_> {
         let open = ledger.outputs.as_ref().unwrap_or(&nothing);
         let declared = self.declared();
         // What is sensitive by now may still stand in the status, until its run is read again.
-        let is_open = |name: &String| declared.as_ref().and_then(|it| it.get(name.as_str())) != Some(&true);
+        let is_open =
+            |name: &String| declared.as_ref().and_then(|it| it.get(name.as_str())) != Some(&true);
         let still_open: BTreeMap<String, Value> = open
             .iter()
             .filter(|(name, _)| is_open(name))

@@ -122,7 +122,9 @@ fn present_sensitive(status: &RunnableStatus) -> impl Iterator<Item = (&String, 
     let from = status.outputs_from.as_ref().map(|from| from.sequence);
     let is_written = move |of: &SensitiveOutput| {
         let mut sinks = status.sinks.iter();
-        sinks.any(|sink| sink.kind == SinkKind::Secret && sink.name == of.name && Some(sink.sequence) == from)
+        sinks.any(|sink| {
+            sink.kind == SinkKind::Secret && sink.name == of.name && Some(sink.sequence) == from
+        })
     };
     let all = status.sensitive_outputs.iter();
     all.filter(move |(_, of)| is_written(of))

@@ -56,7 +56,9 @@ pub(super) fn judged(
 pub(super) fn not_yet_looked(direct: &[&SourceKey], known: &Known) -> Option<Readiness> {
     let family = family(direct.iter().copied(), known);
     let will_look = |seen: &Seen| !seen.suspended && !is_stalled(seen);
-    let behind = family.into_iter().filter(|it| will_look(it.1) && is_behind(it.1, known));
+    let behind = family
+        .into_iter()
+        .filter(|it| will_look(it.1) && is_behind(it.1, known));
     let behind: Vec<Member<'_>> = behind.collect();
     waiting_for(&behind, NotReady::Behind)
 }

@@ -216,8 +216,14 @@ mod tests {
     #[test]
     fn only_the_api_server_s_own_words_of_a_secret_are_told() {
         for (code, message) in [
-            (422, "Secret \"db\" is invalid: data[tls.crt]: Required value"),
-            (403, "secrets \"db\" is forbidden: exceeded quota: few, requested: count/secrets=1"),
+            (
+                422,
+                "Secret \"db\" is invalid: data[tls.crt]: Required value",
+            ),
+            (
+                403,
+                "secrets \"db\" is forbidden: exceeded quota: few, requested: count/secrets=1",
+            ),
         ] {
             assert!(may_be_told(&answered(code, message)), "{message}");
         }

@@ -62,8 +62,8 @@ impl Reconciliation<'_> {
             return Ok(held.clone());
         }
         // What is missing may have become sensitive, or be wanted, since the run was read; or that run did not give it.
-        let has_all_it_had = !sinks.is_due(&read.object, from)
-            && sinks.sensitive.keys().all(|name| is_held(name));
+        let has_all_it_had =
+            !sinks.is_due(&read.object, from) && sinks.sensitive.keys().all(|name| is_held(name));
         if of_run.is_none() {
             *of_run = Some(self.sensitive_of_run(ledger, from, read).await);
         }
