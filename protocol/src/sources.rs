@@ -28,7 +28,7 @@ use crate::{
     ledger::Ledger,
     rerun,
     sourced_inputs::runnables,
-    status::{READY, RECONCILING},
+    status::{READY, RECONCILING, STALLED},
 };
 pub use hold::ASKED_AGAIN;
 pub use provenance::Provenance;
@@ -212,7 +212,7 @@ fn revision(status: &RunnableStatus) -> Option<Revision> {
 fn told(status: RunnableStatus) -> RunnableStatus {
     let history = status.history.iter().filter(|run| run.result.is_none());
     let conditions = status.conditions.into_iter();
-    let told = conditions.filter(|it| matches!(it.type_.as_str(), READY | RECONCILING));
+    let told = conditions.filter(|it| matches!(it.type_.as_str(), READY | RECONCILING | STALLED));
     RunnableStatus {
         observed_generation: status.observed_generation,
         conditions: told.collect(),

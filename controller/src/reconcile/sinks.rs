@@ -11,15 +11,17 @@ use std::collections::BTreeMap;
 
 use cartouche_crds::{OutputSink, OutputsFrom, SinkKind};
 use cartouche_protocol::{
+    diagnosis::Diagnosis,
     ledger::Ledger,
     process_state::CREATES_SETTLE_IN,
-    reconcile_error::Category,
+    reconcile_error::{Category, Requeue},
     sinks::{
         self, Content, FoundSink, Given, Holder, SinkProblem, Sinks, Verdict, Wanted, may_write,
     },
     sourced_inputs::SourceObject,
 };
 use cartouche_templating::Sensitive;
+use serde_json::Value;
 
 use super::{
     make::LEDGER_FRESH_FOR,
@@ -157,8 +159,13 @@ impl Reconciliation<'_> {
         let began = boot_time();
         let is_fresh = || boot_time().saturating_sub(began) <= LEDGER_FRESH_FOR;
         for write in writes {
+            // One that is slow to refuse must not keep the ledger, and what comes of the run, from being written.
             if !is_fresh() {
-                return Err(End::Conflict);
+                let late = Diagnosis::NoAnswer("take the outputs");
+                let object = write.read.object;
+                let problem = SinkProblem::Failed(object.clone(), late, Requeue::Backoff);
+                progress.fails(&object, problem);
+                continue;
             }
             self.write_sink(account, ledger, write, progress).await?;
         }
@@ -263,8 +270,21 @@ impl Reconciliation<'_> {
         let held = sensitive::held(&progress.sinks, from, &reads);
         let nothing = BTreeMap::new();
         let open = ledger.outputs.as_ref().unwrap_or(&nothing);
+        let declared = self.declared();
+        // What is sensitive by now may still stand in the status, until its run is read again.
+        let is_open =
+            |name: &String| declared.as_ref().and_then(|it| it.get(name.as_str())) != Some(&true);
+        let still_open: BTreeMap<String, Value> = open
+            .iter()
+            .filter(|(name, _)| is_open(name))
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
         let mut writes = Vec::new();
         for read in reads {
+            // Without the template nobody knows which outputs a Secret is to have beside those that anybody may see.
+            if declared.is_none() && read.sink.kind == SinkKind::Secret {
+                continue;
+            }
             let found = read.found.as_ref();
             let holder = found.map_or(Holder::Nobody, |found| found.holder);
             let verdict = may_write(holder, Wanted::of(ledger, from, false));
@@ -293,7 +313,10 @@ impl Reconciliation<'_> {
                 }
             };
             let given = Given {
-                open,
+                open: match read.sink.kind {
+                    SinkKind::Secret => open,
+                    SinkKind::ConfigMap => &still_open,
+                },
                 sensitive: &sensitive,
             };
             let content = given.content(read.sink);

@@ -55,6 +55,7 @@ impl Reconciliation<'_> {
         if become_for() {
             self.name_sources(&objects);
         }
+        lock(&self.memory).sources.has_unkept = false;
         let (mut read, mut denied) = (BTreeMap::new(), None);
         for object in objects {
             let wanted = WantedSource {

@@ -314,8 +314,12 @@ impl SelectedWatch {
     fn enqueue_all(&self, watched: &Watched, keys: impl IntoIterator<Item = RunnableKey>) {
         for key in keys {
             let sources = self.selections.sources_of(watched, &key);
+            let gives_inputs_or_takes_outputs = *watched == Watched::config_maps();
             self.enqueue(&key, |memory| {
                 memory.selection_changed();
+                if gives_inputs_or_takes_outputs {
+                    memory.sinks.doubt();
+                }
                 if !sources.is_empty() {
                     memory.sources_changed(|source| sources.contains(source));
                 }

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use cartouche_crds::{Runnable, SensitiveOutput};
+use cartouche_crds::{Runnable, RunnableStatus, SensitiveOutput, SinkKind};
 use cartouche_templating::{Fields, NoValue, secret_mark};
 use serde_json::{Map, Value, json};
 
@@ -72,7 +72,7 @@ impl SourceRead {
         let given: Map<String, Value> = given
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect();
-        let sensitive = runnable.status.iter().flat_map(|it| &it.sensitive_outputs);
+        let sensitive = runnable.status.iter().flat_map(present_sensitive);
         let sensitive = sensitive.filter(|(name, _)| asked.contains(name.as_str()));
         let sensitive = sensitive
             .map(|(name, of)| (name.clone(), of.clone()))
@@ -115,6 +115,19 @@ impl SourceRead {
             Self::Absent | Self::Secret(_) | Self::Several(_) => None,
         }
     }
+}
+
+/// The sensitive outputs of the run that the others are of: a Secret that could not be written yet has those of an earlier one.
+fn present_sensitive(status: &RunnableStatus) -> impl Iterator<Item = (&String, &SensitiveOutput)> {
+    let from = status.outputs_from.as_ref().map(|from| from.sequence);
+    let is_written = move |of: &SensitiveOutput| {
+        let mut sinks = status.sinks.iter();
+        sinks.any(|sink| {
+            sink.kind == SinkKind::Secret && sink.name == of.name && Some(sink.sequence) == from
+        })
+    };
+    let all = status.sensitive_outputs.iter();
+    all.filter(move |(_, of)| is_written(of))
 }
 
 /// Values with the uid of their object, by which equal ones are found and kept once.

@@ -6,6 +6,7 @@
 use super::{
     Known, Revision, Seen, SourceKey, Sources, Trace, family,
     readiness::{Failed, NotReady, Readiness},
+    settle::is_stalled,
     trace::Incoherence,
 };
 
@@ -49,6 +50,17 @@ pub(super) fn judged(
         between: Box::new(first.clone()),
         who: at_work.map(|it| it.0.clone()).collect(),
     })
+}
+
+/// Somebody among these sources and those that they wait for who will look at what its own sources give, and has not yet.
+pub(super) fn not_yet_looked(direct: &[&SourceKey], known: &Known) -> Option<Readiness> {
+    let family = family(direct.iter().copied(), known);
+    let will_look = |seen: &Seen| !seen.suspended && !is_stalled(seen);
+    let behind = family
+        .into_iter()
+        .filter(|it| will_look(it.1) && is_behind(it.1, known));
+    let behind: Vec<Member<'_>> = behind.collect();
+    waiting_for(&behind, NotReady::Behind)
 }
 
 type Member<'a> = (&'a SourceKey, &'a Seen);

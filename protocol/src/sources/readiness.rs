@@ -177,6 +177,7 @@ fn held(question: &Question<'_>) -> Option<Readiness> {
     cycle(question)
         .or_else(|| unusable(question))
         .or_else(|| at_work(question))
+        .or_else(|| not_yet_looked(question))
         .or_else(|| without_value(question))
         .or_else(|| not_succeeded(question))
 }
@@ -210,6 +211,12 @@ fn at_work(question: &Question<'_>) -> Option<Readiness> {
         .into_iter()
         .find_map(|key| unsettled(key, question.known))?;
     Some(Readiness::NotReady(who, NotReady::Busy(why)))
+}
+
+/// A source that has seen nothing yet of what one further up gives is about to give something else as well.
+fn not_yet_looked(question: &Question<'_>) -> Option<Readiness> {
+    let direct: Vec<&SourceKey> = waited_for(question).into_iter().collect();
+    coherence::not_yet_looked(&direct, question.known)
 }
 
 fn without_value(question: &Question<'_>) -> Option<Readiness> {

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use cartouche_crds::RunnableStatus;
+use cartouche_crds::{RunResult, RunnableStatus};
 
 use super::{Known, Seen, SourceKey, graph};
 use crate::{
     ledger::Ledger,
     reconcile_error::Category,
-    status::{READY, RECONCILING, TRUE, find},
+    status::{READY, RECONCILING, STALLED, TRUE, find},
 };
 
 /// What shows that a Runnable is about to give something else.
@@ -50,6 +50,10 @@ pub fn busy(seen: &Seen) -> Option<Busy> {
     }
     // A right, a template or an answer is wanting, so that it may not even be known whether a run is due.
     let reconciling = find(status, RECONCILING).filter(|it| it.status == TRUE)?;
+    // Its outputs are there, if not wherever they are to go: nothing else comes of that.
+    if reconciling.reason == Category::OutputSinkFailed.as_str() {
+        return None;
+    }
     Some(Busy::Waits(reconciling.reason.clone()))
 }
 
@@ -92,5 +96,18 @@ pub fn chain(of: &SourceKey, known: &Known) -> Vec<(SourceKey, Busy)> {
 /// Whether the run for its present inputs has succeeded, by its own word.
 #[must_use]
 pub fn has_succeeded(status: &RunnableStatus) -> bool {
-    find(status, READY).is_some_and(|ready| ready.status == TRUE)
+    let ready = find(status, READY);
+    // That outputs cannot be written to where they are to go as well is no failure of the run.
+    let lacks_sinks = || {
+        let current = status.current_run.as_ref();
+        let result = current.and_then(|run| run.result);
+        let reason = ready.map(|ready| ready.reason.as_str());
+        result == Some(RunResult::Succeeded) && reason == Some(Category::OutputSinkFailed.as_str())
+    };
+    ready.is_some_and(|ready| ready.status == TRUE) || lacks_sinks()
+}
+
+/// Whether only a change helps it, by its own word: it looks at nothing, or has looked in vain.
+pub(super) fn is_stalled(seen: &Seen) -> bool {
+    find(&seen.status, STALLED).is_some_and(|it| it.status == TRUE)
 }

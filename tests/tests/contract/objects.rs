@@ -60,7 +60,10 @@ async fn a_field_of_an_object_is_an_input_and_each_new_value_runs_once() -> Resu
     let r = reader(&world, digest_of(TEST_OBJ, "repo")).await?;
     assert_eq!(digest(&r.run(1).await?), "d1");
     let sources = r.status().await?["currentRun"]["sources"].take();
-    let key = format!("TestObj.test.run/{}/repo", world.namespace);
+    let key = format!(
+        "TestObj.test.run/{}/repo/{{.status.artifact.revision}}",
+        world.namespace
+    );
     assert_eq!(sources, json!({ key: "main@d1" }));
     object(&world, TEST_OBJ, "repo", "d2", "True").await?;
     assert_eq!(digest(&r.run(2).await?), "d2");

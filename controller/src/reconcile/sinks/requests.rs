@@ -158,11 +158,10 @@ impl Reconciliation<'_> {
 
     /// Why a request for a sink failed. What was sent may be secret, and stand in what anybody answers.
     pub(super) fn sink_failed(&self, object: &SourceObject, error: &ApiError) -> SinkProblem {
-        let is_of_others = error.is_not_admitted() || error.is_silent_webhook();
         let diagnosis = match error.denied() {
             Some(_) => self.cause_of(error, "take the outputs"),
             None if error.is_refusal() => {
-                let told = if object.kind == SourceKind::Secret && is_of_others {
+                let told = if object.kind == SourceKind::Secret && !may_be_told(error) {
                     error.brief()
                 } else {
                     error.without_values()
@@ -184,5 +183,56 @@ impl Reconciliation<'_> {
             "{object} had the outputs of run {has}, of which the status knows nothing, and has those of run {sequence} now: somebody has put back or removed the status"
         );
         self.publish_warning("OutputSinkOverwritten", message);
+    }
+}
+
+/// Whether a refusal of a Secret is one of the API server's own, of which it is known that it tells keys and no values: a schema
+/// that is not met, or a quota. Whoever else answers, with whatever code, may tell what was sent.
+fn may_be_told(error: &ApiError) -> bool {
+    let ApiError::Answered { code, message, .. } = error else {
+        return false;
+    };
+    let is_of_others = error.is_not_admitted() || error.is_silent_webhook();
+    // What no parser takes is told with its first letter.
+    let is_parsed = !message.contains("invalid character");
+    let is_quota = *code == 403 && message.contains("exceeded quota: ");
+    !is_of_others && (*code == 422 && is_parsed || is_quota)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::may_be_told;
+    use crate::api::ApiError;
+
+    fn answered(code: u16, message: &str) -> ApiError {
+        ApiError::Answered {
+            code,
+            reason: "Invalid".to_owned(),
+            message: message.to_owned(),
+            namespace_terminating: false,
+        }
+    }
+
+    #[test]
+    fn only_the_api_server_s_own_words_of_a_secret_are_told() {
+        for (code, message) in [
+            (
+                422,
+                "Secret \"db\" is invalid: data[tls.crt]: Required value",
+            ),
+            (
+                403,
+                "secrets \"db\" is forbidden: exceeded quota: few, requested: count/secrets=1",
+            ),
+        ] {
+            assert!(may_be_told(&answered(code, message)), "{message}");
+        }
+        let webhook = "admission webhook \"a.example\" denied the request: 7731 is too weak";
+        for code in [400, 401, 403, 404, 406, 409, 413, 422, 451] {
+            assert!(!may_be_told(&answered(code, webhook)), "{code}");
+        }
+        let parsed = "Secret \"db\" is invalid: data[.dockerconfigjson]: Invalid value: \"<secret contents redacted>\": invalid character 's' looking for beginning of value";
+        assert!(!may_be_told(&answered(422, parsed)));
+        assert!(!may_be_told(&ApiError::Unanswered("7731".to_owned())));
     }
 }

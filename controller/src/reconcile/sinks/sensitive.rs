@@ -1,6 +1,6 @@
 //! Where the values of sensitive outputs come from: the run, or a Secret that has them already. I/O.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use cartouche_crds::{OutputsFrom, SinkKind};
 use cartouche_protocol::{
@@ -56,23 +56,21 @@ impl Reconciliation<'_> {
             return Ok(Sensitive::default());
         }
         let declared = self.declared().unwrap_or_default();
-        let needed: BTreeSet<&str> = if sinks.is_due(&read.object, from) {
-            let sensitive = declared.iter().filter(|(_, sensitive)| **sensitive);
-            sensitive.map(|(name, _)| *name).collect()
-        } else {
-            sinks.sensitive.keys().map(String::as_str).collect()
-        };
-        let needed = needed.into_iter();
-        let mut needed = needed.filter(|name| key_of(read.sink, name).is_some());
-        if needed.all(|name| held.reveal(name).is_some()) {
+        let is_held = |name: &str| key_of(read.sink, name).is_none() || held.reveal(name).is_some();
+        let mut needed = declared.iter().filter(|(_, sensitive)| **sensitive);
+        if needed.all(|(name, _)| is_held(name)) {
             return Ok(held.clone());
         }
+        // What is missing may have become sensitive, or be wanted, since the run was read; or that run did not give it.
+        let has_all_it_had =
+            !sinks.is_due(&read.object, from) && sinks.sensitive.keys().all(|name| is_held(name));
         if of_run.is_none() {
             *of_run = Some(self.sensitive_of_run(ledger, from, read).await);
         }
         match of_run {
             Some(Ok(Some(sensitive))) => Ok(sensitive.clone()),
             Some(Err(problem)) => Err(problem.clone()),
+            Some(Ok(None)) if has_all_it_had => Ok(held.clone()),
             Some(Ok(None)) | None => Err(SinkProblem::Lost(read.object.clone(), from.sequence)),
         }
     }

@@ -117,6 +117,8 @@ struct SeenSpec {
 
 #[derive(Clone, Default, Deserialize)]
 struct SeenInputs {
+    /// Links of chains take theirs from elsewhere.
+    #[serde(default)]
     change: u64,
 }
 

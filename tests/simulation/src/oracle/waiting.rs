@@ -52,8 +52,8 @@ fn waits_truly(
     held && is_of_now && ancestors.any(|of| keeps_back(store, chain, *of))
 }
 
-/// Whether a member gives nothing new for good: it is suspended, not there, without outputs, its run has failed, or it waits
-/// itself.
+/// Whether a member gives nothing new for good: it is suspended, not there, without outputs, its run has failed, or went before
+/// its outputs were read, or it waits itself.
 fn keeps_back(store: &Store, chain: Chain, role: Role) -> bool {
     let Some(object) = store.get(&chain.key(role)) else {
         return true;
@@ -62,8 +62,13 @@ fn keeps_back(store: &Store, chain: Chain, role: Role) -> bool {
     let current = stored.current_run.as_ref();
     let has_failed =
         current.is_some_and(|run| run.result.is_some_and(|it| it != RunResult::Succeeded));
+    let gave_nothing = current.is_some_and(|run| {
+        let from = stored.outputs_from.as_ref();
+        from.is_some_and(|from| run.result.is_some() && from.sequence < run.sequence)
+    });
     object["spec"]["suspend"] == true
         || has_failed
+        || gave_nothing
         || stored.outputs.is_none()
         || waits_truly(store, chain, role, &object, &stored)
 }

@@ -37,6 +37,11 @@ async fn attempts_stops_and_waits_that_cannot_be_used() -> Result<()> {
     all("bad-lifecycles", file("lifecycle.yaml")?).await
 }
 
+#[tokio::test]
+async fn sources_that_give_nothing() -> Result<()> {
+    all("bad-sources", file("sources.yaml")?).await
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Hostile {
@@ -197,6 +202,11 @@ async fn what_cannot_be_meant_is_refused_at_once() -> Result<()> {
 #[tokio::test]
 async fn attempts_stops_and_waits_that_cannot_be_meant_are_refused_at_once() -> Result<()> {
     refused("refused-lifecycles", "lifecycle-refused.yaml").await
+}
+
+#[tokio::test]
+async fn sources_that_cannot_be_meant_are_refused_at_once() -> Result<()> {
+    refused("refused-sources", "sources-refused.yaml").await
 }
 
 async fn refused(prefix: &str, cases: &str) -> Result<()> {
