@@ -168,7 +168,6 @@ pub struct ObjectRef {
     pub name: Option<String>,
     /// Labels that the object must carry, all of them. Exactly one object may.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 16))]
     pub matching_labels: Option<BTreeMap<String, String>>,
     /// Its namespace; without one that of the Runnable, or none for a kind without namespaces. In another one the `ServiceAccount` needs the right to
     /// `get` (by labels to `list`) it there.
