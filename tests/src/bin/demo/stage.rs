@@ -77,6 +77,11 @@ impl Stage {
                 progress.note(&format!("examples/{}: left out, no engine", example.name));
                 continue;
             }
+            if self.visited.is_none() && self.script.not_played.contains(&example.name) {
+                let why = "left out, its containers would have to work";
+                progress.note(&format!("examples/{}: {why}", example.name));
+                continue;
+            }
             let step = progress.step(format!("applying examples/{}", example.name));
             self.cluster.apply_kustomization(&example.folder).await?;
             step.done();
