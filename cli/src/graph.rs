@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use cartouche_crds::{InputSource, Runnable};
 use cartouche_protocol::{
     sourced_inputs::{self, SourceObject},
-    sources::{SourceKey, WaitFor, graph},
+    sources::{WaitFor, graph},
 };
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
@@ -41,13 +41,9 @@ impl Id {
     fn of_source(object: &SourceObject, own: &str) -> Self {
         let (api_version, kind) = object.type_meta();
         let group = api_version.split_once('/').map(|(group, _)| group);
-        let name = object.labels().map(|labels| {
-            let labels = labels.iter().map(|(key, value)| format!("{key}={value}"));
-            labels.collect::<Vec<_>>().join(",")
-        });
         Self {
             namespace: object.namespace_in(own).to_owned(),
-            name: name.unwrap_or_else(|| object.name.clone()),
+            name: object.selector().unwrap_or_else(|| object.name.clone()),
             kind: match group {
                 Some(group) if !object.is_runnable() => format!("{kind}.{group}"),
                 _ => kind.to_owned(),
@@ -242,15 +238,14 @@ pub(crate) fn edges(runnable: &Runnable) -> Vec<Edge> {
     let sources = current.and_then(|run| run.sources.as_ref());
     let of = |source: &InputSource| {
         let object = SourceObject::of(source)?;
-        let part = sourced_inputs::key(source);
-        let key: SourceKey = object.source_key(&to.namespace, part);
+        let key = sourced_inputs::source_key(&to.namespace, source)?;
         let waits = source.runnable_ref.as_ref();
         Some(Edge {
             from: Id::of_source(&object, &to.namespace),
             to: to.clone(),
             input: source.name.clone(),
             word: object.kind.part(),
-            part: part.to_owned(),
+            part: sourced_inputs::key(source).to_owned(),
             wait_for: waits.map(|it| it.wait_for.unwrap_or_default()),
             optional: source.optional == Some(true),
             used: sources.and_then(|all| all.get(key.as_str()).cloned()),

@@ -89,6 +89,14 @@ pub fn key(source: &InputSource) -> &str {
     all.into_iter().flatten().next().map_or("", String::as_str)
 }
 
+/// Which source an input of a Runnable in this namespace comes from, as far as the reference says: the name of an object that
+/// labels find, and that an object is in no namespace, only a read tells. None where it is to no one kind of source.
+#[must_use]
+pub fn source_key(namespace: &str, source: &InputSource) -> Option<SourceKey> {
+    let object = SourceObject::of(source)?;
+    Some(object.source_key(namespace, traced_by(source)))
+}
+
 /// What tells its source from others of the same object.
 fn traced_by(source: &InputSource) -> &str {
     match source.object_ref {

@@ -141,6 +141,16 @@ impl SourceObject {
         labels.filter(|labels| !labels.is_empty())
     }
 
+    /// The same as a label selector has them: `a=b,c=d`.
+    #[must_use]
+    pub fn selector(&self) -> Option<String> {
+        let labels = self.labels()?.iter();
+        let all: Vec<String> = labels
+            .map(|(key, value)| format!("{key}={value}"))
+            .collect();
+        Some(all.join(","))
+    }
+
     /// Whether it is a Runnable, however it is referred to.
     #[must_use]
     pub fn is_runnable(&self) -> bool {
@@ -171,10 +181,8 @@ impl SourceObject {
             SourceKind::ConfigMap => SourceKey::config_map(namespace, &self.name, key),
             SourceKind::Secret => SourceKey::secret(namespace, &self.name, key),
             SourceKind::Any if !self.is_runnable() => {
-                let name = match self.labels() {
-                    Some(labels) => &labelled(labels),
-                    None => &self.name,
-                };
+                let selector = self.selector();
+                let name = selector.as_ref().unwrap_or(&self.name);
                 SourceKey::object((kind, group(api_version)), namespace, name, key)
             }
             SourceKind::Runnable | SourceKind::Any => SourceKey::runnable(namespace, &self.name),
@@ -200,14 +208,6 @@ pub(super) fn group(api_version: &str) -> &str {
     api_version.split_once('/').map_or("", |(group, _)| group)
 }
 
-pub(super) fn labelled(labels: &BTreeMap<String, String>) -> String {
-    let all: Vec<String> = labels
-        .iter()
-        .map(|(key, value)| format!("{key}={value}"))
-        .collect();
-    all.join(",")
-}
-
 impl fmt::Display for SourceObject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (_, kind) = self.type_meta();
@@ -215,8 +215,8 @@ impl fmt::Display for SourceObject {
         if let Some(namespace) = &self.namespace {
             write!(f, "{namespace}/")?;
         }
-        match self.labels() {
-            Some(labels) => write!(f, "with the labels {}", labelled(labels)),
+        match self.selector() {
+            Some(selector) => write!(f, "with the labels {selector}"),
             None => f.write_str(&self.name),
         }
     }

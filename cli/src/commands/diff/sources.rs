@@ -183,14 +183,10 @@ async fn any_object(
         return Ok(Read::Known(SourceRead::Absent));
     };
     let (api, what) = (cluster.objects(&served), format!("reading {wanted}"));
-    let found = match wanted.labels() {
+    let found = match wanted.selector() {
         None => Vec::from_iter(within(&what, api.get_opt(&wanted.name)).await?),
-        Some(labels) => {
-            let labels: Vec<String> = labels
-                .iter()
-                .map(|(key, value)| format!("{key}={value}"))
-                .collect();
-            let parameters = ListParams::default().labels(&labels.join(",")).limit(2);
+        Some(selector) => {
+            let parameters = ListParams::default().labels(&selector).limit(2);
             within(&what, api.list(&parameters)).await?.items
         }
     };

@@ -9,7 +9,7 @@ use cartouche_crds::{Runnable, SOURCES_ANNOTATION};
 use cartouche_protocol::{
     diagnosis::{named, why_not_ready},
     reconcile_error::Category,
-    sourced_inputs::{self, SourceObject},
+    sourced_inputs,
     sources::{Busy, Known, NotReady, Seen, SourceKey, settle},
 };
 use kube::ResourceExt as _;
@@ -127,8 +127,7 @@ fn inputs_by_source(runnable: &Runnable) -> BTreeMap<String, Vec<String>> {
     let own = runnable.namespace().unwrap_or_default();
     let mut all: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for source in runnable.spec.inputs_from.iter().flatten() {
-        if let Some(object) = SourceObject::of(source) {
-            let key = object.source_key(&own, sourced_inputs::key(source));
+        if let Some(key) = sourced_inputs::source_key(&own, source) {
             all.entry(key.to_string())
                 .or_default()
                 .push(source.name.clone());

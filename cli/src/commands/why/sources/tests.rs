@@ -138,3 +138,22 @@ fn between_two_runs_their_objects_say_what_has_changed_and_the_status_where_they
         );
     }
 }
+
+#[test]
+fn an_object_of_any_kind_is_known_by_the_path_of_its_revision() {
+    let key = "GitRepository.source.toolkit.fluxcd.io/shop/app/{.status.artifact.revision}";
+    let status = json!({
+        "currentRun": run(2, &Value::Null, &json!({ key: "main@2" })),
+        "unfinishedRuns": [run(1, &Value::Null, &json!({ key: "main@1" }))],
+    });
+    let mut app = serde_json::to_value(runnable("app", &[], &status)).unwrap();
+    app["spec"]["inputsFrom"] = json!([{ "name": "digest", "objectRef": {
+        "apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository", "name": "app",
+        "path": ".status.artifact.digest", "revisionPath": ".status.artifact.revision",
+    } }]);
+    let app: Runnable = serde_json::from_value(app).unwrap();
+    let runs = crate::live::runs::runs(&app);
+    let changes = between(&app, (&runs[1], None), (&runs[0], None));
+    assert_eq!(changes[0].inputs, ["digest"]);
+    assert_eq!(crate::graph::edges(&app)[0].used.as_deref(), Some("main@2"));
+}
