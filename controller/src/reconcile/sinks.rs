@@ -21,7 +21,6 @@ use cartouche_protocol::{
     sourced_inputs::SourceObject,
 };
 use cartouche_templating::Sensitive;
-use serde_json::Value;
 
 use super::{
     make::LEDGER_FRESH_FOR,
@@ -271,14 +270,6 @@ impl Reconciliation<'_> {
         let nothing = BTreeMap::new();
         let open = ledger.outputs.as_ref().unwrap_or(&nothing);
         let declared = self.declared();
-        // What is sensitive by now may still stand in the status, until its run is read again.
-        let is_open =
-            |name: &String| declared.as_ref().and_then(|it| it.get(name.as_str())) != Some(&true);
-        let still_open: BTreeMap<String, Value> = open
-            .iter()
-            .filter(|(name, _)| is_open(name))
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect();
         let mut writes = Vec::new();
         for read in reads {
             // Without the template nobody knows which outputs a Secret is to have beside those that anybody may see.
@@ -313,11 +304,9 @@ impl Reconciliation<'_> {
                 }
             };
             let given = Given {
-                open: match read.sink.kind {
-                    SinkKind::Secret => open,
-                    SinkKind::ConfigMap => &still_open,
-                },
+                open,
                 sensitive: &sensitive,
+                declared: declared.as_ref(),
             };
             let content = given.content(read.sink);
             let is_held = read.found.as_ref().is_some_and(|it| it.content == content);

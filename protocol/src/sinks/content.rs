@@ -51,6 +51,9 @@ pub struct Given<'a> {
     pub open: &'a BTreeMap<String, Value>,
     /// What may stand in Secrets only.
     pub sensitive: &'a Sensitive,
+    /// The outputs of the template as it is now, each with whether it is sensitive; none where it is not known. What is
+    /// sensitive by now may still be among those that anybody may see, until its run is read again.
+    pub declared: Option<&'a BTreeMap<&'a str, bool>>,
 }
 
 impl<'a> Given<'a> {
@@ -70,12 +73,17 @@ impl<'a> Given<'a> {
     }
 
     fn named(&self, kind: SinkKind) -> BTreeMap<&'a str, &'a Value> {
+        let is_secret = kind == SinkKind::Secret;
         let open = self.open.iter();
         let open = open.map(|(name, value)| (name.as_str(), value));
-        let sensitive = self.sensitive.names();
-        let sensitive = sensitive.filter(|_| kind == SinkKind::Secret);
+        let open = open.filter(|(name, _)| is_secret || !self.is_sensitive(name));
+        let sensitive = self.sensitive.names().filter(|_| is_secret);
         let sensitive = sensitive.filter_map(|name| Some((name, self.sensitive.reveal(name)?)));
         open.chain(sensitive).collect()
+    }
+
+    fn is_sensitive(&self, name: &str) -> bool {
+        self.declared.and_then(|all| all.get(name)) == Some(&true)
     }
 }
 
@@ -107,6 +115,7 @@ pub fn sensitive_in(
     let given = Given {
         open: &nothing,
         sensitive,
+        declared: None,
     };
     let content = given.content(sink);
     let said = sensitive.names().filter_map(|name| {

@@ -102,6 +102,7 @@ fn texts_are_written_as_they_are_and_other_values_as_compact_json() {
     let given = Given {
         open: &open,
         sensitive: &sensitive,
+        declared: None,
     };
     let content = given.content(&secret());
     let expected = [
@@ -121,6 +122,24 @@ fn texts_are_written_as_they_are_and_other_values_as_compact_json() {
         keyed,
         Content::new([("PIN".to_owned(), b"7731".to_vec())].into())
     );
+}
+
+#[test]
+fn what_is_sensitive_by_now_no_config_map_gets_though_the_status_still_has_it() {
+    let open = [
+        ("pin".to_owned(), json!("7731")),
+        ("text".to_owned(), json!("a")),
+    ]
+    .into();
+    let given = Given {
+        open: &open,
+        sensitive: &Sensitive::default(),
+        declared: Some(&[("pin", true), ("text", false)].into()),
+    };
+    let of_kind = |kind: &str| given.content(&sink(json!({ "kind": kind, "name": "m" })));
+    let keys = |kind: &str| format!("{:?}", of_kind(kind));
+    assert_eq!(keys("ConfigMap"), r#"{"text"}"#);
+    assert_eq!(keys("Secret"), r#"{"pin", "text"}"#);
 }
 
 #[test]

@@ -56,6 +56,7 @@ pub(super) fn content(number: u8) -> Content {
     let given = Given {
         open: &open,
         sensitive: &sensitive,
+        declared: None,
     };
     given.content(&sink())
 }
