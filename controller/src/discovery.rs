@@ -8,6 +8,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
+use cartouche_crds::API_VERSION;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIGroup, APIResourceList};
 
 use crate::{
@@ -34,6 +35,33 @@ pub struct Kind {
 }
 
 impl Kind {
+    /// `ConfigMaps`, which every API server has at this place, as it has Secrets.
+    #[must_use]
+    pub fn config_maps() -> Self {
+        Self::in_namespaces("v1", "ConfigMap", "configmaps")
+    }
+
+    /// Secrets.
+    #[must_use]
+    pub fn secrets() -> Self {
+        Self::in_namespaces("v1", "Secret", "secrets")
+    }
+
+    /// Runnables, as this release has them.
+    #[must_use]
+    pub fn runnables() -> Self {
+        Self::in_namespaces(API_VERSION, "Runnable", "runnables")
+    }
+
+    fn in_namespaces(api_version: &str, kind: &str, plural: &str) -> Self {
+        Self {
+            api_version: api_version.to_owned(),
+            kind: kind.to_owned(),
+            plural: plural.to_owned(),
+            namespaced: true,
+        }
+    }
+
     /// The path of its objects, in a namespace where it has them.
     #[must_use]
     pub fn path(&self, namespace: &str) -> ResourcePath {

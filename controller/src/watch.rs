@@ -66,15 +66,9 @@ impl Watched {
     /// `ConfigMaps` that inputs come from, or selectors name.
     #[must_use]
     pub fn config_maps() -> Self {
-        let kind = Kind {
-            api_version: "v1".to_owned(),
-            kind: "ConfigMap".to_owned(),
-            plural: "configmaps".to_owned(),
-            namespaced: true,
-        };
         Self {
             purpose: Purpose::Selected,
-            kind: Arc::new(kind),
+            kind: Arc::new(Kind::config_maps()),
         }
     }
 }

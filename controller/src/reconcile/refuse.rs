@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use cartouche_crds::API_VERSION;
 use cartouche_protocol::reconcile_error::{Category, ReconcileError};
 use serde::de::DeserializeOwned;
 
@@ -10,12 +9,7 @@ use super::{
     make::LEDGER_FRESH_FOR,
     reconciliation::{End, Reconciliation},
 };
-use crate::{
-    api::{ApiError, ResourcePath},
-    clock::boot_time,
-    lock::lock,
-    memory::Operation,
-};
+use crate::{api::ApiError, clock::boot_time, discovery::Kind, lock::lock, memory::Operation};
 
 impl Reconciliation<'_> {
     /// A write of the status was refused a moment ago: how long nothing is done at all, since nothing could
@@ -34,7 +28,7 @@ impl Reconciliation<'_> {
         if let Some((_, left)) = lock(&self.memory).in_backoff(&Operation::Ledger, boot_time()) {
             return Err(End::Refused(left));
         }
-        let path = ResourcePath::new(API_VERSION, "runnables", Some(&self.key.namespace));
+        let path = Kind::runnables().path(&self.key.namespace);
         let own = self.ctx.identity.own();
         let began = boot_time();
         match own.get::<T>(&path, &self.key.name).await {

@@ -4,6 +4,7 @@ mod read;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    sync::Arc,
     time::Duration,
 };
 
@@ -21,7 +22,7 @@ use crate::{
     api::{ApiError, Requests, ResourcePath},
     backoff::{FIFTH, TENTH},
     clock::boot_time,
-    discovery::DiscoveryError,
+    discovery::{DiscoveryError, Kind},
     lock::lock,
     mutants,
     watch::{Purpose, Watched},
@@ -51,15 +52,15 @@ impl Reconciliation<'_> {
         }
         self.check_sources(sources)
             .map_err(|wrong| wrong.error(LOOKED_UP_AFTER))?;
-        let kinds = self.kinds_of(&objects).await?;
+        let paths = self.paths_of(objects.iter()).await?;
         if become_for() {
             self.name_sources(&objects);
         }
         lock(&self.memory).sources.has_unkept = false;
         let (mut read, mut denied) = (BTreeMap::new(), None);
-        for object in objects {
+        for (object, path) in objects.into_iter().zip(paths) {
             let wanted = WantedSource {
-                path: kinds.get(&object).cloned(),
+                path,
                 keys: sourced_inputs::keys(&self.key.namespace, sources, &object),
                 object: &object,
             };
@@ -121,22 +122,25 @@ impl Reconciliation<'_> {
         Ok(())
     }
 
-    /// Where the objects are of kinds that references name; those of other kinds are where they always are.
-    async fn kinds_of(
+    /// Where these objects are, in their order.
+    async fn paths_of(
         &self,
-        objects: &BTreeSet<SourceObject>,
-    ) -> Result<BTreeMap<SourceObject, ResourcePath>, ReconcileError> {
-        let mut paths = BTreeMap::new();
-        for object in objects.iter().filter(|it| it.kind == SourceKind::Any) {
-            let (api_version, kind) = object.type_meta();
-            let kinds = &self.ctx.kinds;
-            match kinds.find(api_version, kind).await {
-                Ok(kind) => {
-                    let path = kind.path(object.namespace_in(&self.key.namespace));
-                    paths.insert(object.clone(), path);
+        objects: impl Iterator<Item = &SourceObject>,
+    ) -> Result<Vec<ResourcePath>, ReconcileError> {
+        let mut paths = Vec::new();
+        for object in objects {
+            let kind = match object.kind {
+                SourceKind::ConfigMap => Arc::new(Kind::config_maps()),
+                SourceKind::Secret => Arc::new(Kind::secrets()),
+                SourceKind::Runnable => Arc::new(Kind::runnables()),
+                SourceKind::Any => {
+                    let (api_version, kind) = object.type_meta();
+                    let kinds = &self.ctx.kinds;
+                    let found = kinds.find(api_version, kind).await;
+                    found.map_err(|error| self.without_kind(&kinds.with_hint(error)))?
                 }
-                Err(error) => return Err(self.without_kind(&kinds.with_hint(error))),
-            }
+            };
+            paths.push(kind.path(object.namespace_in(&self.key.namespace)));
         }
         Ok(paths)
     }

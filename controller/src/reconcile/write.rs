@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cartouche_crds::{API_VERSION, RunPhase, RunResult, RunnableStatus, StopReason};
+use cartouche_crds::{RunPhase, RunResult, RunnableStatus, StopReason};
 use cartouche_protocol::{
     decide::{Change, Step, decide},
     facts::{CreateOutcome, LedgerWriter, NameRead, RunName},
@@ -17,8 +17,8 @@ use serde_json::{Value, json};
 
 use super::reconciliation::{End, Reconciliation};
 use crate::{
-    api::ResourcePath,
     clock::boot_time,
+    discovery::Kind,
     events::Occasion,
     lock::lock,
     memory::Operation,
@@ -252,7 +252,7 @@ impl Reconciliation<'_> {
 
     /// Replaces the status, with the resourceVersion of what was read.
     pub(super) async fn put(&mut self, status: RunnableStatus) -> Result<(), End> {
-        let path = &ResourcePath::new(API_VERSION, "runnables", Some(&self.key.namespace));
+        let path = &Kind::runnables().path(&self.key.namespace);
         let (own, name) = (self.ctx.identity.own(), &self.key.name);
         let latest = || async move { own.get::<Value>(path, name).await.ok() };
         let version = mutants::precondition(&self.resource_version, latest).await;

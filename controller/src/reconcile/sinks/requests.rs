@@ -17,6 +17,7 @@ use super::{MOST_CONFLICTS, Progress, Write};
 use crate::{
     api::{ApiError, CreateMode, Requests, ResourcePath},
     clock::boot_time,
+    discovery::Kind,
     lock::lock,
     reconcile::reconciliation::{End, Reconciliation},
 };
@@ -43,11 +44,11 @@ impl Reconciliation<'_> {
     }
 
     fn sink_path(&self, object: &SourceObject) -> ResourcePath {
-        let plural = match object.kind {
-            SourceKind::Secret => "secrets",
-            _ => "configmaps",
+        let kind = match object.kind {
+            SourceKind::Secret => Kind::secrets(),
+            _ => Kind::config_maps(),
         };
-        ResourcePath::new("v1", plural, Some(&self.key.namespace))
+        kind.path(&self.key.namespace)
     }
 
     /// What has the name of a sink.

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use cartouche_crds::{API_VERSION, Runnable};
+use cartouche_crds::Runnable;
 use cartouche_protocol::{
     object::Object,
     sourced_inputs::{SourceKind, SourceObject, SourceRead},
@@ -21,16 +21,14 @@ use crate::{
     runnable_key::RunnableKey,
 };
 
-const CORE: &str = "v1";
-
 /// What is to be read.
 pub(super) struct WantedSource<'a> {
     /// The object.
     pub(super) object: &'a SourceObject,
     /// What is asked for of it: keys, outputs or paths.
     pub(super) keys: BTreeSet<&'a str>,
-    /// Where it is, if its kind is one that the reference names.
-    pub(super) path: Option<ResourcePath>,
+    /// Where objects of its kind are.
+    pub(super) path: ResourcePath,
 }
 
 /// A `ConfigMap`, as far as inputs come from it.
@@ -63,32 +61,28 @@ impl Reconciliation<'_> {
         account: &Requests,
         wanted: &WantedSource<'_>,
     ) -> Result<SourceRead, ApiError> {
-        let (object, keys) = (wanted.object, &wanted.keys);
-        let namespace = Some(object.namespace_in(&self.key.namespace));
-        let read = match (object.kind, &wanted.path) {
-            (SourceKind::ConfigMap, _) => {
-                let path = ResourcePath::new(CORE, "configmaps", namespace);
-                let found = account.get(&path, &object.name).await;
+        let WantedSource { object, keys, path } = wanted;
+        let read = match object.kind {
+            SourceKind::ConfigMap => {
+                let found = account.get(path, &object.name).await;
                 found.map(|map| config_map(map, keys))
             }
-            (SourceKind::Secret, _) => {
-                let path = ResourcePath::new(CORE, "secrets", namespace);
-                let found = account.get(&path, &object.name).await;
+            SourceKind::Secret => {
+                let found = account.get(path, &object.name).await;
                 found.map(|read| secret(&read, keys))
             }
-            (SourceKind::Runnable, _) | (SourceKind::Any, None) => {
-                let path = ResourcePath::new(API_VERSION, "runnables", namespace);
-                let found = account.get::<Runnable>(&path, &object.name).await;
+            SourceKind::Runnable => {
+                let found = account.get::<Runnable>(path, &object.name).await;
                 found.map(|runnable| self.runnable_read(&runnable, keys))
             }
-            (SourceKind::Any, Some(path)) => match object.labels() {
+            SourceKind::Any => match object.labels() {
                 None => {
                     let found = account.get::<Object>(path, &object.name).await;
                     found.map(|object| SourceRead::object(&object.0, keys))
                 }
                 Some(labels) => {
                     let query = label_query(labels.iter().map(|(key, value)| (&**key, &**value)));
-                    self.find_source(account, (path, &query), wanted).await
+                    self.find_source(account, &query, wanted).await
                 }
             },
         };
@@ -114,7 +108,7 @@ impl Reconciliation<'_> {
     async fn find_source(
         &self,
         account: &Requests,
-        (path, query): (&ResourcePath, &str),
+        query: &str,
         wanted: &WantedSource<'_>,
     ) -> Result<SourceRead, ApiError> {
         let (selections, source) = (&self.ctx.selections, wanted.object);
@@ -122,7 +116,7 @@ impl Reconciliation<'_> {
         if let Some(watched) = &watched {
             selections.find(watched, &self.key, source);
         }
-        let listed = account.list_some(path, query, 2).await;
+        let listed = account.list_some(&wanted.path, query, 2).await;
         if let Some(watched) = &watched {
             let uids = listed
                 .iter()

@@ -11,8 +11,9 @@ use tokio::{
 
 use super::{SecretWatches, State, WatchedSecret};
 use crate::{
-    api::{ApiError, ResourcePath, Told},
+    api::{ApiError, Told},
     backoff::{HALF, OBJECT_WATCHES, PATIENCE, REFUSED_WATCHES, TENTH, WATCHES},
+    discovery::Kind,
     metrics::ObjectWatch,
 };
 
@@ -175,7 +176,7 @@ impl<'a> Following<'a> {
             Err(error) if error.requeue == Requeue::OnRbac => return End::Refused,
             Err(error) => return End::Failed(error.category.to_string()),
         };
-        let path = ResourcePath::new("v1", "secrets", Some(namespace));
+        let path = Kind::secrets().path(namespace);
         let open = requests.watch_one(&path, name, version.as_deref(), open_for.as_secs());
         let mut events = match open.await {
             Ok(events) => events,
