@@ -9,6 +9,7 @@ use std::{
 };
 
 use cartouche_crds::API_VERSION;
+use cartouche_protocol::reconcile_error::Requeue;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIGroup, APIResourceList};
 
 use crate::{
@@ -126,6 +127,15 @@ impl DiscoveryError {
             api_version: api_version.to_owned(),
             kind: kind.to_owned(),
             hint: None,
+        }
+    }
+
+    /// What ends it: that somebody installs the kind, or what ends the failure of the request.
+    #[must_use]
+    pub fn requeue(&self) -> Requeue {
+        match self {
+            Self::Unknown { .. } => Requeue::OnKind,
+            Self::Api(error) => error.requeue(),
         }
     }
 }

@@ -271,14 +271,10 @@ impl Reconciliation<'_> {
 
     /// The text of a list before the create that failed.
     pub(super) fn unlisted(&self, name: &str, error: &DiscoveryError) -> ReconcileError {
-        let requeue = match error {
-            DiscoveryError::Unknown { .. } => Requeue::OnKind,
-            DiscoveryError::Api(error) => error.requeue(),
-        };
         let (namespace, template) = (&self.key.namespace, &self.facts.runnable.template);
         ReconcileError::caused(
             Category::StampedObjectRejectedByAPIServer,
-            requeue,
+            error.requeue(),
             self.cause_of_discovery(error, "list the runs"),
             Some(format!(
                 "unable to apply object [{namespace}/{name}] for run template [{template}]: unable to list from api server: {error}"

@@ -146,12 +146,8 @@ impl Reconciliation<'_> {
     }
 
     fn without_kind(&self, error: &DiscoveryError) -> ReconcileError {
-        let requeue = match error {
-            DiscoveryError::Unknown { .. } => Requeue::OnKind,
-            DiscoveryError::Api(error) => error.requeue(),
-        };
         let cause = self.cause_of_discovery(error, "show the kind that an input comes from");
-        unread(requeue, cause, Some(error.to_string()))
+        unread(error.requeue(), cause, Some(error.to_string()))
     }
 
     /// One object.
