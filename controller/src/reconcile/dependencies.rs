@@ -93,9 +93,8 @@ impl Reconciliation<'_> {
                 return Dependencies {
                     has_sources: true,
                     readiness: Readiness::Error(SourceError::TooMany(count)),
-                    rests_on_own_reads: false,
                     traced: None,
-                    ancestors: None,
+                    ..Dependencies::default()
                 };
             }
         };
@@ -140,9 +139,10 @@ impl Reconciliation<'_> {
         });
         let is_whole = known.len() < MOST_FAMILY;
         let next: VecDeque<SourceKey> = taken.sources.iter().map(|it| it.key.clone()).collect();
-        // Those whose outputs are taken as they are matter only where they lead back.
+        // Those whose outputs are taken as they are matter only where they lead back. The others are looked up once.
         let mut all = Known::new();
-        walk(&mut all, next, find, |seen| {
+        let find_once = |key: &SourceKey| known.get(key).cloned().or_else(|| find(key));
+        walk(&mut all, next, find_once, |seen| {
             mutants::further(seen.reads.keys().cloned().collect())
         });
         known.extend(all);

@@ -133,14 +133,15 @@ pub fn readiness(question: &Question<'_>) -> Readiness {
 /// memory that may be older than what the others have looked at already: only a consistent read tells who is behind.
 #[must_use]
 pub fn rests_on_own_reads(question: &Question<'_>) -> bool {
-    if question.coherence == Coherence::Ignored || held(question).is_some() {
+    if question.coherence == Coherence::Ignored {
         return false;
     }
     let trace = trace(question.sources, question.known);
     let is_own = |ancestor: &SourceKey| {
         !question.known.contains_key(ancestor) && trace.read_itself(ancestor).is_some()
     };
-    trace.incoherences().any(|it| is_own(&it.ancestor))
+    // Most often nothing differs, and what else holds it back, which takes longer to find, is not asked a second time.
+    trace.incoherences().any(|it| is_own(&it.ancestor)) && held(question).is_none()
 }
 
 /// What is rendered from these sources stems from this. `None` if that cannot be told, since of the outputs of one of them nobody
