@@ -199,7 +199,7 @@ fn of_readiness() -> Vec<Mistake> {
             "coherence unchecked",
             "C1",
             Mutant::CoherenceUnchecked,
-            diamond(),
+            shaped(Shape::Diamond, &[0, 1], failures(1)),
         ),
         (
             "a value out of a cache at the intent",
