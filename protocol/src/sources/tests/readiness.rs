@@ -302,3 +302,20 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn where_coherence_is_ignored_a_branch_that_is_about_to_follow_is_waited_for_all_the_same() {
+    let branch = reading(gave("c", &sources([(key("a"), "1")])), ["a"]);
+    let ask = |branch: Seen| {
+        let all = known([("a", gave("2", &sources([]))), ("c", branch)]);
+        readiness(&Question {
+            of: &key("x"),
+            sources: &["a", "c"].map(|name| source(name, WaitFor::Settled, &all)),
+            known: &all,
+            coherence: Coherence::Ignored,
+        })
+    };
+    let behind = Readiness::NotReady(key("c"), NotReady::Behind);
+    assert_eq!(ask(branch.clone()), behind);
+    assert!(matches!(ask(suspended(branch)), Readiness::Ready(_)));
+}

@@ -1,0 +1,83 @@
+//! A bounded check of every configuration of chains and of sinks, and of every mutant.
+
+use cartouche_model::{
+    chain::{self, Chain},
+    explore::{Explored, Finding, Limits, explore},
+    sink::{self, SinkModel},
+};
+
+/// States of each configuration; `just model` explores more.
+const STATES: usize = 30_000;
+
+fn explored<M: Explored>(setup: M::Setup) -> Finding<M> {
+    let limits = Limits {
+        states: STATES,
+        threads: 1,
+    };
+    explore(setup, limits)
+}
+
+fn assert_hold<M: Explored>(configurations: Vec<M::Setup>) {
+    for setup in configurations {
+        let found = explored::<M>(setup);
+        assert!(
+            found.broken.is_empty(),
+            "{}: {:?} is broken",
+            found.name,
+            found.broken
+        );
+        assert!(found.states > 10, "{} hardly did anything", found.name);
+    }
+}
+
+fn assert_found<M: Explored>(mutants: Vec<(M::Setup, &'static str)>) {
+    for (setup, property) in mutants {
+        let found = explored::<M>(setup);
+        let broken = &found.broken;
+        assert!(
+            broken.contains(&property),
+            "{}: {broken:?} is broken, and {property} is not",
+            found.name
+        );
+    }
+}
+
+fn assert_said(what: &str, configurations: usize, mutants: usize) {
+    let page = include_str!("../../../docs/reliability.md");
+    let said = [
+        format!("{configurations} configurations of {what}"),
+        format!("{mutants} mutants of {what}"),
+    ];
+    for said in said {
+        assert!(page.contains(&said), "it lacks: {said}");
+    }
+}
+
+#[test]
+fn each_link_of_a_chain_runs_once_for_what_is_there_or_says_why_not() {
+    assert_hold::<Chain>(chain::catalogue::configurations());
+}
+
+#[test]
+fn every_mutant_of_a_chain_is_found() {
+    assert_found::<Chain>(chain::catalogue::mutants());
+}
+
+#[test]
+fn a_sink_never_goes_back_is_never_anothers_and_follows_in_the_end() {
+    assert_hold::<SinkModel>(sink::catalogue::configurations());
+}
+
+#[test]
+fn every_mutant_of_a_sink_is_found() {
+    assert_found::<SinkModel>(sink::catalogue::mutants());
+}
+
+#[test]
+fn the_page_on_reliability_says_how_many_configurations_and_mutants_of_each_there_are() {
+    use {chain::catalogue as chains, sink::catalogue as sinks};
+    let (configurations, mutants) = (chains::configurations(), chains::mutants());
+    assert_said("chains", configurations.len(), mutants.len());
+    let (configurations, mutants) = (sinks::configurations(), sinks::mutants());
+    assert_said("sinks", configurations.len(), mutants.len());
+}
