@@ -51,22 +51,16 @@ fn main() -> ExitCode {
         let (known, mistake) = (setup.known, setup.mutant != Mutant::None);
         as_expected &= flags.check::<Checked>(setup, known, mistake, picture::story);
     }
-    let mutants = chain::catalogue::mutants().into_iter();
-    let all = chain::catalogue::configurations()
-        .into_iter()
-        .chain(mutants.map(|(setup, _)| setup));
-    for setup in all.filter(|setup| flags.wants(setup.name)) {
-        let mistake = setup.mutant != chain::mutant::Mutant::None;
-        as_expected &= flags.check::<Chain>(setup, &[], mistake, chain::picture::story);
-    }
-    let mutants = sink::catalogue::mutants().into_iter();
-    let all = sink::catalogue::configurations()
-        .into_iter()
-        .chain(mutants.map(|(setup, _)| setup));
-    for setup in all.filter(|setup| flags.wants(setup.name)) {
-        let mistake = setup.mutant != sink::mutant::Mutant::None;
-        as_expected &= flags.check::<SinkModel>(setup, &[], mistake, sink::model::story);
-    }
+    as_expected &= flags.check_all::<Chain>(
+        chain::catalogue::configurations(),
+        chain::catalogue::mutants(),
+        chain::picture::story,
+    );
+    as_expected &= flags.check_all::<SinkModel>(
+        sink::catalogue::configurations(),
+        sink::catalogue::mutants(),
+        sink::model::story,
+    );
     if as_expected {
         ExitCode::SUCCESS
     } else {
@@ -81,6 +75,24 @@ impl Flags {
     fn wants(&self, name: &str) -> bool {
         let begins = |wanted: &String| name.starts_with(wanted.as_str());
         self.names.is_empty() || self.names.iter().any(begins)
+    }
+
+    /// [`Self::check`] of these configurations, and of these mistakes on purpose, as far as they are wanted.
+    fn check_all<M: Explored>(
+        &self,
+        configurations: Vec<M::Setup>,
+        mutants: Vec<(M::Setup, &'static str)>,
+        story: Story<M>,
+    ) -> bool {
+        let mutants = mutants.into_iter().map(|(setup, _)| (setup, true));
+        let configurations = configurations.into_iter().map(|setup| (setup, false));
+        let mut as_expected = true;
+        for (setup, mistake) in configurations.chain(mutants) {
+            if self.wants(M::name(&setup)) {
+                as_expected &= self.check(setup, &[], mistake, story);
+            }
+        }
+        as_expected
     }
 
     /// Explores, and says what was found. Whether it was as expected.
