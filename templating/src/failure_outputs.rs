@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::{
-    bounds::{self, MAX_FAILURE_BYTES, MAX_OUTPUTS, Work},
-    diagnostic::{Diagnostic, DiagnosticKind, Root, Segment},
-    outputs::is_refused,
-    path::{Path, shown},
+    bounds::{self, MAX_FAILURE_BYTES, Work},
+    diagnostic::Diagnostic,
+    outputs::{is_refused, paths_of},
+    path::Path,
 };
 
 /// The failure outputs that a template declares, by name.
@@ -20,27 +20,7 @@ impl FailureOutputs {
         declared: Option<&BTreeMap<String, String>>,
         problems: &mut Vec<Diagnostic>,
     ) -> Self {
-        let declared = declared.into_iter().flatten();
-        let count = declared.clone().count();
-        if count > MAX_OUTPUTS {
-            let kind = DiagnosticKind::Limit(format!("there are {count}, more than {MAX_OUTPUTS}"));
-            problems.push(Diagnostic::in_spec("failureOutputs", kind));
-        }
-        let mut paths = Vec::new();
-        for (name, raw) in declared {
-            match Path::parse(raw) {
-                Ok(path) => paths.push((name.clone(), path)),
-                Err(error) => problems.push(Diagnostic::new(
-                    Root::Spec,
-                    Segment::keys(["failureOutputs", name]),
-                    DiagnosticKind::Path {
-                        path: shown(raw).into_owned(),
-                        error,
-                    },
-                )),
-            }
-        }
-        Self(paths)
+        Self(paths_of("failureOutputs", declared, problems))
     }
 
     pub(crate) fn is_empty(&self) -> bool {

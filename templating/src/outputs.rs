@@ -19,6 +19,35 @@ pub(crate) fn is_refused((api_version, kind): (&str, &str)) -> bool {
     known_fields(api_version, kind).is_some_and(|known| known.outputs == OutputSource::Refused)
 }
 
+/// The names and paths that a field of a template declares, as far as they are paths; what is wrong is put with the `problems`.
+pub(crate) fn paths_of(
+    field: &str,
+    declared: Option<&BTreeMap<String, String>>,
+    problems: &mut Vec<Diagnostic>,
+) -> Vec<(String, Path)> {
+    let declared = declared.into_iter().flatten();
+    let count = declared.clone().count();
+    if count > MAX_OUTPUTS {
+        let kind = DiagnosticKind::Limit(format!("there are {count}, more than {MAX_OUTPUTS}"));
+        problems.push(Diagnostic::in_spec(field, kind));
+    }
+    let mut paths = Vec::new();
+    for (name, raw) in declared {
+        match Path::parse(raw) {
+            Ok(path) => paths.push((name.clone(), path)),
+            Err(error) => problems.push(Diagnostic::new(
+                Root::Spec,
+                Segment::keys([field, name]),
+                DiagnosticKind::Path {
+                    path: shown(raw).into_owned(),
+                    error,
+                },
+            )),
+        }
+    }
+    paths
+}
+
 /// Why a run gives no outputs. What the Runnable has from an earlier run stays.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OutputError {
@@ -103,33 +132,14 @@ impl Outputs {
     ) -> Self {
         check_named(("optionalOutputs", optional), declared, problems);
         check_named(("sensitiveOutputs", sensitive), declared, problems);
-        let declared = declared.into_iter().flatten();
-        let count = declared.clone().count();
-        if count > MAX_OUTPUTS {
-            let message = format!("there are {count}, more than {MAX_OUTPUTS}");
-            let kind = DiagnosticKind::Limit(message);
-            problems.push(Diagnostic::in_spec("outputs", kind));
-        }
-        let mut outputs = Vec::new();
-        for (name, raw) in declared {
-            match Path::parse(raw) {
-                Ok(path) => outputs.push(Output {
-                    name: name.clone(),
-                    path,
-                    optional: optional.contains(name),
-                    sensitive: sensitive.contains(name),
-                }),
-                Err(error) => problems.push(Diagnostic::new(
-                    Root::Spec,
-                    Segment::keys(["outputs", name]),
-                    DiagnosticKind::Path {
-                        path: shown(raw).into_owned(),
-                        error,
-                    },
-                )),
-            }
-        }
-        Self(outputs)
+        let paths = paths_of("outputs", declared, problems).into_iter();
+        let outputs = paths.map(|(name, path)| Output {
+            path,
+            optional: optional.contains(&name),
+            sensitive: sensitive.contains(&name),
+            name,
+        });
+        Self(outputs.collect())
     }
 
     pub(crate) fn is_empty(&self) -> bool {
