@@ -109,30 +109,22 @@ fn carries(object: &ObjectMeta, labels: &BTreeMap<String, String>) -> bool {
 impl Selections {
     /// A Runnable asks which objects have these labels.
     pub fn ask(&self, watched: &Watched, key: &RunnableKey, labels: &BTreeMap<String, String>) {
-        let mut inner = lock(&self.inner);
-        let kind = inner.entry(watched.clone()).or_default();
-        let selection = kind.entry(key.clone()).or_default();
-        if selection.labels.as_ref() != Some(labels) {
-            selection.labels = Some(labels.clone());
-            selection.uids.clear();
-        }
-        selection.touched = Some(BTreeSet::new());
+        self.selection(watched, key, true, |selection| {
+            if selection.labels.as_ref() != Some(labels) {
+                selection.labels = Some(labels.clone());
+                selection.uids.clear();
+            }
+            selection.touched = Some(BTreeSet::new());
+        });
     }
 
     /// Inputs of a Runnable come from these objects of this kind.
     pub fn name(&self, watched: &Watched, key: &RunnableKey, sources: BTreeSet<SourceObject>) {
-        let mut inner = lock(&self.inner);
-        let selection = if sources.is_empty() {
-            inner.get_mut(watched).and_then(|kind| kind.get_mut(key))
-        } else {
-            let kind = inner.entry(watched.clone()).or_default();
-            Some(kind.entry(key.clone()).or_default())
-        };
-        if let Some(selection) = selection {
+        self.selection(watched, key, !sources.is_empty(), |selection| {
             let mut before = std::mem::take(&mut selection.sources);
             let known = |it: SourceObject| (it.clone(), before.remove(&it).unwrap_or_default());
             selection.sources = sources.into_iter().map(known).collect();
-        }
+        });
     }
 
     /// It is asked which objects the labels of such a source find.
@@ -160,33 +152,44 @@ impl Selections {
         source: &SourceObject,
         change: impl FnOnce(&mut Matches),
     ) {
-        let mut inner = lock(&self.inner);
-        let selection = inner.get_mut(watched).and_then(|kind| kind.get_mut(key));
-        let matches = selection.and_then(|selection| selection.sources.get_mut(source));
-        if let Some(matches) = matches {
-            change(matches);
-        }
+        self.selection(watched, key, false, |selection| {
+            if let Some(matches) = selection.sources.get_mut(source) {
+                change(matches);
+            }
+        });
     }
 
     /// Outputs of a Runnable go to the objects of these names.
     pub fn name_sinks(&self, watched: &Watched, key: &RunnableKey, names: BTreeSet<String>) {
-        let mut inner = lock(&self.inner);
-        if !names.is_empty() {
-            let kind = inner.entry(watched.clone()).or_default();
-            kind.entry(key.clone()).or_default().sinks = names;
-        } else if let Some(kind) = inner.get_mut(watched)
-            && let Some(selection) = kind.get_mut(key)
-        {
+        self.selection(watched, key, !names.is_empty(), |selection| {
             selection.sinks = names;
-        }
+        });
     }
 
     /// A Runnable picks nothing of this kind by labels any more.
     pub fn unpick(&self, watched: &Watched, key: &RunnableKey) {
-        let mut inner = lock(&self.inner);
-        let kind = inner.get_mut(watched);
-        if let Some(selection) = kind.and_then(|kind| kind.get_mut(key)) {
+        self.selection(watched, key, false, |selection| {
             (selection.labels, selection.uids) = (None, Vec::new());
+        });
+    }
+
+    /// Changes what a Runnable selects of this kind, if it selects something, or is to.
+    fn selection(
+        &self,
+        watched: &Watched,
+        key: &RunnableKey,
+        is_to: bool,
+        change: impl FnOnce(&mut Selection),
+    ) {
+        let mut inner = lock(&self.inner);
+        let selection = if is_to {
+            let kind = inner.entry(watched.clone()).or_default();
+            Some(kind.entry(key.clone()).or_default())
+        } else {
+            inner.get_mut(watched).and_then(|kind| kind.get_mut(key))
+        };
+        if let Some(selection) = selection {
+            change(selection);
         }
     }
 
@@ -312,12 +315,12 @@ impl SelectedWatch {
     }
 
     fn enqueue_all(&self, watched: &Watched, keys: impl IntoIterator<Item = RunnableKey>) {
+        let takes_outputs = *watched == Watched::config_maps();
         for key in keys {
             let sources = self.selections.sources_of(watched, &key);
-            let gives_inputs_or_takes_outputs = *watched == Watched::config_maps();
             self.enqueue(&key, |memory| {
                 memory.selection_changed();
-                if gives_inputs_or_takes_outputs {
+                if takes_outputs {
                     memory.sinks.doubt();
                 }
                 if !sources.is_empty() {
