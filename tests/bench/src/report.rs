@@ -1,10 +1,12 @@
 //! What was measured, as Markdown: on the terminal and in the documentation.
 
+mod figures;
+
 use std::fmt::Write;
 
-use crate::measure::{
-    Chained, Edit, Held, Idle, Measured, Quantiles, RequestCount, Row, Shape, Start, Subject, float,
-};
+use crate::measure::{Measured, Quantiles, RequestCount, Row, Shape, Start, Subject, float};
+
+pub(crate) use figures::{chained, edited, held, left_alone};
 
 /// Everything.
 pub(crate) fn tables(measured: &Measured) -> String {
@@ -273,140 +275,6 @@ pub(crate) fn shapes(shapes: &[Shape]) -> String {
         );
     }
     text
-}
-
-/// What came of Runnables whose runs wait, or are tried again.
-pub(crate) fn held(held: &Held) -> String {
-    let mut text = format!(
-        "\n### {} Runnables, {}\n\n| | |\n|---|---:|\n",
-        held.runnables, held.what
-    );
-    let mut line = |title: &str, value: String| {
-        let _ = writeln!(text, "| {title} | {value} |");
-    };
-    let (run, output) = (&held.others_change_to_run, &held.others_change_to_output);
-    line("changes", held.changes.to_string());
-    line("runs", held.runs.to_string());
-    line(
-        "runs of one Runnable at work at once, at most",
-        held.at_once.to_string(),
-    );
-    line(
-        "without the outputs of their last change at the end",
-        held.losses.to_string(),
-    );
-    line(
-        "from the first change to the last output",
-        format!("{:.1} s", held.seconds),
-    );
-    line(
-        "other Runnables meanwhile, change to run, p50",
-        format!("{} ms", number(run.p50)),
-    );
-    line("p99", format!("{} ms", number(run.p99)));
-    line("max", format!("{} ms", number(run.max)));
-    line(
-        "other Runnables meanwhile, change to output, max",
-        format!("{} ms", number(output.max)),
-    );
-    line("CPU a run", format!("{} ms", number(held.cpu_ms_per_run)));
-    line(
-        "memory before",
-        format!("{} MiB", number(held.memory_before)),
-    );
-    line(
-        "memory at most",
-        format!("{} MiB", number(held.memory_peak)),
-    );
-    text + &requests("controller", held.all_runs, &held.requests)
-}
-
-/// Chains of Runnables.
-pub(crate) fn chained(chained: &Chained) -> String {
-    let mut text = format!(
-        "\n### {} chains of {}, by {}\n\n| | |\n|---|---:|\n",
-        chained.chains, chained.links, chained.way
-    );
-    let mut line = |title: &str, value: String| {
-        let _ = writeln!(text, "| {title} | {value} |");
-    };
-    let output = &chained.change_to_last_output;
-    line("changes of heads", chained.changes.to_string());
-    line("runs", chained.runs.to_string());
-    line("seconds", format!("{:.1}", chained.seconds));
-    line(
-        "change to the output of the last link, p50",
-        format!("{} ms", number(output.p50)),
-    );
-    line("max", format!("{} ms", number(output.max)));
-    line(
-        "CPU a run",
-        format!("{} ms", number(chained.cpu_ms_per_run)),
-    );
-    text + &requests("controller", chained.runs, &chained.requests)
-}
-
-/// One template edited under many Runnables.
-pub(crate) fn edited(edit: &Edit) -> String {
-    let mut text = format!(
-        "\n### One template edited under {} Runnables\n\n| | |\n|---|---:|\n",
-        edit.runnables
-    );
-    let mut line = |title: &str, value: String| {
-        let _ = writeln!(text, "| {title} | {value} |");
-    };
-    line(
-        "until all have their new outputs",
-        format!("{:.1} s", edit.seconds),
-    );
-    line(
-        "runs a second, of this template",
-        number(edit.runs_per_second),
-    );
-    line(
-        "runs a second, with those of other templates",
-        number(edit.all_runs_per_second),
-    );
-    line(
-        "other Runnables meanwhile, change to run, p50",
-        format!("{} ms", number(edit.others_change_to_run.p50)),
-    );
-    line(
-        "p99",
-        format!("{} ms", number(edit.others_change_to_run.p99)),
-    );
-    line(
-        "max",
-        format!("{} ms", number(edit.others_change_to_run.max)),
-    );
-    line(
-        "other Runnables meanwhile, change to output, max",
-        format!("{} ms", number(edit.others_change_to_output.max)),
-    );
-    line("CPU a run", format!("{} ms", number(edit.cpu_ms_per_run)));
-    line(
-        "memory before",
-        format!("{} MiB", number(edit.memory_before)),
-    );
-    line("memory, peak", format!("{} MiB", number(edit.memory_peak)));
-    line("duplicates", edit.duplicates.to_string());
-    line("losses", edit.losses.to_string());
-    text + &requests("controller", edit.runnables, &edit.requests)
-}
-
-/// Nothing to do.
-pub(crate) fn left_alone(idle: &Idle) -> String {
-    let text = format!(
-        "\n### {} Runnables with {} finished runs left alone for {:.0} s\n\n\
-         Writes: {} (events too). CPU: {:.2} s.\n",
-        idle.runnables,
-        idle.runnables * idle.runs_each,
-        idle.seconds,
-        idle.writes,
-        idle.cpu_seconds
-    );
-    let text = text + &requests("controller", 0, &idle.requests);
-    text + "\nStarted again:\n" + &starts(std::slice::from_ref(&idle.restart))
 }
 
 /// As many digits as mean something.
