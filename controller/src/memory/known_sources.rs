@@ -7,6 +7,9 @@ use cartouche_protocol::sourced_inputs::{SourceObject, SourceRead};
 
 use crate::picked::Kept;
 
+/// What was read so long ago at most counts as read now.
+const JUST: Duration = Duration::from_secs(1);
+
 /// What was read of each object, as long as nothing says that it may have changed. Times are of the clock that goes on
 /// while the machine sleeps.
 #[derive(Debug, Default)]
@@ -59,6 +62,20 @@ impl KnownSources {
         let known = self.known.get(object)?;
         let is_fresh = pause.is_none_or(|pause| known.at + pause > now);
         is_fresh.then(|| known.read.clone())
+    }
+
+    /// What was read of an object a moment ago, and after this time: since the ledger was read, to which a write is bound, it need not be
+    /// read again.
+    #[must_use]
+    pub fn just_read(
+        &self,
+        object: &SourceObject,
+        since: Duration,
+        now: Duration,
+    ) -> Option<SourceRead> {
+        let known = self.known.get(object)?;
+        let is_of_now = known.at >= since && known.at + JUST > now;
+        is_of_now.then(|| known.read.clone())
     }
 
     /// This was read.
@@ -138,6 +155,21 @@ mod tests {
         };
         assert!(at(29));
         assert!(!at(30));
+    }
+
+    #[test]
+    fn before_a_run_only_that_need_not_be_read_which_was_read_a_moment_ago_and_after_the_ledger() {
+        let sources = known(&["a"]);
+        let at = |since, now| {
+            let object = object(SourceKind::Secret, "a");
+            let is_known = sources.just_read(&object, since, now).is_some();
+            assert!(!is_known || sources.lately(&object, None, now).is_some());
+            is_known
+        };
+        let moment = Duration::from_millis(1);
+        assert!(at(Duration::ZERO, moment));
+        assert!(!at(Duration::ZERO, JUST));
+        assert!(!at(moment, moment));
     }
 
     #[test]

@@ -163,8 +163,13 @@ impl Reconciliation<'_> {
         // An event that comes while the read is under way makes its answer old.
         let began = {
             let memory = lock(&self.memory);
-            let known = memory.sources.lately(object, pause, boot_time());
-            if let Some(known) = known.filter(|_| !mutants::is_read(consistent)) {
+            let now = boot_time();
+            let known = if mutants::is_read(consistent) {
+                memory.sources.just_read(object, self.read_at, now)
+            } else {
+                memory.sources.lately(object, pause, now)
+            };
+            if let Some(known) = known {
                 return Ok(known);
             }
             memory.changes

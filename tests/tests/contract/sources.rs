@@ -287,7 +287,8 @@ async fn recorded() {
 }
 
 #[tokio::test]
-async fn an_object_is_read_once_for_each_of_its_events_and_once_before_a_run() -> Result<()> {
+async fn an_object_is_read_once_for_each_of_its_events_and_once_before_a_run_for_another_reason()
+-> Result<()> {
     let world = world("reads").await?;
     let audit = world.cluster.audit()?;
     size(&world, "s").await?;
@@ -305,7 +306,7 @@ async fn an_object_is_read_once_for_each_of_its_events_and_once_before_a_run() -
     subject.run(1).await?;
     recorded().await;
     let looked = reads(&audit, &world)?;
-    assert_eq!(looked - before, 2, "at the first look, and before the run");
+    assert_eq!(looked - before, 1, "at the first look");
     for label in ["a", "b", "c"] {
         let labels = json!({ "labels": { "looked": label } });
         subject
@@ -316,15 +317,17 @@ async fn an_object_is_read_once_for_each_of_its_events_and_once_before_a_run() -
     subject.stays_at(1).await?;
     recorded().await;
     assert_eq!(reads(&audit, &world)?, looked, "nothing has changed of it");
+    subject.input("own", 2).await?;
+    subject.run(2).await?;
+    recorded().await;
+    let before_run = reads(&audit, &world)?;
+    assert_eq!(before_run - looked, 1, "before the run");
     world.delete(RUNNABLE, "warm").await?;
     size(&world, "m").await?;
-    subject.run(2).await?;
-    subject.stays_at(2).await?;
+    subject.run(3).await?;
+    subject.stays_at(3).await?;
     recorded().await;
-    assert_eq!(
-        reads(&audit, &world)? - looked,
-        2,
-        "for the event, and before the run"
-    );
+    let changed = reads(&audit, &world)?;
+    assert_eq!(changed - before_run, 1, "for the event");
     Ok(())
 }
