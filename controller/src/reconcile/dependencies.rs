@@ -16,8 +16,8 @@ use cartouche_protocol::{
 
 use super::{ControllerContext, LOOKED_UP_AFTER, reconciliation::Reconciliation};
 use crate::{
-    backoff::FIFTH, clock::boot_time, lock::lock, mutants, runnable_key::RunnableKey,
-    watch::dependents::Concerned,
+    backoff::FIFTH, clock::boot_time, lock::lock, memory::ByAncestors, mutants,
+    runnable_key::RunnableKey, watch::dependents::Concerned,
 };
 
 /// So many Runnables that inputs stem from are looked at, at most. Of those that are waited for far fewer can be traced; among the others
@@ -71,7 +71,7 @@ impl ControllerContext {
         }
         for key in &concerned.further {
             let memory = self.memories.known(key);
-            if memory.is_some_and(|memory| lock(&memory).held_since.is_some()) {
+            if memory.is_some_and(|memory| lock(&memory).by_ancestors != ByAncestors::Nothing) {
                 self.enqueuer.enqueue(key);
             }
         }
@@ -87,6 +87,7 @@ impl Reconciliation<'_> {
         read: &BTreeMap<SourceObject, SourceRead>,
         consistent: bool,
     ) -> Dependencies {
+        lock(&self.memory).by_ancestors.decide();
         let known = match self.known(taken, read, consistent) {
             Ok(known) => known,
             Err(count) => {
@@ -182,10 +183,10 @@ impl Reconciliation<'_> {
         let mut memory = lock(&self.memory);
         let is_of_readiness = matches!(self.facts.dependencies.readiness, Readiness::Error(_));
         if !error.category.is_of_dependencies() && !is_of_readiness {
-            memory.held_since = None;
+            memory.by_ancestors = ByAncestors::Nothing;
             return None;
         }
-        let since = *memory.held_since.get_or_insert(now);
+        let since = memory.by_ancestors.hold(now);
         let is_written = self
             .facts
             .stored

@@ -24,7 +24,7 @@ use crate::{
     clock::boot_time,
     events::Occasion,
     lock::lock,
-    memory::{Memory, Operation},
+    memory::{ByAncestors, Memory, Operation},
     runnable_key::RunnableKey,
 };
 
@@ -270,7 +270,7 @@ impl<'a> Reconciliation<'a> {
         {
             let mut memory = lock(&self.memory);
             memory.is_well();
-            memory.held_since = None;
+            memory.by_ancestors = ByAncestors::Nothing;
         }
         if self.facts.listed_every_kind {
             lock(&self.memory).state.compared(&self.facts.ledger);

@@ -10,11 +10,15 @@ use cartouche_protocol::sourced_inputs::{SourceKind, SourceObject, SourceRead};
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::super::{ControllerContext, reconciliation::Reconciliation};
+use super::super::{
+    ControllerContext,
+    reconciliation::{End, Reconciliation},
+};
 use super::{key, runnable, serving};
 use crate::{
     clock::{asleep::sleep, boot_time, moment},
     lock::lock,
+    memory::ByAncestors,
     watch::Watched,
 };
 
@@ -126,6 +130,17 @@ async fn the_same_value_is_kept_once() {
     let first = kept(&ctx).unwrap();
     read(&ctx, true).await.unwrap();
     assert!(Arc::ptr_eq(&first, &kept(&ctx).unwrap()));
+}
+
+#[tokio::test]
+async fn what_changes_of_ancestors_while_it_is_decided_by_them_counts() {
+    let (ctx, _) = answering(|_| sizes("s"));
+    let decided = || lock(&ctx.memories.of(&key(), "r")).by_ancestors;
+    assert_eq!(decided(), ByAncestors::Nothing);
+    read(&ctx, false).await.unwrap();
+    assert_eq!(decided(), ByAncestors::Decision);
+    begin(&ctx, sourced_runnable()).finish(End::Settled).await;
+    assert_eq!(decided(), ByAncestors::Nothing);
 }
 
 #[tokio::test]
