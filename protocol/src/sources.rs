@@ -16,7 +16,7 @@ mod readiness;
 pub mod settle;
 pub mod trace;
 
-use std::{collections::BTreeMap, fmt, hash::Hash, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, fmt, hash::Hash, sync::Arc};
 
 pub use cartouche_crds::{Coherence, WaitFor};
 use cartouche_crds::{Runnable, RunnableStatus};
@@ -27,8 +27,9 @@ use serde_json::{Value as Json, json};
 use crate::{
     ledger::Ledger,
     rerun,
+    sinks::is_written,
     sourced_inputs::runnables,
-    status::{READY, RECONCILING, STALLED},
+    status::{READY, RECONCILING, RUN_TEMPLATE_READY, STALLED},
 };
 pub use hold::ASKED_AGAIN;
 pub use provenance::Provenance;
@@ -38,6 +39,9 @@ pub use readiness::{
 };
 pub use settle::Busy;
 pub use trace::{Revision, Sources, Trace};
+
+/// No name in a [`SourceKey`] has more bytes.
+const LONGEST_NAME: usize = 253;
 
 /// Which source it is, as it stands in a status: `Runnable/<namespace>/<name>`,
 /// `ConfigMap/<namespace>/<name>/<key>`, `Secret/<namespace>/<name>/<key>`, or
@@ -91,8 +95,9 @@ impl SourceKey {
         let path = if revision_path.is_empty() {
             String::new()
         } else {
-            format!("/{{{revision_path}}}")
+            format!("/{{{}}}", bounded(revision_path))
         };
+        let name = bounded(name);
         Self(format!("{kind}{dot}{group}/{namespace}/{name}{path}"))
     }
 
@@ -101,6 +106,14 @@ impl SourceKey {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+}
+
+/// What is longer than any name stands in a key by its hash: keys are handed on to all who stem from the source.
+fn bounded(text: &str) -> Cow<'_, str> {
+    if text.len() <= LONGEST_NAME {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(short_hash(&json!(text)))
 }
 
 impl fmt::Display for SourceKey {
@@ -116,6 +129,10 @@ pub struct Seen {
     pub generation: i64,
     /// Whether its `spec.suspend` is true.
     pub suspended: bool,
+    /// Whether it is being deleted.
+    pub deleting: bool,
+    /// Whether what its own sources stem from has to be coherent.
+    pub coherence: Coherence,
     /// The re-run request on it, which no generation tells of.
     pub rerun_token: Option<String>,
     /// Its status.
@@ -142,6 +159,8 @@ impl Seen {
         Self {
             generation: runnable.metadata.generation.unwrap_or_default(),
             suspended: runnable.spec.suspend == Some(true),
+            deleting: runnable.metadata.deletion_timestamp.is_some(),
+            coherence: runnable.spec.coherence.unwrap_or_default(),
             rerun_token: rerun::requested(runnable),
             has_sources: !sources.is_empty(),
             provenance,
@@ -158,9 +177,10 @@ impl Seen {
         let busy = settle::busy(self);
         let has_succeeded = settle::has_succeeded(&self.status);
         let run = current.map(|run| run.result);
-        let spec = (self.generation, self.suspended, self.has_sources);
+        let is_still = (!self.reacts(), settle::looks_at_nothing(self));
         (
-            spec,
+            (self.generation, self.has_sources),
+            is_still,
             self.reads.clone(),
             busy,
             has_succeeded,
@@ -168,6 +188,13 @@ impl Seen {
             self.provenance.clone(),
             self.revision.clone(),
         )
+    }
+
+    /// Whether it follows what its own sources give: not while it is suspended, which somebody wanted, nor when it is being
+    /// deleted, however long that takes.
+    #[must_use]
+    pub fn reacts(&self) -> bool {
+        !self.suspended && !self.deleting
     }
 
     /// What its current run was made from: what it has looked at. `None` if nobody knows.
@@ -196,10 +223,11 @@ impl Seen {
     }
 }
 
-/// The revision of the outputs, those included that stand in Secrets only.
+/// The revision of the outputs, those included that stand in Secrets only, once they are there.
 fn revision(status: &RunnableStatus) -> Option<Revision> {
     const NONE: &BTreeMap<String, Json> = &BTreeMap::new();
     let sensitive = status.sensitive_outputs.iter();
+    let sensitive = sensitive.filter(|(_, of)| is_written(status, of));
     let sensitive: BTreeMap<String, String> = sensitive
         .map(|(name, of)| (name.clone(), of.revision.clone()))
         .collect();
@@ -212,7 +240,10 @@ fn revision(status: &RunnableStatus) -> Option<Revision> {
 fn told(status: RunnableStatus) -> RunnableStatus {
     let history = status.history.iter().filter(|run| run.result.is_none());
     let conditions = status.conditions.into_iter();
-    let told = conditions.filter(|it| matches!(it.type_.as_str(), READY | RECONCILING | STALLED));
+    let told = conditions.filter(|it| {
+        let decides = [READY, RECONCILING, RUN_TEMPLATE_READY, STALLED];
+        decides.contains(&it.type_.as_str())
+    });
     RunnableStatus {
         observed_generation: status.observed_generation,
         conditions: told.collect(),
@@ -243,8 +274,24 @@ pub(crate) fn family<'a>(
     sources: impl IntoIterator<Item = &'a SourceKey>,
     known: &'a Known,
 ) -> Vec<(&'a SourceKey, &'a Seen)> {
+    reached(sources, known, |_| true)
+}
+
+/// The same but for what those only wait for who do not react: nothing comes of it for these sources.
+pub(crate) fn moving<'a>(
+    sources: impl IntoIterator<Item = &'a SourceKey>,
+    known: &'a Known,
+) -> Vec<(&'a SourceKey, &'a Seen)> {
+    reached(sources, known, Seen::reacts)
+}
+
+fn reached<'a>(
+    sources: impl IntoIterator<Item = &'a SourceKey>,
+    known: &'a Known,
+    goes_on: impl Fn(&Seen) -> bool,
+) -> Vec<(&'a SourceKey, &'a Seen)> {
     let ancestors = |key: &&'a SourceKey| -> Vec<&'a SourceKey> {
-        let seen = known.get(*key);
+        let seen = known.get(*key).filter(|seen| goes_on(seen));
         seen.map(|seen| seen.waits_for().collect())
             .unwrap_or_default()
     };

@@ -60,6 +60,9 @@ pub fn why_not_ready(key: &SourceKey, why: &NotReady) -> String {
         NotReady::Suspended => {
             format!("{who} is suspended, and does not follow a change of what it stems from")
         }
+        NotReady::Deleting => {
+            format!("{who} is being deleted, and does not follow a change of what it stems from")
+        }
     }
 }
 
@@ -104,8 +107,11 @@ pub(super) fn failed_cure(failed: &Failed) -> &'static str {
 pub(super) fn waits_cure(why: &NotReady) -> &'static str {
     match why {
         NotReady::Missing => "see that it runs, or set optional if the template can do without it",
-        NotReady::Suspended | NotReady::Busy(Busy::Waits(_)) => {
+        NotReady::Suspended | NotReady::Behind | NotReady::Busy(Busy::Waits(_)) => {
             "`cartouche why` of that Runnable says what it waits for; this one goes on by itself then"
+        }
+        NotReady::Deleting => {
+            "see which finalizer keeps it; this one goes on when it is gone, or made anew"
         }
         _ => "nothing: it begins by itself",
     }

@@ -4,9 +4,9 @@
 //! Then somebody has not looked at what is there, and will. If everybody has, a run has failed, and only a change helps.
 
 use super::{
-    Known, Revision, Seen, SourceKey, Sources, Trace, family,
+    Coherence, Known, Revision, Seen, SourceKey, Sources, Trace, family, moving,
     readiness::{Failed, NotReady, Readiness},
-    settle::is_stalled,
+    settle::looks_at_nothing,
     trace::Incoherence,
 };
 
@@ -40,12 +40,12 @@ pub(super) fn judged(
     let has_failed = |seen: &Seen| disputed.iter().any(|ancestor| gave_nothing(seen, ancestor));
     let failed: Vec<Member<'_>> = family.into_iter().filter(|it| has_failed(it.1)).collect();
     if !failed.is_empty()
-        && failed.iter().all(|it| it.1.suspended)
+        && failed.iter().all(|it| !it.1.reacts())
         && let Some(waiting) = waiting_for(&failed, NotReady::Suspended)
     {
         return waiting;
     }
-    let at_work = failed.into_iter().filter(|it| !it.1.suspended);
+    let at_work = failed.into_iter().filter(|it| it.1.reacts());
     Readiness::Failed(Failed::Incoherent {
         between: Box::new(first.clone()),
         who: at_work.map(|it| it.0.clone()).collect(),
@@ -54,9 +54,8 @@ pub(super) fn judged(
 
 /// Somebody among these sources and those that they wait for who will look at what its own sources give, and has not yet.
 pub(super) fn not_yet_looked(direct: &[&SourceKey], known: &Known) -> Option<Readiness> {
-    let family = family(direct.iter().copied(), known);
-    let will_look = |seen: &Seen| !seen.suspended && !is_stalled(seen);
-    let behind = family
+    let will_look = |seen: &Seen| seen.reacts() && !looks_at_nothing(seen);
+    let behind = moving(direct.iter().copied(), known)
         .into_iter()
         .filter(|it| will_look(it.1) && is_behind(it.1, known));
     let behind: Vec<Member<'_>> = behind.collect();
@@ -69,13 +68,9 @@ type Member<'a> = (&'a SourceKey, &'a Seen);
 fn waiting_for(who: &[Member<'_>], why: NotReady) -> Option<Readiness> {
     let (key, seen) = who
         .iter()
-        .find(|it| !it.1.suspended)
+        .find(|it| it.1.reacts())
         .or_else(|| who.first())?;
-    let why = if seen.suspended {
-        NotReady::Suspended
-    } else {
-        why
-    };
+    let why = NotReady::of_still(seen).unwrap_or(why);
     Some(Readiness::NotReady((*key).clone(), why))
 }
 
@@ -84,10 +79,18 @@ fn waiting_for(who: &[Member<'_>], why: NotReady) -> Option<Readiness> {
 /// revision because its own sources are not does not look, nor whoever has one of which nobody knows what it stems from.
 fn is_behind(seen: &Seen, known: &Known) -> bool {
     let looked_at = seen.looked_at();
+    // Where nobody cares for what is coherent, an ancestor that is missing may be one of which it saw two revisions, one of them
+    // in what it reads itself. That of a Runnable which it waits for tells all the same whether it has looked at it.
+    let is_told =
+        |key: &SourceKey| seen.coherence == Coherence::Required || seen.reads.contains_key(key);
     to_look_at(seen, known).is_some_and(|given| {
-        let looked_at = |key| looked_at.and_then(|sources| sources.get(key));
         let mut given = given.iter();
-        given.any(|(key, revision)| looked_at(key) != Some(revision))
+        given.any(
+            |(key, revision)| match looked_at.and_then(|sources| sources.get(key)) {
+                Some(looked_at) => looked_at != revision,
+                None => is_told(key),
+            },
+        )
     })
 }
 
@@ -97,7 +100,7 @@ fn to_look_at(seen: &Seen, known: &Known) -> Option<Sources> {
     if seen.status.current_run.is_none() || seen.waits_for().any(is_of_unknown) {
         return None;
     }
-    given(seen, known).sources().ok()
+    given(seen, known).sources_for(seen.coherence).ok()
 }
 
 /// What the Runnables that it waits for give now, as far as they are known, be it nothing.
@@ -144,16 +147,16 @@ fn apart<'a>(
 ) -> Option<Readiness> {
     let ((one, seen), revision) = readers.next()?;
     let ((other, its), _) = readers.find(|reader| reader.1 != revision)?;
-    Some(if seen.suspended || its.suspended {
-        let who = if seen.suspended { one } else { other };
-        Readiness::NotReady(who.clone(), NotReady::Suspended)
-    } else {
+    let still = [(one, seen), (other, its)].into_iter();
+    let mut still = still.filter_map(|(who, seen)| Some((who, NotReady::of_still(seen)?)));
+    let (who, why) = still.next().unwrap_or_else(|| {
         let why = NotReady::Apart {
             other: other.clone(),
             ancestor: ancestor.clone(),
         };
-        Readiness::NotReady(one.clone(), why)
-    })
+        (one, why)
+    });
+    Some(Readiness::NotReady(who.clone(), why))
 }
 
 /// Whether it has looked at another revision of an ancestor than its outputs are made from.

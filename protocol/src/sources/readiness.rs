@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use cartouche_crds::{Coherence, RunResult, WaitFor};
 
 use super::{
-    Known, Revision, SourceKey, Sources, Trace, coherence, graph,
+    Known, Revision, Seen, SourceKey, Sources, Trace, coherence, graph,
     settle::{Busy, has_succeeded, unsettled},
     trace::{Incoherence, TraceError},
 };
@@ -86,6 +86,16 @@ pub enum NotReady {
     },
     /// It is suspended, and does not follow.
     Suspended,
+    /// It is being deleted, and does not follow.
+    Deleting,
+}
+
+impl NotReady {
+    /// Why one does not follow that does not react.
+    pub(super) fn of_still(seen: &Seen) -> Option<Self> {
+        let suspended = seen.suspended.then_some(Self::Suspended);
+        suspended.or_else(|| seen.deleting.then_some(Self::Deleting))
+    }
 }
 
 /// What failed.
@@ -149,10 +159,7 @@ pub fn rests_on_own_reads(question: &Question<'_>) -> bool {
 /// that of the current run, the ledger moves on to it ([`super::Provenance::moves_on`]).
 pub fn traced(question: &Question<'_>) -> Result<Option<Sources>, TraceError> {
     let trace = trace(question.sources, question.known);
-    let sources = match question.coherence {
-        Coherence::Required => trace.sources(),
-        Coherence::Ignored => trace.undisputed_sources(),
-    }?;
+    let sources = trace.sources_for(question.coherence)?;
     let mut waited_for = waited_for(question).into_iter();
     let is_of_unknown = waited_for.any(|key| {
         let seen = question.known.get(key);
@@ -242,14 +249,14 @@ fn not_succeeded(question: &Question<'_>) -> Option<Readiness> {
         let seen = question.known.get(key)?;
         (!has_succeeded(&seen.status)).then_some((key, seen))
     });
-    let (key, seen) = not.min_by_key(|(key, seen)| (seen.suspended, *key))?;
+    let (key, seen) = not.min_by_key(|(key, seen)| (!seen.reacts(), *key))?;
     let current = seen.status.current_run.as_ref();
     let has_failed =
         current.is_some_and(|run| run.result.is_some_and(|it| it != RunResult::Succeeded));
-    Some(if seen.suspended && !has_failed {
-        Readiness::NotReady(key.clone(), NotReady::Suspended)
-    } else {
-        Readiness::Failed(Failed::Source(key.clone()))
+    let still = NotReady::of_still(seen).filter(|_| !has_failed);
+    Some(match still {
+        Some(why) => Readiness::NotReady(key.clone(), why),
+        None => Readiness::Failed(Failed::Source(key.clone())),
     })
 }
 

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use cartouche_crds::{RunResult, RunnableStatus};
 
-use super::{Known, Seen, SourceKey, graph};
+use super::{Known, Seen, SourceKey, moving};
 use crate::{
     ledger::Ledger,
     reconcile_error::Category,
-    status::{READY, RECONCILING, STALLED, TRUE, find},
+    status::{READY, RECONCILING, RUN_TEMPLATE_READY, STALLED, TRUE, find},
 };
 
 /// What shows that a Runnable is about to give something else.
@@ -25,10 +25,10 @@ pub enum Busy {
 }
 
 /// Whether a Runnable itself is about to give something else, whatever its own sources do. One that is suspended is not: it
-/// was frozen on purpose, and nobody shall wait for a person.
+/// was frozen on purpose, and nobody shall wait for a person; nor is one that is being deleted.
 #[must_use]
 pub fn busy(seen: &Seen) -> Option<Busy> {
-    if seen.suspended {
+    if !seen.reacts() {
         return None;
     }
     let status = &*seen.status;
@@ -58,17 +58,11 @@ pub fn busy(seen: &Seen) -> Option<Busy> {
 }
 
 /// Who is not settled yet: the source itself, or the nearest Runnable that it waits for, as far as they are known. Nothing
-/// that a suspended one waits for matters, since it reacts to none of it.
+/// that a suspended one waits for matters, since it reacts to none of it, nor what one does that is being deleted.
 #[must_use]
 pub fn unsettled(source: &SourceKey, known: &Known) -> Option<(SourceKey, Busy)> {
-    let all = graph::reached([source], |key| -> Vec<&SourceKey> {
-        let reacts = known.get(*key).filter(|seen| !seen.suspended);
-        reacts
-            .map(|seen| seen.waits_for().collect())
-            .unwrap_or_default()
-    });
-    all.into_iter()
-        .find_map(|key| Some((key.clone(), busy(known.get(key)?)?)))
+    let mut all = moving([source], known).into_iter();
+    all.find_map(|(key, seen)| Some((key.clone(), busy(seen)?)))
 }
 
 /// Who a Runnable waits for, whom that one waits for if it waits in turn, and so on, as far as they are known.
@@ -107,7 +101,11 @@ pub fn has_succeeded(status: &RunnableStatus) -> bool {
     ready.is_some_and(|ready| ready.status == TRUE) || lacks_sinks()
 }
 
-/// Whether only a change helps it, by its own word: it looks at nothing, or has looked in vain.
-pub(super) fn is_stalled(seen: &Seen) -> bool {
-    find(&seen.status, STALLED).is_some_and(|it| it.status == TRUE)
+/// Whether only a change helps it, by its own word, and it makes nothing of its sources: it looks at nothing, or has looked in
+/// vain. One whose run has failed follows them, and so does one whose outputs cannot be written to where they are to go.
+pub(super) fn looks_at_nothing(seen: &Seen) -> bool {
+    let is = |kind, value| find(&seen.status, kind).is_some_and(|it| it.status == value);
+    let stalled = find(&seen.status, STALLED).filter(|it| it.status == TRUE);
+    let is_of_sinks = |reason: &str| reason == Category::OutputSinkFailed.as_str();
+    stalled.is_some_and(|it| !is_of_sinks(&it.reason)) && !is(RUN_TEMPLATE_READY, TRUE)
 }

@@ -9,11 +9,17 @@ use cartouche_templating::short_hash;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::SourceKey;
+use super::{Coherence, SourceKey};
 
-/// How many traced sources, ancestors included, one Runnable may have. Each stands in its status up to three times, and a
-/// status that is too large is refused.
+/// How many traced sources, ancestors included, one Runnable may have. Each stands in its status for its current
+/// run, its outputs and each of so many runs that have not ended, and a status that is too large is refused.
 pub const MOST_SOURCES: usize = 64;
+
+/// The revision of what is not there.
+const ABSENT: &str = "absent";
+
+/// Revisions that objects tell themselves are kept as they are up to so many bytes.
+const LONGEST_TOLD: usize = 128;
 
 /// What a source holds, in one word. Equal content has equal revisions: a run that gives what the one before gave moves
 /// nothing.
@@ -57,7 +63,19 @@ impl Revision {
     /// Of a source that holds nothing, be it that it is not there: no hash of 16 digits is this word.
     #[must_use]
     pub fn absent() -> Self {
-        Self("absent".to_owned())
+        Self(ABSENT.to_owned())
+    }
+
+    /// Of the value that an object gives as its revision: a text as it is, and by its hash what is no text, a long one, or the
+    /// word for what is absent.
+    #[must_use]
+    pub fn told(value: &Value) -> Self {
+        match value {
+            Value::String(text) if text.len() <= LONGEST_TOLD && text != ABSENT => {
+                Self::given(text)
+            }
+            other => Self::of_value(other),
+        }
     }
 
     /// What stands for the content already: the text at an object's `revisionPath`, or what a status says.
@@ -196,6 +214,14 @@ impl Trace {
             }
         }
         self
+    }
+
+    /// What somebody stems from who asks for this.
+    pub(super) fn sources_for(&self, coherence: Coherence) -> Result<Sources, TraceError> {
+        match coherence {
+            Coherence::Required => self.sources(),
+            Coherence::Ignored => self.undisputed_sources(),
+        }
     }
 
     /// The one revision of each ancestor.

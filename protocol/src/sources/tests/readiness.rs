@@ -1,9 +1,12 @@
 use proptest::prelude::*;
 
 use super::sample::*;
-use crate::sources::{
-    Coherence, Failed, Known, NotReady, Provenance, Question, Readiness, Seen, Source, SourceError,
-    Sources, Value, WaitFor, readiness, settle::Busy, traced,
+use crate::{
+    sources::{
+        Coherence, Failed, Known, NotReady, Provenance, Question, Readiness, Seen, Source,
+        SourceError, Sources, Value, WaitFor, readiness, settle::Busy, traced,
+    },
+    status::{RUN_TEMPLATE_READY, STALLED},
 };
 
 fn at_rest(text: &str) -> Seen {
@@ -303,19 +306,68 @@ proptest! {
     }
 }
 
+/// What is said of `x`, which reads both and does not care for coherence: `a` gives `2`, which `c` has not looked at.
+fn ignoring(branch: Seen) -> Readiness {
+    let all = known([("a", gave("2", &sources([]))), ("c", branch)]);
+    readiness(&Question {
+        of: &key("x"),
+        sources: &["a", "c"].map(|name| source(name, WaitFor::Settled, &all)),
+        known: &all,
+        coherence: Coherence::Ignored,
+    })
+}
+
+fn behind() -> Seen {
+    reading(gave("c", &sources([(key("a"), "1")])), ["a"])
+}
+
 #[test]
 fn where_coherence_is_ignored_a_branch_that_is_about_to_follow_is_waited_for_all_the_same() {
-    let branch = reading(gave("c", &sources([(key("a"), "1")])), ["a"]);
-    let ask = |branch: Seen| {
-        let all = known([("a", gave("2", &sources([]))), ("c", branch)]);
-        readiness(&Question {
-            of: &key("x"),
-            sources: &["a", "c"].map(|name| source(name, WaitFor::Settled, &all)),
-            known: &all,
-            coherence: Coherence::Ignored,
-        })
+    let waits = Readiness::NotReady(key("c"), NotReady::Behind);
+    assert_eq!(ignoring(behind()), waits);
+    let looks = with_condition(behind(), RUN_TEMPLATE_READY, "Ready");
+    let run_failed = with_condition(looks, STALLED, "SucceededConditionFalse");
+    assert_eq!(ignoring(run_failed), waits);
+    let sink_failed = with_condition(behind(), STALLED, "OutputSinkFailed");
+    assert_eq!(ignoring(sink_failed), waits);
+}
+
+#[test]
+fn one_that_looks_at_nothing_is_not_waited_for() {
+    let is_ready = |branch| matches!(ignoring(branch), Readiness::Ready(_));
+    assert!(is_ready(suspended(behind())));
+    assert!(is_ready(deleting(behind())));
+    assert!(is_ready(with_condition(behind(), STALLED, "SourceError")));
+}
+
+#[test]
+fn nobody_waits_until_somebody_looks_whom_only_a_suspended_one_waits_for() {
+    let all = known([
+        ("a", gave("2", &sources([]))),
+        ("c", behind()),
+        ("d", suspended(reading(gave("d", &sources([])), ["c"]))),
+    ]);
+    assert!(matches!(asked(["d"], &all), Readiness::Ready(_)));
+}
+
+/// C reads a `ConfigMap` beside a, which has failed for its present state.
+#[test]
+fn nobody_waits_for_one_to_look_that_has_seen_two_states_and_does_not_care() {
+    let (before, now) = (sources([(file("f"), "1")]), sources([(file("f"), "2")]));
+    let c = |coherence| Seen {
+        coherence,
+        ..reading(gave("c", &sources([(key("a"), "a1")])), ["a"])
     };
-    let behind = Readiness::NotReady(key("c"), NotReady::Behind);
-    assert_eq!(ask(branch.clone()), behind);
-    assert!(matches!(ask(suspended(branch)), Readiness::Ready(_)));
+    let ask = |c| {
+        let a = failed("a1", &before, &now);
+        asked(["c"], &known([("a", a), ("c", c)]))
+    };
+    assert!(matches!(ask(c(Coherence::Ignored)), Readiness::Ready(_)));
+    let elsewhere = Seen {
+        provenance: gave("c", &sources([])).provenance,
+        ..c(Coherence::Ignored)
+    };
+    let waits = Readiness::NotReady(key("c"), NotReady::Behind);
+    assert_eq!(ask(elsewhere), waits, "it has not looked at a");
+    assert_eq!(ask(c(Coherence::Required)), waits);
 }

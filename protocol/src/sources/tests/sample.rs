@@ -50,6 +50,8 @@ pub(super) fn gave(text: &str, looked_at: &Sources) -> Seen {
     Seen {
         generation: 1,
         suspended: false,
+        deleting: false,
+        coherence: Coherence::Required,
         rerun_token: None,
         has_sources: true,
         status: Arc::new(RunnableStatus {
@@ -97,6 +99,23 @@ pub(super) fn suspended(seen: Seen) -> Seen {
         suspended: true,
         ..seen
     }
+}
+
+pub(super) fn deleting(seen: Seen) -> Seen {
+    Seen {
+        deleting: true,
+        ..seen
+    }
+}
+
+/// The same, and its status has this condition besides.
+pub(super) fn with_condition(seen: Seen, kind: &str, reason: &str) -> Seen {
+    let told = Condition {
+        reason: reason.to_owned(),
+        type_: kind.to_owned(),
+        ..ready(TRUE)
+    };
+    with_status(seen, |status| status.conditions.push(told))
 }
 
 /// The same, which reads these.

@@ -1,14 +1,14 @@
 use cartouche_crds::{CurrentRun, PendingRun, RunResult};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::sample::*;
 use crate::{
     ledger::tests::sample::{at, created, ended, pending, rejected, time, unfinished, unseen},
     sources::{
-        Seen, Sources, WaitFor,
+        Coherence, Seen, Sources, WaitFor,
         settle::{Busy, busy, chain, unsettled},
     },
-    status::{RECONCILING, STALLED, TRUE},
+    status::{RECONCILING, STALLED},
 };
 
 fn at_rest() -> Seen {
@@ -101,30 +101,14 @@ fn a_run_that_waits_for_something_unsettles_it() {
     );
 }
 
-/// At rest, and its status has this condition.
-fn with_condition(type_: &str) -> Seen {
-    let mut object = serde_json::json!({
-        "metadata": { "name": "a", "namespace": "space", "generation": 1 },
-        "spec": { "runTemplateRef": { "name": "t" } },
-        "status": {},
-    });
-    let told = Condition {
-        reason: "SourceError".to_owned(),
-        type_: type_.to_owned(),
-        ..ready(TRUE)
-    };
-    let mut status = (*at_rest().status).clone();
-    status.conditions.push(told);
-    object["status"] = serde_json::to_value(status).unwrap();
-    Seen::of(&serde_json::from_value(object).unwrap())
-}
-
 #[test]
 fn whatever_is_wrong_and_may_end_by_itself_unsettles_it_and_what_only_a_change_ends_does_not() {
-    let waits = with_condition(RECONCILING);
+    let with = |kind, reason| with_condition(at_rest(), kind, reason);
+    let waits = with(RECONCILING, "SourceError");
     assert_eq!(busy(&waits), Some(Busy::Waits("SourceError".to_owned())));
     assert_eq!(busy(&suspended(waits)), None);
-    assert_eq!(busy(&with_condition(STALLED)), None);
+    assert_eq!(busy(&with(STALLED, "SourceError")), None);
+    assert_eq!(busy(&with(RECONCILING, "OutputSinkFailed")), None);
 }
 
 #[test]
@@ -172,6 +156,34 @@ fn nobody_waits_for_what_a_suspended_one_waits_for() {
         ("a", edited(at_rest())),
     ]);
     assert_eq!(unsettled(&key("b"), &all), None);
+}
+
+#[test]
+fn nobody_waits_for_one_that_is_being_deleted_nor_for_what_that_one_waits_for() {
+    let all = known([
+        ("c", reading(at_rest(), ["b"])),
+        ("b", reading(deleting(edited(at_rest())), ["a"])),
+        ("a", edited(at_rest())),
+    ]);
+    assert_eq!(unsettled(&key("c"), &all), None);
+}
+
+#[test]
+fn what_a_status_says_of_it_is_known() {
+    let object = serde_json::json!({
+        "metadata": {
+            "name": "a", "namespace": "space", "generation": 1, "deletionTimestamp": "2020-01-01T00:00:00Z",
+        },
+        "spec": { "runTemplateRef": { "name": "t" }, "coherence": "Ignored" },
+        "status": *with_condition(at_rest(), RECONCILING, "SourceError").status,
+    });
+    let seen = Seen::of(&serde_json::from_value(object).unwrap());
+    assert!(seen.deleting && seen.coherence == Coherence::Ignored);
+    let alive = Seen {
+        deleting: false,
+        ..seen
+    };
+    assert_eq!(busy(&alive), Some(Busy::Waits("SourceError".to_owned())));
 }
 
 #[test]

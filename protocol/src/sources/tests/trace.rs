@@ -87,6 +87,16 @@ fn sources_have_keys_of_their_own() {
 }
 
 #[test]
+fn a_key_is_never_longer_than_names_are() {
+    let of = |name: &str, path: &str| SourceKey::object(("Node", ""), "ns", name, path);
+    let long = |end: &str| format!("{}{end}", "x".repeat(1000));
+    let key = of(&long("a"), &long("b"));
+    assert!(key.as_str().len() < 100, "{key}");
+    assert_ne!(key, of(&long("b"), &long("b")));
+    assert_ne!(key, of(&long("a"), &long("a")));
+}
+
+#[test]
 fn what_a_source_stems_from_is_named_with_it() {
     let trace = Trace::of(
         &key("b"),

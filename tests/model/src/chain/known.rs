@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cartouche_protocol::sources::{
-    Known, Revision, Seen, Source, SourceKey, Sources, Value, WaitFor,
+    Coherence, Known, Revision, Seen, Source, SourceKey, Sources, Value, WaitFor,
 };
 use serde_json::json;
 
@@ -85,6 +85,8 @@ impl Chain {
         self.setup.mutant.bend_seen(Seen {
             generation: i64::from(stored.generation),
             suspended: stored.suspended,
+            deleting: false,
+            coherence: Coherence::Required,
             rerun_token: token(stored.token),
             has_sources: !reads(who, stored).is_empty(),
             provenance: (*self.kept.provenance_of(stored.provenance)).clone(),
