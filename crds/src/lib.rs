@@ -52,8 +52,8 @@ pub use runnable::{
 };
 pub use sink::{MAX_SINKS, OutputSink, RunFailure, SensitiveOutput, SinkKind, SinkStatus};
 pub use source::{
-    Coherence, ConfigMapKeyRef, InputSource, MAX_SOURCES, ObjectRef, ReadAs, RunnableRef,
-    SecretKeyRef, WaitFor, WaitForObject,
+    Coherence, ConfigMapKeyRef, InputSource, MAX_LABELS, MAX_SOURCES, ObjectRef, ReadAs,
+    RunnableRef, SecretKeyRef, WaitFor, WaitForObject,
 };
 pub use start::Start;
 pub use status::{CurrentRun, OutputsFrom, RunPhase, RunResult, RunnableStatus, last_answered};

@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 
 /// Inputs from other objects of one Runnable, at most.
 pub const MAX_SOURCES: usize = 32;
+/// So many labels an object is found by at most.
+pub const MAX_LABELS: usize = 16;
 
 /// An input that comes from another object: from exactly one kind of source.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -168,6 +170,7 @@ pub struct ObjectRef {
     pub name: Option<String>,
     /// Labels that the object must carry, all of them. Exactly one object may.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("maxProperties" = 16))]
     pub matching_labels: Option<BTreeMap<String, String>>,
     /// Its namespace; without one that of the Runnable, or none for a kind without namespaces. In another one the `ServiceAccount` needs the right to
     /// `get` (by labels to `list`) it there.

@@ -120,6 +120,16 @@ impl Sinks {
     }
 }
 
+/// Whether a sensitive output is of the run that the others are of: a Secret that could not be written yet has that of an earlier one.
+#[must_use]
+pub fn is_written(status: &RunnableStatus, of: &SensitiveOutput) -> bool {
+    let from = status.outputs_from.as_ref().map(|from| from.sequence);
+    let mut sinks = status.sinks.iter();
+    sinks.any(|sink| {
+        sink.kind == SinkKind::Secret && sink.name == of.name && Some(sink.sequence) == from
+    })
+}
+
 /// The object that a sink is.
 #[must_use]
 pub fn of(sink: &OutputSink) -> SourceObject {

@@ -24,9 +24,6 @@ pub use object::{AnyObject, SourceKind, SourceObject};
 use object::{wait_for, waits_until_ready};
 pub use read::{ObjectRead, RunnableRead, SourceRead};
 
-/// Revisions that objects tell themselves are kept as they are up to so many bytes.
-const LONGEST_REVISION: usize = 128;
-
 /// Why inputs cannot be had: all that is wrong at once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NoInputs {
@@ -120,17 +117,18 @@ pub struct Taken {
     pub wrong: NoInputs,
 }
 
-/// The inputs, by name, as far as their objects have been `read`; those that are optional and not there are left out.
+/// The inputs of a Runnable in this namespace, by name, as far as their objects have been `read`; those that are optional and not
+/// there are left out.
 pub fn values<'a>(
+    namespace: &str,
     sources: &[InputSource],
     read: impl Fn(&SourceObject) -> Option<&'a SourceRead>,
 ) -> Result<BTreeMap<String, Sourced>, NoInputs> {
-    // In which namespace they are nobody asks here: each is read as it is written.
-    let Taken { values, wrong, .. } = taken("", sources, read);
+    let Taken { values, wrong, .. } = taken(namespace, sources, read);
     wrong.check().map(|()| values)
 }
 
-/// The same, with what became of each source of a Runnable in this namespace.
+/// The same, with what became of each source.
 pub fn taken<'a>(
     namespace: &str,
     sources: &[InputSource],
@@ -146,12 +144,13 @@ pub fn taken<'a>(
         let (given, revision) = match value(source, &object, read(&object), &mut room) {
             Ok((value, revision)) => {
                 taken.values.insert(source.name.clone(), value);
-                (given(source, read(&object)), revision)
+                (given_or(Given::Given, source, read(&object)), revision)
             }
             Err(Wrong::Missing(_)) if optional => {
-                (Given::LeftOut, without_value(source, read(&object)))
+                let without = without_value(source, read(&object));
+                (given_or(Given::LeftOut, source, read(&object)), without)
             }
-            Err(Wrong::Missing(missing)) => {
+            Err(Wrong::Missing(missing) | Wrong::Awaited(missing)) => {
                 taken.wrong.missing.push(missing);
                 (Given::Missing, None)
             }
@@ -182,13 +181,13 @@ fn found_key(object: &SourceObject, read: Option<&SourceRead>) -> SourceObject {
     found
 }
 
-/// A value is there; whether its object says that it is ready.
-fn given(source: &InputSource, read: Option<&SourceRead>) -> Given {
+/// What became of a source, unless its object is there and says that it is not ready.
+fn given_or(given: Given, source: &InputSource, read: Option<&SourceRead>) -> Given {
     match read {
         Some(SourceRead::Object(read)) if !read.is_ready && waits_until_ready(source) => {
             Given::ObjectNotReady
         }
-        _ => Given::Given,
+        _ => given,
     }
 }
 
@@ -202,14 +201,17 @@ fn without_value(source: &InputSource, read: Option<&SourceRead>) -> Option<Revi
         Some(SourceRead::Runnable(of)) => of.seen.revision.clone(),
         Some(SourceRead::Object(of)) => revision_path(source)
             .and_then(|path| of.field(path))
-            .map(revision_of),
+            .map(Revision::told),
         _ => None,
     };
     Some(revision.unwrap_or_else(Revision::absent))
 }
 
 enum Wrong {
+    /// It is not there.
     Missing(Fault),
+    /// It is there, and about to be another: nobody does without it.
+    Awaited(Fault),
     Fault(Fault),
 }
 
@@ -250,6 +252,9 @@ fn value(
             if let Some(sensitive) = of.sensitive.get(key) {
                 return Ok((reference(object, sensitive, &from())?, revision));
             }
+            if of.behind.contains(key) {
+                return Err(behind(&from()));
+            }
             let found = of.output(key).zip(revision);
             let (value, revision) = found.ok_or_else(|| no_output(&from(), of))?;
             Ok((plain(value, room, &from())?, Some(revision)))
@@ -263,7 +268,7 @@ fn value(
                 Err(Wrong::Missing(_)) if source.optional == Some(true) => None,
                 revision => revision?,
             };
-            Ok((value, revision.map(revision_of)))
+            Ok((value, revision.map(Revision::told)))
         }
         Some(SourceRead::Several(names)) => Err(Wrong::Fault(fault(
             format!(
@@ -289,14 +294,6 @@ fn plain(value: &Value, room: &mut Room, from: &str) -> Result<Sourced, Wrong> {
     let fits = room.take_value(value);
     fits.map_err(|error| unusable(from, &error))?;
     Ok(Sourced::plain(value.clone()))
-}
-
-/// A text as it is, and by its hash what is no text, or a long one.
-fn revision_of(value: &Value) -> Revision {
-    match value {
-        Value::String(text) if text.len() <= LONGEST_REVISION => Revision::given(text),
-        other => Revision::of_value(other),
-    }
 }
 
 fn field<'a>(of: &'a ObjectRead, path: &str, from: &str) -> Result<&'a Value, Wrong> {
@@ -341,6 +338,14 @@ fn absent(what: String) -> Wrong {
 
 fn no_key(from: &str) -> Wrong {
     absent(format!("{from}, which has no such key"))
+}
+
+fn behind(from: &str) -> Wrong {
+    let what =
+        format!("{from}, whose Secret has not been written since it gave its present outputs");
+    let cure =
+        "see what keeps it from writing its Secret: `cartouche why` of that Runnable says it";
+    Wrong::Awaited(fault(what, cure))
 }
 
 fn no_output(from: &str, of: &RunnableRead) -> Wrong {

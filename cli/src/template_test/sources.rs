@@ -32,11 +32,13 @@ pub(super) fn inputs(
     let namespace = runnable.pointer("/metadata/namespace");
     let namespace = namespace.and_then(Value::as_str).unwrap_or_default();
     let mut read = BTreeMap::new();
-    for wanted in sources.iter().filter_map(SourceObject::of) {
+    let read_in = |source| SourceObject::read_in(namespace, source);
+    for wanted in sources.iter().filter_map(read_in) {
         let found = read_one(&documents, namespace, &wanted, &sources)?;
         read.insert(wanted, found);
     }
-    Ok(sourced_inputs::values(&sources, |wanted| read.get(wanted)).map_err(lines))
+    let values = sourced_inputs::values(namespace, &sources, |wanted| read.get(wanted));
+    Ok(values.map_err(lines))
 }
 
 fn sources(runnable: &Value) -> anyhow::Result<Vec<InputSource>> {
@@ -85,7 +87,7 @@ fn read_one(
     match object::find(documents, namespace, wanted).as_slice() {
         [] => Ok(SourceRead::Absent),
         [one] => {
-            let keys = sourced_inputs::keys("", sources, wanted);
+            let keys = sourced_inputs::keys(namespace, sources, wanted);
             let read = object::read(one, wanted.kind, &keys);
             read.map_err(|unusable| unread(one, wanted, unusable))
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cartouche_crds::{InputSource, MAX_SOURCES, is_dns_label, is_dns_subdomain};
+use cartouche_crds::{InputSource, MAX_LABELS, MAX_SOURCES, is_dns_label, is_dns_subdomain};
 use cartouche_templating::{given_twice, wrong_label, wrong_path};
 use serde_json::Value;
 
@@ -108,7 +108,9 @@ fn wrong_object(source: &InputSource, object: &SourceObject) -> Option<Fault> {
             let what = format!("input {input} gives a name and labels");
             return Some(fault(what, "give one of name and matchingLabels"));
         }
-        if let Some(wrong) = wrong_label(labels) {
+        let too_many = || format!("{} labels are more than {MAX_LABELS}", labels.len());
+        let too_many = (labels.len() > MAX_LABELS).then(too_many);
+        if let Some(wrong) = too_many.or_else(|| wrong_label(labels)) {
             return Some(fault(
                 format!("input {input}: {wrong}"),
                 "correct matchingLabels",

@@ -5,11 +5,11 @@ use std::{
     sync::Arc,
 };
 
-use cartouche_crds::{Runnable, RunnableStatus, SensitiveOutput, SinkKind};
+use cartouche_crds::{Runnable, SensitiveOutput};
 use cartouche_templating::{Fields, NoValue, secret_mark};
 use serde_json::{Map, Value, json};
 
-use crate::sources::Seen;
+use crate::{sinks::is_written, sources::Seen};
 
 /// What a read of such an object said.
 #[derive(Clone, Debug)]
@@ -35,6 +35,8 @@ pub struct RunnableRead {
     outputs: Arc<Value>,
     /// Those of them that stand in Secrets only.
     pub sensitive: BTreeMap<String, SensitiveOutput>,
+    /// The names of those that should, and do not yet.
+    pub behind: BTreeSet<String>,
     /// What else of it decides about those that stem from it.
     pub seen: Arc<Seen>,
 }
@@ -72,13 +74,21 @@ impl SourceRead {
         let given: Map<String, Value> = given
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect();
-        let sensitive = runnable.status.iter().flat_map(present_sensitive);
-        let sensitive = sensitive.filter(|(name, _)| asked.contains(name.as_str()));
-        let sensitive = sensitive
-            .map(|(name, of)| (name.clone(), of.clone()))
-            .collect();
+        let all = runnable.status.iter().flat_map(|it| &it.sensitive_outputs);
+        let all = all.filter(|(name, _)| asked.contains(name.as_str()));
+        let is_present = |of| {
+            runnable
+                .status
+                .as_ref()
+                .is_some_and(|it| is_written(it, of))
+        };
+        let (present, behind): (Vec<_>, Vec<_>) = all.partition(|(_, of)| is_present(of));
+        let present = present.into_iter();
         Self::Runnable(RunnableRead {
-            sensitive,
+            sensitive: present
+                .map(|(name, of)| (name.clone(), of.clone()))
+                .collect(),
+            behind: behind.into_iter().map(|(name, _)| name.clone()).collect(),
             outputs: content(runnable.metadata.uid.as_deref(), &given),
             seen: Arc::new(Seen::of(runnable)),
         })
@@ -115,19 +125,6 @@ impl SourceRead {
             Self::Absent | Self::Secret(_) | Self::Several(_) => None,
         }
     }
-}
-
-/// The sensitive outputs of the run that the others are of: a Secret that could not be written yet has those of an earlier one.
-fn present_sensitive(status: &RunnableStatus) -> impl Iterator<Item = (&String, &SensitiveOutput)> {
-    let from = status.outputs_from.as_ref().map(|from| from.sequence);
-    let is_written = move |of: &SensitiveOutput| {
-        let mut sinks = status.sinks.iter();
-        sinks.any(|sink| {
-            sink.kind == SinkKind::Secret && sink.name == of.name && Some(sink.sequence) == from
-        })
-    };
-    let all = status.sensitive_outputs.iter();
-    all.filter(move |(_, of)| is_written(of))
 }
 
 /// Values with the uid of their object, by which equal ones are found and kept once.

@@ -1,4 +1,4 @@
-use cartouche_crds::MAX_SOURCES;
+use cartouche_crds::{MAX_LABELS, MAX_SOURCES};
 use cartouche_templating::secret_mark;
 use serde_json::json;
 
@@ -25,7 +25,7 @@ fn read(
         (SourceObject::known(kind, &name), read)
     });
     let named: BTreeMap<SourceObject, SourceRead> = named.collect();
-    values(&sources(from.clone()), |object| named.get(object))
+    values("ns", &sources(from.clone()), |object| named.get(object))
 }
 
 fn map(data: &Value) -> SourceRead {
@@ -172,6 +172,18 @@ fn more_than_may_be_are_told_though_no_schema_has_refused_them() {
         .collect();
     assert!(check(None, &sources(many[1..].to_vec().into())).is_ok());
     assert!(check(None, &sources(many.into())).is_err());
+    let labels = |count: usize| -> BTreeMap<String, &str> {
+        (0..count).map(|it| (format!("l{it}"), "v")).collect()
+    };
+    let found_by = |count| {
+        let object = json!({ "apiVersion": "v1", "kind": "Pod", "path": ".spec", "matchingLabels": labels(count) });
+        check(
+            None,
+            &sources(json!([{ "name": "a", "objectRef": object }])),
+        )
+    };
+    assert!(found_by(MAX_LABELS).is_ok());
+    assert!(found_by(MAX_LABELS + 1).is_err());
 }
 
 /// What became of each source, by its key: the value and the revision.
@@ -244,6 +256,74 @@ fn what_is_left_out_is_traced_as_absent_or_by_what_a_runnable_gives_otherwise() 
         revision_of_one(&of_runnable, runnable(Some(json!({ "size": 1 })))),
         (Given::LeftOut, Some(other))
     );
+}
+
+#[test]
+fn an_object_that_is_not_ready_is_waited_for_though_its_value_may_be_left_out() {
+    let at_first = repository(&json!({ "conditions": [{ "type": "Ready", "status": "Unknown" }] }));
+    let mut from = app(None);
+    assert_eq!(
+        revision_of_one(&from, at_first.clone()).0,
+        Given::ObjectNotReady
+    );
+    from[0]["objectRef"]["waitFor"] = json!("Nothing");
+    assert_eq!(revision_of_one(&from, at_first).0, Given::LeftOut);
+}
+
+/// A Runnable whose outputs are of run 7, and whose Secret has those of this one.
+fn with_secret_of(sequence: i64) -> SourceRead {
+    let runnable = json!({
+        "metadata": { "name": "build", "namespace": "shop" },
+        "spec": { "runTemplateRef": { "name": "build" } },
+        "status": {
+            "outputs": { "user": "u" },
+            "outputsFrom": { "uid": "run-7", "name": "build-7", "sequence": 7, "inputHash": "v1:A", "rulesHash": "r" },
+            "sensitiveOutputs": { "password": { "name": "db", "key": "password", "revision": "3f0e" } },
+            "sinks": [{ "kind": "Secret", "name": "db", "sequence": sequence }],
+        },
+    });
+    let runnable = serde_json::from_value(runnable).unwrap();
+    SourceRead::runnable(&runnable, &BTreeSet::from(["password"]))
+}
+
+#[test]
+fn a_sensitive_output_that_has_yet_to_be_written_is_waited_for_though_it_may_be_left_out() {
+    let of = |namespace: Option<&str>| {
+        json!([{ "name": "a", "optional": true, "runnableRef": {
+            "name": "build", "output": "password", "namespace": namespace,
+        } }])
+    };
+    let (behind, _) = revision_of_one(&of(None), with_secret_of(6));
+    assert_eq!(behind, Given::Missing);
+    let (written, revision) = revision_of_one(&of(None), with_secret_of(7));
+    assert_eq!(written, Given::Given);
+    let SourceRead::Runnable(before) = with_secret_of(6) else {
+        unreachable!()
+    };
+    let before = before.seen.revision.as_ref().map(ToString::to_string);
+    assert_ne!(revision, before, "who reads it hears of it");
+}
+
+#[test]
+fn a_namespace_that_is_named_though_it_is_the_own_one_is_no_other() {
+    let from = json!([{ "name": "a", "runnableRef": {
+        "name": "build", "output": "password", "namespace": "shop",
+    } }]);
+    let object = SourceObject::known(SourceKind::Runnable, "build");
+    let read = BTreeMap::from([(object, with_secret_of(7))]);
+    let of = |namespace| values(namespace, &sources(from.clone()), |object| read.get(object));
+    assert!(of("shop").is_ok());
+    assert!(of("elsewhere").is_err());
+}
+
+#[test]
+fn a_revision_that_reads_like_an_absence_is_told_from_one() {
+    let of = |revision: &str| {
+        let read = repository(&json!({ "digest": "d", "revision": revision }));
+        revision_of_one(&app(Some(".status.revision")), read).1
+    };
+    assert_eq!(of("r1").unwrap(), "r1");
+    assert_ne!(of("absent").unwrap(), "absent");
 }
 
 #[test]

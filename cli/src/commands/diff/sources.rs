@@ -70,10 +70,12 @@ pub(super) async fn read(
     }
     sourced_inputs::check(runnable.spec.inputs.as_ref(), sources).map_err(without)?;
     let (mut reads, mut found) = (BTreeMap::new(), Sources::default());
-    let wanted: BTreeSet<SourceObject> = sources.iter().filter_map(SourceObject::of).collect();
+    let own = cluster.namespace.as_str();
+    let object_of = |source: &InputSource| SourceObject::read_in(own, source);
+    let wanted: BTreeSet<SourceObject> = sources.iter().filter_map(object_of).collect();
     for wanted in wanted {
-        let keys = sourced_inputs::keys("", sources, &wanted);
-        let of_it = |source: &&InputSource| SourceObject::of(source).as_ref() == Some(&wanted);
+        let keys = sourced_inputs::keys(own, sources, &wanted);
+        let of_it = |source: &&InputSource| object_of(source).as_ref() == Some(&wanted);
         let inputs = sources.iter().filter(of_it).map(|it| it.name.clone());
         let read = match read_one(cluster, files, &wanted, &keys).await? {
             Read::Known(read) => read,
@@ -89,7 +91,7 @@ pub(super) async fn read(
         };
         reads.insert(wanted, read);
     }
-    let values = sourced_inputs::values(sources, |wanted| reads.get(wanted));
+    let values = sourced_inputs::values(own, sources, |wanted| reads.get(wanted));
     found.values = values.map_err(without)?;
     Ok(found)
 }
