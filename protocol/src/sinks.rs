@@ -67,11 +67,11 @@ impl Sinks {
         self.written.iter().find(|it| of_status(it) == *object)
     }
 
-    /// Whether this object is to be written for these outputs: they are new to it, or it could not be written before.
+    /// Whether the outputs of this run were written to this object, whatever has kept it since from being looked at or put right.
     #[must_use]
-    pub fn is_due(&self, object: &SourceObject, from: &OutputsFrom) -> bool {
-        self.written_to(object)
-            .is_none_or(|it| it.behind || it.sequence != from.sequence)
+    pub fn has_those_of(&self, object: &SourceObject, from: &OutputsFrom) -> bool {
+        let written = self.written_to(object);
+        written.is_some_and(|it| it.sequence == from.sequence)
     }
 
     /// Takes down that these are going to be written. None is made before that is in the status: what is made and recorded

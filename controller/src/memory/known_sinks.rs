@@ -17,6 +17,8 @@ pub struct KnownSinks {
     absent: BTreeMap<SourceObject, Duration>,
     /// How often in a row somebody else had written one of them meanwhile.
     pub conflicts: u8,
+    /// The run, by uid, that was read for its sensitive outputs, and the template by which: what it lacked then it does not give.
+    pub read_whole: Option<(String, (String, i64))>,
 }
 
 /// For what sinks are looked at.

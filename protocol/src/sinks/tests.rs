@@ -246,19 +246,20 @@ fn what_was_written_and_is_wanted_no_more_is_known_until_it_is_gone() {
         uid: String::new(),
         rules_hash: String::new(),
     };
-    assert!(sinks.is_due(&object, &from(1)));
+    assert!(!sinks.has_those_of(&object, &from(1)));
     sinks.note(&object, 1, false);
-    assert!(!sinks.is_due(&object, &from(1)));
-    assert!(sinks.is_due(&object, &from(2)));
+    assert!(sinks.has_those_of(&object, &from(1)));
+    assert!(!sinks.has_those_of(&object, &from(2)));
+    // It could not be read, say, which takes nothing out of it.
     sinks.note(&object, 1, true);
-    assert!(sinks.is_due(&object, &from(1)));
+    assert!(sinks.has_those_of(&object, &from(1)));
     assert_eq!(sinks.written.len(), 1);
     assert_eq!(sinks.dropped(&[secret()]), []);
     assert_eq!(sinks.dropped(&[]).len(), 1);
     sinks.forget(&object);
     assert_eq!(sinks.dropped(&[]), []);
     sinks.announce(&[secret()]);
-    assert!(sinks.is_unwritten(&object) && sinks.is_due(&object, &from(1)));
+    assert!(sinks.is_unwritten(&object) && !sinks.has_those_of(&object, &from(1)));
     sinks.note(&object, 2, false);
     sinks.announce(&[secret()]);
     assert!(!sinks.is_unwritten(&object));

@@ -79,16 +79,19 @@ async fn first_with_outputs(subject: &Subject) -> Result<RunnableStatus> {
     let from = subject.object().await?["metadata"]["resourceVersion"].take();
     let only = WatchParams::default().fields("metadata.name=r");
     let from = from.as_str().unwrap_or_default();
-    let events = subject.world.runnables().watch(&only, from).await?;
-    let mut events = std::pin::pin!(events);
-    while let Some(event) = events.try_next().await? {
-        if let WatchEvent::Modified(runnable) = event
-            && let Some(status) = runnable.status.filter(|status| status.outputs.is_some())
-        {
-            return Ok(status);
+    // An API server that is busy ends watches: what was told is told again.
+    for _ in 0..5 {
+        let events = subject.world.runnables().watch(&only, from).await?;
+        let mut events = std::pin::pin!(events);
+        while let Some(event) = events.try_next().await? {
+            if let WatchEvent::Modified(runnable) = event
+                && let Some(status) = runnable.status.filter(|status| status.outputs.is_some())
+            {
+                return Ok(status);
+            }
         }
     }
-    bail!("the watch ended")
+    bail!("the watch ended five times")
 }
 
 #[tokio::test]

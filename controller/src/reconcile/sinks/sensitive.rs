@@ -12,7 +12,7 @@ use cartouche_templating::Sensitive;
 use serde_json::Value;
 
 use super::Read;
-use crate::{api::ApiError, reconcile::reconciliation::Reconciliation};
+use crate::{api::ApiError, lock::lock, reconcile::reconciliation::Reconciliation};
 
 /// What reading the run for its sensitive outputs gave: nothing if it is gone.
 pub(super) type OfRun = Result<Option<Sensitive>, SinkProblem>;
@@ -28,7 +28,7 @@ pub(super) fn held(sinks: &Sinks, from: &OutputsFrom, reads: &[Read<'_>]) -> Sen
         let Some((read, found)) = secret.and_then(|read| Some((read, read.found.as_ref()?))) else {
             continue;
         };
-        if sinks.is_due(&read.object, from) {
+        if !sinks.has_those_of(&read.object, from) {
             continue;
         }
         if let Some(value) = found.content.get(&place.key)
@@ -55,6 +55,10 @@ impl Reconciliation<'_> {
         if read.sink.kind != SinkKind::Secret {
             return Ok(Sensitive::default());
         }
+        // They may have changed in the run, which is looked at for as long as it is the current one.
+        if let Some(known) = self.at_hand(from) {
+            return Ok(known.sensitive.clone());
+        }
         let declared = self.declared().unwrap_or_default();
         let is_held = |name: &str| key_of(read.sink, name).is_none() || held.reveal(name).is_some();
         let mut needed = declared.iter().filter(|(_, sensitive)| **sensitive);
@@ -62,32 +66,41 @@ impl Reconciliation<'_> {
             return Ok(held.clone());
         }
         // What is missing may have become sensitive, or be wanted, since the run was read; or that run did not give it.
-        let has_all_it_had =
-            !sinks.is_due(&read.object, from) && sinks.sensitive.keys().all(|name| is_held(name));
+        let has_all_it_had = sinks.has_those_of(&read.object, from)
+            && sinks.sensitive.keys().all(|name| is_held(name));
+        let rules = (from.uid.clone(), self.template_looked_for());
+        if has_all_it_had && lock(&self.memory).sinks.read_whole.as_ref() == Some(&rules) {
+            return Ok(held.clone());
+        }
         if of_run.is_none() {
-            *of_run = Some(self.sensitive_of_run(ledger, from, read).await);
+            let read = self.sensitive_of_run(ledger, from, read).await;
+            if matches!(read, Ok(Some(_))) {
+                lock(&self.memory).sinks.read_whole = Some(rules);
+            }
+            *of_run = Some(read);
         }
         match of_run {
             Some(Ok(Some(sensitive))) => Ok(sensitive.clone()),
+            _ if has_all_it_had => Ok(held.clone()),
             Some(Err(problem)) => Err(problem.clone()),
-            Some(Ok(None)) if has_all_it_had => Ok(held.clone()),
             Some(Ok(None)) | None => Err(SinkProblem::Lost(read.object.clone(), from.sequence)),
         }
     }
 
-    /// Reads them in the run that gave the outputs, unless that was read just now.
+    /// The run that gave the outputs, if it was read just now, by the rules that they were read by.
+    pub(super) fn at_hand(&self, from: &OutputsFrom) -> Option<&FetchedRun> {
+        let known = self.facts.fetched_run(&from.uid);
+        let known = known.or_else(|| self.facts.created_run(&from.uid));
+        known.filter(|it| has_given(it) && *it.rules_hash == *from.rules_hash)
+    }
+
+    /// Reads them in the run that gave the outputs.
     async fn sensitive_of_run(
         &self,
         ledger: &Ledger,
         from: &OutputsFrom,
         read: &Read<'_>,
     ) -> OfRun {
-        let known = self.facts.fetched_run(&from.uid);
-        let known = known.or_else(|| self.facts.created_run(&from.uid));
-        if let Some(known) = known.filter(|it| has_given(it) && *it.rules_hash == *from.rules_hash)
-        {
-            return Ok(Some(known.sensitive.clone()));
-        }
         let Some(name) = name_of(ledger, &from.uid) else {
             return Ok(None);
         };

@@ -19,16 +19,21 @@ use crate::{
 
 impl Reconciliation<'_> {
     pub(super) fn looked_for(&self, ledger: &Ledger, wanted: &[OutputSink]) -> LookedForSinks {
-        let compiled = self.compiled.as_ref();
-        let template = compiled.map(|it| (it.uid.clone(), it.generation));
         let outputs = ledger.outputs.iter().flatten();
         let outputs = outputs.map(|(name, value)| (name, value.to_string()));
         LookedForSinks {
             sinks: wanted.to_vec(),
             from: ledger.outputs_from.clone(),
             outputs: digest(outputs.collect::<Vec<_>>()),
-            template: template.unwrap_or_default(),
+            template: self.template_looked_for(),
         }
+    }
+
+    /// The template by whose rules they are looked at: its uid and generation.
+    pub(super) fn template_looked_for(&self) -> (String, i64) {
+        let compiled = self.compiled.as_ref();
+        let template = compiled.map(|it| (it.uid.clone(), it.generation));
+        template.unwrap_or_default()
     }
 
     /// Has the watch of `ConfigMaps` know whose changes concern this Runnable.

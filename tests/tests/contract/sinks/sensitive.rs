@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
-use super::{CONFIG_MAP, SECRET, holds, to, world, writing};
+use super::{ALL, CONFIG_MAP, SECRET, holds, to, world, writing, written};
 use crate::world::{RUNNABLE, Subject, TEST_OBJ, World, answered, answers};
 
 /// A value that may stand nowhere but in its Secret, and in the run that gave it.
@@ -130,6 +130,73 @@ async fn a_secret_that_is_deleted_has_the_value_again_while_the_run_is_there() -
     ensure!(world.find(SECRET, "db").await?.is_none());
     assert_eq!(subject.status().await?["currentRun"]["sequence"], 1);
     Ok(())
+}
+
+#[tokio::test]
+async fn a_secret_that_could_not_be_read_for_a_while_is_as_it_was_though_the_run_is_gone()
+-> Result<()> {
+    let world = with_pin("unread").await?;
+    let subject = writing(&world, json!([to(SECRET, "db")])).await?;
+    gives(&world, &subject, 1, "one", PIN).await?;
+    let first = revision(&subject).await?;
+    let run = subject.run(1).await?;
+    let name = run["metadata"]["name"].as_str().unwrap_or_default();
+    world.delete(TEST_OBJ, name).await?;
+    world.gone(TEST_OBJ, name).await?;
+    world.allow("default", &[]).await?;
+    let sinks = json!([to(SECRET, "db"), to(CONFIG_MAP, "open")]);
+    subject
+        .edit(|it| it["spec"]["writeOutputsTo"] = sinks.clone())
+        .await?;
+    subject.fails("OutputSinkFailed", "may not").await?;
+    let rights = [CONFIG_MAP.rights(ALL), SECRET.rights(ALL)];
+    world.allow("default", &rights).await?;
+    holds(&world, CONFIG_MAP, "open", json!({ "answer": "one" })).await?;
+    written(&subject, &[(SECRET, "db"), (CONFIG_MAP, "open")], 1).await?;
+    holds(&world, SECRET, "db", json!({ "answer": "one", "pin": PIN })).await?;
+    assert_eq!(revision(&subject).await?, first);
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_changes_in_the_run_that_is_current_is_written_as_a_whole() -> Result<()> {
+    let world = with_pin("current").await?;
+    let subject = writing(&world, json!([to(SECRET, "db")])).await?;
+    gives(&world, &subject, 1, "one", PIN).await?;
+    let run = subject.run(1).await?;
+    let mut status = answered("two");
+    status["pin"] = json!("second");
+    world.play(&run, status).await?;
+    holds(
+        &world,
+        SECRET,
+        "db",
+        json!({ "answer": "two", "pin": "second" }),
+    )
+    .await?;
+    subject.stays_at(1).await
+}
+
+#[tokio::test]
+async fn an_optional_output_that_the_run_did_not_give_breaks_nothing() -> Result<()> {
+    let world = world("lacking").await?;
+    let mut template = answers();
+    template["outputs"]["pin"] = json!(".status.pin");
+    template["outputs"]["token"] = json!(".status.token");
+    template["sensitiveOutputs"] = json!(["pin", "token"]);
+    template["optionalOutputs"] = json!(["token"]);
+    world.template(template).await?;
+    let subject = writing(&world, json!([to(SECRET, "db")])).await?;
+    gives(&world, &subject, 1, "one", PIN).await?;
+    holds(&world, SECRET, "db", json!({ "answer": "one", "pin": PIN })).await?;
+    let run = subject.run(1).await?;
+    let name = run["metadata"]["name"].as_str().unwrap_or_default();
+    world.delete(TEST_OBJ, name).await?;
+    world.gone(TEST_OBJ, name).await?;
+    let patch = json!({ "data": { "answer": "dHdv" } });
+    world.patch_of(SECRET, "db", patch).await?;
+    holds(&world, SECRET, "db", json!({ "answer": "one", "pin": PIN })).await?;
+    subject.ready("True").await.map(drop)
 }
 
 #[tokio::test]
