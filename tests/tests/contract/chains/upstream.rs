@@ -1,6 +1,6 @@
 //! One Runnable that reads another.
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use cartouche_tests::cluster::AuditLog;
 
 use super::*;
