@@ -48,6 +48,14 @@ pub fn is_dns_label(name: &str) -> bool {
     name.len() <= 63 && is_label(name)
 }
 
+/// Whether a `ConfigMap` or Secret can have this key, as Kubernetes has it (`IsConfigMapKey`): it is a file's name where it is mounted.
+#[must_use]
+pub fn is_config_map_key(key: &str) -> bool {
+    let is_of_key = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    let is_path = key == "." || key.starts_with("..");
+    (1..=253).contains(&key.len()) && key.bytes().all(is_of_key) && !is_path
+}
+
 fn is_label(label: &str) -> bool {
     let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     let is_plain = !label.is_empty() && label.bytes().all(inner);

@@ -6,7 +6,8 @@ use std::{
 };
 
 use cartouche_crds::{
-    InputSource, MAX_SINKS, OutputSink, SensitiveOutput, SinkKind, is_dns_subdomain,
+    InputSource, MAX_SINKS, OutputSink, SensitiveOutput, SinkKind, is_config_map_key,
+    is_dns_subdomain,
 };
 use cartouche_templating::{Sensitive, Template};
 use serde_json::Value;
@@ -207,7 +208,7 @@ fn wrong_keys(
     }
     let mut taken = BTreeSet::new();
     for (name, key) in pairs(sink, declared) {
-        if !is_key(key) {
+        if !is_config_map_key(key) {
             let cure = if sink.keys.is_some() {
                 "give a key of letters, digits, -, _ and ."
             } else {
@@ -243,11 +244,4 @@ fn pairs<'a>(
     let declared = declared.into_iter().flatten();
     let here = declared.filter(|(_, sensitive)| !**sensitive || sink.kind == SinkKind::Secret);
     here.map(|(name, _)| (*name, *name)).collect()
-}
-
-/// Whether an object can have this key.
-fn is_key(key: &str) -> bool {
-    let is_of_key = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    let is_path = key == "." || key.starts_with("..");
-    (1..=253).contains(&key.len()) && key.chars().all(is_of_key) && !is_path
 }

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use cartouche_crds::{InputSource, MAX_LABELS, MAX_SOURCES, is_dns_label, is_dns_subdomain};
+use cartouche_crds::{
+    InputSource, MAX_LABELS, MAX_SOURCES, is_config_map_key, is_dns_label, is_dns_subdomain,
+};
 use cartouche_templating::{given_twice, wrong_label, wrong_path};
 use serde_json::Value;
 
 use super::{NoInputs, SourceKind, SourceObject, fault, key, revision_path};
 use crate::diagnosis::Fault;
 
-/// Keys of `ConfigMaps` and Secrets have so many characters at most.
-const LONGEST_KEY: usize = 253;
 /// What is wrong with them whatever the objects say; then nothing of them is read.
 pub fn check(
     inputs: Option<&BTreeMap<String, Value>>,
@@ -75,8 +75,7 @@ fn wrong_reference(source: &InputSource) -> Option<Fault> {
             .is_empty()
             .then(|| fault(what(), "give the name of one"));
     }
-    let is_of_key = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    if key.is_empty() || key.len() > LONGEST_KEY || !key.chars().all(is_of_key) {
+    if !is_config_map_key(key) {
         let what = format!("input {input} names the key {key:?}, which no {kind} can have");
         return Some(fault(what, "give a key of letters, digits, -, _ and ."));
     }

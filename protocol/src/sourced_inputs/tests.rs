@@ -147,10 +147,14 @@ fn references_that_can_name_nothing_are_all_told_before_anything_is_read() {
         secret("e", "db", ""),
         secret("f", "db", &long),
         secret("g", "db", "schlüssel"),
+        secret("h", "db", ".."),
+        config_map("i", "sizes", "..2026"),
+        config_map("j", "sizes", "."),
         both,
         { "name": "none" },
         config_map("own", "sizes", "k"),
         config_map("right", "sizes", "a.b-c_D"),
+        config_map("dotted", "sizes", ".a..b"),
     ]);
     let inputs = BTreeMap::from([("own".to_owned(), json!(1))]);
     let wrong = check(Some(&inputs), &sources(from)).unwrap_err();
@@ -160,7 +164,9 @@ fn references_that_can_name_nothing_are_all_told_before_anything_is_read() {
         .collect();
     assert_eq!(
         named,
-        ["own", "a", "b", "c", "d", "e", "f", "g", "both", "none"]
+        [
+            "own", "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "both", "none"
+        ]
     );
     assert!(wrong.missing.is_empty());
 }
