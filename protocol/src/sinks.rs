@@ -8,7 +8,7 @@ mod content;
 mod object;
 mod problem;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cartouche_crds::{
     OutputSink, OutputsFrom, RunnableStatus, SensitiveOutput, SinkKind, SinkStatus,
@@ -18,6 +18,7 @@ use crate::{
     ledger::Ledger,
     reconcile_error::{Category, ReconcileError, Requeue},
     sourced_inputs::{SourceKind, SourceObject},
+    sources::SourceKey,
     status::{RUN_TEMPLATE_READY, STALLED, find},
 };
 pub use content::{Content, Given, declared, faults, key_of, sensitive_in};
@@ -134,6 +135,13 @@ pub fn is_written(status: &RunnableStatus, of: &SensitiveOutput) -> bool {
 #[must_use]
 pub fn of(sink: &OutputSink) -> SourceObject {
     SourceObject::known(source_kind(sink.kind), &sink.name)
+}
+
+/// The objects that outputs of a Runnable in this namespace are written to, each as a whole.
+#[must_use]
+pub fn written_by(namespace: &str, wanted: &[OutputSink]) -> BTreeSet<SourceKey> {
+    let objects = wanted.iter().map(of);
+    objects.filter_map(|it| it.as_sink(namespace)).collect()
 }
 
 /// The object that was written.

@@ -383,5 +383,13 @@ pub fn runnables(namespace: &str, sources: &[InputSource]) -> BTreeMap<SourceKey
     all
 }
 
+/// The objects that inputs of a Runnable in this namespace come from, each as a whole, as far as references name them and outputs of Runnables
+/// may be written to them.
+#[must_use]
+pub fn sinks(namespace: &str, sources: &[InputSource]) -> BTreeSet<SourceKey> {
+    let objects = sources.iter().filter_map(SourceObject::of);
+    objects.filter_map(|it| it.as_sink(namespace)).collect()
+}
+
 #[cfg(test)]
 mod tests;

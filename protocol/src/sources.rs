@@ -16,7 +16,13 @@ mod readiness;
 pub mod settle;
 pub mod trace;
 
-use std::{borrow::Cow, collections::BTreeMap, fmt, hash::Hash, sync::Arc};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    hash::Hash,
+    sync::Arc,
+};
 
 pub use cartouche_crds::{Coherence, WaitFor};
 use cartouche_crds::{Runnable, RunnableStatus};
@@ -258,6 +264,9 @@ fn told(status: RunnableStatus) -> RunnableStatus {
 
 /// The Runnables that are known, by their key.
 pub type Known = BTreeMap<SourceKey, Arc<Seen>>;
+
+/// What each reads: of Runnables what their inputs come from, and of an object that outputs are written to the Runnables whose these are.
+pub type Edges = BTreeMap<SourceKey, BTreeSet<SourceKey>>;
 
 /// A hash of the generations of all these Runnables, as [`Cause`](crate::ledger::Cause) has it; none if there are none.
 #[must_use]

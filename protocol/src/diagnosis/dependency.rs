@@ -118,16 +118,38 @@ pub(super) fn waits_cure(why: &NotReady) -> &'static str {
 }
 
 fn cycle(way: &[SourceKey]) -> String {
-    let round: Vec<String> = way.iter().chain(way.first()).map(named).collect();
+    let step = |key: &SourceKey| {
+        // Whatever is no Runnable is an object that outputs are written to.
+        let reads = match key.as_runnable() {
+            Some(_) => "which reads",
+            None => "which has outputs of",
+        };
+        format!("{}, {reads} ", named(key))
+    };
+    let round: Vec<String> = way.iter().map(step).chain(way.first().map(named)).collect();
     format!(
         "no run is made: its inputs come from itself: {}",
-        round.join(", which reads ")
+        round.concat()
     )
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{SourceKey, named};
+    use super::{SourceKey, cycle, named};
+
+    #[test]
+    fn a_way_round_says_who_reads_an_object_and_whose_outputs_are_in_it() {
+        let way = [
+            SourceKey::runnable("shop", "a"),
+            SourceKey::object(("ConfigMap", ""), "shop", "sizes", ""),
+            SourceKey::runnable("shop", "b"),
+        ];
+        assert_eq!(
+            cycle(&way),
+            "no run is made: its inputs come from itself: Runnable shop/a, which reads ConfigMap shop/sizes, which has outputs of \
+             Runnable shop/b, which reads Runnable shop/a"
+        );
+    }
 
     #[test]
     fn a_source_is_named_with_what_tells_it_from_others_of_its_object() {

@@ -6,8 +6,7 @@ use std::{
 };
 
 use cartouche_crds::{
-    InputSource, MAX_SINKS, OutputSink, SensitiveOutput, SinkKind, is_config_map_key,
-    is_dns_subdomain,
+    MAX_SINKS, OutputSink, SensitiveOutput, SinkKind, is_config_map_key, is_dns_subdomain,
 };
 use cartouche_templating::{Sensitive, Template};
 use serde_json::Value;
@@ -138,7 +137,6 @@ pub fn sensitive_in(
 pub fn faults(
     sink: &OutputSink,
     all: &[OutputSink],
-    sources: &[InputSource],
     declared: Option<&BTreeMap<&str, bool>>,
 ) -> Vec<Fault> {
     let object = of(sink);
@@ -167,17 +165,6 @@ pub fn faults(
                 object.type_meta().1
             ),
             "give a lower-case DNS name",
-        );
-    }
-    let mut sources = sources.iter();
-    let read_by = sources.find(|it| SourceObject::of(it).as_ref() == Some(&object));
-    if let Some(source) = read_by {
-        add(
-            format!(
-                "{object} gets outputs, and input {} comes from it: each run would cause the next one",
-                source.name
-            ),
-            "write to another object, or read from another one",
         );
     }
     faults.extend(wrong_keys(sink, &object, declared));

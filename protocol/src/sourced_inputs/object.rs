@@ -171,6 +171,17 @@ impl SourceObject {
         self.namespace.as_deref().unwrap_or(own)
     }
 
+    /// Which object it is as a whole, whatever is read of it or written to it, where a Runnable of this namespace names it and it is of a
+    /// kind that outputs are written to: one that a Runnable writes and another one reads makes the second stem from the first.
+    #[must_use]
+    pub fn as_sink(&self, own: &str) -> Option<SourceKey> {
+        let (api_version, kind) = self.type_meta();
+        let is_sink = group(api_version).is_empty() && matches!(kind, "ConfigMap" | "Secret");
+        let namespace = self.namespace_in(own);
+        (is_sink && !self.name.is_empty())
+            .then(|| SourceKey::object((kind, ""), namespace, &self.name, ""))
+    }
+
     /// Which source it is to a Runnable of this namespace: with the key of a `ConfigMap` or Secret, and with the path of the
     /// revision of any other object. Of a Runnable all outputs are one source.
     #[must_use]

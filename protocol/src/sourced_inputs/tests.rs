@@ -422,3 +422,43 @@ fn an_object_whose_namespace_is_named_though_it_is_the_own_is_read_once() {
     let named: BTreeSet<String> = traces(&read, &from).into_iter().map(|it| it.0).collect();
     assert_eq!(named, BTreeSet::from(["Runnable/shop/build".to_owned()]));
 }
+
+#[test]
+fn an_object_that_outputs_may_be_written_to_is_the_same_however_it_is_read() {
+    let by_object = |kind: &str, namespace: Value, of: Value| {
+        let mut reference =
+            json!({ "apiVersion": "v1", "kind": kind, "path": ".data.a", "namespace": namespace });
+        let fields = of.as_object().cloned().unwrap_or_default();
+        reference.as_object_mut().unwrap().extend(fields);
+        json!({ "name": "by-object", "objectRef": reference })
+    };
+    let map = || SourceKey::object(("ConfigMap", ""), "shop", "sizes", "");
+    let named = json!({ "name": "sizes", "revisionPath": ".metadata.uid" });
+    for source in [
+        config_map("a", "sizes", "small"),
+        by_object("ConfigMap", Value::Null, named.clone()),
+        by_object("ConfigMap", json!("shop"), named.clone()),
+    ] {
+        assert_eq!(sinks("shop", &sources(json!([source]))), [map()].into());
+    }
+    let db = SourceKey::object(("Secret", ""), "shop", "db", "");
+    assert_eq!(
+        sinks("shop", &sources(json!([secret("b", "db", "pin")]))),
+        [db].into()
+    );
+    let written = json!([{ "kind": "ConfigMap", "name": "sizes" }]);
+    let written: Vec<cartouche_crds::OutputSink> = serde_json::from_value(written).unwrap();
+    assert_eq!(crate::sinks::written_by("shop", &written), [map()].into());
+    // Which one labels find only a read tells, and nobody writes to any other kind.
+    for source in [
+        by_object(
+            "ConfigMap",
+            Value::Null,
+            json!({ "matchingLabels": { "sizes/x": "y" } }),
+        ),
+        by_object("Pod", Value::Null, named),
+        json!({ "name": "r", "runnableRef": { "name": "sizes", "output": "a" } }),
+    ] {
+        assert_eq!(sinks("shop", &sources(json!([source]))), BTreeSet::new());
+    }
+}

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use cartouche_crds::{Coherence, RunResult, WaitFor};
 
 use super::{
-    Known, Revision, Seen, SourceKey, Sources, Trace, coherence, graph,
+    Edges, Known, Revision, Seen, SourceKey, Sources, Trace, coherence, graph,
     settle::{Busy, has_succeeded, unsettled},
     trace::{Incoherence, TraceError},
 };
@@ -47,6 +47,9 @@ pub struct Question<'a> {
     pub sources: &'a [Source],
     /// The Runnables among these, as they were read with the values, and all others as far as a cache has them.
     pub known: &'a Known,
+    /// The ways that lead on through objects which outputs are written to. They count for nothing but whether it stems from itself: what is
+    /// read is the object, and nobody waits for who writes it.
+    pub through_sinks: &'a Edges,
     /// Whether they have to be coherent.
     pub coherence: Coherence,
 }
@@ -192,12 +195,14 @@ fn held(question: &Question<'_>) -> Option<Readiness> {
 
 fn cycle(question: &Question<'_>) -> Option<Readiness> {
     let way = graph::way_round(&question.of, |key| -> Vec<&SourceKey> {
+        let through = question.through_sinks.get(*key).into_iter().flatten();
         if *key == question.of {
-            return question.sources.iter().map(|source| &source.key).collect();
+            let sources = question.sources.iter().map(|source| &source.key);
+            return sources.chain(through).collect();
         }
-        let seen = question.known.get(*key);
-        seen.map(|seen| seen.reads.keys().collect())
-            .unwrap_or_default()
+        let seen = question.known.get(*key).into_iter();
+        let reads = seen.flat_map(|seen| seen.reads.keys());
+        reads.chain(through).collect()
     })?;
     Some(Readiness::Cycle(way.into_iter().cloned().collect()))
 }

@@ -2,8 +2,8 @@
 
 use super::sample::*;
 use crate::sources::{
-    Coherence, Failed, Known, NotReady, Provenance, Question, Readiness, Revision, Seen, Source,
-    Sources, Value, WaitFor, rests_on_own_reads, settle::Busy,
+    Coherence, Edges, Failed, Known, NotReady, Provenance, Question, Readiness, Revision, Seen,
+    Source, Sources, Value, WaitFor, rests_on_own_reads, settle::Busy,
 };
 
 fn from(text: &str) -> Sources {
@@ -355,6 +355,7 @@ fn that_sources_differ_rests_on_what_is_read_here_only_where_that_is_in_dispute(
             of: &key("x"),
             sources: read,
             known: all,
+            through_sinks: &Edges::new(),
             coherence,
         })
     };

@@ -3,8 +3,8 @@ use proptest::prelude::*;
 use super::sample::*;
 use crate::{
     sources::{
-        Coherence, Failed, Known, NotReady, Provenance, Question, Readiness, Seen, Source,
-        SourceError, Sources, Value, WaitFor, readiness, settle::Busy, traced,
+        Coherence, Edges, Failed, Known, NotReady, Provenance, Question, Readiness, Seen, Source,
+        SourceError, SourceKey, Sources, Value, WaitFor, readiness, settle::Busy, traced,
     },
     status::{RUN_TEMPLATE_READY, STALLED},
 };
@@ -208,6 +208,7 @@ fn where_coherence_is_ignored_what_is_disputed_is_not_traced() {
         of: &key("x"),
         sources: &read,
         known: &all,
+        through_sinks: &Edges::new(),
         coherence: Coherence::Ignored,
     };
     let expected = sources([(key("b"), "b"), (key("c"), "c")]);
@@ -219,6 +220,64 @@ fn where_coherence_is_ignored_what_is_disputed_is_not_traced() {
 }
 
 #[test]
+fn whoever_reads_what_one_writes_that_stems_from_it_is_on_a_cycle_and_is_told_the_object() {
+    let map = SourceKey::object(("ConfigMap", ""), "space", "m", "");
+    let all = known([("b", reading(at_rest("1"), ["x"]))]);
+    let ask = |through_sinks: &Edges, known: &Known| {
+        readiness(&Question {
+            of: &key("x"),
+            sources: &[Source {
+                key: file("m"),
+                wait_for: WaitFor::Settled,
+                value: Value::Given,
+                revision: None,
+            }],
+            known,
+            through_sinks,
+            coherence: Coherence::Required,
+        })
+    };
+    let reads_map = (key("x"), [map.clone()].into());
+    let edges = Edges::from([reads_map.clone(), (map.clone(), [key("b")].into())]);
+    let way = Readiness::Cycle(vec![key("x"), map.clone(), key("b")]);
+    assert_eq!(ask(&edges, &all), way);
+    // What is reached through it alone is known by the edges alone.
+    let mut apart = edges.clone();
+    apart.insert(key("b"), [key("x")].into());
+    assert_eq!(ask(&apart, &Known::new()), way);
+    let own = Edges::from([reads_map, (map.clone(), [key("x")].into())]);
+    assert_eq!(
+        ask(&own, &Known::new()),
+        Readiness::Cycle(vec![key("x"), map])
+    );
+    assert!(matches!(ask(&edges, &Known::new()), Readiness::Ready(_)));
+}
+
+#[test]
+fn who_is_at_work_behind_a_sink_holds_nobody_up() {
+    let map = SourceKey::object(("ConfigMap", ""), "space", "m", "");
+    let all = known([("b", edited("1"))]);
+    let edges = Edges::from([
+        (key("x"), [map.clone()].into()),
+        (map, [key("b")].into()),
+        (key("b"), [].into()),
+    ]);
+    let readiness = readiness(&Question {
+        of: &key("x"),
+        sources: &[Source {
+            key: file("m"),
+            wait_for: WaitFor::Settled,
+            value: Value::Given,
+            revision: None,
+        }],
+        known: &all,
+        through_sinks: &edges,
+        coherence: Coherence::Required,
+    });
+    assert!(matches!(readiness, Readiness::Ready(_)), "{readiness:?}");
+}
+
+#[test]
 fn a_ledger_may_move_on_though_no_run_could_be_intended() {
     let all = known([("a", edited("1"))]);
     let read = [source("a", WaitFor::Settled, &all)];
@@ -226,6 +285,7 @@ fn a_ledger_may_move_on_though_no_run_could_be_intended() {
         of: &key("x"),
         sources: &read,
         known: &all,
+        through_sinks: &Edges::new(),
         coherence: Coherence::Required,
     };
     assert_eq!(traced(&question), Ok(Some(sources([(key("a"), "1")]))));
@@ -313,6 +373,7 @@ fn ignoring(branch: Seen) -> Readiness {
         of: &key("x"),
         sources: &["a", "c"].map(|name| source(name, WaitFor::Settled, &all)),
         known: &all,
+        through_sinks: &Edges::new(),
         coherence: Coherence::Ignored,
     })
 }

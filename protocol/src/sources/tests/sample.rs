@@ -9,8 +9,8 @@ use serde_json::json;
 use crate::{
     ledger::tests::sample::{at, ended, outputs_from, values},
     sources::{
-        Coherence, Known, Provenance, Question, Readiness, Revision, Seen, Source, SourceKey,
-        Sources, Value, WaitFor, readiness,
+        Coherence, Edges, Known, Provenance, Question, Readiness, Revision, Seen, Source,
+        SourceKey, Sources, Value, WaitFor, readiness,
     },
     status::{ConditionValue, READY, TRUE, condition},
 };
@@ -153,6 +153,7 @@ pub(super) fn answer(sources: &[Source], known: &Known) -> Readiness {
         of: &key("x"),
         sources,
         known,
+        through_sinks: &Edges::new(),
         coherence: Coherence::Required,
     })
 }

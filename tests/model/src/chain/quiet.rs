@@ -5,7 +5,7 @@ use std::sync::PoisonError;
 use cartouche_crds::RunResult;
 use cartouche_protocol::{
     ledger::Ledger,
-    sources::{Coherence, Failed, NotReady, Question, Readiness, Source, SourceKey, traced},
+    sources::{Coherence, Edges, Failed, NotReady, Question, Readiness, Source, SourceKey, traced},
 };
 
 use super::{
@@ -190,6 +190,7 @@ impl Chain {
             of: &key(who),
             sources: &sources,
             known: &known,
+            through_sinks: &Edges::new(),
             coherence: Coherence::Required,
         });
         let provenance = self.kept.provenance_of(own.provenance);

@@ -3,7 +3,7 @@
 use cartouche_protocol::{
     decide::Change,
     ledger::{Due, Fate, Intent, Ledger, ListedRun, RunIdentity, rebuild},
-    sources::{Coherence, Question, Readiness, Source, Sources, readiness, traced},
+    sources::{Coherence, Edges, Question, Readiness, Source, Sources, readiness, traced},
 };
 
 use super::{
@@ -63,6 +63,7 @@ impl Chain {
             of: &of,
             sources: &sources,
             known: &known,
+            through_sinks: &Edges::new(),
             coherence: if unchecked {
                 Coherence::Ignored
             } else {
