@@ -1,7 +1,7 @@
 //! What the inputs of a Runnable stem from, beyond the objects that they are read from: out of the cache of Runnables.
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     sync::Arc,
     time::Duration,
 };
@@ -10,8 +10,8 @@ use cartouche_protocol::{
     diagnosis::Diagnosis,
     facts::Dependencies,
     reconcile_error::ReconcileError,
-    sourced_inputs::{SourceKind, SourceObject, SourceRead, Taken},
-    sources::{Known, NotReady, Question, Readiness, Seen, SourceError, SourceKey, WaitFor},
+    sourced_inputs::{self, SourceKind, SourceObject, SourceRead, Taken},
+    sources::{Edges, Known, NotReady, Question, Readiness, Seen, SourceError, SourceKey, WaitFor},
 };
 
 use super::{ControllerContext, LOOKED_UP_AFTER, reconciliation::Reconciliation};
@@ -34,12 +34,14 @@ impl ControllerContext {
         let Some(cached) = key.find(&self.runnables) else {
             return;
         };
-        let has_sources = cached
-            .spec
-            .inputs_from
-            .as_ref()
-            .is_some_and(|it| !it.is_empty());
-        let concerned = self.dependents.applied(key, has_sources, || cached.seen());
+        let writes = cached.spec.write_outputs_to.iter().flatten().next();
+        if writes.is_some() && !self.dependents.knows_objects() {
+            let all = self.runnables.state();
+            let all = all.iter().map(|it| (RunnableKey::of(it), &***it));
+            let others = all.filter(|(other, _)| other != key);
+            self.dependents.know_objects(others);
+        }
+        let concerned = self.dependents.applied(key, &cached, || cached.seen());
         self.wake(key, &concerned);
     }
 
@@ -99,11 +101,12 @@ impl Reconciliation<'_> {
                 };
             }
         };
-        let of = SourceKey::runnable(&self.key.namespace, &self.key.name);
+        let of = self.key.as_source();
         let question = Question {
             of: &of,
             sources: &taken.sources,
             known: &known,
+            through_sinks: &self.through_sinks(),
             coherence: mutants::coherence(self.runnable.spec.coherence.unwrap_or_default()),
         };
         Dependencies::of(&question)
@@ -151,12 +154,46 @@ impl Reconciliation<'_> {
     }
 
     fn cached(&self, key: &SourceKey) -> Option<Arc<Seen>> {
-        let (namespace, name) = key.as_runnable()?;
-        let key = RunnableKey {
-            namespace: namespace.to_owned(),
-            name: name.to_owned(),
-        };
+        let key = RunnableKey::of_source(key)?;
         Some(key.find(&self.ctx.runnables)?.seen())
+    }
+
+    /// The ways that lead on through objects which outputs are written to, the nearest first, up to [`MOST_FAMILY`] Runnables and objects;
+    /// none while no Runnable writes to any. Who writes to an object only the cache tells.
+    fn through_sinks(&self) -> Edges {
+        let mut edges = Edges::new();
+        if !self.ctx.dependents.knows_objects() {
+            return edges;
+        }
+        let mut next = VecDeque::from([self.key.clone()]);
+        while let Some(key) = next.pop_front() {
+            let source = key.as_source();
+            if edges.len() >= MOST_FAMILY {
+                break;
+            }
+            if edges.contains_key(&source) {
+                continue;
+            }
+            let Some(runnable) = key.find(&self.ctx.runnables) else {
+                continue;
+            };
+            let sources = runnable.spec.inputs_from.as_deref().unwrap_or_default();
+            let mut reads: BTreeSet<SourceKey> = BTreeSet::new();
+            if !sources.is_empty() {
+                reads.extend(runnable.seen().reads.keys().cloned());
+                next.extend(reads.iter().filter_map(RunnableKey::of_source));
+            }
+            for object in sourced_inputs::sinks(&key.namespace, sources) {
+                let writers = self.ctx.dependents.writers(&object);
+                if !writers.is_empty() {
+                    reads.insert(object.clone());
+                    edges.insert(object, writers.iter().map(RunnableKey::as_source).collect());
+                    next.extend(writers);
+                }
+            }
+            edges.insert(source, reads);
+        }
+        edges
     }
 
     /// Why there are no inputs: that the Runnable stems from itself, all that has to be corrected, whom it waits for, or all that

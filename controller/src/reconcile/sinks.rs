@@ -195,14 +195,12 @@ impl Reconciliation<'_> {
         wanted: &'w [OutputSink],
         progress: &mut Progress,
     ) -> Vec<Read<'w>> {
-        let sources = self.runnable.spec.inputs_from.as_deref();
         let declared = self.declared();
         let mut reads = Vec::new();
         for sink in wanted {
             let object = sinks::of(sink);
             lock(&self.memory).sinks.is_back(&object);
-            let faults =
-                sinks::faults(sink, wanted, sources.unwrap_or_default(), declared.as_ref());
+            let faults = sinks::faults(sink, wanted, declared.as_ref());
             if !faults.is_empty() {
                 progress.fails(&object, SinkProblem::Faults(faults));
                 continue;

@@ -1,14 +1,20 @@
 //! Which Runnables stem from which, and who is to look again when one changes: an index over the cache. Where no input comes
-//! from a Runnable, it is empty, and costs nothing.
+//! from a Runnable, and no output goes to an object, it is empty, and costs nothing.
+
+mod links;
+mod sinks;
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
     sync::{Arc, Mutex},
 };
 
+use cartouche_crds::Runnable;
 use cartouche_protocol::sources::{Revision, Seen, SourceKey, trace::MOST_SOURCES};
 
 use crate::{lock::lock, memory::digest, runnable_key::RunnableKey};
+use links::Links;
+use sinks::{NamedObjects, Objects};
 
 /// Who reads whom.
 #[derive(Default)]
@@ -16,10 +22,10 @@ pub struct Dependents(Mutex<Index>);
 
 #[derive(Default)]
 struct Index {
-    /// Those that read each Runnable, be it there or not.
-    readers: HashMap<RunnableKey, BTreeSet<RunnableKey>>,
-    /// Those that each Runnable reads.
-    reads: HashMap<RunnableKey, BTreeSet<RunnableKey>>,
+    /// The Runnables that each reads, be they there or not.
+    reads: Links<RunnableKey>,
+    /// The objects that each reads, and writes to. Nothing before the first writes to any.
+    objects: Option<Objects>,
     /// How each that is read was last seen.
     seen: HashMap<RunnableKey, Known>,
 }
@@ -39,72 +45,84 @@ pub struct Concerned {
     /// Whether what they have read of it may be old.
     pub outputs_changed: bool,
     /// Those that stem from these in turn, and may be held back by it: no further away than any whose inputs stem from few enough
-    /// objects to be run.
+    /// objects to be run. If it reads or writes to others than before, also those that stem from it by way of objects: they may be
+    /// on a cycle now, or on none any more.
     pub further: Vec<RunnableKey>,
 }
 
 impl RunnableKey {
-    fn of_source(key: &SourceKey) -> Option<Self> {
+    /// The Runnable that a source is.
+    #[must_use]
+    pub fn of_source(key: &SourceKey) -> Option<Self> {
         let (namespace, name) = key.as_runnable()?;
         Some(Self {
             namespace: namespace.to_owned(),
             name: name.to_owned(),
         })
     }
+
+    /// It, as a source of others.
+    #[must_use]
+    pub fn as_source(&self) -> SourceKey {
+        SourceKey::runnable(&self.namespace, &self.name)
+    }
 }
 
 impl Dependents {
-    /// A Runnable is there, as `seen` shows it; whether it `has_sources` is known without that. Who is to look again.
+    /// A Runnable is there, as `seen` shows it. Who is to look again.
     pub fn applied(
         &self,
         key: &RunnableKey,
-        has_sources: bool,
+        runnable: &Runnable,
         seen: impl Fn() -> Arc<Seen>,
     ) -> Concerned {
         let mut index = lock(&self.0);
-        if has_sources || index.reads.contains_key(key) {
+        let sources = runnable.spec.inputs_from.as_deref().unwrap_or_default();
+        let mut is_moved = false;
+        if !sources.is_empty() || index.reads.has(key) {
             let seen = seen();
             let reads = seen.reads.keys().filter_map(RunnableKey::of_source);
-            index.link(key, reads.collect());
+            let reads: BTreeSet<RunnableKey> = reads.collect();
+            is_moved = index.reads.set(key, reads.clone()) != reads;
         }
-        if !index.readers.contains_key(key) {
-            index.seen.remove(key);
+        let written = index.objects.as_mut().and_then(|objects| {
+            let (is_new, written) = objects.set(key, NamedObjects::of(runnable));
+            (is_new || is_moved).then_some(written)
+        });
+        let news = index.news(key, seen);
+        if news.is_none() && written.is_none() {
             return Concerned::default();
         }
-        let seen = seen();
-        let now = Known {
-            outputs: seen.revision.clone(),
-            bearing: digest(seen.bearing()),
-        };
-        let before = index.seen.insert(key.clone(), now.clone());
-        if before.as_ref() == Some(&now) {
-            return Concerned::default();
+        let readers = news.map(|_| index.reads.from(key).cloned().collect());
+        Concerned {
+            readers: readers.unwrap_or_default(),
+            outputs_changed: news == Some(News { of_outputs: true }),
+            further: index.further(key, written.as_ref()),
         }
-        let outputs = before.map(|before| before.outputs);
-        index.concerned(key, outputs != Some(now.outputs))
     }
 
     /// A Runnable is gone. Who is to look again.
     pub fn deleted(&self, key: &RunnableKey) -> Concerned {
         let mut index = lock(&self.0);
-        index.link(key, BTreeSet::new());
+        index.reads.set(key, BTreeSet::new());
         index.seen.remove(key);
-        index.concerned(key, true)
+        let objects = index.objects.as_mut();
+        let written = objects.map(|objects| objects.set(key, NamedObjects::default()).1);
+        Concerned {
+            readers: index.reads.from(key).cloned().collect(),
+            outputs_changed: true,
+            further: index.further(key, written.as_ref()),
+        }
     }
 
     /// Those that are not there any more are forgotten, as after a watch that began anew.
     pub fn sweep(&self, exists: impl Fn(&RunnableKey) -> bool) -> Vec<(RunnableKey, Concerned)> {
-        let (readers, read) = {
+        let gone: BTreeSet<RunnableKey> = {
             let index = lock(&self.0);
-            let readers: Vec<RunnableKey> = index.reads.keys().cloned().collect();
-            let read: Vec<RunnableKey> = index.seen.keys().cloned().collect();
-            (readers, read)
+            let naming = index.objects.iter().flat_map(Objects::naming);
+            let all = index.reads.linked().chain(index.seen.keys()).chain(naming);
+            all.filter(|key| !exists(key)).cloned().collect()
         };
-        let gone: BTreeSet<RunnableKey> = readers
-            .into_iter()
-            .chain(read)
-            .filter(|key| !exists(key))
-            .collect();
         gone.into_iter()
             .map(|key| {
                 let concerned = self.deleted(&key);
@@ -112,47 +130,78 @@ impl Dependents {
             })
             .collect()
     }
+
+    /// Whether it is known which objects Runnables name.
+    #[must_use]
+    pub fn knows_objects(&self) -> bool {
+        lock(&self.0).objects.is_some()
+    }
+
+    /// One is about to be the first that writes to an object: these are all others. From now on it is kept which objects each names.
+    pub fn know_objects<'a>(&self, others: impl Iterator<Item = (RunnableKey, &'a Runnable)>) {
+        let mut objects = Objects::default();
+        for (key, other) in others {
+            objects.set(&key, NamedObjects::of(other));
+        }
+        lock(&self.0).objects = Some(objects);
+    }
+
+    /// Whose outputs go to an object.
+    #[must_use]
+    pub fn writers(&self, object: &SourceKey) -> Vec<RunnableKey> {
+        let index = lock(&self.0);
+        let objects = index.objects.iter();
+        objects.flat_map(|it| it.writers(object)).cloned().collect()
+    }
+}
+
+/// Something that those who read a Runnable decide by.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct News {
+    /// What they have read of it may be old.
+    of_outputs: bool,
 }
 
 impl Index {
-    fn link(&mut self, key: &RunnableKey, reads: BTreeSet<RunnableKey>) {
-        let before = self.reads.remove(key).unwrap_or_default();
-        for source in before.difference(&reads) {
-            if let Some(readers) = self.readers.get_mut(source) {
-                readers.remove(key);
-                if readers.is_empty() {
-                    self.readers.remove(source);
-                    self.seen.remove(source);
-                }
-            }
+    /// What is new of a Runnable since it was seen last, if anybody reads it.
+    fn news(&mut self, key: &RunnableKey, seen: impl Fn() -> Arc<Seen>) -> Option<News> {
+        if !self.reads.leads_to(key) {
+            self.seen.remove(key);
+            return None;
         }
-        for source in reads.difference(&before) {
-            let readers = self.readers.entry(source.clone()).or_default();
-            readers.insert(key.clone());
-        }
-        if !reads.is_empty() {
-            self.reads.insert(key.clone(), reads);
-        }
+        let seen = seen();
+        let now = Known {
+            outputs: seen.revision.clone(),
+            bearing: digest(seen.bearing()),
+        };
+        let before = self.seen.insert(key.clone(), now.clone());
+        let of_outputs = before.as_ref().map(|before| &before.outputs) != Some(&now.outputs);
+        (before.as_ref() != Some(&now)).then_some(News { of_outputs })
     }
 
-    fn concerned(&self, key: &RunnableKey, outputs_changed: bool) -> Concerned {
-        let readers = self.readers.get(key).cloned().unwrap_or_default();
-        let mut met: HashSet<&RunnableKey> = readers.iter().collect();
-        let mut level: Vec<&RunnableKey> = readers.iter().collect();
-        let mut further = Vec::new();
+    /// Those that stem from those that read it; and those that stem from it by way of objects, if it has `written` to any of these.
+    fn further(
+        &self,
+        key: &RunnableKey,
+        written: Option<&BTreeSet<SourceKey>>,
+    ) -> Vec<RunnableKey> {
+        let objects = written.and(self.objects.as_ref());
+        let below = |key| {
+            let through = objects.into_iter().flat_map(move |it| it.below(key));
+            self.reads.from(key).chain(through)
+        };
+        let mut level: Vec<&RunnableKey> = self.reads.from(key).collect();
+        let mut met: HashSet<&RunnableKey> = level.iter().copied().collect();
+        let of_object = |object| objects.into_iter().flat_map(move |it| it.readers(object));
+        let through = written.into_iter().flatten().flat_map(of_object);
+        let mut further: Vec<&RunnableKey> = through.filter(|key| met.insert(*key)).collect();
+        level.extend(&further);
         for _ in 0..MOST_SOURCES {
-            let next = level
-                .iter()
-                .filter_map(|key| self.readers.get(*key))
-                .flatten();
+            let next = level.into_iter().flat_map(below);
             level = next.filter(|key| met.insert(*key)).collect();
-            further.extend(level.iter().copied().cloned());
+            further.extend(&level);
         }
-        Concerned {
-            readers,
-            outputs_changed,
-            further,
-        }
+        further.into_iter().cloned().collect()
     }
 }
 

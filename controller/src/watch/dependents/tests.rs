@@ -30,8 +30,30 @@ fn runnable(name: &str, reads: &[&str], status: &Value) -> Runnable {
 
 fn applied(index: &Dependents, name: &str, reads: &[&str], status: &Value) -> Concerned {
     let runnable = runnable(name, reads, status);
-    let seen = Arc::new(Seen::of(&runnable));
-    index.applied(&key(name), !reads.is_empty(), || seen.clone())
+    apply(index, &runnable)
+}
+
+fn apply(index: &Dependents, runnable: &Runnable) -> Concerned {
+    let seen = Arc::new(Seen::of(runnable));
+    index.applied(&RunnableKey::of(runnable), runnable, || seen.clone())
+}
+
+/// One that reads a `ConfigMap`, and writes to another one.
+fn through(name: &str, reads: &str, writes: &str) -> Runnable {
+    let mut runnable = runnable(name, &[], &json!({}));
+    let map = json!([{ "name": "x", "configMapKeyRef": { "name": reads, "key": "k" } }]);
+    runnable.spec.inputs_from = serde_json::from_value(map).unwrap();
+    let sink = json!([{ "kind": "ConfigMap", "name": writes }]);
+    runnable.spec.write_outputs_to = serde_json::from_value(sink).unwrap();
+    runnable
+}
+
+/// The same for the first that writes to any object.
+fn first(index: &Dependents, runnable: &Runnable, others: &[Runnable]) -> Concerned {
+    assert!(!index.knows_objects());
+    let others = others.iter();
+    index.know_objects(others.map(|other| (RunnableKey::of(other), other)));
+    apply(index, runnable)
 }
 
 /// `b` and `c` read `a`, and `d` reads both.
@@ -94,7 +116,7 @@ fn nothing_is_kept_of_those_that_nobody_reads() {
         index.deleted(&key(name));
     }
     let index = lock(&index.0);
-    assert!(index.readers.is_empty() && index.reads.is_empty() && index.seen.is_empty());
+    assert!(index.reads.is_empty() && index.seen.is_empty() && index.objects.is_none());
 }
 
 #[test]
@@ -113,4 +135,43 @@ fn a_cycle_is_walked_once() {
     let concerned = applied(&index, "b", &["a"], &json!({}));
     assert_eq!(concerned.readers, keys(["a"]));
     assert_eq!(concerned.further, [key("b")]);
+}
+
+#[test]
+fn whoever_stems_from_it_by_way_of_objects_looks_again_when_it_reads_or_writes_to_others() {
+    let index = Dependents::default();
+    // `b` reads what `a` is about to write to, and `c` reads `b`.
+    let reader = through("b", "m", "n");
+    apply(&index, &reader);
+    applied(&index, "c", &["b"], &json!({}));
+    let others = [reader.clone(), runnable("c", &["b"], &json!({}))];
+    let begun = first(&index, &through("a", "n", "m"), &others);
+    assert_eq!(begun.further, [key("b"), key("c"), key("a")]);
+    assert!(begun.readers.is_empty());
+    assert_eq!(
+        index.writers(&SourceKey::object(("ConfigMap", ""), "space", "m", "")),
+        [key("a")]
+    );
+    // That it works, and how, is nothing to those whom no Runnable holds back.
+    assert_eq!(apply(&index, &through("a", "n", "m")), Concerned::default());
+    let elsewhere = apply(&index, &through("a", "n", "o"));
+    assert_eq!(elsewhere.further, [key("b"), key("c"), key("a")]);
+    assert_eq!(apply(&index, &through("a", "p", "o")), Concerned::default());
+    // By way of another object, and of a Runnable then.
+    let moved = apply(&index, &through("b", "o", "p"));
+    assert_eq!(moved.readers, keys(["c"]));
+    assert_eq!(moved.further, [key("a"), key("b")]);
+    assert_eq!(index.deleted(&key("b")).further, [key("a")]);
+}
+
+#[test]
+fn nothing_is_kept_of_the_objects_of_those_that_are_gone() {
+    let index = Dependents::default();
+    first(&index, &through("a", "n", "m"), &[]);
+    apply(&index, &through("b", "m", "n"));
+    index.deleted(&key("a"));
+    let swept = index.sweep(|_| false);
+    assert_eq!(swept.len(), 1);
+    let objects = lock(&index.0).objects.take();
+    assert!(objects.is_some_and(|objects| objects.is_empty()));
 }

@@ -1,0 +1,82 @@
+//! Who writes to which objects, and whose inputs come from these.
+
+use std::collections::BTreeSet;
+
+use cartouche_crds::Runnable;
+use cartouche_protocol::{sinks, sourced_inputs, sources::SourceKey};
+
+use super::links::Links;
+use crate::runnable_key::RunnableKey;
+
+/// The objects that a Runnable names, each as a whole.
+#[derive(Default)]
+pub(super) struct NamedObjects {
+    /// Those that its inputs come from.
+    reads: BTreeSet<SourceKey>,
+    /// Those that its outputs go to.
+    writes: BTreeSet<SourceKey>,
+}
+
+impl NamedObjects {
+    /// As its spec names them.
+    pub(super) fn of(runnable: &Runnable) -> Self {
+        let (spec, namespace) = (&runnable.spec, runnable.metadata.namespace.as_deref());
+        let namespace = namespace.unwrap_or_default();
+        let sources = spec.inputs_from.as_deref().unwrap_or_default();
+        let wanted = spec.write_outputs_to.as_deref().unwrap_or_default();
+        Self {
+            reads: sourced_inputs::sinks(namespace, sources),
+            writes: sinks::written_by(namespace, wanted),
+        }
+    }
+}
+
+/// The objects that Runnables name.
+#[derive(Default)]
+pub(super) struct Objects {
+    readers: Links<SourceKey>,
+    writers: Links<SourceKey>,
+}
+
+impl Objects {
+    /// A Runnable names these from now on. Whether they are others than before, and all that it writes to or did.
+    pub(super) fn set(
+        &mut self,
+        key: &RunnableKey,
+        named: NamedObjects,
+    ) -> (bool, BTreeSet<SourceKey>) {
+        let NamedObjects { reads, writes } = named;
+        let mut written = writes.clone();
+        let has_read = self.readers.set(key, reads.clone());
+        let has_written = self.writers.set(key, writes);
+        let is_new = has_read != reads || has_written != written;
+        written.extend(has_written);
+        (is_new, written)
+    }
+
+    /// Whose outputs go to an object.
+    pub(super) fn writers(&self, object: &SourceKey) -> impl Iterator<Item = &RunnableKey> {
+        self.writers.from(object)
+    }
+
+    /// Whose inputs come from an object.
+    pub(super) fn readers(&self, object: &SourceKey) -> impl Iterator<Item = &RunnableKey> {
+        self.readers.from(object)
+    }
+
+    /// Whose inputs come from what this one writes to.
+    pub(super) fn below<'a>(&'a self, key: &RunnableKey) -> impl Iterator<Item = &'a RunnableKey> {
+        let written = self.writers.to(key);
+        written.flat_map(|object| self.readers.from(object))
+    }
+
+    /// The Runnables that name any.
+    pub(super) fn naming(&self) -> impl Iterator<Item = &RunnableKey> {
+        self.readers.linked().chain(self.writers.linked())
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.readers.is_empty() && self.writers.is_empty()
+    }
+}
