@@ -8,8 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cartouche_crds::{InputSource, Runnable};
 use cartouche_protocol::{
+    sinks,
     sourced_inputs::{self, SourceObject},
-    sources::{WaitFor, graph},
+    sources::{SourceKey, WaitFor, graph},
 };
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
@@ -48,6 +49,15 @@ impl Id {
                 Some(group) if !object.is_runnable() => format!("{kind}.{group}"),
                 _ => kind.to_owned(),
             },
+        }
+    }
+
+    /// As a way round has it.
+    pub(crate) fn as_source(&self) -> SourceKey {
+        if self.is_runnable() {
+            SourceKey::runnable(&self.namespace, &self.name)
+        } else {
+            SourceKey::object((&self.kind, ""), &self.namespace, &self.name, "")
         }
     }
 
@@ -145,11 +155,19 @@ impl Serialize for Edge {
     }
 }
 
+/// That outputs of a Runnable go to an object which inputs come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Written {
+    pub(crate) from: Id,
+    pub(crate) to: Id,
+}
+
 /// Nodes, sources before those who read them, and the edges between them.
 #[derive(Debug)]
 pub(crate) struct Graph {
     pub(crate) nodes: Vec<Node>,
     pub(crate) edges: Vec<Edge>,
+    pub(crate) written: Vec<Written>,
     /// Runnables that stem from themselves, each with the way round.
     pub(crate) cycles: Vec<Vec<Id>>,
     /// So many Runnables neither read others nor are read, and are left out.
@@ -176,16 +194,17 @@ impl Graph {
                 Node::without(edge.from.clone(), known.unwrap_or(Known::Absent))
             });
         }
-        let ends = edges.iter().flat_map(|edge| [&edge.from, &edge.to]);
-        let joined: BTreeSet<&Id> = ends.collect();
+        let written = written(runnables, &edges);
+        let links: Vec<(&Id, &Id)> = links(&edges, &written).collect();
+        let joined: BTreeSet<&Id> = links.iter().flat_map(|(from, to)| [*from, *to]).collect();
         let all = nodes.len();
         nodes.retain(|id, _| joined.contains(id));
         let alone = all - nodes.len();
-        let cycles = cycles(&edges);
         Self {
-            nodes: in_order(nodes, &edges),
+            nodes: in_order(nodes, &links),
+            cycles: cycles(&links),
             edges,
-            cycles,
+            written,
             alone,
         }
     }
@@ -193,7 +212,7 @@ impl Graph {
     /// What it stems from, and what stems from it; nothing if it is not among them.
     pub(crate) fn around(self, centre: &Id) -> Self {
         let (mut sources, mut readers) = (Ends::new(), Ends::new());
-        for Edge { from, to, .. } in &self.edges {
+        for (from, to) in links(&self.edges, &self.written) {
             sources.entry(to).or_default().insert(from);
             readers.entry(from).or_default().insert(to);
         }
@@ -204,18 +223,46 @@ impl Graph {
         let above = graph::reached([centre.clone()], |id| next(&sources, id));
         let below = graph::reached([centre.clone()], |id| next(&readers, id));
         let kept: BTreeSet<Id> = above.into_iter().chain(below).collect();
-        let is_kept = |edge: &Edge| kept.contains(&edge.from) && kept.contains(&edge.to);
+        let are_kept = |from: &Id, to: &Id| kept.contains(from) && kept.contains(to);
         Self {
             nodes: (self.nodes.into_iter())
                 .filter(|node| kept.contains(&node.id))
                 .collect(),
-            edges: self.edges.into_iter().filter(is_kept).collect(),
+            edges: (self.edges.into_iter())
+                .filter(|edge| are_kept(&edge.from, &edge.to))
+                .collect(),
+            written: (self.written.into_iter())
+                .filter(|it| are_kept(&it.from, &it.to))
+                .collect(),
             cycles: (self.cycles.into_iter())
                 .filter(|way| way.iter().any(|id| kept.contains(id)))
                 .collect(),
             alone: 0,
         }
     }
+}
+
+/// All that leads from one to another.
+fn links<'a>(edges: &'a [Edge], written: &'a [Written]) -> impl Iterator<Item = (&'a Id, &'a Id)> {
+    let read = edges.iter().map(|edge| (&edge.from, &edge.to));
+    read.chain(written.iter().map(|it| (&it.from, &it.to)))
+}
+
+/// Which of the objects that are read outputs of these Runnables go to.
+fn written(runnables: &[Runnable], edges: &[Edge]) -> Vec<Written> {
+    let read: BTreeSet<&Id> = edges.iter().map(|edge| &edge.from).collect();
+    let of = |runnable: &Runnable| -> Vec<Written> {
+        let from = Id::of(runnable);
+        let sinks = runnable.spec.write_outputs_to.iter().flatten();
+        let objects = sinks.map(|sink| Id::of_source(&sinks::of(sink), &from.namespace));
+        let objects = objects.filter(|to| read.contains(to));
+        let written = objects.map(|to| Written {
+            from: from.clone(),
+            to,
+        });
+        written.collect()
+    };
+    runnables.iter().flat_map(of).collect()
 }
 
 /// The other ends of the edges of each object.
@@ -256,9 +303,9 @@ pub(crate) fn edges(runnable: &Runnable) -> Vec<Edge> {
 }
 
 /// Sources first; those that are as near by namespace and name. Where only cycles are left, the first of them by name is next.
-fn in_order(mut nodes: BTreeMap<Id, Node>, edges: &[Edge]) -> Vec<Node> {
+fn in_order(mut nodes: BTreeMap<Id, Node>, links: &[(&Id, &Id)]) -> Vec<Node> {
     let (mut waits, mut readers) = (Ends::new(), Ends::new());
-    for Edge { from, to, .. } in edges {
+    for (from, to) in links {
         waits.entry(to).or_default().insert(from);
         readers.entry(from).or_default().insert(to);
     }
@@ -283,9 +330,9 @@ fn in_order(mut nodes: BTreeMap<Id, Node>, edges: &[Edge]) -> Vec<Node> {
 }
 
 /// Each cycle once, from the member that is first by name.
-fn cycles(edges: &[Edge]) -> Vec<Vec<Id>> {
+fn cycles(links: &[(&Id, &Id)]) -> Vec<Vec<Id>> {
     let mut sources = Ends::new();
-    for Edge { from, to, .. } in edges {
+    for (from, to) in links {
         sources.entry(to).or_default().insert(from);
     }
     let mut told: BTreeSet<&Id> = BTreeSet::new();
@@ -309,6 +356,11 @@ pub(crate) fn json(graph: &Graph) -> String {
     let cycles = cycles.map(|way| way.iter().map(Id::key).collect());
     let cycles: Vec<Vec<String>> = cycles.collect();
     let nodes: Vec<Value> = graph.nodes.iter().map(Node::written).collect();
-    let written = json!({ "nodes": nodes, "edges": graph.edges, "cycles": cycles });
+    let outputs = graph.written.iter();
+    let outputs = outputs.map(|it| json!({ "from": it.from.key(), "to": it.to.key() }));
+    let outputs: Vec<Value> = outputs.collect();
+    let written = json!({
+        "nodes": nodes, "edges": graph.edges, "outputsTo": outputs, "cycles": cycles,
+    });
     format!("{written:#}\n")
 }

@@ -108,20 +108,22 @@ pub(crate) fn given(objects: &Objects, runnable: &Document) -> Given {
     given
 }
 
-/// That a Runnable reads another one.
+/// That a Runnable reads another one, or an object that outputs may be written to.
 pub(crate) struct Read {
     pub(crate) source: SourceKey,
     /// Where that one is named.
     pub(crate) place: SourceSpan,
 }
 
-/// All that a Runnable reads of others, in the order of its inputs.
+/// All that a Runnable reads of others, and all such objects, in the order of its inputs.
 pub(crate) fn reads(runnable: &Document) -> Vec<Read> {
     let own = namespace_of(runnable);
     let read = |entry: Entry| {
         let object = SourceObject::of(&entry.source)?;
-        (object.is_runnable() && !object.name.is_empty()).then(|| Read {
-            source: object.source_key(own, entry.key()),
+        let is_other = object.is_runnable() && !object.name.is_empty();
+        let source = is_other.then(|| object.source_key(own, entry.key()));
+        Some(Read {
+            source: source.or_else(|| object.as_sink(own))?,
             place: runnable.place_at(&entry.steps(&[entry.reference(), "name"])),
         })
     };

@@ -76,6 +76,54 @@ fn sources_stand_before_those_who_read_them_and_every_runnable_once() {
 }
 
 #[test]
+fn whose_outputs_are_in_what_is_read_is_shown_and_makes_a_cycle() {
+    let first = runnable("first", "", &[]);
+    let first = format!(
+        "{first}  writeOutputsTo: [{{kind: ConfigMap, name: sizes}}, {{kind: Secret, name: unread}}]\n"
+    );
+    let second = runnable(
+        "second",
+        "",
+        &["{name: size, configMapKeyRef: {name: sizes, key: small}}"],
+    );
+    let all = [first.as_str(), &second].concat();
+    let shown = graph(&all, &["-n", "shop"]);
+    assert_eq!(shown.code, 0);
+    assert!(
+        shown.out.contains(
+            "size: key small of ConfigMap shop/sizes (has outputs of Runnable shop/first)"
+        ),
+        "{}",
+        shown.out
+    );
+    assert!(shown.out.find("Runnable shop/first") < shown.out.find("Runnable shop/second"));
+    assert!(!shown.out.contains("unread"), "{}", shown.out);
+    let written: Value =
+        serde_json::from_str(&graph(&all, &["-n", "shop", "-o", "json"]).out).unwrap();
+    let outputs = json!([{ "from": "Runnable/shop/first", "to": "ConfigMap/shop/sizes" }]);
+    assert_eq!(written["outputsTo"], outputs);
+    let dot = graph(&all, &["-n", "shop", "-o", "dot"]).out;
+    assert!(
+        dot.contains("\"Runnable/shop/first\" -> \"ConfigMap/shop/sizes\" [label=\"outputs\"]"),
+        "{dot}"
+    );
+    let mermaid = graph(&all, &["-n", "shop", "-o", "mermaid"]).out;
+    assert!(mermaid.contains("-->|\"outputs\"|"), "{mermaid}");
+    let round = "{name: x, runnableRef: {name: second, output: a}}";
+    let cycle = all.replace(
+        "kind: Runnable\nmetadata: {name: first}\nspec:\n",
+        &format!("kind: Runnable\nmetadata: {{name: first}}\nspec:\n  inputsFrom: [{round}]\n"),
+    );
+    let shown = graph(&cycle, &["-n", "shop", "first"]);
+    assert_eq!(shown.code, 1, "{}", shown.out);
+    assert!(
+        shown.out.contains("Runnable shop/first, which reads Runnable shop/second, which reads ConfigMap shop/sizes, which has outputs of Runnable shop/first"),
+        "{}",
+        shown.out
+    );
+}
+
+#[test]
 fn a_graph_is_drawn_by_other_programs() {
     insta::assert_snapshot!("graph-dot", graph(&diamond(), &["-o", "dot"]).out);
     insta::assert_snapshot!("graph-mermaid", graph(&diamond(), &["-o", "mermaid"]).out);

@@ -99,13 +99,69 @@ fn what_can_never_be_written_is_told_at_its_place() {
 }
 
 #[test]
-fn an_object_that_an_input_comes_from_takes_no_outputs() {
-    let sources = "[{name: x, secretKeyRef: {name: db, key: PASSWORD}}]";
-    let (code, told) = told_of(TEMPLATE, &format!("[{SECRET}]"), sources);
-    assert!(
-        code == 1 && told.contains("input x comes from it"),
-        "{told}"
-    );
+fn inputs_that_come_from_what_outputs_go_to_are_a_cycle_however_they_are_read() {
+    let map = "{kind: ConfigMap, name: db}";
+    for (sinks, sources, object) in [
+        (
+            SECRET.to_owned(),
+            "[{name: x, secretKeyRef: {name: db, key: PASSWORD}}]",
+            "Secret demo/db",
+        ),
+        (
+            format!("{SECRET}, {map}"),
+            "[{name: x, configMapKeyRef: {name: db, key: user}}]",
+            "ConfigMap demo/db",
+        ),
+        (
+            format!("{SECRET}, {map}"),
+            "[{name: x, objectRef: {apiVersion: v1, kind: ConfigMap, name: db, path: .data.user}}]",
+            "ConfigMap demo/db",
+        ),
+    ] {
+        let (code, told) = told_of(TEMPLATE, &format!("[{sinks}]"), sources);
+        let round =
+            format!("Runnable demo/r, which reads {object}, which has outputs of Runnable demo/r");
+        assert!(code == 1 && told.contains(&round), "{told}");
+        assert!(told.contains("and Runnable r writes to this"), "{told}");
+    }
+}
+
+#[test]
+fn a_cycle_by_way_of_what_another_one_writes_to_is_told_once_with_its_places() {
+    let two = "\
+apiVersion: carto.run/v1alpha1
+kind: Runnable
+metadata: {name: a, namespace: demo}
+spec:
+  runTemplateRef: {name: user}
+  inputsFrom: [{name: x, configMapKeyRef: {name: of-b, key: user}}]
+  writeOutputsTo: [{kind: Secret, name: a, keys: {password: P}}]
+---
+apiVersion: carto.run/v1alpha1
+kind: Runnable
+metadata: {name: b, namespace: demo}
+spec:
+  runTemplateRef: {name: user}
+  inputsFrom: [{name: x, runnableRef: {name: a, output: user}}]
+  writeOutputsTo: [{kind: Secret, name: b, keys: {password: P}}, {kind: ConfigMap, name: of-b}]
+";
+    let told_of = |two: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("template.yaml"), TEMPLATE).unwrap();
+        fs::write(folder.path().join("two.yaml"), two).unwrap();
+        let output = cartouche_in(folder.path(), &["validate", "."]);
+        (output.code, format!("{}{}", output.out, output.err))
+    };
+    let (code, told) = told_of(two);
+    let round = "Runnable demo/a, which reads ConfigMap demo/of-b, which has outputs of Runnable demo/b, which reads Runnable demo/a";
+    assert!(code == 1 && told.contains(round), "{told}");
+    assert_eq!(told.matches("which has outputs of").count(), 1, "{told}");
+    assert!(told.contains("and Runnable b writes to this"), "{told}");
+    // A file that names no namespace is shown as it is.
+    let (_, told) = told_of(&two.replace(", namespace: demo", ""));
+    assert!(told.contains(&round.replace("demo/", "")), "{told}");
+    let (code, told) = told_of(&two.replace("name: of-b, key", "name: of-another, key"));
+    assert_eq!(code, 0, "{told}");
 }
 
 #[test]

@@ -7,6 +7,9 @@ use cartouche_protocol::sources::WaitFor;
 use super::{Edge, Graph, Id, Node};
 use crate::foreign::in_one_line;
 
+/// What stands at the way from a Runnable to an object that its outputs go to.
+const OUTPUTS: &str = "outputs";
+
 /// For `dot -Tsvg`.
 pub(crate) fn dot(graph: &Graph) -> String {
     let mut out = String::from("digraph cartouche {\n  rankdir=LR;\n  node [shape=box];\n");
@@ -33,6 +36,14 @@ pub(crate) fn dot(graph: &Graph) -> String {
             in_dot(&edge.input)
         );
     }
+    for written in &graph.written {
+        let _ = writeln!(
+            out,
+            "  \"{}\" -> \"{}\" [label=\"{OUTPUTS}\"];",
+            in_dot(&written.from.key()),
+            in_dot(&written.to.key())
+        );
+    }
     out.push_str("}\n");
     out
 }
@@ -55,6 +66,11 @@ pub(crate) fn mermaid(graph: &Graph) -> String {
         if let Some((from, to)) = numbers.get(&edge.from).zip(numbers.get(&edge.to)) {
             let label = in_mermaid(&edge.input);
             let _ = writeln!(out, "  n{from} {arrow}|\"{label}\"| n{to}");
+        }
+    }
+    for written in &graph.written {
+        if let Some((from, to)) = numbers.get(&written.from).zip(numbers.get(&written.to)) {
+            let _ = writeln!(out, "  n{from} -->|\"{OUTPUTS}\"| n{to}");
         }
     }
     out

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
-use cartouche_protocol::{diagnosis::Diagnosis, sources::SourceKey};
+use cartouche_protocol::diagnosis::Diagnosis;
 
 use super::{Edge, Graph, Id, Known, Node, with_marks};
 use crate::foreign::in_one_line;
@@ -17,12 +17,10 @@ pub(crate) fn text(graph: &Graph) -> String {
     let is_line = |node: &&Node| node.id.is_runnable();
     for node in graph.nodes.iter().filter(is_line) {
         let edges = edges.get(&node.id).map(Vec::as_slice);
-        line(&mut out, &nodes, node, edges.unwrap_or_default());
+        line(&mut out, graph, &nodes, node, edges.unwrap_or_default());
     }
     for way in &graph.cycles {
-        let way = way.iter();
-        let way = way.map(|id| SourceKey::runnable(&id.namespace, &id.name));
-        let told = Diagnosis::DependencyCycle(way.collect());
+        let told = Diagnosis::DependencyCycle(way.iter().map(Id::as_source).collect());
         let _ = writeln!(out, "cycle: {}", in_one_line(&told.to_string()));
     }
     match graph.alone {
@@ -38,7 +36,13 @@ pub(crate) fn text(graph: &Graph) -> String {
     out
 }
 
-fn line(out: &mut String, nodes: &BTreeMap<&Id, &Node>, node: &Node, edges: &[&Edge]) {
+fn line(
+    out: &mut String,
+    graph: &Graph,
+    nodes: &BTreeMap<&Id, &Node>,
+    node: &Node,
+    edges: &[&Edge],
+) {
     let _ = write!(out, "{}", in_one_line(&node.id.shown()));
     let shown = node.shown();
     if !shown.is_empty() {
@@ -51,7 +55,7 @@ fn line(out: &mut String, nodes: &BTreeMap<&Id, &Node>, node: &Node, edges: &[&E
     out.push('\n');
     let mut below: Vec<String> = Vec::new();
     below.extend(state.and_then(|it| it.held_by.clone()));
-    below.extend(edges.iter().map(|edge| source(nodes, edge)));
+    below.extend(edges.iter().map(|edge| source(graph, nodes, edge)));
     for (index, text) in below.iter().enumerate() {
         let corner = if index + 1 == below.len() {
             "└── "
@@ -63,8 +67,10 @@ fn line(out: &mut String, nodes: &BTreeMap<&Id, &Node>, node: &Node, edges: &[&E
 }
 
 /// One input: what it comes from, and which state of that was used.
-fn source(nodes: &BTreeMap<&Id, &Node>, edge: &Edge) -> String {
+fn source(graph: &Graph, nodes: &BTreeMap<&Id, &Node>, edge: &Edge) -> String {
     let mut marks = edge.marks();
+    let written = graph.written.iter().filter(|it| it.to == edge.from);
+    marks.extend(written.map(|it| format!("has outputs of {}", it.from.shown())));
     let of = nodes.get(&edge.from);
     if let Some(of) = of.filter(|it| !matches!(it.known, Known::Seen(_) | Known::Named)) {
         marks.push(of.shown());

@@ -1,9 +1,11 @@
-//! Runnables that read each other's outputs in a circle: none of them ever runs.
+//! Runnables that stem from each other in a circle, by their outputs or by objects that these go to: none of them ever runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use cartouche_crds::OutputSink;
 use cartouche_protocol::{
     diagnosis::Diagnosis,
+    sinks,
     sources::{SourceKey, graph},
 };
 
@@ -11,7 +13,7 @@ use crate::{
     finding::{Finding, Rule},
     inputs_from::{Read, reads},
     objects::{Objects, namespace_of},
-    source::Document,
+    source::{Document, Segment, SourceSpan},
 };
 
 /// Every cycle once, told of the member that is first by name.
@@ -21,17 +23,23 @@ pub(super) fn check(objects: &Objects) -> Vec<Finding> {
         .iter()
         .map(|document| {
             let key = SourceKey::runnable(namespace_of(document), document.name());
-            let reads = reads(document);
-            (key, Member { document, reads })
+            (key, Member::of(document))
         })
         .collect();
+    let mut writers: BTreeMap<&SourceKey, Vec<&SourceKey>> = BTreeMap::new();
+    for (key, member) in &members {
+        for object in member.writes.keys() {
+            writers.entry(object).or_default().push(key);
+        }
+    }
     let mut told: BTreeSet<&SourceKey> = BTreeSet::new();
     let mut findings = Vec::new();
     for key in members.keys() {
         let edges = |key: &&SourceKey| -> Vec<&SourceKey> {
             let member = members.get(*key);
             let reads = member.into_iter().flat_map(|it| &it.reads);
-            reads.map(|read| &read.source).collect()
+            let writers = writers.get(*key).into_iter().flatten().copied();
+            reads.map(|read| &read.source).chain(writers).collect()
         };
         if told.contains(key) {
             continue;
@@ -48,9 +56,40 @@ pub(super) fn check(objects: &Objects) -> Vec<Finding> {
 struct Member<'a> {
     document: &'a Document,
     reads: Vec<Read>,
+    /// The objects that its outputs go to.
+    writes: BTreeMap<SourceKey, Write>,
 }
 
-impl Member<'_> {
+/// An object that outputs go to.
+struct Write {
+    /// Where it is named.
+    place: SourceSpan,
+    /// Its name, as the file has it.
+    shown: SourceKey,
+}
+
+impl<'a> Member<'a> {
+    fn of(document: &'a Document) -> Self {
+        let wanted: Vec<OutputSink> = document.field("writeOutputsTo").unwrap_or_default();
+        let write = |(index, sink): (usize, &OutputSink)| {
+            let mut at = Segment::keys(["spec", "writeOutputsTo"]);
+            at.push(Segment::Index(index));
+            at.extend(Segment::keys(["name"]));
+            let object = sinks::of(sink);
+            let place = document.place_at(&at);
+            let shown = object.as_sink(document.namespace())?;
+            Some((
+                object.as_sink(namespace_of(document))?,
+                Write { place, shown },
+            ))
+        };
+        Self {
+            document,
+            reads: reads(document),
+            writes: wanted.iter().enumerate().filter_map(write).collect(),
+        }
+    }
+
     /// Its name, as its file has it.
     fn shown(&self) -> SourceKey {
         SourceKey::runnable(self.document.namespace(), self.document.name())
@@ -59,21 +98,29 @@ impl Member<'_> {
 
 fn finding(members: &BTreeMap<SourceKey, Member<'_>>, way: &[&SourceKey]) -> Option<Finding> {
     let round = way.iter().zip(way.iter().cycle().skip(1));
-    let mut steps = round.filter_map(|(key, next)| {
-        let member = members.get(*key)?;
-        let read = member.reads.iter().find(|read| read.source == **next)?;
-        Some((member, read.place.clone()))
-    });
-    let (first, place) = steps.next()?;
-    let shown = way.iter().filter_map(|key| members.get(*key));
-    let told = Diagnosis::DependencyCycle(shown.map(Member::shown).collect());
+    let (mut shown, mut steps) = (Vec::new(), Vec::new());
+    for (key, next) in round {
+        if let Some(member) = members.get(*key) {
+            let read = member.reads.iter().find(|read| read.source == **next)?;
+            shown.push(member.shown());
+            steps.push((member, "reads", read.place.clone()));
+        } else {
+            let writer = members.get(*next)?;
+            let write = writer.writes.get(*key)?;
+            shown.push(write.shown.clone());
+            steps.push((writer, "writes to", write.place.clone()));
+        }
+    }
+    let mut steps = steps.into_iter();
+    let (first, _, place) = steps.next()?;
+    let told = Diagnosis::DependencyCycle(shown);
     let message = format!("Runnable {}: {told}", first.document.name());
     let finding = Finding::error(Rule::Source, message)
         .at(place)
         .label("this is read")
         .help(told.cure());
-    Some(steps.fold(finding, |finding, (member, place)| {
-        let label = format!("and Runnable {} reads this", member.document.name());
+    Some(steps.fold(finding, |finding, (member, does, place)| {
+        let label = format!("and Runnable {} {does} this", member.document.name());
         finding.related(place, label)
     }))
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cartouche_crds::{InputSource, OutputSink};
+use cartouche_crds::OutputSink;
 use cartouche_protocol::{diagnosis::Fault, sinks};
 
 use crate::{
@@ -16,7 +16,6 @@ const FIELD: &str = "writeOutputsTo";
 
 pub(super) fn check(objects: &Objects, runnable: &Document) -> Vec<Finding> {
     let wanted: Vec<OutputSink> = runnable.field(FIELD).unwrap_or_default();
-    let sources: Vec<InputSource> = runnable.field("inputsFrom").unwrap_or_default();
     let draft = objects.template_of(runnable).and_then(template_file::draft);
     let declared = draft
         .as_ref()
@@ -26,7 +25,7 @@ pub(super) fn check(objects: &Objects, runnable: &Document) -> Vec<Finding> {
     for (index, sink) in wanted.iter().enumerate() {
         let mut at = Segment::keys(["spec", FIELD]);
         at.push(Segment::Index(index));
-        for fault in sinks::faults(sink, &wanted, &sources, declared.as_ref()) {
+        for fault in sinks::faults(sink, &wanted, declared.as_ref()) {
             if !told.contains(&fault) {
                 told.push(fault.clone());
                 findings.push(finding(runnable, fault).at(runnable.place_at(&at)));
