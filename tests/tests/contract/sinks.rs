@@ -1,6 +1,7 @@
 //! Objects that outputs are written to.
 
 mod bad;
+mod cycles;
 mod sensitive;
 
 use anyhow::{Result, bail, ensure};

@@ -84,25 +84,6 @@ async fn what_can_never_be_written_is_told_and_the_run_is_made_all_the_same() ->
 }
 
 #[tokio::test]
-async fn a_sink_that_is_a_source_of_the_same_runnable_is_not_written() -> Result<()> {
-    let world = world("loop").await?;
-    let bystander = bystander(&world).await?;
-    let mut map = specless(CONFIG_MAP, "data", json!({ "answer": "zero" }));
-    map["metadata"] = json!({ "name": "loop" });
-    world.put(map).await?;
-    let from = json!([{ "name": "foo", "configMapKeyRef": { "name": "loop", "key": "answer" } }]);
-    let spec = json!({ "inputsFrom": from, "writeOutputsTo": [to(CONFIG_MAP, "loop")] });
-    let subject = world.runnable("r", spec).await?;
-    subject.answer(1, json!("one")).await?;
-    subject
-        .fails("OutputSinkFailed", "input foo comes from it")
-        .await?;
-    holds(&world, CONFIG_MAP, "loop", json!({ "answer": "zero" })).await?;
-    subject.stays_at(1).await?;
-    goes_on(&world, &bystander).await
-}
-
-#[tokio::test]
 async fn a_run_is_no_sink_of_its_own_runnable() -> Result<()> {
     let world = World::new("itself").await?;
     let mut run = document(CONFIG_MAP, json!({}));
