@@ -1,11 +1,18 @@
 //! What holds a run back that is due, and what ends that.
 
+use std::sync::Arc;
+
 use anyhow::Result;
+use cartouche_tests::{control_plane::ControlPlane, controller::Controller};
+use tokio::sync::OnceCell;
 
 use super::*;
 use crate::world::{condition, succeeded};
 
 const HELD: &str = "DependencyNotReady";
+
+/// A controller that allows no references to other namespaces.
+static STRICT: OnceCell<(Arc<ControlPlane>, Controller)> = OnceCell::const_new();
 
 /// `b` reads `a`, and both have run once.
 async fn pair(prefix: &str) -> Result<(World, Subject, Subject)> {
@@ -228,6 +235,30 @@ async fn one_in_another_namespace_takes_a_right_there() -> Result<()> {
     let key = format!("Runnable/{}/a", there.namespace);
     assert!(b.status().await?["currentRun"]["sources"][key].is_string());
     Ok(())
+}
+
+#[tokio::test]
+async fn a_controller_may_forbid_all_other_namespaces() -> Result<()> {
+    let strict = ["--no-cross-namespace-refs"];
+    let world = World::apart(&STRICT, "strict", &strict).await?;
+    world.template(shows_inputs()).await?;
+    world.allow("default", &[RUNNABLE.rights(&["get"])]).await?;
+    let a = head(&world, "a").await?;
+    a.answer(1, json!("a1")).await?;
+    let elsewhere = |namespace: &str| {
+        let mut source = from("a");
+        source["runnableRef"]["namespace"] = json!(namespace);
+        json!({ "inputsFrom": [source] })
+    };
+    let b = world.runnable("b", elsewhere("default")).await?;
+    b.fails(
+        "SourceError",
+        "the controller allows none but the Runnable's own",
+    )
+    .await?;
+    let c = world.runnable("c", elsewhere(&world.namespace)).await?;
+    assert_eq!(given(&c.run(1).await?, "a"), "a1");
+    b.stays_at(0).await
 }
 
 #[tokio::test]

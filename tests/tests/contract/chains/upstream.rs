@@ -1,10 +1,10 @@
 //! One Runnable that reads another.
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use cartouche_tests::cluster::AuditLog;
 
 use super::*;
-use crate::world::answered;
+use crate::world::{SECRET, answered};
 
 #[tokio::test]
 async fn an_output_is_an_input_and_each_new_one_runs_once() -> Result<()> {
@@ -129,6 +129,45 @@ async fn a_run_of_a_source_costs_one_read() -> Result<()> {
     b.answer(2, json!("b2")).await?;
     recorded().await;
     assert_eq!(reads(&audit, &world, "a")? - before, 1);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_sensitive_output_is_a_reference_to_the_secret_that_has_it_and_runs_once_for_each_value()
+-> Result<()> {
+    let world = world("sensitive").await?;
+    let rights = [
+        RUNNABLE.rights(&["get"]),
+        SECRET.rights(&["get", "create", "update", "delete"]),
+    ];
+    world.allow("default", &rights).await?;
+    let mut gives = shows_inputs();
+    gives["outputs"]["pin"] = json!(".status.pin");
+    gives["sensitiveOutputs"] = json!(["pin"]);
+    let gives = world.another_template("gives", gives).await?;
+    let to = json!([{ "kind": "Secret", "name": "db", "keys": { "pin": "PIN" } }]);
+    let spec = json!({ "runTemplateRef": { "name": gives }, "inputs": { "own": 1 }, "writeOutputsTo": to });
+    let a = world.runnable("a", spec).await?;
+    let source = json!({ "name": "pin", "runnableRef": { "name": "a", "output": "pin" } });
+    let b = world
+        .runnable("b", json!({ "inputsFrom": [source] }))
+        .await?;
+    for (count, pin, runs) in [
+        (1, "planted-1", 1),
+        (2, "planted-1", 1),
+        (3, "planted-2", 2),
+    ] {
+        a.input("own", count).await?;
+        let mut status = answered("a1");
+        status["pin"] = json!(pin);
+        world.play(&a.run(count).await?, status).await?;
+        a.ready("True").await?;
+        let run = b.run(runs).await?;
+        assert_eq!(*given(&run, "pin"), json!({ "name": "db", "key": "PIN" }));
+        ensure!(!run.to_string().contains("planted"), "{run}");
+        b.answer(runs, json!("b")).await?;
+        b.stays_at(runs).await?;
+    }
     Ok(())
 }
 
