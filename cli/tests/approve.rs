@@ -245,7 +245,7 @@ fn programs_are_told_what_is_approved() {
     let waits = || Server::default().asking();
     let approved = json!([{
         "namespace": "demo", "name": "hello", "sequence": 1, "inputHash": hash, "approval": approval,
-        "approved": true, "message": format!("run 1 of hello is approved: {approval}"),
+        "approved": true, "unverified": [], "message": format!("run 1 of hello is approved: {approval}"),
     }]);
     assert_eq!(answer(waits(), &["approve", "hello", "--yes"], 0), approved);
     assert_eq!(answer(waits(), &["approve", "--all", "--yes"], 0), approved);

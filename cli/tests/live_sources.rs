@@ -308,6 +308,48 @@ fn a_run_whose_hash_cannot_be_known_is_not_approved() {
         assert!(refused.err.contains(part), "{part}: {}", refused.err);
     }
     assert!(played.asked("PATCH").is_empty());
+    let without_right = asking.without_right();
+    let unverified = without_right.run(&["approve", "hello", "--unverified", "--yes"]);
+    assert_eq!(
+        unverified.out,
+        format!("run 2 of hello is approved: {asked} (not verified)\n"),
+        "{}",
+        unverified.err
+    );
+    for part in [
+        "+   size: small\n",
+        UNTOLD,
+        &format!("not verified: what waits, as the status says, is {asked}"),
+    ] {
+        assert!(unverified.err.contains(part), "{part}: {}", unverified.err);
+    }
+    let json = without_right.run(&[
+        "approve",
+        "hello",
+        "--unverified",
+        "--dry-run",
+        "-o",
+        "json",
+    ]);
+    let all: Value = serde_json::from_str(&json.out).unwrap();
+    let told = (
+        &all[0]["approval"],
+        &all[0]["approved"],
+        &all[0]["unverified"],
+    );
+    assert_eq!(told, (&json!(asked), &json!(false), &json!(["db"])));
+    // Nobody is asked by a program, and it is still a choice of this value.
+    let alone = without_right.run(&["approve", "hello", "--unverified"]);
+    assert_eq!((alone.code, alone.out.as_str()), (2, ""));
+    let exactly = format!("approve hello --approval {asked}");
+    assert!(alone.err.contains(&exactly), "{}", alone.err);
+    // What can be verified is, whatever is said.
+    let other = Server {
+        asked: Some("2:v1:0".to_owned()),
+        ..Server::default()
+    };
+    let other = other.run(&["approve", "hello", "--unverified", "--yes"]);
+    assert_eq!(other.code, 2, "{}{}", other.out, other.err);
     // Whoever may read it has looked at it.
     let given = played.cartouche(&["approve", "hello", "--approval", &asked]);
     assert_eq!(given.code, 0, "{}", given.err);

@@ -38,8 +38,14 @@ It shows what a run changes that spec.approval: Manual holds back, asks, and set
 carto.run/approved of the Runnable: for this number and this document, and no other. If either changes
 meanwhile, nothing is approved. What cannot be shown, since you may not read the template, what is selected,
 what inputs come from or the last run, is not approved; --approval takes the value of status.pending.approval that somebody has
-looked at, and approves it if that is still what waits. Without a terminal --yes or --approval is needed.
+looked at, and approves it if that is still what waits. Who may not read a Secret that the template reads an input from sees
+the document, and not whether it is the one that waits: --unverified approves what the status asks about all the same.
+Without a terminal --yes or --approval is needed.
 Exit code 0 also if nothing waits for a person; 1 if you say no, or if it could not be done for some of several.")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "flags that have nothing to do with each other"
+)]
 pub(crate) struct ApproveArgs {
     /// The Runnables
     #[arg(value_name = "NAME", required_unless_present = "all")]
@@ -50,6 +56,9 @@ pub(crate) struct ApproveArgs {
     /// Approve this without a look or a question, if it is what waits: as in status.pending.approval
     #[arg(long, value_name = "NUMBER:HASH", conflicts_with = "all", value_parser = approval)]
     approval: Option<Approval>,
+    /// Approve what the status asks about, though you may not read the Secrets that tell whether it is what is shown
+    #[arg(long, conflicts_with = "approval")]
+    unverified: bool,
     /// Show it, and approve it without a question
     #[arg(short, long)]
     yes: bool,
@@ -159,34 +168,38 @@ async fn one(name: &str, args: &ApproveArgs, cluster: &Cluster) -> anyhow::Resul
     let prospect = prospect.map_err(|error| unseen(&error, &runnable, cluster))?;
     // What the write is for is what is shown: no other read of it counts.
     let read = prospect.live.as_ref().unwrap_or(&runnable);
-    let waits = waiting(read, &prospect, &cluster.place());
+    let waits = waiting(read, &prospect, args.unverified, &cluster.place());
     let waits = waits.map_err(|error| match prospect.untold() {
         Some(_) => unseen(&error, read, cluster),
         None => error,
     })?;
+    // Only what was asked for comes this far unverified.
+    let unverified = &prospect.unread;
     let approval = match waits {
         Waiting::ForPerson(approval) => approval,
         Waiting::Approved(approval) => {
-            return Ok(Answer::already(&cluster.namespace, read, &approval));
+            let answer = Answer::already(&cluster.namespace, read, &approval);
+            return Ok(answer.unverified(unverified));
         }
         Waiting::Nothing(why) => return Ok(Answer::nothing(&cluster.namespace, read, why)),
     };
     let compared = Comparison::of(&prospect, false, cluster).await;
     let compared = compared.map_err(|error| unseen(&error, read, cluster))?;
-    let shown = shown(&compared, &prospect, read, cluster);
+    let shown = shown(&compared, &prospect, (read, &approval), cluster);
     Outcome {
         err: shown,
         ..Outcome::default()
     }
     .print()?;
-    if args.dry_run {
-        return Ok(Answer::tried(&cluster.namespace, read, &approval));
-    }
-    if !args.yes && !agreed(read, &approval, cluster)? {
-        return Ok(Answer::refused(&cluster.namespace, read, &approval));
-    }
-    write::approve(read, &approval, cluster).await?;
-    Ok(Answer::approved(&cluster.namespace, read, &approval))
+    let answer = if args.dry_run {
+        Answer::tried(&cluster.namespace, read, &approval)
+    } else if !args.yes && !agreed((read, &approval), unverified, cluster)? {
+        Answer::refused(&cluster.namespace, read, &approval)
+    } else {
+        write::approve(read, &approval, cluster).await?;
+        Answer::approved(&cluster.namespace, read, &approval)
+    };
+    Ok(answer.unverified(unverified))
 }
 
 /// What somebody else has looked at, if it is what waits.
@@ -212,7 +225,7 @@ async fn as_given(
 fn shown(
     compared: &Comparison,
     prospect: &Prospect,
-    runnable: &Runnable,
+    (runnable, approval): (&Runnable, &Approval),
     cluster: &Cluster,
 ) -> String {
     let (namespace, name) = (&cluster.namespace, runnable.name_any());
@@ -222,14 +235,29 @@ fn shown(
     if let Some(answer) = tried {
         let _ = writeln!(out, "{}", in_one_line(&answer));
     }
+    if !prospect.unread.is_empty() {
+        let _ = writeln!(
+            out,
+            "not verified: what waits, as the status says, is {approval}, and whether that is what is shown cannot be told"
+        );
+    }
     out
 }
 
 /// Asks, where there is somebody to ask.
-fn agreed(runnable: &Runnable, approval: &Approval, cluster: &Cluster) -> anyhow::Result<bool> {
+fn agreed(
+    (runnable, approval): (&Runnable, &Approval),
+    unverified: &BTreeSet<String>,
+    cluster: &Cluster,
+) -> anyhow::Result<bool> {
     let (namespace, name) = (&cluster.namespace, runnable.name_any());
     let sequence = approval.sequence;
-    let question = format!("approve run {sequence} of {namespace}/{name}? [y/N] ");
+    let how = if unverified.is_empty() {
+        ""
+    } else {
+        ", not verified"
+    };
+    let question = format!("approve run {sequence} of {namespace}/{name}{how}? [y/N] ");
     let Some(agreed) = many::said_yes(&question)? else {
         let exactly = cluster
             .place()

@@ -26,6 +26,11 @@ fn guarded(name: &str) -> Result<String> {
 async fn greet(story: &Story, name: &str, sequence: i64) -> Result<String> {
     let (cluster, namespace) = (&story.cluster, &story.namespace);
     cluster.apply_yaml(namespace, &guarded(name)?).await?;
+    asked(story, "guarded", sequence).await
+}
+
+/// What waits for a person under this number, once the controller has seen the last change.
+async fn asked(story: &Story, runnable: &str, sequence: i64) -> Result<String> {
     let waits = |runnable: &cartouche_crds::Runnable| {
         let status = runnable.status.as_ref();
         let is_seen =
@@ -33,7 +38,7 @@ async fn greet(story: &Story, name: &str, sequence: i64) -> Result<String> {
         let pending = status.and_then(|status| status.pending.as_ref());
         is_seen && pending.is_some_and(|it| it.sequence == sequence && it.approval.is_some())
     };
-    let runnable = story.until("guarded", "a run that waits", waits).await?;
+    let runnable = story.until(runnable, "a run that waits", waits).await?;
     let pending = runnable.status.and_then(|status| status.pending);
     let approval = pending.and_then(|pending| pending.approval);
     approval.context("what approves it")
@@ -134,6 +139,7 @@ metadata: { name: approvals-editor }
 rules:
   - { apiGroups: [carto.run], resources: [runnables, clusterruntemplates], verbs: [get, list, patch] }
   - { apiGroups: [batch], resources: [jobs], verbs: [get, list] }
+  - { apiGroups: [''], resources: [configmaps], verbs: [get] }
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
@@ -174,10 +180,11 @@ async fn may_be_a_right_of_its_own(story: &Story) -> Result<()> {
         })
         .await?;
     let kubeconfig = cluster.kubeconfig_of(&editor).await?;
-    let approve = || {
-        let mut command = story.command(&["approve", "guarded", "--yes"]);
+    let as_editor = |arguments: &[&str]| {
+        let mut command = story.command(arguments);
         support::finish(command.env("KUBECONFIG", &kubeconfig))
     };
+    let approve = || as_editor(&["approve", "guarded", "--yes"]);
     let denied = approve();
     let parts = [
         "approving run 3 of guarded: ",
@@ -210,5 +217,90 @@ async fn may_be_a_right_of_its_own(story: &Story) -> Result<()> {
         .await?;
     let third = |it: &_| current(it).is_some_and(|run| run.sequence == 3);
     story.until("guarded", "a third run", third).await?;
+    need_no_right_to_secrets(story, as_editor).await
+}
+
+/// A run that follows from a Secret, and waits for a person.
+const SEALED: &str = r"
+apiVersion: v1
+kind: Secret
+metadata: { name: db }
+stringData: { pin: '1234' }
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata: { name: sealed }
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: { name: sealed }
+rules:
+  - { apiGroups: [''], resources: [secrets], resourceNames: [db], verbs: [get, watch] }
+  - { apiGroups: [''], resources: [configmaps], verbs: [get, list, create, delete] }
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: { name: sealed }
+roleRef: { apiGroup: rbac.authorization.k8s.io, kind: Role, name: sealed }
+subjects: [{ kind: ServiceAccount, name: sealed, namespace: cartouche-examples }]
+---
+apiVersion: carto.run/v1alpha1
+kind: ClusterRunTemplate
+metadata: { name: sealed }
+spec:
+  approval: Manual
+  healthRule: { alwaysHealthy: {} }
+  template:
+    apiVersion: v1
+    kind: ConfigMap
+    metadata: { generateName: sealed- }
+    data: { from: $(runnable.spec.inputs.pin.name)$ }
+---
+apiVersion: carto.run/v1alpha1
+kind: Runnable
+metadata: { name: sealed }
+spec:
+  runTemplateRef: { name: sealed }
+  serviceAccountName: sealed
+  inputsFrom: [{ name: pin, secretKeyRef: { name: db, key: pin } }]
+";
+
+/// Whoever may approve, and may not read what the hash follows from, takes the word of the status, and says so.
+async fn need_no_right_to_secrets(
+    story: &Story,
+    as_editor: impl Fn(&[&str]) -> support::Output,
+) -> Result<()> {
+    story.apply(SEALED).await?;
+    let first = asked(story, "sealed", 1).await?;
+    let refused = as_editor(&["approve", "sealed", "--yes"]);
+    let parts = [
+        "whether the Secret db has changed cannot be told, since you may not read it",
+        "nothing is approved",
+        "`cartouche approve sealed --unverified -n cartouche-examples`",
+    ];
+    ensure!(refused.code == 2, "{}{}", refused.out, refused.err);
+    contains(&refused.err, &parts)?;
+    let approved = as_editor(&["approve", "sealed", "--unverified", "--yes"]);
+    let told = format!("run 1 of sealed is approved: {first} (not verified)\n");
+    ensure!(approved.out == told, "{}{}", approved.out, approved.err);
+    let not = format!("not verified: what waits, as the status says, is {first}");
+    contains(&approved.err, &["+   from: db\n", &not])?;
+    story.says(&["wait", "sealed", "--timeout", "2m"], &["ready"])?;
+
+    // Only the Secret changes, so that nothing of the next run is to be seen.
+    let patch = r#"{"stringData":{"pin":"4321"}}"#;
+    let namespace = story.namespace.as_str();
+    let change = ["patch", "secret", "db", "-p", patch, "-n", namespace];
+    story.cluster.kubectl(&change).await?;
+    let second = asked(story, "sealed", 2).await?;
+    let all = ["approve", "--all", "--unverified", "--yes", "-o", "json"];
+    let all = as_editor(&all);
+    let answers: serde_json::Value = serde_json::from_str(&all.out).context(all.err.clone())?;
+    ensure!(
+        answers[0]["approval"] == second && answers[0]["unverified"] == json!(["db"]),
+        "{answers}"
+    );
+    let is_second = |it: &_| current(it).is_some_and(|run| run.sequence == 2);
+    story.until("sealed", "a second run", is_second).await?;
     Ok(())
 }

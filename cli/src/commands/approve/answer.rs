@@ -1,5 +1,7 @@
 //! What became of each Runnable, for people and for programs.
 
+use std::collections::BTreeSet;
+
 use cartouche_crds::{Approval, Runnable};
 use kube::ResourceExt as _;
 use serde::Serialize;
@@ -19,6 +21,8 @@ pub(super) struct Answer {
     approval: Option<String>,
     /// Whether that is approved.
     approved: bool,
+    /// The Secrets that were not read, so that nobody knows whether what was shown is what is approved.
+    unverified: BTreeSet<String>,
     /// The same in words.
     message: String,
     #[serde(skip)]
@@ -61,6 +65,7 @@ impl Answer {
             input_hash: None,
             approval: None,
             approved: false,
+            unverified: BTreeSet::new(),
             message,
             code,
         }
@@ -75,6 +80,15 @@ impl Answer {
             approval: Some(approval.to_string()),
             ..Self::about_none(namespace, &name, message, GOOD)
         }
+    }
+
+    /// Without these Secrets it was not known whether what was shown is what this is about.
+    pub(super) fn unverified(mut self, secrets: &BTreeSet<String>) -> Self {
+        if !secrets.is_empty() {
+            self.message.push_str(" (not verified)");
+        }
+        self.unverified.clone_from(secrets);
+        self
     }
 
     fn with(self, approved: bool, code: u8) -> Self {

@@ -25,53 +25,70 @@ pub(super) enum Waiting {
     Nothing(String),
 }
 
-/// What waits, of a Runnable as it was read and is rendered. What keeps it from being known is an error.
+/// What is rendered, as far as it can be known.
+enum Rendered<'a> {
+    /// Whether a run of it is due, and its hash.
+    Known(Due, &'a str),
+    /// Its hash is not known, and why; the word of the status is taken for it.
+    Unverified,
+    /// The same, and it is not.
+    Untold(String),
+}
+
+/// What waits, of a Runnable as it was read and is rendered. What keeps it from being known is an error, unless the word of the
+/// status is to be taken for what the user cannot verify.
 pub(super) fn waiting(
     runnable: &Runnable,
     prospect: &Prospect,
+    unverified: bool,
     place: &Place,
 ) -> anyhow::Result<Waiting> {
     let own = Asks::of_runnable(&prospect.runnable.spec);
     let general = Asks::of_template(&prospect.template.spec);
     let policy = Policy::as_far_as_usable(&own, &general).approval;
-    let due = match (prospect.due, prospect.input_hash()) {
-        (Some(due), Some(hash)) => Ok((due, hash)),
-        (Some(due), None) if !matches!(due, Due::New(_)) => Ok((due, "")),
+    let rendered = match (prospect.due, prospect.input_hash()) {
+        (Some(due), Some(hash)) => Rendered::Known(due, hash),
+        (Some(due), None) if !matches!(due, Due::New(_)) => Rendered::Known(due, ""),
         // Without a hash it cannot be known whether what is shown is what waits.
-        _ => Err(prospect.untold().unwrap_or_default()),
+        _ if unverified => Rendered::Unverified,
+        _ => Rendered::Untold(prospect.untold().unwrap_or_default()),
     };
-    of_due(runnable, policy, due, place)
+    of_rendered(runnable, policy, &rendered, place)
 }
 
-/// `due` is what is rendered, or why its hash is not known.
-fn of_due(
+fn of_rendered(
     runnable: &Runnable,
     policy: ApprovalPolicy,
-    due: Result<(Due, &str), String>,
+    rendered: &Rendered<'_>,
     place: &Place,
 ) -> anyhow::Result<Waiting> {
     let name = runnable.name_any();
-    let nothing = |why: &str| Ok(Waiting::Nothing(format!("nothing to approve: {why}")));
     if runnable.metadata.deletion_timestamp.is_some() {
-        return nothing(&format!(
+        return Ok(nothing(&format!(
             "{name} is being deleted, and no run is made any more"
-        ));
+        )));
     }
     if policy == ApprovalPolicy::Automatic {
-        return nothing(&format!(
+        return Ok(nothing(&format!(
             "runs of {name} wait for nobody, since neither it nor its template has spec.approval: Manual"
-        ));
+        )));
     }
-    let (due, hash) = due.map_err(|untold| unknown(&untold, &name, place))?;
+    let (due, hash) = match rendered {
+        Rendered::Known(due, hash) => (*due, *hash),
+        Rendered::Unverified => return of_status(runnable, place),
+        Rendered::Untold(why) => return Err(unknown(why, &name, place)),
+    };
     let sequence = match due {
         Due::New(sequence) => sequence,
         Due::Pending(present) => {
-            return nothing(&format!("run {present} of {name} is to be made already"));
+            return Ok(nothing(&format!(
+                "run {present} of {name} is to be made already"
+            )));
         }
         Due::Nothing(present) => {
-            return nothing(&format!(
+            return Ok(nothing(&format!(
                 "run {present} of {name} is of what is rendered now"
-            ));
+            )));
         }
         Due::OtherHash(present) => bail!(
             "whether run {present} of {name} is of what is rendered now is found out by the controller: nothing is approved\n\
@@ -83,14 +100,45 @@ fn of_due(
         sequence,
         input_hash: hash.to_owned(),
     };
+    of_wanted(runnable, wanted, place)
+}
+
+fn nothing(why: &str) -> Waiting {
+    Waiting::Nothing(format!("nothing to approve: {why}"))
+}
+
+/// What the status asks about, of the Runnable as it is: whether that is what would be rendered is not known.
+fn of_status(runnable: &Runnable, place: &Place) -> anyhow::Result<Waiting> {
+    let name = runnable.name_any();
+    if let Some(asked) = asked_for(runnable).and_then(Approval::of)
+        && is_observed(runnable)
+    {
+        return of_wanted(runnable, asked, place);
+    }
+    let said = said_by_controller(runnable);
+    if is_observed(runnable) {
+        return Ok(nothing(&format!(
+            "{name} asks nobody by its status, {said}"
+        )));
+    }
+    let again = place.command(&format!("approve {name} --unverified"));
+    bail!(
+        "what waits is asked of the controller, {said}: nothing is approved\n\
+         hint: wait a moment, and look again: `{again}`"
+    )
+}
+
+/// Whether this run, which is due, waits for a person.
+fn of_wanted(runnable: &Runnable, wanted: Approval, place: &Place) -> anyhow::Result<Waiting> {
+    let name = runnable.name_any();
     if is_given(runnable, &wanted) {
         return Ok(Waiting::Approved(wanted));
     }
     if runnable.spec.suspend == Some(true) {
         let resume = place.command(&format!("resume {name}"));
-        return nothing(&format!(
+        return Ok(nothing(&format!(
             "{name} is suspended, and waits for a person once it is resumed (`{resume}`)"
-        ));
+        )));
     }
     is_asked_for(runnable, &wanted, place)?;
     Ok(Waiting::ForPerson(wanted))
@@ -99,9 +147,10 @@ fn of_due(
 /// Why nothing is approved whose hash is not known: that of another document may wait, and nobody would see it.
 fn unknown(untold: &str, name: &str, place: &Place) -> anyhow::Error {
     let diff = place.command(&format!("diff {name}"));
+    let unverified = place.command(&format!("approve {name} --unverified"));
     anyhow!(
         "{untold}, nor whether what you would see is what waits: nothing is approved\n\
-         hint: `{diff}` shows it; whoever may read the Secret can approve it"
+         hint: `{diff}` shows it; whoever may read the Secret can approve it, and `{unverified}` approves what the status asks about"
     )
 }
 
@@ -132,18 +181,22 @@ pub(super) fn is_asked_for(
              hint: something has just changed, or the controller has yet to see it: wait a moment, and look again: `{again}`",
             in_one_line(asked)
         )),
-        None => {
-            let (ready, reason) = ready(runnable);
-            Err(anyhow!(
-                "{approval} is not asked for by the controller, {}: nothing is approved\n\
-                 hint: wait a moment, and look again: `{again}`; `{why}` says what else keeps it",
-                if is_observed(runnable) {
-                    in_one_line(&format!("which says that Ready is {ready} ({reason})"))
-                } else {
-                    format!("which has not observed the last change of {name} yet")
-                }
-            ))
-        }
+        None => Err(anyhow!(
+            "{approval} is not asked for by the controller, {}: nothing is approved\n\
+             hint: wait a moment, and look again: `{again}`; `{why}` says what else keeps it",
+            said_by_controller(runnable)
+        )),
+    }
+}
+
+/// How the controller stands to the Runnable as it is.
+fn said_by_controller(runnable: &Runnable) -> String {
+    if is_observed(runnable) {
+        let (ready, reason) = ready(runnable);
+        in_one_line(&format!("which says that Ready is {ready} ({reason})"))
+    } else {
+        let name = runnable.name_any();
+        format!("which has not observed the last change of {name} yet")
     }
 }
 
@@ -192,13 +245,16 @@ mod tests {
     }
 
     fn found(patch: &Value, due: Due, hash: &str) -> anyhow::Result<Waiting> {
+        of(patch, ApprovalPolicy::Manual, &Rendered::Known(due, hash))
+    }
+
+    fn of(
+        patch: &Value,
+        policy: ApprovalPolicy,
+        rendered: &Rendered<'_>,
+    ) -> anyhow::Result<Waiting> {
         let place = Place::new("shop", "demo");
-        of_due(
-            &runnable(patch),
-            ApprovalPolicy::Manual,
-            Ok((due, hash)),
-            &place,
-        )
+        of_rendered(&runnable(patch), policy, rendered, &place)
     }
 
     /// What is said where nothing is to be approved.
@@ -243,12 +299,8 @@ mod tests {
         );
         let gone = json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:00:00Z" } });
         assert!(nothing(&gone, Due::New(4)).contains("is being deleted"));
-        let automatic = of_due(
-            &runnable(&none),
-            ApprovalPolicy::Automatic,
-            Ok((Due::New(4), "v1:a")),
-            &Place::default(),
-        );
+        let due = Rendered::Known(Due::New(4), "v1:a");
+        let automatic = of(&none, ApprovalPolicy::Automatic, &due);
         let Waiting::Nothing(automatic) = automatic.unwrap() else {
             panic!("nobody is asked");
         };
@@ -279,5 +331,39 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(error.contains("`cartouche why hello -n shop`"), "{error}");
+    }
+
+    #[test]
+    fn where_the_hash_is_not_known_the_status_is_believed_only_if_somebody_says_so() {
+        let of = |patch: Value, rendered| of(&patch, ApprovalPolicy::Manual, &rendered);
+        let untold = of(json!({}), Rendered::Untold("unread".to_owned()));
+        let error = untold.unwrap_err().to_string();
+        let hint =
+            "`cartouche approve hello --unverified -n shop` approves what the status asks about";
+        assert!(error.contains(hint), "{error}");
+        let waits = of(json!({}), Rendered::Unverified).unwrap();
+        assert_eq!(waits, Waiting::ForPerson(approval()));
+        let given = json!({ "metadata": { "annotations": { "carto.run/approved": "4:v1:a" } } });
+        let approved = of(given, Rendered::Unverified).unwrap();
+        assert_eq!(approved, Waiting::Approved(approval()));
+        for (patch, told) in [
+            (
+                json!({ "status": { "pending": null } }),
+                "asks nobody by its status, which says that Ready is Unknown",
+            ),
+            (json!({ "spec": { "suspend": true } }), "is suspended"),
+        ] {
+            let Waiting::Nothing(why) = of(patch, Rendered::Unverified).unwrap() else {
+                panic!("nobody is asked");
+            };
+            assert!(why.contains(told), "{why}");
+        }
+        // What it asks about may be another document by now.
+        let earlier = json!({ "status": { "observedGeneration": 1 } });
+        let error = of(earlier, Rendered::Unverified).unwrap_err().to_string();
+        assert!(
+            error.contains("has not observed the last change"),
+            "{error}"
+        );
     }
 }

@@ -34,7 +34,7 @@ pub(crate) struct Prospect {
     /// None where it cannot be told, since it follows from Secrets that are unread.
     pub(crate) due: Option<Due>,
     /// The Secrets that the hash follows from, and that the user may not read: without them there is no hash.
-    pub(super) unread: BTreeSet<String>,
+    pub(crate) unread: BTreeSet<String>,
     /// The template that it is rendered with.
     pub(crate) template: ClusterRunTemplate,
     /// The object that is selected.
