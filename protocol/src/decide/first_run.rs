@@ -198,11 +198,11 @@ pub(super) fn migrate_hash(facts: &Facts, rendering: &Rendering, current: &Curre
     }
 }
 
-/// Where the next run waits, and this one is of another document, that is written down: once its object is gone
-/// nobody could find it out again.
+/// Where the next run waits, for whatever it is, and this one is of another document, that is written down: once its object is
+/// gone nobody could find it out again, and the next run would be forgotten.
 fn waiting_noted(facts: &Facts, next: Step) -> Step {
     match next {
-        Step::Stuck(held) if held.category.goes_before_the_run() => {
+        Step::Stuck(_) => {
             let noted = facts.ledger.clone().migrate_hash(&another_document());
             Step::Write(Box::new(noted), Change::MigrateHash)
         }

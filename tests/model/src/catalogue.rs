@@ -335,6 +335,23 @@ pub fn configurations() -> Vec<Configuration> {
             ..plain()
         },
         Configuration {
+            name: "earlier-version.suspended",
+            inputs: ab(),
+            workers: 1,
+            before: Before::EarlierVersion,
+            old_runs: vec![OldRun {
+                document: 0,
+                number: 1,
+                rewritten: false,
+            }],
+            left: Left {
+                finished: 1,
+                suspensions: 1,
+                ..faults(1, 0)
+            },
+            ..plain()
+        },
+        Configuration {
             name: "full-history",
             inputs: ab(),
             workers: 1,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cartouche_crds::{CurrentRun, RunResult};
+use cartouche_crds::{ApprovalPolicy, CurrentRun, RunResult};
 
 use super::{
     existing::{read_of_two, settled},
@@ -10,8 +10,10 @@ use super::{
 };
 use crate::{
     decide::{Change, Step, Waiting, decide},
-    facts::{CachedRun, CreateOutcome, Facts},
+    facts::{CachedRun, CreateOutcome, DryRun, Facts},
     ledger::{FetchedRun, RunIdentity, tests::sample::*},
+    reconcile_error::Category,
+    sources::{Failed, NotReady, Readiness, SourceKey},
 };
 
 #[test]
@@ -223,4 +225,62 @@ fn a_run_with_a_fixed_name_is_not_lost_because_the_name_was_free_before() {
         .reading_absent(&name(2))
         .after(CreateOutcome::Created(Box::new(fetched)));
     assert_eq!(decide(&facts), Step::Settled);
+}
+
+/// What holds back the next run.
+type Hold = (Category, fn(&mut Facts));
+
+fn source() -> SourceKey {
+    SourceKey::runnable("space", "b")
+}
+
+const HOLDS: [Hold; 5] = [
+    (Category::Suspended, |facts| facts.runnable.suspended = true),
+    (Category::DependencyNotReady, |facts| {
+        facts.dependencies.readiness = Readiness::NotReady(source(), NotReady::Behind);
+    }),
+    (Category::DependencyFailed, |facts| {
+        facts.dependencies.readiness = Readiness::Failed(Failed::Source(source()));
+    }),
+    (Category::DependencyCycle, |facts| {
+        facts.dependencies.readiness = Readiness::Cycle(vec![source()]);
+    }),
+    (Category::ApprovalRequired, |facts| {
+        facts.policy.approval = ApprovalPolicy::Manual;
+        facts.dry_run = Some(DryRun::Accepted);
+    }),
+];
+
+/// An earlier release made the hash, and the object that would tell what the run is of goes while the next one waits.
+#[test]
+fn a_run_that_is_due_is_not_forgotten_because_the_one_before_goes_while_something_holds_it() {
+    let old = CurrentRun {
+        input_hash: "v0:earlier".to_owned(),
+        ..ended(2, "A", RunResult::Succeeded)
+    };
+    for (hold, set) in HOLDS {
+        let mut held = with(old.clone(), "B").fresh();
+        set(&mut held);
+        held.server_agrees = Some(false);
+        let there = held
+            .clone()
+            .reading_found(&name(2), succeeded(run(2, "A"), "x"));
+        let noted = written(&there, Change::MigrateHash);
+        stuck(
+            &Facts {
+                ledger: noted.clone(),
+                ..there
+            },
+            hold,
+        );
+        let free = with(old.clone(), "B").fresh().reading_absent(&name(2));
+        assert_eq!(
+            intended(&Facts {
+                ledger: noted,
+                ..free
+            }),
+            (3, hash("B")),
+            "{hold}"
+        );
+    }
 }
