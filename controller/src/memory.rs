@@ -36,10 +36,8 @@ pub struct Memory {
     pub picked: Option<Picked>,
     /// What was read of the objects that inputs come from, the same.
     pub sources: KnownSources,
-    /// What rests on what the cache has of the Runnables that its inputs stem from.
-    pub by_ancestors: ByAncestors,
-    /// When it was last written whom it waits for.
-    pub hold_told: Option<Duration>,
+    /// What is told of what it waits for, and of what its run was made from.
+    pub telling: Telling,
     /// What was found of the objects that outputs are written to, the same.
     pub sinks: KnownSinks,
     /// How many events said that any of them may have changed.
@@ -82,37 +80,6 @@ pub struct Memory {
     pub reported_dropped: Option<String>,
     /// The resourceVersion of which it was said that its ledger may have been put back.
     pub reported_put_back: Option<String>,
-}
-
-/// What rests on what the cache has of the Runnables that inputs stem from: then it counts what changes of these.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ByAncestors {
-    /// Nothing.
-    #[default]
-    Nothing,
-    /// It is being decided whether a run is held back.
-    Decision,
-    /// A run that is due is held back since then, as this process knows.
-    HeldSince(Duration),
-}
-
-impl ByAncestors {
-    /// It is about to be decided.
-    pub fn decide(&mut self) {
-        if *self == Self::Nothing {
-            *self = Self::Decision;
-        }
-    }
-
-    /// A run that is due is held back, now if it was not before: since when.
-    pub fn hold(&mut self, now: Duration) -> Duration {
-        let since = match *self {
-            Self::HeldSince(since) => since,
-            Self::Nothing | Self::Decision => now,
-        };
-        *self = Self::HeldSince(since);
-        since
-    }
 }
 
 /// Something that failed.
@@ -387,6 +354,7 @@ mod left;
 mod looked_for;
 mod permissions;
 mod pods;
+mod telling;
 pub use changes::Changes;
 pub use dry_runs::{DryRuns, MOST_DRY_RUNS};
 pub use known_sinks::{KnownSinks, LookedForSinks};
@@ -396,6 +364,7 @@ use left::Left;
 pub use looked_for::LookedFor;
 pub use permissions::{About, MissingPermissions};
 pub use pods::PodsMemory;
+pub use telling::{Hold, Telling};
 
 #[cfg(test)]
 mod tests;

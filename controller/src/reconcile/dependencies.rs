@@ -9,24 +9,23 @@ use std::{
 use cartouche_protocol::{
     diagnosis::Diagnosis,
     facts::Dependencies,
-    reconcile_error::ReconcileError,
+    reconcile_error::{Category, ReconcileError},
     sourced_inputs::{self, SourceKind, SourceObject, SourceRead, Taken},
-    sources::{Edges, Known, NotReady, Question, Readiness, Seen, SourceError, SourceKey, WaitFor},
+    sources::{
+        Edges, Known, NotReady, Provenance, Question, Readiness, Seen, SourceError, SourceKey,
+        WaitFor,
+    },
 };
 
 use super::{ControllerContext, LOOKED_UP_AFTER, reconciliation::Reconciliation};
 use crate::{
-    backoff::FIFTH, clock::boot_time, lock::lock, memory::ByAncestors, mutants,
-    runnable_key::RunnableKey, watch::dependents::Concerned,
+    backoff::FIFTH, clock::boot_time, lock::lock, memory::Hold, mutants, runnable_key::RunnableKey,
+    watch::dependents::Concerned,
 };
 
 /// So many Runnables that inputs stem from are looked at, at most. Of those that are waited for far fewer can be traced; among the others
 /// no longer way round is found.
 const MOST_FAMILY: usize = 1024;
-/// A wait that is over before this long is not told: most are, and each would cost two writes.
-const TOLD_AFTER: Duration = Duration::from_secs(2);
-/// Whom it waits for may change with each step of what it stems from: that is told so often at most.
-const TOLD_AGAIN_AFTER: Duration = Duration::from_secs(10);
 
 impl ControllerContext {
     /// A Runnable has come or changed: those that stem from it look again, if they decide by what has changed.
@@ -51,6 +50,13 @@ impl ControllerContext {
         self.wake(key, &concerned);
     }
 
+    /// Whether a run of anybody who stems from it waits for what its inputs come from.
+    fn is_waited_for(&self, key: &RunnableKey) -> bool {
+        let below = self.dependents.below(key);
+        let mut memories = below.iter().filter_map(|key| self.memories.known(key));
+        memories.any(|memory| lock(&memory).telling.is_held())
+    }
+
     /// The Runnables that are not there any more: the same.
     pub(super) fn sources_swept(&self, exists: impl Fn(&RunnableKey) -> bool) {
         for (key, concerned) in self.dependents.sweep(exists) {
@@ -73,7 +79,7 @@ impl ControllerContext {
         }
         for key in &concerned.further {
             let memory = self.memories.known(key);
-            if memory.is_some_and(|memory| lock(&memory).by_ancestors != ByAncestors::Nothing) {
+            if memory.is_some_and(|memory| lock(&memory).telling.is_of_ancestors()) {
                 self.enqueuer.enqueue(key);
             }
         }
@@ -84,12 +90,12 @@ impl Reconciliation<'_> {
     /// Whether what the inputs stem from holds back a run that is due: by what was `read` if that was read just now, and
     /// by the cache for all that was not.
     pub(super) fn depends(
-        &self,
+        &mut self,
         taken: &Taken,
         read: &BTreeMap<SourceObject, SourceRead>,
         consistent: bool,
     ) -> Dependencies {
-        lock(&self.memory).by_ancestors.decide();
+        lock(&self.memory).telling.decide();
         let known = match self.known(taken, read, consistent) {
             Ok(known) => known,
             Err(count) => {
@@ -109,7 +115,55 @@ impl Reconciliation<'_> {
             through_sinks: &self.through_sinks(),
             coherence: mutants::coherence(self.runnable.spec.coherence.unwrap_or_default()),
         };
-        Dependencies::of(&question)
+        let mut dependencies = Dependencies::of(&question);
+        if self.puts_off(&dependencies) {
+            dependencies.traced = None;
+        }
+        self.family = match dependencies.readiness {
+            Readiness::Ready(_) => Vec::new(),
+            _ => known.into_keys().collect(),
+        };
+        dependencies
+    }
+
+    /// Whether the sources have moved, and that is not written yet: it was a moment ago, and nobody waits for it. Whoever is served by
+    /// another controller may.
+    fn puts_off(&self, dependencies: &Dependencies) -> bool {
+        let ledger = &self.facts.ledger;
+        let provenance = Provenance::of(ledger);
+        let known = provenance.of_current(ledger);
+        let has_moved = dependencies.traced.is_some() && known != dependencies.traced.as_ref();
+        let may_put_off = has_moved && self.is_observed() && self.ctx.namespace.is_none();
+        let is_early = {
+            let telling = &mut lock(&self.memory).telling;
+            telling.puts_nothing_off();
+            may_put_off && telling.puts_off(boot_time())
+        };
+        let puts_off = is_early && !self.ctx.is_waited_for(&self.key);
+        if is_early && !puts_off {
+            lock(&self.memory).telling.puts_nothing_off();
+        }
+        puts_off
+    }
+
+    /// Whether the status is that of the last change. Whoever has changed it is answered, however often.
+    fn is_observed(&self) -> bool {
+        self.facts.stored.observed_generation == Some(self.facts.runnable.generation)
+    }
+
+    /// How long until it is written that the sources have moved, if that is put off.
+    pub(super) fn moves_on_after(&self) -> Option<Duration> {
+        lock(&self.memory).telling.moves_on_after(boot_time())
+    }
+
+    /// A run waits for what its inputs come from: those of them that have put off to tell what they have seen tell it now.
+    fn hurry(&self) {
+        for key in self.family.iter().filter_map(RunnableKey::of_source) {
+            let memory = self.ctx.memories.known(&key);
+            if memory.is_some_and(|memory| lock(&memory).telling.has_put_off()) {
+                self.ctx.enqueuer.enqueue(&key);
+            }
+        }
     }
 
     /// The Runnables that are read, and all that these stem from. `Err`: these are so many or more.
@@ -212,37 +266,27 @@ impl Reconciliation<'_> {
 
     /// A run that is due waits for what its inputs come from: how long until that is told, if it is not yet.
     pub(super) fn not_yet_told(&self, error: &ReconcileError) -> Option<Duration> {
-        let is_hold = matches!(
-            error.diagnosis.as_deref(),
-            Some(Diagnosis::DependencyNotReady(..))
-        );
-        let now = boot_time();
-        let mut memory = lock(&self.memory);
         let is_of_readiness = matches!(self.facts.dependencies.readiness, Readiness::Error(_));
         if !error.category.is_of_dependencies() && !is_of_readiness {
-            memory.by_ancestors = ByAncestors::Nothing;
+            lock(&self.memory).telling.is_free();
             return None;
         }
-        let since = memory.by_ancestors.hold(now);
-        let is_written = self
-            .facts
-            .stored
-            .pending
-            .as_ref()
-            .is_some_and(|pending| pending.reason == error.category.as_str());
-        let until = match memory.hold_told {
-            _ if !is_written => since + TOLD_AFTER,
-            Some(at) => at + TOLD_AGAIN_AFTER,
-            None => now,
+        let diagnosis = error.diagnosis.as_deref();
+        let pending = self.facts.stored.pending.as_ref();
+        let reason = pending.and_then(|pending| Category::parse(&pending.reason));
+        let hold = Hold {
+            is_passing: matches!(diagnosis, Some(Diagnosis::DependencyNotReady(..))),
+            is_written: reason.is_some_and(Category::is_of_dependencies) && self.is_observed(),
         };
-        let left = until.saturating_sub(now);
-        Some(left).filter(|left| is_hold && !left.is_zero())
+        let left = lock(&self.memory).telling.hold(hold, boot_time());
+        self.hurry();
+        left
     }
 
     /// It was written whom a run waits for.
     pub(super) fn note_hold_told(&self, error: &ReconcileError) {
         if error.category.is_of_dependencies() && self.has_written {
-            lock(&self.memory).hold_told = Some(boot_time());
+            lock(&self.memory).telling.hold_was_told(boot_time());
         }
     }
 }

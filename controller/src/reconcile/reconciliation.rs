@@ -13,6 +13,7 @@ use cartouche_protocol::{
     facts::{Facts, RunnableFacts},
     process_state::StoredStatus,
     reconcile_error::{Category, ReconcileError, Requeue},
+    sources::SourceKey,
     status,
 };
 use kube::ResourceExt;
@@ -24,7 +25,7 @@ use crate::{
     clock::boot_time,
     events::Occasion,
     lock::lock,
-    memory::{ByAncestors, Memory, Operation},
+    memory::{Memory, Operation},
     runnable_key::RunnableKey,
 };
 
@@ -88,6 +89,8 @@ pub(super) struct Reconciliation<'a> {
     pub(super) arrived: u64,
     /// This reconciliation has written the status, so that what it read was no stale cache.
     pub(super) has_written: bool,
+    /// The Runnables that its inputs stem from, where these hold a run back that is due.
+    pub(super) family: Vec<SourceKey>,
 }
 
 impl<'a> Reconciliation<'a> {
@@ -147,6 +150,7 @@ impl<'a> Reconciliation<'a> {
             changed_meanwhile: BTreeSet::new(),
             arrived,
             has_written: false,
+            family: Vec::new(),
         }))
     }
 
@@ -250,6 +254,7 @@ impl<'a> Reconciliation<'a> {
             self.denied(),
             self.unpicked(),
             self.sources_again(),
+            self.moves_on_after(),
             self.sinks_again(),
             self.is_out_of_sight().then_some(self.ctx.poll),
             grace,
@@ -270,7 +275,7 @@ impl<'a> Reconciliation<'a> {
         {
             let mut memory = lock(&self.memory);
             memory.is_well();
-            memory.by_ancestors = ByAncestors::Nothing;
+            memory.telling.is_free();
         }
         if self.facts.listed_every_kind {
             lock(&self.memory).state.compared(&self.facts.ledger);

@@ -135,6 +135,9 @@ impl Reconciliation<'_> {
         if matches!(change, Change::Stop | Change::MakeWay) {
             self.announce_stop(before);
         }
+        if change == Change::MoveOn {
+            lock(&self.memory).telling.moved_on(boot_time());
+        }
         self.announce(before);
     }
 
@@ -193,9 +196,8 @@ impl Reconciliation<'_> {
 
     /// Says that a run waits for a person, once for each that does.
     fn announce_request(&self, new: &RunnableStatus) {
-        let wanted = |status: &RunnableStatus| status.pending.as_ref()?.approval.clone();
-        if wanted(new).is_some()
-            && wanted(new) != wanted(&self.facts.stored)
+        let telling = &mut lock(&self.memory).telling;
+        if telling.asks_anew(&self.facts.stored, new)
             && let Some(waits) = new
                 .conditions
                 .iter()

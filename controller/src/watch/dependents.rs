@@ -51,7 +51,7 @@ pub struct Concerned {
 }
 
 impl RunnableKey {
-    /// The Runnable that a source is.
+    /// The Runnable that a source is, if it is one.
     #[must_use]
     pub fn of_source(key: &SourceKey) -> Option<Self> {
         let (namespace, name) = key.as_runnable()?;
@@ -113,6 +113,14 @@ impl Dependents {
             outputs_changed: true,
             further: index.further(key, written.as_ref()),
         }
+    }
+
+    /// All that stem from a Runnable, as far as any may be held back by it.
+    #[must_use]
+    pub fn below(&self, key: &RunnableKey) -> Vec<RunnableKey> {
+        let index = lock(&self.0);
+        let readers = index.reads.from(key).cloned();
+        readers.chain(index.further(key, None)).collect()
     }
 
     /// Those that are not there any more are forgotten, as after a watch that began anew.

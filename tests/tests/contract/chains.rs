@@ -2,6 +2,7 @@
 
 mod diamond;
 mod held;
+mod told;
 mod upstream;
 
 use anyhow::Result;

@@ -18,7 +18,6 @@ use super::{key, runnable, serving};
 use crate::{
     clock::{asleep::sleep, boot_time, moment},
     lock::lock,
-    memory::ByAncestors,
     watch::Watched,
 };
 
@@ -135,12 +134,16 @@ async fn the_same_value_is_kept_once() {
 #[tokio::test]
 async fn what_changes_of_ancestors_while_it_is_decided_by_them_counts() {
     let (ctx, _) = answering(|_| sizes("s"));
-    let decided = || lock(&ctx.memories.of(&key(), "r")).by_ancestors;
-    assert_eq!(decided(), ByAncestors::Nothing);
+    let decided = || {
+        lock(&ctx.memories.of(&key(), "r"))
+            .telling
+            .is_of_ancestors()
+    };
+    assert!(!decided());
     read(&ctx, false).await.unwrap();
-    assert_eq!(decided(), ByAncestors::Decision);
+    assert!(decided());
     begin(&ctx, sourced_runnable()).finish(End::Settled).await;
-    assert_eq!(decided(), ByAncestors::Nothing);
+    assert!(!decided());
 }
 
 #[tokio::test]

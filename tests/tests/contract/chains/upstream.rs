@@ -181,7 +181,7 @@ fn reads(audit: &AuditLog, world: &World, name: &str) -> Result<usize> {
 }
 
 /// How often the status of a Runnable was written.
-fn writes(audit: &AuditLog, world: &World, name: &str) -> Result<usize> {
+pub(super) fn writes(audit: &AuditLog, world: &World, name: &str) -> Result<usize> {
     let events = audit.in_namespace(&world.namespace)?;
     let of_it = events.iter().filter(|event| {
         event.verb == "update"
@@ -193,6 +193,6 @@ fn writes(audit: &AuditLog, world: &World, name: &str) -> Result<usize> {
 }
 
 /// Every request so far is in the audit log.
-async fn recorded() {
+pub(super) async fn recorded() {
     tokio::time::sleep(std::time::Duration::from_secs(2)).await;
 }

@@ -1,0 +1,258 @@
+//! How often a status is written only to tell what a Runnable waits for, or that what its run was made from has moved, and
+//! what has been told of either. On the clock that goes on while the machine sleeps.
+
+use std::time::Duration;
+
+use cartouche_crds::RunnableStatus;
+use cartouche_protocol::reconcile_error::Category;
+
+/// A wait that is over before this long is not told: most are, and each would cost two writes.
+const TOLD_AFTER: Duration = Duration::from_secs(2);
+/// What may change with each step of what the Runnable stems from is told so often at most: for whom it waits, or that one of
+/// these has failed, or that its sources have moved once more.
+const TOLD_AGAIN_AFTER: Duration = Duration::from_secs(10);
+
+/// What is told of one Runnable.
+#[derive(Debug, Default)]
+pub struct Telling {
+    /// What rests on what the cache has of the Runnables that its inputs stem from.
+    by_ancestors: ByAncestors,
+    /// When it was last written what a run that is due waits for.
+    hold_told: Option<Duration>,
+    /// When it was last written that its sources had moved.
+    moved_on: Option<Duration>,
+    /// They have moved since, which is not written yet.
+    is_put_off: bool,
+    /// What a person was last asked to approve, if what it waits for since may only interrupt that.
+    asked: Option<String>,
+}
+
+/// What rests on what the cache has of the Runnables that inputs stem from: then it counts what changes of these.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum ByAncestors {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// It is being decided whether a run is held back.
+    Decision,
+    /// A run that is due is held back since then, as this process knows.
+    HeldSince(Duration),
+}
+
+impl ByAncestors {
+    /// It is about to be decided.
+    fn decide(&mut self) {
+        if *self == Self::Nothing {
+            *self = Self::Decision;
+        }
+    }
+
+    /// A run that is due is held back, now if it was not before: since when.
+    fn hold(&mut self, now: Duration) -> Duration {
+        let since = match *self {
+            Self::HeldSince(since) => since,
+            Self::Nothing | Self::Decision => now,
+        };
+        *self = Self::HeldSince(since);
+        since
+    }
+}
+
+/// What holds a run back, as far as it matters for when that is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hold {
+    /// It may well be over in a moment.
+    pub is_passing: bool,
+    /// The status says of the run already that what its inputs come from holds it back.
+    pub is_written: bool,
+}
+
+impl Telling {
+    /// A run that is due is held back by what its inputs come from: how long until that is told, if it is not to be told now.
+    pub fn hold(&mut self, hold: Hold, now: Duration) -> Option<Duration> {
+        let since = self.by_ancestors.hold(now);
+        let first = if hold.is_passing {
+            since + TOLD_AFTER
+        } else {
+            now
+        };
+        let until = match self.hold_told {
+            Some(told) if hold.is_written => told + TOLD_AGAIN_AFTER,
+            // Another process has written it.
+            None if hold.is_written => now,
+            _ => first,
+        };
+        left(until, now)
+    }
+
+    /// It was written what holds it back.
+    pub fn hold_was_told(&mut self, now: Duration) {
+        self.hold_told = Some(now);
+    }
+
+    /// Nothing of the kind holds a run back.
+    pub fn is_free(&mut self) {
+        self.by_ancestors = ByAncestors::Nothing;
+    }
+
+    /// Whether what its inputs come from holds a run back.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        matches!(self.by_ancestors, ByAncestors::HeldSince(_))
+    }
+
+    /// It is about to be decided by what the cache has of the Runnables that its inputs stem from.
+    pub fn decide(&mut self) {
+        self.by_ancestors.decide();
+    }
+
+    /// Whether anything rests on what the cache has of these.
+    #[must_use]
+    pub fn is_of_ancestors(&self) -> bool {
+        self.by_ancestors != ByAncestors::Nothing
+    }
+
+    /// It was written that its sources had moved.
+    pub fn moved_on(&mut self, now: Duration) {
+        (self.moved_on, self.is_put_off) = (Some(now), false);
+    }
+
+    /// Its sources have moved again: whether that is put off, since it was written a moment ago. It is put down before anybody is
+    /// asked who waits for it: whoever begins to wait looks for that.
+    pub fn puts_off(&mut self, now: Duration) -> bool {
+        let again = self.moved_on.map(|at| at + TOLD_AGAIN_AFTER);
+        self.is_put_off = again.is_some_and(|again| now < again);
+        self.is_put_off
+    }
+
+    /// Nothing is put off, since somebody waits for it or there is nothing to tell.
+    pub fn puts_nothing_off(&mut self) {
+        self.is_put_off = false;
+    }
+
+    /// Whether it is yet to be written that its sources have moved.
+    #[must_use]
+    pub fn has_put_off(&self) -> bool {
+        self.is_put_off
+    }
+
+    /// How long until what is put off is written.
+    #[must_use]
+    pub fn moves_on_after(&self, now: Duration) -> Option<Duration> {
+        let again = self.moved_on.filter(|_| self.is_put_off)? + TOLD_AGAIN_AFTER;
+        Some(again.saturating_sub(now))
+    }
+
+    /// This status follows that one: whether a person is asked to approve something for the first time. What its inputs come from may
+    /// hold back what waits for a person, who is asked once for it all the same.
+    pub fn asks_anew(&mut self, before: &RunnableStatus, after: &RunnableStatus) -> bool {
+        let wanted = |status: &RunnableStatus| status.pending.as_ref()?.approval.clone();
+        let known = wanted(before).or(self.asked.take());
+        let wanted = wanted(after);
+        let is_new = wanted.is_some() && wanted != known;
+        let reason = after.pending.as_ref().map(|it| it.reason.as_str());
+        let is_interrupted = reason
+            .and_then(Category::parse)
+            .is_some_and(Category::is_of_dependencies);
+        self.asked = wanted.or(known.filter(|_| is_interrupted));
+        is_new
+    }
+}
+
+fn left(until: Duration, now: Duration) -> Option<Duration> {
+    let left = until.saturating_sub(now);
+    Some(left).filter(|left| !left.is_zero())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn at(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    fn hold(is_passing: bool, is_written: bool) -> Hold {
+        Hold {
+            is_passing,
+            is_written,
+        }
+    }
+
+    #[test]
+    fn a_wait_is_told_when_it_has_lasted_and_a_failure_at_once() {
+        let mut telling = Telling::default();
+        assert_eq!(telling.hold(hold(true, false), at(10)), Some(at(2)));
+        assert_eq!(telling.hold(hold(true, false), at(11)), Some(at(1)));
+        assert_eq!(telling.hold(hold(true, false), at(12)), None);
+        let mut failed = Telling::default();
+        assert_eq!(failed.hold(hold(false, false), at(10)), None);
+        // A wait that was over begins anew.
+        telling.is_free();
+        assert_eq!(telling.hold(hold(true, false), at(20)), Some(at(2)));
+    }
+
+    #[test]
+    fn what_holds_it_back_is_told_again_after_a_while_whatever_that_is() {
+        let mut telling = Telling::default();
+        assert_eq!(telling.hold(hold(false, false), at(10)), None);
+        telling.hold_was_told(at(10));
+        let flaps: Vec<bool> = (11..20).map(|second| second % 2 == 0).collect();
+        for (second, is_passing) in (11..20).zip(flaps) {
+            let left = telling.hold(hold(is_passing, true), at(second));
+            assert_eq!(left, Some(at(20 - second)));
+        }
+        assert_eq!(telling.hold(hold(true, true), at(20)), None);
+        // Nobody knows when another process told it.
+        assert_eq!(Telling::default().hold(hold(true, true), at(1)), None);
+    }
+
+    #[test]
+    fn that_sources_moved_is_told_at_once_and_then_once_in_a_while() {
+        let mut telling = Telling::default();
+        assert!(!telling.puts_off(at(10)));
+        assert_eq!(telling.moves_on_after(at(10)), None);
+        telling.moved_on(at(10));
+        assert!(telling.puts_off(at(13)) && telling.has_put_off());
+        assert_eq!(telling.moves_on_after(at(14)), Some(at(6)));
+        assert!(!telling.puts_off(at(20)), "its time has come");
+        assert!(!telling.has_put_off());
+        telling.moved_on(at(20));
+        assert!(telling.puts_off(at(21)));
+        telling.puts_nothing_off();
+        assert_eq!(telling.moves_on_after(at(21)), None);
+    }
+
+    fn pending(reason: &str, approval: Option<&str>) -> RunnableStatus {
+        let pending = json!({
+            "sequence": 4, "inputHash": "", "reason": reason, "since": "2026-01-01T00:00:00Z", "approval": approval,
+        });
+        serde_json::from_value(json!({ "pending": pending })).unwrap()
+    }
+
+    #[test]
+    fn a_person_is_asked_once_though_sources_hold_back_meanwhile_what_waits() {
+        let asks = |approval| pending("ApprovalRequired", Some(approval));
+        let (held, failed) = (
+            pending("DependencyNotReady", None),
+            pending("DependencyFailed", None),
+        );
+        let nothing = RunnableStatus::default();
+        let mut telling = Telling::default();
+        let mut told =
+            |before: &RunnableStatus, after: &RunnableStatus| telling.asks_anew(before, after);
+        assert!(told(&nothing, &asks("4:a")));
+        assert!(!told(&asks("4:a"), &asks("4:a")));
+        assert!(!told(&asks("4:a"), &held));
+        assert!(!told(&held, &failed));
+        assert!(!told(&failed, &asks("4:a")), "it is the same");
+        assert!(!told(&asks("4:a"), &held));
+        assert!(told(&held, &asks("4:b")), "it is another one");
+        assert!(told(&asks("4:b"), &asks("4:a")), "and back");
+        let suspended = nothing.clone();
+        assert!(!told(&asks("4:a"), &suspended));
+        assert!(told(&suspended, &asks("4:a")));
+    }
+}
