@@ -10,6 +10,7 @@ mod first_day;
 mod first_steps;
 mod interventions;
 mod mistakes;
+mod objects;
 mod optional_outputs;
 mod roles;
 mod story;
@@ -60,7 +61,8 @@ async fn a_run_that_waits_for_a_person_is_shown_and_approved() -> Result<()> {
 #[tokio::test]
 async fn a_chain_of_runnables_is_shown_and_explained() -> Result<()> {
     let (story, _controller) = Story::begin("examples/job").await?;
-    chains::are_told(&story).await
+    chains::are_told(&story).await?;
+    objects::are_named(&story).await
 }
 
 #[tokio::test]

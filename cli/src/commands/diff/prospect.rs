@@ -1,6 +1,10 @@
 //! What a Runnable would run now.
 
-use std::{collections::BTreeSet, fmt, path::PathBuf};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    path::PathBuf,
+};
 
 use anyhow::{Context as _, anyhow, bail};
 use cartouche_crds::{ClusterRunTemplate, INPUT_HASH_ANNOTATION, Runnable};
@@ -35,6 +39,8 @@ pub(crate) struct Prospect {
     pub(crate) due: Option<Due>,
     /// The Secrets that the hash follows from, and that the user may not read: without them there is no hash.
     pub(crate) unread: BTreeSet<String>,
+    /// The revisions of what its inputs come from, as a status has them; none of what is not known.
+    pub(crate) revisions: BTreeMap<String, String>,
     /// The template that it is rendered with.
     pub(crate) template: ClusterRunTemplate,
     /// The object that is selected.
@@ -346,6 +352,7 @@ impl State {
             is_provisional: self.sources.are_provisional(&template)
                 || self.live.is_none() && render::depends_on_placeholders(&subject),
             unread,
+            revisions: self.sources.revisions,
             live: self.live,
             runnable: self.runnable,
             sequence,

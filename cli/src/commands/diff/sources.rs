@@ -10,6 +10,7 @@ use cartouche_crds::{InputSource, Runnable};
 use cartouche_protocol::{
     diagnosis::{Diagnosis, Fault},
     sourced_inputs::{self, NoInputs, SourceKind, SourceObject, SourceRead},
+    sources::SourceKey,
 };
 use cartouche_templating::{Sourced, Template};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
@@ -28,6 +29,8 @@ use crate::{
 pub(super) struct Sources {
     /// By name.
     pub(super) values: BTreeMap<String, Sourced>,
+    /// Which states of their objects they were read from, as a status has it: of those that are traced, and known.
+    pub(super) revisions: BTreeMap<String, String>,
     /// Those from Secrets that the user may not read, and these. Of their values nothing is known, and no hash is.
     unread: BTreeMap<String, String>,
     /// Those from Secrets that have yet to get a uid.
@@ -91,8 +94,22 @@ pub(super) async fn read(
         };
         reads.insert(wanted, read);
     }
-    let values = sourced_inputs::values(own, sources, |wanted| reads.get(wanted));
-    found.values = values.map_err(without)?;
+    let taken = sourced_inputs::taken(own, sources, |wanted| reads.get(wanted));
+    if !taken.wrong.is_nothing() {
+        return Err(without(taken.wrong));
+    }
+    let is_unknown = |source: &&InputSource| {
+        found.unread.contains_key(&source.name) || found.unborn.contains(&source.name)
+    };
+    let unknown = sources.iter().filter(is_unknown);
+    let unknown: BTreeSet<SourceKey> = unknown
+        .filter_map(|source| sourced_inputs::source_key(own, source))
+        .collect();
+    let known = (taken.sources.into_iter()).filter(|it| !unknown.contains(&it.key));
+    found.revisions = known
+        .filter_map(|it| Some((it.key.to_string(), it.revision?.to_string())))
+        .collect();
+    found.values = taken.values;
     Ok(found)
 }
 

@@ -108,6 +108,7 @@ impl Explanation {
             Box::pin(cluster.template(name)).await.ok().flatten()
         };
         let warnings = template.as_ref().and_then(warnings);
+        let revisions = prospect.as_ref().ok().map(|it| it.revisions.clone());
         let next = match &runnable.metadata.deletion_timestamp {
             None => next(prospect),
             Some(_) => Next::Deleting {
@@ -123,7 +124,8 @@ impl Explanation {
         }
         let about = (run, next, warnings);
         let retry = template.and_then(|template| Retry::of(runnable, &template));
-        let sources = Standing::of(runnable, cluster).await?;
+        let revisions = revisions.unwrap_or_default();
+        let sources = Standing::of(runnable, revisions, cluster).await?;
         let explanation = Self::with(runnable, cluster.namespace.clone(), about);
         let explanation = explanation.with_retry(retry).told_at(cluster.place());
         Ok(Self {

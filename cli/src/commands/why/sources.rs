@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use cartouche_crds::{Runnable, SOURCES_ANNOTATION};
+use cartouche_crds::{InputSource, Runnable, SOURCES_ANNOTATION};
 use cartouche_protocol::{
     diagnosis::{named, why_not_ready},
     reconcile_error::Category,
@@ -22,7 +22,7 @@ use crate::{cluster::Cluster, live::runs::LedgerRun};
 const MOST_LOOKED_UP: usize = 64;
 
 /// What something was made from, as a status has it.
-type Sources = BTreeMap<String, String>;
+pub(crate) type Sources = BTreeMap<String, String>;
 
 /// A source, or an ancestor of one, that has another revision than before.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -83,7 +83,8 @@ impl SourceChange {
     }
 }
 
-/// What was made from others between two runs. What stands on their objects is what they were made from then; a status may
+/// What was made from others between two runs: that inputs come from, or else, where none of it is another one, what they stem
+/// from. What stands on their objects is what they were made from then; a status may
 /// have moved on since.
 pub(super) fn between(
     runnable: &Runnable,
@@ -97,7 +98,12 @@ pub(super) fn between(
         .and_then(on_object)
         .or_else(|| in_status(runnable, current));
     before.zip(after).map_or_else(Vec::new, |(before, after)| {
-        changes(&inputs_by_source(runnable), &before, &after)
+        let all = changes(runnable, &before, &after);
+        let direct: Vec<SourceChange> = (all.iter())
+            .filter(|it| !it.inputs.is_empty())
+            .cloned()
+            .collect();
+        if direct.is_empty() { all } else { direct }
     })
 }
 
@@ -122,77 +128,92 @@ fn in_status(runnable: &Runnable, run: &LedgerRun) -> Option<Sources> {
     of_entry.or_else(|| of_outputs?.sources.clone())
 }
 
-/// The inputs of each source, by its key.
-fn inputs_by_source(runnable: &Runnable) -> BTreeMap<String, Vec<String>> {
+/// The inputs of each of these sources.
+fn inputs_by_source(runnable: &Runnable, sources: &Sources) -> BTreeMap<String, Vec<String>> {
     let own = runnable.namespace().unwrap_or_default();
     let mut all: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for source in runnable.spec.inputs_from.iter().flatten() {
-        if let Some(key) = sourced_inputs::source_key(&own, source) {
-            all.entry(key.to_string())
-                .or_default()
-                .push(source.name.clone());
+        if let Some(key) = found_key(&own, source, sources) {
+            all.entry(key).or_default().push(source.name.clone());
         }
     }
     all
 }
 
-/// What differs: those that inputs come from, or else, where none of these does, what they stem from.
-fn changes(
-    inputs: &BTreeMap<String, Vec<String>>,
-    before: &Sources,
-    after: &Sources,
-) -> Vec<SourceChange> {
+/// Which of these sources an input comes from. Of an object that labels find, or that may be in no namespace, the reference
+/// says less than what was found: then it is the only one of its kind, and by its path, that it may be.
+fn found_key(own: &str, source: &InputSource, sources: &Sources) -> Option<String> {
+    let key = sourced_inputs::source_key(own, source)?.to_string();
+    let object = source
+        .object_ref
+        .as_ref()
+        .filter(|_| !sources.contains_key(&key));
+    let (Some(object), Some((kind, _))) = (object, key.split_once('/')) else {
+        return Some(key);
+    };
+    let path = object.revision_path.as_deref()?;
+    let namespace = object.namespace.as_deref().unwrap_or(own);
+    let may_be = |other: &&String| {
+        let of_kind = other.strip_prefix(kind).and_then(|it| it.strip_prefix('/'));
+        let of_path = of_kind.and_then(|it| it.strip_suffix(&format!("/{{{path}}}")));
+        let place = of_path.and_then(|it| it.split_once('/'));
+        place.is_some_and(|(of, name)| {
+            let is_there = of == namespace || of.is_empty();
+            is_there && object.name.as_deref().is_none_or(|it| it == name)
+        })
+    };
+    let mut found = sources.keys().filter(may_be);
+    found.next().filter(|_| found.next().is_none()).cloned()
+}
+
+/// What differs of what it stems from, with the inputs that come from it.
+fn changes(runnable: &Runnable, before: &Sources, after: &Sources) -> Vec<SourceChange> {
+    let mut inputs = inputs_by_source(runnable, before);
+    inputs.extend(inputs_by_source(runnable, after));
     let keys: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
     let all = keys
         .into_iter()
         .filter(|key| before.get(*key) != after.get(*key));
-    let all: Vec<SourceChange> = all
-        .map(|key| SourceChange {
-            source: key.clone(),
-            inputs: inputs.get(key).cloned().unwrap_or_default(),
-            before: before.get(key).cloned(),
-            after: after.get(key).cloned(),
-        })
-        .collect();
-    let direct: Vec<SourceChange> = (all.iter())
-        .filter(|it| !it.inputs.is_empty())
-        .cloned()
-        .collect();
-    if direct.is_empty() { all } else { direct }
+    all.map(|key| SourceChange {
+        source: key.clone(),
+        inputs: inputs.get(key).cloned().unwrap_or_default(),
+        before: before.get(key).cloned(),
+        after: after.get(key).cloned(),
+    })
+    .collect()
 }
 
 impl Standing {
-    /// As the user can see it. Who reads no Runnable costs no request.
-    pub(super) async fn of(runnable: &Runnable, cluster: &Cluster) -> anyhow::Result<Self> {
+    /// As the user can see it. Who reads no Runnable costs no request. `revisions` are those of what else inputs come from, as far as
+    /// they are known.
+    pub(super) async fn of(
+        runnable: &Runnable,
+        revisions: Sources,
+        cluster: &Cluster,
+    ) -> anyhow::Result<Self> {
         let own = Arc::new(Seen::of(runnable));
-        if own.reads.is_empty() {
-            return Ok(Self::default());
-        }
         let (known, not_visible) = look_up(&own, cluster).await?;
         let not_visible = not_visible.iter().map(ToString::to_string).collect();
         Ok(Self {
             not_visible,
-            ..Self::seen(runnable, own, known)
+            ..Self::seen(runnable, own, known, revisions)
         })
     }
 
-    fn seen(runnable: &Runnable, own: Arc<Seen>, mut known: Known) -> Self {
+    fn seen(runnable: &Runnable, own: Arc<Seen>, mut known: Known, mut now: Sources) -> Self {
         let status = runnable.status.as_ref();
         let current = status.and_then(|status| status.current_run.as_ref());
         let made_from = current.and_then(|run| run.sources.as_ref());
-        let inputs = inputs_by_source(runnable);
-        let changed = made_from.into_iter().flatten().filter_map(|(key, before)| {
-            let seen = known.get(&SourceKey::read(key))?;
-            let now = seen.revision.as_ref()?.to_string();
-            let inputs = inputs.get(key)?.clone();
-            (now != *before).then(|| SourceChange {
-                source: key.clone(),
-                inputs,
-                before: Some(before.clone()),
-                after: Some(now),
-            })
-        });
-        let changed_since = changed.collect();
+        for key in made_from.into_iter().flatten().map(|(key, _)| key) {
+            let seen = known.get(&SourceKey::read(key));
+            let revision = seen.and_then(|seen| seen.revision.as_ref());
+            now.extend(revision.map(|it| (key.clone(), it.to_string())));
+        }
+        let changed = made_from.map(|before| changes(runnable, before, &now));
+        // What is not known now is not gone, and what is no input of its own others tell.
+        let changed_since = changed.into_iter().flatten();
+        let changed_since = changed_since.filter(|it| it.after.is_some() && !it.inputs.is_empty());
+        let changed_since = changed_since.collect();
         let namespace = runnable.namespace().unwrap_or_default();
         let of = SourceKey::runnable(&namespace, &runnable.name_any());
         known.insert(of.clone(), own);

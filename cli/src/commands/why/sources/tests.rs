@@ -42,7 +42,14 @@ fn known(all: &[&Runnable]) -> Known {
 }
 
 fn standing(of: &Runnable, others: &[&Runnable]) -> Standing {
-    Standing::seen(of, Arc::new(Seen::of(of)), known(others))
+    standing_beside(of, others, &[])
+}
+
+/// The same, where what else its inputs come from has these revisions.
+fn standing_beside(of: &Runnable, others: &[&Runnable], now: &[(&str, &str)]) -> Standing {
+    let now = now.iter();
+    let now = now.map(|(key, revision)| ((*key).to_owned(), (*revision).to_owned()));
+    Standing::seen(of, Arc::new(Seen::of(of)), known(others), now.collect())
 }
 
 #[test]
@@ -156,4 +163,70 @@ fn an_object_of_any_kind_is_known_by_the_path_of_its_revision() {
     let changes = between(&app, (&runs[1], None), (&runs[0], None));
     assert_eq!(changes[0].inputs, ["digest"]);
     assert_eq!(crate::graph::edges(&app)[0].used.as_deref(), Some("main@2"));
+}
+
+/// A Runnable of which one input comes from the key of a `ConfigMap`, and one from an object that labels find.
+fn of_objects(before: &Value, after: &Value) -> Runnable {
+    let status = json!({
+        "currentRun": run(2, &Value::Null, after),
+        "unfinishedRuns": [run(1, &Value::Null, before)],
+    });
+    let mut app = serde_json::to_value(runnable("app", &[], &status)).unwrap();
+    app["spec"]["inputsFrom"] = json!([
+        { "name": "size", "configMapKeyRef": { "name": "sizes", "key": "small" } },
+        { "name": "release", "objectRef": {
+            "apiVersion": "example.com/v1", "kind": "Release", "matchingLabels": { "app": "shop" },
+            "path": ".spec.image", "revisionPath": ".spec.version",
+        } },
+    ]);
+    serde_json::from_value(app).unwrap()
+}
+
+#[test]
+fn an_object_that_labels_found_is_told_with_its_input_beside_others_that_have_changed() {
+    let sources = |size: &str, release: &str| json!({ "ConfigMap/shop/sizes/small": size, format!("Release.example.com/shop/{release}/{{.spec.version}}"): "v" });
+    let app = of_objects(&sources("a", "one"), &sources("b", "two"));
+    let runs = crate::live::runs::runs(&app);
+    let changes = between(&app, (&runs[1], None), (&runs[0], None));
+    let told: Vec<String> = changes.iter().map(SourceChange::shown).collect();
+    assert_eq!(
+        told,
+        [
+            "ConfigMap shop/sizes, key small, which gives the input size: a became b",
+            "Release.example.com shop/one, by .spec.version, which gives the input release: it was v, and is not there any more",
+            "Release.example.com shop/two, by .spec.version, which gives the input release: it is new: v",
+        ]
+    );
+    // Which of two it is nobody can tell: others may be what one stems from.
+    let mut two = sources("a", "one");
+    two["Release.example.com/shop/other/{.spec.version}"] = json!("v");
+    let app = of_objects(&sources("a", "one"), &two);
+    let runs = crate::live::runs::runs(&app);
+    let changes = between(&app, (&runs[1], None), (&runs[0], None));
+    assert_eq!(changes[0].inputs, [""; 0]);
+}
+
+#[test]
+fn what_an_object_gives_by_now_is_told_beside_what_was_taken() {
+    let (size, release) = (
+        "ConfigMap/shop/sizes/small",
+        "Release.example.com//one/{.spec.version}",
+    );
+    let app = of_objects(
+        &json!({}),
+        &json!({ size: "a", release: "1", "Runnable/shop/root": "0" }),
+    );
+    let told = |now: &[(&str, &str)]| {
+        let changed = standing_beside(&app, &[], now).changed_since;
+        changed.iter().map(SourceChange::shown).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        told(&[(size, "b"), (release, "2")]),
+        [
+            "ConfigMap shop/sizes, key small, which gives the input size: a became b",
+            "Release.example.com one, by .spec.version, which gives the input release: 1 became 2",
+        ]
+    );
+    assert!(told(&[(size, "a"), (release, "1")]).is_empty());
+    assert!(told(&[]).is_empty(), "who may not read it is told nothing");
 }
