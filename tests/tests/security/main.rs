@@ -6,6 +6,7 @@ mod fairness;
 mod ground;
 mod one_namespace;
 mod overlays;
+mod planted;
 mod roles;
 mod secrets;
 mod strangers;
