@@ -39,6 +39,11 @@ chain changes="200" length="10":
     CHAIN_CHANGES={{ changes }} CHAIN_LENGTH={{ length }} cargo test --package cartouche-tests --test durability \
         -- --nocapture what_stems_from_one_change
 
+# So many changes, one after the other, through a chain of so many Runnables: each runs once in each of them.
+steady changes="1000" length="5":
+    STEADY_CHANGES={{ changes }} STEADY_LENGTH={{ length }} cargo test --package cartouche-tests --test durability \
+        -- --nocapture each_of_many_changes
+
 # Fuzz parsers, renderer, hash, names and status for so many minutes; the corpus grows.
 fuzz minutes="5":
     FUZZ_MINUTES={{ minutes }} cargo test --package cartouche-templating --test fuzz -- --ignored --nocapture

@@ -1,9 +1,10 @@
-//! A Runnable that reads two others, which stem from one, by a short way and by a long one, while two controllers are killed
-//! by turns.
+//! Chains of Runnables: a Runnable that reads two others, which stem from one, by a short way and by a long one, while two
+//! controllers are killed by turns; one that is killed between two links; and many changes, one after the other.
 
 use std::{env, time::Duration};
 
 use anyhow::{Context, Result};
+use cartouche_crds::Runnable;
 use cartouche_tests::{fixture::objects::text, kind::RUNNABLE};
 use serde_json::{Value, json};
 use tokio::{
@@ -15,12 +16,16 @@ use crate::{
     engine::{TRIAL, succeeds, template},
     restart::Chance,
     scene::Scene,
+    sight::output,
 };
 
 /// How many times the first input changes: few, unless this variable says how many.
 const CHANGES: (&str, i64) = ("CHAIN_CHANGES", 12);
 /// How many Runnables the long way has from its beginning to its end.
 const LENGTH: (&str, i64) = ("CHAIN_LENGTH", 4);
+/// The same where each change is waited for and nothing is killed.
+const STEADY_CHANGES: (&str, i64) = ("STEADY_CHANGES", 20);
+const STEADY_LENGTH: (&str, i64) = ("STEADY_LENGTH", 5);
 /// The Runnable that all others stem from, and the one that stems from all others.
 const FIRST: &str = "link-1";
 const SHORT: &str = "short";
@@ -47,24 +52,33 @@ fn joins() -> Value {
     template
 }
 
-async fn links(scene: &Scene, length: i64) -> Result<()> {
+fn link(number: i64) -> String {
+    format!("link-{number}")
+}
+
+fn reads(sources: &Value) -> Value {
+    json!({ "inputs": { "play": "succeed" }, "inputsFrom": sources })
+}
+
+/// So many Runnables, of which each reads the one before.
+async fn line(scene: &Scene, length: i64) -> Result<()> {
     let rights = [TRIAL.rights_of_a_runnable(), RUNNABLE.rights(&["get"])];
     scene.cluster.grant(&scene.account, &rights).await?;
-    let reads = |sources: Value| json!({ "inputs": { "play": "succeed" }, "inputsFrom": sources });
     scene.runnable(FIRST, succeeds(0)).await?;
     for number in 2..=length {
-        let before = format!("link-{}", number - 1);
-        let sources = json!([from("value", &before)]);
-        scene
-            .runnable_with(&format!("link-{number}"), reads(sources))
-            .await?;
+        let sources = json!([from("value", &link(number - 1))]);
+        scene.runnable_with(&link(number), reads(&sources)).await?;
     }
+    Ok(())
+}
+
+async fn links(scene: &Scene, length: i64) -> Result<()> {
+    line(scene, length).await?;
     let sources = json!([from("value", FIRST)]);
-    scene.runnable_with(SHORT, reads(sources)).await?;
+    scene.runnable_with(SHORT, reads(&sources)).await?;
     let joins_both = format!("{}-joins", scene.namespace);
     scene.template_named(&joins_both, joins()).await?;
-    let long = format!("link-{length}");
-    let mut last = reads(json!([from("value", SHORT), from("other", &long)]));
+    let mut last = reads(&json!([from("value", SHORT), from("other", &link(length))]));
     last["runTemplateRef"] = json!({ "name": joins_both });
     scene.runnable_with(LAST, last).await.map(drop)
 }
@@ -139,5 +153,95 @@ async fn what_stems_from_one_change_by_two_ways_runs_once_for_it_while_controlle
     for name in [FIRST, SHORT, LAST] {
         scene.outputs_only_went_forward(name)?;
     }
+    scene.nothing_twice()
+}
+
+#[tokio::test]
+async fn each_of_many_changes_runs_once_in_each_link() -> Result<()> {
+    let (changes, length) = (asked(STEADY_CHANGES)?, asked(STEADY_LENGTH)?);
+    let scene = Scene::begin("steady").await?;
+    let _controller = scene.controller(&[]).await?;
+    line(&scene, length).await?;
+    let last = link(length);
+    scene.gives(&last, 0).await?;
+    let begin = Instant::now();
+    for value in 1..=changes {
+        scene.change(FIRST, succeeds(value)).await?;
+        scene.gives(&last, value).await?;
+    }
+    let took = begin.elapsed().as_secs();
+    let all: Vec<i64> = (0..=changes).collect();
+    let made = scene.all_made()?;
+    let runs: Vec<usize> = made.values().map(Vec::len).collect();
+    println!("{changes} changes by {length} links in {took} s: {runs:?} runs with the first");
+    assert_eq!(i64::try_from(made.len())?, length);
+    for (link, values) in &made {
+        assert_eq!(*values, all, "{link}");
+        scene.outputs_only_went_forward(link)?;
+    }
+    scene.nothing_twice()
+}
+
+/// Hangs until the test ends it.
+async fn branch_that_hangs(scene: &Scene, name: &str) -> Result<()> {
+    let mut spec = reads(&json!([from("value", FIRST)]));
+    spec["inputs"]["play"] = json!("hang");
+    scene.runnable_with(name, spec).await.map(drop)
+}
+
+async fn ends(scene: &Scene, branch: &str, value: i64) -> Result<()> {
+    let run = scene.sees(branch, value).await?;
+    scene.end(&run, true).await
+}
+
+#[tokio::test]
+async fn a_controller_that_dies_between_a_branch_and_the_join_makes_one_run_of_the_join()
+-> Result<()> {
+    let scene = Scene::begin("between").await?;
+    let mut controller = scene.controller(&[]).await?;
+    line(&scene, 1).await?;
+    for branch in ["b", "c"] {
+        branch_that_hangs(&scene, branch).await?;
+    }
+    let joins_both = format!("{}-joins", scene.namespace);
+    scene.template_named(&joins_both, joins()).await?;
+    let mut last = reads(&json!([from("value", "b"), from("other", "c")]));
+    last["runTemplateRef"] = json!({ "name": joins_both });
+    scene.runnable_with(LAST, last).await?;
+    for branch in ["b", "c"] {
+        ends(&scene, branch, 0).await?;
+    }
+    scene.gives(LAST, 0).await?;
+
+    // Both have ended and nobody has seen it.
+    scene.change(FIRST, succeeds(1)).await?;
+    scene.sees("b", 1).await?;
+    scene.sees("c", 1).await?;
+    controller.kill()?;
+    for branch in ["b", "c"] {
+        ends(&scene, branch, 1).await?;
+    }
+    controller.restart().await?;
+    scene.gives(LAST, 1).await?;
+    // One is known to have ended, and the other is at work.
+    scene.change(FIRST, succeeds(2)).await?;
+    scene.sees("c", 2).await?;
+    ends(&scene, "b", 2).await?;
+    scene.gives("b", 2).await?;
+    controller.kill()?;
+    ends(&scene, "c", 2).await?;
+    controller.restart().await?;
+    scene.gives(LAST, 2).await?;
+    // All that the join waits for is known, and nobody is there to make its run.
+    scene.change(FIRST, succeeds(3)).await?;
+    ends(&scene, "b", 3).await?;
+    scene.gives("b", 3).await?;
+    ends(&scene, "c", 3).await?;
+    let c_has_ended = |r: &Runnable| output(r) == Some(3);
+    scene.until("c", "its output", c_has_ended).await?;
+    controller.kill()?;
+    controller.restart().await?;
+    scene.gives(LAST, 3).await?;
+    assert_eq!(joined(&scene)?, [(0, 0), (1, 1), (2, 2), (3, 3)]);
     scene.nothing_twice()
 }

@@ -220,3 +220,56 @@ async fn a_branch_that_has_not_looked_at_what_is_read_here_as_well_has_not_faile
     );
     d.stays_at(2).await
 }
+
+#[tokio::test]
+async fn a_root_whose_outputs_are_read_anew_moves_all_below_it_once() -> Result<()> {
+    let it = diamond("other-outputs").await?;
+    let root = |path: &str| {
+        let mut template = shows_inputs();
+        template["outputs"]["answer"] = json!(path);
+        template
+    };
+    let own = it.world.another_template("root", root(".status.answer"));
+    let own = json!({ "name": own.await? });
+    it.a.edit(|object| object["spec"]["runTemplateRef"] = own.clone())
+        .await?;
+    // Its run says more than was asked for. The hash is that of before: no run of it follows, now or later.
+    let mut status = crate::world::answered("a1");
+    status["other"] = json!("a2");
+    it.world.play(&it.a.run(1).await?, status).await?;
+    it.d.stays_at(1).await?;
+    it.world
+        .another_template("root", root(".status.other"))
+        .await?;
+    it.a.outputs(json!({ "answer": "a2" })).await?;
+    for (branch, answer) in [(&it.b, "b2"), (&it.c, "c2")] {
+        assert_eq!(given(&branch.run(2).await?, "a"), "a2");
+        branch.answer(2, json!(answer)).await?;
+    }
+    it.has_run_once("b2", "c2").await?;
+    for other in [&it.b, &it.c] {
+        other.stays_at(2).await?;
+    }
+    it.a.stays_at(1).await
+}
+
+#[tokio::test]
+async fn a_root_that_is_deleted_and_made_anew_makes_one_run_of_each_for_what_it_gives() -> Result<()>
+{
+    let it = diamond("anew").await?;
+    it.world.delete(RUNNABLE, "a").await?;
+    it.b.says("Ready", "Unknown", "DependencyNotReady", "not there")
+        .await?;
+    it.d.stays_at(1).await?;
+    let a = head(&it.world, "a").await?;
+    a.answer(1, json!("a2")).await?;
+    for (branch, answer) in [(&it.c, "c2"), (&it.b, "b2")] {
+        assert_eq!(given(&branch.run(2).await?, "a"), "a2");
+        branch.answer(2, json!(answer)).await?;
+    }
+    it.has_run_once("b2", "c2").await?;
+    for branch in [&it.b, &it.c] {
+        branch.stays_at(2).await?;
+    }
+    Ok(())
+}
