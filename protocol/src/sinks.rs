@@ -193,6 +193,9 @@ pub struct Wanted {
     pub known: i64,
     /// Whether the sink has all of it, and nothing else.
     pub is_held: bool,
+    /// Whether a sink that is ahead has been that for so long that nobody is about to record the run whose number it has, and that run has
+    /// given no outputs.
+    pub is_waited_out: bool,
 }
 
 impl Wanted {
@@ -203,6 +206,7 @@ impl Wanted {
             sequence: from.sequence,
             known: ledger.next_sequence().saturating_sub(1),
             is_held,
+            is_waited_out: false,
         }
     }
 }
@@ -214,11 +218,12 @@ pub enum Verdict {
     Create,
     /// It is replaced, on the condition that it is as it was read.
     Replace,
-    /// The same of one that has the outputs of a run of this number, which the ledger has never given: that was put back.
+    /// The same of one that has the number of a run which the ledger has never given, or which has given nothing: the ledger was put
+    /// back, or somebody has changed the sink.
     Overwrite(i64),
     /// It is as it should be.
     Leave,
-    /// It has the outputs of a run that is newer, and that the ledger knows: somebody is about to record them. It never goes
+    /// It has the outputs of a run that is newer, and that the ledger knows: somebody is about to record them. It does not go
     /// back.
     Newer(i64),
     /// It is not touched.
@@ -233,6 +238,9 @@ pub fn may_write(holder: Holder, wanted: Wanted) -> Verdict {
         Holder::Nobody => Verdict::Create,
         Holder::Another => Verdict::NotOurs,
         Holder::Ours(has) if has > wanted.known => Verdict::Overwrite(has),
+        Holder::Ours(has) if has > wanted.sequence && wanted.is_waited_out => {
+            Verdict::Overwrite(has)
+        }
         Holder::Ours(has) if has > wanted.sequence => Verdict::Newer(has),
         Holder::Ours(has) if has == wanted.sequence && wanted.is_held => Verdict::Leave,
         Holder::Ours(_) => Verdict::Replace,

@@ -17,7 +17,8 @@
 //! # What is abstract
 //! Which runs are made, by whom and when, is for the rest of this crate: here they are given. Of the contents only the number of the
 //! run counts. Requests that are refused leave a sink as it is, as a crash does. Half a minute,
-//! after which a sink that is not there is forgotten, passes only while nobody is about to make it.
+//! after which a sink that is not there is forgotten, passes only while nobody is about to make it; and the one after which a sink that is
+//! ahead is put back, only while nobody is about to record the run of its number.
 
 pub mod catalogue;
 pub mod model;

@@ -29,6 +29,9 @@ const GATHERED: Duration = Duration::from_millis(100);
 /// Those that were refused do not come together when permissions have changed; and the authorizer may be behind.
 const GRANTED: Duration = Duration::from_millis(500);
 
+/// A Secret that has changed is told of at once, and after that no more often than this: each time all who read it read it again.
+const TOLD_AGAIN_AFTER: Duration = Duration::from_secs(1);
+
 /// How a watch ended.
 enum End {
     /// After its time.
@@ -84,26 +87,36 @@ pub(super) async fn follow(watches: Arc<SecretWatches>, secret: WatchedSecret, s
     }
 }
 
-/// Takes events until the watch ends, or for as long as this; `version` goes with them.
+/// Takes events until the watch ends, or for as long as this; `version` goes with them. What changes all the time is told of now and then.
 async fn take(
     events: &mut (impl Stream<Item = Result<Told, ApiError>> + Unpin),
     until: Instant,
     version: &mut Option<String>,
     changed: impl Fn(),
 ) -> Option<End> {
-    while let Ok(event) = timeout_at(until, events.next()).await {
-        match event {
-            Some(Ok(told)) => {
+    let (mut told_at, mut is_owed) = (None::<Instant>, false);
+    let end = loop {
+        let again = told_at.map(|at| at + TOLD_AGAIN_AFTER);
+        let next = again.filter(|_| is_owed).map_or(until, |at| at.min(until));
+        match timeout_at(next, events.next()).await {
+            Ok(Some(Ok(told))) => {
                 *version = told.version.or(version.take());
-                if told.has_changed {
-                    changed();
-                }
+                is_owed |= told.has_changed;
             }
-            Some(Err(error)) => return Some(error.into()),
-            None => return Some(End::Over),
+            Ok(Some(Err(error))) => break Some(error.into()),
+            Ok(None) => break Some(End::Over),
+            Err(_) if next == until => break None,
+            Err(_) => {}
         }
+        if is_owed && again.is_none_or(|at| at <= Instant::now()) {
+            changed();
+            (told_at, is_owed) = (Some(Instant::now()), false);
+        }
+    };
+    if is_owed {
+        changed();
     }
-    None
+    end
 }
 
 struct Following<'a> {

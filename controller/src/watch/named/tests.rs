@@ -39,6 +39,29 @@ async fn a_change_is_heard_by_those_who_read_the_secret_and_by_nobody_else() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_secret_that_changes_all_the_time_is_read_again_once_a_second_and_at_last() {
+    let scene = Scene::new(9);
+    scene.reads("a", "default", &["db"]);
+    sleep(MOMENT).await;
+    assert_eq!(scene.enqueued(), named(&["a"]), "once it is open");
+    let tenth = Duration::from_millis(100);
+    let mut heard = Vec::new();
+    for change in 0..52 {
+        scene.tell(0, "MODIFIED", &change.to_string());
+        sleep(tenth).await;
+        if !scene.enqueued().is_empty() {
+            heard.push(change);
+        }
+    }
+    assert_eq!(heard.first(), Some(&0), "the first one at once");
+    assert!((6..=7).contains(&heard.len()), "{heard:?}");
+    // The last of them is not lost.
+    scene.has_read("a", &["db"]);
+    sleep(Duration::from_secs(1)).await;
+    assert!(!scene.relies_on("a", "db"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_watch_is_that_of_an_account_and_ends_with_the_last_who_needs_it() {
     let scene = Scene::new(9);
     scene.reads("a", "one", &["db"]);

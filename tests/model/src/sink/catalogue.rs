@@ -59,6 +59,13 @@ pub fn configurations() -> Vec<Setup> {
                 ..runs(1)
             },
         ),
+        setup(
+            "sink.forged",
+            Left {
+                forgeries: 1,
+                ..runs(2)
+            },
+        ),
     ]
 }
 
@@ -81,6 +88,10 @@ pub fn mutants() -> Vec<(Setup, &'static str)> {
     };
     let put_back = Left {
         restores: 1,
+        ..runs(1)
+    };
+    let forged = Left {
+        forgeries: 1,
         ..runs(1)
     };
     let edited = Left {
@@ -130,6 +141,18 @@ pub fn mutants() -> Vec<(Setup, &'static str)> {
             put_back,
             Mutant::NeverOverwritten,
             "follows",
+        ),
+        mistake(
+            "a sink that is ahead waited for without end",
+            forged,
+            Mutant::AheadForEver,
+            "follows",
+        ),
+        mistake(
+            "a sink that is ahead put back at once",
+            runs(1),
+            Mutant::Impatient,
+            "back",
         ),
     ]
 }

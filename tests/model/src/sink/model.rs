@@ -57,6 +57,8 @@ pub enum Action {
     Edit,
     /// The ledger is put back to the first run, and the others are gone.
     Restore,
+    /// Somebody gives the sink the number of the current run, of which it has nothing.
+    Forge,
 }
 
 impl Explored for SinkModel {
@@ -157,6 +159,16 @@ impl SinkModel {
                 };
                 world.ended[2..].fill(false);
             }
+            Action::Forge => {
+                world.left.forgeries -= 1;
+                world.count += 1;
+                let current = world.stored.current;
+                world.object = world.object.map(|object| Object {
+                    version: world.count,
+                    sequence: current,
+                    ..object
+                });
+            }
         }
         world.workers.sort_unstable();
     }
@@ -238,6 +250,7 @@ impl Model for SinkModel {
         let ends = (1..=current).filter(|number| !world.ended[*number]);
         actions.extend(ends.map(Action::End));
         let left = &world.left;
+        let is_behind = |it: Object| it.is_ours && it.sequence < world.stored.current;
         let others = [
             (left.runs > 0 && current < RUNS, Action::Begin),
             (left.deletions > 0 && world.object.is_some(), Action::Delete),
@@ -247,6 +260,10 @@ impl Model for SinkModel {
             ),
             (left.edits > 0, Action::Edit),
             (left.restores > 0 && current > 1, Action::Restore),
+            (
+                left.forgeries > 0 && world.object.is_some_and(is_behind),
+                Action::Forge,
+            ),
         ];
         actions.extend(others.iter().filter(|(may, _)| *may).map(|(_, one)| *one));
     }

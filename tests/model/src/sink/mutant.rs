@@ -22,4 +22,8 @@ pub enum Mutant {
     Hasty,
     /// A sink of a number that was never given stays as it is.
     NeverOverwritten,
+    /// A sink that is ahead stays as it is, whoever has made it so.
+    AheadForEver,
+    /// A sink that is ahead is put back though its run has given what it has.
+    Impatient,
 }

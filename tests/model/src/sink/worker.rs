@@ -95,13 +95,13 @@ impl SinkModel {
             if holder == Holder::Nobody && self.may_land(world) {
                 return false;
             }
-            let is_there = world.object.map(|it| it.uid) == pass.found.map(|it| it.uid);
             if matches!(holder, Holder::Ours(_)) {
-                // By its uid. It is forgotten once it is seen to be gone.
-                if is_there && world.object.is_some() {
-                    world.judge_touch(0);
-                    world.object = None;
+                // As it was read. It is forgotten once it is seen to be gone.
+                if world.object.is_some() && world.object != pass.found {
+                    return false;
                 }
+                world.judge_touch(0);
+                world.object = None;
                 pass.next.named = self.setup.mutant != Mutant::Hasty;
             } else {
                 pass.next.named = false;
@@ -116,7 +116,11 @@ impl SinkModel {
         let is_held = found
             .as_ref()
             .is_some_and(|it| it.content == object::content(number));
-        let verdict = may_write(holder, Wanted::of(&ledger, from, is_held));
+        let mut wanted = Wanted::of(&ledger, from, is_held);
+        if let Verdict::Newer(has) = may_write(holder, wanted) {
+            wanted.is_waited_out = self.is_waited_out(world, has);
+        }
+        let verdict = may_write(holder, wanted);
         let verdict = match (verdict, self.setup.mutant) {
             (Verdict::Newer(_), Mutant::NewerUnheeded) => Verdict::Replace,
             (Verdict::Overwrite(has), Mutant::NeverOverwritten) => Verdict::Newer(has),
@@ -147,6 +151,20 @@ impl SinkModel {
             }
         }
         true
+    }
+
+    /// Whether half a minute may have passed, since nobody is about to record the run of this number, and that run is seen to have given
+    /// nothing.
+    fn is_waited_out(&self, world: &World, number: i64) -> bool {
+        let number = u8::try_from(number).unwrap_or_default();
+        let passes = world.workers.iter().filter_map(|worker| worker.pass);
+        let is_recorded =
+            |pass: Pass| pass.stage == Stage::WriteStatus && pass.next.outputs >= number;
+        match self.setup.mutant {
+            Mutant::AheadForEver => false,
+            Mutant::Impatient => true,
+            _ => !world.ended[usize::from(number)] && !passes.into_iter().any(is_recorded),
+        }
     }
 
     /// Whether half a minute cannot have passed yet: somebody is about to make the sink.
@@ -190,7 +208,8 @@ impl World {
         if !object.is_ours {
             self.broken |= ANOTHERS;
         }
-        let was_given = object.sequence <= self.stored.current;
+        let was_given =
+            object.sequence <= self.stored.current && self.ended[usize::from(object.sequence)];
         if number > 0 && object.is_ours && number < object.sequence && was_given {
             self.broken |= BACK;
         }

@@ -85,6 +85,8 @@ pub struct Left {
     pub edits: u8,
     /// Ledgers that are put back to the first run.
     pub restores: u8,
+    /// Times that somebody gives the sink the number of the current run.
+    pub forgeries: u8,
 }
 
 /// A state.
