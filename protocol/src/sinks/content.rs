@@ -15,7 +15,7 @@ use super::{of, revision};
 use crate::{diagnosis::Fault, sourced_inputs::SourceObject};
 
 /// Keys and values of a sink. What shows it shows the keys.
-#[derive(Clone, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct Content(BTreeMap<String, Vec<u8>>);
 
 impl Content {

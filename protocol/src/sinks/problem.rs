@@ -21,13 +21,20 @@ pub enum SinkProblem {
     Failed(SourceObject, Diagnosis, Requeue),
     /// The run that gave these sensitive outputs is gone, and nothing else has them.
     Lost(SourceObject, i64),
+    /// It is there, and does not give them by the template as it is now; and nothing else has them.
+    Withheld(SourceObject, i64),
+    /// Somebody else changes it each time that it is written.
+    Fought(SourceObject),
 }
 
 impl SinkProblem {
     /// Whether only a change ends it.
     fn requeue(&self) -> Requeue {
         match self {
-            Self::Faults(_) | Self::Anothers(..) | Self::Lost(..) => Requeue::OnChange,
+            Self::Faults(_) | Self::Anothers(..) | Self::Lost(..) | Self::Withheld(..) => {
+                Requeue::OnChange
+            }
+            Self::Fought(_) => Requeue::Backoff,
             // A refusal may pass without anything that is heard of.
             Self::Failed(_, _, Requeue::OnChange) => Requeue::Backoff,
             Self::Failed(_, _, requeue) => *requeue,
@@ -52,6 +59,18 @@ impl SinkProblem {
                     "{object} cannot be written, for run {sequence}, which gave its sensitive outputs, cannot be read any more"
                 ),
                 Some("run again: `cartouche rerun`".to_owned()),
+            )],
+            Self::Withheld(object, sequence) => vec![Fault::new(
+                format!(
+                    "{object} cannot be written, for run {sequence}, which gave its sensitive outputs, is there and does not give its outputs by the template as it is"
+                ),
+                Some("correct the outputs of the template, or run again: `cartouche rerun`".to_owned()),
+            )],
+            Self::Fought(object) => vec![Fault::new(
+                format!(
+                    "{object} is changed by somebody else whenever it is written, and is put right more and more rarely"
+                ),
+                Some("find out who does that (`kubectl get --show-managed-fields`), or write outputs to an object of another name".to_owned()),
             )],
         }
     }

@@ -15,6 +15,7 @@ fn wanted(sequence: i64, known: i64, is_held: bool) -> Wanted {
         sequence,
         known,
         is_held,
+        is_waited_out: false,
     }
 }
 
@@ -50,6 +51,16 @@ fn a_sink_takes_newer_outputs_and_never_older_ones_that_the_ledger_knows() {
     assert_eq!(ours(4), Verdict::Newer(4));
     assert_eq!(ours(5), Verdict::Newer(5));
     assert_eq!(ours(6), Verdict::Overwrite(6));
+    // One that nobody is about to record does not stay for ever.
+    let waited_out = |has| {
+        let wanted = Wanted {
+            is_waited_out: true,
+            ..wanted(3, 5, true)
+        };
+        may_write(Holder::Ours(has), wanted)
+    };
+    assert_eq!(waited_out(4), Verdict::Overwrite(4));
+    assert_eq!(waited_out(3), Verdict::Leave);
     assert_eq!(
         may_write(Holder::Ours(3), wanted(3, 5, true)),
         Verdict::Leave
@@ -220,6 +231,23 @@ fn what_is_not_allowed_is_told_together_and_anothers_object_waits_for_a_change()
     let mixed = error(vec![anothers, denied("get")]).unwrap();
     assert_eq!(mixed.requeue, Requeue::OnRbac);
     assert_eq!(error(vec![]), None);
+}
+
+#[test]
+fn a_run_that_is_there_is_not_called_gone_and_a_fight_is_tried_again() {
+    let told = |problem: SinkProblem| {
+        let error = error(vec![problem]).unwrap();
+        (error.requeue, error.message)
+    };
+    let (requeue, message) = told(SinkProblem::Lost(of(&secret()), 3));
+    assert_eq!(requeue, Requeue::OnChange);
+    assert!(message.contains("cannot be read any more"), "{message}");
+    let (requeue, message) = told(SinkProblem::Withheld(of(&secret()), 3));
+    assert_eq!(requeue, Requeue::OnChange);
+    assert!(message.contains("is there"), "{message}");
+    let (requeue, message) = told(SinkProblem::Fought(of(&secret())));
+    assert_eq!(requeue, Requeue::Backoff);
+    assert!(message.contains("by somebody else"), "{message}");
 }
 
 #[test]
