@@ -322,6 +322,18 @@ impl Requests {
             .await
     }
 
+    /// The same of one that is still as it was read, in this resourceVersion.
+    pub async fn delete_as_read(
+        &self,
+        path: &ResourcePath,
+        name: &str,
+        (uid, version): (&str, &str),
+    ) -> Result<(), ApiError> {
+        let preconditions = json!({ "uid": uid, "resourceVersion": version });
+        self.delete_if(path, name, "Background", preconditions)
+            .await
+    }
+
     /// Deletes the object with this uid, if it still has this resourceVersion, once all that it owns is gone.
     pub async fn delete_last(
         &self,

@@ -217,7 +217,7 @@ impl Memory {
 
     /// What was read of these objects, which inputs come from or outputs go to, may be old.
     pub fn sources_changed(&mut self, are: impl Fn(&SourceObject) -> bool) {
-        self.sinks.doubt_if(&are);
+        self.sinks.doubt_if(&are, boot_time());
         self.sources.doubt(are);
         self.changes += 1;
     }

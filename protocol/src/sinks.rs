@@ -75,6 +75,13 @@ impl Sinks {
         written.is_some_and(|it| it.sequence == from.sequence)
     }
 
+    /// Whether this object is to be written for these outputs: they are new to it, or it could not be written or looked at since.
+    #[must_use]
+    pub fn is_due(&self, object: &SourceObject, from: &OutputsFrom) -> bool {
+        let written = self.written_to(object);
+        written.is_none_or(|it| it.behind || it.sequence != from.sequence)
+    }
+
     /// Takes down that these are going to be written. None is made before that is in the status: what is made and recorded
     /// nowhere would never be deleted.
     pub fn announce(&mut self, wanted: &[OutputSink]) {

@@ -8,6 +8,8 @@ use cartouche_protocol::{
     sourced_inputs::SourceObject,
 };
 
+use crate::backoff::STEPS;
+
 /// What was found the last time, as long as nothing says that it may have changed. Times are of the clock that goes on while
 /// the machine sleeps.
 #[derive(Debug, Default)]
@@ -15,10 +17,27 @@ pub struct KnownSinks {
     looked: Option<Looked>,
     /// Objects that are wanted no more and are not there, and since when that is known.
     absent: BTreeMap<SourceObject, Duration>,
+    /// Objects that have the outputs of a newer run than the ledger has, and since when that is known.
+    ahead: BTreeMap<SourceObject, Duration>,
+    /// How this process left each.
+    left: BTreeMap<SourceObject, LeftSink>,
     /// How often in a row somebody else had written one of them meanwhile.
     pub conflicts: u8,
     /// The run, by uid, that was read for its sensitive outputs, and the template by which: what it lacked then it does not give.
     pub read_whole: Option<(String, (String, i64))>,
+}
+
+/// How this process left an object.
+#[derive(Debug)]
+struct LeftSink {
+    /// A digest of what it had then.
+    had: u64,
+    /// How often in a row somebody else had changed it.
+    changes: u32,
+    /// When it may be put right again.
+    until: Duration,
+    /// It has been told that it is not put right yet.
+    is_told: bool,
 }
 
 /// For what sinks are looked at.
@@ -74,10 +93,71 @@ impl KnownSinks {
         is_over
     }
 
-    /// Whether any is waited for to stay away.
+    /// Whether any is waited for: to stay away, or to be recorded.
     #[must_use]
-    pub fn has_absent(&self) -> bool {
-        !self.absent.is_empty()
+    pub fn is_waiting(&self) -> bool {
+        !self.absent.is_empty() || !self.ahead.is_empty()
+    }
+
+    /// An object has the outputs of a newer run than the ledger has. Whether that has been so for this long.
+    pub fn is_ahead_for(&mut self, object: &SourceObject, pause: Duration, now: Duration) -> bool {
+        *self.ahead.entry(object.clone()).or_insert(now) + pause <= now
+    }
+
+    /// It has not, or not any more.
+    pub fn is_in_line(&mut self, object: &SourceObject) {
+        self.ahead.remove(object);
+    }
+
+    /// Only these are wanted.
+    pub fn are_wanted(&mut self, is_wanted: impl Fn(&SourceObject) -> bool) {
+        self.ahead.retain(|object, _| is_wanted(object));
+        self.left.retain(|object, _| is_wanted(object));
+    }
+
+    /// Whether an object is not as this process left it, of which this is a digest.
+    #[must_use]
+    pub fn is_changed(&self, object: &SourceObject, has: u64) -> bool {
+        self.left.get(object).is_some_and(|left| left.had != has)
+    }
+
+    /// An object is left with what this is a digest of. If somebody else had changed it, it was put right at once, and has to wait
+    /// longer each time that this happens again.
+    pub fn leave(&mut self, object: &SourceObject, has: u64, was_changed: bool, now: Duration) {
+        let before = self.left.remove(object);
+        // What has not been changed again long after it could have been put right is over.
+        let before = before.filter(|left| left.until + 2 * STEPS.longest > now);
+        let (changes, until) = before.map_or((0, now), |left| (left.changes, left.until));
+        let (changes, until) = if was_changed {
+            (changes + 1, now + STEPS.delay(changes))
+        } else {
+            (changes, until)
+        };
+        let left = LeftSink {
+            had: has,
+            changes,
+            until,
+            is_told: false,
+        };
+        self.left.insert(object.clone(), left);
+    }
+
+    /// Whether an object that somebody else has changed again is not put right yet. That is going to be told.
+    pub fn holds_off(&mut self, object: &SourceObject, now: Duration) -> bool {
+        let left = self.left.get_mut(object);
+        let held = left.filter(|left| left.until > now);
+        held.is_some_and(|left| {
+            left.is_told = true;
+            true
+        })
+    }
+
+    /// How long until the first that waits to be put right may be, of which it was told.
+    #[must_use]
+    pub fn held_off_for(&self, now: Duration) -> Option<Duration> {
+        let told = self.left.values().filter(|left| left.is_told);
+        let left = told.filter_map(|left| left.until.checked_sub(now));
+        left.filter(|left| !left.is_zero()).min()
     }
 
     /// It is there, or wanted again.
@@ -90,14 +170,16 @@ impl KnownSinks {
         self.looked = None;
     }
 
-    /// The same, if it is one of these.
-    pub fn doubt_if(&mut self, are: impl Fn(&SourceObject) -> bool) {
+    /// The same, if it is one of these. That one which waits to be put right is changed once more is no news.
+    pub fn doubt_if(&mut self, are: impl Fn(&SourceObject) -> bool, now: Duration) {
+        let is_known = |object: &SourceObject| {
+            let left = self.left.get(object);
+            left.is_some_and(|left| left.is_told && left.until > now)
+        };
         let looked = self.looked.iter().flat_map(|looked| &looked.what.sinks);
-        let named = looked.map(sinks::of);
-        if named
-            .chain(self.absent.keys().cloned())
-            .any(|sink| are(&sink))
-        {
+        let named = looked.map(sinks::of).chain(self.absent.keys().cloned());
+        let mut changed = named.filter(|object| are(object));
+        if changed.any(|object| !is_known(&object)) {
             self.doubt();
         }
     }
@@ -152,6 +234,89 @@ mod tests {
         known.is_back(&object);
         assert!(!is_over(&mut known, 31));
         assert!(is_over(&mut known, 61));
-        assert!(!known.has_absent());
+        assert!(!known.is_waiting());
+    }
+
+    fn object(name: &str) -> SourceObject {
+        SourceObject::known(
+            cartouche_protocol::sourced_inputs::SourceKind::ConfigMap,
+            name,
+        )
+    }
+
+    #[test]
+    fn one_change_is_put_right_at_once_and_a_fight_costs_few_writes() {
+        let (mut known, db) = (KnownSinks::default(), object("db"));
+        let mut now = Duration::from_hours(1);
+        known.leave(&db, 1, false, now);
+        let mut writes = Vec::new();
+        // Somebody else changes it ten times a second, for half an hour.
+        while now < Duration::from_mins(90) {
+            assert!(!known.is_changed(&db, 1) && known.is_changed(&db, 2));
+            if !known.holds_off(&db, now) {
+                known.leave(&db, 1, true, now);
+                writes.push(now);
+            }
+            now += Duration::from_millis(100);
+        }
+        assert_eq!(writes.first(), Some(&Duration::from_hours(1)));
+        let within = |minutes| {
+            let until = Duration::from_hours(1) + Duration::from_mins(minutes);
+            writes.iter().filter(|at| **at < until).count()
+        };
+        assert!((5..=8).contains(&within(1)), "{writes:?}");
+        assert!((10..=18).contains(&within(30)), "{writes:?}");
+        // A change long after that is the first one again.
+        now += Duration::from_hours(1);
+        assert!(!known.holds_off(&db, now));
+        known.leave(&db, 1, true, now);
+        assert!(!known.holds_off(&db, now + Duration::from_secs(2)));
+    }
+
+    #[test]
+    fn what_is_held_off_and_told_is_not_looked_at_for_each_change() {
+        let mut known = KnownSinks::default();
+        let of = |name: &str| serde_json::json!({ "kind": "ConfigMap", "name": name });
+        let sinks = serde_json::json!([of("db"), of("other")]);
+        let what = LookedForSinks {
+            sinks: serde_json::from_value(sinks).unwrap(),
+            ..what(1)
+        };
+        let looked = |known: &KnownSinks| known.lately(&what, None, Duration::ZERO).is_some();
+        let (db, other) = (object("db"), object("other"));
+        known.leave(&db, 1, true, Duration::ZERO);
+        let soon = Duration::from_millis(10);
+        known.keep(what.clone(), Sinks::default(), soon);
+        known.doubt_if(|it| *it == db, soon);
+        assert!(!looked(&known), "nobody was told yet");
+        assert_eq!(known.held_off_for(soon), None);
+        assert!(known.holds_off(&db, soon));
+        assert!(known.held_off_for(soon).is_some());
+        known.keep(what.clone(), Sinks::default(), soon);
+        known.doubt_if(|it| *it == db, soon);
+        assert!(looked(&known));
+        known.doubt_if(|it| *it == other, soon);
+        assert!(!looked(&known));
+        let later = Duration::from_secs(2);
+        assert_eq!(known.held_off_for(later), None);
+        known.keep(what.clone(), Sinks::default(), later);
+        known.doubt_if(|it| *it == db, later);
+        assert!(!looked(&known));
+    }
+
+    #[test]
+    fn one_that_is_ahead_is_waited_for_only_so_long_in_a_row() {
+        let (mut known, db) = (KnownSinks::default(), object("db"));
+        let is_over = |known: &mut KnownSinks, seconds| {
+            known.is_ahead_for(&db, PAUSE, Duration::from_secs(seconds))
+        };
+        assert!(!is_over(&mut known, 1));
+        assert!(known.is_waiting());
+        known.is_in_line(&db);
+        assert!(!known.is_waiting());
+        assert!(!is_over(&mut known, 31));
+        assert!(is_over(&mut known, 61));
+        known.are_wanted(|_| false);
+        assert!(!known.is_waiting());
     }
 }

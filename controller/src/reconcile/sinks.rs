@@ -3,21 +3,22 @@
 //! They are written before the status that names what is in them. One that cannot be written keeps no result and no output
 //! from being recorded: the status says that it is behind.
 
+mod ahead;
+mod fight;
+mod plan;
 mod requests;
 mod sensitive;
 mod when;
 
 use std::collections::BTreeMap;
 
-use cartouche_crds::{OutputSink, OutputsFrom, SinkKind};
+use cartouche_crds::{OutputSink, SinkKind};
 use cartouche_protocol::{
     diagnosis::Diagnosis,
     ledger::Ledger,
     process_state::CREATES_SETTLE_IN,
     reconcile_error::{Category, Requeue},
-    sinks::{
-        self, Content, FoundSink, Given, Holder, SinkProblem, Sinks, Verdict, Wanted, may_write,
-    },
+    sinks::{self, FoundSink, Holder, SinkProblem, Sinks},
     sourced_inputs::SourceObject,
 };
 use cartouche_templating::Sensitive;
@@ -39,15 +40,6 @@ struct Read<'a> {
     found: Option<FoundSink>,
 }
 
-/// What is to be sent.
-struct Write<'a> {
-    read: Read<'a>,
-    content: Content,
-    sensitive: Sensitive,
-    /// The number that it has, and that the ledger has never given.
-    put_back: Option<i64>,
-}
-
 /// What has become of the sinks so far.
 #[derive(Default)]
 struct Progress {
@@ -64,6 +56,13 @@ impl Progress {
         let sequence = written.map_or(0, |written| written.sequence);
         self.sinks.note(object, sequence, true);
         self.problems.push(problem);
+    }
+
+    /// The Runnable was read too long ago for anything to be sent for a sink.
+    fn is_late(&mut self, object: &SourceObject) {
+        let late = Diagnosis::NoAnswer("take the outputs");
+        let problem = SinkProblem::Failed(object.clone(), late, Requeue::Backoff);
+        self.fails(object, problem);
     }
 }
 
@@ -90,7 +89,13 @@ impl Reconciliation<'_> {
             *self.facts.sinks = known;
             return Ok(());
         }
-        let began = lock(&self.memory).changes;
+        let began = {
+            let mut memory = lock(&self.memory);
+            let is_wanted =
+                |object: &SourceObject| wanted.iter().any(|it| sinks::of(it) == *object);
+            memory.sinks.are_wanted(is_wanted);
+            memory.changes
+        };
         let mut progress = Progress {
             sinks: Sinks {
                 error: None,
@@ -104,7 +109,7 @@ impl Reconciliation<'_> {
         let mut memory = lock(&self.memory);
         memory.sinks.conflicts = 0;
         // What was made or deleted just now is looked at once more.
-        if memory.changes == began && !memory.sinks.has_absent() {
+        if memory.changes == began && !memory.sinks.is_waiting() {
             memory
                 .sinks
                 .keep(what, (*self.facts.sinks).clone(), boot_time());
@@ -159,17 +164,19 @@ impl Reconciliation<'_> {
         let is_fresh = || boot_time().saturating_sub(began) <= LEDGER_FRESH_FOR;
         for write in writes {
             // One that is slow to refuse must not keep the ledger, and what comes of the run, from being written.
-            if !is_fresh() {
-                let late = Diagnosis::NoAnswer("take the outputs");
-                let object = write.read.object;
-                let problem = SinkProblem::Failed(object.clone(), late, Requeue::Backoff);
-                progress.fails(&object, problem);
-                continue;
+            if is_fresh() {
+                self.write_sink(account, ledger, write, progress).await?;
+            } else {
+                progress.is_late(&write.read.object);
             }
-            self.write_sink(account, ledger, write, progress).await?;
         }
         for (object, found) in dropped {
-            self.delete_sink(account, &object, &found, progress).await?;
+            // By now the spec may want it again.
+            if is_fresh() {
+                self.delete_sink(account, &object, &found, progress).await?;
+            } else {
+                progress.is_late(&object);
+            }
         }
         Ok(())
     }
@@ -253,81 +260,6 @@ impl Reconciliation<'_> {
             }
         }
         dropped
-    }
-
-    /// What has to be sent for the sinks to hold the outputs.
-    async fn planned<'w>(
-        &mut self,
-        ledger: &Ledger,
-        from: &OutputsFrom,
-        reads: Vec<Read<'w>>,
-        progress: &mut Progress,
-    ) -> Vec<Write<'w>> {
-        let mut of_run = None;
-        let held = sensitive::held(&progress.sinks, from, &reads);
-        let nothing = BTreeMap::new();
-        let open = ledger.outputs.as_ref().unwrap_or(&nothing);
-        let declared = self.declared();
-        let mut writes = Vec::new();
-        for read in reads {
-            // Without the template nobody knows which outputs a Secret is to have beside those that anybody may see.
-            if declared.is_none() && read.sink.kind == SinkKind::Secret {
-                continue;
-            }
-            let found = read.found.as_ref();
-            let holder = found.map_or(Holder::Nobody, |found| found.holder);
-            let verdict = may_write(holder, Wanted::of(ledger, from, false));
-            match verdict {
-                Verdict::NotOurs => {
-                    let whose = read.found.map(|found| found.whose).unwrap_or_default();
-                    progress.sinks.note(&read.object, 0, true);
-                    let problem = SinkProblem::Anothers(read.object, whose);
-                    progress.problems.push(problem);
-                    continue;
-                }
-                Verdict::Newer(has) => {
-                    progress.sinks.note(&read.object, has, false);
-                    continue;
-                }
-                _ => {}
-            }
-            let known = self
-                .sensitive_for(ledger, from, &read, &held, &mut of_run, &progress.sinks)
-                .await;
-            let sensitive = match known {
-                Ok(sensitive) => sensitive,
-                Err(problem) => {
-                    progress.fails(&read.object, problem);
-                    continue;
-                }
-            };
-            let given = Given {
-                open,
-                sensitive: &sensitive,
-                declared: declared.as_ref(),
-            };
-            let content = given.content(read.sink);
-            let is_held = read.found.as_ref().is_some_and(|it| it.content == content);
-            match may_write(holder, Wanted::of(ledger, from, is_held)) {
-                Verdict::Leave => {
-                    progress.sinks.note(&read.object, from.sequence, false);
-                    if let Some(found) = read.found {
-                        let place = (found.uid, sensitive);
-                        progress.in_place.insert(read.object, place);
-                    }
-                }
-                verdict => writes.push(Write {
-                    read,
-                    content,
-                    sensitive,
-                    put_back: match verdict {
-                        Verdict::Overwrite(has) => Some(has),
-                        _ => None,
-                    },
-                }),
-            }
-        }
-        writes
     }
 
     /// What the status says of all of it.

@@ -275,9 +275,10 @@ fn what_was_written_and_is_wanted_no_more_is_known_until_it_is_gone() {
     sinks.note(&object, 1, false);
     assert!(sinks.has_those_of(&object, &from(1)));
     assert!(!sinks.has_those_of(&object, &from(2)));
+    assert!(!sinks.is_due(&object, &from(1)) && sinks.is_due(&object, &from(2)));
     // It could not be read, say, which takes nothing out of it.
     sinks.note(&object, 1, true);
-    assert!(sinks.has_those_of(&object, &from(1)));
+    assert!(sinks.has_those_of(&object, &from(1)) && sinks.is_due(&object, &from(1)));
     assert_eq!(sinks.written.len(), 1);
     assert_eq!(sinks.dropped(&[secret()]), []);
     assert_eq!(sinks.dropped(&[]).len(), 1);

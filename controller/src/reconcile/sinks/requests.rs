@@ -13,7 +13,7 @@ use cartouche_templating::Owner;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::{MOST_CONFLICTS, Progress, Write};
+use super::{MOST_CONFLICTS, Progress, plan::Write};
 use crate::{
     api::{ApiError, CreateMode, Requests, ResourcePath},
     clock::boot_time,
@@ -105,6 +105,7 @@ impl Reconciliation<'_> {
                     self.warn_of_put_back(object, has, sequence);
                 }
                 progress.sinks.note(object, sequence, false);
+                self.leave_sink(object, sequence, content, write.was_changed);
                 progress
                     .in_place
                     .insert(object.clone(), (uid, write.sensitive));
@@ -123,7 +124,8 @@ impl Reconciliation<'_> {
         progress: &mut Progress,
     ) -> Result<(), End> {
         let path = self.sink_path(object);
-        match account.delete(&path, &object.name, &found.uid).await {
+        let as_read = (found.uid.as_str(), found.version.as_str());
+        match account.delete_as_read(&path, &object.name, as_read).await {
             Err(error) if !error.is_absent() => self.unsent(object, &error, progress),
             _ => {
                 progress.sinks.note(object, 0, true);
@@ -181,7 +183,7 @@ impl Reconciliation<'_> {
 
     fn warn_of_put_back(&self, object: &SourceObject, has: i64, sequence: i64) {
         let message = format!(
-            "{object} had the outputs of run {has}, of which the status knows nothing, and has those of run {sequence} now: somebody has put back or removed the status"
+            "{object} had the outputs of run {has}, of which the status knows nothing, and has those of run {sequence} now: somebody has changed it, or has put back or removed the status"
         );
         self.publish_warning("OutputSinkOverwritten", message);
     }

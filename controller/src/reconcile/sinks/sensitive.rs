@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use cartouche_crds::{OutputsFrom, SinkKind};
 use cartouche_protocol::{
+    diagnosis::Diagnosis,
     facts::RunName,
     ledger::{FetchedRun, Ledger, OutputsRead},
     sinks::{SinkProblem, Sinks, key_of, revision},
@@ -12,14 +13,31 @@ use cartouche_templating::Sensitive;
 use serde_json::Value;
 
 use super::Read;
-use crate::{api::ApiError, lock::lock, reconcile::reconciliation::Reconciliation};
+use crate::{lock::lock, reconcile::reconciliation::Reconciliation};
 
-/// What reading the run for its sensitive outputs gave: nothing if it is gone.
-pub(super) type OfRun = Result<Option<Sensitive>, SinkProblem>;
+/// What reading the run for its sensitive outputs gave.
+pub(super) enum OfRun {
+    /// What it gives.
+    Given(Sensitive),
+    /// It is there, and gives none by the template as it is.
+    Withheld,
+    /// It is gone.
+    Gone,
+    /// Nobody knows.
+    Failed(SinkProblem),
+}
 
 /// The sensitive outputs of a run that Secrets have, and that are still what was written.
-pub(super) fn held(sinks: &Sinks, from: &OutputsFrom, reads: &[Read<'_>]) -> Sensitive {
-    let mut held = BTreeMap::new();
+pub(super) struct Held {
+    /// Those of Secrets that are up to date.
+    current: Sensitive,
+    /// Those too of Secrets that could not be written since: nothing has changed there but, it may be, the path that they come from.
+    kept: Sensitive,
+}
+
+/// What Secrets have of the run that gave the outputs.
+pub(super) fn held(sinks: &Sinks, from: &OutputsFrom, reads: &[Read<'_>]) -> Held {
+    let (mut current, mut kept) = (BTreeMap::new(), BTreeMap::new());
     for (name, place) in &sinks.sensitive {
         let mut secrets = reads
             .iter()
@@ -35,10 +53,16 @@ pub(super) fn held(sinks: &Sinks, from: &OutputsFrom, reads: &[Read<'_>]) -> Sen
             && revision(&found.uid, &place.key, value) == place.revision
             && let Ok(text) = std::str::from_utf8(value)
         {
-            held.insert(name.clone(), Value::from(text));
+            kept.insert(name.clone(), Value::from(text));
+            if !sinks.is_due(&read.object, from) {
+                current.insert(name.clone(), Value::from(text));
+            }
         }
     }
-    Sensitive::new(held)
+    Held {
+        current: Sensitive::new(current),
+        kept: Sensitive::new(kept),
+    }
 }
 
 impl Reconciliation<'_> {
@@ -48,47 +72,54 @@ impl Reconciliation<'_> {
         ledger: &Ledger,
         from: &OutputsFrom,
         read: &Read<'_>,
-        held: &Sensitive,
+        held: &Held,
         of_run: &mut Option<OfRun>,
         sinks: &Sinks,
     ) -> Result<Sensitive, SinkProblem> {
         if read.sink.kind != SinkKind::Secret {
             return Ok(Sensitive::default());
         }
-        // They may have changed in the run, which is looked at for as long as it is the current one.
+        // What was read just now is newer than what any Secret has: the template may take it from elsewhere by now.
         if let Some(known) = self.at_hand(from) {
             return Ok(known.sensitive.clone());
         }
         let declared = self.declared().unwrap_or_default();
-        let is_held = |name: &str| key_of(read.sink, name).is_none() || held.reveal(name).is_some();
+        let has = |all: &Sensitive, name: &str| {
+            key_of(read.sink, name).is_none() || all.reveal(name).is_some()
+        };
         let mut needed = declared.iter().filter(|(_, sensitive)| **sensitive);
-        if needed.all(|(name, _)| is_held(name)) {
-            return Ok(held.clone());
+        if needed.all(|(name, _)| has(&held.current, name)) {
+            return Ok(held.current.clone());
         }
         // What is missing may have become sensitive, or be wanted, since the run was read; or that run did not give it.
-        let has_all_it_had = sinks.has_those_of(&read.object, from)
-            && sinks.sensitive.keys().all(|name| is_held(name));
-        let rules = (from.uid.clone(), self.template_looked_for());
-        if has_all_it_had && lock(&self.memory).sinks.read_whole.as_ref() == Some(&rules) {
-            return Ok(held.clone());
+        let is_of_run = sinks.has_those_of(&read.object, from);
+        let has_all_in =
+            |all: &Sensitive| is_of_run && sinks.sensitive.keys().all(|name| has(all, name));
+        let is_whole = has_all_in(&held.current);
+        let asked = (from.uid.clone(), self.template_looked_for());
+        if is_whole && lock(&self.memory).sinks.read_whole.as_ref() == Some(&asked) {
+            return Ok(held.current.clone());
         }
         if of_run.is_none() {
             let read = self.sensitive_of_run(ledger, from, read).await;
-            if matches!(read, Ok(Some(_))) {
-                lock(&self.memory).sinks.read_whole = Some(rules);
+            if matches!(read, OfRun::Given(_)) {
+                lock(&self.memory).sinks.read_whole = Some(asked);
             }
             *of_run = Some(read);
         }
+        let object = read.object.clone();
         match of_run {
-            Some(Ok(Some(sensitive))) => Ok(sensitive.clone()),
-            _ if has_all_it_had => Ok(held.clone()),
-            Some(Err(problem)) => Err(problem.clone()),
-            Some(Ok(None)) | None => Err(SinkProblem::Lost(read.object.clone(), from.sequence)),
+            Some(OfRun::Given(sensitive)) => Ok(sensitive.clone()),
+            Some(OfRun::Failed(_)) if is_whole => Ok(held.current.clone()),
+            Some(OfRun::Failed(problem)) => Err(problem.clone()),
+            _ if has_all_in(&held.kept) => Ok(held.kept.clone()),
+            Some(OfRun::Withheld) => Err(SinkProblem::Withheld(object, from.sequence)),
+            Some(OfRun::Gone) | None => Err(SinkProblem::Lost(object, from.sequence)),
         }
     }
 
-    /// The run that gave the outputs, if it was read just now, by the rules that they were read by.
-    pub(super) fn at_hand(&self, from: &OutputsFrom) -> Option<&FetchedRun> {
+    /// The run that gave the outputs, if it was read just now, by the template as it is.
+    fn at_hand(&self, from: &OutputsFrom) -> Option<&FetchedRun> {
         let known = self.facts.fetched_run(&from.uid);
         let known = known.or_else(|| self.facts.created_run(&from.uid));
         known.filter(|it| has_given(it) && *it.rules_hash == *from.rules_hash)
@@ -102,34 +133,30 @@ impl Reconciliation<'_> {
         read: &Read<'_>,
     ) -> OfRun {
         let Some(name) = name_of(ledger, &from.uid) else {
-            return Ok(None);
+            return OfRun::Gone;
         };
-        let failed = |error: &ApiError| self.sink_failed(&read.object, error);
-        let object = self
-            .read_object(&name, None)
-            .await
-            .map_err(|it| failed(&it))?;
-        let Some(object) = object else {
-            return Ok(None);
+        let object = match self.read_object(&name, None).await {
+            Ok(Some(object)) => object,
+            Ok(None) => return OfRun::Gone,
+            Err(error) => return OfRun::Failed(self.sink_failed(&read.object, &error)),
         };
         let Some(mut found) = self.fetched(&self.facts.earlier_runs(), &object) else {
-            return Ok(None);
+            return OfRun::Withheld;
         };
         if found.run.uid != from.uid {
-            return Ok(None);
+            return OfRun::Gone;
         }
         if let Err(error) = self.ask_pods(&mut found, object).await {
             let cause = error.diagnosis.map(|it| *it);
-            let cause = cause.unwrap_or(cartouche_protocol::diagnosis::Diagnosis::NoAnswer(
-                "show the run",
-            ));
-            return Err(SinkProblem::Failed(
-                read.object.clone(),
-                cause,
-                error.requeue,
-            ));
+            let cause = cause.unwrap_or(Diagnosis::NoAnswer("show the run"));
+            let problem = SinkProblem::Failed(read.object.clone(), cause, error.requeue);
+            return OfRun::Failed(problem);
         }
-        Ok(has_given(&found).then(|| found.sensitive.clone()))
+        if has_given(&found) {
+            OfRun::Given(found.sensitive.clone())
+        } else {
+            OfRun::Withheld
+        }
     }
 }
 

@@ -17,6 +17,9 @@ use crate::{
     watch::Watched,
 };
 
+/// So that a time has passed when somebody looks.
+const JUST_AFTER: Duration = Duration::from_millis(50);
+
 impl Reconciliation<'_> {
     pub(super) fn looked_for(&self, ledger: &Ledger, wanted: &[OutputSink]) -> LookedForSinks {
         let outputs = ledger.outputs.iter().flatten();
@@ -57,7 +60,8 @@ impl Reconciliation<'_> {
         let memory = lock(&self.memory);
         let now = boot_time();
         let known = memory.sinks.lately(what, None, now)?;
-        let is_held_back = memory.in_backoff(&Operation::Sinks, now).is_some();
+        let is_held_back = memory.in_backoff(&Operation::Sinks, now).is_some()
+            || memory.sinks.held_off_for(now).is_some();
         let is_known = match &known.error {
             Some(_) if is_held_back => true,
             Some(error) if error.requeue != Requeue::OnChange => false,
@@ -92,8 +96,10 @@ impl Reconciliation<'_> {
             let left = looked_at.map(|at| (at + poll).saturating_sub(now));
             TENTH.over(left.filter(|left| !left.is_zero()).unwrap_or(poll))
         });
-        let absent = memory.sinks.has_absent();
-        let absent = absent.then(|| CREATES_SETTLE_IN + SECOND);
-        failed.into_iter().chain(polled).chain(absent).min()
+        let waiting = memory.sinks.is_waiting();
+        let waiting = waiting.then(|| CREATES_SETTLE_IN + SECOND);
+        let held_off = memory.sinks.held_off_for(now).map(|left| left + JUST_AFTER);
+        let all = [failed, polled, waiting, held_off];
+        all.into_iter().flatten().min()
     }
 }

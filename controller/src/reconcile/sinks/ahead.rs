@@ -1,0 +1,59 @@
+//! Sinks that have the number of a newer run than the one whose outputs the ledger has. I/O.
+
+use cartouche_protocol::{
+    facts::RunName,
+    ledger::{Ledger, OutputsRead},
+    process_state::CREATES_SETTLE_IN,
+    sinks::Verdict,
+    sourced_inputs::SourceObject,
+};
+
+use crate::{clock::boot_time, lock::lock, reconcile::reconciliation::Reconciliation};
+
+impl Reconciliation<'_> {
+    /// Whether a sink that is ahead has been that for so long that nobody is about to record what it has, and the run of that number has
+    /// given nothing. It is read for that: what a watch shows of it may be of any age.
+    pub(super) async fn is_waited_out(
+        &self,
+        ledger: &Ledger,
+        object: &SourceObject,
+        verdict: Verdict,
+    ) -> bool {
+        let Verdict::Newer(has) = verdict else {
+            lock(&self.memory).sinks.is_in_line(object);
+            return false;
+        };
+        let is_over = {
+            let mut memory = lock(&self.memory);
+            let now = boot_time();
+            memory.sinks.is_ahead_for(object, CREATES_SETTLE_IN, now)
+        };
+        if !is_over {
+            return false;
+        }
+        let Some(name) = may_still_give(ledger, has) else {
+            return true;
+        };
+        match self.read_object(&name, None).await {
+            Ok(Some(run)) => {
+                let found = self.fetched(&self.facts.earlier_runs(), &run);
+                let given = found.map(|found| found.outputs);
+                !matches!(given, Some(OutputsRead::Values(_) | OutputsRead::Elsewhere))
+            }
+            Ok(None) => true,
+            // It may have.
+            Err(_) => false,
+        }
+    }
+}
+
+/// The run of this number, if its outputs may still be recorded.
+fn may_still_give(ledger: &Ledger, number: i64) -> Option<RunName> {
+    let current = ledger.current.as_ref();
+    let current = current.filter(|run| run.sequence == number);
+    current.map(RunName::of).or_else(|| {
+        let mut history = ledger.history.iter();
+        let entry = history.find(|entry| entry.sequence == number && entry.result.is_none());
+        entry.map(RunName::past)
+    })
+}

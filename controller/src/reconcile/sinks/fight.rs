@@ -1,0 +1,46 @@
+//! Sinks that somebody else changes each time that they are written: one change is put right at once, and a fight costs few writes.
+
+use cartouche_crds::OutputsFrom;
+use cartouche_protocol::{
+    sinks::{Content, Holder, Sinks},
+    sourced_inputs::SourceObject,
+};
+
+use super::Read;
+use crate::{
+    clock::boot_time, lock::lock, memory::digest, reconcile::reconciliation::Reconciliation,
+};
+
+impl Reconciliation<'_> {
+    /// Whether a sink is not as this process left it.
+    pub(super) fn was_changed(&self, read: &Read<'_>) -> bool {
+        let found = read.found.as_ref();
+        let has = digest(found.map(|found| (found.holder, &found.content)));
+        lock(&self.memory).sinks.is_changed(&read.object, has)
+    }
+
+    /// A sink has this content from now on. Somebody else may have changed it before.
+    pub(super) fn leave_sink(
+        &self,
+        object: &SourceObject,
+        sequence: i64,
+        content: &Content,
+        was_changed: bool,
+    ) {
+        let has = digest(Some((Holder::Ours(sequence), content)));
+        let mut memory = lock(&self.memory);
+        memory.sinks.leave(object, has, was_changed, boot_time());
+    }
+
+    /// Whether one that somebody else has changed is not put right yet. Outputs of another run wait for nobody.
+    pub(super) fn is_held_off(
+        &self,
+        object: &SourceObject,
+        from: &OutputsFrom,
+        sinks: &Sinks,
+    ) -> bool {
+        let written = sinks.written_to(object);
+        let is_of_same = written.is_some_and(|it| it.sequence == from.sequence);
+        is_of_same && lock(&self.memory).sinks.holds_off(object, boot_time())
+    }
+}

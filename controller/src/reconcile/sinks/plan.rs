@@ -1,0 +1,123 @@
+//! What has to be sent for sinks to hold the outputs. I/O.
+
+use std::collections::BTreeMap;
+
+use cartouche_crds::{OutputsFrom, SinkKind};
+use cartouche_protocol::{
+    ledger::Ledger,
+    sinks::{Content, Given, Holder, SinkProblem, Verdict, Wanted, may_write},
+};
+use cartouche_templating::Sensitive;
+
+use super::{Progress, Read, sensitive};
+use crate::reconcile::reconciliation::Reconciliation;
+
+/// What is to be sent.
+pub(super) struct Write<'a> {
+    pub(super) read: Read<'a>,
+    pub(super) content: Content,
+    pub(super) sensitive: Sensitive,
+    /// The number that it has, and that the ledger has never given, or that has given nothing.
+    pub(super) put_back: Option<i64>,
+    /// Somebody else has changed it since this process left it.
+    pub(super) was_changed: bool,
+}
+
+impl Reconciliation<'_> {
+    /// What has to be sent for the sinks to hold the outputs.
+    pub(super) async fn planned<'w>(
+        &mut self,
+        ledger: &Ledger,
+        from: &OutputsFrom,
+        reads: Vec<Read<'w>>,
+        progress: &mut Progress,
+    ) -> Vec<Write<'w>> {
+        let mut of_run = None;
+        let held = sensitive::held(&progress.sinks, from, &reads);
+        let nothing = BTreeMap::new();
+        let open = ledger.outputs.as_ref().unwrap_or(&nothing);
+        let declared = self.declared();
+        let mut writes = Vec::new();
+        for read in reads {
+            // Without the template nobody knows which outputs a Secret is to have beside those that anybody may see.
+            if declared.is_none() && read.sink.kind == SinkKind::Secret {
+                continue;
+            }
+            let Some((holder, wanted)) = self.wanted_of(ledger, from, &read, progress).await else {
+                continue;
+            };
+            let known = self
+                .sensitive_for(ledger, from, &read, &held, &mut of_run, &progress.sinks)
+                .await;
+            let sensitive = match known {
+                Ok(sensitive) => sensitive,
+                Err(problem) => {
+                    progress.fails(&read.object, problem);
+                    continue;
+                }
+            };
+            let given = Given {
+                open,
+                sensitive: &sensitive,
+                declared: declared.as_ref(),
+            };
+            let content = given.content(read.sink);
+            let is_held = read.found.as_ref().is_some_and(|it| it.content == content);
+            let was_changed = self.was_changed(&read);
+            match may_write(holder, Wanted { is_held, ..wanted }) {
+                Verdict::Leave => {
+                    progress.sinks.note(&read.object, from.sequence, false);
+                    self.leave_sink(&read.object, from.sequence, &content, false);
+                    if let Some(found) = read.found {
+                        let place = (found.uid, sensitive);
+                        progress.in_place.insert(read.object, place);
+                    }
+                }
+                _ if was_changed && self.is_held_off(&read.object, from, &progress.sinks) => {
+                    let problem = SinkProblem::Fought(read.object.clone());
+                    progress.fails(&read.object, problem);
+                }
+                verdict => writes.push(Write {
+                    read,
+                    content,
+                    sensitive,
+                    put_back: match verdict {
+                        Verdict::Overwrite(has) => Some(has),
+                        _ => None,
+                    },
+                    was_changed,
+                }),
+            }
+        }
+        writes
+    }
+
+    /// What is wanted of a sink, and who has its name, if it may be written at all.
+    async fn wanted_of(
+        &self,
+        ledger: &Ledger,
+        from: &OutputsFrom,
+        read: &Read<'_>,
+        progress: &mut Progress,
+    ) -> Option<(Holder, Wanted)> {
+        let found = read.found.as_ref();
+        let holder = found.map_or(Holder::Nobody, |found| found.holder);
+        let mut wanted = Wanted::of(ledger, from, false);
+        let verdict = may_write(holder, wanted);
+        wanted.is_waited_out = self.is_waited_out(ledger, &read.object, verdict).await;
+        match may_write(holder, wanted) {
+            Verdict::NotOurs => {
+                let whose = read.found.as_ref().map(|found| found.whose.clone());
+                progress.sinks.note(&read.object, 0, true);
+                let problem = SinkProblem::Anothers(read.object.clone(), whose.unwrap_or_default());
+                progress.problems.push(problem);
+                None
+            }
+            Verdict::Newer(has) => {
+                progress.sinks.note(&read.object, has, false);
+                None
+            }
+            _ => Some((holder, wanted)),
+        }
+    }
+}
