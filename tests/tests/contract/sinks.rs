@@ -1,7 +1,9 @@
 //! Objects that outputs are written to.
 
 mod bad;
+mod changed;
 mod cycles;
+mod edited;
 mod sensitive;
 
 use anyhow::{Result, bail, ensure};

@@ -1,5 +1,7 @@
 //! Objects that outputs are written to, by two controllers of which one sleeps.
 
+mod broken;
+
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex},

@@ -4,21 +4,25 @@ use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
 use super::{ALL, CONFIG_MAP, SECRET, holds, to, world, writing, written};
-use crate::world::{RUNNABLE, Subject, TEST_OBJ, World, answered, answers};
+use crate::world::{RUNNABLE, Subject, TEST_OBJ, World, answered, answers, succeeded};
 
 /// A value that may stand nowhere but in its Secret, and in the run that gave it.
 const PIN: &str = "7731-planted";
 
-async fn with_pin(prefix: &str) -> Result<World> {
+pub(super) async fn with_pin(prefix: &str) -> Result<World> {
     let world = world(prefix).await?;
-    let mut template = answers();
-    template["outputs"]["pin"] = json!(".status.pin");
-    template["sensitiveOutputs"] = json!(["pin"]);
-    world.template(template).await?;
+    with_pin_again(&world).await?;
     Ok(world)
 }
 
-async fn gives(
+async fn with_pin_again(world: &World) -> Result<()> {
+    let mut template = answers();
+    template["outputs"]["pin"] = json!(".status.pin");
+    template["sensitiveOutputs"] = json!(["pin"]);
+    world.template(template).await
+}
+
+pub(super) async fn gives(
     world: &World,
     subject: &Subject,
     count: usize,
@@ -116,9 +120,12 @@ async fn a_secret_that_is_deleted_has_the_value_again_while_the_run_is_there() -
     // Changed by hand, the others are put right without the run.
     world.delete(TEST_OBJ, name).await?;
     world.gone(TEST_OBJ, name).await?;
-    let patch = json!({ "data": { "answer": "dHdv" } });
-    world.patch_of(SECRET, "db", patch).await?;
-    holds(&world, SECRET, "db", json!({ "answer": "one", "pin": PIN })).await?;
+    for _ in 0..3 {
+        // The second time it is put right a little later.
+        let patch = json!({ "data": { "answer": "dHdv" } });
+        world.patch_of(SECRET, "db", patch).await?;
+        holds(&world, SECRET, "db", json!({ "answer": "one", "pin": PIN })).await?;
+    }
     world.delete(SECRET, "db").await?;
     let said = subject
         .fails(
@@ -197,6 +204,36 @@ async fn an_optional_output_that_the_run_did_not_give_breaks_nothing() -> Result
     world.patch_of(SECRET, "db", patch).await?;
     holds(&world, SECRET, "db", json!({ "answer": "one", "pin": PIN })).await?;
     subject.ready("True").await.map(drop)
+}
+
+#[tokio::test]
+async fn a_run_that_is_there_is_not_called_gone_since_the_template_takes_outputs_from_elsewhere()
+-> Result<()> {
+    let world = with_pin("withheld").await?;
+    let subject = writing(&world, json!([to(SECRET, "db")])).await?;
+    gives(&world, &subject, 1, "one", PIN).await?;
+    subject.ready("True").await?;
+    subject.input("foo", 2).await?;
+    let run = subject.run(2).await?;
+    world.play(&run, succeeded("False", "it broke")).await?;
+    subject.ready("False").await?;
+    let mut template = answers();
+    template["outputs"]["pin"] = json!(".status.nowhere");
+    template["sensitiveOutputs"] = json!(["pin"]);
+    world.template(template).await?;
+    world.delete(SECRET, "db").await?;
+    let said = subject
+        .says(
+            "RunTemplateReady",
+            "False",
+            "OutputSinkFailed",
+            "is there and does not give its outputs by the template as it is",
+        )
+        .await?;
+    ensure!(!said.contains("any more"), "{said}");
+    with_pin_again(&world).await?;
+    holds(&world, SECRET, "db", json!({ "answer": "one", "pin": PIN })).await?;
+    subject.stays_at(2).await
 }
 
 #[tokio::test]
