@@ -34,9 +34,8 @@ impl SinkProblem {
             Self::Faults(_) | Self::Anothers(..) | Self::Lost(..) | Self::Withheld(..) => {
                 Requeue::OnChange
             }
-            Self::Fought(_) => Requeue::Backoff,
             // A refusal may pass without anything that is heard of.
-            Self::Failed(_, _, Requeue::OnChange) => Requeue::Backoff,
+            Self::Fought(_) | Self::Failed(_, _, Requeue::OnChange) => Requeue::Backoff,
             Self::Failed(_, _, requeue) => *requeue,
         }
     }

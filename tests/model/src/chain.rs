@@ -1,4 +1,4 @@
-//! Chains, checked: A gives to B and C, and D reads both. Every order in which inputs change, runs end, caches catch up
+//! Chains, checked: A gives to B and C, and D reads both; or each reads the one before. Every order in which inputs change, runs end, caches catch up
 //! and workers look, against the real rules of `protocol/src/sources.rs`.
 //!
 //! The model of one Runnable (the rest of this crate) has shown that a run that is intended is made once. So here a run is
@@ -19,7 +19,8 @@
 //! - C4: what the ledger says a run, and the outputs, were made from is what a rendering of just that gives.
 //! - C5: when all is quiet, each Runnable has run for what is there and says so, or names truly why not.
 //! - "once": a Runnable below A never has more runs than A has given different outputs.
-//! - "held": none is intended beside a source that is at work, or has not looked at its own spec.
+//! - "held": none is intended beside a source that is at work, or has not looked at its own spec, nor beside one further up that is, as
+//!   far as the cache shows.
 //! - "fresh": an intent never goes back behind what an earlier one has read.
 //! - "still": a run that gives what the one before gave moves nothing.
 //! - "comes to rest": the workers do not keep each other busy.

@@ -30,6 +30,7 @@ fn failures(count: u8) -> Left {
 #[must_use]
 pub fn configurations() -> Vec<Setup> {
     let mut all = pairs();
+    all.extend(lines());
     all.extend(changes());
     all.extend(faults());
     all
@@ -61,6 +62,21 @@ fn pairs() -> Vec<Setup> {
                 ..Left::default()
             },
             ..pair()
+        },
+    ]
+}
+
+/// One behind the other.
+fn lines() -> Vec<Setup> {
+    vec![
+        Setup {
+            name: "chain.line",
+            ..shaped(Shape::Line, &[0, 1, 2], failures(1))
+        },
+        Setup {
+            name: "chain.line.two",
+            workers: 2,
+            ..shaped(Shape::Line, &[0, 1], Left::default())
         },
     ]
 }
@@ -224,6 +240,12 @@ fn of_readiness() -> Vec<Mistake> {
                 has_run: false,
                 ..shaped(Shape::Pair, &[0], failures(1))
             },
+        ),
+        (
+            "no more than sources and theirs are waited for",
+            "held",
+            Mutant::NearOnly,
+            shaped(Shape::Line, &[0, 1, 2], Left::default()),
         ),
         (
             "a cycle unchecked",

@@ -24,7 +24,7 @@ pub const C2: u8 = 2;
 pub const C3: u8 = 4;
 /// It was one more than A has given different outputs.
 pub const ONCE: u8 = 8;
-/// A source was at work.
+/// A source was at work, or one further up as far as the cache showed it.
 pub const HELD: u8 = 16;
 /// An earlier intent has read newer values.
 pub const FRESH: u8 = 32;
@@ -47,11 +47,7 @@ pub(super) fn intent(
     let is_missing = read.iter().any(|(_, stored)| !has_outputs(stored));
     flag(is_missing || document.read.contains(&EMPTY), C2);
     flag(is_on_cycle(model, who, own, cache, read), C3);
-    flag(
-        read.iter()
-            .any(|(it, source)| is_at_work(model, *it, source)),
-        HELD,
-    );
+    flag(is_beside_work(model, who, cache, read), HELD);
     let newest = &mut world.ghost.newest[who];
     for (newest, (_, source)) in newest.iter_mut().zip(read) {
         flag(source.given < *newest, FRESH);
@@ -94,7 +90,32 @@ fn is_on_cycle(
     let root = read.iter().find(|(source, _)| *source == A);
     let root = root.map_or(&cache[A], |(_, stored)| stored);
     let root = if who == A { own } else { root };
-    model.setup.shape == Shape::Diamond && root.looped
+    model.setup.shape != Shape::Pair && root.looped
+}
+
+/// Whether anybody that it stems from was at work: a source as it was read, and all further ones as the cache shows them. Whoever
+/// is suspended gives nothing else, whatever it stems from itself.
+fn is_beside_work(model: &Chain, who: Who, cache: &[Stored], read: &[(Who, Stored)]) -> bool {
+    let seen = |of: Who| {
+        let read = read.iter().find(|(it, _)| *it == of);
+        read.map_or(&cache[of], |(_, stored)| stored)
+    };
+    let (mut met, mut next) = (vec![who], Vec::new());
+    next.extend(read.iter().map(|(source, _)| *source));
+    while let Some(source) = next.pop() {
+        if met.contains(&source) {
+            continue;
+        }
+        met.push(source);
+        let stored = seen(source);
+        if is_at_work(model, source, stored) {
+            return true;
+        }
+        if !stored.suspended {
+            next.extend(model.reads(source, stored).iter().map(|(it, _)| *it));
+        }
+    }
+    false
 }
 
 /// Whether a source, as it was read, had a run that had not ended, or another spec than it had run for.
@@ -139,7 +160,7 @@ pub(super) fn tells_the_truth(model: &Chain, world: &World) -> bool {
         said.into_iter().all(|(uid, sources)| {
             let run = uid.and_then(|uid| run_of(world, who, &uid));
             run.zip(sources)
-                .is_none_or(|(run, sources)| Chain::is_made_from(who, run.document, sources))
+                .is_none_or(|(run, sources)| model.is_made_from(who, run.document, sources))
         })
     })
 }

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::{
     model::Chain,
+    setup::Shape,
     world::{A, B, C, D, Document, EMPTY, Stored, Who},
 };
 use crate::cast::token;
@@ -58,18 +59,20 @@ pub(super) fn revision(outputs: &BTreeMap<String, serde_json::Value>) -> Revisio
     Revision::of_outputs(outputs, &BTreeMap::new())
 }
 
-/// The sources of a Runnable, and which output of each it reads.
-pub(super) fn reads(who: Who, own: &Stored) -> &'static [(Who, &'static str)] {
-    match who {
-        A if own.looped => &[(D, "out")],
-        B => &[(A, "coarse")],
-        C => &[(A, "fine")],
-        D => &[(B, "out"), (C, "out")],
-        _ => &[],
-    }
-}
-
 impl Chain {
+    /// The sources of a Runnable, and which output of each it reads.
+    pub(super) fn reads(&self, who: Who, own: &Stored) -> &'static [(Who, &'static str)] {
+        match (who, self.setup.shape) {
+            (A, _) if own.looped => &[(D, "out")],
+            (B, _) => &[(A, "coarse")],
+            (C, Shape::Line) => &[(B, "out")],
+            (C, _) => &[(A, "fine")],
+            (D, Shape::Line) => &[(C, "out")],
+            (D, _) => &[(B, "out"), (C, "out")],
+            _ => &[],
+        }
+    }
+
     fn wait_for(&self, who: Who) -> WaitFor {
         if who == D {
             self.setup.wait_for
@@ -81,14 +84,14 @@ impl Chain {
     /// A Runnable as it is seen.
     pub(super) fn seen(&self, who: Who, stored: &Stored) -> Seen {
         let status = self.kept.stored(stored.status);
-        let sources = reads(who, stored).iter();
+        let sources = self.reads(who, stored).iter();
         self.setup.mutant.bend_seen(Seen {
             generation: i64::from(stored.generation),
             suspended: stored.suspended,
             deleting: false,
             coherence: Coherence::Required,
             rerun_token: token(stored.token),
-            has_sources: !reads(who, stored).is_empty(),
+            has_sources: !self.reads(who, stored).is_empty(),
             provenance: (*self.kept.provenance_of(stored.provenance)).clone(),
             revision: status.outputs.as_ref().map(revision),
             reads: sources
@@ -108,7 +111,7 @@ impl Chain {
             read.iter()
                 .map(|(who, stored)| (key(*who), self.seen(*who, stored).into())),
         );
-        known
+        self.setup.mutant.bend_known(known, read)
     }
 
     /// The sources of a Runnable, with the values that are read of them.
@@ -118,7 +121,7 @@ impl Chain {
         own: &Stored,
         known: &Known,
     ) -> Vec<(Source, Option<u8>)> {
-        let reads = reads(who, own).iter();
+        let reads = self.reads(who, own).iter();
         reads
             .map(|(source, output)| {
                 let key = key(*source);
@@ -163,7 +166,7 @@ impl Chain {
 
     /// What something was made from, as far as it bears on a document of this Runnable: whether a rendering from just that is
     /// this document. What is not traced says nothing.
-    pub(super) fn is_made_from(who: Who, document: Document, sources: &Sources) -> bool {
+    pub(super) fn is_made_from(&self, who: Who, document: Document, sources: &Sources) -> bool {
         let [one, other] = document.read;
         let root = sources.get(&key(A)).and_then(|named| {
             let all = 0..3u8;
@@ -176,11 +179,11 @@ impl Chain {
         });
         let by_root = root.is_none_or(|root| {
             let coarse = COARSE[usize::from(root)];
-            match who {
-                B => one == coarse,
-                C => one == root,
-                D => (one, other) == (coarse, root),
-                _ => true,
+            match (who, self.setup.shape) {
+                (A, _) => true,
+                (B, _) | (_, Shape::Line) => one == coarse,
+                (C, _) => one == root,
+                _ => (one, other) == (coarse, root),
             }
         });
         let is_of = |source: Who, value: u8| {
@@ -193,7 +196,12 @@ impl Chain {
                 .get(&key(source))
                 .is_none_or(|named| *named == given)
         };
-        let by_branches = who != D || is_of(B, one) && is_of(C, other);
+        let by_branches = match (who, self.setup.shape) {
+            (C, Shape::Line) => is_of(B, one),
+            (D, Shape::Line) => is_of(C, one),
+            (D, _) => is_of(B, one) && is_of(C, other),
+            _ => true,
+        };
         by_root && by_branches
     }
 }

@@ -11,9 +11,8 @@ use stateright::{Model, Property};
 
 use super::{
     judge,
-    known::reads,
     quiet::{Broken, Order},
-    setup::{Left, Setup, Shape},
+    setup::{Left, Setup},
     worker::Next,
     world::{A, B, C, Ghost, Kept, Stored, Who, WordId, Worker, World},
 };
@@ -106,7 +105,7 @@ impl Chain {
         world
     }
 
-    fn push_worker_actions(world: &World, index: usize, actions: &mut Vec<Action>) {
+    fn push_worker_actions(&self, world: &World, index: usize, actions: &mut Vec<Action>) {
         let worker = &world.workers[index];
         for (who, stored) in world.stored.iter().enumerate() {
             if worker.cache[who] != *stored {
@@ -117,7 +116,7 @@ impl Chain {
             }
         }
         if let Some(pass) = &worker.pass {
-            let is_read = pass.read.len() == reads(pass.of, &pass.own).len();
+            let is_read = pass.read.len() == self.reads(pass.of, &pass.own).len();
             actions.push(if is_read {
                 Action::Write(index)
             } else {
@@ -136,7 +135,7 @@ impl Chain {
             Action::Observe(worker, who) => world.workers[worker].cache[who] = world.stored[who],
             Action::Look(worker, who) => self.look(world, worker, who),
             Action::Read(worker) => {
-                Self::read(world, worker);
+                self.read(world, worker);
             }
             Action::Write(worker) => self.write_pass(world, worker),
             Action::Rerun => {
@@ -187,7 +186,7 @@ impl Model for Chain {
             return;
         }
         for index in 0..world.workers.len() {
-            Self::push_worker_actions(world, index, actions);
+            self.push_worker_actions(world, index, actions);
         }
         for (index, run) in world.runs.iter().enumerate() {
             if run.result.is_none() {
@@ -198,8 +197,7 @@ impl Model for Chain {
             }
         }
         let (left, a) = (&world.left, &world.stored[A]);
-        let is_diamond = self.setup.shape == Shape::Diamond;
-        let suspended = is_diamond && world.stored[C].suspended;
+        let suspended = world.stored.get(C).is_some_and(|it| it.suspended);
         let others = [
             (
                 usize::from(a.input) + 1 < self.setup.inputs.len(),

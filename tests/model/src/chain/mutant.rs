@@ -2,9 +2,16 @@
 //!
 //! A mistake in a rule is made by bending what the rule is given, or what it gives; that of a look is made in `worker`.
 
+use std::sync::Arc;
+
 use cartouche_protocol::{
     ledger::Ledger,
-    sources::{Provenance, Revision, Seen, Source, Value},
+    sources::{Known, Provenance, Revision, Seen, Source, SourceKey, Value, WaitFor},
+};
+
+use super::{
+    known::key,
+    world::{Stored, Who},
 };
 
 /// One mistake, or none.
@@ -35,6 +42,8 @@ pub enum Mutant {
     UnknownIsNothing,
     /// Outputs that are found again count as made from what is there now.
     RebuiltOfPresent,
+    /// Only sources, and the sources of these, are waited for.
+    NearOnly,
 }
 
 impl Mutant {
@@ -53,6 +62,19 @@ impl Mutant {
             _ => {}
         }
         seen
+    }
+
+    /// What is known of all, of which these were read.
+    pub(super) fn bend_known(self, mut known: Known, read: &[(Who, Stored)]) -> Known {
+        if self == Self::NearOnly {
+            let direct: Vec<SourceKey> = read.iter().map(|(who, _)| key(*who)).collect();
+            for (_, seen) in known.iter_mut().filter(|(it, _)| !direct.contains(it)) {
+                for wait_for in Arc::make_mut(seen).reads.values_mut() {
+                    *wait_for = WaitFor::Nothing;
+                }
+            }
+        }
+        known
     }
 
     /// What is read of a source.

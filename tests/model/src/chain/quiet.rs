@@ -149,7 +149,7 @@ impl Chain {
     }
 
     fn end_pass(&self, world: &mut World, index: usize) {
-        while Self::read(world, index) {}
+        while self.read(world, index) {}
         self.write_pass(world, index);
     }
 

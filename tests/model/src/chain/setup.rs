@@ -12,6 +12,8 @@ pub enum Shape {
     /// B and C read A, and D reads both.
     #[default]
     Diamond,
+    /// B reads A, C reads B, and D reads C.
+    Line,
 }
 
 impl Shape {
@@ -20,7 +22,7 @@ impl Shape {
     pub fn size(self) -> usize {
         match self {
             Self::Pair => 2,
-            Self::Diamond => 4,
+            Self::Diamond | Self::Line => 4,
         }
     }
 }

@@ -8,7 +8,7 @@ use cartouche_protocol::{
 
 use super::{
     judge,
-    known::{key, owner, reads},
+    known::{key, owner},
     model::Chain,
     mutant::Mutant,
     runs::{API_VERSION, KIND, RULES, fetched, identity, run_name, status, trimmed},
@@ -105,7 +105,7 @@ impl Chain {
             return;
         }
         let cache = &world.workers[index].cache;
-        let reads = reads(who, &own).iter();
+        let reads = self.reads(who, &own).iter();
         let cached: Vec<(Who, Stored)> =
             reads.map(|(source, _)| (*source, cache[*source])).collect();
         let next = self.decide(who, &own, cache, &cached);
@@ -124,15 +124,15 @@ impl Chain {
                 Vec::new()
             },
         });
-        while !self.setup.by_requests && Self::read(world, index) {}
+        while !self.setup.by_requests && self.read(world, index) {}
     }
 
     /// The next source is read consistently. `false` when all are.
-    pub(super) fn read(world: &mut World, index: usize) -> bool {
+    pub(super) fn read(&self, world: &mut World, index: usize) -> bool {
         let Some(pass) = &mut world.workers[index].pass else {
             return false;
         };
-        let mut reads = reads(pass.of, &pass.own).iter();
+        let mut reads = self.reads(pass.of, &pass.own).iter();
         let Some((source, _)) = reads.nth(pass.read.len()) else {
             return false;
         };
@@ -151,7 +151,7 @@ impl Chain {
         if world.stored[pass.of].version != pass.own.version {
             return;
         }
-        let reads = reads(pass.of, &pass.own).iter();
+        let reads = self.reads(pass.of, &pass.own).iter();
         let read: Vec<(Who, Stored)> = reads
             .zip(&pass.read)
             .map(|((source, _), stored)| (*source, *stored))
