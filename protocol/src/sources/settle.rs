@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use cartouche_crds::{RunResult, RunnableStatus};
 
-use super::{Known, Seen, SourceKey, moving};
+use super::{Known, NotReady, Readiness, Seen, SourceKey, coherence::not_yet_looked, moving};
 use crate::{
     ledger::Ledger,
     reconcile_error::Category,
@@ -65,19 +65,25 @@ pub fn unsettled(source: &SourceKey, known: &Known) -> Option<(SourceKey, Busy)>
     all.find_map(|(key, seen)| Some((key.clone(), busy(seen)?)))
 }
 
-/// Who a Runnable waits for, whom that one waits for if it waits in turn, and so on, as far as they are known.
+/// Who a Runnable waits for, whom that one waits for if it waits in turn, and so on, as far as they are known. Last may be
+/// somebody who has not looked yet at what its own sources give.
 #[must_use]
-pub fn chain(of: &SourceKey, known: &Known) -> Vec<(SourceKey, Busy)> {
+pub fn chain(of: &SourceKey, known: &Known) -> Vec<(SourceKey, NotReady)> {
     let (mut chain, mut at) = (Vec::new(), of.clone());
     let mut met = BTreeSet::from([of.clone()]);
     while let Some(seen) = known.get(&at) {
-        let mut waits_for = seen.waits_for();
-        let next = waits_for.find_map(|key| unsettled(key, known));
-        let Some((key, why)) = next.filter(|(key, _)| met.insert(key.clone())) else {
+        let sources: Vec<&SourceKey> = seen.waits_for().collect();
+        let at_work = sources.iter().find_map(|key| unsettled(key, known));
+        let next = at_work.map(|(key, why)| (key, NotReady::Busy(why)));
+        let next = next.map(|(key, why)| Readiness::NotReady(key, why));
+        let next = next.or_else(|| not_yet_looked(&sources, known));
+        let Some(Readiness::NotReady(key, why)) = next else {
             break;
         };
-        let waits =
-            matches!(&why, Busy::Waits(reason) if reason == Category::DependencyNotReady.as_str());
+        if !met.insert(key.clone()) {
+            break;
+        }
+        let waits = matches!(&why, NotReady::Busy(Busy::Waits(reason)) if reason == Category::DependencyNotReady.as_str());
         chain.push((key.clone(), why));
         if !waits {
             break;

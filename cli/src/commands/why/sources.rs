@@ -10,7 +10,7 @@ use cartouche_protocol::{
     diagnosis::{named, why_not_ready},
     reconcile_error::Category,
     sourced_inputs,
-    sources::{Busy, Known, NotReady, Seen, SourceKey, settle},
+    sources::{Known, NotReady, Seen, SourceKey, settle},
 };
 use kube::ResourceExt as _;
 use serde::Serialize;
@@ -232,9 +232,9 @@ impl Standing {
     }
 }
 
-fn awaited((key, why): (SourceKey, Busy)) -> Awaited {
+fn awaited((key, why): (SourceKey, NotReady)) -> Awaited {
     Awaited {
-        why: why_not_ready(&key, &NotReady::Busy(why)),
+        why: why_not_ready(&key, &why),
         source: key.to_string(),
     }
 }

@@ -5,7 +5,7 @@ use super::sample::*;
 use crate::{
     ledger::tests::sample::{at, created, ended, pending, rejected, time, unfinished, unseen},
     sources::{
-        Coherence, Seen, Sources, WaitFor,
+        Coherence, NotReady, Seen, Sources, WaitFor,
         settle::{Busy, busy, chain, unsettled},
     },
     status::{RECONCILING, STALLED},
@@ -216,6 +216,14 @@ fn who_waits_in_turn_is_followed_until_somebody_is_at_work() {
     ]);
     let whom: Vec<_> = chain(&key("d"), &all).into_iter().map(|it| it.0).collect();
     assert_eq!(whom, [key("c"), key("b")]);
+    // Nobody is at work, and b has not looked at what a gives now.
+    let looked = |text: &str| sources([(key("a"), text)]);
+    let all = known([
+        ("c", waits(reading(gave("c", &looked("1")), ["b"]))),
+        ("b", reading(gave("b", &looked("1")), ["a"])),
+        ("a", gave("2", &Sources::NOTHING)),
+    ]);
+    assert_eq!(chain(&key("c"), &all), [(key("b"), NotReady::Behind)]);
     // A cycle of those who wait is gone round once.
     let all = known([
         ("b", waits(reading(at_rest(), ["a"]))),
