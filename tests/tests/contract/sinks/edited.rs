@@ -89,7 +89,7 @@ async fn keys_that_are_added_are_filled_from_the_run_that_is_there() -> Result<(
     let world = with_pin("added").await?;
     let mut sink = to(SECRET, "db");
     sink["keys"] = json!({ "answer": "ANSWER" });
-    let subject = writing(&world, json!([sink, to(SECRET, "all")])).await?;
+    let subject = writing(&world, json!([sink])).await?;
     says(&world, &subject).await?;
     holds(&world, SECRET, "db", json!({ "ANSWER": "one" })).await?;
     subject
