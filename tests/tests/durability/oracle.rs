@@ -29,7 +29,8 @@ pub struct Made {
 }
 
 impl Made {
-    fn of(object: &Value) -> Self {
+    /// The run that an object is.
+    pub fn of(object: &Value) -> Self {
         let labels = &object["metadata"]["labels"];
         let sequence = text(&labels["carto.run/run-sequence"]);
         Self {
