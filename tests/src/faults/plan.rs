@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep};
 
 use super::{
     record::{End, Run},
-    scenario::Scenario,
+    scenario::{Scenario, sinks::RESOURCES},
     stage::{APP, PATIENCE, Stage},
 };
 use crate::{
@@ -111,6 +111,11 @@ fn matters(scenario: Scenario, call: &Call) -> bool {
     let of_others = call.writes() && call.resource != "events"
         || is_read && call.resource == "runnables.carto.run";
     if scenario == Scenario::Diamond && !of_others {
+        return false;
+    }
+    // And this one about the objects that outputs go to, and what is read and written of the Runnable for that.
+    let resource = call.resource.trim_end_matches("/status");
+    if scenario == Scenario::Sinks && !RESOURCES.contains(&resource) {
         return false;
     }
     let starting = ["list", "watch", "discover"].contains(&call.verb.as_str())

@@ -75,6 +75,9 @@ pub struct End {
     /// What the other Runnables of the scenario say; of their runs it is told above.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub beside: BTreeMap<String, End>,
+    /// The objects that outputs were written to, with the number of the run that these are of.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sinks: BTreeMap<String, Value>,
 }
 
 /// What happened in the namespace of a stage.
@@ -163,6 +166,7 @@ impl Stage {
         }
         self.comparable(End {
             beside,
+            sinks: self.sinks().await?,
             made: self.record.runs()?,
             deleted: self.record.deleted()?,
             exist: exist(&runs)?,

@@ -7,6 +7,7 @@ pub mod diamond;
 mod exceptions;
 mod original;
 mod removed_kind;
+pub(super) mod sinks;
 mod together;
 mod undecided;
 
@@ -82,6 +83,8 @@ pub enum Scenario {
     ChangedTogether,
     /// What two Runnables stem from changes, and so what reads both.
     Diamond,
+    /// An input changes, and so what outputs were written to; then they are to go elsewhere.
+    Sinks,
 }
 
 /// Makes the ledger remember everything as an hour and more ago.
@@ -161,6 +164,7 @@ impl Scenario {
             }
             Self::ChangedTogether => return together::settled(stage).await,
             Self::Diamond => return diamond::settled(stage).await,
+            Self::Sinks => return sinks::settled(stage).await,
             Self::SelectorChange => sources(stage).await?,
             Self::TimedOut | Self::Replaced => stoppable(stage).await?,
             _ => {}
@@ -307,6 +311,7 @@ impl Scenario {
             Self::RestoredStatus => exceptions::restored_status(stage).await,
             Self::ChangedTogether => together::change(stage).await,
             Self::Diamond => stage.change(diamond::ROOT, succeeds(2)).await,
+            Self::Sinks => sinks::act(stage).await,
         }
     }
 
@@ -336,6 +341,7 @@ impl Scenario {
             Self::Retried => made(runnable, 3) && failed(runnable),
             Self::TimedOut => made(runnable, 2) && failed(runnable),
             Self::Retention | Self::RestoredStatus => gives(runnable, 4, 4),
+            Self::Sinks => sinks::is_over(runnable),
         }
     }
 }
