@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use cartouche_crds::{RERUN_REQUEST_ANNOTATION, RERUN_TOKEN_ANNOTATION, RerunRequest};
 use cartouche_protocol::rerun;
 use cartouche_templating::{
-    Context, Diagnostic, Diagnostics, Owner, Rendered, Sourced, Stamp, StampError, Template, stamp,
+    Context, Diagnostic, Diagnostics, Owner, Rendered, Sourced, Stamp, Template, stamp,
 };
 use serde_json::{Map, Value};
 
@@ -124,7 +124,7 @@ pub(crate) fn run_numbered(subject: &Subject<'_>, sequence: i64) -> Result<Run, 
             rendered,
             rerun_token,
         }),
-        Err(StampError::Namespace) => Err(vec![Diagnostic::of_namespace()]),
+        Err(error) => Err(vec![error.diagnostic()]),
     }
 }
 

@@ -6,18 +6,26 @@
 
 use serde_json::Value;
 
-use crate::{
-    bounds,
-    document::{Rendered, is_own_label},
-    number::integer,
-};
+use crate::{bounds, document::is_own_label, number::integer, rendered::Rendered};
 
 /// Whether a live object contains what was rendered. Its name, its namespace and its owner do not
-/// matter, nor do labels and annotations that Cartouche sets. Of what refers to secret values no
-/// object says which they were when it was made.
+/// matter, nor do labels and annotations that Cartouche sets, nor what is filled in when a run is made. Of what refers
+/// to secret values no object says which they were when it was made.
 #[must_use]
 pub fn contains(live: &Value, rendered: &Rendered) -> bool {
-    !rendered.has_secrets() && contains_document(live, rendered.document())
+    if rendered.has_secrets() {
+        return false;
+    }
+    if rendered.open().is_empty() {
+        return contains_document(live, rendered.document());
+    }
+    let mut document = rendered.document().clone();
+    for place in rendered.open() {
+        if let Some(open) = document.pointer_mut(&place.pointer()) {
+            *open = Value::Null;
+        }
+    }
+    contains_document(live, &document)
 }
 
 /// The same for a document that is no rendering of ours, such as what the API server answers to a dry

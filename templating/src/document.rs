@@ -1,17 +1,15 @@
 //! What a rendered document must and must not be, before Cartouche adds its own metadata to it.
 
-use std::collections::BTreeMap;
-
 use cartouche_crds::{
     CANCEL_REQUEST_ANNOTATION, GROUP, INPUT_HASH_ANNOTATION, RERUN_REQUEST_ANNOTATION,
     RERUN_TOKEN_ANNOTATION, RUN_SEQUENCE_LABEL, RUN_TEMPLATE_NAME_LABEL, RUNNABLE_NAME_LABEL,
     RUNNABLE_UID_LABEL, SINK_OF_ANNOTATION, SINK_SEQUENCE_ANNOTATION, SOURCES_ANNOTATION,
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::{
     diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Segment},
-    digest, name,
+    rendered::Rendered,
     syntax::may_hold_tags,
     tag,
     warning::{Warning, WarningKind},
@@ -56,114 +54,34 @@ const OWN: [(&str, &[&str]); 3] = [
 const LABELS: &str = "labels";
 const ANNOTATIONS: &str = "annotations";
 
-/// A rendered document: what the API server is asked for, but for the metadata that
-/// [`stamp`](crate::stamp()) adds. It has an `apiVersion`, a kind, and a name or a prefix for one.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Rendered {
-    document: Value,
-    input_hash: String,
-    has_secrets: bool,
-}
-
-impl Rendered {
-    /// The document itself.
-    #[must_use]
-    pub fn document(&self) -> &Value {
-        &self.document
-    }
-
-    /// The `apiVersion` of the run.
-    #[must_use]
-    pub fn api_version(&self) -> &str {
-        text(&self.document, "apiVersion")
-    }
-
-    /// The kind of the run.
-    #[must_use]
-    pub fn kind(&self) -> &str {
-        text(&self.document, "kind")
-    }
-
-    /// The hash of the document: equal for documents that mean the same. It decides whether a run is
-    /// made.
-    #[must_use]
-    pub fn input_hash(&self) -> &str {
-        &self.input_hash
-    }
-
-    /// Whether it reads an input that refers to a secret value, of which the document shows nothing.
-    #[must_use]
-    pub fn has_secrets(&self) -> bool {
-        self.has_secrets
-    }
-
-    /// The same where the document reads inputs that refer to secret values: what stands for each of them, by input, is
-    /// part of the hash.
-    pub(crate) fn with_secrets(mut self, secrets: &BTreeMap<&str, &str>) -> Self {
-        if !secrets.is_empty() {
-            self.input_hash =
-                digest::hash(&json!({ "document": self.document, "secrets": secrets }));
-            self.has_secrets = true;
-        }
-        self
-    }
-
-    /// The name, if the template gives one. Such a template can run only once.
-    #[must_use]
-    pub fn fixed_name(&self) -> Option<&str> {
-        Some(self.metadata_text("name")).filter(|name| !name.is_empty())
-    }
-
-    /// What to call the run before it has a name: its fixed name or its prefix.
-    #[must_use]
-    pub fn display_name(&self) -> &str {
-        self.fixed_name()
-            .unwrap_or_else(|| self.metadata_text("generateName"))
-    }
-
-    /// The name of the run that has this sequence: the fixed name, or the prefix (cut so that the whole
-    /// has at most 52 characters) with the [suffix](crate::name_suffix) of the sequence.
-    #[must_use]
-    pub fn run_name(&self, runnable_uid: &str, sequence: i64) -> String {
-        match self.fixed_name() {
-            Some(name) => name.to_owned(),
-            None => name::run_name(
-                self.metadata_text("generateName"),
-                &name::name_suffix(runnable_uid, sequence),
-            ),
-        }
-    }
-
-    /// A name as its runs have, with the suffix of a sequence even where the template fixes the name.
-    #[must_use]
-    pub fn name_beside(&self, runnable_uid: &str, sequence: i64) -> String {
-        let suffix = name::name_suffix(runnable_uid, sequence);
-        name::run_name(self.display_name(), &suffix)
-    }
-
-    /// Whether it may be a run of a Runnable in this namespace. The error is what to say if not.
-    pub fn check_namespace(&self, namespace: &str) -> Result<(), StampError> {
-        check_namespace(self.metadata_text("namespace"), Some(namespace))
-    }
-
-    fn metadata_text(&self, field: &str) -> &str {
-        self.document
-            .get("metadata")
-            .map_or("", |metadata| text(metadata, field))
-    }
-}
-
 /// Why a document cannot become a run of a Runnable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StampError {
     /// It asks for a namespace other than the Runnable's.
     #[error("{}", DiagnosticKind::Namespace)]
     Namespace,
+    /// Tags in it are still open.
+    #[error("tags of run or profile are not filled in")]
+    Open,
+}
+
+impl StampError {
+    /// The same as it is told of a template.
+    #[must_use]
+    pub fn diagnostic(self) -> Diagnostic {
+        match self {
+            Self::Namespace => Diagnostic::of_namespace(),
+            Self::Open => Diagnostic::in_template("", DiagnosticKind::plain(self.to_string())),
+        }
+    }
 }
 
 /// A run lives in the namespace of its Runnable. What a document asks for beside that is an error, and so
 /// is whatever stands in a template, which knows no Runnable; empty leaves it to Cartouche.
-fn check_namespace(asked_for: &str, of_runnable: Option<&str>) -> Result<(), StampError> {
+pub(crate) fn check_namespace(
+    asked_for: &str,
+    of_runnable: Option<&str>,
+) -> Result<(), StampError> {
     if asked_for.is_empty() || Some(asked_for) == of_runnable {
         Ok(())
     } else {
@@ -180,11 +98,7 @@ pub(crate) fn text<'a>(value: &'a Value, field: &str) -> &'a str {
 pub(crate) fn finish(mut document: Value) -> Result<Rendered, Diagnostics> {
     strip(&mut document);
     Diagnostics::check(problems(&document, &|_, _| false))?;
-    Ok(Rendered {
-        input_hash: digest::hash(&document),
-        document,
-        has_secrets: false,
-    })
+    Ok(Rendered::new(document))
 }
 
 /// The same of a document of which some values are open, with what is wrong with the others.

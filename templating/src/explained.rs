@@ -124,6 +124,10 @@ fn of_tag(what: &str, path: &str, error: &TagError, said: &str) -> Explained {
                 "read spec, labels or annotations instead",
             )
         }
+        TagError::Open(error) => {
+            let (label, help) = error.advice();
+            explained(format!("{what}: {error}"), label, help)
+        }
         TagError::TooLarge => explained(
             format!("with {what}, {error}"),
             "too large with this",

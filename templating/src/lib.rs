@@ -42,9 +42,11 @@ pub mod kinds;
 mod meant;
 mod name;
 mod number;
+mod open;
 mod outputs;
 mod path;
 mod pods;
+mod rendered;
 mod sensitive;
 mod source;
 mod stamp;
@@ -60,7 +62,7 @@ pub use contains::{contains, contains_document, may_be_left_out};
 pub use context::{Context, UnreadableField};
 pub use diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Segment, field_path};
 pub use digest::{VERSION as HASH_VERSION, short_hash};
-pub use document::{Rendered, StampError, is_own_kind, remove_own_labels};
+pub use document::{StampError, is_own_kind, remove_own_labels};
 pub use health::{Health, Judged, Verdict, built_in_health, ended_at};
 pub use input_schema::{
     NumberLimit, SchemaType, TypeCure, count_breach, fits_format, matches_pattern,
@@ -68,9 +70,11 @@ pub use input_schema::{
 pub use name::{
     MAX_LABEL, MAX_RUN_NAME, is_label_key, is_label_value, label_value, name_suffix, wrong_label,
 };
+pub use open::{OpenPlace, OpenTagError, OpenTags, RunFacts};
 pub use outputs::{OutputError, OutputPathError};
 pub use path::{PathError, SearchError, SyntaxError};
 pub use pods::{PodsTell, PodsWords, had_failed_pods, is_late, no_pod_yet, remedy, remedy_at_work};
+pub use rendered::Rendered;
 pub use sensitive::Sensitive;
 pub use source::{
     Fields, NoValue, Room, Sourced, UnreadableText, given_twice, read_text, secret_mark, wrong_path,

@@ -101,6 +101,11 @@ impl Path {
         &self.raw
     }
 
+    /// The path without what users may leave out.
+    pub(crate) fn opened(&self) -> &str {
+        opened(&self.raw)
+    }
+
     /// How many steps it has.
     pub(crate) fn steps(&self) -> usize {
         self.nodes.len()

@@ -9,10 +9,7 @@ use cartouche_crds::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::{
-    document::{Rendered, StampError},
-    name::label_value,
-};
+use crate::{document::StampError, name::label_value, rendered::Rendered};
 
 /// The Runnable that a run belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,12 +43,16 @@ pub struct Stamp<'a> {
     pub sources: Option<&'a str>,
 }
 
-/// The object to create. Fails when the document asks for a namespace other than the Runnable's.
+/// The object to create. Fails when the document asks for a namespace other than the Runnable's, or has tags that are
+/// not [filled in](Rendered::filled).
 ///
 /// The owner is not blocked from deletion: that needs rights on finalizers which an account that may
 /// create runs need not have.
 pub fn stamp(rendered: &Rendered, stamp: &Stamp<'_>) -> Result<Value, StampError> {
     rendered.check_namespace(stamp.owner.namespace)?;
+    if !rendered.open().is_empty() {
+        return Err(StampError::Open);
+    }
     let mut object = rendered.document().clone();
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.insert("name".into(), stamp.name.into());

@@ -8,20 +8,21 @@
 //! `$(` comes before the next `)$` is literal. And `$('text')$` is the text itself, so `$('$(')$` yields
 //! `$(`.
 
+mod split;
+
 use serde_json::Value;
 
 use crate::{
-    bounds::{MAX_RENDERED_BYTES, Work, json_bytes_within},
-    context::{self, Context, UnreadableField},
-    diagnostic::DiagnosticKind,
+    bounds::{MAX_RENDERED_BYTES, json_bytes_within},
+    context::{self, UnreadableField},
+    diagnostic::{Diagnostic, DiagnosticKind, Root, Segment},
     json_text,
+    open::{self, OpenTagError},
     path::{Path, PathError, shown},
+    syntax::Tag,
 };
 
-pub(crate) const START: &str = "$(";
-const END: &str = ")$";
-const QUOTED_START: &str = "$('";
-const QUOTED_END: &str = "')$";
+pub(crate) use split::{END, Raw, START, has_tag, only_tag, split, unclosed};
 
 /// A string of a template, compiled.
 #[derive(Clone, Debug)]
@@ -30,6 +31,8 @@ pub(crate) enum Leaf {
     Plain(String),
     /// Nothing but one tag: its value, with its type.
     Value { tag: Path, text: String },
+    /// Nothing but one tag that stays open.
+    Open(Path),
     /// Text with tags in it: always a string.
     Mixed(Vec<Piece>),
 }
@@ -38,7 +41,11 @@ pub(crate) enum Leaf {
 pub(crate) enum Piece {
     Text(String),
     Tag(Path),
+    Open(Path),
 }
+
+/// What a string becomes, and the tags in it that are still open.
+pub(crate) type Replaced = (Value, Vec<Tag>);
 
 /// Why a tag has no value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -57,6 +64,9 @@ pub enum TagError {
         /// What it begins with.
         root: String,
     },
+    /// It is one that stays open, and cannot.
+    #[error(transparent)]
+    Open(#[from] OpenTagError),
     /// What it yields is too large.
     #[error("the rendered document is larger than {MAX_RENDERED_BYTES} bytes")]
     TooLarge,
@@ -78,9 +88,28 @@ pub(crate) struct BadTag {
 }
 
 impl BadTag {
-    fn of(tag: &Path, kind: DiagnosticKind) -> Self {
-        let tag = tag.raw().to_owned();
+    /// Of a tag in a longer text.
+    pub(crate) fn in_text(tag: &str, error: TagError) -> Self {
+        Self::of(tag, DiagnosticKind::InText(error))
+    }
+
+    /// Of one that is the whole string, as it is displayed.
+    pub(crate) fn whole(tag: &str, error: TagError) -> Self {
+        let text = open::written(tag);
+        Self::of(tag, DiagnosticKind::WholeValue { text, error })
+    }
+
+    fn of(tag: &str, kind: DiagnosticKind) -> Self {
+        let tag = tag.to_owned();
         Self { tag, kind }
+    }
+
+    /// The same of the string at that place of a template.
+    pub(crate) fn at(self, at: Vec<Segment>) -> Diagnostic {
+        Diagnostic {
+            tag: Some(self.tag),
+            ..Diagnostic::new(Root::Template, at, self.kind)
+        }
     }
 
     pub(crate) fn is_final(&self) -> bool {
@@ -93,65 +122,48 @@ impl BadTag {
     }
 }
 
-/// A piece of a string that is not looked into yet.
-pub(crate) enum Raw<'a> {
-    Text(&'a str),
-    Quoted(&'a str),
-    Tag(&'a str),
-}
-
-impl Raw<'_> {
-    /// Its bytes in the text, markers included.
-    pub(crate) fn len(&self) -> usize {
-        match self {
-            Self::Text(text) => text.len(),
-            Self::Quoted(text) => QUOTED_START.len() + text.len() + QUOTED_END.len(),
-            Self::Tag(path) => START.len() + path.len() + END.len(),
-        }
-    }
-}
+/// Says of a path whether its tag stays open; fails where it should, and cannot.
+pub(crate) type IsOpen<'a> = &'a dyn Fn(&Path) -> Result<bool, OpenTagError>;
+/// Finds the value of a path.
+pub(crate) type Find<'a, 'f> = &'f mut dyn FnMut(&'a Path) -> Result<&'a Value, TagError>;
 
 impl Leaf {
     /// Splits a string and parses every path in it. With errors, the rest of the string.
-    pub(crate) fn compile(text: &str) -> (Self, Vec<BadTag>) {
-        let bad = |raw: &str, kind| BadTag {
-            tag: shown(raw).into_owned(),
-            kind,
-        };
+    pub(crate) fn compile(text: &str, is_open: IsOpen<'_>) -> (Self, Vec<BadTag>) {
         if let Some(raw) = only_tag(text) {
-            return match parse(raw) {
-                Ok(tag) => {
-                    let text = text.to_owned();
-                    (Self::Value { tag, text }, Vec::new())
-                }
+            return match parse_as(raw, is_open) {
+                Ok((tag, true)) => (Self::Open(tag), Vec::new()),
+                Ok((tag, false)) => (Self::value(tag, text), Vec::new()),
                 Err(error) => {
                     let text = shown(text).into_owned();
-                    let bad = bad(raw, DiagnosticKind::WholeValue { text, error });
-                    (Self::Mixed(Vec::new()), vec![bad])
+                    let kind = DiagnosticKind::WholeValue { text, error };
+                    (Self::Mixed(Vec::new()), vec![BadTag::of(&shown(raw), kind)])
                 }
             };
         }
-        let (mut pieces, mut errors) = (Vec::new(), Vec::new());
+        let (mut pieces, mut errors) = (Pieces::default(), Vec::new());
         for piece in split(text) {
             match piece {
-                Raw::Text(text) | Raw::Quoted(text) => push_text(&mut pieces, text),
-                Raw::Tag(raw) => match parse(raw) {
-                    Ok(path) => pieces.push(Piece::Tag(path)),
-                    Err(error) => errors.push(bad(raw, DiagnosticKind::InText(error))),
+                Raw::Text(text) | Raw::Quoted(text) => pieces.push_text(text),
+                Raw::Tag(raw) => match parse_as(raw, is_open) {
+                    Ok((path, true)) => pieces.0.push(Piece::Open(path)),
+                    Ok((path, false)) => pieces.push_tag(path),
+                    Err(error) => errors.push(BadTag::in_text(&shown(raw), error)),
                 },
             }
         }
-        let leaf = match pieces.as_mut_slice() {
-            [] => Self::Plain(String::new()),
-            [Piece::Text(text)] => Self::Plain(std::mem::take(text)),
-            _ => Self::Mixed(pieces),
-        };
-        (leaf, errors)
+        (pieces.leaf(), errors)
+    }
+
+    /// Nothing but one tag.
+    pub(crate) fn value(tag: Path, text: &str) -> Self {
+        let text = text.to_owned();
+        Self::Value { tag, text }
     }
 
     /// The text of a string without tags.
     pub(crate) fn literal(text: &str) -> Option<String> {
-        match Self::compile(text) {
+        match Self::compile(text, &|_| Ok(false)) {
             (Self::Plain(text), errors) if errors.is_empty() => Some(text),
             _ => None,
         }
@@ -161,63 +173,62 @@ impl Leaf {
     pub(crate) fn paths(&self) -> impl Iterator<Item = &str> {
         let (alone, pieces) = match self {
             Self::Plain(_) => (None, &[][..]),
-            Self::Value { tag, .. } => (Some(tag), &[][..]),
+            Self::Value { tag, .. } | Self::Open(tag) => (Some(tag), &[][..]),
             Self::Mixed(pieces) => (None, pieces.as_slice()),
         };
         let among_text = pieces.iter().filter_map(|piece| match piece {
-            Piece::Tag(tag) => Some(tag),
+            Piece::Tag(tag) | Piece::Open(tag) => Some(tag),
             Piece::Text(_) => None,
         });
         alone.into_iter().chain(among_text).map(Path::raw)
     }
 
-    /// Replaces the tags. `room` is what the rendered document may still grow by, in bytes.
-    pub(crate) fn render(
-        &self,
-        context: &Context,
-        work: &mut Work,
-        room: &mut usize,
-    ) -> Result<Value, Vec<BadTag>> {
+    /// Replaces the tags, but for those that stay open.
+    pub(crate) fn render<'a>(&'a self, find: Find<'a, '_>) -> Result<Replaced, Vec<BadTag>> {
         match self {
-            Self::Plain(text) => Ok(Value::String(text.clone())),
-            Self::Value { tag, text } => match value(tag, context, work, room) {
-                Ok(value) => Ok(value.clone()),
+            Self::Plain(text) => Ok((Value::String(text.clone()), Vec::new())),
+            Self::Value { tag, text } => match find(tag) {
+                Ok(value) => Ok((value.clone(), Vec::new())),
                 Err(error) => {
                     let text = text.clone();
                     let kind = DiagnosticKind::WholeValue { text, error };
-                    Err(vec![BadTag::of(tag, kind)])
+                    Err(vec![BadTag::of(tag.raw(), kind)])
                 }
             },
-            Self::Mixed(pieces) => mix(pieces, context, work, room),
+            Self::Open(path) => {
+                let mut text = String::new();
+                let tag = keep(path, &mut text, true);
+                Ok((Value::String(text), vec![tag]))
+            }
+            Self::Mixed(pieces) => mix(pieces, find),
         }
     }
 }
 
-fn mix(
-    pieces: &[Piece],
-    context: &Context,
-    work: &mut Work,
-    room: &mut usize,
-) -> Result<Value, Vec<BadTag>> {
-    let (mut out, mut errors) = (String::new(), Vec::new());
+fn mix<'a>(pieces: &'a [Piece], find: Find<'a, '_>) -> Result<Replaced, Vec<BadTag>> {
+    let (mut out, mut open, mut errors) = (String::new(), Vec::new(), Vec::new());
     for piece in pieces {
         let tag = match piece {
             Piece::Text(text) => {
                 out.push_str(text);
                 continue;
             }
+            Piece::Open(path) => {
+                open.push(keep(path, &mut out, false));
+                continue;
+            }
             Piece::Tag(tag) => tag,
         };
-        match value(tag, context, work, room) {
+        match find(tag) {
             Ok(Value::String(text)) => out.push_str(text),
             Ok(Value::Null) => {
                 let kind = DiagnosticKind::NullInText(tag.raw().to_owned());
-                errors.push(BadTag::of(tag, kind));
+                errors.push(BadTag::of(tag.raw(), kind));
             }
             Ok(other) => out.push_str(&json_text::json(other, json_text::float)),
             Err(error) => {
                 let is_final = error.is_final();
-                errors.push(BadTag::of(tag, DiagnosticKind::InText(error)));
+                errors.push(BadTag::in_text(tag.raw(), error));
                 if is_final {
                     break;
                 }
@@ -225,140 +236,69 @@ fn mix(
         }
     }
     if errors.is_empty() {
-        Ok(Value::String(out))
+        Ok((Value::String(out), open))
     } else {
         Err(errors)
     }
 }
 
-/// The value of a tag, paid for in visits and in bytes before anything is copied.
-fn value<'a>(
-    tag: &'a Path,
-    context: &'a Context,
-    work: &mut Work,
-    room: &mut usize,
-) -> Result<&'a Value, TagError> {
-    let value = context.find(tag, work)?;
+/// Writes a tag that stays open to the end of a text.
+fn keep(path: &Path, out: &mut String, alone: bool) -> Tag {
+    let start = out.len();
+    out.push_str(&open::written(path.opened()));
+    Tag {
+        path: path.opened().to_owned(),
+        span: start..out.len(),
+        alone,
+    }
+}
+
+/// A value, paid for in bytes before anything is copied. `room` is what the rendered document may still grow by.
+pub(crate) fn paid<'a>(value: &'a Value, room: &mut usize) -> Result<&'a Value, TagError> {
     let bytes = json_bytes_within(value, *room).ok_or(TagError::TooLarge)?;
     *room -= bytes;
     Ok(value)
 }
 
-/// Reads the path of a tag.
+/// The pieces of a string, text joined with text.
+#[derive(Default)]
+pub(crate) struct Pieces(Vec<Piece>);
+
+impl Pieces {
+    pub(crate) fn push_text(&mut self, text: &str) {
+        match self.0.last_mut() {
+            _ if text.is_empty() => {}
+            Some(Piece::Text(before)) => before.push_str(text),
+            _ => self.0.push(Piece::Text(text.to_owned())),
+        }
+    }
+
+    pub(crate) fn push_tag(&mut self, path: Path) {
+        self.0.push(Piece::Tag(path));
+    }
+
+    pub(crate) fn leaf(mut self) -> Leaf {
+        match self.0.as_mut_slice() {
+            [] => Leaf::Plain(String::new()),
+            [Piece::Text(text)] => Leaf::Plain(std::mem::take(text)),
+            _ => Leaf::Mixed(self.0),
+        }
+    }
+}
+
+/// Reads the path of a tag that is replaced when the template is rendered.
 pub(crate) fn parse(raw: &str) -> Result<Path, TagError> {
+    Ok(parse_as(raw, &|_| Ok(false))?.0)
+}
+
+/// Reads the path of a tag, and whether it stays open.
+fn parse_as(raw: &str, is_open: IsOpen<'_>) -> Result<(Path, bool), TagError> {
     let path = Path::parse(raw)?;
-    context::check(&path)?;
-    Ok(path)
-}
-
-fn push_text(pieces: &mut Vec<Piece>, text: &str) {
-    if text.is_empty() {
-        return;
+    let open = is_open(&path)?;
+    if !open {
+        context::check(&path)?;
     }
-    match pieces.last_mut() {
-        Some(Piece::Text(before)) => before.push_str(text),
-        _ => pieces.push(Piece::Text(text.to_owned())),
-    }
-}
-
-/// The path of a string that is nothing but one tag. As in Cartographer everything between the first
-/// marker and the last one is then the path, even another `)$`.
-pub(crate) fn only_tag(text: &str) -> Option<&str> {
-    let inner = text.strip_prefix(START)?;
-    let quoted = text.strip_prefix(QUOTED_START);
-    if quoted.is_some_and(|rest| rest.contains(QUOTED_END)) || inner.contains(START) {
-        return None;
-    }
-    inner.strip_suffix(END)
-}
-
-/// Where some of the text begins like a tag that can be read, but does not end as one.
-pub(crate) fn unclosed(text: &str) -> Vec<usize> {
-    let mut found = Vec::new();
-    if only_tag(text).is_some() {
-        return found;
-    }
-    let mut at = 0;
-    for piece in split(text) {
-        if let Raw::Text(literal) = piece {
-            let starts = literal.match_indices(START).map(|(start, _)| start);
-            let begins = starts.filter(|start| begins_like_a_path(&literal[start + START.len()..]));
-            found.extend(begins.map(|start| at + start));
-        }
-        at += piece.len();
-    }
-    found
-}
-
-fn begins_like_a_path(text: &str) -> bool {
-    let roots = [context::RUNNABLE, context::SELECTED];
-    let below = roots.iter().find_map(|root| text.strip_prefix(root));
-    below.is_some_and(|below| below.starts_with('.'))
-}
-
-/// Whether a text holds a tag, or quoted text.
-pub(crate) fn has_tag(text: &str) -> bool {
-    split(text)
-        .iter()
-        .any(|piece| !matches!(piece, Raw::Text(_)))
-}
-
-/// Splits a string into literal text and tags, from left to right. Each marker is looked for once from
-/// each place, so that the work grows with the text and not with its square.
-pub(crate) fn split(text: &str) -> Vec<Raw<'_>> {
-    let mut pieces = Vec::new();
-    let mut ends = Marks::new(text, END);
-    let mut quoted_ends = Marks::new(text, QUOTED_END);
-    let mut starts = Marks::new(text, START);
-    let (mut at, mut done) = (0, 0);
-    while let Some(start) = starts.from(at) {
-        if text[start..].starts_with(QUOTED_START)
-            && let Some(end) = quoted_ends.from(start + QUOTED_START.len())
-        {
-            pieces.push(Raw::Text(&text[done..start]));
-            pieces.push(Raw::Quoted(&text[start + QUOTED_START.len()..end]));
-            (at, done) = (end + QUOTED_END.len(), end + QUOTED_END.len());
-            continue;
-        }
-        let inner = start + START.len();
-        let Some(end) = ends.from(inner) else { break };
-        if starts.from(inner).is_some_and(|next| next < end) {
-            at = inner;
-        } else {
-            pieces.push(Raw::Text(&text[done..start]));
-            pieces.push(Raw::Tag(&text[inner..end]));
-            (at, done) = (end + END.len(), end + END.len());
-        }
-    }
-    pieces.push(Raw::Text(&text[done..]));
-    pieces
-}
-
-/// Where a marker is, for questions that go from left to right.
-struct Marks<'a> {
-    text: &'a str,
-    mark: &'static str,
-    /// The first place of the marker at or after that of the last question.
-    next: Option<usize>,
-}
-
-impl<'a> Marks<'a> {
-    fn new(text: &'a str, mark: &'static str) -> Self {
-        Self {
-            text,
-            mark,
-            next: text.find(mark),
-        }
-    }
-
-    /// The first place of the marker at or after `at`.
-    fn from(&mut self, at: usize) -> Option<usize> {
-        if self.next.is_some_and(|next| next < at) {
-            let found = self.text[at..].find(self.mark);
-            self.next = found.map(|found| at + found);
-        }
-        self.next
-    }
+    Ok((path, open))
 }
 
 #[cfg(test)]

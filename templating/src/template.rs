@@ -13,12 +13,13 @@ use crate::{
     bounds::{self, MAX_DEPTH, MAX_LEAVES, MAX_RENDERED_BYTES, MAX_TAGS, MAX_TEMPLATE_BYTES},
     context::Context,
     diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Segment, TO_INPUTS},
-    digest,
-    document::{self, Rendered},
+    digest, document,
     failure_outputs::FailureOutputs,
     health::{CompiledRule, Health, Judged},
     input_schema::InputSchema,
+    open::OpenTags,
     outputs::{self, OutputError, Outputs},
+    rendered::Rendered,
     sensitive::Sensitive,
     syntax,
     tag::Leaf,
@@ -45,13 +46,21 @@ impl Template {
     /// Finds everything that is wrong with a template whatever a Runnable says: the syntax of every
     /// tag and path, names that no tag can read, what no run may be, sizes.
     pub fn compile(spec: &ClusterRunTemplateSpec) -> Result<Self, Diagnostics> {
-        let (template, problems) = Self::read(spec);
+        Self::compile_with(spec, OpenTags::Refused)
+    }
+
+    /// The same, for those who fill in the tags that stay open.
+    pub fn compile_with(
+        spec: &ClusterRunTemplateSpec,
+        tags: OpenTags,
+    ) -> Result<Self, Diagnostics> {
+        let (template, problems) = Self::read(spec, tags);
         Diagnostics::check(problems)?;
         Ok(template)
     }
 
     /// What can be read of a template, and everything that is wrong with the rest.
-    fn read(spec: &ClusterRunTemplateSpec) -> (Self, Vec<Diagnostic>) {
+    fn read(spec: &ClusterRunTemplateSpec, tags: OpenTags) -> (Self, Vec<Diagnostic>) {
         let template = &spec.template;
         let (mut problems, mut warnings) = (Vec::new(), Vec::new());
         let body = if let Some(kind) = oversize(template) {
@@ -60,7 +69,7 @@ impl Template {
         } else {
             problems.extend(document::static_problems(template));
             warnings = [document::warnings(template), suspect::warnings(template)].concat();
-            Body::compile(template, &mut problems)
+            Body::compile(template, tags, &mut problems)
         };
         if body.tag_count() > MAX_TAGS {
             let message = format!("it has {} tags, more than {MAX_TAGS}", body.tag_count());
@@ -155,16 +164,16 @@ impl Template {
         })
     }
 
-    /// Replaces every tag, once, and checks the outcome. Fails with everything that is wrong with it
+    /// Replaces every tag that does not stay open, once, and checks the outcome. Fails with everything that is wrong with it
     /// or with the inputs, or with the limit that was reached.
     pub fn render(&self, context: &Context) -> Result<Rendered, Diagnostics> {
-        let document = self.body.render(&*self.complete(context)?)?;
+        let (document, open) = self.body.render(&*self.complete(context)?)?;
         check_rendered_size(&document)?;
         let rendered = document::finish(document)?;
         let secrets = context.secrets().iter();
         let read = secrets.filter(|(name, _)| self.reads_input(name));
         let read = read.map(|(name, mark)| (name.as_str(), mark.as_str()));
-        Ok(rendered.with_secrets(&read.collect()))
+        Ok(rendered.with(&read.collect(), open))
     }
 
     /// Whether a tag reads this input, or may: one that reads all inputs does.
@@ -281,7 +290,7 @@ fn oversize(template: &Value) -> Option<DiagnosticKind> {
     Some(DiagnosticKind::Limit(message))
 }
 
-fn check_rendered_size(document: &Value) -> Result<(), Diagnostics> {
+pub(crate) fn check_rendered_size(document: &Value) -> Result<(), Diagnostics> {
     let refuse = |message: String| {
         let kind = DiagnosticKind::Limit(format!("the rendered document {message}"));
         Err(Diagnostic::in_template("", kind).into())

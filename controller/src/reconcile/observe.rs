@@ -11,7 +11,7 @@ use cartouche_protocol::{
     policy::{Asks, Policy},
     reconcile_error::{Category, ReconcileError, Requeue},
 };
-use cartouche_templating::{Context, Diagnostic, Rendered, Sourced, StampError, Template};
+use cartouche_templating::{Context, Rendered, Sourced, StampError, Template};
 use serde_json::{Value, json};
 
 use super::reconciliation::{End, Reconciliation};
@@ -265,7 +265,7 @@ impl Reconciliation<'_> {
 
     /// What is rendered asks for another namespace.
     pub(super) fn misplaced(&self, error: StampError) -> ReconcileError {
-        let cause = self.unrendered(&Diagnostic::of_namespace().into());
+        let cause = self.unrendered(&error.diagnostic().into());
         self.stamp_failure(cause, &error)
     }
 

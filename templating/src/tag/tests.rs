@@ -1,6 +1,12 @@
 use serde_json::json;
 
 use super::*;
+use crate::{bounds::Work, context::Context};
+use split::{QUOTED_END, QUOTED_START};
+
+fn compile(text: &str) -> (Leaf, Vec<BadTag>) {
+    Leaf::compile(text, &|_| Ok(false))
+}
 
 fn context() -> Context {
     let runnable = json!({
@@ -15,11 +21,13 @@ fn context() -> Context {
 
 fn render(text: &str) -> Result<Value, Vec<BadTag>> {
     let mut room = MAX_RENDERED_BYTES;
-    let (leaf, errors) = Leaf::compile(text);
+    let (leaf, errors) = compile(text);
     if !errors.is_empty() {
         return Err(errors);
     }
-    leaf.render(&context(), &mut Work::new(), &mut room)
+    let (context, mut work) = (context(), Work::new());
+    let replaced = leaf.render(&mut |path| paid(context.find(path, &mut work)?, &mut room));
+    replaced.map(|(value, _)| value)
 }
 
 #[test]
@@ -34,7 +42,7 @@ fn every_bad_tag_of_one_string_is_reported_from_left_to_right() {
 
 #[test]
 fn quoted_text_joins_the_text_around_it() {
-    let (Leaf::Plain(text), _) = Leaf::compile("a $('$(b)$')$ c") else {
+    let (Leaf::Plain(text), _) = compile("a $('$(b)$')$ c") else {
         panic!("it holds no tag");
     };
     assert_eq!(text, "a $(b)$ c");
@@ -56,14 +64,14 @@ fn values_that_do_not_fit_into_the_document_end_the_rendering() {
 
 #[test]
 fn a_path_over_a_kilobyte_is_refused() {
-    let (_, errors) = Leaf::compile(&format!("$(runnable.{})$", "x".repeat(1024)));
+    let (_, errors) = compile(&format!("$(runnable.{})$", "x".repeat(1024)));
     assert!(
         errors[0]
             .kind
             .to_string()
             .ends_with("evaluate: the path is 1033 bytes long, more than 1024")
     );
-    let (_, errors) = Leaf::compile(&format!("$({})$", "é".repeat(100_000)));
+    let (_, errors) = compile(&format!("$({})$", "é".repeat(100_000)));
     assert!(errors[0].kind.to_string().len() < 1200 && errors[0].tag.len() < 1200);
 }
 

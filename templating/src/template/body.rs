@@ -5,15 +5,18 @@ use serde_json::Value;
 use crate::{
     bounds::{MAX_RENDERED_BYTES, Work},
     context::Context,
-    diagnostic::{Diagnostic, Diagnostics, Root, Segment, SegmentRef, kept, spelled_out},
+    diagnostic::{Diagnostic, Diagnostics, Segment, SegmentRef, kept, spelled_out},
     meant,
-    tag::{BadTag, Leaf},
+    open::{OpenPlace, OpenTags},
+    tag::{self, BadTag, Leaf},
 };
 
 /// A document with its tags replaced: null where that failed, which is where it is open.
 pub(super) struct Replaced {
     pub(super) document: Value,
     pub(super) open: Vec<Vec<Segment>>,
+    /// Where tags stay open until a run is made.
+    pub(super) to_fill: Vec<OpenPlace>,
     pub(super) problems: Vec<Diagnostic>,
 }
 
@@ -35,8 +38,12 @@ pub(super) enum Body {
 
 impl Body {
     /// Compiles a document that is shallow. Its problems are added in document order.
-    pub(super) fn compile(document: &Value, problems: &mut Vec<Diagnostic>) -> Self {
-        compile(document, &mut Vec::new(), problems)
+    pub(super) fn compile(
+        document: &Value,
+        tags: OpenTags,
+        problems: &mut Vec<Diagnostic>,
+    ) -> Self {
+        compile(document, tags, &mut Vec::new(), problems)
     }
 
     pub(super) fn tag_count(&self) -> usize {
@@ -59,14 +66,14 @@ impl Body {
         }
     }
 
-    /// Replaces every tag. Fails with all that cannot be replaced, in document order.
-    pub(super) fn render(&self, context: &Context) -> Result<Value, Diagnostics> {
+    /// Replaces every tag, but for those that stay open. Fails with all that cannot be replaced, in document order.
+    pub(super) fn render(&self, context: &Context) -> Result<(Value, Vec<OpenPlace>), Diagnostics> {
         let mut replaced = self.attempt(context, |_| false);
         for problem in spelled_out(&mut replaced.problems) {
             problem.hint = meant::hint(problem, context);
         }
         Diagnostics::check(replaced.problems)?;
-        Ok(replaced.document)
+        Ok((replaced.document, replaced.to_fill))
     }
 
     /// Replaces every tag that can be replaced. Nothing is said of those with a path that is `unknown`.
@@ -79,12 +86,14 @@ impl Body {
             problems: Vec::new(),
             at: Vec::new(),
             open: Vec::new(),
+            to_fill: Vec::new(),
             stopped: false,
         };
         let document = renderer.render(self);
         Replaced {
             document,
             open: renderer.open,
+            to_fill: renderer.to_fill,
             problems: renderer.problems,
         }
     }
@@ -103,12 +112,13 @@ impl Body {
 
 fn compile<'a>(
     value: &'a Value,
+    tags: OpenTags,
     at: &mut Vec<SegmentRef<'a>>,
     problems: &mut Vec<Diagnostic>,
 ) -> Body {
     match value {
         Value::String(text) => {
-            let (leaf, errors) = Leaf::compile(text);
+            let (leaf, errors) = Leaf::compile(text, &|path| tags.holds(path, at));
             let broken = errors.len();
             problems.extend(located(at, errors));
             match leaf {
@@ -123,7 +133,7 @@ fn compile<'a>(
         Value::Array(items) => {
             let bodies = items.iter().enumerate().map(|(index, item)| {
                 within(at, SegmentRef::Index(index), |at| {
-                    compile(item, at, problems)
+                    compile(item, tags, at, problems)
                 })
             });
             let bodies: Vec<Body> = bodies.collect();
@@ -135,7 +145,9 @@ fn compile<'a>(
         }
         Value::Object(fields) => {
             let bodies = fields.iter().map(|(key, field)| {
-                let body = within(at, SegmentRef::Key(key), |at| compile(field, at, problems));
+                let body = within(at, SegmentRef::Key(key), |at| {
+                    compile(field, tags, at, problems)
+                });
                 (key.clone(), body)
             });
             let bodies: Vec<(String, Body)> = bodies.collect();
@@ -164,13 +176,7 @@ fn within<'a, T>(
 
 fn located(at: &[SegmentRef<'_>], errors: Vec<BadTag>) -> impl Iterator<Item = Diagnostic> {
     let at = kept(at);
-    errors.into_iter().map(move |error| Diagnostic {
-        root: Root::Template,
-        at: at.clone(),
-        tag: Some(error.tag),
-        kind: error.kind,
-        hint: None,
-    })
+    errors.into_iter().map(move |error| error.at(at.clone()))
 }
 
 struct Renderer<'a, U> {
@@ -183,6 +189,8 @@ struct Renderer<'a, U> {
     at: Vec<SegmentRef<'a>>,
     /// Where nothing is known.
     open: Vec<Vec<Segment>>,
+    /// Where tags stay open until a run is made.
+    to_fill: Vec<OpenPlace>,
     /// Whether a limit was reached: then the rest is not looked at.
     stopped: bool,
 }
@@ -216,7 +224,7 @@ impl<'a, U: Fn(&str) -> bool> Renderer<'a, U> {
         value
     }
 
-    fn leaf(&mut self, leaf: &Leaf, is_whole: bool) -> Value {
+    fn leaf(&mut self, leaf: &'a Leaf, is_whole: bool) -> Value {
         let value = self.replaced(leaf).filter(|_| is_whole);
         if value.is_none() || leaf.paths().any(&self.unknown) {
             self.open.push(kept(&self.at));
@@ -224,12 +232,19 @@ impl<'a, U: Fn(&str) -> bool> Renderer<'a, U> {
         value.unwrap_or_default()
     }
 
-    fn replaced(&mut self, leaf: &Leaf) -> Option<Value> {
+    fn replaced(&mut self, leaf: &'a Leaf) -> Option<Value> {
         if self.stopped {
             return None;
         }
-        match leaf.render(self.context, &mut self.work, &mut self.room) {
-            Ok(value) => Some(value),
+        let (context, work, room) = (self.context, &mut self.work, &mut self.room);
+        match leaf.render(&mut |path| tag::paid(context.find(path, work)?, room)) {
+            Ok((value, tags)) => {
+                if !tags.is_empty() {
+                    let at = kept(&self.at);
+                    self.to_fill.push(OpenPlace { at, tags });
+                }
+                Some(value)
+            }
             Err(mut errors) => {
                 self.stopped = errors.iter().any(BadTag::is_final);
                 errors.retain(|error| !(self.unknown)(&error.tag));

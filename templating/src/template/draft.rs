@@ -8,6 +8,7 @@ use crate::{
     context::Context,
     diagnostic::{Diagnostic, DiagnosticKind, Root, Segment},
     document,
+    open::OpenTags,
 };
 
 /// A template as far as it can be read. It is checked, and never run: what cannot be read is left open.
@@ -36,7 +37,7 @@ impl Draft {
     /// Reads what can be read.
     #[must_use]
     pub fn new(spec: &ClusterRunTemplateSpec) -> Self {
-        let (template, problems) = Template::read(spec);
+        let (template, problems) = Template::read(spec, OpenTags::Refused);
         let whole = Segment::keys(["template"]);
         let is_refused = problems
             .iter()

@@ -1,0 +1,287 @@
+//! Tags that stay open when a template is rendered, and are filled in when a run is made.
+//!
+//! What a Runnable and the object it selects say decides whether there is a run. What only the run itself
+//! knows (`run`), and how it is made (`profile.values`), does not: such a tag stands in the rendered document
+//! as it was written, and its *place* is kept beside it. Only places are filled in, and never a text that
+//! looks like a tag: an input that reads `$(run.name)$` stays that.
+
+use serde_json::{Value, json};
+
+use crate::{
+    bounds::{MAX_RENDERED_BYTES, Work},
+    diagnostic::{Diagnostics, Segment, SegmentRef},
+    path::Path,
+    syntax::Tag,
+    tag::{self, BadTag, Leaf, Pieces, TagError},
+};
+
+/// The roots of the paths in open tags.
+const RUN: &str = "run";
+const PROFILE: &str = "profile";
+const VALUES: &str = "values";
+/// What is known of a run when it is made.
+const NAME: &str = "name";
+const SEQUENCE: &str = "sequence";
+const INPUT_HASH: &str = "inputHash";
+const RERUN_TOKEN: &str = "rerunToken";
+const FACTS: [&str; 4] = [NAME, SEQUENCE, INPUT_HASH, RERUN_TOKEN];
+/// Fields of a run's metadata that are taken for granted before there is a run.
+const SETTLED_METADATA: [&str; 5] = ["name", "generateName", "namespace", "labels", "annotations"];
+
+/// Whether a template may hold tags that are filled in when a run is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenTags {
+    /// It may not: nothing but `runnable` and `selected` is read.
+    Refused,
+    /// It may, in string values other than `apiVersion`, `kind` and those that name the run.
+    Kept,
+}
+
+/// Why a tag cannot stay open, or cannot be filled in.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OpenTagError {
+    /// It reads something of a run that nobody knows when the run is made.
+    #[error("of a run a tag reads {}, and nothing else", FACTS.map(|fact| format!("run.{fact}")).join(", "))]
+    UnknownFact,
+    /// It reads something of a profile that is no value.
+    #[error("of a profile a tag reads profile.values.<name>, and nothing else")]
+    NotOfValues,
+    /// It stands where the run is named, or its kind.
+    #[error(
+        "'{0}' is not known before the run is made, and this is needed to make it: read runnable or selected"
+    )]
+    TooLate(&'static str),
+    /// The run answers no re-run request.
+    #[error("the run answers no re-run request, so that there is no run.rerunToken")]
+    NoRerun,
+    /// There is no profile.
+    #[error("the run is made without a profile, so that there are no profile.values")]
+    NoProfile,
+    /// A label, or an annotation, that is no text.
+    #[error(
+        "it is not a string, which labels and annotations have to be: $('')$ beside the tag makes it one"
+    )]
+    NotAText,
+}
+
+/// A string of a rendered document that holds open tags.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenPlace {
+    /// The steps to it.
+    pub at: Vec<Segment>,
+    /// The tags in it, from left to right. What lies between them is text.
+    pub tags: Vec<Tag>,
+}
+
+/// What is known of a run when it is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunFacts<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its number in the ledger of its Runnable.
+    pub sequence: i64,
+    /// The hash of what was rendered.
+    pub input_hash: &'a str,
+    /// The re-run request that it answers.
+    pub rerun_token: Option<&'a str>,
+}
+
+impl OpenTagError {
+    /// The same in a word or two, and what to do about it.
+    pub(crate) fn advice(&self) -> (&'static str, &'static str) {
+        match self {
+            Self::UnknownFact => ("not known", "look for a misspelt name"),
+            Self::NotOfValues => (
+                "not a value",
+                "put what the run needs into the values of the profile",
+            ),
+            Self::TooLate(_) => ("not known yet", "read runnable or selected"),
+            Self::NoRerun => (
+                "no re-run request",
+                "read run.name or run.sequence, which every run has",
+            ),
+            Self::NoProfile => (
+                "no profile",
+                "let a profile match, or read an input instead",
+            ),
+            Self::NotAText => ("not a string", "write $('')$ beside the tag"),
+        }
+    }
+}
+
+impl OpenTags {
+    /// Whether a path that stands there is one of an open tag. Fails where it is one that nothing can fill in.
+    pub(crate) fn holds(self, path: &Path, at: &[SegmentRef<'_>]) -> Result<bool, OpenTagError> {
+        if self == Self::Refused {
+            return Ok(false);
+        }
+        let root = match path.leading_keys().as_slice() {
+            [RUN, fact] if FACTS.contains(fact) && path.steps() == 2 => RUN,
+            [RUN, ..] => return Err(OpenTagError::UnknownFact),
+            [PROFILE, VALUES, ..] => PROFILE,
+            [PROFILE, ..] => return Err(OpenTagError::NotOfValues),
+            _ => return Ok(false),
+        };
+        match at {
+            [SegmentRef::Key("apiVersion" | "kind" | "metadata")] => {
+                Err(OpenTagError::TooLate(root))
+            }
+            [SegmentRef::Key("metadata"), SegmentRef::Key(field)]
+                if SETTLED_METADATA.contains(field) =>
+            {
+                Err(OpenTagError::TooLate(root))
+            }
+            _ => Ok(true),
+        }
+    }
+}
+
+impl OpenPlace {
+    /// The JSON pointer to it (RFC 6901).
+    #[must_use]
+    pub fn pointer(&self) -> String {
+        let steps = self.at.iter().map(|step| match step {
+            Segment::Key(key) => format!("/{}", key.replace('~', "~0").replace('/', "~1")),
+            Segment::Index(index) => format!("/{index}"),
+        });
+        steps.collect()
+    }
+
+    /// What of it is hashed, beside the string that stands there: which of it are tags. Equal for places that are filled in alike.
+    fn hashed(&self) -> impl Iterator<Item = Value> {
+        let pointer = self.pointer();
+        self.tags.iter().map(move |tag| {
+            let text = written(&tag.path);
+            if tag.alone {
+                json!([pointer, text])
+            } else {
+                // The same text may stand beside it and be none.
+                json!([pointer, text, tag.span.start])
+            }
+        })
+    }
+
+    /// The string that stands there, to be rendered.
+    fn leaf(&self, text: &str) -> Result<Leaf, Vec<BadTag>> {
+        let parse = |tag: &Tag| {
+            let unreadable = |error| vec![BadTag::in_text(&tag.path, TagError::Path(error))];
+            Path::parse(&tag.path).map_err(unreadable)
+        };
+        let mut pieces = Pieces::default();
+        let mut at = 0;
+        for tag in &self.tags {
+            if tag.alone {
+                return Ok(Leaf::value(parse(tag)?, text));
+            }
+            pieces.push_text(text.get(at..tag.span.start).unwrap_or_default());
+            pieces.push_tag(parse(tag)?);
+            at = tag.span.end;
+        }
+        pieces.push_text(text.get(at..).unwrap_or_default());
+        Ok(pieces.leaf())
+    }
+
+    /// Whether a value may stand there: labels that are not all texts would be dropped together.
+    fn check(&self, value: &Value) -> Result<(), Vec<BadTag>> {
+        let is_label = match self.at.as_slice() {
+            [Segment::Key(metadata), Segment::Key(field), Segment::Key(_)] => {
+                metadata == "metadata" && matches!(field.as_str(), "labels" | "annotations")
+            }
+            _ => false,
+        };
+        match self.tags.first() {
+            Some(tag) if is_label && !value.is_string() => Err(vec![BadTag::whole(
+                &tag.path,
+                OpenTagError::NotAText.into(),
+            )]),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What open tags read.
+struct Known {
+    root: Value,
+    has_rerun: bool,
+    has_profile: bool,
+}
+
+impl Known {
+    fn new(run: &RunFacts<'_>, values: Option<&Value>) -> Self {
+        let root = json!({
+            RUN: {
+                NAME: run.name,
+                SEQUENCE: run.sequence,
+                INPUT_HASH: run.input_hash,
+                RERUN_TOKEN: run.rerun_token,
+            },
+            PROFILE: { VALUES: values },
+        });
+        Self {
+            root,
+            has_rerun: run.rerun_token.is_some(),
+            has_profile: values.is_some(),
+        }
+    }
+
+    fn find<'a>(
+        &'a self,
+        path: &'a Path,
+        work: &mut Work,
+        room: &mut usize,
+    ) -> Result<&'a Value, TagError> {
+        match path.leading_keys().as_slice() {
+            [RUN, RERUN_TOKEN] if !self.has_rerun => Err(OpenTagError::NoRerun.into()),
+            [PROFILE, ..] if !self.has_profile => Err(OpenTagError::NoProfile.into()),
+            _ => tag::paid(path.evaluate(&self.root, work)?, room),
+        }
+    }
+}
+
+/// An open tag as it stands in a rendered document, however its path was written.
+pub(crate) fn written(path: &str) -> String {
+    format!("{}{path}{}", tag::START, tag::END)
+}
+
+/// The places as they are hashed, in document order.
+pub(crate) fn hashed(open: &[OpenPlace]) -> Value {
+    open.iter().flat_map(OpenPlace::hashed).collect()
+}
+
+/// Fills in the open places of a document, each once. Fails with every tag that has no value.
+pub(crate) fn fill(
+    mut document: Value,
+    open: &[OpenPlace],
+    run: &RunFacts<'_>,
+    values: Option<&Value>,
+) -> Result<Value, Diagnostics> {
+    let known = Known::new(run, values);
+    let (mut work, mut room) = (Work::new(), MAX_RENDERED_BYTES);
+    let mut filled = |place: &OpenPlace, text: &str| {
+        let leaf = place.leaf(text)?;
+        let (value, _) = leaf.render(&mut |path| known.find(path, &mut work, &mut room))?;
+        place.check(&value)?;
+        Ok::<_, Vec<BadTag>>(value)
+    };
+    let mut problems = Vec::new();
+    for place in open {
+        let Some(found) = document.pointer_mut(&place.pointer()) else {
+            continue;
+        };
+        match filled(place, found.as_str().unwrap_or_default()) {
+            Ok(value) => *found = value,
+            Err(errors) => {
+                let stopped = errors.iter().any(BadTag::is_final);
+                problems.extend(errors.into_iter().map(|error| error.at(place.at.clone())));
+                if stopped {
+                    break;
+                }
+            }
+        }
+    }
+    Diagnostics::check(problems)?;
+    Ok(document)
+}
+
+#[cfg(test)]
+mod tests;

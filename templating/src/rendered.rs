@@ -1,0 +1,155 @@
+//! What a template renders for a Runnable.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use crate::{
+    diagnostic::{Diagnostics, Segment},
+    digest,
+    document::{StampError, check_namespace, finish, text},
+    name,
+    open::{self, OpenPlace, RunFacts},
+    template::check_rendered_size,
+};
+
+/// A rendered document: what the API server is asked for, but for the metadata that
+/// [`stamp`](crate::stamp()) adds. It has an `apiVersion`, a kind, and a name or a prefix for one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rendered {
+    document: Value,
+    input_hash: String,
+    has_secrets: bool,
+    open: Vec<OpenPlace>,
+}
+
+impl Rendered {
+    /// That of a document without open tags, which has been checked.
+    pub(crate) fn new(document: Value) -> Self {
+        Self {
+            input_hash: digest::hash(&document),
+            document,
+            has_secrets: false,
+            open: Vec::new(),
+        }
+    }
+
+    /// The document itself.
+    #[must_use]
+    pub fn document(&self) -> &Value {
+        &self.document
+    }
+
+    /// The `apiVersion` of the run.
+    #[must_use]
+    pub fn api_version(&self) -> &str {
+        text(&self.document, "apiVersion")
+    }
+
+    /// The kind of the run.
+    #[must_use]
+    pub fn kind(&self) -> &str {
+        text(&self.document, "kind")
+    }
+
+    /// The hash of the document: equal for documents that mean the same. It decides whether a run is
+    /// made.
+    #[must_use]
+    pub fn input_hash(&self) -> &str {
+        &self.input_hash
+    }
+
+    /// Whether it reads an input that refers to a secret value, of which the document shows nothing.
+    #[must_use]
+    pub fn has_secrets(&self) -> bool {
+        self.has_secrets
+    }
+
+    /// The strings of the document that hold open tags, in document order.
+    #[must_use]
+    pub fn open(&self) -> &[OpenPlace] {
+        &self.open
+    }
+
+    /// The same with its open tags filled in: with what is known of the run, and the values of the profile that it is made
+    /// with, if any. Its hash stays. Fails with every tag that has no value, or with what the run may not be.
+    pub fn filled(&self, run: &RunFacts<'_>, values: Option<&Value>) -> Result<Self, Diagnostics> {
+        if self.open.is_empty() {
+            return Ok(self.clone());
+        }
+        let document = open::fill(self.document.clone(), &self.open, run, values)?;
+        check_rendered_size(&document)?;
+        Ok(Self {
+            input_hash: self.input_hash.clone(),
+            has_secrets: self.has_secrets,
+            ..finish(document)?
+        })
+    }
+
+    /// The same where some strings hold open tags, and where the document reads inputs that refer to secret values: which
+    /// these are, and what stands for each of those, by input, is part of the hash.
+    pub(crate) fn with(mut self, secrets: &BTreeMap<&str, &str>, open: Vec<OpenPlace>) -> Self {
+        self.open = open;
+        // What no template may set was taken away.
+        self.open
+            .retain(|place| Segment::value_at(&place.at, &self.document).is_some());
+        self.has_secrets = !secrets.is_empty();
+        let mut hashed = Map::new();
+        if self.has_secrets {
+            hashed.insert("secrets".into(), json!(secrets));
+        }
+        if !self.open.is_empty() {
+            hashed.insert("open".into(), open::hashed(&self.open));
+        }
+        // Other documents are hashed alone: templates without either keep the hash that ledgers hold.
+        if !hashed.is_empty() {
+            hashed.insert("document".into(), self.document.clone());
+            self.input_hash = digest::hash(&hashed.into());
+        }
+        self
+    }
+
+    /// The name, if the template gives one. Such a template can run only once.
+    #[must_use]
+    pub fn fixed_name(&self) -> Option<&str> {
+        Some(self.metadata_text("name")).filter(|name| !name.is_empty())
+    }
+
+    /// What to call the run before it has a name: its fixed name or its prefix.
+    #[must_use]
+    pub fn display_name(&self) -> &str {
+        self.fixed_name()
+            .unwrap_or_else(|| self.metadata_text("generateName"))
+    }
+
+    /// The name of the run that has this sequence: the fixed name, or the prefix (cut so that the whole
+    /// has at most 52 characters) with the [suffix](crate::name_suffix) of the sequence.
+    #[must_use]
+    pub fn run_name(&self, runnable_uid: &str, sequence: i64) -> String {
+        match self.fixed_name() {
+            Some(name) => name.to_owned(),
+            None => name::run_name(
+                self.metadata_text("generateName"),
+                &name::name_suffix(runnable_uid, sequence),
+            ),
+        }
+    }
+
+    /// A name as its runs have, with the suffix of a sequence even where the template fixes the name.
+    #[must_use]
+    pub fn name_beside(&self, runnable_uid: &str, sequence: i64) -> String {
+        let suffix = name::name_suffix(runnable_uid, sequence);
+        name::run_name(self.display_name(), &suffix)
+    }
+
+    /// Whether it may be a run of a Runnable in this namespace. The error is what to say if not.
+    pub fn check_namespace(&self, namespace: &str) -> Result<(), StampError> {
+        check_namespace(self.metadata_text("namespace"), Some(namespace))
+    }
+
+    fn metadata_text(&self, field: &str) -> &str {
+        self.document
+            .get("metadata")
+            .map_or("", |metadata| text(metadata, field))
+    }
+}

@@ -1,0 +1,126 @@
+//! Where tags begin and end.
+
+use crate::context;
+
+pub(crate) const START: &str = "$(";
+pub(crate) const END: &str = ")$";
+pub(super) const QUOTED_START: &str = "$('";
+pub(super) const QUOTED_END: &str = "')$";
+
+/// A piece of a string that is not looked into yet.
+pub(crate) enum Raw<'a> {
+    Text(&'a str),
+    Quoted(&'a str),
+    Tag(&'a str),
+}
+
+impl Raw<'_> {
+    /// Its bytes in the text, markers included.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::Quoted(text) => QUOTED_START.len() + text.len() + QUOTED_END.len(),
+            Self::Tag(path) => START.len() + path.len() + END.len(),
+        }
+    }
+}
+
+/// The path of a string that is nothing but one tag. As in Cartographer everything between the first
+/// marker and the last one is then the path, even another `)$`.
+pub(crate) fn only_tag(text: &str) -> Option<&str> {
+    let inner = text.strip_prefix(START)?;
+    let quoted = text.strip_prefix(QUOTED_START);
+    if quoted.is_some_and(|rest| rest.contains(QUOTED_END)) || inner.contains(START) {
+        return None;
+    }
+    inner.strip_suffix(END)
+}
+
+/// Where some of the text begins like a tag that can be read, but does not end as one.
+pub(crate) fn unclosed(text: &str) -> Vec<usize> {
+    let mut found = Vec::new();
+    if only_tag(text).is_some() {
+        return found;
+    }
+    let mut at = 0;
+    for piece in split(text) {
+        if let Raw::Text(literal) = piece {
+            let starts = literal.match_indices(START).map(|(start, _)| start);
+            let begins = starts.filter(|start| begins_like_a_path(&literal[start + START.len()..]));
+            found.extend(begins.map(|start| at + start));
+        }
+        at += piece.len();
+    }
+    found
+}
+
+fn begins_like_a_path(text: &str) -> bool {
+    let roots = [context::RUNNABLE, context::SELECTED];
+    let below = roots.iter().find_map(|root| text.strip_prefix(root));
+    below.is_some_and(|below| below.starts_with('.'))
+}
+
+/// Whether a text holds a tag, or quoted text.
+pub(crate) fn has_tag(text: &str) -> bool {
+    split(text)
+        .iter()
+        .any(|piece| !matches!(piece, Raw::Text(_)))
+}
+
+/// Splits a string into literal text and tags, from left to right. Each marker is looked for once from
+/// each place, so that the work grows with the text and not with its square.
+pub(crate) fn split(text: &str) -> Vec<Raw<'_>> {
+    let mut pieces = Vec::new();
+    let mut ends = Marks::new(text, END);
+    let mut quoted_ends = Marks::new(text, QUOTED_END);
+    let mut starts = Marks::new(text, START);
+    let (mut at, mut done) = (0, 0);
+    while let Some(start) = starts.from(at) {
+        if text[start..].starts_with(QUOTED_START)
+            && let Some(end) = quoted_ends.from(start + QUOTED_START.len())
+        {
+            pieces.push(Raw::Text(&text[done..start]));
+            pieces.push(Raw::Quoted(&text[start + QUOTED_START.len()..end]));
+            (at, done) = (end + QUOTED_END.len(), end + QUOTED_END.len());
+            continue;
+        }
+        let inner = start + START.len();
+        let Some(end) = ends.from(inner) else { break };
+        if starts.from(inner).is_some_and(|next| next < end) {
+            at = inner;
+        } else {
+            pieces.push(Raw::Text(&text[done..start]));
+            pieces.push(Raw::Tag(&text[inner..end]));
+            (at, done) = (end + END.len(), end + END.len());
+        }
+    }
+    pieces.push(Raw::Text(&text[done..]));
+    pieces
+}
+
+/// Where a marker is, for questions that go from left to right.
+struct Marks<'a> {
+    text: &'a str,
+    mark: &'static str,
+    /// The first place of the marker at or after that of the last question.
+    next: Option<usize>,
+}
+
+impl<'a> Marks<'a> {
+    fn new(text: &'a str, mark: &'static str) -> Self {
+        Self {
+            text,
+            mark,
+            next: text.find(mark),
+        }
+    }
+
+    /// The first place of the marker at or after `at`.
+    fn from(&mut self, at: usize) -> Option<usize> {
+        if self.next.is_some_and(|next| next < at) {
+            let found = self.text[at..].find(self.mark);
+            self.next = found.map(|found| at + found);
+        }
+        self.next
+    }
+}
