@@ -6,7 +6,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 use kube::CustomResourceExt;
 use serde_json::json;
 
-use crate::{ClusterRunTemplate, Runnable};
+use crate::{ClusterRunProfile, ClusterRunTemplate, Runnable};
 
 /// The definition of the Runnable, as it is installed.
 #[must_use]
@@ -23,6 +23,15 @@ pub fn cluster_run_template() -> CustomResourceDefinition {
     completed(
         ClusterRunTemplate::crd(),
         "The object that a run is, and how to read it.",
+    )
+}
+
+/// The definition of the `ClusterRunProfile`. It is not installed: nothing reads profiles yet.
+#[must_use]
+pub fn cluster_run_profile() -> CustomResourceDefinition {
+    completed(
+        ClusterRunProfile::crd(),
+        "For which Runnables it is, and what it says of their runs.",
     )
 }
 
@@ -127,26 +136,33 @@ mod tests {
             "",
             &mut found,
         );
+        paths_of(
+            "nullable",
+            &schema_of(&cluster_run_profile()),
+            "",
+            &mut found,
+        );
         assert_eq!(
             found,
             [
                 "/properties/spec/properties/inputs/additionalProperties",
                 "/properties/status/properties/failure/properties/outputs/additionalProperties",
                 "/properties/status/properties/outputs/additionalProperties",
+                "/properties/spec/properties/values/additionalProperties",
             ]
         );
     }
 
     #[test]
     fn a_description_is_one_line() {
-        for definition in [runnable(), cluster_run_template()] {
+        for definition in [runnable(), cluster_run_template(), cluster_run_profile()] {
             assert!(!schema_of(&definition).to_string().contains("\\n"));
         }
     }
 
     #[test]
     fn a_kind_is_described_by_the_doc_comment_of_its_spec() {
-        for definition in [runnable(), cluster_run_template()] {
+        for definition in [runnable(), cluster_run_template(), cluster_run_profile()] {
             let description = schema_of(&definition)["description"].clone();
             assert!(!description.as_str().unwrap().contains("Auto-generated"));
         }
@@ -154,9 +170,48 @@ mod tests {
 
     #[test]
     fn a_fresh_object_has_a_status_of_generation_minus_one() {
-        for definition in [runnable(), cluster_run_template()] {
+        for definition in [runnable(), cluster_run_template(), cluster_run_profile()] {
             let status = schema_of(&definition)["properties"]["status"].clone();
             assert_eq!(status["default"], json!({ "observedGeneration": -1 }));
         }
+    }
+
+    #[test]
+    fn every_list_and_map_of_a_profile_has_a_bound() {
+        fn unbounded(schema: &Value, at: &str, found: &mut Vec<String>) {
+            let Some(map) = schema.as_object() else {
+                return;
+            };
+            let lacks = |bound: &str| !map.contains_key(bound);
+            let is_list = map.get("type") == Some(&json!("array"));
+            let is_map = map
+                .get("additionalProperties")
+                .is_some_and(Value::is_object);
+            if is_list && lacks("maxItems") || is_map && lacks("maxProperties") {
+                found.push(at.to_owned());
+            }
+            for (name, member) in map {
+                unbounded(member, &format!("{at}/{name}"), found);
+            }
+        }
+        let mut found = Vec::new();
+        unbounded(
+            &schema_of(&cluster_run_profile())["properties"]["spec"],
+            "",
+            &mut found,
+        );
+        assert_eq!(found, [""; 0]);
+    }
+
+    #[test]
+    fn profiles_belong_to_the_cluster_and_to_no_namespace() {
+        let definition = serde_json::to_value(cluster_run_profile()).unwrap();
+        assert_eq!(
+            definition["metadata"]["name"],
+            "clusterrunprofiles.carto.run"
+        );
+        assert_eq!(definition["spec"]["scope"], "Cluster");
+        assert_eq!(definition["spec"]["names"]["shortNames"], json!(["crp"]));
+        assert_eq!(definition["spec"]["versions"][0]["name"], "v1alpha1");
     }
 }

@@ -14,11 +14,13 @@ mod health_rule;
 mod history;
 mod names;
 mod pending_run;
+mod profile;
 mod rerun;
 mod retry;
 mod run_template;
 mod runnable;
 mod schema;
+mod selector;
 mod sink;
 mod source;
 mod start;
@@ -30,7 +32,7 @@ pub use approval::{Approval, ApprovalPolicy};
 pub use breaker::{Breaker, NoBreaker};
 pub use cancellation::Cancellation;
 pub use concurrency::ConcurrencyPolicy;
-pub use definition::{cluster_run_template, runnable};
+pub use definition::{cluster_run_profile, cluster_run_template, runnable};
 pub use duration::{LONGEST_DURATION, SHORTEST_DURATION, duration};
 pub use health_rule::{
     AlwaysHealthy, ConditionMatch, FieldMatch, FieldOperator, HealthMatchRule, HealthRule,
@@ -45,12 +47,17 @@ pub use names::{
     is_dns_subdomain,
 };
 pub use pending_run::PendingRun;
+pub use profile::{
+    ClusterRunProfile, ClusterRunProfileSpec, ClusterRunProfileStatus, MAX_PATCHES,
+    MAX_RULE_TEMPLATES, MAX_RULES, MAX_VALUES, ProfilePatch, ProfileRule,
+};
 pub use rerun::RerunRequest;
 pub use retry::{Backoff, MAX_FACTOR, MAX_RETRIES, Retry, RetryOn};
 pub use run_template::{ClusterRunTemplate, ClusterRunTemplateSpec, ClusterRunTemplateStatus};
 pub use runnable::{
     ResourceRef, RetentionPolicy, RunTemplateRef, Runnable, RunnableSpec, Selector,
 };
+pub use selector::selects;
 pub use sink::{MAX_SINKS, OutputSink, RunFailure, SensitiveOutput, SinkKind, SinkStatus};
 pub use source::{
     Coherence, ConfigMapKeyRef, InputSource, MAX_LABELS, MAX_SOURCES, ObjectRef, ReadAs,

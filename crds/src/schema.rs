@@ -76,3 +76,40 @@ pub(crate) fn conditions(_: &mut SchemaGenerator) -> Schema {
         },
     })
 }
+
+/// `metav1.LabelSelector` with bounds. Whether keys and values are ones that labels have, the controller says.
+pub(crate) fn label_selector(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "properties": {
+            "matchLabels": {
+                "type": "object", "maxProperties": 32,
+                "description": "Labels with these values.",
+                "additionalProperties": { "type": "string", "maxLength": 63 },
+            },
+            "matchExpressions": {
+                "type": "array", "maxItems": 32,
+                "description": "What else has to hold of the labels.",
+                "items": {
+                    "type": "object",
+                    "required": ["key", "operator"],
+                    "properties": {
+                        "key": {
+                            "type": "string", "minLength": 1, "maxLength": 317,
+                            "description": "The key of the label.",
+                        },
+                        "operator": {
+                            "type": "string", "enum": ["In", "NotIn", "Exists", "DoesNotExist"],
+                            "description": "What has to hold of it. NotIn also holds where the label is missing.",
+                        },
+                        "values": {
+                            "type": "array", "maxItems": 64,
+                            "description": "The values of In and NotIn.",
+                            "items": { "type": "string", "maxLength": 63 },
+                        },
+                    },
+                },
+            },
+        },
+    })
+}
