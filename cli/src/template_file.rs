@@ -83,7 +83,7 @@ pub(crate) fn body(document: &Document) -> Option<&Node> {
 pub(crate) fn place_of(document: &Document, diagnostic: &Diagnostic) -> SourceSpan {
     let spec = document.root.get("spec").unwrap_or(&document.root);
     let root = match diagnostic.root {
-        Root::Spec => spec,
+        Root::Spec | Root::Profile => spec,
         Root::Template | Root::Context => body(document).unwrap_or(spec),
     };
     let (node, key, _) = root.follow(&diagnostic.at);

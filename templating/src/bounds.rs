@@ -9,6 +9,8 @@ use serde_json::Value;
 
 /// Bytes of a template as compact JSON.
 pub const MAX_TEMPLATE_BYTES: usize = 256 * 1024;
+/// Bytes of what a profile says of runs, as compact JSON.
+pub const MAX_PROFILE_BYTES: usize = 256 * 1024;
 /// Bytes of what a template can see, as compact JSON.
 pub const MAX_CONTEXT_BYTES: usize = 1024 * 1024;
 /// Bytes of a rendered document as compact JSON.

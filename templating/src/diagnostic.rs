@@ -58,6 +58,8 @@ pub enum Root {
     Spec,
     /// What tags read: `runnable` and `selected`.
     Context,
+    /// The spec of a `ClusterRunProfile`.
+    Profile,
 }
 
 /// One thing that is wrong.

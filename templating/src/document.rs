@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Metadata that only the API server, other controllers or Cartouche may set.
-const STRIPPED_METADATA: [&str; 5] = [
+pub(crate) const STRIPPED_METADATA: [&str; 5] = [
     "finalizers",
     "managedFields",
     "ownerReferences",

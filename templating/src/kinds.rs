@@ -33,7 +33,7 @@ pub struct KnownKind {
     /// Its name; without one, this is what is known of the rest of the group.
     pub kind: Option<&'static str>,
     /// The version whose schema the `cartouche` command brings along. What is said below of single fields
-    /// of an object ([`OutputSource`], [`RestartPolicy`]) is said of this version; the rest holds for all.
+    /// of an object ([`OutputSource`], [`RestartPolicy`], `pod_template`) is said of this version; the rest holds for all.
     pub version: Option<&'static str>,
     /// What lets the controller watch it.
     pub watch: Watch,
@@ -45,6 +45,8 @@ pub struct KnownKind {
     pub cancel: Cancel,
     /// Which pods a run has.
     pub pods: PodsOf,
+    /// The JSON pointer to the pod that it runs, as its template has it, if it has one as Kubernetes writes it.
+    pub pod_template: Option<&'static str>,
     /// The restart policy that it needs, if it has one.
     pub restart_policy: Option<RestartPolicy>,
 }

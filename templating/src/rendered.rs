@@ -78,6 +78,11 @@ impl Rendered {
             return Ok(self.clone());
         }
         let document = open::fill(self.document.clone(), &self.open, run, values)?;
+        self.made_into(document)
+    }
+
+    /// The same with what its document becomes when the run is made, which does not change the hash and leaves no tag open.
+    pub(crate) fn made_into(&self, document: Value) -> Result<Self, Diagnostics> {
         check_rendered_size(&document)?;
         Ok(Self {
             input_hash: self.input_hash.clone(),

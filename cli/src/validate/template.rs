@@ -111,7 +111,7 @@ fn surprises(document: &Document, template: &Template) -> Vec<Finding> {
     let spec = document.root.get("spec").unwrap_or(&document.root);
     let finding = |warning: &Warning| {
         let root = match warning.root {
-            Root::Spec => spec,
+            Root::Spec | Root::Profile => spec,
             Root::Template | Root::Context => body,
         };
         let help = match &warning.kind {

@@ -20,5 +20,6 @@ pub(super) const KINDS: &[KnownKind] = &[KnownKind {
         words: &["Terminate", "Stop"],
     },
     pods: PodsOf::Labelled("workflows.argoproj.io/workflow"),
+    pod_template: None,
     restart_policy: None,
 }];

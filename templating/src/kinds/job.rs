@@ -24,6 +24,7 @@ pub(super) const KINDS: &[KnownKind] = &[KnownKind {
     outputs: OutputSource::RunAndMessageOfPods,
     cancel: Cancel::Deadline { seconds: 1 },
     pods: PodsOf::Labelled("batch.kubernetes.io/job-name"),
+    pod_template: Some("/spec/template"),
     restart_policy: Some(RestartPolicy {
         pod_spec: &["spec", "template", "spec"],
         allowed: &["OnFailure", "Never"],

@@ -35,5 +35,6 @@ const PASSIVE: KnownKind = KnownKind {
     outputs: OutputSource::Run,
     cancel: Cancel::NeverAtWork,
     pods: PodsOf::Unknown,
+    pod_template: None,
     restart_policy: None,
 };

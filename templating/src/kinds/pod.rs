@@ -17,6 +17,7 @@ pub(super) const KINDS: &[KnownKind] = &[KnownKind {
     outputs: OutputSource::RunAndItsMessage,
     cancel: Cancel::Deadline { seconds: 1 },
     pods: PodsOf::Itself,
+    pod_template: Some(""),
     restart_policy: Some(RestartPolicy {
         pod_spec: &["spec"],
         allowed: &["Always", "OnFailure", "Never"],

@@ -48,6 +48,7 @@ const ANY: KnownKind = KnownKind {
     outputs: OutputSource::Run,
     cancel: Cancel::Unknown,
     pods: PodsOf::Unknown,
+    pod_template: None,
     restart_policy: None,
 };
 

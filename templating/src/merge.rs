@@ -1,0 +1,277 @@
+//! What a profile says of pods, merged into a run.
+//!
+//! Lists whose elements have names are merged element by element, by the merge keys of Kubernetes; `kubectl patch
+//! --type strategic` does the same, and a test compares the two. It is done here on plain JSON, and not by way of the types
+//! of a library: those drop what they do not know, and cannot tell a null, which takes away, from nothing.
+//!
+//! What differs from kubectl on purpose: its directives (`$patch`, `$retainKeys`, `$setElementOrder` and the like) are refused;
+//! a name that stands twice in one list, or leads to several elements, is an error; so is a container that the run does not
+//! have; and `*` stands for each container.
+
+mod check;
+
+use serde_json::{Map, Value};
+
+use crate::{
+    diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Segment},
+    kinds,
+};
+
+pub(crate) use check::{check, check_patches};
+
+/// Stands for each container of a run.
+const EACH: &str = "*";
+const NAME: &str = "name";
+/// The lists of containers.
+const CONTAINERS: [&str; 2] = ["containers", "initContainers"];
+/// Where a profile says what is merged into pods.
+const POD_TEMPLATE: &str = "podTemplate";
+
+/// What lies at a place of a pod template: which of its lists are merged depends on that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shape {
+    PodTemplate,
+    PodSpec,
+    Container,
+    /// Whatever has no list that is merged.
+    Other,
+}
+
+impl Shape {
+    /// What a field is.
+    fn of(self, field: &str) -> Self {
+        match self {
+            Self::PodTemplate if field == "spec" => Self::PodSpec,
+            Self::PodSpec if CONTAINERS.contains(&field) => Self::Container,
+            _ => Self::Other,
+        }
+    }
+
+    /// The key by which the elements of a list are told apart; none of one that is replaced whole.
+    fn merge_key(self, field: &str) -> Option<&'static str> {
+        let key = match (self, field) {
+            (
+                Self::PodSpec,
+                "containers" | "initContainers" | "volumes" | "imagePullSecrets" | "resourceClaims"
+                | "schedulingGates",
+            )
+            | (Self::Container, "env") => NAME,
+            (Self::PodSpec, "hostAliases") => "ip",
+            (Self::PodSpec, "topologySpreadConstraints") => "topologyKey",
+            (Self::Container, "volumeMounts") => "mountPath",
+            (Self::Container, "volumeDevices") => "devicePath",
+            (Self::Container, "ports") => "containerPort",
+            _ => return None,
+        };
+        Some(key)
+    }
+}
+
+/// Merges what a profile says of pods into a run, if the run is of a kind that says itself what its pod is. What is merged
+/// passed [`check`]. Fails with everything that does not fit.
+pub(crate) fn merge(document: &mut Value, pod_template: &Value) -> Result<(), Diagnostics> {
+    let text = |field: &str| {
+        document
+            .get(field)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
+    let known = kinds::known_fields(text("apiVersion"), text("kind"));
+    let Some(pointer) = known.and_then(|known| known.pod_template) else {
+        return Ok(());
+    };
+    let Some(patch) = pod_template.as_object() else {
+        return Ok(());
+    };
+    let mut walk = Walk::new(POD_TEMPLATE);
+    match document.pointer_mut(pointer) {
+        Some(Value::Object(pod)) => walk.map(pod, patch, Shape::PodTemplate),
+        _ => walk.refuse(DiagnosticKind::plain("the run has no pod to merge it into")),
+    }
+    Diagnostics::check(walk.problems)
+}
+
+/// A walk through a profile, and what was found to be wrong on it.
+struct Walk {
+    /// Where it is.
+    at: Vec<Segment>,
+    problems: Vec<Diagnostic>,
+}
+
+impl Walk {
+    fn new(field: &str) -> Self {
+        Self {
+            at: vec![field.into()],
+            problems: Vec::new(),
+        }
+    }
+
+    fn refuse(&mut self, kind: impl Into<DiagnosticKind>) {
+        let problem = Diagnostic::new(Root::Profile, self.at.clone(), kind);
+        self.problems.push(problem);
+    }
+
+    fn refuse_member(&mut self, key: &str, kind: impl Into<DiagnosticKind>) {
+        self.within(key, |it| it.refuse(kind));
+    }
+
+    fn within(&mut self, step: impl Into<Segment>, visit: impl FnOnce(&mut Self)) {
+        self.at.push(step.into());
+        visit(self);
+        self.at.pop();
+    }
+}
+
+/// Merging.
+impl Walk {
+    fn map(&mut self, target: &mut Map<String, Value>, patch: &Map<String, Value>, shape: Shape) {
+        for (field, wanted) in patch {
+            self.within(field.as_str(), |it| it.field(target, field, wanted, shape));
+        }
+    }
+
+    fn field(
+        &mut self,
+        target: &mut Map<String, Value>,
+        field: &str,
+        wanted: &Value,
+        shape: Shape,
+    ) {
+        let of_containers = shape.of(field) == Shape::Container;
+        match (target.get_mut(field), wanted) {
+            (_, Value::Null) => {
+                target.remove(field);
+            }
+            (Some(Value::Object(target)), Value::Object(patch)) => {
+                self.map(target, patch, shape.of(field));
+            }
+            (Some(Value::Array(target)), Value::Array(patch)) if of_containers => {
+                self.containers(target, patch);
+            }
+            (_, Value::Array(patch)) if of_containers => self.containers(&mut Vec::new(), patch),
+            (Some(Value::Array(target)), Value::Array(patch)) => match shape.merge_key(field) {
+                Some(key) => self.elements(target, patch, (key, Shape::Other), |index| index),
+                None => *target = patch.iter().map(without_nulls).collect(),
+            },
+            _ => {
+                target.insert(field.to_owned(), without_nulls(wanted));
+            }
+        }
+    }
+
+    /// A list of containers, none of which a profile can add.
+    fn containers(&mut self, target: &mut Vec<Value>, patch: &[Value]) {
+        let known: Vec<&str> = target
+            .iter()
+            .filter_map(|it| it.get(NAME)?.as_str())
+            .collect();
+        if let [each] = patch
+            && each.get(NAME).is_some_and(|name| name == EACH)
+        {
+            let named = known.iter().map(|name| {
+                let mut one = each.clone();
+                one[NAME] = (*name).into();
+                one
+            });
+            let patch: Vec<Value> = named.collect();
+            // Whichever of them it is, it is this one in the profile.
+            return self.elements(target, &patch, (NAME, Shape::Container), |_| 0);
+        }
+        let missing = patch.iter().enumerate().filter_map(|(index, element)| {
+            let name = element.get(NAME)?.as_str()?;
+            (!known.contains(&name)).then(|| (index, unknown_container(name, &known)))
+        });
+        let missing: Vec<_> = missing.collect();
+        if missing.is_empty() {
+            return self.elements(target, patch, (NAME, Shape::Container), |index| index);
+        }
+        for (index, kind) in missing {
+            self.within(Segment::Index(index), |it| it.refuse_member(NAME, kind));
+        }
+    }
+
+    /// Merges lists by the key of their elements, which have this shape. `place` is where an element of the patch stands in the
+    /// profile.
+    fn elements(
+        &mut self,
+        target: &mut Vec<Value>,
+        patch: &[Value],
+        (key, shape): (&str, Shape),
+        place: impl Fn(usize) -> usize,
+    ) {
+        let mut merged = Vec::new();
+        for (index, wanted) in patch.iter().enumerate() {
+            let (name, mut element) = (wanted.get(key), None);
+            let mut found = (0..target.len()).filter(|at| is_named(&target[*at], key, name));
+            let (first, second) = (found.next(), found.next());
+            self.within(Segment::Index(place(index)), |it| match (first, second) {
+                (Some(_), Some(_)) => {
+                    let what = format!("the run has several here whose {key} is {}", shown(name));
+                    it.refuse_member(key, DiagnosticKind::plain(what));
+                }
+                (Some(at), None) => {
+                    let mut present = target[at].clone();
+                    if let (Value::Object(present), Value::Object(patch)) = (&mut present, wanted) {
+                        it.map(present, patch, shape);
+                    }
+                    element = Some(present);
+                }
+                (None, _) => element = Some(without_nulls(wanted)),
+            });
+            merged.extend(element.map(|element| (first, element)));
+        }
+        *target = in_order(target, merged);
+    }
+}
+
+fn is_named(element: &Value, key: &str, name: Option<&Value>) -> bool {
+    name.is_some() && element.get(key) == name
+}
+
+fn shown(name: Option<&Value>) -> String {
+    name.map_or_else(String::new, |name| match name {
+        Value::String(text) => format!("'{text}'"),
+        other => other.to_string(),
+    })
+}
+
+fn unknown_container(name: &str, known: &[&str]) -> DiagnosticKind {
+    let what = format!("the run has no such container '{name}'");
+    match known {
+        [] => DiagnosticKind::plain(what),
+        _ => DiagnosticKind::with_cure(what, format!("it has {}", known.join(", "))),
+    }
+}
+
+/// The elements of the patch in their order and the others in theirs. Where they meet, the order in which both stood in the
+/// run counts; what is new stands as far in front as that lets it. This is what kubectl makes of it.
+fn in_order(target: &[Value], patched: Vec<(Option<usize>, Value)>) -> Vec<Value> {
+    let is_patched = |at: usize| patched.iter().any(|(found, _)| *found == Some(at));
+    let others: Vec<usize> = (0..target.len()).filter(|at| !is_patched(*at)).collect();
+    let mut others = others.into_iter().peekable();
+    let mut ordered = Vec::new();
+    for (stood, element) in patched {
+        while let Some(other) = others.next_if(|other| stood.is_some_and(|stood| *other < stood)) {
+            ordered.push(target[other].clone());
+        }
+        ordered.push(element);
+    }
+    ordered.extend(others.map(|other| target[other].clone()));
+    ordered
+}
+
+/// What is not there is not taken away either.
+fn without_nulls(value: &Value) -> Value {
+    match value {
+        Value::Object(map) => {
+            let kept = map.iter().filter(|(_, value)| !value.is_null());
+            kept.map(|(key, value)| (key.clone(), without_nulls(value)))
+                .collect()
+        }
+        Value::Array(items) => items.iter().map(without_nulls).collect(),
+        other => other.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

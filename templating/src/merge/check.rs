@@ -1,0 +1,167 @@
+//! What is wrong with what a profile says, whatever it is merged into.
+
+use cartouche_crds::{GROUP, ProfilePatch};
+use serde_json::{Map, Value};
+
+use super::{EACH, NAME, POD_TEMPLATE, Shape, Walk};
+use crate::{
+    diagnostic::{Diagnostic, DiagnosticKind, Segment},
+    document::STRIPPED_METADATA,
+};
+
+/// What a run is and is called is its template's.
+const OF_THE_RUN: [&str; 3] = ["name", "generateName", "namespace"];
+/// Kinds of text in metadata.
+const TEXTS: [&str; 2] = ["labels", "annotations"];
+/// The prefix of keys that kubectl takes for directives.
+const DIRECTIVE: char = '$';
+
+/// Everything that is wrong with what is merged into pods, by path.
+pub(crate) fn check(pod_template: &Value) -> Vec<Diagnostic> {
+    let mut walk = Walk::new(POD_TEMPLATE);
+    walk.pod_template(pod_template);
+    walk.problems
+}
+
+/// Everything that is wrong with what is merged into kinds, by path.
+pub(crate) fn check_patches(patches: &[ProfilePatch]) -> Vec<Diagnostic> {
+    let mut walk = Walk::new("patches");
+    for (index, patch) in patches.iter().enumerate() {
+        let is_same = |other: &&ProfilePatch| {
+            (&other.api_version, &other.kind) == (&patch.api_version, &patch.kind)
+        };
+        walk.within(Segment::Index(index), |it| {
+            if patches[..index].iter().any(|other| is_same(&other)) {
+                it.refuse("another patch is of this kind: put both into one");
+            }
+            it.within("patch", |it| it.patch(&patch.patch));
+        });
+    }
+    walk.problems
+}
+
+/// Checking.
+impl Walk {
+    /// Visits the members of what has to be an object.
+    fn members(&mut self, value: &Value, mut visit: impl FnMut(&mut Self, &str, &Value)) {
+        let Some(members) = value.as_object() else {
+            return self.refuse("it is not an object");
+        };
+        for (key, member) in members {
+            self.within(key.as_str(), |it| visit(it, key, member));
+        }
+    }
+
+    fn pod_template(&mut self, pod_template: &Value) {
+        self.members(pod_template, |it, key, member| match key {
+            "metadata" => it.members(member, |it, key, texts| {
+                if TEXTS.contains(&key) {
+                    it.texts(texts);
+                } else {
+                    it.refuse("a profile sets labels and annotations of pods, and nothing else of their metadata");
+                }
+            }),
+            "spec" => it.check_map(member, Shape::PodSpec),
+            _ => it.refuse("there is no such field: a pod template has metadata and spec"),
+        });
+    }
+
+    /// Labels or annotations.
+    fn texts(&mut self, texts: &Value) {
+        if texts.is_null() {
+            return;
+        }
+        self.members(texts, |it, key, text| {
+            if is_own(key) {
+                it.refuse(DiagnosticKind::with_cure(
+                    format!("keys of {GROUP} are set by Cartouche"),
+                    "use a key of your own",
+                ));
+            } else if !text.is_string() && !text.is_null() {
+                it.refuse("it is not a string");
+            }
+        });
+    }
+
+    fn check_map(&mut self, value: &Value, shape: Shape) {
+        self.members(value, |it, key, member| {
+            if key.starts_with(DIRECTIVE) {
+                return it.refuse(
+                    "directives of kubectl are not taken: null takes away, and lists without names are replaced",
+                );
+            }
+            match (shape.merge_key(key), member) {
+                (Some(merge_key), Value::Array(elements)) => {
+                    it.check_elements(elements, merge_key, shape.of(key));
+                }
+                _ if shape.of(key) == Shape::Container => {
+                    it.refuse("it is not a list of containers, which a profile can change, and neither add nor take away");
+                }
+                (Some(_), Value::Null) => {}
+                (Some(_), _) => it.refuse("it is not a list"),
+                (None, Value::Object(_)) => it.check_map(member, shape.of(key)),
+                (None, _) => {}
+            }
+        });
+    }
+
+    fn check_elements(&mut self, elements: &[Value], key: &str, shape: Shape) {
+        for (index, element) in elements.iter().enumerate() {
+            self.within(Segment::Index(index), |it| {
+                let Some(members) = element.as_object() else {
+                    return it.refuse("it is not an object");
+                };
+                it.name(elements, index, members, key);
+                if shape == Shape::Container
+                    && members.get(NAME).is_some_and(|it| it == EACH)
+                    && elements.len() > 1
+                {
+                    it.refuse_member(
+                        key,
+                        "'*' stands for each container, so that no other can stand beside it",
+                    );
+                }
+                it.check_map(element, shape);
+            });
+        }
+    }
+
+    fn name(&mut self, all: &[Value], index: usize, members: &Map<String, Value>, key: &str) {
+        let name = members
+            .get(key)
+            .filter(|name| !name.is_null() && *name != "");
+        let Some(name) = name else {
+            return self.refuse(DiagnosticKind::plain(format!(
+                "it has no {key}, which says what it is merged into"
+            )));
+        };
+        if all[..index]
+            .iter()
+            .any(|other| other.get(key) == Some(name))
+        {
+            self.refuse_member(key, "it stands here twice");
+        }
+    }
+
+    /// What is merged into a whole run.
+    fn patch(&mut self, patch: &Value) {
+        self.members(patch, |it, key, member| match key {
+            "apiVersion" | "kind" => it.refuse("what a run is says its template"),
+            "status" => it.refuse("the status of a run is its controller's"),
+            "metadata" => it.members(member, |it, key, member| {
+                if TEXTS.contains(&key) {
+                    it.texts(member);
+                } else if OF_THE_RUN.contains(&key) || STRIPPED_METADATA.contains(&key) {
+                    it.refuse("a profile cannot set this");
+                }
+            }),
+            _ => {}
+        });
+    }
+}
+
+/// Whether a key of labels or annotations is of our group.
+fn is_own(key: &str) -> bool {
+    let prefix = key.split_once('/').map(|(prefix, _)| prefix);
+    prefix == Some(GROUP)
+}

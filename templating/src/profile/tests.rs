@@ -1,0 +1,176 @@
+#![allow(
+    clippy::needless_pass_by_value,
+    reason = "values are written in the calls"
+)]
+
+use super::*;
+use crate::{Context, OpenTags, RunFacts, Template};
+
+fn spec(spec: Value) -> ClusterRunProfileSpec {
+    serde_json::from_value(spec).unwrap()
+}
+
+fn rendered(template: Value) -> Rendered {
+    let runnable = json!({ "metadata": { "name": "rn", "namespace": "ns" }, "spec": { "runTemplateRef": { "name": "t" } } });
+    let spec = serde_json::from_value(json!({ "template": template })).unwrap();
+    let template = Template::compile_with(&spec, OpenTags::Kept).unwrap();
+    template
+        .render(&Context::new(&runnable, None).unwrap())
+        .unwrap()
+}
+
+fn task_run() -> Rendered {
+    rendered(json!({
+        "apiVersion": "tekton.dev/v1", "kind": "TaskRun",
+        "metadata": { "generateName": "x-", "labels": { "a": "b" } },
+        "spec": { "timeout": "10m", "params": [1, 2], "taskRef": { "name": "t", "kind": "Task" } },
+    }))
+}
+
+fn wrong(profile: Value) -> Vec<String> {
+    let problems = Profile::compile(&spec(profile)).unwrap_err();
+    problems.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn a_patch_is_merged_into_runs_of_its_kind_and_into_no_others() {
+    let patch = json!({
+        "metadata": { "labels": { "a": null, "c": "d" } }, "spec": { "timeout": "1h", "params": [3], "taskRef": { "kind": null } },
+    });
+    let profile = |kind: &str| {
+        let patches = json!([{ "apiVersion": "tekton.dev/v1", "kind": kind, "patch": patch }]);
+        Profile::compile(&spec(json!({ "patches": patches }))).unwrap()
+    };
+    let run = task_run();
+    let made = profile("TaskRun").applied(&run).unwrap();
+    assert_eq!(
+        made.document(),
+        &json!({
+            "apiVersion": "tekton.dev/v1", "kind": "TaskRun",
+            "metadata": { "generateName": "x-", "labels": { "c": "d" } },
+            "spec": { "timeout": "1h", "params": [3], "taskRef": { "name": "t" } },
+        })
+    );
+    assert_eq!(made.input_hash(), run.input_hash());
+    assert_eq!(profile("PipelineRun").applied(&run).unwrap(), run);
+    assert_eq!(profile("TaskRun").applied(&made).unwrap(), made);
+}
+
+#[test]
+fn what_a_patch_may_not_set_is_told_at_once_and_by_path() {
+    let patch = |patch: Value| json!({ "apiVersion": "v1", "kind": "Pod", "patch": patch });
+    let metadata = json!({
+        "name": "x", "generateName": null, "namespace": "x", "ownerReferences": null, "finalizers": [], "uid": "x",
+        "labels": { "carto.run/runnable-uid": "x", "b": 1 }, "annotations": { "carto.run/x": null }, "other": 1,
+    });
+    let all = json!({ "apiVersion": "v2", "kind": "x", "metadata": metadata, "status": {} });
+    let cannot =
+        |field: &str| format!("patches[1].patch.metadata.{field}: a profile cannot set this");
+    let own = |field: &str| {
+        format!(
+            "patches[1].patch.metadata.{field}: keys of carto.run are set by Cartouche: use a key of your own"
+        )
+    };
+    assert_eq!(
+        wrong(
+            json!({ "patches": [patch(json!({})), patch(all), { "apiVersion": "v1", "kind": "Secret", "patch": { "metadata": null } }] })
+        ),
+        [
+            "patches[1]: another patch is of this kind: put both into one".to_owned(),
+            "patches[1].patch.apiVersion: what a run is says its template".to_owned(),
+            "patches[1].patch.kind: what a run is says its template".to_owned(),
+            own("annotations['carto.run/x']"),
+            cannot("finalizers"),
+            cannot("generateName"),
+            "patches[1].patch.metadata.labels.b: it is not a string".to_owned(),
+            own("labels['carto.run/runnable-uid']"),
+            cannot("name"),
+            cannot("namespace"),
+            cannot("ownerReferences"),
+            cannot("uid"),
+            "patches[1].patch.status: the status of a run is its controller's".to_owned(),
+            "patches[2].patch.metadata: it is not an object".to_owned(),
+        ]
+    );
+}
+
+#[test]
+fn mistakes_of_pods_and_patches_are_told_together() {
+    let profile = json!({
+        "podTemplate": { "spec": { "containers": [{}] } },
+        "patches": [{ "apiVersion": "v1", "kind": "Pod", "patch": { "kind": "x" } }],
+    });
+    assert_eq!(wrong(profile).len(), 2);
+}
+
+#[test]
+fn patches_are_merged_after_pods() {
+    let pod = rendered(json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": { "generateName": "x-" }, "spec": { "containers": [{ "name": "a" }] },
+    }));
+    let profile = json!({
+        "podTemplate": { "spec": { "priorityClassName": "low", "containers": [{ "name": "a", "image": "i" }] } },
+        "patches": [{ "apiVersion": "v1", "kind": "Pod", "patch": { "spec": { "priorityClassName": "high" } } }],
+    });
+    let made = Profile::compile(&spec(profile))
+        .unwrap()
+        .applied(&pod)
+        .unwrap();
+    assert_eq!(
+        made.document()["spec"],
+        json!({ "priorityClassName": "high", "containers": [{ "name": "a", "image": "i" }] })
+    );
+}
+
+#[test]
+fn a_profile_that_is_too_large_or_too_deep_is_refused() {
+    let large = json!({ "values": { "x": "y".repeat(MAX_PROFILE_BYTES - 100) }, "podTemplate": { "x": "y".repeat(100) } });
+    assert_eq!(
+        wrong(large),
+        ["values: podTemplate, patches and values are together larger than 262144 bytes"]
+    );
+    let deep = (0..100).fold(json!(1), |it, _| json!([it]));
+    assert_eq!(
+        wrong(json!({ "podTemplate": { "spec": deep } })),
+        ["podTemplate: objects and arrays are nested more than 64 deep"]
+    );
+}
+
+#[test]
+fn a_profile_is_not_applied_while_a_tag_is_open_and_its_values_fill_it_in() {
+    let run = rendered(json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "generateName": "x-" }, "data": { "a": "$(profile.values.b)$" },
+    }));
+    let profile = Profile::compile(&spec(json!({ "values": { "b": "c" } }))).unwrap();
+    assert_eq!(
+        profile.applied(&run).unwrap_err().to_string(),
+        StampError::Open.to_string()
+    );
+    let facts = RunFacts {
+        name: "x-1",
+        sequence: 1,
+        input_hash: "h",
+        rerun_token: None,
+    };
+    let filled = run.filled(&facts, Some(profile.values())).unwrap();
+    assert_eq!(
+        profile.applied(&filled).unwrap().document()["data"]["a"],
+        "c"
+    );
+    let none = Profile::compile(&spec(json!({}))).unwrap();
+    let problems = run.filled(&facts, Some(none.values())).unwrap_err();
+    assert_eq!(problems[0].path(), "data.a");
+}
+
+#[test]
+fn a_run_that_a_profile_makes_too_large_is_refused() {
+    let containers = json!([{ "name": "a" }, { "name": "b" }, { "name": "c" }]);
+    let run = rendered(json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": { "generateName": "x-" }, "spec": { "containers": containers },
+    }));
+    let each = json!([{ "name": "*", "image": "y".repeat(200_000) }]);
+    let profile = spec(json!({ "podTemplate": { "spec": { "containers": each } } }));
+    let profile = Profile::compile(&profile).unwrap();
+    let said = profile.applied(&run).unwrap_err().to_string();
+    assert!(said.contains("larger than 524288 bytes"), "{said}");
+}
