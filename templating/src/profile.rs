@@ -1,5 +1,7 @@
 //! A `ClusterRunProfile` as it is applied to a run.
 
+mod rules;
+
 use cartouche_crds::{ClusterRunProfileSpec, ProfilePatch};
 use serde_json::{Value, json};
 
@@ -20,15 +22,15 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Finds everything that is wrong with what it says, whatever the run. Which Runnables it is for is not looked at.
+    /// Finds everything that is wrong with what it says, whatever the run.
     pub fn compile(spec: &ClusterRunProfileSpec) -> Result<Self, Diagnostics> {
         let pod_template = spec.pod_template.clone();
         let patches = spec.patches.clone().unwrap_or_default();
         let values = json!(spec.values.clone().unwrap_or_default());
         Diagnostics::check(oversize(pod_template.as_ref(), &patches, &values))?;
-        let problems = pod_template.as_ref().map(merge::check);
-        let problems = problems.into_iter().flatten();
-        Diagnostics::check(problems.chain(merge::check_patches(&patches)).collect())?;
+        let of_pods = pod_template.as_ref().map(merge::check).unwrap_or_default();
+        let of_kinds = merge::check_patches(&patches);
+        Diagnostics::check([rules::check(spec), of_pods, of_kinds].concat())?;
         Ok(Self {
             pod_template,
             patches,

@@ -95,12 +95,69 @@ fn what_a_patch_may_not_set_is_told_at_once_and_by_path() {
 }
 
 #[test]
-fn mistakes_of_pods_and_patches_are_told_together() {
+fn rules_that_cannot_be_read_are_told_at_once_and_by_path() {
+    let expression = |key: &str, operator: &str, values: Value| json!({ "key": key, "operator": operator, "values": values });
+    let expressions = json!([
+        expression("a", "In", json!([])),
+        expression("a", "Exists", json!(["b"])),
+        expression("a", "Gt", json!(["1"])),
+        expression("-", "NotIn", json!(["b", "/"])),
+        expression("a", "DoesNotExist", json!(null)),
+    ]);
+    let rules = json!([
+        {}, { "templates": ["build", "../x", ""] }, { "templates": [] },
+        { "namespaceSelector": { "matchLabels": { "a": "b", "c": "d e", "": "f" } }, "runnableSelector": { "matchExpressions": expressions } },
+    ]);
+    let at = |at: &str, what: &str| format!("rules[{at}: {what}");
+    assert_eq!(
+        wrong(json!({ "rules": rules })),
+        [
+            at("1].templates[1]", "\"../x\" is not the name of a template"),
+            at("1].templates[2]", "\"\" is not the name of a template"),
+            at(
+                "2].templates",
+                "it names no template: leave the field out for all templates"
+            ),
+            at(
+                "3].namespaceSelector.matchLabels.",
+                "\"\" is not a valid label key"
+            ),
+            at(
+                "3].namespaceSelector.matchLabels.c",
+                "\"d e\" is not a valid label value"
+            ),
+            at(
+                "3].runnableSelector.matchExpressions[0].values",
+                "In needs values"
+            ),
+            at(
+                "3].runnableSelector.matchExpressions[1].values",
+                "Exists takes no values"
+            ),
+            at(
+                "3].runnableSelector.matchExpressions[2].operator",
+                "\"Gt\" is none of In, NotIn, Exists and DoesNotExist"
+            ),
+            at(
+                "3].runnableSelector.matchExpressions[3].key",
+                "\"-\" is not a valid label key"
+            ),
+            at(
+                "3].runnableSelector.matchExpressions[3].values[1]",
+                "\"/\" is not a valid label value"
+            ),
+        ]
+    );
+}
+
+#[test]
+fn mistakes_of_rules_pods_and_patches_are_told_together() {
     let profile = json!({
+        "rules": [{ "templates": [] }],
         "podTemplate": { "spec": { "containers": [{}] } },
         "patches": [{ "apiVersion": "v1", "kind": "Pod", "patch": { "kind": "x" } }],
     });
-    assert_eq!(wrong(profile).len(), 2);
+    assert_eq!(wrong(profile).len(), 3);
 }
 
 #[test]
