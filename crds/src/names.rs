@@ -23,6 +23,8 @@ pub const RERUN_TOKEN_ANNOTATION: &str = "carto.run/rerun-token";
 pub const RERUN_REQUEST_ANNOTATION: &str = "carto.run/rerun-request";
 /// On a Runnable: the one run that a person approves; see [`crate::Approval`].
 pub const APPROVED_ANNOTATION: &str = "carto.run/approved";
+/// On a Runnable: asks to choose its profile anew each time its value changes.
+pub const PROFILE_REFRESH_ANNOTATION: &str = "carto.run/profile-refresh";
 /// On a run that was stopped on request: who asked, why and when; see [`crate::Cancellation`].
 pub const CANCEL_REQUEST_ANNOTATION: &str = "carto.run/cancel-request";
 /// On a run: what it was made from, as `currentRun.sources` had it then, as JSON. For people: nothing reads it.

@@ -15,6 +15,7 @@ pub mod object;
 pub mod permissions;
 pub mod policy;
 pub mod process_state;
+pub mod profiles;
 pub mod reconcile_error;
 pub mod rerun;
 pub mod retention;

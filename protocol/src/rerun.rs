@@ -11,8 +11,14 @@ const MOST: usize = 1024;
 /// The request on a Runnable, if there is one.
 #[must_use]
 pub fn requested(runnable: &Runnable) -> Option<String> {
+    request(runnable, RERUN_TOKEN_ANNOTATION)
+}
+
+/// The request that an annotation of a Runnable makes each time its value changes, if there is one.
+#[must_use]
+pub fn request(runnable: &Runnable, annotation: &str) -> Option<String> {
     let annotations = runnable.metadata.annotations.as_ref()?;
-    let token = annotations.get(RERUN_TOKEN_ANNOTATION)?;
+    let token = annotations.get(annotation)?;
     (!token.is_empty()).then(|| bounded(token))
 }
 

@@ -1,0 +1,23 @@
+//! Which profile the runs of a Runnable are made with. Pure.
+//!
+//! A profile is [chosen](choose) by its rules when the first run is made, and [pinned](pin) then: a Runnable stays with its
+//! profile, whatever becomes of rules, labels and other profiles, until somebody asks to choose anew.
+
+mod choice;
+mod pin;
+
+use cartouche_crds::{PROFILE_REFRESH_ANNOTATION, Runnable};
+
+pub use choice::{Candidate, Choice, Rank, Subject, Unchosen, choose, rank};
+pub use pin::{Held, Known, NotRefreshed, Pin, Settled, pin};
+
+use crate::rerun;
+
+/// The request on a Runnable to choose its profile anew, if there is one.
+#[must_use]
+pub fn requested_refresh(runnable: &Runnable) -> Option<String> {
+    rerun::request(runnable, PROFILE_REFRESH_ANNOTATION)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,167 @@
+//! The choice among profiles by their rules.
+
+use std::collections::BTreeMap;
+
+use cartouche_crds::{ClusterRunProfileSpec, ProfileRule, selects};
+
+/// A profile that may be chosen.
+#[derive(Clone, Copy, Debug)]
+pub struct Candidate<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// What it says.
+    pub spec: &'a ClusterRunProfileSpec,
+}
+
+/// What rules look at.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject<'a> {
+    /// The name of the Runnable's template.
+    pub template: &'a str,
+    /// The labels of the Runnable, which are its author's.
+    pub labels: &'a BTreeMap<String, String>,
+    /// The labels of its namespace.
+    pub namespace_labels: &'a BTreeMap<String, String>,
+    /// The profile that the Runnable asks for: `spec.profileName`.
+    pub asks_for: Option<&'a str>,
+    /// Whether its template makes no run without a profile.
+    pub is_required: bool,
+}
+
+/// How much a rule says of the Runnables that it is for. Any two rules compare: one that names the template outranks one that
+/// does not, whatever else that says, and so on in the order of the fields.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Rank {
+    names_template: bool,
+    selects_namespaces: bool,
+    selects_runnables: bool,
+}
+
+impl Rank {
+    /// As a number: 4 for the template, 2 for namespaces and 1 for Runnables, added up; 0 for a rule that is for all.
+    #[must_use]
+    pub fn points(self) -> u8 {
+        let points = [
+            self.names_template,
+            self.selects_namespaces,
+            self.selects_runnables,
+        ];
+        points
+            .into_iter()
+            .fold(0, |sum, said| 2 * sum + u8::from(said))
+    }
+}
+
+/// What the rules of all profiles amount to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice<'a> {
+    /// The profile of this name.
+    Profile(&'a str),
+    /// None matches, and none is needed.
+    Nothing,
+}
+
+/// Why no profile can be chosen.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unchosen {
+    /// Several match with the same rank. All of them, by name.
+    #[error(
+        "the profiles {} match with the same rank: set spec.profileName to one of them, or let one rule say more", listed(.0)
+    )]
+    Ambiguous(Vec<String>),
+    /// None matches, and the template makes no run without one.
+    #[error(
+        "no profile matches, and the template makes no run without one: let a rule of a profile match"
+    )]
+    NoneMatches,
+    /// The one that the Runnable asks for is none of those that match with the highest rank.
+    #[error("spec.profileName is '{name}', and {}", offer(.offered))]
+    NotOffered {
+        /// Its name.
+        name: String,
+        /// Those that match with the highest rank.
+        offered: Vec<String>,
+    },
+}
+
+fn listed(names: &[String]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("'{name}'")).collect();
+    quoted.join(", ")
+}
+
+fn offer(offered: &[String]) -> String {
+    match offered {
+        [] => "no profile matches".to_owned(),
+        [one] => format!("the profile that matches is '{one}'"),
+        several => format!("the profiles that match are {}", listed(several)),
+    }
+}
+
+impl Unchosen {
+    /// The reason that a condition gives.
+    #[must_use]
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::Ambiguous(_) => "ProfileAmbiguous",
+            Self::NoneMatches | Self::NotOffered { .. } => "ProfileNotFound",
+        }
+    }
+}
+
+/// The rank with which a profile matches: that of its best rule; `None` if no rule does.
+#[must_use]
+pub fn rank(spec: &ClusterRunProfileSpec, subject: &Subject<'_>) -> Option<Rank> {
+    let rules = spec.rules.iter().flatten();
+    rules.filter_map(|rule| of_rule(rule, subject)).max()
+}
+
+fn of_rule(rule: &ProfileRule, subject: &Subject<'_>) -> Option<Rank> {
+    let ProfileRule {
+        templates,
+        namespace_selector,
+        runnable_selector,
+    } = rule;
+    let names = |templates: &Vec<String>| templates.iter().any(|name| name == subject.template);
+    let matches = templates.as_ref().is_none_or(names)
+        && namespace_selector
+            .as_ref()
+            .is_none_or(|selector| selects(selector, subject.namespace_labels))
+        && runnable_selector
+            .as_ref()
+            .is_none_or(|selector| selects(selector, subject.labels));
+    matches.then_some(Rank {
+        names_template: templates.is_some(),
+        selects_namespaces: namespace_selector.is_some(),
+        selects_runnables: runnable_selector.is_some(),
+    })
+}
+
+/// Chooses among all profiles, in whatever order they come.
+pub fn choose<'a>(
+    profiles: &[Candidate<'a>],
+    subject: &Subject<'_>,
+) -> Result<Choice<'a>, Unchosen> {
+    let ranked = profiles.iter();
+    let ranked = ranked.filter_map(|profile| Some((rank(profile.spec, subject)?, profile.name)));
+    let ranked: Vec<(Rank, &str)> = ranked.collect();
+    let highest = ranked.iter().map(|(rank, _)| *rank).max();
+    let offered = ranked.iter().filter(|(rank, _)| Some(*rank) == highest);
+    let mut offered: Vec<&'a str> = offered.map(|(_, name)| *name).collect();
+    offered.sort_unstable();
+    let names = || offered.iter().map(|name| (*name).to_owned()).collect();
+    match (subject.asks_for, offered.as_slice()) {
+        (Some(name), _) => {
+            let found = offered.iter().find(|offered| **offered == name);
+            found
+                .map(|name| Choice::Profile(name))
+                .ok_or_else(|| Unchosen::NotOffered {
+                    name: name.to_owned(),
+                    offered: names(),
+                })
+        }
+        (None, []) if subject.is_required => Err(Unchosen::NoneMatches),
+        (None, []) => Ok(Choice::Nothing),
+        (None, [one]) => Ok(Choice::Profile(one)),
+        (None, _) => Err(Unchosen::Ambiguous(names())),
+    }
+}
