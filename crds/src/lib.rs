@@ -19,6 +19,7 @@ mod rerun;
 mod retry;
 mod run_template;
 mod runnable;
+mod runner;
 mod schema;
 mod selector;
 mod sink;
@@ -43,8 +44,9 @@ pub use names::{
     API_VERSION, APPROVED_ANNOTATION, CANCEL_REQUEST_ANNOTATION, FIELD_MANAGER, GROUP,
     INPUT_HASH_ANNOTATION, PROFILE_REFRESH_ANNOTATION, RERUN_REQUEST_ANNOTATION,
     RERUN_TOKEN_ANNOTATION, RUN_SEQUENCE_LABEL, RUN_TEMPLATE_NAME_LABEL, RUNNABLE_NAME_LABEL,
-    RUNNABLE_UID_LABEL, SINK_OF_ANNOTATION, SINK_SEQUENCE_ANNOTATION, SOURCES_ANNOTATION, VERSION,
-    is_config_map_key, is_dns_label, is_dns_subdomain,
+    RUNNABLE_UID_LABEL, RUNNER_ARGS_ANNOTATION, RUNNER_CONTEXT_ANNOTATION, RUNNER_FILE_ANNOTATION,
+    SINK_OF_ANNOTATION, SINK_SEQUENCE_ANNOTATION, SOURCES_ANNOTATION, VERSION, is_config_map_key,
+    is_dns_label, is_dns_subdomain,
 };
 pub use pending_run::PendingRun;
 pub use profile::{
@@ -57,6 +59,7 @@ pub use run_template::{ClusterRunTemplate, ClusterRunTemplateSpec, ClusterRunTem
 pub use runnable::{
     ResourceRef, RetentionPolicy, RunTemplateRef, Runnable, RunnableSpec, Selector,
 };
+pub use runner::{MAX_FILES, Runner, RunnerFile};
 pub use selector::selects;
 pub use sink::{MAX_SINKS, OutputSink, RunFailure, SensitiveOutput, SinkKind, SinkStatus};
 pub use source::{

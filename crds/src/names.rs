@@ -30,6 +30,13 @@ pub const CANCEL_REQUEST_ANNOTATION: &str = "carto.run/cancel-request";
 /// On a run: what it was made from, as `currentRun.sources` had it then, as JSON. For people: nothing reads it.
 pub const SOURCES_ANNOTATION: &str = "carto.run/sources";
 
+/// On the pod of a run: what its containers find as their arguments, as JSON.
+pub const RUNNER_ARGS_ANNOTATION: &str = "carto.run/runner-args";
+/// On the pod of a run: what its containers find as their context, as JSON.
+pub const RUNNER_CONTEXT_ANNOTATION: &str = "carto.run/runner-context";
+/// On the pod of a run, with a number behind it: what is in a file of its containers.
+pub const RUNNER_FILE_ANNOTATION: &str = "carto.run/runner-file-";
+
 /// On an object that outputs are written to: the uid of the Runnable that writes it.
 pub const SINK_OF_ANNOTATION: &str = "carto.run/outputs-of";
 /// On an object that outputs are written to: the number of the run whose outputs it has.

@@ -15,8 +15,10 @@ use serde_json::{Map, Value, json};
 use crate::{
     bounds::{self, MAX_CONTEXT_BYTES, MAX_RENDERED_BYTES, Work},
     diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Segment, TO_INPUTS},
+    document::text,
     path::{Path, PathError},
     source::Sourced,
+    stamp::Owner,
     tag::TagError,
 };
 
@@ -133,8 +135,18 @@ impl Context {
 
     /// The namespace of the Runnable.
     pub(crate) fn namespace(&self) -> &str {
-        let namespace = self.root.pointer("/runnable/metadata/namespace");
-        namespace.and_then(Value::as_str).unwrap_or_default()
+        self.owner().namespace
+    }
+
+    /// The Runnable, as the owner of its runs.
+    pub(crate) fn owner(&self) -> Owner<'_> {
+        let metadata = self.root.pointer("/runnable/metadata");
+        let text = |field: &str| metadata.map_or("", |metadata| text(metadata, field));
+        Owner {
+            name: text("name"),
+            namespace: text("namespace"),
+            uid: text("uid"),
+        }
     }
 
     /// The inputs of the Runnable, if it gives any.

@@ -33,6 +33,14 @@ impl Segment {
         keys.into_iter().map(Self::from).collect()
     }
 
+    /// The same while its document is visited.
+    pub(crate) fn borrowed(&self) -> SegmentRef<'_> {
+        match self {
+            Self::Key(key) => SegmentRef::Key(key),
+            Self::Index(index) => SegmentRef::Index(*index),
+        }
+    }
+
     /// What they lead to.
     #[must_use]
     pub fn value_at<'a>(at: &[Self], root: &'a Value) -> Option<&'a Value> {

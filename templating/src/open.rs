@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 
 use crate::{
     bounds::{MAX_RENDERED_BYTES, Work},
-    diagnostic::{Diagnostics, Segment, SegmentRef},
+    diagnostic::{Diagnostic, Diagnostics, Segment, SegmentRef},
+    json_text,
     path::Path,
     syntax::Tag,
     tag::{self, BadTag, Leaf, Pieces, TagError},
@@ -71,6 +72,17 @@ pub struct OpenPlace {
     pub at: Vec<Segment>,
     /// The tags in it, from left to right. What lies between them is text.
     pub tags: Vec<Tag>,
+    /// The document that it is the JSON text of, if it is one of a document with open places.
+    pub json: Option<OpenJson>,
+}
+
+/// A document that stands in another one as text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenJson {
+    /// The document.
+    pub document: Value,
+    /// Its open places.
+    pub open: Vec<OpenPlace>,
 }
 
 /// What is known of a run when it is made.
@@ -148,9 +160,12 @@ impl OpenPlace {
     }
 
     /// What of it is hashed, beside the string that stands there: which of it are tags. Equal for places that are filled in alike.
-    fn hashed(&self) -> impl Iterator<Item = Value> {
+    fn hashed(&self) -> Vec<Value> {
         let pointer = self.pointer();
-        self.tags.iter().map(move |tag| {
+        if let Some(json) = &self.json {
+            return vec![json!([pointer, hashed(&json.open)])];
+        }
+        let tags = self.tags.iter().map(|tag| {
             let text = written(&tag.path);
             if tag.alone {
                 json!([pointer, text])
@@ -158,7 +173,8 @@ impl OpenPlace {
                 // The same text may stand beside it and be none.
                 json!([pointer, text, tag.span.start])
             }
-        })
+        });
+        tags.collect()
     }
 
     /// The string that stands there, to be rendered.
@@ -255,32 +271,63 @@ pub(crate) fn fill(
     run: &RunFacts<'_>,
     values: Option<&Value>,
 ) -> Result<Value, Diagnostics> {
-    let known = Known::new(run, values);
-    let (mut work, mut room) = (Work::new(), MAX_RENDERED_BYTES);
-    let mut filled = |place: &OpenPlace, text: &str| {
-        let leaf = place.leaf(text)?;
-        let (value, _) = leaf.render(&mut |path| known.find(path, &mut work, &mut room))?;
-        place.check(&value)?;
-        Ok::<_, Vec<BadTag>>(value)
+    let mut filler = Filler {
+        known: &Known::new(run, values),
+        work: Work::new(),
+        room: MAX_RENDERED_BYTES,
+        problems: Vec::new(),
+        stopped: false,
     };
-    let mut problems = Vec::new();
-    for place in open {
-        let Some(found) = document.pointer_mut(&place.pointer()) else {
-            continue;
-        };
-        match filled(place, found.as_str().unwrap_or_default()) {
-            Ok(value) => *found = value,
-            Err(errors) => {
-                let stopped = errors.iter().any(BadTag::is_final);
-                problems.extend(errors.into_iter().map(|error| error.at(place.at.clone())));
-                if stopped {
-                    break;
-                }
+    filler.fill(&mut document, open, &[]);
+    Diagnostics::check(filler.problems)?;
+    Ok(document)
+}
+
+struct Filler<'a> {
+    known: &'a Known,
+    work: Work,
+    room: usize,
+    problems: Vec<Diagnostic>,
+    /// Whether a limit was reached: then the rest is not looked at.
+    stopped: bool,
+}
+
+impl Filler<'_> {
+    /// Fills in a document that stands there.
+    fn fill(&mut self, document: &mut Value, open: &[OpenPlace], at: &[Segment]) {
+        for place in open {
+            if let Some(found) = document.pointer_mut(&place.pointer())
+                && !self.stopped
+            {
+                self.place(place, found, &[at, &place.at].concat());
             }
         }
     }
-    Diagnostics::check(problems)?;
-    Ok(document)
+
+    fn place(&mut self, place: &OpenPlace, found: &mut Value, at: &[Segment]) {
+        if let Some(json) = &place.json {
+            let mut document = json.document.clone();
+            self.fill(&mut document, &json.open, at);
+            *found = json_text::json(&document, json_text::float).into();
+            return;
+        }
+        match self.value(place, found.as_str().unwrap_or_default()) {
+            Ok(value) => *found = value,
+            Err(errors) => {
+                self.stopped = errors.iter().any(BadTag::is_final);
+                let located = errors.into_iter().map(|error| error.at(at.to_vec()));
+                self.problems.extend(located);
+            }
+        }
+    }
+
+    fn value(&mut self, place: &OpenPlace, text: &str) -> Result<Value, Vec<BadTag>> {
+        let (known, work, room) = (self.known, &mut self.work, &mut self.room);
+        let leaf = place.leaf(text)?;
+        let (value, _) = leaf.render(&mut |path| known.find(path, work, room))?;
+        place.check(&value)?;
+        Ok(value)
+    }
 }
 
 #[cfg(test)]

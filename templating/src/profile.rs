@@ -11,6 +11,7 @@ use crate::{
     document::StampError,
     merge,
     rendered::Rendered,
+    runner,
 };
 
 /// What a profile says of how runs are made, checked and ready to be applied.
@@ -59,6 +60,7 @@ impl Profile {
                 json_patch::merge(&mut document, &patch.patch);
             }
         }
+        runner::tell_account(rendered.document(), &mut document);
         rendered.made_into(document)
     }
 }

@@ -10,6 +10,7 @@ use crate::{
     document::{StampError, check_namespace, finish, text},
     name,
     open::{self, OpenPlace, RunFacts},
+    runner,
     template::check_rendered_size,
 };
 
@@ -84,6 +85,7 @@ impl Rendered {
     /// The same with what its document becomes when the run is made, which does not change the hash and leaves no tag open.
     pub(crate) fn made_into(&self, document: Value) -> Result<Self, Diagnostics> {
         check_rendered_size(&document)?;
+        runner::check_size(&document)?;
         Ok(Self {
             input_hash: self.input_hash.clone(),
             has_secrets: self.has_secrets,
@@ -95,6 +97,7 @@ impl Rendered {
     /// these are, and what stands for each of those, by input, is part of the hash.
     pub(crate) fn with(mut self, secrets: &BTreeMap<&str, &str>, open: Vec<OpenPlace>) -> Self {
         self.open = open;
+        self.open.sort_by(|one, other| one.at.cmp(&other.at));
         // What no template may set was taken away.
         self.open
             .retain(|place| Segment::value_at(&place.at, &self.document).is_some());

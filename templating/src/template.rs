@@ -1,12 +1,12 @@
 //! A template: compiled once, rendered for every change of what it sees.
 
-mod body;
+pub(crate) mod body;
 mod draft;
 mod suspect;
 
 use std::{borrow::Cow, collections::BTreeMap};
 
-use cartouche_crds::ClusterRunTemplateSpec;
+use cartouche_crds::{ClusterRunTemplateSpec, Runner};
 use serde_json::{Value, json};
 
 use crate::{
@@ -20,6 +20,7 @@ use crate::{
     open::OpenTags,
     outputs::{self, OutputError, Outputs},
     rendered::Rendered,
+    runner::CompiledRunner,
     sensitive::Sensitive,
     syntax,
     tag::Leaf,
@@ -33,6 +34,7 @@ pub use draft::{Attempt, Draft};
 #[derive(Clone, Debug)]
 pub struct Template {
     body: Body,
+    runner: Option<CompiledRunner>,
     inputs: Option<InputSchema>,
     literal_kind: Option<(String, String)>,
     outputs: Outputs,
@@ -59,6 +61,15 @@ impl Template {
         Ok(template)
     }
 
+    /// The same with files for the containers of its runs. Open tags are in what it renders then.
+    pub fn with_runner(mut self, runner: &Runner) -> Result<Self, Diagnostics> {
+        let runner = CompiledRunner::compile(runner, self.literal_kind())?;
+        check_tag_count(self.body.tag_count() + runner.tag_count())
+            .map_or(Ok(()), |problem| Err(Diagnostics::from(problem)))?;
+        self.runner = Some(runner);
+        Ok(self)
+    }
+
     /// What can be read of a template, and everything that is wrong with the rest.
     fn read(spec: &ClusterRunTemplateSpec, tags: OpenTags) -> (Self, Vec<Diagnostic>) {
         let template = &spec.template;
@@ -71,11 +82,7 @@ impl Template {
             warnings = [document::warnings(template), suspect::warnings(template)].concat();
             Body::compile(template, tags, &mut problems)
         };
-        if body.tag_count() > MAX_TAGS {
-            let message = format!("it has {} tags, more than {MAX_TAGS}", body.tag_count());
-            let kind = DiagnosticKind::Limit(message);
-            problems.push(Diagnostic::in_spec("template", kind));
-        }
+        problems.extend(check_tag_count(body.tag_count()));
         let optional = spec.optional_outputs.as_deref().unwrap_or_default();
         let sensitive = spec.sensitive_outputs.as_deref().unwrap_or_default();
         let outputs = Outputs::compile(spec.outputs.as_ref(), optional, sensitive, &mut problems);
@@ -107,6 +114,7 @@ impl Template {
             warnings,
             rules_hash: rules_hash(spec, &outputs),
             body,
+            runner: None,
             outputs,
             failure,
             rule,
@@ -167,7 +175,11 @@ impl Template {
     /// Replaces every tag that does not stay open, once, and checks the outcome. Fails with everything that is wrong with it
     /// or with the inputs, or with the limit that was reached.
     pub fn render(&self, context: &Context) -> Result<Rendered, Diagnostics> {
-        let (document, open) = self.body.render(&*self.complete(context)?)?;
+        let completed = self.complete(context)?;
+        let (mut document, mut open) = self.body.render(&completed)?;
+        if let Some(runner) = &self.runner {
+            runner.add_to(&mut document, &mut open, &completed)?;
+        }
         check_rendered_size(&document)?;
         let rendered = document::finish(document)?;
         let secrets = context.secrets().iter();
@@ -180,11 +192,13 @@ impl Template {
     #[must_use]
     pub fn reads_input(&self, name: &str) -> bool {
         let places = [input(name)];
-        self.body.any_path(&|path| {
+        let reads = |path: &str| {
             let steps = leading_steps(path);
             // Without a step in front it may lead anywhere.
             steps.is_empty() || leads_to(&steps, &places)
-        })
+        };
+        let runner = self.runner.as_ref();
+        self.body.any_path(&reads) || runner.is_some_and(|runner| runner.any_path(&reads))
     }
 
     /// Whether a run has succeeded, failed, or neither yet. A run that does not say its kind (as the
@@ -269,6 +283,12 @@ fn rules_hash(spec: &ClusterRunTemplateSpec, outputs: &Outputs) -> String {
         rules["sensitiveOutputs"] = json!(sensitive);
     }
     digest::hash(&rules)
+}
+
+fn check_tag_count(count: usize) -> Option<Diagnostic> {
+    let message = format!("it has {count} tags, more than {MAX_TAGS}");
+    let kind = DiagnosticKind::Limit(message);
+    (count > MAX_TAGS).then(|| Diagnostic::in_spec("template", kind))
 }
 
 /// Why a template cannot even be looked into.

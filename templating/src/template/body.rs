@@ -5,24 +5,24 @@ use serde_json::Value;
 use crate::{
     bounds::{MAX_RENDERED_BYTES, Work},
     context::Context,
-    diagnostic::{Diagnostic, Diagnostics, Segment, SegmentRef, kept, spelled_out},
+    diagnostic::{Diagnostic, Diagnostics, Root, Segment, SegmentRef, kept, spelled_out},
     meant,
     open::{OpenPlace, OpenTags},
     tag::{self, BadTag, Leaf},
 };
 
 /// A document with its tags replaced: null where that failed, which is where it is open.
-pub(super) struct Replaced {
-    pub(super) document: Value,
-    pub(super) open: Vec<Vec<Segment>>,
+pub(crate) struct Replaced {
+    pub(crate) document: Value,
+    pub(crate) open: Vec<Vec<Segment>>,
     /// Where tags stay open until a run is made.
-    pub(super) to_fill: Vec<OpenPlace>,
-    pub(super) problems: Vec<Diagnostic>,
+    pub(crate) to_fill: Vec<OpenPlace>,
+    pub(crate) problems: Vec<Diagnostic>,
 }
 
 /// A part of the document. What holds no tag is kept whole and only copied.
 #[derive(Clone, Debug)]
-pub(super) enum Body {
+pub(crate) enum Body {
     Literal(Value),
     Leaf(Leaf),
     /// A string some tags of which cannot be read.
@@ -38,7 +38,7 @@ pub(super) enum Body {
 
 impl Body {
     /// Compiles a document that is shallow. Its problems are added in document order.
-    pub(super) fn compile(
+    pub(crate) fn compile(
         document: &Value,
         tags: OpenTags,
         problems: &mut Vec<Diagnostic>,
@@ -46,7 +46,34 @@ impl Body {
         compile(document, tags, &mut Vec::new(), problems)
     }
 
-    pub(super) fn tag_count(&self) -> usize {
+    /// The same of a part of the spec of the template, which is there.
+    pub(crate) fn of_spec(part: &Value, at: &[Segment], problems: &mut Vec<Diagnostic>) -> Self {
+        let known = problems.len();
+        let mut steps: Vec<SegmentRef<'_>> = at.iter().map(Segment::borrowed).collect();
+        let body = compile(part, OpenTags::Kept, &mut steps, problems);
+        for problem in &mut problems[known..] {
+            problem.root = Root::Spec;
+        }
+        body
+    }
+
+    /// Renders a part of the spec of the template.
+    pub(crate) fn render_spec(
+        &self,
+        at: &[Segment],
+        context: &Context,
+    ) -> Result<(Value, Vec<OpenPlace>), Vec<Diagnostic>> {
+        self.render(context).map_err(|problems| {
+            let problems = problems.iter().map(|problem| Diagnostic {
+                root: Root::Spec,
+                at: [at, &problem.at].concat(),
+                ..problem.clone()
+            });
+            problems.collect()
+        })
+    }
+
+    pub(crate) fn tag_count(&self) -> usize {
         match self {
             Self::Literal(_) => 0,
             Self::Broken { tags, .. } => *tags,
@@ -57,7 +84,7 @@ impl Body {
     }
 
     /// Whether one of the paths in its tags is such a one.
-    pub(super) fn any_path(&self, is: &impl Fn(&str) -> bool) -> bool {
+    pub(crate) fn any_path(&self, is: &impl Fn(&str) -> bool) -> bool {
         match self {
             Self::Literal(_) => false,
             Self::Leaf(leaf) | Self::Broken { readable: leaf, .. } => leaf.paths().any(is),
@@ -67,7 +94,7 @@ impl Body {
     }
 
     /// Replaces every tag, but for those that stay open. Fails with all that cannot be replaced, in document order.
-    pub(super) fn render(&self, context: &Context) -> Result<(Value, Vec<OpenPlace>), Diagnostics> {
+    pub(crate) fn render(&self, context: &Context) -> Result<(Value, Vec<OpenPlace>), Diagnostics> {
         let mut replaced = self.attempt(context, |_| false);
         for problem in spelled_out(&mut replaced.problems) {
             problem.hint = meant::hint(problem, context);
@@ -77,7 +104,7 @@ impl Body {
     }
 
     /// Replaces every tag that can be replaced. Nothing is said of those with a path that is `unknown`.
-    pub(super) fn attempt(&self, context: &Context, unknown: impl Fn(&str) -> bool) -> Replaced {
+    pub(crate) fn attempt(&self, context: &Context, unknown: impl Fn(&str) -> bool) -> Replaced {
         let mut renderer = Renderer {
             context,
             unknown,
@@ -241,7 +268,11 @@ impl<'a, U: Fn(&str) -> bool> Renderer<'a, U> {
             Ok((value, tags)) => {
                 if !tags.is_empty() {
                     let at = kept(&self.at);
-                    self.to_fill.push(OpenPlace { at, tags });
+                    self.to_fill.push(OpenPlace {
+                        at,
+                        tags,
+                        json: None,
+                    });
                 }
                 Some(value)
             }

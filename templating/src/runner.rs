@@ -1,0 +1,264 @@
+//! What the containers of a run find in files: arguments, context, and files of the template's own.
+//!
+//! All of it is in annotations of the pod, which the downward API mounts: with the run itself there is nothing else to make, to
+//! own and to clean up, and no right to ask for. Mounts by `subPath` do not follow later edits of the annotations.
+
+mod compile;
+mod context;
+mod pod;
+
+use cartouche_crds::{RUNNER_ARGS_ANNOTATION, RUNNER_CONTEXT_ANNOTATION, RUNNER_FILE_ANNOTATION};
+use serde_json::{Map, Value, json};
+
+use crate::{
+    context::Context,
+    diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Segment},
+    json_text, kinds,
+    open::{OpenJson, OpenPlace},
+    template::body::Body,
+};
+use context::ContextParts;
+pub(crate) use context::tell_account;
+use pod::Pod;
+
+/// Bytes of all files together. A pod may have 256 KiB of annotations, and others have some, too.
+pub(crate) const MAX_FILES_BYTES: usize = 200 * 1024;
+/// Where containers find their arguments.
+const ARGS_PATH: &str = "/runner/args.yaml";
+/// Where they find their context.
+const CONTEXT_PATH: &str = "/runner/context.yaml";
+/// The variables that say so.
+const ARGS_VARIABLE: &str = "RUNNER_ARGS_PATH";
+const CONTEXT_VARIABLE: &str = "RUNNER_CONTEXT_PATH";
+
+/// What a template says of files, ready to be rendered.
+#[derive(Clone, Debug)]
+pub(crate) struct CompiledRunner {
+    /// Without any: all inputs.
+    args: Option<Body>,
+    all_inputs: Body,
+    context: Option<ContextParts>,
+    files: Vec<File>,
+    containers: Option<Vec<String>>,
+}
+
+#[derive(Clone, Debug)]
+struct File {
+    path: String,
+    content: Body,
+    is_json: bool,
+}
+
+/// A file of a run.
+struct Made {
+    annotation: String,
+    /// Its name in the volume.
+    name: String,
+    path: String,
+    variable: Option<&'static str>,
+    content: Content,
+}
+
+/// What is in a file, and where in that tags are open.
+struct Content {
+    text: String,
+    place: Option<OpenPlace>,
+}
+
+impl Content {
+    /// A document as JSON, which is YAML.
+    fn json(document: Value, open: Vec<OpenPlace>) -> Self {
+        let text = json_text::json(&document, json_text::float);
+        let place = (!open.is_empty()).then(|| OpenPlace {
+            at: Vec::new(),
+            tags: Vec::new(),
+            json: Some(OpenJson { document, open }),
+        });
+        Self { text, place }
+    }
+
+    /// A string; `None` of what is none.
+    fn text(value: Value, mut open: Vec<OpenPlace>) -> Option<Self> {
+        let Value::String(text) = value else {
+            return None;
+        };
+        let mut place = open.pop();
+        for tag in place.iter_mut().flat_map(|place| &mut place.tags) {
+            // Whatever it yields becomes text.
+            tag.alone = false;
+        }
+        Some(Self { text, place })
+    }
+}
+
+impl CompiledRunner {
+    fn bodies(&self) -> impl Iterator<Item = &Body> {
+        let context = self.context.iter().flat_map(ContextParts::bodies);
+        let files = self.files.iter().map(|file| &file.content);
+        [self.args()].into_iter().chain(context).chain(files)
+    }
+
+    fn args(&self) -> &Body {
+        self.args.as_ref().unwrap_or(&self.all_inputs)
+    }
+
+    pub(crate) fn tag_count(&self) -> usize {
+        self.bodies().map(Body::tag_count).sum()
+    }
+
+    /// Whether one of the paths in its tags is such a one.
+    pub(crate) fn any_path(&self, is: &impl Fn(&str) -> bool) -> bool {
+        self.bodies().any(|body| body.any_path(is))
+    }
+
+    /// Adds the files to the pod of a run, and the places in them that are open to those of the run.
+    pub(crate) fn add_to(
+        &self,
+        document: &mut Value,
+        open: &mut Vec<OpenPlace>,
+        context: &Context,
+    ) -> Result<(), Diagnostics> {
+        let mut problems = Vec::new();
+        let made = self.made(document, context, &mut problems);
+        Diagnostics::check(problems)?;
+        match Pod::of(document) {
+            None => return Err(without_pods()),
+            Some(pod) => pod.mount(made, self.containers.as_deref(), open)?,
+        }
+        check_size(document)
+    }
+
+    /// Every file, as far as it can be rendered.
+    fn made(
+        &self,
+        document: &Value,
+        context: &Context,
+        problems: &mut Vec<Diagnostic>,
+    ) -> Vec<Made> {
+        let mut made = Vec::new();
+        match self.args().render_spec(&field("args"), context) {
+            // A Runnable need not give any.
+            Ok((Value::Null, _)) if self.args.is_none() => {
+                made.push(args_file(Content::json(json!({}), Vec::new())));
+            }
+            Ok((args, places)) => made.push(args_file(Content::json(args, places))),
+            Err(found) => problems.extend(found),
+        }
+        let parts = self.context.as_ref();
+        if let Some(content) = parts.and_then(|it| it.content(document, context, problems)) {
+            made.push(Made {
+                annotation: RUNNER_CONTEXT_ANNOTATION.to_owned(),
+                name: "context".to_owned(),
+                path: CONTEXT_PATH.to_owned(),
+                variable: Some(CONTEXT_VARIABLE),
+                content,
+            });
+        }
+        for (index, file) in self.files.iter().enumerate() {
+            made.extend(file.made(index, context, problems));
+        }
+        made
+    }
+}
+
+fn args_file(content: Content) -> Made {
+    Made {
+        annotation: RUNNER_ARGS_ANNOTATION.to_owned(),
+        name: "args".to_owned(),
+        path: ARGS_PATH.to_owned(),
+        variable: Some(ARGS_VARIABLE),
+        content,
+    }
+}
+
+impl File {
+    fn made(
+        &self,
+        index: usize,
+        context: &Context,
+        problems: &mut Vec<Diagnostic>,
+    ) -> Option<Made> {
+        let at = file(index, if self.is_json { "json" } else { "text" });
+        let inside = match self.content.render_spec(&at, context) {
+            Ok((value, open)) if self.is_json => Some(Content::json(value, open)),
+            Ok((value, open)) => Content::text(value, open).or_else(|| {
+                problems.push(wrong(at, "it is not a string: write it as json"));
+                None
+            }),
+            Err(found) => {
+                problems.extend(found);
+                None
+            }
+        };
+        Some(Made {
+            annotation: format!("{RUNNER_FILE_ANNOTATION}{index}"),
+            name: format!("file-{index}"),
+            path: self.path.clone(),
+            variable: None,
+            content: inside?,
+        })
+    }
+}
+
+/// The steps to a field of `runner`.
+fn field(name: &str) -> Vec<Segment> {
+    Segment::keys(["runner", name])
+}
+
+/// The steps to a field of a file.
+fn file(index: usize, name: &str) -> Vec<Segment> {
+    [field("files"), vec![Segment::Index(index), name.into()]].concat()
+}
+
+fn wrong(at: Vec<Segment>, kind: impl Into<DiagnosticKind>) -> Diagnostic {
+    Diagnostic::new(crate::Root::Spec, at, kind)
+}
+
+fn without_pods() -> Diagnostics {
+    let kind = "the run has no pods that files can be mounted into: only Jobs and Pods have";
+    wrong(Segment::keys(["runner"]), kind).into()
+}
+
+/// The JSON pointer to the annotations of a run's pod.
+fn to_annotations(document: &Value) -> Option<String> {
+    let text = |field: &str| {
+        document
+            .get(field)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
+    let known = kinds::known_fields(text("apiVersion"), text("kind"))?;
+    Some(format!("{}/metadata/annotations", known.pod_template?))
+}
+
+/// The annotations of a run's pod.
+fn annotations(document: &Value) -> Option<&Map<String, Value>> {
+    document.pointer(&to_annotations(document)?)?.as_object()
+}
+
+fn annotations_mut(document: &mut Value) -> Option<&mut Map<String, Value>> {
+    let pointer = to_annotations(document)?;
+    document.pointer_mut(&pointer)?.as_object_mut()
+}
+
+/// Whether all files of a run together are small enough for its pod.
+pub(crate) fn check_size(document: &Value) -> Result<(), Diagnostics> {
+    let is_file = |key: &str| {
+        key == RUNNER_ARGS_ANNOTATION
+            || key == RUNNER_CONTEXT_ANNOTATION
+            || key.starts_with(RUNNER_FILE_ANNOTATION)
+    };
+    let files = annotations(document).into_iter().flatten();
+    let files = files.filter(|(key, _)| is_file(key));
+    let bytes: usize = files
+        .map(|(_, text)| text.as_str().map_or(0, str::len))
+        .sum();
+    if bytes <= MAX_FILES_BYTES {
+        return Ok(());
+    }
+    let message = format!("the files have {bytes} bytes together, more than {MAX_FILES_BYTES}");
+    Err(wrong(Segment::keys(["runner"]), DiagnosticKind::Limit(message)).into())
+}
+
+#[cfg(test)]
+mod tests;

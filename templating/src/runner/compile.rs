@@ -1,0 +1,104 @@
+//! What a template says of files, checked.
+
+use cartouche_crds::{Runner, RunnerFile};
+use serde_json::Value;
+
+use super::{
+    ARGS_PATH, CONTEXT_PATH, CompiledRunner, File, context::ContextParts, field, file,
+    without_pods, wrong,
+};
+use crate::{
+    bounds::{self, MAX_TEMPLATE_BYTES},
+    diagnostic::{Diagnostic, DiagnosticKind, Diagnostics},
+    kinds,
+    template::body::Body,
+};
+
+const ALL_INPUTS: &str = "$(runnable.spec.inputs)$";
+
+impl CompiledRunner {
+    /// Finds everything that is wrong with it, whatever a Runnable says. `kind` is that of the runs, if it is known.
+    pub(crate) fn compile(
+        runner: &Runner,
+        kind: Option<(&str, &str)>,
+    ) -> Result<Self, Diagnostics> {
+        let has_pods = |(api_version, kind)| {
+            let known = kinds::known_fields(api_version, kind);
+            known.is_some_and(|known| known.pod_template.is_some())
+        };
+        if !kind.is_none_or(has_pods) {
+            return Err(without_pods());
+        }
+        let files = runner.files.as_deref().unwrap_or_default();
+        let args = runner.args.as_ref();
+        let mut problems = Vec::new();
+        let parts = files.iter().filter_map(|file| file.json.as_ref());
+        for part in parts.chain(args) {
+            problems.extend(oversize(part));
+        }
+        // Deeper or larger ones are not looked into.
+        Diagnostics::check(problems)?;
+        let mut problems = Vec::new();
+        let compiled = Self {
+            args: args.map(|args| Body::of_spec(args, &field("args"), &mut problems)),
+            all_inputs: Body::of_spec(&ALL_INPUTS.into(), &[], &mut problems),
+            context: ContextParts::compile(runner, &mut problems),
+            files: of_files(files, &mut problems),
+            containers: runner.containers.clone(),
+        };
+        Diagnostics::check(problems)?;
+        Ok(compiled)
+    }
+}
+
+fn oversize(part: &Value) -> Option<Diagnostic> {
+    let kind = if !bounds::is_shallow(part) {
+        DiagnosticKind::too_deep()
+    } else if bounds::json_bytes_within(part, MAX_TEMPLATE_BYTES).is_none() {
+        DiagnosticKind::Limit(format!("it is larger than {MAX_TEMPLATE_BYTES} bytes"))
+    } else {
+        return None;
+    };
+    Some(Diagnostic::in_spec("runner", kind))
+}
+
+fn of_files(files: &[RunnerFile], problems: &mut Vec<Diagnostic>) -> Vec<File> {
+    let mut compiled = Vec::new();
+    for (index, one) in files.iter().enumerate() {
+        let mut taken = files[..index].iter().map(|other| other.path.as_str());
+        let reserved = [ARGS_PATH, CONTEXT_PATH].contains(&one.path.as_str());
+        let what = if !is_absolute(&one.path) {
+            Some("it is not a path from / to a file")
+        } else if reserved {
+            Some("arguments and context are there")
+        } else if taken.any(|path| path == one.path) {
+            Some("another file is there")
+        } else {
+            None
+        };
+        problems.extend(what.map(|what| wrong(file(index, "path"), what)));
+        let (content, name) = match (&one.text, &one.json) {
+            (Some(text), None) => (Value::from(text.as_str()), "text"),
+            (None, Some(json)) => (json.clone(), "json"),
+            _ => {
+                let mut at = file(index, "");
+                at.pop();
+                problems.push(wrong(at, "a file has either text or json"));
+                continue;
+            }
+        };
+        compiled.push(File {
+            path: one.path.clone(),
+            content: Body::of_spec(&content, &file(index, name), problems),
+            is_json: name == "json",
+        });
+    }
+    compiled
+}
+
+/// Whether it leads from the root to a file, by itself and in one way. Kubernetes takes no colon.
+fn is_absolute(path: &str) -> bool {
+    let is_name = |name: &str| !matches!(name, "" | "." | "..");
+    path.strip_prefix('/')
+        .is_some_and(|path| path.split('/').all(is_name) && !path.contains([':', '\0']))
+}

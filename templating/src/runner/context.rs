@@ -1,0 +1,158 @@
+//! What a container has to know of the run that it works for, as Capact's runners read it.
+
+use cartouche_crds::{
+    LONGEST_DURATION, RUNNER_CONTEXT_ANNOTATION, Runner, SHORTEST_DURATION, duration,
+};
+use serde_json::{Value, json};
+
+use super::{Content, annotations, field, wrong};
+use crate::{
+    context::Context,
+    diagnostic::{Diagnostic, DiagnosticKind, Segment},
+    json_text, kinds,
+    open::OpenPlace,
+    stamp::owner_reference,
+    syntax,
+    template::body::Body,
+};
+
+/// No timeout, as a duration that Go reads.
+const NO_TIMEOUT: &str = "0s";
+/// What a pod without an account has.
+const DEFAULT_ACCOUNT: &str = "default";
+/// The run's name, which is not known before it is made.
+const RUN_NAME: &str = "$(run.name)$";
+const ACCOUNT: &str = "/platform/serviceAccountName";
+
+#[derive(Clone, Debug)]
+pub(super) struct ContextParts {
+    dry_run: Body,
+    timeout: Body,
+}
+
+impl ContextParts {
+    /// What there is to say, if the template wants it said.
+    pub(super) fn compile(runner: &Runner, problems: &mut Vec<Diagnostic>) -> Option<Self> {
+        let dry_run = runner.dry_run.clone().unwrap_or(Value::Bool(false));
+        let timeout = runner.timeout.as_deref().unwrap_or(NO_TIMEOUT);
+        let parts = Self {
+            dry_run: Body::of_spec(&dry_run, &field("dryRun"), problems),
+            timeout: Body::of_spec(&timeout.into(), &field("timeout"), problems),
+        };
+        if runner.context == Some(true) {
+            return Some(parts);
+        }
+        let given = [
+            ("dryRun", runner.dry_run.is_some()),
+            ("timeout", runner.timeout.is_some()),
+        ];
+        for (name, _) in given.into_iter().filter(|(_, is_given)| *is_given) {
+            problems.push(wrong(
+                field(name),
+                "it is part of the context: set context to true",
+            ));
+        }
+        None
+    }
+
+    pub(super) fn bodies(&self) -> impl Iterator<Item = &Body> {
+        [&self.dry_run, &self.timeout].into_iter()
+    }
+
+    /// The file of a run.
+    pub(super) fn content(
+        &self,
+        document: &Value,
+        context: &Context,
+        problems: &mut Vec<Diagnostic>,
+    ) -> Option<Content> {
+        let mut read = |body: &Body, name: &str, check: fn(&Value) -> Option<DiagnosticKind>| {
+            let at = field(name);
+            let found = match body.render_spec(&at, context) {
+                Ok((_, open)) if !open.is_empty() => {
+                    vec![wrong(
+                        at,
+                        "it has to be known before the run is made: read runnable or selected",
+                    )]
+                }
+                Ok((value, _)) => match check(&value) {
+                    None => return Some(value),
+                    Some(kind) => vec![wrong(at, kind)],
+                },
+                Err(found) => found,
+            };
+            problems.extend(found);
+            None
+        };
+        let dry_run = read(&self.dry_run, "dryRun", wrong_flag);
+        let timeout = read(&self.timeout, "timeout", wrong_timeout);
+        let owner = context.owner();
+        let document = json!({
+            "name": RUN_NAME,
+            "dryRun": dry_run?,
+            "timeout": timeout?,
+            "platform": {
+                "namespace": owner.namespace,
+                "serviceAccountName": account(document),
+                "ownerRef": owner_reference(&owner),
+            },
+        });
+        let name = OpenPlace {
+            at: Segment::keys(["name"]),
+            tags: syntax::tags(RUN_NAME),
+            json: None,
+        };
+        Some(Content::json(document, vec![name]))
+    }
+}
+
+fn wrong_flag(value: &Value) -> Option<DiagnosticKind> {
+    (!value.is_boolean()).then(|| "it is not true or false".into())
+}
+
+fn wrong_timeout(value: &Value) -> Option<DiagnosticKind> {
+    let text = value.as_str().unwrap_or_default();
+    let is_right = text == NO_TIMEOUT || duration(text).is_some();
+    (!is_right).then(|| {
+        DiagnosticKind::plain(format!(
+            "it is not a duration from {SHORTEST_DURATION} to {LONGEST_DURATION}, such as 10m"
+        ))
+    })
+}
+
+/// The account of a run's pod.
+fn account(document: &Value) -> &str {
+    let text = |field: &str| {
+        document
+            .get(field)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
+    let known = kinds::known_fields(text("apiVersion"), text("kind"));
+    let pod = known.and_then(|known| document.pointer(known.pod_template?));
+    let account = pod.and_then(|pod| pod.pointer("/spec/serviceAccountName")?.as_str());
+    account
+        .filter(|account| !account.is_empty())
+        .unwrap_or(DEFAULT_ACCOUNT)
+}
+
+/// Corrects the context of a run whose pod has another account now than before.
+pub(crate) fn tell_account(before: &Value, document: &mut Value) {
+    let account = account(document).to_owned();
+    if account == self::account(before) {
+        return;
+    }
+    let context =
+        annotations(document).and_then(|all| all.get(RUNNER_CONTEXT_ANNOTATION)?.as_str());
+    let Some(mut context) = context.and_then(|text| serde_json::from_str::<Value>(text).ok())
+    else {
+        return;
+    };
+    if let Some(told) = context.pointer_mut(ACCOUNT) {
+        *told = account.into();
+        let text = json_text::json(&context, json_text::float);
+        if let Some(annotations) = super::annotations_mut(document) {
+            annotations.insert(RUNNER_CONTEXT_ANNOTATION.to_owned(), text.into());
+        }
+    }
+}
