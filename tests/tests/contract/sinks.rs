@@ -77,9 +77,8 @@ async fn written(subject: &Subject, sinks: &[(Kind, &str)], sequence: i64) -> Re
     subject.until(&what, is_written).await.map(drop)
 }
 
-/// The first status that has outputs, whatever comes after it.
-async fn first_with_outputs(subject: &Subject) -> Result<RunnableStatus> {
-    let from = subject.object().await?["metadata"]["resourceVersion"].take();
+/// The first status after this version that has outputs, whatever comes after it.
+async fn first_with_outputs(subject: &Subject, from: &Value) -> Result<RunnableStatus> {
     let only = WatchParams::default().fields("metadata.name=r");
     let from = from.as_str().unwrap_or_default();
     // An API server that is busy ends watches: what was told is told again.
@@ -104,7 +103,8 @@ async fn outputs_are_written_before_the_status_names_them_and_are_replaced_as_a_
     let sinks = json!([to(SECRET, "db"), to(CONFIG_MAP, "db")]);
     let subject = writing(&world, sinks).await?;
     let run = subject.run(1).await?;
-    let first = first_with_outputs(&subject);
+    let from = subject.object().await?["metadata"]["resourceVersion"].take();
+    let first = first_with_outputs(&subject, &from);
     let (first, ()) = tokio::try_join!(first, world.play(&run, answered("one")))?;
     let named = first.sinks.iter().map(|sink| (sink.sequence, sink.behind));
     assert_eq!(named.collect::<Vec<_>>(), [(1, false), (1, false)]);
