@@ -1,8 +1,11 @@
 //! A diamond of Runnables: B and C read A, and D reads both. What a run gives holds what it was made from, so that of
 //! each run it can be told from which state of the others it stems, whatever any status says.
 
-use std::collections::BTreeMap;
+mod cycle;
 
+use std::collections::{BTreeMap, BTreeSet};
+
+pub use cycle::is_tied;
 use serde_json::{Value, json};
 
 use crate::{
@@ -44,16 +47,6 @@ impl Role {
             Self::D => &[(Self::B, "answer"), (Self::C, "answer")],
         }
     }
-
-    /// Whom it stems from.
-    #[must_use]
-    pub fn ancestors(self) -> &'static [Self] {
-        match self {
-            Self::A => &[],
-            Self::B | Self::C => &[Self::A],
-            Self::D => &[Self::A, Self::B, Self::C],
-        }
-    }
 }
 
 /// The diamond of a plan.
@@ -67,6 +60,10 @@ pub struct Chain {
     pub by_uid: bool,
     /// D wants that those which it reads have succeeded.
     pub strict: bool,
+    /// D does not ask of how many states its inputs are.
+    pub ignored: bool,
+    /// What D reads of this one it takes as it is, and waits for nothing.
+    pub at_once: Option<Role>,
 }
 
 /// The key of the `ConfigMap` that some of them read.
@@ -93,7 +90,44 @@ impl Chain {
             sized: std::array::from_fn(|_| random.f64() < 0.4),
             by_uid: random.f64() < 0.25,
             strict: random.f64() < 0.25,
+            ignored: false,
+            at_once: None,
         }
+    }
+
+    /// Whom a member reads, and which outputs of them, but for what it takes as it is.
+    pub fn awaits(&self, role: Role) -> impl Iterator<Item = &'static (Role, &'static str)> {
+        let at_once = self.at_once.filter(|_| role == Role::D);
+        let reads = role.reads().iter();
+        reads.filter(move |(of, _)| Some(*of) != at_once)
+    }
+
+    /// Whom it stems from and waits for, in order.
+    #[must_use]
+    pub fn ancestors(&self, role: Role) -> BTreeSet<Role> {
+        let awaited: BTreeSet<Role> = self.awaits(role).map(|(of, _)| *of).collect();
+        let further = awaited.iter().flat_map(|of| self.ancestors(*of));
+        further.chain(awaited.iter().copied()).collect()
+    }
+
+    /// Of the value of a member's run what takes part in what is coherent: not what was taken as it was.
+    #[must_use]
+    pub fn traced(&self, role: Role, value: &str) -> String {
+        let mut parts = parts(value);
+        let at_once = role
+            .reads()
+            .iter()
+            .position(|(of, _)| Some(*of) == self.at_once);
+        if let Some(at) = at_once.filter(|at| role == Role::D && *at < parts.len()) {
+            parts.remove(at);
+        }
+        parts.join(BETWEEN)
+    }
+
+    /// Whether D may be made of several states, or may run beside those that it reads.
+    #[must_use]
+    pub fn is_loose(&self) -> bool {
+        self.ignored || self.at_once.is_some()
     }
 
     /// What the Runnable with this number is in it.
@@ -171,7 +205,9 @@ impl Chain {
             .map(|(at, (of, output))| {
                 let name = format!("r{}", self.number(*of));
                 let mut reference = json!({ "name": name, "output": output });
-                if role == Role::D && self.strict {
+                if role == Role::D && self.at_once == Some(*of) {
+                    reference["waitFor"] = json!("Nothing");
+                } else if role == Role::D && self.strict {
                     reference["waitFor"] = json!("Succeeded");
                 }
                 json!({ "name": format!("from{at}"), "runnableRef": reference })
@@ -181,7 +217,7 @@ impl Chain {
             let reference = json!({ "name": "sizes", "key": "small" });
             from.push(json!({ "name": "size", "configMapKeyRef": reference }));
         }
-        json!({
+        let mut object = json!({
             "metadata": { "name": format!("r{}", self.number(role)), "namespace": NAMESPACE, "annotations": {} },
             "spec": {
                 "runTemplateRef": { "name": format!("t{}", Self::template(role)) },
@@ -190,7 +226,11 @@ impl Chain {
                 "inputsFrom": from,
                 "retentionPolicy": { "maxFailedRuns": 1, "maxSuccessfulRuns": 1 },
             },
-        })
+        });
+        if role == Role::D && self.ignored {
+            object["spec"]["coherence"] = json!("Ignored");
+        }
+        object
     }
 
     /// What a run of a member gives: its status, but for the end.
@@ -300,6 +340,8 @@ mod tests {
         sized: [false, true, false, true],
         by_uid: false,
         strict: false,
+        ignored: false,
+        at_once: None,
     };
 
     /// What D is made of when B and C have seen these inputs of A.
@@ -320,5 +362,23 @@ mod tests {
         assert!(one(&made("i1", "i2")), "B sees no difference");
         assert!(!one(&made("i0", "i1")));
         assert!(!one(&made("i1", "i1").replace("| s1", "| s0")));
+    }
+
+    #[test]
+    fn what_is_taken_as_it_is_has_no_part_in_what_is_coherent() {
+        let loose = Chain {
+            at_once: Some(Role::B),
+            ..DIAMOND
+        };
+        assert_eq!(loose.ancestors(Role::D), [Role::A, Role::C].into());
+        assert_eq!(loose.ancestors(Role::B), [Role::A].into());
+        assert_eq!(
+            DIAMOND.ancestors(Role::D),
+            [Role::A, Role::B, Role::C].into()
+        );
+        let value = made("i0", "i1");
+        assert!(states(&value)[&'a'].len() > 1);
+        assert_eq!(states(&loose.traced(Role::D, &value))[&'a'], ["y"]);
+        assert_eq!(DIAMOND.traced(Role::D, &value), value);
     }
 }

@@ -149,6 +149,11 @@ impl People {
                 let key = ["small", "other"][number];
                 set(store, &chain::sizes(), &format!("/data/{key}"), json!(size));
             }
+            Deed::Tie | Deed::Untie => {
+                if let Some(chain) = self.plan.chain {
+                    chain.tie(store, SOMEBODY, deed == Deed::Tie);
+                }
+            }
             Deed::Suspend(number) => set(store, &runnable(number), "/spec/suspend", json!(true)),
             Deed::Resume(number) => set(store, &runnable(number), "/spec/suspend", json!(false)),
             Deed::Recreate(number) => self.recreate(store, number),

@@ -98,6 +98,7 @@ fn no_seed_makes_a_run_twice_or_loses_one() {
         ("RunsOfD ", 60),
         ("WaitedForOthers ", 200),
         ("MovedOn ", 10),
+        ("OnACycle ", 10),
     ];
     for (what, least) in least {
         let times = told.split(what).nth(1);

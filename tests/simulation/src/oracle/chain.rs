@@ -1,25 +1,23 @@
 //! Runnables that read each other: C1, C2 and C4 of `docs/reliability.md`, that nothing runs twice for one change, and that
 //! nothing runs beside a source that is at work. By what the runs are made of, which tells from what they stem.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    time::Duration,
-};
+mod provenance;
+
+use std::{collections::HashMap, time::Duration};
 
 use cartouche_crds::{RUNNABLE_NAME_LABEL, RunnableStatus};
-use cartouche_protocol::sources::{Revision, SourceKey};
 use serde_json::Value;
 
 use super::{
     Excuse, Verdict, makes_a_run, number,
     runs::{intents, values, window},
-    status, text, uid,
+    status, text,
 };
 use crate::{
-    chain::{Chain, Role, own, parts, sizes, states},
+    chain::{Chain, Role, is_tied, own, parts, sizes, states},
     discovery::Resource,
     faults::Counts,
-    people::{NAMESPACE, is_person, template},
+    people::{is_person, template},
     plan::{Deed, Plan},
     store::{Change, Key, Store},
 };
@@ -35,9 +33,10 @@ pub(super) fn judge(store: &Store, plan: &Plan, found: &mut Verdict) {
                 intents(log, run, number(&run.object).unwrap_or_default()).collect();
             coherent(log, chain, (run, role), &intents, found);
             settled(log, chain, (run, role), &intents, lag, found);
+            on_no_cycle(log, chain, (run, role), &intents, lag, found);
         }
     }
-    provenance(log, chain, found);
+    provenance::judge(log, chain, found);
     once(log, chain, found);
 }
 
@@ -91,31 +90,51 @@ fn coherent(
     found: &mut Verdict,
 ) {
     let value = text(&run.object["spec"], "/value");
-    let states = states(value);
-    let Some((_, words)) = states.iter().find(|(_, words)| words.len() > 1) else {
+    let Some(words) = of_several_states(chain, role, value) else {
         return;
     };
-    let is_untraced = |at: &usize| {
+    let was = |at: &usize, of: Role, read: &dyn Fn(&Value) -> bool| {
         let (intent, since) = (&log[*at], window(&log[..*at], &log[*at]));
-        role.ancestors().iter().any(|of| {
-            let name = chain.key(*of).name;
-            let known = values(
-                log,
-                since,
-                intent.version,
-                Resource::Runnables,
-                &name,
-                |object| gives_untraced(chain, *of, &status(object)),
-            );
-            known.contains(&true)
-        })
+        let (name, until) = (chain.key(of).name, intent.version);
+        let known = values(log, since, until, Resource::Runnables, &name, read);
+        known.contains(&true)
     };
-    if intents.iter().any(is_untraced) {
+    let ancestors = chain.ancestors(role);
+    let is_untraced = |at: &usize| {
+        let untraced = |of: Role| move |object: &Value| gives_untraced(chain, of, &status(object));
+        ancestors.iter().any(|of| was(at, *of, &untraced(*of)))
+    };
+    // Where nobody asks for one state, somebody has to have stayed behind: who is about to follow is waited for.
+    let stayed_behind = |at: &usize| ancestors.iter().any(|of| was(at, *of, &stays_behind));
+    let is_ignored = role == Role::D && chain.ignored;
+    if is_ignored && intents.iter().any(stayed_behind) {
+        // As docs/sources.md says of `coherence: Ignored`.
+    } else if intents.iter().any(is_untraced) {
         found.excuse(Excuse::Untraced);
     } else {
         let what = format!("{} is made of {words:?}: {value}", run.key.name);
         found.broken("C1", what);
     }
+}
+
+/// Words of more than one state, if a run of this value is made of that in what is to be coherent.
+fn of_several_states(chain: Chain, role: Role, value: &str) -> Option<Vec<String>> {
+    let states = states(&chain.traced(role, value));
+    states.into_values().find(|words| words.len() > 1)
+}
+
+/// Whether a member gives nothing for what is there now, and will not by itself: it is suspended, its run has ended without outputs, or
+/// only a change helps it.
+fn stays_behind(object: &Value) -> bool {
+    let stored = status(object);
+    let current = stored.current_run.as_ref();
+    let gave_nothing = current.is_some_and(|run| {
+        let from = stored.outputs_from.as_ref();
+        run.result.is_some() && from.is_none_or(|from| from.sequence != run.sequence)
+    });
+    let mut conditions = stored.conditions.iter();
+    let is_stalled = conditions.any(|it| it.type_ == "Stalled" && it.status == "True");
+    object["spec"]["suspend"] == true || gave_nothing || is_stalled
 }
 
 /// Whether its outputs do not say what they were made from.
@@ -153,7 +172,7 @@ fn settled(
         );
         busy.contains(&false)
     };
-    let ancestors = role.ancestors();
+    let ancestors = chain.ancestors(role);
     let beside = ancestors
         .iter()
         .find(|of| !intents.is_empty() && !intents.iter().any(|at| was_settled(*at, **of)));
@@ -172,6 +191,36 @@ fn is_busy(object: &Value) -> bool {
     object["spec"]["suspend"] != true && (is_at_work || !has_looked)
 }
 
+/// C3: none is intended while A reads D, as far as it knows: its own spec as it was written to, that of A if it reads it, and else
+/// a cache that may be as old as `lag`.
+fn on_no_cycle(
+    log: &[Change],
+    chain: Chain,
+    (run, role): (&Change, Role),
+    intents: &[usize],
+    lag: Duration,
+    found: &mut Verdict,
+) {
+    let was_tied = |at: &usize| {
+        let intent = &log[*at];
+        let mut since = window(&log[..*at], intent);
+        if role == Role::A {
+            return is_tied(&intent.object);
+        }
+        if role == Role::D {
+            let earlier = log.partition_point(|change| change.at + lag < intent.at);
+            since = since.min(log.get(earlier).map_or(since, |change| change.version));
+        }
+        let (name, until) = (chain.key(Role::A).name, intent.version);
+        let tied = values(log, since, until, Resource::Runnables, &name, is_tied);
+        !tied.contains(&false)
+    };
+    if !intents.is_empty() && intents.iter().all(was_tied) {
+        let what = format!("{} was intended while it stemmed from itself", run.key.name);
+        found.broken("C3", what);
+    }
+}
+
 /// How old a cache may be: of watches that stall or are cut off, at most so much.
 fn lag(plan: &Plan) -> Duration {
     let is_trouble = |deed: &Deed| {
@@ -182,110 +231,6 @@ fn lag(plan: &Plan) -> Duration {
     };
     let quiet = plan.chance == 0.0 && !plan.deeds.iter().any(|(_, deed)| is_trouble(deed));
     Duration::from_secs(if quiet { 1 } else { 120 })
-}
-
-/// C4: what a ledger says that a run was made from is what it is made of.
-fn provenance(log: &[Change], chain: Chain, found: &mut Verdict) {
-    let made: HashMap<&str, &str> = log
-        .iter()
-        .filter(|change| change.key.resource.is_run())
-        .map(|change| (uid(&change.object), text(&change.object, "/spec/value")))
-        .collect();
-    let outputs = all_outputs(log, chain);
-    let mut before: HashMap<Key, Value> = HashMap::new();
-    for change in log {
-        let Some(role) = chain.role_of(&change.key.name) else {
-            continue;
-        };
-        if change.key.resource != Resource::Runnables {
-            continue;
-        }
-        let known = before.insert(change.key.clone(), change.object["status"].clone());
-        if is_person(&change.actor) || known.as_ref() == Some(&change.object["status"]) {
-            continue;
-        }
-        let stored = status(&change.object);
-        let current = stored.current_run.as_ref();
-        let current = current.and_then(|run| Some((run.uid.as_deref()?, run.sources.as_ref()?)));
-        let from = stored.outputs_from.as_ref();
-        let from = from.and_then(|from| Some((from.uid.as_str(), from.sources.as_ref()?)));
-        for (uid, sources) in current.into_iter().chain(from) {
-            let wrong = made
-                .get(uid)
-                .and_then(|value| said_wrongly(chain, role, value, sources, &outputs));
-            if let Some(what) = wrong {
-                let at = (change.version, &change.key.name);
-                found.broken("C4", format!("{at:?} says of {uid} that {what}"));
-            }
-        }
-    }
-}
-
-type Outputs = BTreeMap<String, Value>;
-
-/// All outputs that the members ever had, by their revision.
-fn all_outputs(log: &[Change], chain: Chain) -> HashMap<(Role, String), Outputs> {
-    let mut all = HashMap::new();
-    for change in log
-        .iter()
-        .filter(|it| it.key.resource == Resource::Runnables)
-    {
-        let Some(role) = chain.role_of(&change.key.name) else {
-            continue;
-        };
-        if let Some(outputs) = status(&change.object).outputs {
-            let revision = Revision::of_outputs(&outputs, &BTreeMap::new());
-            all.insert((role, revision.to_string()), outputs);
-        }
-    }
-    all
-}
-
-/// What of these sources is not what a run of this value is made of.
-fn said_wrongly(
-    chain: Chain,
-    role: Role,
-    value: &str,
-    sources: &BTreeMap<String, String>,
-    outputs: &HashMap<(Role, String), Outputs>,
-) -> Option<String> {
-    let mut left: BTreeMap<&str, &str> = sources
-        .iter()
-        .map(|(key, revision)| (key.as_str(), revision.as_str()))
-        .collect();
-    for of in role.ancestors() {
-        let key = SourceKey::runnable(NAMESPACE, &chain.key(*of).name);
-        let Some(revision) = left.remove(key.as_str()) else {
-            return Some(format!("it is made of nothing of {of:?}"));
-        };
-        let Some(given) = outputs.get(&(*of, revision.to_owned())) else {
-            return Some(format!(
-                "it is made of {revision} of {of:?}, which never was"
-            ));
-        };
-        let readers = role.ancestors().iter().chain([&role]);
-        let read = readers.flat_map(|reader| reader.reads());
-        let mut read = read.filter(|(read, _)| read == of);
-        let is_in = |output: &str| {
-            let text = given.get(output).and_then(Value::as_str);
-            text.is_some_and(|text| value.contains(text))
-        };
-        if !read.all(|(_, output)| is_in(output)) {
-            return Some(format!(
-                "it is made of {given:?}, but it is made of {value}"
-            ));
-        }
-    }
-    let key = SourceKey::config_map(NAMESPACE, "sizes", "small");
-    let said = left.remove(key.as_str());
-    let sizes = states(value).remove(&'s');
-    let of_sizes = sizes.and_then(|words| Some(Revision::of_text(words.first()?)));
-    if said != of_sizes.as_ref().map(Revision::as_str) {
-        return Some(format!(
-            "the ConfigMap was of {said:?}, but it is made of {value}"
-        ));
-    }
-    (!left.is_empty()).then(|| format!("it is made of {left:?}"))
 }
 
 /// Where all is at rest since a while, nobody writes anything of Runnables that read each other.
@@ -314,10 +259,14 @@ pub fn restless(store: &Store, plan: &Plan, since: Duration) -> Verdict {
 #[must_use]
 pub fn counts(log: &[Change], chain: Chain) -> Counts {
     let (mut runs, mut waits, mut moves) = (0, 0, 0);
+    let (mut several, mut cycles) = (0, 0);
     let mut before: HashMap<&Key, RunnableStatus> = HashMap::new();
     for change in log {
         if makes_a_run(change) {
-            runs += usize::from(role_of_run(chain, change) == Some(Role::D));
+            let is_last = role_of_run(chain, change) == Some(Role::D);
+            runs += usize::from(is_last);
+            let words = states(text(&change.object, "/spec/value"));
+            several += usize::from(is_last && words.values().any(|words| words.len() > 1));
         }
         if change.key.resource != Resource::Runnables || chain.role_of(&change.key.name).is_none() {
             continue;
@@ -329,6 +278,11 @@ pub fn counts(log: &[Change], chain: Chain) -> Counts {
             reason.filter(|it| it.starts_with("Dependency"))
         };
         waits += usize::from(reason(&now).is_some() && reason(&now) != reason(&known));
+        let is_on_cycle = |status: &RunnableStatus| {
+            let mut conditions = status.conditions.iter();
+            conditions.any(|it| it.reason == "DependencyCycle")
+        };
+        cycles += usize::from(is_on_cycle(&now) && !is_on_cycle(&known));
         let run = |status: &RunnableStatus| {
             let current = status.current_run.as_ref()?;
             Some((
@@ -345,11 +299,14 @@ pub fn counts(log: &[Change], chain: Chain) -> Counts {
         ("RunsOfD", runs),
         ("WaitedForOthers", waits),
         ("MovedOn", moves),
+        ("OfSeveralStates", several),
+        ("OnACycle", cycles),
     ];
     counts.map(|(of, times)| (of.to_owned(), times)).into()
 }
 
-/// D has as many runs of something new as there were changes that could reach it.
+/// D has as many runs of something new as there were changes that could reach it. Where it does not wait for both ways of a change of
+/// A, each of the branches brings it one.
 fn once(log: &[Change], chain: Chain, found: &mut Verdict) {
     let key = chain.key(Role::D);
     let own_template = template(Chain::template(Role::D));
@@ -364,10 +321,11 @@ fn once(log: &[Change], chain: Chain, found: &mut Verdict) {
         let is_member = members.contains(&change.key);
         let of_status = is_member && is_person(&change.actor) && differs("/status");
         let of_inputs = is_member && (differs("/spec/inputs") || differs("/metadata/uid"));
-        let of_a = change.key == members[0] && differs("/status/outputs");
+        let roots = if chain.is_loose() { 1..3 } else { 0..1 };
+        let of_root = members[roots].contains(&change.key) && differs("/status/outputs");
         let of_template = change.key == own_template && differs("/spec/template");
         let of_sizes = change.key == sizes() && differs("/data/small");
-        let all = [of_status, of_inputs, of_a, of_template, of_sizes];
+        let all = [of_status, of_inputs, of_root, of_template, of_sizes];
         causes += all.iter().filter(|it| **it).count();
         if change.key == key && !is_person(&change.actor) {
             let hash = |object: &Value| Some(status(object).current_run?.input_hash);

@@ -47,9 +47,28 @@ fn waits_truly(
         .find(|it| it.type_ == "RunTemplateReady");
     let message = ready.map_or("", |condition| condition.message.as_str());
     let is_of_now = stored.observed_generation == object["metadata"]["generation"].as_i64();
-    let named = |of: &&Role| message.contains(&chain.key(**of).name);
-    let mut ancestors = role.ancestors().iter().filter(named);
-    held && is_of_now && ancestors.any(|of| keeps_back(store, chain, *of))
+    let named = |of: &Role| message.contains(&chain.key(*of).name);
+    let is_true_of = |of: Role| {
+        let is_awaited = chain.ancestors(role).contains(&of);
+        if role == Role::D && chain.ignored && !chain.strict || !is_awaited {
+            // That it does not follow is no reason then.
+            let is_read = is_awaited || role.reads().iter().any(|(read, _)| *read == of);
+            return is_read && gives_nothing(store, chain, of, is_awaited);
+        }
+        keeps_back(store, chain, of)
+    };
+    held && is_of_now && Role::ALL.into_iter().filter(named).any(is_true_of)
+}
+
+/// Whether a member has no outputs at all, or waits itself, if that counts.
+fn gives_nothing(store: &Store, chain: Chain, role: Role, waiting: bool) -> bool {
+    let Some(object) = store.get(&chain.key(role)) else {
+        return true;
+    };
+    let stored = status(&object);
+    let waits =
+        || object["spec"]["suspend"] != true && waits_truly(store, chain, role, &object, &stored);
+    stored.outputs.is_none() || waiting && waits()
 }
 
 /// Whether a member gives nothing new for good: it is suspended, not there, without outputs, its run has failed, or went before

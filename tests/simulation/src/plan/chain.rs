@@ -3,6 +3,9 @@
 use super::{Deed, Draw, Plan, seconds};
 use crate::chain::{Chain, MEMBERS, Role};
 
+/// Tells the chance of what is otherwise from that of the rest of a chain.
+const VARIETY: u64 = 0x76_6172_6965_7479;
+
 impl Draw {
     /// Adds a diamond to a plan. A change takes three runs to come to its end, so that all of it takes longer.
     pub(super) fn chain(&mut self, plan: &mut Plan) {
@@ -55,5 +58,26 @@ impl Draw {
                 _ => {}
             }
         }
+        self.variety(plan);
+    }
+
+    /// What is otherwise in every other chain. Drawn apart, so that the others stay what they were.
+    fn variety(&mut self, plan: &mut Plan) {
+        let own = fastrand::Rng::with_seed(plan.seed ^ VARIETY);
+        let before = std::mem::replace(&mut self.random, own);
+        if let Some(chain) = &mut plan.chain {
+            match self.random.u8(..12) {
+                0 | 1 => chain.ignored = true,
+                2 => chain.at_once = Some(Role::B),
+                3 => chain.at_once = Some(Role::C),
+                4 | 5 => {
+                    for _ in 0..=self.times(2) {
+                        self.spell(40.0, Deed::Tie, Deed::Untie);
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.random = before;
     }
 }

@@ -19,6 +19,10 @@ pub enum Deed {
     Rerun(usize),
     /// The value that inputs come from changes, or its neighbour in the same `ConfigMap`.
     Size(usize),
+    /// The first Runnable of a chain begins to read the last: all of them stem from themselves.
+    Tie,
+    /// It does not any more.
+    Untie,
     /// A Runnable makes no runs any more.
     Suspend(usize),
     /// It does again.
