@@ -40,7 +40,7 @@ chain changes="200" length="10":
         -- --nocapture what_stems_from_one_change
 
 # So many changes, one after the other, through a chain of so many Runnables: each runs once in each of them. 1000 take
-# about twenty minutes.
+# a quarter of an hour or more.
 steady changes="1000" length="5":
     STEADY_CHANGES={{ changes }} STEADY_LENGTH={{ length }} cargo test --package cartouche-tests --test durability \
         -- --nocapture each_of_many_changes
