@@ -162,6 +162,21 @@ impl Category {
         )
     }
 
+    /// Whether nothing can be rendered, or nothing be made of it, before somebody corrects it: whatever inputs come from, nobody
+    /// looks at it.
+    #[must_use]
+    pub fn precludes_rendering(self) -> bool {
+        self.precedes_stamping()
+            || matches!(
+                self,
+                Self::InvalidRunnable
+                    | Self::RunTemplateNotFound
+                    | Self::TemplateStampFailure
+                    | Self::PolicyInvalid
+                    | Self::SourceError
+            )
+    }
+
     /// Whether only a person ends it, and nothing is wrong.
     #[must_use]
     pub fn waits_for_a_person(self) -> bool {

@@ -35,12 +35,12 @@ use crate::{
     rerun,
     sinks::is_written,
     sourced_inputs::runnables,
-    status::{READY, RECONCILING, RUN_TEMPLATE_READY, STALLED},
+    status::{READY, RECONCILING, STALLED},
 };
 pub use hold::ASKED_AGAIN;
 pub use provenance::Provenance;
 pub use readiness::{
-    Failed, NotReady, Question, Readiness, Source, SourceError, Value, readiness,
+    Failed, Lag, NotReady, Question, Readiness, Source, SourceError, Value, readiness,
     rests_on_own_reads, traced,
 };
 pub use settle::Busy;
@@ -183,7 +183,11 @@ impl Seen {
         let busy = settle::busy(self);
         let has_succeeded = settle::has_succeeded(&self.status);
         let run = current.map(|run| run.result);
-        let is_still = (!self.reacts(), settle::looks_at_nothing(self));
+        let is_still = (
+            !self.reacts(),
+            settle::cannot_look(self),
+            settle::has_looked_in_vain(self),
+        );
         (
             (self.generation, self.has_sources),
             is_still,
@@ -246,10 +250,7 @@ fn revision(status: &RunnableStatus) -> Option<Revision> {
 fn told(status: RunnableStatus) -> RunnableStatus {
     let history = status.history.iter().filter(|run| run.result.is_none());
     let conditions = status.conditions.into_iter();
-    let told = conditions.filter(|it| {
-        let decides = [READY, RECONCILING, RUN_TEMPLATE_READY, STALLED];
-        decides.contains(&it.type_.as_str())
-    });
+    let told = conditions.filter(|it| matches!(it.type_.as_str(), READY | RECONCILING | STALLED));
     RunnableStatus {
         observed_generation: status.observed_generation,
         conditions: told.collect(),

@@ -12,8 +12,8 @@ use cartouche_protocol::{
     reconcile_error::{Category, ReconcileError},
     sourced_inputs::{self, SourceKind, SourceObject, SourceRead, Taken},
     sources::{
-        Edges, Known, NotReady, Provenance, Question, Readiness, Seen, SourceError, SourceKey,
-        WaitFor,
+        Edges, Failed, Known, Lag, NotReady, Provenance, Question, Readiness, Seen, SourceError,
+        SourceKey, WaitFor,
     },
 };
 
@@ -275,7 +275,7 @@ impl Reconciliation<'_> {
         let pending = self.facts.stored.pending.as_ref();
         let reason = pending.and_then(|pending| Category::parse(&pending.reason));
         let hold = Hold {
-            is_passing: matches!(diagnosis, Some(Diagnosis::DependencyNotReady(..))),
+            is_passing: diagnosis.is_some_and(is_passing),
             is_written: reason.is_some_and(Category::is_of_dependencies) && self.is_observed(),
         };
         let left = lock(&self.memory).telling.hold(hold, boot_time());
@@ -289,6 +289,18 @@ impl Reconciliation<'_> {
             lock(&self.memory).telling.hold_was_told(boot_time());
         }
     }
+}
+
+/// Whether it may be over in a moment. Who is Stalled may be about to look at what has just come, and be so no more.
+fn is_passing(diagnosis: &Diagnosis) -> bool {
+    matches!(
+        diagnosis,
+        Diagnosis::DependencyNotReady(..)
+            | Diagnosis::DependencyFailed(Failed::Incoherent {
+                why: Lag::Stalled,
+                ..
+            })
+    )
 }
 
 /// Adds all that are reached, the nearest first, up to [`MOST_FAMILY`].

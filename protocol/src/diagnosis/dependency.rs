@@ -1,7 +1,7 @@
 //! What a run waits for that is due: the sentences, and what to do.
 
 use super::Diagnosis;
-use crate::sources::{Busy, Failed, NotReady, SourceKey};
+use crate::sources::{Busy, Failed, Lag, NotReady, SourceKey};
 
 /// As people say it: `Runnable shop/build`, `ConfigMap shop/sizes, key small`, `Bucket.example.com shop/app, by .status.revision`.
 #[must_use]
@@ -50,6 +50,7 @@ pub fn why_not_ready(key: &SourceKey, why: &NotReady) -> String {
         NotReady::Busy(Busy::Waits(reason)) => {
             format!("a run of {who} is due and waits ({reason})")
         }
+        NotReady::Busy(Busy::Hindered(reason)) => format!("{who} cannot go on ({reason})"),
         NotReady::Busy(Busy::TriedAgain) => format!("{who} has failed, and is tried again"),
         NotReady::Behind => format!("{who} has not looked yet at what its own inputs come from"),
         NotReady::Apart { other, ancestor } => format!(
@@ -72,41 +73,61 @@ fn failed(failed: &Failed) -> String {
             "no new run is made: {} has not succeeded, and spec.inputsFrom asks for that (waitFor: Succeeded)",
             named(key)
         ),
-        Failed::Incoherent { between, who } => {
+        Failed::Incoherent { between, who, why } => {
             let by = |all: &[SourceKey]| all.iter().map(named).collect::<Vec<_>>().join(", ");
             let (one, other) = (&between.one, &between.other);
-            let what = format!(
-                "no new run is made: the inputs stem from different states of {}: {} by {}, {} by {}",
+            format!(
+                "no new run is made: the inputs stem from different states of {}: {} by {}, {} by {}; {}",
                 named(&between.ancestor),
                 one.revision,
                 by(&one.by),
                 other.revision,
-                by(&other.by)
-            );
-            if who.is_empty() {
-                what
-            } else {
-                format!(
-                    "{what}; {} has looked at it, and has given nothing for it",
-                    by(who)
-                )
-            }
+                by(&other.by),
+                lag(&by(who), *why)
+            )
         }
+    }
+}
+
+fn lag(who: &str, why: Lag) -> String {
+    match why {
+        Lag::GaveNothing => format!("{who} has looked at it, and has given nothing for it"),
+        Lag::Stalled => {
+            format!("{who} is Stalled, and looks at it when somebody has corrected what is wrong")
+        }
+        Lag::OfUnknown => format!("nobody knows what the outputs of {who} were made from"),
+        Lag::WithoutRun => format!("{who} has no run that tells at what it has looked"),
+        Lag::NotSeen => format!("{who} is not known to this controller"),
+        Lag::Untold => format!("which of {who} does not follow cannot be told"),
     }
 }
 
 pub(super) fn failed_cure(failed: &Failed) -> &'static str {
     match failed {
         Failed::Source(_) => "mend that Runnable: this one goes on when its run has succeeded",
-        Failed::Incoherent { .. } => {
-            "mend the Runnable whose run failed, or run it again; spec.coherence: Ignored takes the inputs as they are"
-        }
+        Failed::Incoherent { why, .. } => match why {
+            Lag::GaveNothing => {
+                "mend the Runnable whose run failed, or run it again; spec.coherence: Ignored takes the inputs as they are"
+            }
+            Lag::Stalled => {
+                "correct what `cartouche why` of that Runnable says; spec.coherence: Ignored takes the inputs as they are"
+            }
+            Lag::OfUnknown | Lag::WithoutRun | Lag::Untold => {
+                "run that Runnable again; spec.coherence: Ignored takes the inputs as they are"
+            }
+            Lag::NotSeen => {
+                "let one controller serve all these namespaces; spec.coherence: Ignored takes the inputs as they are"
+            }
+        },
     }
 }
 
 pub(super) fn waits_cure(why: &NotReady) -> &'static str {
     match why {
         NotReady::Missing => "see that it runs, or set optional if the template can do without it",
+        NotReady::Busy(Busy::Hindered(_)) => {
+            "`cartouche why` of that Runnable says what is wrong; this one goes on by itself when that is mended"
+        }
         NotReady::Suspended | NotReady::Behind | NotReady::Busy(Busy::Waits(_)) => {
             "`cartouche why` of that Runnable says what it waits for; this one goes on by itself then"
         }

@@ -3,18 +3,20 @@
 //! The two ways from an ancestor may be of different length, so that the sources differ while a change runs down to them.
 //! Then somebody has not looked at what is there, and will. If everybody has, a run has failed, and only a change helps.
 
+use std::collections::BTreeSet;
+
 use super::{
     Coherence, Known, Revision, Seen, SourceKey, Sources, Trace, family, moving,
-    readiness::{Failed, NotReady, Readiness},
-    settle::looks_at_nothing,
+    readiness::{Failed, Lag, NotReady, Readiness},
+    settle::{cannot_look, has_looked_in_vain},
     trace::Incoherence,
 };
 
 /// What an incoherent trace of these direct sources amounts to, when none of them, and nobody that they wait for, is at
 /// work: in this order, that somebody has not looked yet at what its own sources give; that somebody has not looked yet at
 /// what is read here as well, or that two have seen different revisions of something that is not known here, so that one of
-/// them has not looked yet; that somebody has looked, and has given nothing for it. Whoever is suspended is waited for, in
-/// whichever way he keeps back.
+/// them has not looked yet; that one of these cannot look; that somebody has looked, and has given nothing for it; and what else may
+/// keep one back. Whoever is suspended is waited for, in whichever way he keeps back.
 pub(super) fn judged(
     trace: &Trace,
     first: &Incoherence,
@@ -23,38 +25,84 @@ pub(super) fn judged(
 ) -> Readiness {
     let family = family(direct.iter().copied(), known);
     let disputed: Vec<SourceKey> = trace.incoherences().map(|it| it.ancestor).collect();
-    let behind: Vec<Member<'_>> = family
-        .iter()
-        .copied()
-        .filter(|member| is_behind(member.1, known))
-        .collect();
-    if let Some(waiting) = waiting_for(&behind, NotReady::Behind) {
+    let keeps_still = |it: &Member<'_>| it.1.reacts() && cannot_look(it.1);
+    let (still, free): (Vec<Member<'_>>, Vec<Member<'_>>) =
+        family.iter().copied().partition(keeps_still);
+    let behind = free.iter().copied().filter(|it| is_behind(it.1, known));
+    let behind: Vec<Member<'_>> = behind.collect();
+    let waiting = waiting_for(&behind, NotReady::Behind).or_else(|| {
+        let mut disputed = disputed.iter();
+        disputed.find_map(|ancestor| not_looked_at(trace, ancestor, &free, known))
+    });
+    if let Some(waiting) = waiting {
         return waiting;
     }
-    if let Some(waiting) = disputed
-        .iter()
-        .find_map(|ancestor| not_looked_at(trace, ancestor, &family, known))
-    {
-        return waiting;
+    let still = still.into_iter().filter(|it| {
+        let mut disputed = disputed.iter();
+        is_behind(it.1, known) || disputed.any(|ancestor| differs(it, ancestor, trace, known))
+    });
+    let still: Vec<Member<'_>> = still.collect();
+    if !still.is_empty() {
+        return failed(first, &still, Lag::Stalled);
     }
     let has_failed = |seen: &Seen| disputed.iter().any(|ancestor| gave_nothing(seen, ancestor));
-    let failed: Vec<Member<'_>> = family.into_iter().filter(|it| has_failed(it.1)).collect();
-    if !failed.is_empty()
-        && failed.iter().all(|it| !it.1.reacts())
-        && let Some(waiting) = waiting_for(&failed, NotReady::Suspended)
-    {
-        return waiting;
+    let have_failed = family.iter().copied().filter(|it| has_failed(it.1));
+    let have_failed: Vec<Member<'_>> = have_failed.collect();
+    let at_work = have_failed.iter().copied().filter(|it| it.1.reacts());
+    let at_work: Vec<Member<'_>> = at_work.collect();
+    match (
+        at_work.as_slice(),
+        waiting_for(&have_failed, NotReady::Suspended),
+    ) {
+        ([], Some(waiting)) => waiting,
+        ([], None) => Readiness::Failed(unexplained(first, &family, known)),
+        (at_work, _) => failed(first, at_work, Lag::GaveNothing),
     }
-    let at_work = failed.into_iter().filter(|it| it.1.reacts());
+}
+
+fn failed(first: &Incoherence, who: &[Member<'_>], why: Lag) -> Readiness {
     Readiness::Failed(Failed::Incoherent {
         between: Box::new(first.clone()),
-        who: at_work.map(|it| it.0.clone()).collect(),
+        who: who.iter().map(|it| it.0.clone()).collect(),
+        why,
     })
+}
+
+/// Nobody is behind, and nobody has looked in vain: who has to do with it all the same.
+fn unexplained(first: &Incoherence, family: &[Member<'_>], known: &Known) -> Failed {
+    let waited_for: BTreeSet<&SourceKey> = family.iter().flat_map(|it| it.1.waits_for()).collect();
+    let of = |matches: &dyn Fn(&Member<'_>) -> bool| -> Vec<SourceKey> {
+        let found = family.iter().filter(|it| matches(it));
+        found.map(|it| it.0.clone()).collect()
+    };
+    let of_unknown = of(&|it| waited_for.contains(it.0) && it.1.is_of_unknown());
+    let without_run = of(&|it| it.1.status.current_run.is_none() && it.1.revision.is_some());
+    let not_seen = waited_for.iter().filter(|key| !known.contains_key(**key));
+    let not_seen = not_seen.map(|key| (*key).clone()).collect();
+    let by = first
+        .one
+        .by
+        .iter()
+        .chain(&first.other.by)
+        .cloned()
+        .collect();
+    let all = [
+        (of_unknown, Lag::OfUnknown),
+        (without_run, Lag::WithoutRun),
+        (not_seen, Lag::NotSeen),
+    ];
+    let found = all.into_iter().find(|(who, _)| !who.is_empty());
+    let (who, why) = found.unwrap_or((by, Lag::Untold));
+    Failed::Incoherent {
+        between: Box::new(first.clone()),
+        who,
+        why,
+    }
 }
 
 /// Somebody among these sources and those that they wait for who will look at what its own sources give, and has not yet.
 pub(super) fn not_yet_looked(direct: &[&SourceKey], known: &Known) -> Option<Readiness> {
-    let will_look = |seen: &Seen| seen.reacts() && !looks_at_nothing(seen);
+    let will_look = |seen: &Seen| seen.reacts() && !cannot_look(seen) && !has_looked_in_vain(seen);
     let behind = moving(direct.iter().copied(), known)
         .into_iter()
         .filter(|it| will_look(it.1) && is_behind(it.1, known));
@@ -122,13 +170,9 @@ fn not_looked_at(
     family: &[Member<'_>],
     known: &Known,
 ) -> Option<Readiness> {
-    if known.contains_key(ancestor) {
-        return None;
-    }
-    let readers = family.iter().filter_map(|(key, seen)| {
-        let revision = seen.looked_at()?.get(ancestor)?;
-        let is_direct = !given(seen, known).names(ancestor);
-        is_direct.then_some(((*key, *seen), revision))
+    let readers = family.iter().filter_map(|member| {
+        let revision = seen_directly(member, ancestor, known)?;
+        Some((*member, revision))
     });
     let Some(now) = trace.read_itself(ancestor) else {
         return apart(ancestor, readers);
@@ -138,6 +182,24 @@ fn not_looked_at(
         .filter(|(member, revision)| *revision != now && to_look_at(member.1, known).is_some());
     let behind: Vec<Member<'_>> = behind.map(|(member, _)| member).collect();
     waiting_for(&behind, NotReady::Behind)
+}
+
+/// Which revision somebody has seen who reads what is not known here himself.
+fn seen_directly<'a>(
+    (_, seen): &Member<'a>,
+    ancestor: &SourceKey,
+    known: &Known,
+) -> Option<&'a Revision> {
+    let revision = seen.looked_at()?.get(ancestor)?;
+    let is_direct = !known.contains_key(ancestor) && !given(seen, known).names(ancestor);
+    is_direct.then_some(revision)
+}
+
+/// Whether somebody has seen what is not known here otherwise than it is, or than others have.
+fn differs(member: &Member<'_>, ancestor: &SourceKey, trace: &Trace, known: &Known) -> bool {
+    let seen = seen_directly(member, ancestor, known);
+    let now = trace.read_itself(ancestor);
+    seen.is_some_and(|seen| now.is_none_or(|now| now != seen))
 }
 
 /// Two that read it themselves and saw different revisions: it has one at a time, so one of them has to look yet.

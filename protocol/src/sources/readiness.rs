@@ -110,9 +110,28 @@ pub enum Failed {
     Incoherent {
         /// The first ancestor by name, and the revisions.
         between: Box<Incoherence>,
-        /// Who has looked at a revision and given nothing for it. Empty where that is not known.
+        /// Who does not follow, or has to do with it.
         who: Vec<SourceKey>,
+        /// Why not.
+        why: Lag,
     },
+}
+
+/// Why sources stay at different revisions of an ancestor, as is told of some Runnables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lag {
+    /// They have looked at a revision, and have given nothing for it.
+    GaveNothing,
+    /// They look at nothing before somebody corrects something.
+    Stalled,
+    /// Nobody knows what their outputs were made from, nor then what is made from these.
+    OfUnknown,
+    /// They give something, and have no run that would tell what they have looked at.
+    WithoutRun,
+    /// They are waited for, and are not known here.
+    NotSeen,
+    /// It is one of them; which, nobody can tell.
+    Untold,
 }
 
 /// Why no value can be had.

@@ -8,7 +8,7 @@ use super::{Known, NotReady, Readiness, Seen, SourceKey, coherence::not_yet_look
 use crate::{
     ledger::Ledger,
     reconcile_error::Category,
-    status::{READY, RECONCILING, RUN_TEMPLATE_READY, STALLED, TRUE, find},
+    status::{READY, RECONCILING, STALLED, TRUE, find},
 };
 
 /// What shows that a Runnable is about to give something else.
@@ -18,8 +18,10 @@ pub enum Busy {
     Changed,
     /// A run of it has not ended, or may still come to be.
     AtWork,
-    /// A run of it is due and waits, for this reason, or may be due, and this keeps it from being made.
+    /// A run of it is due and waits, for this reason.
     Waits(String),
+    /// This keeps it from going on, so that it may not even be known whether a run is due.
+    Hindered(String),
     /// A run that failed is going to be tried again.
     TriedAgain,
 }
@@ -48,13 +50,13 @@ pub fn busy(seen: &Seen) -> Option<Busy> {
     if is_tried_again {
         return Some(Busy::TriedAgain);
     }
-    // A right, a template or an answer is wanting, so that it may not even be known whether a run is due.
+    // A right, a template or an answer is wanting.
     let reconciling = find(status, RECONCILING).filter(|it| it.status == TRUE)?;
     // Its outputs are there, if not wherever they are to go: nothing else comes of that.
     if reconciling.reason == Category::OutputSinkFailed.as_str() {
         return None;
     }
-    Some(Busy::Waits(reconciling.reason.clone()))
+    Some(Busy::Hindered(reconciling.reason.clone()))
 }
 
 /// Who is not settled yet: the source itself, or the nearest Runnable that it waits for, as far as they are known. Nothing
@@ -107,11 +109,18 @@ pub fn has_succeeded(status: &RunnableStatus) -> bool {
     ready.is_some_and(|ready| ready.status == TRUE) || lacks_sinks()
 }
 
-/// Whether only a change helps it, by its own word, and it makes nothing of its sources: it looks at nothing, or has looked in
-/// vain. One whose run has failed follows them, and so does one whose outputs cannot be written to where they are to go.
-pub(super) fn looks_at_nothing(seen: &Seen) -> bool {
-    let is = |kind, value| find(&seen.status, kind).is_some_and(|it| it.status == value);
-    let stalled = find(&seen.status, STALLED).filter(|it| it.status == TRUE);
-    let is_of_sinks = |reason: &str| reason == Category::OutputSinkFailed.as_str();
-    stalled.is_some_and(|it| !is_of_sinks(&it.reason)) && !is(RUN_TEMPLATE_READY, TRUE)
+/// Whether it makes nothing of what its sources give before somebody corrects something, by its own word. Whose run has failed
+/// looks at the next change like everybody else, and so does one whose outputs cannot be written to where they are to go.
+pub(super) fn cannot_look(seen: &Seen) -> bool {
+    stalled_on(seen).is_some_and(Category::precludes_rendering)
+}
+
+/// Whether it has looked at what its sources give, and can make nothing of it before one of them changes, by its own word.
+pub(super) fn has_looked_in_vain(seen: &Seen) -> bool {
+    stalled_on(seen).is_some_and(Category::is_of_dependencies)
+}
+
+fn stalled_on(seen: &Seen) -> Option<Category> {
+    let stalled = find(&seen.status, STALLED).filter(|it| it.status == TRUE)?;
+    Category::parse(&stalled.reason)
 }

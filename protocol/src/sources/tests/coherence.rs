@@ -2,8 +2,8 @@
 
 use super::sample::*;
 use crate::sources::{
-    Coherence, Edges, Failed, Known, NotReady, Provenance, Question, Readiness, Revision, Seen,
-    Source, Sources, Value, WaitFor, rests_on_own_reads, settle::Busy,
+    Coherence, Edges, Failed, Known, Lag, NotReady, Provenance, Question, Readiness, Revision,
+    Seen, Source, SourceKey, Sources, Value, WaitFor, rests_on_own_reads, settle::Busy,
 };
 
 fn from(text: &str) -> Sources {
@@ -53,7 +53,7 @@ fn a_branch_that_is_at_work_is_waited_for() {
 #[test]
 fn a_branch_that_failed_is_named_with_both_revisions() {
     let all = diamond(failed("c1", &from("old"), &from("new")));
-    let Readiness::Failed(Failed::Incoherent { between, who }) = asked(["b", "c"], &all) else {
+    let Readiness::Failed(Failed::Incoherent { between, who, .. }) = asked(["b", "c"], &all) else {
         panic!("{:?}", asked(["b", "c"], &all));
     };
     assert_eq!(who, [key("c")]);
@@ -384,4 +384,85 @@ fn that_sources_differ_rests_on_what_is_read_here_only_where_that_is_in_dispute(
     };
     let all = known([("b", at_work)]);
     assert!(!rests(&read, &all, Coherence::Required));
+}
+
+/// Who is named where nothing but a change helps, and why.
+fn lag(answered: Readiness) -> (Vec<SourceKey>, Lag) {
+    let Readiness::Failed(Failed::Incoherent { who, why, .. }) = answered else {
+        panic!("{answered:?}");
+    };
+    (who, why)
+}
+
+#[test]
+fn a_branch_that_cannot_look_before_somebody_mends_it_is_named_and_not_waited_for() {
+    let behind = || gave("c1", &from("old"));
+    let all = diamond(stalled(behind(), "RunTemplateNotFound"));
+    let expected = (vec![key("c")], Lag::Stalled);
+    assert_eq!(lag(asked(["b", "c"], &all)), expected);
+    let file_all = known([("b", stalled(gave("b1", &of_file("old")), "SourceError"))]);
+    let expected = (vec![key("b")], Lag::Stalled);
+    assert_eq!(lag(asked_with_file("new", &["b"], &file_all)), expected);
+    // The same where nobody reads it here as well.
+    let of_two = known([
+        ("b", gave("b2", &of_file("new"))),
+        ("c", stalled(gave("c1", &of_file("old")), "PolicyInvalid")),
+    ]);
+    let expected = (vec![key("c")], Lag::Stalled);
+    assert_eq!(lag(asked(["b", "c"], &of_two)), expected);
+    for looks in [
+        // Its run has failed, and it looks at the next change; or only its outputs go nowhere.
+        stalled(failed("c1", &from("old"), &from("older")), "Failed"),
+        stalled(behind(), "OutputSinkFailed"),
+    ] {
+        let expected = not_ready("c", NotReady::Behind);
+        assert_eq!(asked(["b", "c"], &diamond(looks)), expected);
+    }
+    let held = suspended(stalled(behind(), "RunTemplateNotFound"));
+    let expected = not_ready("c", NotReady::Suspended);
+    assert_eq!(asked(["b", "c"], &diamond(held)), expected);
+}
+
+#[test]
+fn who_will_look_is_waited_for_beside_one_that_cannot() {
+    let mut all = diamond(stalled(gave("c1", &from("old")), "RunTemplateNotFound"));
+    all.insert(key("b"), reading(gave("b1", &from("older")), ["a"]).into());
+    assert_eq!(asked(["b", "c"], &all), not_ready("b", NotReady::Behind));
+}
+
+#[test]
+fn where_nobody_is_behind_and_nobody_has_failed_somebody_is_named_all_the_same() {
+    let looked = sources([(key("a"), "old"), (key("m"), "m")]);
+    let with_m = |m: Option<Seen>| {
+        let mut all = diamond(reading(gave("c1", &looked), ["a"]));
+        all.insert(key("c"), reading(gave("c1", &looked), ["m"]).into());
+        all.extend(m.map(|m| (key("m"), m.into())));
+        all
+    };
+    let unknown = Seen {
+        provenance: Provenance::default(),
+        ..gave("m", &from("old"))
+    };
+    let of_unknown = lag(asked(["b", "c"], &with_m(Some(unknown))));
+    assert_eq!(of_unknown, (vec![key("m")], Lag::OfUnknown));
+    let elsewhere = lag(asked(["b", "c"], &with_m(None)));
+    assert_eq!(elsewhere, (vec![key("m")], Lag::NotSeen));
+    let lost = with_status(gave("c1", &from("old")), |status| {
+        status.current_run = None;
+    });
+    let without_run = lag(asked(["b", "c"], &diamond(lost)));
+    assert_eq!(without_run, (vec![key("c")], Lag::WithoutRun));
+    let all = known([
+        ("b", gave("b2", &from("new"))),
+        ("c", gave("c1", &from("old"))),
+    ]);
+    let why = NotReady::Apart {
+        other: key("c"),
+        ancestor: key("a"),
+    };
+    assert_eq!(asked(["b", "c"], &all), not_ready("b", why));
+    let mut all = all;
+    all.insert(key("a"), root("new").into());
+    let untold = lag(asked(["b", "c"], &all));
+    assert_eq!(untold, (vec![key("b"), key("c")], Lag::Untold));
 }

@@ -1,12 +1,9 @@
 use proptest::prelude::*;
 
 use super::sample::*;
-use crate::{
-    sources::{
-        Coherence, Edges, Failed, Known, NotReady, Provenance, Question, Readiness, Seen, Source,
-        SourceError, SourceKey, Sources, Value, WaitFor, readiness, settle::Busy, traced,
-    },
-    status::{RUN_TEMPLATE_READY, STALLED},
+use crate::sources::{
+    Coherence, Edges, Failed, Known, NotReady, Provenance, Question, Readiness, Seen, Source,
+    SourceError, SourceKey, Sources, Value, WaitFor, readiness, settle::Busy, traced,
 };
 
 fn at_rest(text: &str) -> Seen {
@@ -386,10 +383,9 @@ fn behind() -> Seen {
 fn where_coherence_is_ignored_a_branch_that_is_about_to_follow_is_waited_for_all_the_same() {
     let waits = Readiness::NotReady(key("c"), NotReady::Behind);
     assert_eq!(ignoring(behind()), waits);
-    let looks = with_condition(behind(), RUN_TEMPLATE_READY, "Ready");
-    let run_failed = with_condition(looks, STALLED, "SucceededConditionFalse");
+    let run_failed = stalled(behind(), "FailedCondition");
     assert_eq!(ignoring(run_failed), waits);
-    let sink_failed = with_condition(behind(), STALLED, "OutputSinkFailed");
+    let sink_failed = stalled(behind(), "OutputSinkFailed");
     assert_eq!(ignoring(sink_failed), waits);
 }
 
@@ -398,7 +394,8 @@ fn one_that_looks_at_nothing_is_not_waited_for() {
     let is_ready = |branch| matches!(ignoring(branch), Readiness::Ready(_));
     assert!(is_ready(suspended(behind())));
     assert!(is_ready(deleting(behind())));
-    assert!(is_ready(with_condition(behind(), STALLED, "SourceError")));
+    assert!(is_ready(stalled(behind(), "SourceError")));
+    assert!(is_ready(stalled(behind(), "DependencyFailed")));
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::{
         Coherence, Edges, Known, Provenance, Question, Readiness, Revision, Seen, Source,
         SourceKey, Sources, Value, WaitFor, readiness,
     },
-    status::{ConditionValue, READY, TRUE, condition},
+    status::{ConditionValue, READY, STALLED, TRUE, condition},
 };
 
 pub(super) fn key(name: &str) -> SourceKey {
@@ -116,6 +116,11 @@ pub(super) fn with_condition(seen: Seen, kind: &str, reason: &str) -> Seen {
         ..ready(TRUE)
     };
     with_status(seen, |status| status.conditions.push(told))
+}
+
+/// The same, which is Stalled for this reason.
+pub(super) fn stalled(seen: Seen, reason: &str) -> Seen {
+    with_condition(seen, STALLED, reason)
 }
 
 /// The same, which reads these.

@@ -3,6 +3,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::sample::*;
 use crate::{
+    diagnosis::why_not_ready,
     ledger::tests::sample::{at, created, ended, pending, rejected, time, unfinished, unseen},
     sources::{
         Coherence, NotReady, Seen, Sources, WaitFor,
@@ -104,9 +105,13 @@ fn a_run_that_waits_for_something_unsettles_it() {
 #[test]
 fn whatever_is_wrong_and_may_end_by_itself_unsettles_it_and_what_only_a_change_ends_does_not() {
     let with = |kind, reason| with_condition(at_rest(), kind, reason);
-    let waits = with(RECONCILING, "SourceError");
-    assert_eq!(busy(&waits), Some(Busy::Waits("SourceError".to_owned())));
-    assert_eq!(busy(&suspended(waits)), None);
+    let hindered = with(RECONCILING, "SourceError");
+    let expected = Busy::Hindered("SourceError".to_owned());
+    assert_eq!(busy(&hindered), Some(expected.clone()));
+    // Nobody knows whether a run is due.
+    let said = why_not_ready(&key("a"), &NotReady::Busy(expected));
+    assert_eq!(said, "Runnable space/a cannot go on (SourceError)");
+    assert_eq!(busy(&suspended(hindered)), None);
     assert_eq!(busy(&with(STALLED, "SourceError")), None);
     assert_eq!(busy(&with(RECONCILING, "OutputSinkFailed")), None);
 }
@@ -183,7 +188,7 @@ fn what_a_status_says_of_it_is_known() {
         deleting: false,
         ..seen
     };
-    assert_eq!(busy(&alive), Some(Busy::Waits("SourceError".to_owned())));
+    assert_eq!(busy(&alive), Some(Busy::Hindered("SourceError".to_owned())));
 }
 
 #[test]

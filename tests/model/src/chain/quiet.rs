@@ -5,7 +5,9 @@ use std::sync::PoisonError;
 use cartouche_crds::RunResult;
 use cartouche_protocol::{
     ledger::Ledger,
-    sources::{Coherence, Edges, Failed, NotReady, Question, Readiness, Source, SourceKey, traced},
+    sources::{
+        Coherence, Edges, Failed, Lag, NotReady, Question, Readiness, Source, SourceKey, traced,
+    },
 };
 
 use super::{
@@ -219,8 +221,9 @@ impl Chain {
                 }
             }),
             Readiness::Failed(Failed::Source(source)) => self.has_failed(world, source),
-            Readiness::Failed(Failed::Incoherent { who, .. }) => {
-                !who.is_empty() && who.iter().all(|it| self.has_failed(world, it))
+            Readiness::Failed(Failed::Incoherent { who, why, .. }) => {
+                let have_failed = || who.iter().all(|it| self.has_failed(world, it));
+                *why == Lag::GaveNothing && !who.is_empty() && have_failed()
             }
             Readiness::Cycle(way) => world.stored[A].looped && way.contains(&key(own)),
             Readiness::Ready(_) | Readiness::Error(_) => false,

@@ -4,7 +4,7 @@ use cartouche_crds::{PendingRun, RunResult, RunnableStatus};
 use cartouche_protocol::{
     ledger::{Asked, FetchedRun, Ledger, OutputsRead, PodsSaid, RunIdentity},
     sources::Readiness,
-    status::{ConditionValue, FALSE, READY, TRUE, condition},
+    status::{ConditionValue, FALSE, READY, STALLED, TRUE, condition},
 };
 use cartouche_templating::{Health, PodsTell, Verdict, name_suffix};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -99,6 +99,15 @@ pub(super) fn status(ledger: &Ledger, said: &Word, observed: Option<i64>) -> Run
         reason: "Model".to_owned(),
         message: String::new(),
     };
+    let has_failed = current.is_some_and(|run| run.result == Some(RunResult::Failed));
+    let stalled = ConditionValue {
+        status: TRUE,
+        ..ready.clone()
+    };
+    // As of one whose run has failed, and that nothing else keeps back.
+    let stalled =
+        (has_failed && said.is_none()).then(|| condition(&[], STALLED, stalled, observed, NOW));
+    let ready = condition(&[], READY, ready, observed, NOW);
     let reason = match said {
         Some(Hold::Sources(held)) => match **held {
             Readiness::NotReady(..) => Some("DependencyNotReady"),
@@ -118,7 +127,7 @@ pub(super) fn status(ledger: &Ledger, said: &Word, observed: Option<i64>) -> Run
     });
     RunnableStatus {
         observed_generation: observed,
-        conditions: vec![condition(&[], READY, ready, observed, NOW)],
+        conditions: [ready].into_iter().chain(stalled).collect(),
         outputs: ledger.outputs.clone(),
         outputs_from: ledger.outputs_from.clone(),
         current_run: ledger.current.clone(),

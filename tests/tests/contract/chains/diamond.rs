@@ -181,6 +181,26 @@ async fn a_branch_that_lost_its_status_costs_no_run() -> Result<()> {
     it.has_run_once("b2", "c2").await
 }
 
+#[tokio::test]
+async fn a_branch_that_cannot_look_is_named_as_what_has_to_be_corrected() -> Result<()> {
+    let it = diamond("stalled").await?;
+    // The name of an input that comes from elsewhere is given twice.
+    it.c.input("a", "twice").await?;
+    it.c.fails("SourceError", "").await?;
+    it.change_a(2).await?;
+    it.b.answer(2, json!("b2")).await?;
+    it.d.fails("DependencyFailed", "is Stalled, and looks at it when")
+        .await?;
+    assert_eq!(
+        condition(&it.d.object().await?, "Stalled")["status"],
+        "True"
+    );
+    it.c.edit(|object| object["spec"]["inputs"] = json!({ "own": 1 }))
+        .await?;
+    it.c.answer(2, json!("c2")).await?;
+    it.has_run_once("b2", "c2").await
+}
+
 async fn size(world: &World, value: &str) -> Result<()> {
     let mut map = specless(CONFIG_MAP, "data", json!({ "small": value }));
     map["metadata"] = json!({ "name": "sizes" });
