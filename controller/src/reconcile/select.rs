@@ -219,13 +219,8 @@ fn go_map(map: &BTreeMap<String, String>) -> String {
 
 impl Reconciliation<'_> {
     fn unserved(&self, error: &DiscoveryError) -> SelectError {
-        let requeue = if matches!(error, DiscoveryError::Unknown { .. }) {
-            Requeue::OnKind
-        } else {
-            Requeue::Backoff
-        };
         SelectError {
-            requeue,
+            requeue: error.requeue(),
             cause: Box::new(self.cause_of_discovery(error, "show the kind that is selected")),
             text: format!("failed to list server api resources: {error}"),
         }

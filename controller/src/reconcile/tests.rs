@@ -2,6 +2,7 @@
 
 mod asking;
 mod late;
+mod selecting;
 mod settling;
 mod sources;
 mod stopping;
