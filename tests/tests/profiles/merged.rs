@@ -4,12 +4,6 @@
 //! twice in a list, `*`, and directives such as `$patch`. What kubectl leaves as null, the API server drops, so that nulls do
 //! not count.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    reason = "helpers of tests fail like tests"
-)]
-
 use std::{
     path::Path,
     process::{Command, Stdio},
@@ -26,7 +20,7 @@ use proptest::{
 };
 use serde_json::{Map, Value, json};
 
-const DEMO: &str = env!("CARGO_BIN_EXE_demo");
+use crate::DEMO;
 
 /// Pods and patches that are tried: kubectl is started for each.
 const CASES: u32 = 64;
