@@ -192,6 +192,18 @@ impl Diagnostics {
     }
 }
 
+impl Diagnostics {
+    /// The same of a document that stands there.
+    pub(crate) fn below(&self, root: Root, at: &[Segment]) -> Vec<Diagnostic> {
+        let moved = self.0.iter().map(|problem| Diagnostic {
+            root,
+            at: [at, &problem.at].concat(),
+            ..problem.clone()
+        });
+        moved.collect()
+    }
+}
+
 /// Those that are spelled out.
 pub(crate) fn spelled_out(diagnostics: &mut [Diagnostic]) -> impl Iterator<Item = &mut Diagnostic> {
     diagnostics.iter_mut().take(SHOWN)

@@ -17,7 +17,7 @@ use crate::{
     kinds,
 };
 
-pub(crate) use check::{check, check_patches};
+pub(crate) use check::{check, check_kinds, check_patch};
 
 /// Stands for each container of a run.
 const EACH: &str = "*";

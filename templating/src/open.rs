@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 
 use crate::{
     bounds::{MAX_RENDERED_BYTES, Work},
-    diagnostic::{Diagnostic, Diagnostics, Segment, SegmentRef},
+    context::SELECTED,
+    diagnostic::{Diagnostic, Diagnostics, Root, Segment, SegmentRef},
     json_text,
     path::Path,
     syntax::Tag,
@@ -52,6 +53,9 @@ pub enum OpenTagError {
         "'{0}' is not known before the run is made, and this is needed to make it: read runnable or selected"
     )]
     TooLate(&'static str),
+    /// It reads what a profile does not know.
+    #[error("a profile reads runnable, run and profile.values, and nothing of the selected object")]
+    NotInProfile,
     /// The run answers no re-run request.
     #[error("the run answers no re-run request, so that there is no run.rerunToken")]
     NoRerun,
@@ -107,6 +111,7 @@ impl OpenTagError {
                 "not a value",
                 "put what the run needs into the values of the profile",
             ),
+            Self::NotInProfile => ("not known here", "read an input instead"),
             Self::TooLate(_) => ("not known yet", "read runnable or selected"),
             Self::NoRerun => (
                 "no re-run request",
@@ -121,10 +126,30 @@ impl OpenTagError {
     }
 }
 
-impl OpenTags {
+/// What may hold open tags.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Holder {
+    /// The document of a template.
+    Template(OpenTags),
+    /// What a template says of files.
+    Runner,
+    /// A profile, which knows no selected object.
+    Profile,
+}
+
+impl Holder {
+    /// Where it stands.
+    pub(crate) fn root(self) -> Root {
+        match self {
+            Self::Template(_) => Root::Template,
+            Self::Runner => Root::Spec,
+            Self::Profile => Root::Profile,
+        }
+    }
+
     /// Whether a path that stands there is one of an open tag. Fails where it is one that nothing can fill in.
     pub(crate) fn holds(self, path: &Path, at: &[SegmentRef<'_>]) -> Result<bool, OpenTagError> {
-        if self == Self::Refused {
+        if self == Self::Template(OpenTags::Refused) {
             return Ok(false);
         }
         let root = match path.leading_keys().as_slice() {
@@ -132,19 +157,21 @@ impl OpenTags {
             [RUN, ..] => return Err(OpenTagError::UnknownFact),
             [PROFILE, VALUES, ..] => PROFILE,
             [PROFILE, ..] => return Err(OpenTagError::NotOfValues),
+            // Without a key in front it may lead anywhere.
+            [] | [SELECTED, ..] if self == Self::Profile => return Err(OpenTagError::NotInProfile),
             _ => return Ok(false),
         };
-        match at {
-            [SegmentRef::Key("apiVersion" | "kind" | "metadata")] => {
-                Err(OpenTagError::TooLate(root))
+        let is_settled = match at {
+            [SegmentRef::Key("apiVersion" | "kind" | "metadata")] => true,
+            [SegmentRef::Key("metadata"), SegmentRef::Key(field)] => {
+                SETTLED_METADATA.contains(field)
             }
-            [SegmentRef::Key("metadata"), SegmentRef::Key(field)]
-                if SETTLED_METADATA.contains(field) =>
-            {
-                Err(OpenTagError::TooLate(root))
-            }
-            _ => Ok(true),
+            _ => false,
+        };
+        if is_settled && matches!(self, Self::Template(_)) {
+            return Err(OpenTagError::TooLate(root));
         }
+        Ok(true)
     }
 }
 

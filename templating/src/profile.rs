@@ -7,31 +7,80 @@ use serde_json::{Value, json};
 
 use crate::{
     bounds::{self, MAX_PROFILE_BYTES},
-    diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root},
+    context::Context,
+    diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Segment},
     document::StampError,
     merge,
+    open::{self, Holder, RunFacts},
     rendered::Rendered,
     runner,
+    template::body::Body,
 };
 
 /// What a profile says of how runs are made, checked and ready to be applied.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Profile {
-    pod_template: Option<Value>,
-    patches: Vec<ProfilePatch>,
+    pod_template: Option<Part>,
+    patches: Vec<Patch>,
     values: Value,
+}
+
+/// A part of a profile, with tags in its strings.
+#[derive(Clone, Debug)]
+struct Part {
+    at: Vec<Segment>,
+    body: Body,
+}
+
+#[derive(Clone, Debug)]
+struct Patch {
+    api_version: String,
+    kind: String,
+    part: Part,
+}
+
+impl Part {
+    fn compile(value: &Value, at: Vec<Segment>, problems: &mut Vec<Diagnostic>) -> Self {
+        let body = Body::compile(value, Holder::Profile, &at, problems);
+        Self { at, body }
+    }
+
+    /// The part with its tags replaced.
+    fn made(
+        &self,
+        context: &Context,
+        run: &RunFacts<'_>,
+        values: &Value,
+    ) -> Result<Value, Vec<Diagnostic>> {
+        let made = self.body.render(context);
+        let made = made.and_then(|(part, open)| open::fill(part, &open, run, Some(values)));
+        made.map_err(|problems| problems.below(Root::Profile, &self.at))
+    }
 }
 
 impl Profile {
     /// Finds everything that is wrong with what it says, whatever the run.
     pub fn compile(spec: &ClusterRunProfileSpec) -> Result<Self, Diagnostics> {
-        let pod_template = spec.pod_template.clone();
-        let patches = spec.patches.clone().unwrap_or_default();
+        let patches = spec.patches.as_deref().unwrap_or_default();
         let values = json!(spec.values.clone().unwrap_or_default());
-        Diagnostics::check(oversize(pod_template.as_ref(), &patches, &values))?;
-        let of_pods = pod_template.as_ref().map(merge::check).unwrap_or_default();
-        let of_kinds = merge::check_patches(&patches);
-        Diagnostics::check([rules::check(spec), of_pods, of_kinds].concat())?;
+        Diagnostics::check(oversize(spec.pod_template.as_ref(), patches, &values))?;
+        let mut problems = rules::check(spec);
+        let pod_template = spec.pod_template.as_ref().map(|pod_template| {
+            problems.extend(merge::check(pod_template));
+            Part::compile(pod_template, vec!["podTemplate".into()], &mut problems)
+        });
+        problems.extend(merge::check_kinds(patches));
+        let patches = patches.iter().enumerate().map(|(index, patch)| {
+            problems.extend(merge::check_patch(index, &patch.patch));
+            let at = vec!["patches".into(), Segment::Index(index), "patch".into()];
+            Patch {
+                api_version: patch.api_version.clone(),
+                kind: patch.kind.clone(),
+                part: Part::compile(&patch.patch, at, &mut problems),
+            }
+        });
+        let patches = patches.collect();
+        Diagnostics::check(problems)?;
         Ok(Self {
             pod_template,
             patches,
@@ -45,20 +94,45 @@ impl Profile {
         &self.values
     }
 
-    /// The run that a document becomes with this profile. Its hash stays. Fails with everything that does not fit, or with what
-    /// the run may not be, or where open tags of the document are not [filled in](Rendered::filled).
-    pub fn applied(&self, rendered: &Rendered) -> Result<Rendered, Diagnostics> {
+    /// The run that a document becomes with this profile, whose tags read the Runnable and the run. Its hash stays. Fails with
+    /// everything that does not fit, or with what the run may not be, or where open tags of the document are not
+    /// [filled in](Rendered::filled).
+    pub fn applied(
+        &self,
+        rendered: &Rendered,
+        context: &Context,
+        run: &RunFacts<'_>,
+    ) -> Result<Rendered, Diagnostics> {
         if !rendered.open().is_empty() {
             return Err(StampError::Open.diagnostic().into());
         }
-        let mut document = rendered.document().clone();
-        if let Some(pod_template) = &self.pod_template {
+        let (mut document, mut problems) = (rendered.document().clone(), Vec::new());
+        // What tags yield is looked at as what is written is.
+        let mut made = |part: &Part, check: &dyn Fn(&Value) -> Vec<Diagnostic>| {
+            let made = part.made(context, run, &self.values);
+            let wrong = made.as_ref().map_or_else(Vec::clone, check);
+            let is_right = wrong.is_empty();
+            problems.extend(wrong);
+            made.ok().filter(|_| is_right)
+        };
+        let pod_template = self.pod_template.as_ref();
+        let pod_template = pod_template.and_then(|part| made(part, &merge::check));
+        let of_run = |patch: &Patch| {
+            (patch.api_version.as_str(), patch.kind.as_str())
+                == (rendered.api_version(), rendered.kind())
+        };
+        let patch = self.patches.iter().position(of_run);
+        let patch = patch.and_then(|index| {
+            made(&self.patches[index].part, &|patch| {
+                merge::check_patch(index, patch)
+            })
+        });
+        Diagnostics::check(problems)?;
+        if let Some(pod_template) = &pod_template {
             merge::merge(&mut document, pod_template)?;
         }
-        for patch in &self.patches {
-            if (rendered.api_version(), rendered.kind()) == (&patch.api_version, &patch.kind) {
-                json_patch::merge(&mut document, &patch.patch);
-            }
+        if let Some(patch) = &patch {
+            json_patch::merge(&mut document, patch);
         }
         runner::tell_account(rendered.document(), &mut document);
         rendered.made_into(document)

@@ -14,7 +14,7 @@ use crate::{
     context::Context,
     diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Segment},
     json_text, kinds,
-    open::{OpenJson, OpenPlace},
+    open::{Holder, OpenJson, OpenPlace},
     template::body::Body,
 };
 use context::ContextParts;
@@ -136,7 +136,7 @@ impl CompiledRunner {
         problems: &mut Vec<Diagnostic>,
     ) -> Vec<Made> {
         let mut made = Vec::new();
-        match self.args().render_spec(&field("args"), context) {
+        match render(self.args(), &field("args"), context) {
             // A Runnable need not give any.
             Ok((Value::Null, _)) if self.args.is_none() => {
                 made.push(args_file(Content::json(json!({}), Vec::new())));
@@ -179,7 +179,7 @@ impl File {
         problems: &mut Vec<Diagnostic>,
     ) -> Option<Made> {
         let at = file(index, if self.is_json { "json" } else { "text" });
-        let inside = match self.content.render_spec(&at, context) {
+        let inside = match render(&self.content, &at, context) {
             Ok((value, open)) if self.is_json => Some(Content::json(value, open)),
             Ok((value, open)) => Content::text(value, open).or_else(|| {
                 problems.push(wrong(at, "it is not a string: write it as json"));
@@ -200,6 +200,16 @@ impl File {
     }
 }
 
+/// Renders what stands there.
+fn render(
+    body: &Body,
+    at: &[Segment],
+    context: &Context,
+) -> Result<(Value, Vec<OpenPlace>), Vec<Diagnostic>> {
+    let rendered = body.render(context);
+    rendered.map_err(|problems| problems.below(Holder::Runner.root(), at))
+}
+
 /// The steps to a field of `runner`.
 fn field(name: &str) -> Vec<Segment> {
     Segment::keys(["runner", name])
@@ -211,7 +221,7 @@ fn file(index: usize, name: &str) -> Vec<Segment> {
 }
 
 fn wrong(at: Vec<Segment>, kind: impl Into<DiagnosticKind>) -> Diagnostic {
-    Diagnostic::new(crate::Root::Spec, at, kind)
+    Diagnostic::new(Holder::Runner.root(), at, kind)
 }
 
 fn without_pods() -> Diagnostics {

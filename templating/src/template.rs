@@ -17,7 +17,7 @@ use crate::{
     failure_outputs::FailureOutputs,
     health::{CompiledRule, Health, Judged},
     input_schema::InputSchema,
-    open::OpenTags,
+    open::{Holder, OpenTags},
     outputs::{self, OutputError, Outputs},
     rendered::Rendered,
     runner::CompiledRunner,
@@ -80,7 +80,7 @@ impl Template {
         } else {
             problems.extend(document::static_problems(template));
             warnings = [document::warnings(template), suspect::warnings(template)].concat();
-            Body::compile(template, tags, &mut problems)
+            Body::compile(template, Holder::Template(tags), &[], &mut problems)
         };
         problems.extend(check_tag_count(body.tag_count()));
         let optional = spec.optional_outputs.as_deref().unwrap_or_default();

@@ -23,19 +23,27 @@ pub(crate) fn check(pod_template: &Value) -> Vec<Diagnostic> {
     walk.problems
 }
 
-/// Everything that is wrong with what is merged into kinds, by path.
-pub(crate) fn check_patches(patches: &[ProfilePatch]) -> Vec<Diagnostic> {
+/// Everything that is wrong with one of the patches, by path.
+pub(crate) fn check_patch(index: usize, patch: &Value) -> Vec<Diagnostic> {
+    let mut walk = Walk::new("patches");
+    walk.within(Segment::Index(index), |it| {
+        it.within("patch", |it| it.patch(patch));
+    });
+    walk.problems
+}
+
+/// Patches of a kind that has one already, by path.
+pub(crate) fn check_kinds(patches: &[ProfilePatch]) -> Vec<Diagnostic> {
     let mut walk = Walk::new("patches");
     for (index, patch) in patches.iter().enumerate() {
-        let is_same = |other: &&ProfilePatch| {
+        let is_same = |other: &ProfilePatch| {
             (&other.api_version, &other.kind) == (&patch.api_version, &patch.kind)
         };
-        walk.within(Segment::Index(index), |it| {
-            if patches[..index].iter().any(|other| is_same(&other)) {
+        if patches[..index].iter().any(is_same) {
+            walk.within(Segment::Index(index), |it| {
                 it.refuse("another patch is of this kind: put both into one");
-            }
-            it.within("patch", |it| it.patch(&patch.patch));
-        });
+            });
+        }
     }
     walk.problems
 }

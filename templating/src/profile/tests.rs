@@ -10,13 +10,25 @@ fn spec(spec: Value) -> ClusterRunProfileSpec {
     serde_json::from_value(spec).unwrap()
 }
 
+const FACTS: RunFacts<'static> = RunFacts {
+    name: "x-7",
+    sequence: 7,
+    input_hash: "h",
+    rerun_token: None,
+};
+
+fn context() -> Context {
+    let runnable = json!({
+        "metadata": { "name": "rn", "namespace": "ns", "labels": { "carto.run/x": "y" } },
+        "spec": { "runTemplateRef": { "name": "t" }, "inputs": { "size": "large", "n": 1, "tag": "$(run.name)$" } },
+    });
+    Context::new(&runnable, None).unwrap()
+}
+
 fn rendered(template: Value) -> Rendered {
-    let runnable = json!({ "metadata": { "name": "rn", "namespace": "ns" }, "spec": { "runTemplateRef": { "name": "t" } } });
     let spec = serde_json::from_value(json!({ "template": template })).unwrap();
     let template = Template::compile_with(&spec, OpenTags::Kept).unwrap();
-    template
-        .render(&Context::new(&runnable, None).unwrap())
-        .unwrap()
+    template.render(&context()).unwrap()
 }
 
 fn task_run() -> Rendered {
@@ -42,7 +54,9 @@ fn a_patch_is_merged_into_runs_of_its_kind_and_into_no_others() {
         Profile::compile(&spec(json!({ "patches": patches }))).unwrap()
     };
     let run = task_run();
-    let made = profile("TaskRun").applied(&run).unwrap();
+    let made = profile("TaskRun")
+        .applied(&run, &context(), &FACTS)
+        .unwrap();
     assert_eq!(
         made.document(),
         &json!({
@@ -52,8 +66,18 @@ fn a_patch_is_merged_into_runs_of_its_kind_and_into_no_others() {
         })
     );
     assert_eq!(made.input_hash(), run.input_hash());
-    assert_eq!(profile("PipelineRun").applied(&run).unwrap(), run);
-    assert_eq!(profile("TaskRun").applied(&made).unwrap(), made);
+    assert_eq!(
+        profile("PipelineRun")
+            .applied(&run, &context(), &FACTS)
+            .unwrap(),
+        run
+    );
+    assert_eq!(
+        profile("TaskRun")
+            .applied(&made, &context(), &FACTS)
+            .unwrap(),
+        made
+    );
 }
 
 #[test]
@@ -171,7 +195,7 @@ fn patches_are_merged_after_pods() {
     });
     let made = Profile::compile(&spec(profile))
         .unwrap()
-        .applied(&pod)
+        .applied(&pod, &context(), &FACTS)
         .unwrap();
     assert_eq!(
         made.document()["spec"],
@@ -200,7 +224,10 @@ fn a_profile_is_not_applied_while_a_tag_is_open_and_its_values_fill_it_in() {
     }));
     let profile = Profile::compile(&spec(json!({ "values": { "b": "c" } }))).unwrap();
     assert_eq!(
-        profile.applied(&run).unwrap_err().to_string(),
+        profile
+            .applied(&run, &context(), &FACTS)
+            .unwrap_err()
+            .to_string(),
         StampError::Open.to_string()
     );
     let facts = RunFacts {
@@ -211,7 +238,10 @@ fn a_profile_is_not_applied_while_a_tag_is_open_and_its_values_fill_it_in() {
     };
     let filled = run.filled(&facts, Some(profile.values())).unwrap();
     assert_eq!(
-        profile.applied(&filled).unwrap().document()["data"]["a"],
+        profile
+            .applied(&filled, &context(), &FACTS)
+            .unwrap()
+            .document()["data"]["a"],
         "c"
     );
     let none = Profile::compile(&spec(json!({}))).unwrap();
@@ -228,6 +258,108 @@ fn a_run_that_a_profile_makes_too_large_is_refused() {
     let each = json!([{ "name": "*", "image": "y".repeat(200_000) }]);
     let profile = spec(json!({ "podTemplate": { "spec": { "containers": each } } }));
     let profile = Profile::compile(&profile).unwrap();
-    let said = profile.applied(&run).unwrap_err().to_string();
+    let said = profile
+        .applied(&run, &context(), &FACTS)
+        .unwrap_err()
+        .to_string();
     assert!(said.contains("larger than 524288 bytes"), "{said}");
+}
+
+fn pod() -> Rendered {
+    rendered(json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": { "generateName": "x-" }, "spec": { "containers": [{ "name": "a" }] },
+    }))
+}
+
+/// What becomes of a Pod, or what is wrong, by path.
+fn made(profile: Value) -> Result<Value, Vec<(Root, String)>> {
+    let profile = Profile::compile(&spec(profile)).unwrap();
+    let made = profile.applied(&pod(), &context(), &FACTS);
+    let wrong = |problems: Diagnostics| problems.iter().map(|it| (it.root, it.path())).collect();
+    made.map(|made| made.document().clone()).map_err(wrong)
+}
+
+#[test]
+fn strings_of_a_profile_read_the_runnable_the_run_and_its_values() {
+    let pod_template = json!({
+        "metadata": { "labels": { "size": "$(runnable.spec.inputs.size)$" } },
+        "spec": {
+            "nodeSelector": { "pool": "$(profile.values.pools.large)$" }, "priority": "$(runnable.spec.inputs.n)$",
+            "containers": [{ "name": "a", "args": ["$(run.name)$ of $(runnable.metadata.name)$", "$(runnable.spec.inputs.tag)$"] }],
+        },
+    });
+    let patch = json!({ "spec": { "hostname": "h$(run.sequence)$" } });
+    let patches = json!([{ "apiVersion": "v1", "kind": "Pod", "patch": patch }]);
+    let profile = json!({ "podTemplate": pod_template, "patches": patches, "values": { "pools": { "large": "big" } } });
+    assert_eq!(
+        made(profile).unwrap(),
+        json!({
+            "apiVersion": "v1", "kind": "Pod", "metadata": { "generateName": "x-", "labels": { "size": "large" } },
+            "spec": {
+                "nodeSelector": { "pool": "big" }, "priority": 1, "hostname": "h7",
+                "containers": [{ "name": "a", "args": ["x-7 of rn", "$(run.name)$"] }],
+            },
+        })
+    );
+}
+
+#[test]
+fn a_profile_knows_no_selected_object_and_nothing_that_changes_with_every_run() {
+    let container = json!({ "name": "a", "args": ["$(selected.data.x)$", "$(*.name)$", "$(runnable.status)$", "$(run.uid)$", "$(x)$"] });
+    let patches = json!([{ "apiVersion": "v1", "kind": "Pod", "patch": { "spec": { "a": "x $(selected)$" } } }]);
+    let profile =
+        json!({ "podTemplate": { "spec": { "containers": [container] } }, "patches": patches });
+    let problems = Profile::compile(&spec(profile)).unwrap_err();
+    let at: Vec<_> = problems.iter().map(|it| (it.root, it.path())).collect();
+    let arg = |index: usize| {
+        (
+            Root::Profile,
+            format!("podTemplate.spec.containers[0].args[{index}]"),
+        )
+    };
+    let mut expected: Vec<_> = (0..5).map(arg).collect();
+    expected.push((Root::Profile, "patches[0].patch.spec.a".to_owned()));
+    assert_eq!(at, expected);
+    assert!(
+        problems[0]
+            .message()
+            .contains("nothing of the selected object")
+    );
+}
+
+#[test]
+fn tags_of_a_profile_that_have_no_value_are_told_with_their_place_in_it() {
+    let profile = json!({
+        "podTemplate": { "spec": { "a": "$(profile.values.missing)$", "b": "$(runnable.spec.inputs.missing)$" } },
+        "patches": [
+            { "apiVersion": "v1", "kind": "Secret", "patch": { "a": "$(runnable.spec.inputs.missing)$" } },
+            { "apiVersion": "v1", "kind": "Pod", "patch": { "a": "x$(run.rerunToken)$" } },
+        ],
+    });
+    let at = |path: &str| (Root::Profile, path.to_owned());
+    assert_eq!(
+        made(profile).unwrap_err(),
+        [at("podTemplate.spec.b"), at("patches[1].patch.a")]
+    );
+    let profile = json!({ "podTemplate": { "spec": { "a": "$(profile.values.missing)$" } } });
+    assert_eq!(made(profile).unwrap_err(), [at("podTemplate.spec.a")]);
+}
+
+#[test]
+fn what_tags_yield_may_say_no_more_than_what_is_written() {
+    let at = |path: &str| (Root::Profile, path.to_owned());
+    let labels = json!({ "a": "$(runnable.metadata.labels)$" });
+    let profile = json!({
+        "podTemplate": { "metadata": { "labels": labels } },
+        "patches": [{ "apiVersion": "v1", "kind": "Pod", "patch": { "metadata": { "labels": labels } } }],
+    });
+    assert_eq!(
+        made(profile).unwrap_err(),
+        [
+            at("podTemplate.metadata.labels.a"),
+            at("patches[0].patch.metadata.labels.a")
+        ]
+    );
+    let profile = json!({ "patches": [{ "apiVersion": "v1", "kind": "Pod", "patch": { "metadata": { "x": "$(runnable.metadata)$" } } }] });
+    assert!(made(profile).is_ok());
 }

@@ -11,6 +11,7 @@ use crate::{
     bounds::{self, MAX_TEMPLATE_BYTES},
     diagnostic::{Diagnostic, DiagnosticKind, Diagnostics},
     kinds,
+    open::Holder,
     template::body::Body,
 };
 
@@ -40,8 +41,9 @@ impl CompiledRunner {
         Diagnostics::check(problems)?;
         let mut problems = Vec::new();
         let compiled = Self {
-            args: args.map(|args| Body::of_spec(args, &field("args"), &mut problems)),
-            all_inputs: Body::of_spec(&ALL_INPUTS.into(), &[], &mut problems),
+            args: args
+                .map(|args| Body::compile(args, Holder::Runner, &field("args"), &mut problems)),
+            all_inputs: Body::compile(&ALL_INPUTS.into(), Holder::Runner, &[], &mut problems),
             context: ContextParts::compile(runner, &mut problems),
             files: of_files(files, &mut problems),
             containers: runner.containers.clone(),
@@ -89,7 +91,7 @@ fn of_files(files: &[RunnerFile], problems: &mut Vec<Diagnostic>) -> Vec<File> {
         };
         compiled.push(File {
             path: one.path.clone(),
-            content: Body::of_spec(&content, &file(index, name), problems),
+            content: Body::compile(&content, Holder::Runner, &file(index, name), problems),
             is_json: name == "json",
         });
     }

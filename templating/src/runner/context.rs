@@ -5,12 +5,12 @@ use cartouche_crds::{
 };
 use serde_json::{Value, json};
 
-use super::{Content, annotations, field, wrong};
+use super::{Content, annotations, field, render, wrong};
 use crate::{
     context::Context,
     diagnostic::{Diagnostic, DiagnosticKind, Segment},
     json_text, kinds,
-    open::OpenPlace,
+    open::{Holder, OpenPlace},
     stamp::owner_reference,
     syntax,
     template::body::Body,
@@ -36,8 +36,8 @@ impl ContextParts {
         let dry_run = runner.dry_run.clone().unwrap_or(Value::Bool(false));
         let timeout = runner.timeout.as_deref().unwrap_or(NO_TIMEOUT);
         let parts = Self {
-            dry_run: Body::of_spec(&dry_run, &field("dryRun"), problems),
-            timeout: Body::of_spec(&timeout.into(), &field("timeout"), problems),
+            dry_run: Body::compile(&dry_run, Holder::Runner, &field("dryRun"), problems),
+            timeout: Body::compile(&timeout.into(), Holder::Runner, &field("timeout"), problems),
         };
         if runner.context == Some(true) {
             return Some(parts);
@@ -68,7 +68,7 @@ impl ContextParts {
     ) -> Option<Content> {
         let mut read = |body: &Body, name: &str, check: fn(&Value) -> Option<DiagnosticKind>| {
             let at = field(name);
-            let found = match body.render_spec(&at, context) {
+            let found = match render(body, &at, context) {
                 Ok((_, open)) if !open.is_empty() => {
                     vec![wrong(
                         at,

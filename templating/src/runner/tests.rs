@@ -148,7 +148,10 @@ fn the_account_in_the_context_is_that_of_the_pod_and_of_the_profile_before_it() 
     assert_eq!(account(&filled), "builder");
     let applied = |spec: Value| {
         let spec = serde_json::from_value(json!({ "podTemplate": { "spec": spec } })).unwrap();
-        Profile::compile(&spec).unwrap().applied(&filled).unwrap()
+        Profile::compile(&spec)
+            .unwrap()
+            .applied(&filled, &context(json!({})), &FACTS)
+            .unwrap()
     };
     assert_eq!(account(&applied(json!({ "hostname": "h" }))), "builder");
     let deployer = applied(json!({ "serviceAccountName": "deployer" }));

@@ -5,9 +5,9 @@ use serde_json::Value;
 use crate::{
     bounds::{MAX_RENDERED_BYTES, Work},
     context::Context,
-    diagnostic::{Diagnostic, Diagnostics, Root, Segment, SegmentRef, kept, spelled_out},
+    diagnostic::{Diagnostic, Diagnostics, Segment, SegmentRef, kept, spelled_out},
     meant,
-    open::{OpenPlace, OpenTags},
+    open::{Holder, OpenPlace},
     tag::{self, BadTag, Leaf},
 };
 
@@ -37,40 +37,20 @@ pub(crate) enum Body {
 }
 
 impl Body {
-    /// Compiles a document that is shallow. Its problems are added in document order.
+    /// Compiles a document that is shallow, and stands there. Its problems are added in document order.
     pub(crate) fn compile(
         document: &Value,
-        tags: OpenTags,
+        holder: Holder,
+        at: &[Segment],
         problems: &mut Vec<Diagnostic>,
     ) -> Self {
-        compile(document, tags, &mut Vec::new(), problems)
-    }
-
-    /// The same of a part of the spec of the template, which is there.
-    pub(crate) fn of_spec(part: &Value, at: &[Segment], problems: &mut Vec<Diagnostic>) -> Self {
         let known = problems.len();
         let mut steps: Vec<SegmentRef<'_>> = at.iter().map(Segment::borrowed).collect();
-        let body = compile(part, OpenTags::Kept, &mut steps, problems);
+        let body = compile(document, holder, &mut steps, problems);
         for problem in &mut problems[known..] {
-            problem.root = Root::Spec;
+            problem.root = holder.root();
         }
         body
-    }
-
-    /// Renders a part of the spec of the template.
-    pub(crate) fn render_spec(
-        &self,
-        at: &[Segment],
-        context: &Context,
-    ) -> Result<(Value, Vec<OpenPlace>), Vec<Diagnostic>> {
-        self.render(context).map_err(|problems| {
-            let problems = problems.iter().map(|problem| Diagnostic {
-                root: Root::Spec,
-                at: [at, &problem.at].concat(),
-                ..problem.clone()
-            });
-            problems.collect()
-        })
     }
 
     pub(crate) fn tag_count(&self) -> usize {
@@ -139,13 +119,13 @@ impl Body {
 
 fn compile<'a>(
     value: &'a Value,
-    tags: OpenTags,
+    holder: Holder,
     at: &mut Vec<SegmentRef<'a>>,
     problems: &mut Vec<Diagnostic>,
 ) -> Body {
     match value {
         Value::String(text) => {
-            let (leaf, errors) = Leaf::compile(text, &|path| tags.holds(path, at));
+            let (leaf, errors) = Leaf::compile(text, &|path| holder.holds(path, at));
             let broken = errors.len();
             problems.extend(located(at, errors));
             match leaf {
@@ -160,7 +140,7 @@ fn compile<'a>(
         Value::Array(items) => {
             let bodies = items.iter().enumerate().map(|(index, item)| {
                 within(at, SegmentRef::Index(index), |at| {
-                    compile(item, tags, at, problems)
+                    compile(item, holder, at, problems)
                 })
             });
             let bodies: Vec<Body> = bodies.collect();
@@ -173,7 +153,7 @@ fn compile<'a>(
         Value::Object(fields) => {
             let bodies = fields.iter().map(|(key, field)| {
                 let body = within(at, SegmentRef::Key(key), |at| {
-                    compile(field, tags, at, problems)
+                    compile(field, holder, at, problems)
                 });
                 (key.clone(), body)
             });

@@ -130,7 +130,8 @@ fn job() -> Result<Value> {
         "metadata": { "name": "orders", "namespace": "default", "uid": "11111111-2222-3333-4444-555555555555" },
         "spec": { "runTemplateRef": { "name": "tofu" }, "inputs": { "bucket": "orders" } },
     });
-    let rendered = template.render(&Context::new(&runnable, None)?)?;
+    let context = Context::new(&runnable, None)?;
+    let rendered = template.render(&context)?;
     let owner = Owner {
         name: "orders",
         namespace: "default",
@@ -144,7 +145,11 @@ fn job() -> Result<Value> {
         rerun_token: None,
     };
     let profile = Profile::compile(&serde_json::from_value(production())?)?;
-    let made = profile.applied(&rendered.filled(&facts, Some(profile.values()))?)?;
+    let made = profile.applied(
+        &rendered.filled(&facts, Some(profile.values()))?,
+        &context,
+        &facts,
+    )?;
     Ok(stamp(
         &made,
         &Stamp {

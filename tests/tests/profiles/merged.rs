@@ -9,7 +9,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use cartouche_templating::{Context, Profile, Template};
+use cartouche_templating::{Context, Profile, RunFacts, Template};
 use cartouche_tests::{
     control_plane::{Part, Parts},
     progress::Progress,
@@ -297,10 +297,14 @@ fn merged_by_us(run: &Value, patch: &Value) -> Value {
     let context = Context::new(&runnable, None).unwrap();
     let rendered = Template::compile(&spec).unwrap().render(&context).unwrap();
     let profile = serde_json::from_value(json!({ "podTemplate": patch })).unwrap();
-    let made = Profile::compile(&profile)
-        .unwrap()
-        .applied(&rendered)
-        .unwrap();
+    let facts = RunFacts {
+        name: "x",
+        sequence: 1,
+        input_hash: rendered.input_hash(),
+        rerun_token: None,
+    };
+    let profile = Profile::compile(&profile).unwrap();
+    let made = profile.applied(&rendered, &context, &facts).unwrap();
     made.document().clone()
 }
 
