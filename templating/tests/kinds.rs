@@ -223,6 +223,10 @@ fn each_kind_gives_outputs_as_it_says() {
         // What speaks by its pods, or is one, has a policy by which they are started again.
         let speaks = kind.outputs.has_termination_message();
         assert_eq!(speaks, kind.restart_policy.is_some(), "{kind:?}");
+        // That policy is in the spec of the pod that it has.
+        let policy = kind.restart_policy.map(|it| it.pod_spec.join("/"));
+        let pod = kind.pod_template.map(|it| format!("{it}/spec"));
+        assert_eq!(pod, policy.map(|it| format!("/{it}")), "{kind:?}");
     }
     assert!(!kinds::all().any(|kind| kind.kind == Some("Secret") && kind.is_watched()));
 }
