@@ -215,11 +215,14 @@ impl Memory {
         self.changes += 1;
     }
 
-    /// What was read of these objects, which inputs come from or outputs go to, may be old.
-    pub fn sources_changed(&mut self, are: impl Fn(&SourceObject) -> bool) {
-        self.sinks.doubt_if(&are, boot_time());
-        self.sources.doubt(are);
-        self.changes += 1;
+    /// What was read of these objects, which inputs come from or outputs go to, may be old. Whether that is news.
+    pub fn sources_changed(&mut self, are: impl Fn(&SourceObject) -> bool) -> bool {
+        let is_news = self.sinks.doubt_if(&are, boot_time()) || self.sources.name(&are);
+        if is_news {
+            self.sources.doubt(are);
+            self.changes += 1;
+        }
+        is_news
     }
 
     /// The Secret of this name that inputs come from may have changed.

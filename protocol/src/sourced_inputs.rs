@@ -252,7 +252,7 @@ fn value(
             if let Some(sensitive) = of.sensitive.get(key) {
                 return Ok((reference(object, sensitive, &from())?, revision));
             }
-            if of.behind.contains(key) {
+            if of.seen.behind.contains(key) {
                 return Err(behind(&from()));
             }
             let found = of.output(key).zip(revision);

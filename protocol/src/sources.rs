@@ -149,6 +149,8 @@ pub struct Seen {
     pub provenance: Provenance,
     /// The revision of the outputs that it has now; `None` if it has none.
     pub revision: Option<Revision>,
+    /// The names of its sensitive outputs that have yet to be written to their Secret.
+    pub behind: BTreeSet<String>,
     /// The Runnables that its own inputs are read from, and for what each is waited. Two inputs of one source wait for the
     /// stricter.
     pub reads: BTreeMap<SourceKey, WaitFor>,
@@ -171,6 +173,7 @@ impl Seen {
             has_sources: !sources.is_empty(),
             provenance,
             revision: revision(&status),
+            behind: behind(&status),
             reads: runnables(namespace.unwrap_or_default(), sources),
             status: Arc::new(told(status)),
         }
@@ -244,6 +247,13 @@ fn revision(status: &RunnableStatus) -> Option<Revision> {
     let outputs = status.outputs.as_ref();
     let outputs = outputs.or_else(|| (!sensitive.is_empty()).then_some(NONE))?;
     Some(Revision::of_outputs(outputs, &sensitive))
+}
+
+/// The sensitive outputs that are of an earlier run than the others.
+fn behind(status: &RunnableStatus) -> BTreeSet<String> {
+    let sensitive = status.sensitive_outputs.iter();
+    let behind = sensitive.filter(|(_, of)| !is_written(status, of));
+    behind.map(|(name, _)| name.clone()).collect()
 }
 
 /// What of a status bears on those that stem from the Runnable.

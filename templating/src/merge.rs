@@ -68,7 +68,7 @@ impl Shape {
 }
 
 /// Merges what a profile says of pods into a run, if the run is of a kind that says itself what its pod is. What is merged
-/// passed [`check`]. Fails with everything that does not fit.
+/// passed [`check()`]. Fails with everything that does not fit.
 pub(crate) fn merge(document: &mut Value, pod_template: &Value) -> Result<(), Diagnostics> {
     let text = |field: &str| {
         document

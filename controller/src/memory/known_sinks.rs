@@ -170,18 +170,21 @@ impl KnownSinks {
         self.looked = None;
     }
 
-    /// The same, if it is one of these. That one which waits to be put right is changed once more is no news.
-    pub fn doubt_if(&mut self, are: impl Fn(&SourceObject) -> bool, now: Duration) {
+    /// The same, if it is one of these. That one which waits to be put right is changed once more is no news: `false` if that is
+    /// all.
+    pub fn doubt_if(&mut self, are: impl Fn(&SourceObject) -> bool, now: Duration) -> bool {
         let is_known = |object: &SourceObject| {
             let left = self.left.get(object);
             left.is_some_and(|left| left.is_told && left.until > now)
         };
         let looked = self.looked.iter().flat_map(|looked| &looked.what.sinks);
         let named = looked.map(sinks::of).chain(self.absent.keys().cloned());
-        let mut changed = named.filter(|object| are(object));
-        if changed.any(|object| !is_known(&object)) {
+        let changed: Vec<SourceObject> = named.filter(|object| are(object)).collect();
+        let is_news = changed.iter().any(|object| !is_known(object));
+        if is_news {
             self.doubt();
         }
+        is_news || changed.is_empty()
     }
 
     /// When they were looked at, if that is known.

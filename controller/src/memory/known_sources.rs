@@ -51,6 +51,15 @@ impl KnownSources {
         objects.any(|object| object.namespace.as_deref() == Some(namespace))
     }
 
+    /// Whether an input comes from any of these.
+    #[must_use]
+    pub fn name(&self, are: impl Fn(&SourceObject) -> bool) -> bool {
+        self.of
+            .iter()
+            .filter_map(SourceObject::of)
+            .any(|it| are(&it))
+    }
+
     /// What was read of an object, no longer ago than this where that is given.
     #[must_use]
     pub fn lately(

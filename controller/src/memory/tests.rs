@@ -5,13 +5,15 @@ use std::time::Duration;
 use cartouche_protocol::{
     diagnosis::Denied,
     reconcile_error::{Category, ReconcileError, Requeue},
+    sinks::Sinks,
+    sourced_inputs::{SourceKind, SourceObject},
 };
 
 use super::{
-    Leaving, MAX_BACKOFFS, Memories, Memory, MissingPermissions, Operation, RunnableKey, STEPS,
-    left::MAX_LEFT,
+    Leaving, LookedForSinks, MAX_BACKOFFS, Memories, Memory, MissingPermissions, Operation,
+    RunnableKey, STEPS, left::MAX_LEFT,
 };
-use crate::lock::lock;
+use crate::{clock::boot_time, lock::lock};
 
 fn problem() -> ReconcileError {
     ReconcileError::new(Category::UnknownError, Requeue::Backoff, "no")
@@ -145,4 +147,33 @@ fn a_permission_that_is_granted_has_it_asked_again_by_those_who_wait_for_one_and
     assert!(!is_due(), "a kind is not what it waits for");
     assert_eq!(memories.waiting_for(Requeue::OnRbac, None), [key("a")]);
     assert!(is_due());
+}
+
+#[test]
+fn that_what_is_fought_over_is_changed_once_more_is_no_news() {
+    let object = SourceObject::known(SourceKind::ConfigMap, "db");
+    let sinks = serde_json::json!([{ "kind": "ConfigMap", "name": "db" }]);
+    let what = LookedForSinks {
+        sinks: serde_json::from_value(sinks).unwrap(),
+        from: None,
+        outputs: 1,
+        template: (String::new(), 1),
+    };
+    let mut memory = Memory::default();
+    let changed = |memory: &mut Memory| memory.sources_changed(|it| *it == object);
+    memory
+        .sinks
+        .keep(what.clone(), Sinks::default(), boot_time());
+    assert!(changed(&mut memory));
+    memory.sinks.keep(what, Sinks::default(), boot_time());
+    memory.sinks.leave(&object, 1, true, boot_time());
+    assert!(memory.sinks.holds_off(&object, boot_time()));
+    let before = memory.changes;
+    assert!(!changed(&mut memory));
+    assert_eq!(memory.changes, before);
+    let from =
+        serde_json::json!([{ "name": "a", "configMapKeyRef": { "name": "db", "key": "k" } }]);
+    let sources: Vec<cartouche_crds::InputSource> = serde_json::from_value(from).unwrap();
+    memory.sources.become_for(&sources);
+    assert!(changed(&mut memory), "an input comes from it");
 }

@@ -212,6 +212,12 @@ impl Reconciliation<'_> {
         }
     }
 
+    /// Whether discovery knows where objects of this kind are: if it does not, for a moment, nobody knows that there is none.
+    pub(super) async fn is_kind_known(&self, name: &RunName) -> bool {
+        let found = self.ctx.kinds.find_objects(&name.api_version, &name.kind);
+        found.await.is_ok()
+    }
+
     async fn read_from(
         &self,
         account: &Requests,

@@ -19,7 +19,12 @@ use cartouche_protocol::{
 
 use super::{ControllerContext, LOOKED_UP_AFTER, reconciliation::Reconciliation};
 use crate::{
-    backoff::FIFTH, clock::boot_time, lock::lock, memory::Hold, mutants, runnable_key::RunnableKey,
+    backoff::FIFTH,
+    clock::boot_time,
+    lock::lock,
+    memory::{Hold, digest},
+    mutants,
+    runnable_key::RunnableKey,
     watch::dependents::Concerned,
 };
 
@@ -210,6 +215,15 @@ impl Reconciliation<'_> {
     fn cached(&self, key: &SourceKey) -> Option<Arc<Seen>> {
         let key = RunnableKey::of_source(key)?;
         Some(key.find(&self.ctx.runnables)?.seen())
+    }
+
+    /// Whether the cache has nothing newer of a Runnable, nor anything else, than what was read of it.
+    pub(super) fn is_as_cached(&self, object: &SourceObject, read: &SourceRead) -> bool {
+        let SourceRead::Runnable(read) = read else {
+            return true;
+        };
+        let cached = self.cached(&object.source_key(&self.key.namespace, ""));
+        cached.is_none_or(|cached| digest(cached.bearing()) == digest(read.seen.bearing()))
     }
 
     /// The ways that lead on through objects which outputs are written to, the nearest first, up to [`MOST_FAMILY`] Runnables and objects;

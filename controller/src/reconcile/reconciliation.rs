@@ -117,6 +117,8 @@ impl<'a> Reconciliation<'a> {
             let now = boot_time();
             let looked_for = memory.looked_for.lately(ctx.poll, now);
             memory.of_edited_template = false;
+            // Whether anything is put off is decided anew, or nothing is.
+            memory.telling.puts_nothing_off();
             (memory.state.begin(began, now), looked_for)
         };
         let facts = RunnableFacts::of(&runnable);

@@ -108,8 +108,7 @@ impl Reconciliation<'_> {
         self.conclude(ledger, &wanted, progress).await;
         let mut memory = lock(&self.memory);
         memory.sinks.conflicts = 0;
-        // What was made or deleted just now is looked at once more.
-        if memory.changes == began && !memory.sinks.is_waiting() {
+        if memory.changes == began {
             memory
                 .sinks
                 .keep(what, (*self.facts.sinks).clone(), boot_time());
@@ -209,6 +208,7 @@ impl Reconciliation<'_> {
             lock(&self.memory).sinks.is_back(&object);
             let faults = sinks::faults(sink, wanted, declared.as_ref());
             if !faults.is_empty() {
+                lock(&self.memory).sinks.is_in_line(&object);
                 progress.fails(&object, SinkProblem::Faults(faults));
                 continue;
             }
@@ -222,7 +222,10 @@ impl Reconciliation<'_> {
                     object,
                     found,
                 }),
-                Err(problem) => progress.fails(&object, problem),
+                Err(problem) => {
+                    lock(&self.memory).sinks.is_in_line(&object);
+                    progress.fails(&object, problem);
+                }
             }
         }
         reads

@@ -29,6 +29,17 @@ use crate::{
 };
 use read::WantedSource;
 
+/// How old what is known of a source may be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Age {
+    /// As old as nothing has told of a change since.
+    Any,
+    /// Of this reconciliation, and of this moment.
+    Moment,
+    /// It is read.
+    None,
+}
+
 impl Reconciliation<'_> {
     /// The inputs that other objects give, by name: from memory while nothing says that they may have changed.
     pub(super) async fn sourced(
@@ -38,6 +49,8 @@ impl Reconciliation<'_> {
     ) -> Result<BTreeMap<String, Sourced>, ReconcileError> {
         let runnable = self.runnable.clone();
         let sources = runnable.spec.inputs_from.as_deref().unwrap_or_default();
+        // Then another read has to tell whether it is the reads themselves that are old.
+        let is_fresh = consistent && self.facts.dependencies.rests_on_own_reads;
         self.facts.dependencies = Dependencies {
             has_sources: !sources.is_empty(),
             ..Dependencies::default()
@@ -64,7 +77,12 @@ impl Reconciliation<'_> {
                 keys: sourced_inputs::keys(&self.key.namespace, sources, &object),
                 object: &object,
             };
-            match self.source(account, &wanted, consistent).await {
+            let age = match (consistent, is_fresh) {
+                (false, _) => Age::Any,
+                (true, false) => Age::Moment,
+                (true, true) => Age::None,
+            };
+            match self.source(account, &wanted, age).await {
                 Ok(found) => drop(read.insert(object, found)),
                 Err(error) => self.deny(&mut denied, &object, &error)?,
             }
@@ -155,7 +173,7 @@ impl Reconciliation<'_> {
         &self,
         account: &Requests,
         wanted: &WantedSource<'_>,
-        consistent: bool,
+        age: Age,
     ) -> Result<SourceRead, ApiError> {
         let object = wanted.object;
         let is_watched = self.is_watched(object);
@@ -164,12 +182,15 @@ impl Reconciliation<'_> {
         let began = {
             let memory = lock(&self.memory);
             let now = boot_time();
-            let known = if mutants::is_read(consistent) {
-                memory.sources.just_read(object, self.read_at, now)
-            } else {
-                memory.sources.lately(object, pause, now)
+            let known = match age {
+                _ if !mutants::is_read(age != Age::Any) => {
+                    memory.sources.lately(object, pause, now)
+                }
+                Age::Moment => memory.sources.just_read(object, self.read_at, now),
+                _ => None,
             };
-            if let Some(known) = known {
+            if let Some(known) = known.filter(|it| age == Age::Any || self.is_as_cached(object, it))
+            {
                 return Ok(known);
             }
             memory.changes

@@ -32,7 +32,8 @@ struct Index {
 
 #[derive(Clone, PartialEq, Eq)]
 struct Known {
-    outputs: Option<Revision>,
+    /// The revision of its outputs, and which have yet to be written.
+    outputs: (Option<Revision>, BTreeSet<String>),
     /// Of all that its dependents decide by.
     bearing: u64,
 }
@@ -179,7 +180,7 @@ impl Index {
         }
         let seen = seen();
         let now = Known {
-            outputs: seen.revision.clone(),
+            outputs: (seen.revision.clone(), seen.behind.clone()),
             bearing: digest(seen.bearing()),
         };
         let before = self.seen.insert(key.clone(), now.clone());

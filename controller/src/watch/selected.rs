@@ -305,9 +305,9 @@ impl SelectedWatch {
                         if is_picked {
                             memory.selection_changed();
                         }
-                        if !named.is_empty() {
-                            memory.sources_changed(|source| named.contains(source));
-                        }
+                        let is_news = named.is_empty()
+                            || memory.sources_changed(|source| named.contains(source));
+                        is_picked || is_news
                     });
                 }
             }
@@ -326,14 +326,18 @@ impl SelectedWatch {
                 if !sources.is_empty() {
                     memory.sources_changed(|source| sources.contains(source));
                 }
+                true
             });
         }
     }
 
-    fn enqueue(&self, key: &RunnableKey, changed: impl FnOnce(&mut Memory)) {
+    /// Something has `changed`, if that is news.
+    fn enqueue(&self, key: &RunnableKey, changed: impl FnOnce(&mut Memory) -> bool) {
         if let Some(memory) = self.memories.known(key) {
             let mut memory = lock(&memory);
-            changed(&mut memory);
+            if !changed(&mut memory) {
+                return;
+            }
             memory.retry_now();
         }
         self.enqueuer.enqueue(key);

@@ -9,7 +9,7 @@ use cartouche_crds::{Runnable, SensitiveOutput};
 use cartouche_templating::{Fields, NoValue, secret_mark};
 use serde_json::{Map, Value, json};
 
-use crate::{sinks::is_written, sources::Seen};
+use crate::sources::Seen;
 
 /// What a read of such an object said.
 #[derive(Clone, Debug)]
@@ -35,8 +35,6 @@ pub struct RunnableRead {
     outputs: Arc<Value>,
     /// Those of them that stand in Secrets only.
     pub sensitive: BTreeMap<String, SensitiveOutput>,
-    /// The names of those that should, and do not yet.
-    pub behind: BTreeSet<String>,
     /// What else of it decides about those that stem from it.
     pub seen: Arc<Seen>,
 }
@@ -74,23 +72,15 @@ impl SourceRead {
         let given: Map<String, Value> = given
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect();
-        let all = runnable.status.iter().flat_map(|it| &it.sensitive_outputs);
-        let all = all.filter(|(name, _)| asked.contains(name.as_str()));
-        let is_present = |of| {
-            runnable
-                .status
-                .as_ref()
-                .is_some_and(|it| is_written(it, of))
-        };
-        let (present, behind): (Vec<_>, Vec<_>) = all.partition(|(_, of)| is_present(of));
-        let present = present.into_iter();
+        let seen = Seen::of(runnable);
+        let sensitive = runnable.status.iter().flat_map(|it| &it.sensitive_outputs);
+        let sensitive = sensitive
+            .filter(|(name, _)| asked.contains(name.as_str()) && !seen.behind.contains(*name));
+        let sensitive = sensitive.map(|(name, of)| (name.clone(), of.clone()));
         Self::Runnable(RunnableRead {
-            sensitive: present
-                .map(|(name, of)| (name.clone(), of.clone()))
-                .collect(),
-            behind: behind.into_iter().map(|(name, _)| name.clone()).collect(),
+            sensitive: sensitive.collect(),
             outputs: content(runnable.metadata.uid.as_deref(), &given),
-            seen: Arc::new(Seen::of(runnable)),
+            seen: Arc::new(seen),
         })
     }
 

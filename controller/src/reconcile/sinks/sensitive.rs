@@ -7,6 +7,7 @@ use cartouche_protocol::{
     diagnosis::Diagnosis,
     facts::RunName,
     ledger::{FetchedRun, Ledger, OutputsRead},
+    reconcile_error::Requeue,
     sinks::{SinkProblem, Sinks, key_of, revision},
 };
 use cartouche_templating::Sensitive;
@@ -135,6 +136,12 @@ impl Reconciliation<'_> {
         let Some(name) = name_of(ledger, &from.uid) else {
             return OfRun::Gone;
         };
+        let failed = |cause, requeue| {
+            OfRun::Failed(SinkProblem::Failed(read.object.clone(), cause, requeue))
+        };
+        if !self.is_kind_known(&name).await {
+            return failed(Diagnosis::NoAnswer("show the run"), Requeue::Backoff);
+        }
         let object = match self.read_object(&name, None).await {
             Ok(Some(object)) => object,
             Ok(None) => return OfRun::Gone,
@@ -149,8 +156,7 @@ impl Reconciliation<'_> {
         if let Err(error) = self.ask_pods(&mut found, object).await {
             let cause = error.diagnosis.map(|it| *it);
             let cause = cause.unwrap_or(Diagnosis::NoAnswer("show the run"));
-            let problem = SinkProblem::Failed(read.object.clone(), cause, error.requeue);
-            return OfRun::Failed(problem);
+            return failed(cause, error.requeue);
         }
         if has_given(&found) {
             OfRun::Given(found.sensitive.clone())

@@ -56,10 +56,13 @@ impl Reconciliation<'_> {
 
     /// What was found the last time, if it need not be looked at.
     pub(super) fn known_sinks(&self, what: &LookedForSinks) -> Option<Sinks> {
-        let pause = (!self.are_told(&what.sinks)).then(|| self.polled_after());
+        let polled = (!self.are_told(&what.sinks)).then(|| self.polled_after());
         let memory = lock(&self.memory);
         let now = boot_time();
-        let known = memory.sinks.lately(what, None, now)?;
+        // What was made or deleted just now, or is ahead, is looked at once more.
+        let waiting = memory.sinks.is_waiting().then_some(CREATES_SETTLE_IN);
+        let pause = polled.into_iter().chain(waiting).min();
+        let known = memory.sinks.lately(what, waiting, now)?;
         let is_held_back = memory.in_backoff(&Operation::Sinks, now).is_some()
             || memory.sinks.held_off_for(now).is_some();
         let is_known = match &known.error {

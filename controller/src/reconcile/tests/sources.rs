@@ -1,8 +1,11 @@
 //! Inputs that come from other objects, and what is remembered of them.
 
-use std::sync::{
-    Arc, Mutex, Weak,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    sync::{
+        Arc, Mutex, Weak,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
 
 use cartouche_crds::Runnable;
@@ -144,6 +147,22 @@ async fn what_changes_of_ancestors_while_it_is_decided_by_them_counts() {
     assert!(decided());
     begin(&ctx, sourced_runnable()).finish(End::Settled).await;
     assert!(!decided());
+}
+
+#[tokio::test]
+async fn what_was_put_off_and_is_not_decided_again_is_not_looked_at_without_a_pause() {
+    let (ctx, _) = answering(|_| sizes("s"));
+    let memory = ctx.memories.of(&key(), "r");
+    lock(&memory).telling.moved_on(boot_time());
+    assert!(lock(&memory).telling.puts_off(boot_time()));
+    sleep(20);
+    // The inputs from other objects, say, are gone.
+    let begun = begin(&ctx, runnable("r"));
+    let again = begun.finish(End::Settled).await;
+    assert!(
+        again.is_none_or(|wait| wait > Duration::from_secs(1)),
+        "{again:?}"
+    );
 }
 
 #[tokio::test]

@@ -1,6 +1,9 @@
 //! Runnables to test with, named by a letter each. What they give is named by a text.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use cartouche_crds::{CurrentRun, HistoryEntry, OutputsFrom, RunResult, RunnableStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -64,6 +67,7 @@ pub(super) fn gave(text: &str, looked_at: &Sources) -> Seen {
         }),
         provenance: Provenance::new([(run, looked_at.clone())], Some(looked_at.clone())),
         revision: Some(revision(text)),
+        behind: BTreeSet::new(),
         reads: BTreeMap::new(),
     }
 }

@@ -1,6 +1,6 @@
 //! What a worker knows of the Runnables, and what is rendered from that.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cartouche_protocol::sources::{
     Coherence, Known, Revision, Seen, Source, SourceKey, Sources, Value, WaitFor,
@@ -94,6 +94,7 @@ impl Chain {
             has_sources: !self.reads(who, stored).is_empty(),
             provenance: (*self.kept.provenance_of(stored.provenance)).clone(),
             revision: status.outputs.as_ref().map(revision),
+            behind: BTreeSet::new(),
             reads: sources
                 .map(|(source, _)| (key(*source), self.wait_for(who)))
                 .collect(),
