@@ -1,6 +1,6 @@
 //! Which profile the runs of a Runnable are made with. Pure.
 //!
-//! A profile is [chosen](choose) by its rules when the first run is made, and [pinned](pin) then: a Runnable stays with its
+//! A profile is [chosen](choose) by its rules when the first run is made, and [pinned](pin()) then: a Runnable stays with its
 //! profile, whatever becomes of rules, labels and other profiles, until somebody asks to choose anew.
 
 mod choice;
