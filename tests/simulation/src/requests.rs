@@ -149,6 +149,10 @@ impl Call {
                 let replaced = store.replace_status(&key, &self.body, &self.actor())?;
                 Ok((200, (*replaced).clone()))
             }
+            ("PUT", Target::One(key)) if !key.resource.has_status() => {
+                let replaced = store.replace(&key, &self.body, &self.actor())?;
+                Ok((200, (*replaced).clone()))
+            }
             ("PATCH", Target::One(key)) => {
                 let patched = store.patch(&key, &self.body, &self.actor())?;
                 Ok((200, (*patched).clone()))

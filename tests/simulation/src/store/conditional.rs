@@ -45,6 +45,17 @@ impl Store {
         self.change(key, actor, |object| object["status"] = status)
     }
 
+    /// Replaces an object without a status, if resourceVersion and uid are the present ones; what is not given is not asked
+    /// for. What the API server says of it stays.
+    pub fn replace(&mut self, key: &Key, sent: &Value, actor: &str) -> Result<Arc<Value>, Refusal> {
+        let present = self.meeting(key, &sent["metadata"])?;
+        let mut next = sent.clone();
+        for field in ["uid", "creationTimestamp", "generation", "resourceVersion"] {
+            next["metadata"][field] = present["metadata"][field].clone();
+        }
+        self.change(key, actor, |object| *object = next)
+    }
+
     /// Changes an object by a JSON merge patch (RFC 7386), if its resourceVersion and uid are the present ones. A status
     /// that is a subresource stays as it is.
     pub fn patch(&mut self, key: &Key, patch: &Value, actor: &str) -> Result<Arc<Value>, Refusal> {
@@ -213,5 +224,27 @@ mod tests {
         let options = json!({ "propagationPolicy": "Background" });
         store.delete_as_asked(&key, &options, "c as a").unwrap();
         assert!(store.get(&key).is_none());
+    }
+
+    #[test]
+    fn what_is_replaced_stays_the_same_object_and_no_old_version_of_it_is_taken() {
+        let (mut store, ..) = working();
+        let object = json!({ "metadata": { "name": "map" }, "data": { "a": "1" } });
+        let made = store.create(Resource::ConfigMaps, "space", object, "somebody", false);
+        let (first, key) = (
+            made.unwrap(),
+            Key {
+                resource: Resource::ConfigMaps,
+                namespace: "space".to_owned(),
+                name: "map".to_owned(),
+            },
+        );
+        let version = &first["metadata"]["resourceVersion"];
+        let sent = json!({ "metadata": { "name": "map", "resourceVersion": version }, "data": { "b": "2" } });
+        let second = store.replace(&key, &sent, "c as a").unwrap();
+        assert_eq!(second["data"], sent["data"]);
+        assert_eq!(second["metadata"]["uid"], first["metadata"]["uid"]);
+        let again = store.replace(&key, &sent, "c as a");
+        assert_eq!(again, Err(Refusal::Conflict));
     }
 }
