@@ -36,6 +36,7 @@ pub mod requests;
 pub mod retries;
 pub mod selector;
 pub mod server;
+pub mod sinks;
 pub mod stops;
 pub mod store;
 pub mod strangers;

@@ -14,8 +14,11 @@ mod runs;
 pub use runs::spared;
 mod settled;
 mod settling;
+mod sinks;
 mod stops;
 mod waiting;
+
+use std::time::Duration;
 
 use cartouche_crds::{RUN_SEQUENCE_LABEL, RunnableStatus};
 use serde_json::Value;
@@ -27,8 +30,9 @@ use crate::{
 };
 
 pub use cartouche_oracle::{Excuse, Verdict, Violation};
-pub use chain::{counts as of_chain, restless};
+pub use chain::counts as of_chain;
 pub use settled::unsettled;
+pub use sinks::counts as of_sinks;
 
 /// What broke S1 to S5, or S7.
 #[must_use]
@@ -42,6 +46,15 @@ pub fn forbidden(store: &Store, plan: &Plan) -> Verdict {
     beginnings::judge(store, &mut found);
     stops::judge(store, plan, &mut found);
     settling::judge(store, plan, &mut found);
+    sinks::judge(store, plan, &mut found);
+    found
+}
+
+/// What was written where all had been at rest.
+#[must_use]
+pub fn restless(store: &Store, plan: &Plan, since: Duration) -> Verdict {
+    let mut found = chain::restless(store, plan, since);
+    sinks::restless(store, plan, since, &mut found);
     found
 }
 

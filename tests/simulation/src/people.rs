@@ -13,7 +13,7 @@ use crate::{
     engine::{COLLECTOR, Engine},
     original,
     plan::{Deed, Plan, TEMPLATES},
-    retries, stops,
+    retries, sinks, stops,
     store::{Key, Store},
     strangers,
 };
@@ -34,6 +34,8 @@ pub struct People {
     changes: u64,
     plan: Plan,
     approver: Option<Approver>,
+    /// When the garbage collector looks for what belongs to nobody.
+    collector: fastrand::Rng,
     /// Copies of statuses, with the uids of their Runnables.
     backups: BTreeMap<usize, (String, Value)>,
 }
@@ -74,6 +76,7 @@ impl People {
             changes: 0,
             plan: plan.clone(),
             approver: plan.asked.map(|_| Approver::new(plan.seed)),
+            collector: fastrand::Rng::with_seed(plan.seed ^ 0x63_6f6c_6c65_6374),
             backups: BTreeMap::new(),
         }
     }
@@ -176,7 +179,7 @@ impl People {
                 let role = json!({ "metadata": { "name": format!("role-{now}"), "namespace": NAMESPACE } });
                 make(store, Resource::Roles, &role);
             }
-            _ => {}
+            _ => sinks::change(store, deed, now),
         }
     }
 
@@ -187,6 +190,7 @@ impl People {
         });
         let mut object = of_chain.unwrap_or_else(|| runnable_object(number, input));
         self.plan.ask(&mut object, false);
+        sinks::ask(&self.plan.sinks, &mut object, number);
         make(store, Resource::Runnables, &object);
     }
 
@@ -245,6 +249,9 @@ impl People {
     /// The engine ends the runs that are due.
     pub fn run_engine(&mut self, store: &mut Store) {
         self.engine.run(store, &mut self.random);
+        if !self.plan.sinks.is_empty() && self.collector.f64() < 0.02 {
+            sinks::collect(store);
+        }
     }
 
     /// Somebody approves what waits.

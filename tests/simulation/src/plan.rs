@@ -2,6 +2,7 @@
 
 mod chain;
 mod deed;
+mod sinks;
 
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ pub use deed::Deed;
 
 use crate::{
     approval::Asked, chain::Chain, debounce::Debounce, original::Original, overlap::Overlap,
-    retries::Retries, stops::Stops, strangers::Sort,
+    retries::Retries, sinks::Sink, stops::Stops, strangers::Sort,
 };
 
 /// One simulation.
@@ -47,6 +48,8 @@ pub struct Plan {
     pub debounce: Option<Debounce>,
     /// Runnables that read each other, in every fourth seed.
     pub chain: Option<Chain>,
+    /// Objects that outputs are written to, in every eighth seed.
+    pub sinks: Vec<Sink>,
     /// What happens, in order.
     pub deeds: Vec<(Duration, Deed)>,
 }
@@ -96,6 +99,7 @@ impl Plan {
             asked: None,
             debounce: None,
             chain: None,
+            sinks: Vec::new(),
             deeds: Vec::new(),
         };
         let mut crowd = fastrand::Rng::with_seed(seed ^ CROWDS);
@@ -155,6 +159,10 @@ impl Plan {
         if seed % 11 == WITH_DEBOUNCE {
             let mut random = fastrand::Rng::with_seed(seed ^ DEBOUNCE);
             plan.debounce = Some(Debounce::draw(&mut random));
+        }
+        if seed % 8 == WITH_SINKS {
+            draw.random = fastrand::Rng::with_seed(seed ^ SINKS);
+            draw.sinks(&mut plan);
         }
         draw.random = before;
         plan.deeds = draw.deeds;
@@ -236,6 +244,10 @@ const WITH_DEBOUNCE: u64 = 7;
 const CHAINS: u64 = 0x63_6861_696e_7300;
 /// In every fourth seed there is a chain; it is none that once failed without that.
 const WITH_CHAIN: u64 = 1;
+/// Tells that of sinks.
+const SINKS: u64 = 0x73_696e_6b73_0000;
+/// Every eighth seed has sinks, each of them a chain as well; it is none that once failed without that.
+const WITH_SINKS: u64 = 5;
 /// Tells that of statuses.
 const STATUSES: u64 = 0x73_7461_7475_7300;
 /// Whatever the original controller has sent arrives so many seconds after its end at the latest; a

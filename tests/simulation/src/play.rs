@@ -153,6 +153,7 @@ impl Play {
             if let Some(chain) = self.plan.chain {
                 faults.extend(oracle::of_chain(log, chain));
             }
+            faults.extend(oracle::of_sinks(log, &self.plan));
             faults.extend(stops::counts(state.store.told()));
             (hasher.finish(), runs, spared, trace, faults)
         });

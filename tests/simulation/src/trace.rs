@@ -1,7 +1,7 @@
 //! What happened in a simulation, for people.
 
 use crate::{server::State, store::Happened};
-use cartouche_crds::{RunResult, RunnableStatus};
+use cartouche_crds::{RunResult, RunnableStatus, SINK_SEQUENCE_ANNOTATION};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -41,6 +41,10 @@ fn detail(object: &Value) -> String {
         Some(other) => other.to_string(),
     };
     let short = |text: String| text.chars().take(11).collect::<String>();
+    if object["kind"] == "ConfigMap" {
+        let number = &object["metadata"]["annotations"][SINK_SEQUENCE_ANNOTATION];
+        return format!(" {} of {number}", text("/data"));
+    }
     if object["kind"] != "Runnable" {
         return format!(" {} {}", short(text("/metadata/uid")), text("/spec"));
     }
@@ -52,7 +56,7 @@ fn detail(object: &Value) -> String {
     });
     let history: Vec<String> = earlier.collect();
     format!(
-        " inputs {} run {} {} {} {} attempted {} history {history:?} outputs of {} ready {}",
+        " inputs {} run {} {} {} {} attempted {} history {history:?} outputs of {} ready {}{}",
         text("/spec/inputs"),
         text("/status/currentRun/sequence"),
         text("/status/currentRun/phase"),
@@ -61,7 +65,17 @@ fn detail(object: &Value) -> String {
         text("/status/currentRun/attempted"),
         text("/status/outputsFrom/sequence"),
         ready(object),
+        sinks(&status),
     )
+}
+
+/// Which sinks there are, with the number of the run whose outputs each has.
+fn sinks(status: &RunnableStatus) -> String {
+    let sinks = status.sinks.iter().map(|it| {
+        let behind = if it.behind { " behind" } else { "" };
+        format!(" {}:{}{behind}", it.name, it.sequence)
+    });
+    sinks.collect()
 }
 
 fn ready(object: &Value) -> String {

@@ -235,7 +235,7 @@ fn lag(plan: &Plan) -> Duration {
 
 /// Where all is at rest since a while, nobody writes anything of Runnables that read each other.
 #[must_use]
-pub fn restless(store: &Store, plan: &Plan, since: Duration) -> Verdict {
+pub(super) fn restless(store: &Store, plan: &Plan, since: Duration) -> Verdict {
     let mut found = Verdict::default();
     let Some(chain) = plan.chain else {
         return found;

@@ -6,7 +6,7 @@ use cartouche_crds::{RunResult, RunnableStatus};
 use cartouche_oracle::Past;
 use serde_json::{Value, json};
 
-use super::{Excuse, Verdict, history, number, owner, status, text, uid, waiting};
+use super::{Excuse, Verdict, history, number, owner, sinks, status, text, uid, waiting};
 use crate::{
     discovery::Resource,
     people::{NAMESPACE, runnable, source, template},
@@ -56,6 +56,7 @@ pub fn unsettled(store: &Store, plan: &Plan) -> Verdict {
             }
         }
     }
+    sinks::unsettled(store, plan, &mut found);
     found
 }
 

@@ -1,6 +1,6 @@
 //! What people and nature do.
 
-use crate::strangers::Sort;
+use crate::{sinks::Sink, strangers::Sort};
 
 /// Something that people or nature do, and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +27,20 @@ pub enum Deed {
     Suspend(usize),
     /// It does again.
     Resume(usize),
+    /// Somebody changes what stands in an object that outputs are written to.
+    SinkData(Sink),
+    /// Somebody deletes it, whosever it is.
+    SinkGone(Sink),
+    /// Somebody takes it from its Runnable, and keeps it.
+    SinkKept(Sink),
+    /// Somebody gives it the number of a run that is still to come.
+    SinkNumber(Sink),
+    /// Somebody makes an object of that name, if there is none.
+    SinkTaken(Sink),
+    /// The Runnable does not name it any more.
+    SinkOut(Sink),
+    /// It does again.
+    SinkBack(Sink),
     /// A Runnable is deleted and created anew.
     Recreate(usize),
     /// Somebody cancels a run of a Runnable that has not ended.
