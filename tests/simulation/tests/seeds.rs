@@ -99,6 +99,12 @@ fn no_seed_makes_a_run_twice_or_loses_one() {
         ("WaitedForOthers ", 200),
         ("MovedOn ", 10),
         ("OnACycle ", 10),
+        ("SinksWritten ", 100),
+        ("SinksDeleted ", 8),
+        ("SinksPutBack ", 2),
+        ("SinksChangedByOthers ", 20),
+        ("SinksDeletedByOthers ", 20),
+        ("SinksOfOthers ", 4),
     ];
     for (what, least) in least {
         let times = told.split(what).nth(1);
