@@ -74,6 +74,11 @@ impl KnownSinks {
         is_fresh.then_some(&looked.found)
     }
 
+    /// They are about to be looked at. What was found for others says nothing any more, though these be looked for again.
+    pub fn look_for(&mut self, what: &LookedForSinks) {
+        self.looked = self.looked.take().filter(|looked| looked.what == *what);
+    }
+
     /// This was found.
     pub fn keep(&mut self, what: LookedForSinks, found: Sinks, now: Duration) {
         self.looked = Some(Looked {
@@ -222,6 +227,11 @@ mod tests {
         assert!(!is_known(&known, 2, 1));
         known.doubt();
         assert!(!is_known(&known, 1, 1));
+        known.keep(what(1), Sinks::default(), Duration::ZERO);
+        known.look_for(&what(1));
+        assert!(is_known(&known, 1, 1));
+        known.look_for(&what(2));
+        assert!(!is_known(&known, 1, 1), "others were looked at since");
     }
 
     #[test]

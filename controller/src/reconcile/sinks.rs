@@ -94,6 +94,7 @@ impl Reconciliation<'_> {
             let is_wanted =
                 |object: &SourceObject| wanted.iter().any(|it| sinks::of(it) == *object);
             memory.sinks.are_wanted(is_wanted);
+            memory.sinks.look_for(&what);
             memory.changes
         };
         let mut progress = Progress {
