@@ -186,11 +186,13 @@ impl Reconciliation<'_> {
                 _ if !mutants::is_read(age != Age::Any) => {
                     memory.sources.lately(object, pause, now)
                 }
-                Age::Moment => memory.sources.just_read(object, self.read_at, now),
+                Age::Moment => {
+                    let known = memory.sources.just_read(object, self.read_at, now);
+                    known.filter(|it| self.is_as_cached(object, it))
+                }
                 _ => None,
             };
-            if let Some(known) = known.filter(|it| age == Age::Any || self.is_as_cached(object, it))
-            {
+            if let Some(known) = known {
                 return Ok(known);
             }
             memory.changes

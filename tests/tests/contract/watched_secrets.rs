@@ -193,7 +193,7 @@ async fn many_runnables_of_one_secret_have_one_watch_and_each_hears_of_a_change(
     }
     recorded().await;
     let read = reads(&audit, &world, "db")? - before;
-    assert_eq!(read, 12, "each for the event, and before its run");
+    assert_eq!(read, 6, "each once for the event");
     for account in ["one", "two"] {
         assert_eq!(watches(&audit, &world, account)?, [200], "{account}");
     }
