@@ -4,6 +4,7 @@
 
 mod attempts;
 mod direct;
+mod elsewhere;
 mod forgeries;
 
 use std::{collections::BTreeMap, fmt::Write as _, path::Path};
@@ -278,7 +279,9 @@ fn acted_as_its_own(tenant: &Tenant, audit: &AuditLog) -> Result<()> {
         }
         let everywhere = event.namespace().is_empty();
         let inside = event.namespace() == tenant.own.namespace;
-        ensure!(inside || everywhere || theirs, "{}", line());
+        // A source may be asked for in another namespace, where nothing allows that.
+        let refused = reads && event.code() == 403;
+        ensure!(inside || everywhere || theirs || refused, "{}", line());
         let reached = everywhere && event.took_effect() && !event.resource().is_empty();
         ensure!(!reached, "{}", line());
     }
@@ -313,6 +316,7 @@ impl Outcome {
             Self::Refused => "refused",
             Self::WithoutOutputs => "nothing read",
             Self::Genuine => "genuine",
+            Self::Unwritten => "not written",
         }
     }
 
@@ -334,6 +338,9 @@ impl Outcome {
                 current["phase"] != "Created" || !runnable["status"]["outputs"].is_null()
             }
             Self::Genuine => current["phase"] != "Created",
+            Self::Unwritten => {
+                current["phase"] != "Created" || ready["reason"] != "OutputSinkFailed"
+            }
         };
         if reached {
             Err(format!("{said} {}", runnable["status"]))

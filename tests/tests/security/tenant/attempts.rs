@@ -3,7 +3,7 @@
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use super::{Tenant, forgeries};
+use super::{Tenant, elsewhere, forgeries};
 use crate::ground::echo;
 
 /// What must become of an attempt.
@@ -15,6 +15,8 @@ pub(crate) enum Outcome {
     WithoutOutputs,
     /// A run is made without what was forged; [`super::forgeries::look`] tells.
     Genuine,
+    /// A run is made, and its outputs are written to no object.
+    Unwritten,
 }
 
 pub(crate) struct Attempt {
@@ -24,6 +26,8 @@ pub(crate) struct Attempt {
     pub(crate) inputs: Value,
     pub(crate) account: Option<String>,
     pub(crate) selector: Option<Value>,
+    /// Further fields of the spec.
+    pub(crate) further: Value,
     pub(crate) outcome: Outcome,
 }
 
@@ -37,6 +41,9 @@ impl Attempt {
         }
         if let Some(selector) = &self.selector {
             spec["selector"] = selector.clone();
+        }
+        for (field, value) in self.further.as_object().into_iter().flatten() {
+            spec[field] = value.clone();
         }
         spec
     }
@@ -91,6 +98,7 @@ pub(super) fn attempt(
         inputs,
         account: None,
         selector: None,
+        further: json!({}),
         outcome: Outcome::Refused,
     }
 }
@@ -107,6 +115,7 @@ pub(crate) async fn all(tenant: &Tenant) -> Result<Vec<Attempt>> {
     all.extend(kinds(tenant).await?);
     all.extend(selectors(tenant).await?);
     all.extend(secrets());
+    all.extend(elsewhere::all(tenant));
     all.extend(forgeries::names());
     all.extend(forgeries::metadata(tenant));
     all.extend(bombs());
