@@ -12,6 +12,8 @@ mod pod;
 mod stop;
 mod tekton;
 
+use serde_json::Value;
+
 use crate::health::Verdict;
 
 pub use stop::{StopMethodError, StopRequest, asked_to_stop};
@@ -208,4 +210,16 @@ pub fn holds_secrets(kind: &str) -> bool {
 #[must_use]
 pub fn known_fields(api_version: &str, kind: &str) -> Option<&'static KnownKind> {
     known(api_version, kind).filter(|known| known.is_of_version(api_version))
+}
+
+/// The same of the kind of an object.
+#[must_use]
+pub fn known_fields_of(object: &Value) -> Option<&'static KnownKind> {
+    let text = |field: &str| {
+        object
+            .get(field)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
+    known_fields(text("apiVersion"), text("kind"))
 }

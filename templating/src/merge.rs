@@ -70,13 +70,7 @@ impl Shape {
 /// Merges what a profile says of pods into a run, if the run is of a kind that says itself what its pod is. What is merged
 /// passed [`check()`]. Fails with everything that does not fit.
 pub(crate) fn merge(document: &mut Value, pod_template: &Value) -> Result<(), Diagnostics> {
-    let text = |field: &str| {
-        document
-            .get(field)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-    };
-    let known = kinds::known_fields(text("apiVersion"), text("kind"));
+    let known = kinds::known_fields_of(document);
     let Some(pointer) = known.and_then(|known| known.pod_template) else {
         return Ok(());
     };

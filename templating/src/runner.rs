@@ -231,13 +231,7 @@ fn without_pods() -> Diagnostics {
 
 /// The JSON pointer to the annotations of a run's pod.
 fn to_annotations(document: &Value) -> Option<String> {
-    let text = |field: &str| {
-        document
-            .get(field)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-    };
-    let known = kinds::known_fields(text("apiVersion"), text("kind"))?;
+    let known = kinds::known_fields_of(document)?;
     Some(format!("{}/metadata/annotations", known.pod_template?))
 }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::{
     document::text,
-    kinds::{OutputSource, known_fields},
+    kinds::{OutputSource, known_fields, known_fields_of},
 };
 
 /// The field that output paths read.
@@ -30,7 +30,7 @@ pub fn has_message_in_pods(api_version: &str, kind: &str) -> bool {
 
 /// Adds the termination message to a Pod that was read.
 pub fn add_own_message(run: &mut Value) {
-    let known = known_fields(text(run, "apiVersion"), text(run, "kind"));
+    let known = known_fields_of(run);
     if known.is_some_and(|known| known.outputs == OutputSource::RunAndItsMessage) {
         let message = message(run);
         put(run, message);

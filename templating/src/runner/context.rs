@@ -122,13 +122,7 @@ fn wrong_timeout(value: &Value) -> Option<DiagnosticKind> {
 
 /// The account of a run's pod.
 fn account(document: &Value) -> &str {
-    let text = |field: &str| {
-        document
-            .get(field)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-    };
-    let known = kinds::known_fields(text("apiVersion"), text("kind"));
+    let known = kinds::known_fields_of(document);
     let pod = known.and_then(|known| document.pointer(known.pod_template?));
     let account = pod.and_then(|pod| pod.pointer("/spec/serviceAccountName")?.as_str());
     account

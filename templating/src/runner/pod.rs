@@ -24,14 +24,7 @@ pub(super) struct Pod<'a> {
 impl<'a> Pod<'a> {
     /// The pod of a run.
     pub(super) fn of(document: &'a mut Value) -> Option<Self> {
-        let text = |field: &str| {
-            document
-                .get(field)
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-        };
-        let known = kinds::known_fields(text("apiVersion"), text("kind"))?;
-        let pointer = known.pod_template?;
+        let pointer = kinds::known_fields_of(document)?.pod_template?;
         let steps = pointer.split('/').filter(|step| !step.is_empty());
         Some(Self {
             at: Segment::keys(steps),
