@@ -98,13 +98,17 @@ impl SourceKey {
         revision_path: &str,
     ) -> Self {
         let dot = if group.is_empty() { "" } else { "." };
-        let path = if revision_path.is_empty() {
-            String::new()
-        } else {
-            format!("/{{{}}}", bounded(revision_path))
-        };
-        let name = bounded(name);
+        let (name, path) = (bounded(name), Self::of_path(revision_path));
         Self(format!("{kind}{dot}{group}/{namespace}/{name}{path}"))
+    }
+
+    /// What stands behind the name of an object whose revision is read by this path; nothing where it is not traced.
+    #[must_use]
+    pub fn of_path(revision_path: &str) -> String {
+        if revision_path.is_empty() {
+            return String::new();
+        }
+        format!("/{{{}}}", bounded(revision_path))
     }
 
     /// As it stands in a status.

@@ -151,11 +151,11 @@ fn found_key(own: &str, source: &InputSource, sources: &Sources) -> Option<Strin
     let (Some(object), Some((kind, _))) = (object, key.split_once('/')) else {
         return Some(key);
     };
-    let path = object.revision_path.as_deref()?;
+    let path = SourceKey::of_path(object.revision_path.as_deref()?);
     let namespace = object.namespace.as_deref().unwrap_or(own);
     let may_be = |other: &&String| {
         let of_kind = other.strip_prefix(kind).and_then(|it| it.strip_prefix('/'));
-        let of_path = of_kind.and_then(|it| it.strip_suffix(&format!("/{{{path}}}")));
+        let of_path = of_kind.and_then(|it| it.strip_suffix(&path));
         let place = of_path.and_then(|it| it.split_once('/'));
         place.is_some_and(|(of, name)| {
             let is_there = of == namespace || of.is_empty();
