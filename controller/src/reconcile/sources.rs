@@ -49,8 +49,12 @@ impl Reconciliation<'_> {
     ) -> Result<BTreeMap<String, Sourced>, ReconcileError> {
         let runnable = self.runnable.clone();
         let sources = runnable.spec.inputs_from.as_deref().unwrap_or_default();
-        // Then another read has to tell whether it is the reads themselves that are old.
-        let is_fresh = consistent && self.facts.dependencies.rests_on_own_reads;
+        let age = match (consistent, self.facts.dependencies.rests_on_own_reads) {
+            (false, _) => Age::Any,
+            (true, false) => Age::Moment,
+            // It may be the reads themselves that are old, which only others tell.
+            (true, true) => Age::None,
+        };
         self.facts.dependencies = Dependencies {
             has_sources: !sources.is_empty(),
             ..Dependencies::default()
@@ -76,11 +80,6 @@ impl Reconciliation<'_> {
                 path,
                 keys: sourced_inputs::keys(&self.key.namespace, sources, &object),
                 object: &object,
-            };
-            let age = match (consistent, is_fresh) {
-                (false, _) => Age::Any,
-                (true, false) => Age::Moment,
-                (true, true) => Age::None,
             };
             match self.source(account, &wanted, age).await {
                 Ok(found) => drop(read.insert(object, found)),

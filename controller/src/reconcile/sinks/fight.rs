@@ -39,8 +39,6 @@ impl Reconciliation<'_> {
         from: &OutputsFrom,
         sinks: &Sinks,
     ) -> bool {
-        let written = sinks.written_to(object);
-        let is_of_same = written.is_some_and(|it| it.sequence == from.sequence);
-        is_of_same && lock(&self.memory).sinks.holds_off(object, boot_time())
+        sinks.has_those_of(object, from) && lock(&self.memory).sinks.holds_off(object, boot_time())
     }
 }
