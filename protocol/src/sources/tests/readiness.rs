@@ -216,38 +216,43 @@ fn where_coherence_is_ignored_what_is_disputed_is_not_traced() {
     assert_eq!(traced(&question), Ok(Some(expected)));
 }
 
+/// What is said of `x`, which reads the `ConfigMap` `m`, where these edges lead through sinks.
+fn reading_map(through_sinks: &Edges, known: &Known) -> Readiness {
+    readiness(&Question {
+        of: &key("x"),
+        sources: &[Source {
+            key: file("m"),
+            wait_for: WaitFor::Settled,
+            value: Value::Given,
+            revision: None,
+        }],
+        known,
+        through_sinks,
+        coherence: Coherence::Required,
+    })
+}
+
 #[test]
 fn whoever_reads_what_one_writes_that_stems_from_it_is_on_a_cycle_and_is_told_the_object() {
     let map = SourceKey::object(("ConfigMap", ""), "space", "m", "");
     let all = known([("b", reading(at_rest("1"), ["x"]))]);
-    let ask = |through_sinks: &Edges, known: &Known| {
-        readiness(&Question {
-            of: &key("x"),
-            sources: &[Source {
-                key: file("m"),
-                wait_for: WaitFor::Settled,
-                value: Value::Given,
-                revision: None,
-            }],
-            known,
-            through_sinks,
-            coherence: Coherence::Required,
-        })
-    };
     let reads_map = (key("x"), [map.clone()].into());
     let edges = Edges::from([reads_map.clone(), (map.clone(), [key("b")].into())]);
     let way = Readiness::Cycle(vec![key("x"), map.clone(), key("b")]);
-    assert_eq!(ask(&edges, &all), way);
+    assert_eq!(reading_map(&edges, &all), way);
     // What is reached through it alone is known by the edges alone.
     let mut apart = edges.clone();
     apart.insert(key("b"), [key("x")].into());
-    assert_eq!(ask(&apart, &Known::new()), way);
+    assert_eq!(reading_map(&apart, &Known::new()), way);
     let own = Edges::from([reads_map, (map.clone(), [key("x")].into())]);
     assert_eq!(
-        ask(&own, &Known::new()),
+        reading_map(&own, &Known::new()),
         Readiness::Cycle(vec![key("x"), map])
     );
-    assert!(matches!(ask(&edges, &Known::new()), Readiness::Ready(_)));
+    assert!(matches!(
+        reading_map(&edges, &Known::new()),
+        Readiness::Ready(_)
+    ));
 }
 
 #[test]
@@ -259,18 +264,7 @@ fn who_is_at_work_behind_a_sink_holds_nobody_up() {
         (map, [key("b")].into()),
         (key("b"), [].into()),
     ]);
-    let readiness = readiness(&Question {
-        of: &key("x"),
-        sources: &[Source {
-            key: file("m"),
-            wait_for: WaitFor::Settled,
-            value: Value::Given,
-            revision: None,
-        }],
-        known: &all,
-        through_sinks: &edges,
-        coherence: Coherence::Required,
-    });
+    let readiness = reading_map(&edges, &all);
     assert!(matches!(readiness, Readiness::Ready(_)), "{readiness:?}");
 }
 
