@@ -157,6 +157,11 @@ impl KnownSinks {
         })
     }
 
+    /// An object is another's now: only a change of it ends that, which is news.
+    pub fn is_given_up(&mut self, object: &SourceObject) {
+        self.left.remove(object);
+    }
+
     /// How long until the first that waits to be put right may be, of which it was told.
     #[must_use]
     pub fn held_off_for(&self, now: Duration) -> Option<Duration> {
@@ -309,6 +314,12 @@ mod tests {
         known.doubt_if(|it| *it == db, soon);
         assert!(looked(&known));
         known.doubt_if(|it| *it == other, soon);
+        assert!(!looked(&known));
+        known.leave(&db, 1, true, soon);
+        assert!(known.holds_off(&db, soon));
+        known.keep(what.clone(), Sinks::default(), soon);
+        known.is_given_up(&db);
+        assert!(known.doubt_if(|it| *it == db, soon), "it is another's");
         assert!(!looked(&known));
         let later = Duration::from_secs(2);
         assert_eq!(known.held_off_for(later), None);

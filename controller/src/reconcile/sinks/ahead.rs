@@ -1,5 +1,6 @@
 //! Sinks that have the number of a newer run than the one whose outputs the ledger has. I/O.
 
+use cartouche_crds::RunResult;
 use cartouche_protocol::{
     facts::RunName,
     ledger::{Ledger, OutputsRead},
@@ -54,7 +55,9 @@ impl Reconciliation<'_> {
 /// The run of this number, if its outputs may still be recorded.
 fn may_still_give(ledger: &Ledger, number: i64) -> Option<RunName> {
     let current = ledger.current.as_ref();
-    let current = current.filter(|run| run.sequence == number);
+    // One that was lost is gone, whatever is known of its kind.
+    let current =
+        current.filter(|run| run.sequence == number && run.result != Some(RunResult::Lost));
     current.map(RunName::of).or_else(|| {
         let mut history = ledger.history.iter();
         let entry = history.find(|entry| entry.sequence == number && entry.result.is_none());

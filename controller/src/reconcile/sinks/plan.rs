@@ -10,7 +10,7 @@ use cartouche_protocol::{
 use cartouche_templating::Sensitive;
 
 use super::{Progress, Read, sensitive};
-use crate::reconcile::reconciliation::Reconciliation;
+use crate::{lock::lock, reconcile::reconciliation::Reconciliation};
 
 /// What is to be sent.
 pub(super) struct Write<'a> {
@@ -109,6 +109,7 @@ impl Reconciliation<'_> {
             Verdict::NotOurs => {
                 let whose = read.found.as_ref().map(|found| found.whose.clone());
                 progress.sinks.note(&read.object, 0, true);
+                lock(&self.memory).sinks.is_given_up(&read.object);
                 let problem = SinkProblem::Anothers(read.object.clone(), whose.unwrap_or_default());
                 progress.problems.push(problem);
                 None
