@@ -116,6 +116,8 @@ pub(crate) fn run_numbered(subject: &Subject<'_>, sequence: i64) -> Result<Run, 
             rerun_token: rerun_token.as_deref(),
             rerun_request: request.as_deref(),
             sources: None,
+            profile: None,
+            profile_refresh: None,
         },
     );
     match object {

@@ -37,6 +37,8 @@ pub(crate) fn spec(document: &Document) -> Option<ClusterRunTemplateSpec> {
     let named = |key: &str| part(key).filter(|_| outputs.as_ref().is_none_or(are_readable));
     let (optional, sensitive) = (named("optionalOutputs"), named("sensitiveOutputs"));
     Some(ClusterRunTemplateSpec {
+        profile: None,
+        runner: None,
         retry: document.field("retry"),
         timeout: document.field("timeout"),
         concurrency_policy: document.field("concurrencyPolicy"),

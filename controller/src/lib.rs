@@ -17,6 +17,8 @@ pub mod memory;
 pub mod metrics;
 pub mod mutants;
 pub mod picked;
+pub mod profile_status;
+pub mod profiles;
 pub mod reconcile;
 pub mod runnable_key;
 pub mod serve;

@@ -44,6 +44,8 @@ pub struct Memory {
     pub changes: u64,
     /// What failed, and until when it is not tried again: each step for itself, `MAX_BACKOFFS` at most.
     pub backoffs: Vec<Backoff>,
+    /// The last reconciliation did not end with everything made that is due: a change of profiles may let it go on.
+    pub is_unsettled: bool,
     /// Its template has changed since it was reconciled.
     pub of_edited_template: bool,
     /// Its account may list its runs but not get them.

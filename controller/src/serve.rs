@@ -2,6 +2,7 @@
 
 mod fair_queue;
 mod guarded;
+mod profiles;
 mod queue;
 mod references;
 mod requeues;
@@ -11,12 +12,13 @@ mod unreadable;
 
 use std::sync::Arc;
 
-use cartouche_crds::ClusterRunTemplate;
+use cartouche_crds::{ClusterRunProfile, ClusterRunTemplate};
 use cartouche_protocol::ledger::BreakerLimits;
 use kube::{
     Config,
     runtime::reflector::{self, Store},
 };
+use profiles::ProfileServer;
 use references::watch_references;
 use runnables::Runnables;
 use templates::TemplateServer;
@@ -42,6 +44,7 @@ use crate::{
 };
 
 const RUNNABLES: &str = "runnables.carto.run";
+const PROFILES: &str = "clusterrunprofiles.carto.run";
 const TEMPLATES: &str = "clusterruntemplates.carto.run";
 
 /// Runs the controller until SIGTERM or SIGINT. The error is a sentence for people.
@@ -85,7 +88,7 @@ pub async fn serve(flags: Flags) -> Result<(), String> {
 /// What must be there before Runnables are served.
 #[must_use]
 pub fn unready() -> Readiness {
-    Readiness::waiting_for(&[RUNNABLES, TEMPLATES, ACCOUNTS])
+    Readiness::waiting_for(&[RUNNABLES, TEMPLATES, PROFILES, ACCOUNTS])
 }
 
 /// Runs the controller over a connection until `stop`, and then until the reconciliations under way have
@@ -98,6 +101,7 @@ pub async fn serve_over(
     stop: impl Future<Output = ()> + Send + Sync + 'static,
 ) {
     let (templates, templates_writer) = reflector::store::<ClusterRunTemplate>();
+    let (profiles, profiles_writer) = reflector::store::<ClusterRunProfile>();
     let (store, runnables_writer) = reflector::store::<CachedRunnable>();
     let (all, clock) = (store.clone(), connection.clock().clone());
     metrics.surveyed_by(move || {
@@ -131,6 +135,14 @@ pub async fn serve_over(
         reporter: reporter.clone(),
     };
     let mut template_task = tokio::spawn(templates.serve(templates_writer));
+    let profiles = ProfileServer {
+        ctx: ctx.clone(),
+        store: profiles,
+        runnables: store.clone(),
+        watches: watches.clone(),
+        reporter: reporter.clone(),
+    };
+    let mut profile_task = tokio::spawn(profiles.serve(profiles_writer));
     let runnables = Runnables {
         ctx,
         store,
@@ -140,9 +152,13 @@ pub async fn serve_over(
     };
     let serving = runnables.serve(flags, runnables_writer, queued, accounts_synced, stop);
     tokio::select! {
-        () = serving => template_task.abort(),
-        // Nobody would notice an edited template any more: whoever started the process begins it anew.
+        () = serving => {
+            template_task.abort();
+            profile_task.abort();
+        }
+        // Nobody would notice an edited template or profile any more: whoever started the process begins it anew.
         _ = &mut template_task => tracing::error!("the watch of templates ended by a mistake of the controller: stopping"),
+        _ = &mut profile_task => tracing::error!("the watch of profiles ended by a mistake of the controller: stopping"),
     }
 }
 
@@ -207,6 +223,7 @@ pub(crate) fn wire(
         no_cross_namespace_refs: flags.no_cross_namespace_refs,
         memories,
         secrets: Arc::new(secrets),
+        profiles: Arc::default(),
         enqueuer,
     }
 }

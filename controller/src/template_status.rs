@@ -14,9 +14,9 @@ use cartouche_protocol::{
     status::{ConditionValue, FALSE, STALLED, TRUE, condition},
 };
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Condition, jiff::Timestamp};
-use kube::{ResourceExt, runtime::controller::Action};
-use serde::de::IgnoredAny;
-use serde_json::json;
+use kube::{Resource, ResourceExt, runtime::controller::Action};
+use serde::{Serialize, de::IgnoredAny};
+use serde_json::{Value, json};
 
 use crate::{
     api::{Connection, Requests},
@@ -29,7 +29,7 @@ use crate::{
 /// Whether Runnables can use the template.
 const ACCEPTED: &str = "Accepted";
 /// Pause after a write that somebody else's came before, and until the API server's time is known.
-const PAUSE: Duration = Duration::from_secs(5);
+pub(crate) const PAUSE: Duration = Duration::from_secs(5);
 /// A template whose write has not failed for so long has none that fails.
 const FORGOTTEN_AFTER: Duration = Duration::from_mins(15);
 
@@ -61,7 +61,7 @@ impl Refusals {
     }
 
     /// It was written, or there is nothing to write.
-    fn remove(&self, template: &str) {
+    pub(crate) fn remove(&self, template: &str) {
         lock(&self.0).remove(template);
     }
 }
@@ -81,23 +81,38 @@ impl Acceptance {
             self.refusals.remove(&name);
             return Action::await_change();
         }
-        let version = template.resource_version().unwrap_or_default();
         let spec = json!(template.spec);
-        // Of the answer only whether there is one is read: a template may be large.
-        let written = self
-            .requests
-            .replace_status::<IgnoredAny, _>(&*template, &version, spec, &status)
-            .await;
-        match written {
-            Err(error) if error.is_conflict() => Action::requeue(FIFTH.over(PAUSE)),
-            Err(error) if !error.is_not_found() => {
-                tracing::debug!(template = name, %error, "the status of a template was not written");
-                Action::requeue(self.refusals.add(&name, boot_time()))
-            }
-            Ok(_) | Err(_) => {
-                self.refusals.remove(&name);
-                Action::await_change()
-            }
+        write(&self.requests, &self.refusals, &*template, spec, &status).await
+    }
+}
+
+/// Writes the status of a template or profile, and says when to try again.
+pub(crate) async fn write<K, S>(
+    requests: &Requests,
+    refusals: &Refusals,
+    object: &K,
+    spec: Value,
+    status: &S,
+) -> Action
+where
+    K: Resource<DynamicType = ()>,
+    S: Serialize,
+{
+    let name = object.name_any();
+    let version = object.resource_version().unwrap_or_default();
+    // Of the answer only whether there is one is read: a template may be large.
+    let written = requests
+        .replace_status::<IgnoredAny, _>(object, &version, spec, status)
+        .await;
+    match written {
+        Err(error) if error.is_conflict() => Action::requeue(FIFTH.over(PAUSE)),
+        Err(error) if !error.is_not_found() => {
+            tracing::debug!(kind = %K::kind(&()), name, %error, "a status was not written");
+            Action::requeue(refusals.add(&name, boot_time()))
+        }
+        Ok(_) | Err(_) => {
+            refusals.remove(&name);
+            Action::await_change()
         }
     }
 }
@@ -174,7 +189,7 @@ fn of_runs(
     (!all.is_empty()).then(|| format!("{OF_RUNS}{}", all.join(AND)))
 }
 
-/// The conditions of a template that no Runnable can use.
+/// The conditions of a template or profile that no Runnable can use.
 #[must_use]
 pub fn refused(
     stored: &[Condition],
@@ -190,7 +205,8 @@ pub fn refused(
     conditions(stored, value, generation, now)
 }
 
-fn conditions(
+/// The conditions of a template or profile.
+pub(crate) fn conditions(
     stored: &[Condition],
     value: ConditionValue,
     generation: Option<i64>,

@@ -26,7 +26,7 @@ pub fn cluster_run_template() -> CustomResourceDefinition {
     )
 }
 
-/// The definition of the `ClusterRunProfile`. It is not installed: nothing reads profiles yet.
+/// The definition of the `ClusterRunProfile`, as it is installed.
 #[must_use]
 pub fn cluster_run_profile() -> CustomResourceDefinition {
     completed(

@@ -15,6 +15,7 @@ mod history;
 mod names;
 mod pending_run;
 mod profile;
+mod required_permission;
 mod rerun;
 mod retry;
 mod run_template;
@@ -42,17 +43,19 @@ pub use health_rule::{
 pub use history::{HistoryEntry, MAX_SEQUENCE, MESSAGE_BYTES, UnreadableLine, short_message};
 pub use names::{
     API_VERSION, APPROVED_ANNOTATION, CANCEL_REQUEST_ANNOTATION, FIELD_MANAGER, GROUP,
-    INPUT_HASH_ANNOTATION, PROFILE_REFRESH_ANNOTATION, RERUN_REQUEST_ANNOTATION,
-    RERUN_TOKEN_ANNOTATION, RUN_SEQUENCE_LABEL, RUN_TEMPLATE_NAME_LABEL, RUNNABLE_NAME_LABEL,
-    RUNNABLE_UID_LABEL, RUNNER_ARGS_ANNOTATION, RUNNER_CONTEXT_ANNOTATION, RUNNER_FILE_ANNOTATION,
-    SINK_OF_ANNOTATION, SINK_SEQUENCE_ANNOTATION, SOURCES_ANNOTATION, VERSION, is_config_map_key,
-    is_dns_label, is_dns_subdomain,
+    INPUT_HASH_ANNOTATION, PROFILE_ANNOTATION, PROFILE_REFRESH_ANNOTATION,
+    RERUN_REQUEST_ANNOTATION, RERUN_TOKEN_ANNOTATION, RUN_SEQUENCE_LABEL, RUN_TEMPLATE_NAME_LABEL,
+    RUNNABLE_NAME_LABEL, RUNNABLE_UID_LABEL, RUNNER_ARGS_ANNOTATION, RUNNER_CONTEXT_ANNOTATION,
+    RUNNER_FILE_ANNOTATION, SINK_OF_ANNOTATION, SINK_SEQUENCE_ANNOTATION, SOURCES_ANNOTATION,
+    VERSION, is_config_map_key, is_dns_label, is_dns_subdomain,
 };
 pub use pending_run::PendingRun;
 pub use profile::{
     ClusterRunProfile, ClusterRunProfileSpec, ClusterRunProfileStatus, MAX_PATCHES,
-    MAX_RULE_TEMPLATES, MAX_RULES, MAX_VALUES, ProfilePatch, ProfileRule,
+    MAX_RULE_TEMPLATES, MAX_RULES, MAX_VALUES, PinnedProfile, ProfilePatch, ProfileRequirement,
+    ProfileRule, ProfileVersion,
 };
+pub use required_permission::{MAX_REQUIRED, RequiredPermission};
 pub use rerun::RerunRequest;
 pub use retry::{Backoff, MAX_FACTOR, MAX_RETRIES, Retry, RetryOn};
 pub use run_template::{ClusterRunTemplate, ClusterRunTemplateSpec, ClusterRunTemplateStatus};

@@ -23,7 +23,10 @@ pub const RERUN_TOKEN_ANNOTATION: &str = "carto.run/rerun-token";
 pub const RERUN_REQUEST_ANNOTATION: &str = "carto.run/rerun-request";
 /// On a Runnable: the one run that a person approves; see [`crate::Approval`].
 pub const APPROVED_ANNOTATION: &str = "carto.run/approved";
-/// On a Runnable: asks to choose its profile anew each time its value changes.
+/// On a run: the profile that it was made with, and its generation; see [`crate::ProfileVersion`].
+pub const PROFILE_ANNOTATION: &str = "carto.run/profile";
+/// On a Runnable: asks to choose its profile anew each time its value changes. On a run: the value that the choice of its
+/// profile answered.
 pub const PROFILE_REFRESH_ANNOTATION: &str = "carto.run/profile-refresh";
 /// On a run that was stopped on request: who asked, why and when; see [`crate::Cancellation`].
 pub const CANCEL_REQUEST_ANNOTATION: &str = "carto.run/cancel-request";

@@ -1,6 +1,6 @@
 //! The `ClusterRunProfile`: where runs are made, and how.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, LabelSelector};
 use kube::CustomResource;
@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::schema;
+use crate::{is_dns_subdomain, schema};
 
 /// Rules of one profile, at most.
 pub const MAX_RULES: usize = 64;
@@ -102,6 +102,71 @@ pub struct ProfilePatch {
     pub patch: Value,
 }
 
+/// Whether a template makes runs without a profile.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub enum ProfileRequirement {
+    /// It does, where none matches.
+    #[default]
+    Optional,
+    /// It makes none before a profile matches.
+    Required,
+}
+
+/// The profile that the runs of a Runnable are made with, until somebody asks to choose anew.
+#[derive(
+    Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "camelCase")]
+pub struct PinnedProfile {
+    /// Its name.
+    #[schemars(length(max = 253))]
+    pub name: String,
+
+    /// The request to choose anew (`carto.run/profile-refresh`) that it answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253))]
+    pub refresh_token: Option<String>,
+
+    /// The status was lost, and this is what the newest run says, which whoever may make runs can have written: it counts
+    /// while a rule of the profile matches, until the next run is made.
+    #[serde(default, skip_serializing_if = "is_false")]
+    #[schemars(transform = schema::without_default)]
+    pub from_run: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde asks")]
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+/// A profile as it was at one generation. Written `<name>@<generation>`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ProfileVersion {
+    /// Its name.
+    pub name: String,
+    /// Its `metadata.generation`.
+    pub generation: i64,
+}
+
+impl ProfileVersion {
+    /// Reads what somebody wrote. `None` if it has another form.
+    #[must_use]
+    pub fn of(text: &str) -> Option<Self> {
+        let (name, generation) = text.split_once('@')?;
+        let read = Self {
+            name: name.to_owned(),
+            generation: generation.parse().ok()?,
+        };
+        (is_dns_subdomain(name) && read.to_string() == text).then_some(read)
+    }
+}
+
+impl fmt::Display for ProfileVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}@{}", self.name, self.generation)
+    }
+}
+
 /// What the controller thinks of the profile.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -115,4 +180,23 @@ pub struct ClusterRunProfileStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_profile_version_is_read_as_it_is_written_and_in_no_other_form() {
+        let version = ProfileVersion {
+            name: "gke.production".to_owned(),
+            generation: 12,
+        };
+        assert_eq!(ProfileVersion::of(&version.to_string()), Some(version));
+        for text in [
+            "", "gke", "@1", "gke@", "gke@x", "gke@+1", "gke@01", "GKE@1", "a@b@1", "gke@1 ",
+        ] {
+            assert_eq!(ProfileVersion::of(text), None, "{text:?}");
+        }
+    }
 }

@@ -10,7 +10,8 @@ use serde_json::Value;
 
 use crate::{
     approval::ApprovalPolicy, concurrency::ConcurrencyPolicy, health_rule::HealthRule,
-    retry::Retry, schema, start::Start, stop::StopMethod,
+    profile::ProfileRequirement, retry::Retry, runner::Runner, schema, start::Start,
+    stop::StopMethod,
 };
 
 /// Says what a Runnable runs, when a run has succeeded, and which of its values are outputs.
@@ -31,7 +32,8 @@ use crate::{
 pub struct ClusterRunTemplateSpec {
     /// The object to create, with `$(path)$` tags in its string values. It has an `apiVersion`, a
     /// `kind` of a namespaced resource, and a `metadata.generateName` (or a fixed `name`, which can
-    /// run only once). Tags read `runnable` and, with a selector, `selected`.
+    /// run only once). Tags read `runnable` and, with a selector, `selected`; `run` and `profile.values` are filled in when
+    /// a run is made, and a change of them makes none.
     #[schemars(schema_with = "schema::any_object")]
     pub template: Value,
 
@@ -100,6 +102,15 @@ pub struct ClusterRunTemplateSpec {
     /// `TaskRun`s and `PipelineRun`s, and Argo `Workflow`s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<StopMethod>,
+
+    /// Whether runs of this template are made where no `ClusterRunProfile` matches: `Optional` (they are; if nothing is said) or
+    /// `Required`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<ProfileRequirement>,
+
+    /// What the containers of a run that is a Job or a Pod find in files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runner: Option<Runner>,
 }
 
 /// What the controller thinks of the template.

@@ -74,6 +74,12 @@ pub struct RunnableSpec {
     #[schemars(length(max = 4), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["kind", "name"]))]
     pub write_outputs_to: Option<Vec<OutputSink>>,
 
+    /// The `ClusterRunProfile` that is to be chosen where several match and none of them says more than the others. It counts
+    /// until one was chosen. Templates cannot read it, and a change of it makes no run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253))]
+    pub profile_name: Option<String>,
+
     /// The ServiceAccount, in the Runnable's namespace, that makes, reads and deletes the runs.
     /// Without a name it is `default`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -14,6 +14,7 @@ use crate::{
     breaker::Breaker,
     history::{HistoryEntry, MAX_SEQUENCE},
     pending_run::PendingRun,
+    profile::PinnedProfile,
     schema,
     sink::{RunFailure, SensitiveOutput, SinkStatus},
     stop::Stop,
@@ -50,6 +51,8 @@ pub struct RunnableStatus {
     pub unreadable_history: Vec<String>,
     /// How many lines of the history were found that are not kept: too long, or too many that cannot be read.
     pub dropped_lines: usize,
+    /// The profile that runs are made with; boxed, since most Runnables have none.
+    pub profile: Option<Box<PinnedProfile>>,
     /// Counts runs, to slow feedback loops.
     pub breaker: Option<Breaker>,
 }

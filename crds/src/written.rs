@@ -10,6 +10,7 @@ use serde_json::{Value, value::RawValue};
 use crate::{
     history::HistoryEntry,
     pending_run::PendingRun,
+    profile::PinnedProfile,
     schema,
     sink::{RunFailure, SensitiveOutput, SinkStatus},
     status::{CurrentRun, OutputsFrom, RunnableStatus},
@@ -72,6 +73,14 @@ pub(crate) struct WrittenStatus {
         deserialize_with = "if_readable"
     )]
     failure: Option<Box<RunFailure>>,
+
+    /// The profile that runs are made with, until `carto.run/profile-refresh` asks to choose anew.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "if_readable"
+    )]
+    profile: Option<Box<PinnedProfile>>,
 
     /// The run for what the template renders now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -192,6 +201,7 @@ impl From<WrittenStatus> for RunnableStatus {
             sensitive_outputs: written.sensitive_outputs.unwrap_or_default(),
             sinks: written.sinks,
             failure: written.failure,
+            profile: written.profile,
             current_run: written.current_run,
             pending: written.pending,
             answered_token: written.answered_token,
@@ -224,6 +234,7 @@ impl From<RunnableStatus> for WrittenStatus {
             sensitive_outputs: Some(status.sensitive_outputs).filter(|it| !it.is_empty()),
             sinks: status.sinks,
             failure: status.failure,
+            profile: status.profile,
             current_run: status.current_run,
             pending: status.pending,
             answered_token: status.answered_token,

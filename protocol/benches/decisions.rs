@@ -82,6 +82,8 @@ fn settled(entries: usize, hash: Option<&str>) -> Facts {
     Facts {
         now: "2026-01-01T00:10:00Z".parse().ok(),
         rendering: Ok(Rendering {
+            context: std::sync::Arc::default(),
+            needs_profile: false,
             consistent: true,
             document: Arc::new(document),
             rules_hash: "rules".into(),

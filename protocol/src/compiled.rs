@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cartouche_crds::ClusterRunTemplate;
+use cartouche_crds::{ClusterRunTemplate, ProfileRequirement};
 use cartouche_templating::{Diagnostics, Template};
 
 use crate::policy::Asks;
@@ -18,6 +18,8 @@ pub struct Compiled {
     pub generation: i64,
     /// Hash of its outputs and healthRule.
     pub rules_hash: Arc<str>,
+    /// Whether it makes no run without a profile.
+    pub needs_profile: bool,
     /// What it asks for beside what is run.
     pub asks: Asks,
     /// The template, or all that is wrong with it.
@@ -36,6 +38,7 @@ impl Compiled {
             rules_hash: template
                 .as_ref()
                 .map_or_else(|_| "".into(), |template| template.rules_hash().into()),
+            needs_profile: object.spec.profile == Some(ProfileRequirement::Required),
             asks: Asks::of_template(&object.spec),
             template,
         }

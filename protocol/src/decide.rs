@@ -11,6 +11,7 @@ mod first_run;
 mod gate;
 pub(crate) mod overlap;
 mod pending;
+mod profile;
 mod retry;
 mod stop;
 mod superseded;
@@ -102,6 +103,8 @@ pub enum Change {
     Record,
     /// What the current run is made from is told anew: no run is made for that.
     MoveOn,
+    /// The profile of the runs that follow was chosen anew, on request: no run is made for that.
+    Refresh,
     /// A run at work is going to be told to stop.
     Stop,
     /// Runs make way for one that is due: those at work are going to be told to stop, and one that nobody has seen is
@@ -197,6 +200,7 @@ fn decided(facts: &Facts) -> Step {
         Due::Nothing(_) => match current_run::current_run(facts, Some(rendering), current) {
             Step::Settled => moved_on(facts, rendering)
                 .or_else(|| retry::retried(facts, rendering, current))
+                .or_else(|| profile::refreshed(facts, rendering))
                 .unwrap_or_else(|| stop::stopped(facts)),
             step => step,
         },
@@ -301,14 +305,15 @@ struct Next<'a> {
 
 /// Writes the intent, unless something holds it back.
 fn intend(facts: &Facts, rendering: &Rendering, mut ledger: Ledger, next: &Next<'_>) -> Step {
-    match gate::intent(facts, rendering, &ledger, next.beginning) {
-        Ok(breaker) => ledger.breaker = breaker,
+    let passed = match gate::intent(facts, rendering, &ledger, next.beginning) {
+        Ok(passed) => passed,
         Err(step) => return step,
-    }
+    };
+    ledger.breaker = passed.breaker;
     let uid = &facts.runnable.uid;
     let token = facts.runnable.rerun_token.clone();
     let ledger = ledger.intend(
-        rendering.intent(token, next.attempt),
+        rendering.intent(token, next.attempt, passed.profile),
         |sequence| rendering.document.run_name(uid, sequence),
         next.fate,
         next.message,

@@ -15,6 +15,7 @@ use cartouche_crds::{Stop, StopReason};
 use cartouche_templating::{Diagnostic, explained};
 
 use crate::{
+    profiles::{Held, NotRefreshed},
     sources::{Failed, NotReady, SourceKey},
     told,
 };
@@ -161,6 +162,8 @@ pub enum Diagnosis {
     Unrendered(String, Vec<Fault>),
     /// The template would fail for every Runnable.
     Unacceptable(Vec<Fault>),
+    /// A profile that fits no run.
+    UnusableProfile(Vec<Fault>),
     /// Objects of this kind, of this `apiVersion`, live in no namespace.
     ClusterScoped(String, String),
     /// The API server does not serve this kind, of this `apiVersion`; what was probably meant.
@@ -219,6 +222,12 @@ pub enum Diagnosis {
     DependencyFailed(Failed),
     /// The Runnable stems from itself, this way round.
     DependencyCycle(Vec<SourceKey>),
+    /// No profile can be used for the run that is due.
+    Profile(Held),
+    /// Nothing else can be chosen, though somebody asks to choose anew.
+    ProfileNotRefreshed(NotRefreshed),
+    /// The profile of this name cannot be applied to what is rendered.
+    ProfileDoesNotFit(String, Vec<Fault>),
     /// Objects that outputs cannot be written to.
     Sinks(Vec<Fault>),
     /// What is rendered has to stay the same for a while before it runs.
@@ -266,9 +275,11 @@ impl Diagnosis {
         let fixed = match self {
             Self::Unrendered(_, faults)
             | Self::Unacceptable(faults)
+            | Self::UnusableProfile(faults)
             | Self::PolicyInvalid(faults)
             | Self::Sources(faults)
             | Self::Sinks(faults)
+            | Self::ProfileDoesNotFit(_, faults)
             | Self::NoOutputs(_, faults) => return cures(faults),
             Self::OutputsUnread(_, why) => return why.cure(),
             Self::Forbidden(Who::Account(namespace, _, runnable), _) => {
@@ -369,6 +380,8 @@ impl Diagnosis {
             Self::Settling { .. } => "nothing: it begins by itself",
             Self::DependencyNotReady(_, why) => dependency::waits_cure(why),
             Self::DependencyFailed(failed) => dependency::failed_cure(failed),
+            Self::Profile(held) => held.cure(),
+            Self::ProfileNotRefreshed(why) => why.cure(),
             Self::DependencyCycle(_) => "take one of these references away",
             Self::Suspended => {
                 "`cartouche resume`, or set spec.suspend to false, when it may be made"
@@ -380,9 +393,11 @@ impl Diagnosis {
             Self::Unreadable(_) => "correct the Runnable",
             Self::Unrendered(..)
             | Self::Unacceptable(_)
+            | Self::UnusableProfile(_)
             | Self::PolicyInvalid(_)
             | Self::Sources(_)
             | Self::Sinks(_)
+            | Self::ProfileDoesNotFit(..)
             | Self::NoOutputs(..)
             | Self::OutputsUnread(..)
             | Self::Forbidden(..)

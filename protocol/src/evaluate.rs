@@ -71,9 +71,14 @@ fn asked(object: &Value) -> Asked {
 /// Whether a run contains what is rendered. Nobody asks while the hash of the current run says it.
 #[must_use]
 pub fn contains_rendered(ledger: &Ledger, rendered: &Rendered, object: &Value) -> bool {
+    is_comparable(ledger) && contains(object, rendered)
+}
+
+/// Whether runs are compared with what is rendered, since the hash of the current run does not say whether it is of that.
+#[must_use]
+pub fn is_comparable(ledger: &Ledger) -> bool {
     let current = ledger.current.as_ref();
     current.is_none_or(|current| !current.input_hash.starts_with(HASH_VERSION))
-        && contains(object, rendered)
 }
 
 /// What a template reads in a run that failed. Of a Job, the words of its pods are not read with it.

@@ -5,6 +5,7 @@ mod dependencies;
 mod dry_run;
 mod due;
 mod hindrance;
+mod made;
 mod run_at_hand;
 mod run_name;
 mod runnable_facts;
@@ -16,14 +17,15 @@ use std::{
     sync::Arc,
 };
 
-use cartouche_crds::{CurrentRun, HistoryEntry, RunnableStatus};
-use cartouche_templating::Rendered;
+use cartouche_crds::{CurrentRun, HistoryEntry, PinnedProfile, RunnableStatus};
+use cartouche_templating::{Context, Rendered};
 use k8s_openapi::jiff::Timestamp;
 
 use crate::{
     ledger::{BreakerLimits, Cause, FetchedRun, Intent, Ledger, RunIdentity, past},
     policy::Policy,
     process_state::Remembered,
+    profiles::Profiles,
     reconcile_error::{Category, ReconcileError, Requeue},
     sinks::Sinks,
 };
@@ -31,6 +33,7 @@ pub use cached_run::{CachedRun, OutputsDigest, digest, doubted};
 pub use dependencies::Dependencies;
 pub use dry_run::DryRun;
 pub use hindrance::Hindrance;
+pub use made::{Chosen, Unknown, held};
 pub use run_name::RunName;
 pub use runnable_facts::RunnableFacts;
 pub use settling::Settling;
@@ -99,6 +102,8 @@ pub struct Facts {
     pub probe: Option<Probe>,
     /// What its inputs come from, and whether that holds back a run that is due.
     pub dependencies: Dependencies,
+    /// What is known of profiles.
+    pub profiles: Profiles,
     /// For how long what is due has been that, as far as this process knows.
     pub settling: Settling,
     /// What the server makes of the run that waits for a person, if it was asked in this reconciliation.
@@ -154,15 +159,25 @@ pub struct Rendering {
     pub has_health_rule: bool,
     /// What a person may have changed.
     pub cause: Cause,
+    /// What its tags see, the inputs completed: a profile reads the same.
+    pub context: Arc<Context>,
+    /// Whether the template makes no run without a profile.
+    pub needs_profile: bool,
 }
 
 impl Rendering {
-    /// What a run of it would be, as this attempt.
+    /// What a run of it would be, as this attempt and with this profile.
     #[must_use]
-    pub fn intent(&self, rerun_token: Option<String>, attempt: i64) -> Intent {
+    pub fn intent(
+        &self,
+        rerun_token: Option<String>,
+        attempt: i64,
+        profile: Option<PinnedProfile>,
+    ) -> Intent {
         Intent {
             input_hash: self.document.input_hash().to_owned(),
             rerun_token,
+            profile,
             api_version: self.document.api_version().to_owned(),
             kind: self.document.kind().to_owned(),
             rules_hash: self.rules_hash.to_string(),
@@ -289,6 +304,7 @@ impl Facts {
             read_since: HashMap::new(),
             probe: None,
             dependencies: Dependencies::default(),
+            profiles: Profiles::default(),
             settling: Settling::default(),
             dry_run: None,
             server_agrees: None,

@@ -17,7 +17,7 @@ mod stop;
 use std::{collections::BTreeMap, sync::Arc};
 
 use cartouche_crds::{
-    Breaker, CurrentRun, HistoryEntry, OutputsFrom, RunFailure, RunPhase, RunResult,
+    Breaker, CurrentRun, HistoryEntry, OutputsFrom, PinnedProfile, RunFailure, RunPhase, RunResult,
     RunnableStatus, short_message,
 };
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
@@ -32,7 +32,9 @@ pub use rebuild::{ListedRun, UNKNOWN_HASH, rebuild};
 pub(crate) use record::past;
 pub use record::result_of_gone;
 pub(crate) use run::LANDED_BY;
-pub use run::{FetchedRun, OutputsRead, PodsSaid, RunIdentity, controlling_runnable, result_of};
+pub use run::{
+    FetchedRun, OutputsRead, PodsSaid, RunIdentity, RunProfile, controlling_runnable, result_of,
+};
 pub use state::RunState;
 pub use stop::{Asked, AtWork, is_ours, is_withdrawn};
 
@@ -61,6 +63,8 @@ pub struct Ledger {
     pub outputs_from: Option<OutputsFrom>,
     /// What the newest run that failed gave, until a later one succeeds.
     pub failure: Option<Box<RunFailure>>,
+    /// The profile that runs are made with.
+    pub profile: Option<Box<PinnedProfile>>,
     /// Counts runs, to slow feedback loops.
     pub breaker: Option<Breaker>,
 }
@@ -76,6 +80,7 @@ impl Ledger {
             outputs: status.outputs.clone(),
             outputs_from: status.outputs_from.clone(),
             failure: status.failure.clone(),
+            profile: status.profile.clone(),
             breaker: status.breaker.clone(),
         }
     }
@@ -125,6 +130,7 @@ impl Ledger {
             }
             self.supersede(current, fate, message, at);
         }
+        self.profile = intent.profile.map(Box::new);
         let asked = intent.rerun_token;
         self.current = Some(CurrentRun {
             sequence,
@@ -147,6 +153,13 @@ impl Ledger {
             sources: None,
         });
         self.cap_history();
+        self
+    }
+
+    /// REFRESH: the runs that follow are made with another profile, since somebody asked to choose anew.
+    #[must_use]
+    pub fn pinned(mut self, profile: Option<PinnedProfile>) -> Self {
+        self.profile = profile.map(Box::new);
         self
     }
 

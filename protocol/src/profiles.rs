@@ -4,11 +4,13 @@
 //! profile, whatever becomes of rules, labels and other profiles, until somebody asks to choose anew.
 
 mod choice;
+mod known;
 mod pin;
 
 use cartouche_crds::{PROFILE_REFRESH_ANNOTATION, Runnable};
 
 pub use choice::{Candidate, Choice, Rank, Subject, Unchosen, choose, rank};
+pub use known::{KnownProfile, Labels, Profiles};
 pub use pin::{Held, Known, NotRefreshed, Pin, Settled, pin};
 
 use crate::rerun;

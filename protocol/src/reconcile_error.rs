@@ -47,6 +47,12 @@ pub enum Category {
     DependencyFailed,
     /// The inputs of the Runnable stem from itself.
     DependencyCycle,
+    /// Several profiles match, and none of them says more than the others.
+    ProfileAmbiguous,
+    /// There is no profile that can be used.
+    ProfileNotFound,
+    /// The profile cannot be applied to what is rendered.
+    ProfileDoesNotFit,
     /// A run is due, and waits until what is rendered has stayed the same for a while.
     Settling,
     /// A run is due, and nobody has approved it yet.
@@ -65,7 +71,7 @@ pub enum Category {
 
 impl Category {
     /// Every category, for metrics that are there from the start.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 27] = [
         Self::InvalidRunnable,
         Self::ServiceAccountError,
         Self::ServiceAccountTokenError,
@@ -83,6 +89,9 @@ impl Category {
         Self::DependencyNotReady,
         Self::DependencyFailed,
         Self::DependencyCycle,
+        Self::ProfileAmbiguous,
+        Self::ProfileNotFound,
+        Self::ProfileDoesNotFit,
         Self::Settling,
         Self::ApprovalRequired,
         Self::RunAtWork,
@@ -113,6 +122,9 @@ impl Category {
             Self::DependencyNotReady => "DependencyNotReady",
             Self::DependencyFailed => "DependencyFailed",
             Self::DependencyCycle => "DependencyCycle",
+            Self::ProfileAmbiguous => "ProfileAmbiguous",
+            Self::ProfileNotFound => "ProfileNotFound",
+            Self::ProfileDoesNotFit => "ProfileDoesNotFit",
             Self::Settling => "Settling",
             Self::ApprovalRequired => "ApprovalRequired",
             Self::RunAtWork => "RunAtWork",
@@ -147,10 +159,20 @@ impl Category {
         )
     }
 
-    /// Whether it is of what inputs come from: nothing is wrong with the run that there is.
+    /// Whether it is of what inputs come from, or of how the next run is made: nothing is wrong with the run that there is.
     #[must_use]
-    pub fn is_of_sources(self) -> bool {
-        self == Self::SourceError || self.is_of_dependencies()
+    pub fn leaves_the_run(self) -> bool {
+        self == Self::SourceError || self.is_of_dependencies() || self.is_of_profiles()
+    }
+
+    /// Whether it is of the profile that the next run is made with: what ends it is a change of profiles, or a request to choose
+    /// anew.
+    #[must_use]
+    pub fn is_of_profiles(self) -> bool {
+        matches!(
+            self,
+            Self::ProfileAmbiguous | Self::ProfileNotFound | Self::ProfileDoesNotFit
+        )
     }
 
     /// Whether a run that is due is held back by what its inputs come from.

@@ -120,6 +120,7 @@ pub fn status(facts: &Facts, ledger: &Ledger, error: Option<&ReconcileError>) ->
         sensitive_outputs: facts.sinks.sensitive.clone(),
         sinks: facts.sinks.written.clone(),
         failure: ledger.failure.clone(),
+        profile: ledger.profile.clone(),
         current_run: ledger.current.clone(),
         pending: error.and_then(|error| pending::pending(facts, ledger, error)),
         answered_token: ledger.answered_token.clone(),
@@ -324,7 +325,7 @@ fn stamped(facts: &Facts, ledger: &Ledger, error: Option<&ReconcileError>) -> Co
     let is_held = error.is_some_and(|error| error.category.is_hold());
     let slowed = stuck_on(Category::RunawayDetected)
         || stuck_on(Category::StopFailed)
-        || error.is_some_and(|error| error.category.is_of_sources())
+        || error.is_some_and(|error| error.category.leaves_the_run())
         || is_held;
     let Some(current) = ledger.current.as_ref().filter(|current| {
         current.phase == RunPhase::Created

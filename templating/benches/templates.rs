@@ -91,6 +91,8 @@ fn stamp_run(bencher: Bencher, tags: usize) {
         rerun_token: None,
         rerun_request: None,
         sources: None,
+        profile: None,
+        profile_refresh: None,
     };
     bencher.bench_local(|| stamp(black_box(&rendered), &stamped));
 }

@@ -9,7 +9,9 @@
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
-use cartouche_crds::{API_VERSION, APPROVED_ANNOTATION, RetentionPolicy};
+use cartouche_crds::{
+    API_VERSION, APPROVED_ANNOTATION, PROFILE_REFRESH_ANNOTATION, RetentionPolicy,
+};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -27,8 +29,8 @@ pub(crate) const RUNNABLE: &str = "runnable";
 pub(crate) const SELECTED: &str = "selected";
 /// Metadata that changes with every write.
 const VOLATILE: [&str; 2] = ["resourceVersion", "managedFields"];
-/// Fields of a Runnable's spec that say when and how often, and not what is run.
-const WHEN_TO_RUN: [&str; 7] = [
+/// Fields of a Runnable's spec that say when, how often and how, and not what is run.
+const WHEN_TO_RUN: [&str; 8] = [
     "suspend",
     "retry",
     "timeout",
@@ -36,7 +38,10 @@ const WHEN_TO_RUN: [&str; 7] = [
     "approval",
     "start",
     "coherence",
+    "profileName",
 ];
+/// Annotations of which that is true.
+const WHEN_TO_RUN_ANNOTATIONS: [&str; 2] = [APPROVED_ANNOTATION, PROFILE_REFRESH_ANNOTATION];
 /// Where inputs come from is no input.
 const INPUTS_FROM: &str = "inputsFrom";
 /// Where outputs go is none either.
@@ -44,7 +49,7 @@ const OUTPUTS_TO: &str = "writeOutputsTo";
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// What one rendering sees.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Context {
     root: Value,
     /// What stands for the secret values that inputs refer to, by input.
@@ -237,8 +242,8 @@ fn without_volatile(object: &Value, left_out: Option<&str>) -> Value {
     Value::Object(visible)
 }
 
-/// Without the copy of the manifest, and without what lets a run begin: whoever approves one changes nothing of it, be it
-/// that there was no annotation before.
+/// Without the copy of the manifest, and without what lets a run begin or chooses its profile: whoever does that changes
+/// nothing of what is run, be it that there was no annotation before.
 fn hide_annotations(metadata: &mut Value) {
     let Some(metadata) = metadata.as_object_mut() else {
         return;
@@ -247,8 +252,9 @@ fn hide_annotations(metadata: &mut Value) {
     let Some(annotations) = annotations.and_then(Value::as_object_mut) else {
         return;
     };
-    let is_approved = annotations.remove(APPROVED_ANNOTATION).is_some();
-    if is_approved && annotations.is_empty() {
+    let before = annotations.len();
+    annotations.retain(|key, _| !WHEN_TO_RUN_ANNOTATIONS.contains(&key.as_str()));
+    if annotations.len() < before && annotations.is_empty() {
         metadata.remove("annotations");
     } else {
         annotations.remove(LAST_APPLIED);
@@ -264,9 +270,9 @@ pub enum UnreadableField {
          the next one: read spec, labels or annotations instead"
     )]
     Status,
-    /// A field that says when, or how often, and not what is run.
+    /// A field that says when, how often or how, and not what is run.
     #[error(
-        "runnable.spec.{0} is not readable, because it says when or how often to run, and a change of it would \
+        "runnable.spec.{0} is not readable, because it says when or how to run, and a change of it would \
          change what is run: use an input instead"
     )]
     WhenToRun(String),
@@ -282,12 +288,12 @@ pub enum UnreadableField {
          change what is run: use an input instead"
     )]
     OutputsTo,
-    /// The annotation that lets a run begin.
+    /// An annotation that lets a run begin, or chooses its profile.
     #[error(
-        "the annotation {APPROVED_ANNOTATION} is not readable, because it says when to run, and a change of it would \
+        "the annotation {0} is not readable, because it says when or how to run, and a change of it would \
          change what is run: use an input instead"
     )]
-    Approval,
+    Annotation(String),
     /// Metadata that changes with every write.
     #[error(
         "{root}.metadata.{field} is not readable, because it changes with every write and a run \
@@ -314,9 +320,11 @@ pub(crate) fn check(path: &Path) -> Result<(), TagError> {
             RUNNABLE | SELECTED,
             "metadata",
             "annotations",
-            APPROVED_ANNOTATION,
+            annotation,
             ..,
-        ] => Err(UnreadableField::Approval.into()),
+        ] if WHEN_TO_RUN_ANNOTATIONS.contains(annotation) => {
+            Err(UnreadableField::Annotation((*annotation).to_owned()).into())
+        }
         [root @ (RUNNABLE | SELECTED), "metadata", field, ..] if VOLATILE.contains(field) => {
             Err(UnreadableField::Volatile {
                 root: (*root).to_owned(),

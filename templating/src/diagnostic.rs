@@ -49,6 +49,14 @@ impl Segment {
             Self::Index(index) => value.get(*index),
         })
     }
+
+    /// The same, to be changed.
+    pub(crate) fn value_at_mut<'a>(at: &[Self], root: &'a mut Value) -> Option<&'a mut Value> {
+        at.iter().try_fold(root, |value, step| match step {
+            Self::Key(key) => value.get_mut(key),
+            Self::Index(index) => value.get_mut(*index),
+        })
+    }
 }
 
 impl From<&str> for Segment {

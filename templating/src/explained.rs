@@ -100,13 +100,13 @@ fn of_tag(what: &str, path: &str, error: &TagError, said: &str) -> Explained {
                 help,
             )
         }
-        TagError::UnreadableField(UnreadableField::WhenToRun(_) | UnreadableField::Approval) => {
-            explained(
-                format!("{what} must not be read"),
-                "when and how often to run is no change of what is run",
-                "use an input of its own",
-            )
-        }
+        TagError::UnreadableField(
+            UnreadableField::WhenToRun(_) | UnreadableField::Annotation(_),
+        ) => explained(
+            format!("{what} must not be read"),
+            "when and how often to run is no change of what is run",
+            "use an input of its own",
+        ),
         TagError::UnreadableField(UnreadableField::InputsFrom) => explained(
             format!("{what} must not be read"),
             "where values come from is no value",

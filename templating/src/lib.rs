@@ -73,7 +73,7 @@ pub use input_schema::{
 pub use name::{
     MAX_LABEL, MAX_RUN_NAME, is_label_key, is_label_value, label_value, name_suffix, wrong_label,
 };
-pub use open::{OpenJson, OpenPlace, OpenTagError, OpenTags, RunFacts};
+pub use open::{OpenJson, OpenPlace, OpenTagError, RunFacts};
 pub use outputs::{OutputError, OutputPathError};
 pub use path::{PathError, SearchError, SyntaxError};
 pub use pods::{PodsTell, PodsWords, had_failed_pods, is_late, no_pod_yet, remedy, remedy_at_work};

@@ -30,15 +30,6 @@ const FACTS: [&str; 4] = [NAME, SEQUENCE, INPUT_HASH, RERUN_TOKEN];
 /// Fields of a run's metadata that are taken for granted before there is a run.
 const SETTLED_METADATA: [&str; 5] = ["name", "generateName", "namespace", "labels", "annotations"];
 
-/// Whether a template may hold tags that are filled in when a run is made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OpenTags {
-    /// It may not: nothing but `runnable` and `selected` is read.
-    Refused,
-    /// It may, in string values other than `apiVersion`, `kind` and those that name the run.
-    Kept,
-}
-
 /// Why a tag cannot stay open, or cannot be filled in.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OpenTagError {
@@ -129,8 +120,8 @@ impl OpenTagError {
 /// What may hold open tags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Holder {
-    /// The document of a template.
-    Template(OpenTags),
+    /// The document of a template: such tags are in string values other than `apiVersion`, `kind` and those that name the run.
+    Template,
     /// What a template says of files.
     Runner,
     /// A profile, which knows no selected object.
@@ -141,7 +132,7 @@ impl Holder {
     /// Where it stands.
     pub(crate) fn root(self) -> Root {
         match self {
-            Self::Template(_) => Root::Template,
+            Self::Template => Root::Template,
             Self::Runner => Root::Spec,
             Self::Profile => Root::Profile,
         }
@@ -149,9 +140,6 @@ impl Holder {
 
     /// Whether a path that stands there is one of an open tag. Fails where it is one that nothing can fill in.
     pub(crate) fn holds(self, path: &Path, at: &[SegmentRef<'_>]) -> Result<bool, OpenTagError> {
-        if self == Self::Template(OpenTags::Refused) {
-            return Ok(false);
-        }
         let root = match path.leading_keys().as_slice() {
             [RUN, fact] if FACTS.contains(fact) && path.steps() == 2 => RUN,
             [RUN, ..] => return Err(OpenTagError::UnknownFact),
@@ -168,7 +156,7 @@ impl Holder {
             }
             _ => false,
         };
-        if is_settled && matches!(self, Self::Template(_)) {
+        if is_settled && self == Self::Template {
             return Err(OpenTagError::TooLate(root));
         }
         Ok(true)

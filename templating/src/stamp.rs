@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use cartouche_crds::{
-    API_VERSION, INPUT_HASH_ANNOTATION, RERUN_REQUEST_ANNOTATION, RERUN_TOKEN_ANNOTATION,
-    RUN_SEQUENCE_LABEL, RUN_TEMPLATE_NAME_LABEL, RUNNABLE_NAME_LABEL, RUNNABLE_UID_LABEL,
-    SOURCES_ANNOTATION,
+    API_VERSION, INPUT_HASH_ANNOTATION, PROFILE_ANNOTATION, PROFILE_REFRESH_ANNOTATION,
+    RERUN_REQUEST_ANNOTATION, RERUN_TOKEN_ANNOTATION, RUN_SEQUENCE_LABEL, RUN_TEMPLATE_NAME_LABEL,
+    RUNNABLE_NAME_LABEL, RUNNABLE_UID_LABEL, SOURCES_ANNOTATION,
 };
 use serde_json::{Map, Value, json};
 
@@ -41,6 +41,10 @@ pub struct Stamp<'a> {
     pub rerun_request: Option<&'a str>,
     /// What it is made from: the value of the annotation.
     pub sources: Option<&'a str>,
+    /// The profile that it is made with: the value of the annotation.
+    pub profile: Option<&'a str>,
+    /// The request that the choice of that profile answers.
+    pub profile_refresh: Option<&'a str>,
 }
 
 /// The object to create. Fails when the document asks for a namespace other than the Runnable's, or has tags that are
@@ -94,6 +98,8 @@ fn annotations<'a>(stamp: &Stamp<'a>) -> impl Iterator<Item = (&'static str, Cow
         (RERUN_TOKEN_ANNOTATION, stamp.rerun_token),
         (RERUN_REQUEST_ANNOTATION, stamp.rerun_request),
         (SOURCES_ANNOTATION, stamp.sources),
+        (PROFILE_ANNOTATION, stamp.profile),
+        (PROFILE_REFRESH_ANNOTATION, stamp.profile_refresh),
     ];
     let given = annotations.into_iter();
     given.filter_map(|(key, value)| Some((key, value?.into())))

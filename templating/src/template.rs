@@ -6,7 +6,7 @@ mod suspect;
 
 use std::{borrow::Cow, collections::BTreeMap};
 
-use cartouche_crds::{ClusterRunTemplateSpec, Runner};
+use cartouche_crds::ClusterRunTemplateSpec;
 use serde_json::{Value, json};
 
 use crate::{
@@ -17,7 +17,7 @@ use crate::{
     failure_outputs::FailureOutputs,
     health::{CompiledRule, Health, Judged},
     input_schema::InputSchema,
-    open::{Holder, OpenTags},
+    open::Holder,
     outputs::{self, OutputError, Outputs},
     rendered::Rendered,
     runner::CompiledRunner,
@@ -48,30 +48,13 @@ impl Template {
     /// Finds everything that is wrong with a template whatever a Runnable says: the syntax of every
     /// tag and path, names that no tag can read, what no run may be, sizes.
     pub fn compile(spec: &ClusterRunTemplateSpec) -> Result<Self, Diagnostics> {
-        Self::compile_with(spec, OpenTags::Refused)
-    }
-
-    /// The same, for those who fill in the tags that stay open.
-    pub fn compile_with(
-        spec: &ClusterRunTemplateSpec,
-        tags: OpenTags,
-    ) -> Result<Self, Diagnostics> {
-        let (template, problems) = Self::read(spec, tags);
+        let (template, problems) = Self::read(spec);
         Diagnostics::check(problems)?;
         Ok(template)
     }
 
-    /// The same with files for the containers of its runs. Open tags are in what it renders then.
-    pub fn with_runner(mut self, runner: &Runner) -> Result<Self, Diagnostics> {
-        let runner = CompiledRunner::compile(runner, self.literal_kind())?;
-        check_tag_count(self.body.tag_count() + runner.tag_count())
-            .map_or(Ok(()), |problem| Err(Diagnostics::from(problem)))?;
-        self.runner = Some(runner);
-        Ok(self)
-    }
-
     /// What can be read of a template, and everything that is wrong with the rest.
-    fn read(spec: &ClusterRunTemplateSpec, tags: OpenTags) -> (Self, Vec<Diagnostic>) {
+    fn read(spec: &ClusterRunTemplateSpec) -> (Self, Vec<Diagnostic>) {
         let template = &spec.template;
         let (mut problems, mut warnings) = (Vec::new(), Vec::new());
         let body = if let Some(kind) = oversize(template) {
@@ -80,9 +63,17 @@ impl Template {
         } else {
             problems.extend(document::static_problems(template));
             warnings = [document::warnings(template), suspect::warnings(template)].concat();
-            Body::compile(template, Holder::Template(tags), &[], &mut problems)
+            Body::compile(template, Holder::Template, &[], &mut problems)
         };
-        problems.extend(check_tag_count(body.tag_count()));
+        let literal = |field: &str| Leaf::literal(template.get(field)?.as_str()?);
+        let literal_kind = literal("apiVersion").zip(literal("kind"));
+        let runner = spec.runner.as_ref().and_then(|runner| {
+            let kind = literal_kind.as_ref();
+            let kind = kind.map(|(api_version, kind)| (api_version.as_str(), kind.as_str()));
+            CompiledRunner::compile(runner, kind, &mut problems)
+        });
+        let tags = body.tag_count() + runner.as_ref().map_or(0, CompiledRunner::tag_count);
+        problems.extend(check_tag_count(tags));
         let optional = spec.optional_outputs.as_deref().unwrap_or_default();
         let sensitive = spec.sensitive_outputs.as_deref().unwrap_or_default();
         let outputs = Outputs::compile(spec.outputs.as_ref(), optional, sensitive, &mut problems);
@@ -96,8 +87,6 @@ impl Template {
             .input_schema
             .as_ref()
             .and_then(|schema| InputSchema::compile(schema, &mut problems));
-        let literal = |field: &str| Leaf::literal(template.get(field)?.as_str()?);
-        let literal_kind = literal("apiVersion").zip(literal("kind"));
         if let Some((api_version, kind)) = &literal_kind
             && outputs::is_refused((api_version, kind))
             && !outputs.is_empty()
@@ -114,7 +103,7 @@ impl Template {
             warnings,
             rules_hash: rules_hash(spec, &outputs),
             body,
-            runner: None,
+            runner,
             outputs,
             failure,
             rule,
@@ -175,10 +164,28 @@ impl Template {
     /// Replaces every tag that does not stay open, once, and checks the outcome. Fails with everything that is wrong with it
     /// or with the inputs, or with the limit that was reached.
     pub fn render(&self, context: &Context) -> Result<Rendered, Diagnostics> {
-        let completed = self.complete(context)?;
-        let (mut document, mut open) = self.body.render(&completed)?;
+        self.render_completed(context, &*self.complete(context)?)
+    }
+
+    /// The same, and what the tags saw: a profile reads the same.
+    pub fn render_and_keep(&self, context: Context) -> Result<(Rendered, Context), Diagnostics> {
+        let completed = self.complete(&context)?;
+        let rendered = self.render_completed(&context, &completed)?;
+        let owned = match completed {
+            Cow::Owned(completed) => Some(completed),
+            Cow::Borrowed(_) => None,
+        };
+        Ok((rendered, owned.unwrap_or(context)))
+    }
+
+    fn render_completed(
+        &self,
+        context: &Context,
+        completed: &Context,
+    ) -> Result<Rendered, Diagnostics> {
+        let (mut document, mut open) = self.body.render(completed)?;
         if let Some(runner) = &self.runner {
-            runner.add_to(&mut document, &mut open, &completed)?;
+            runner.add_to(&mut document, &mut open, completed)?;
         }
         check_rendered_size(&document)?;
         let rendered = document::finish(document)?;

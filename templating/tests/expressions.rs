@@ -69,6 +69,8 @@ fn table() -> Table {
 fn spec(template: Value, path: Option<&str>) -> ClusterRunTemplateSpec {
     let outputs = path.map(|path| BTreeMap::from([("out".to_owned(), path.to_owned())]));
     ClusterRunTemplateSpec {
+        profile: None,
+        runner: None,
         template,
         outputs,
         input_schema: None,

@@ -18,6 +18,8 @@ use serde_json::{Value, json};
 
 fn spec(template: Value) -> ClusterRunTemplateSpec {
     ClusterRunTemplateSpec {
+        profile: None,
+        runner: None,
         template,
         outputs: None,
         input_schema: None,
@@ -241,7 +243,7 @@ proptest! {
             sequence: 1,
             input_hash: rendered.input_hash(),
             rerun_token: Some("token"),
-            rerun_request: None, sources: None,
+            rerun_request: None, sources: None, profile: None, profile_refresh: None,
         });
         prop_assert!(contains(&run.unwrap(), &rendered));
     }

@@ -91,7 +91,14 @@ pub const EVENT: Kind = Kind::new("", "v1", "Event", "events");
 pub const JOB: Kind = Kind::new("batch", "v1", "Job", "jobs");
 /// One of our own.
 pub const RUNNABLE: Kind = Kind::new("carto.run", "v1alpha1", "Runnable", "runnables");
-/// The other one of our own.
+/// Another one of our own.
+pub const PROFILE: Kind = Kind::new(
+    "carto.run",
+    "v1alpha1",
+    "ClusterRunProfile",
+    "clusterrunprofiles",
+);
+/// The third one of our own.
 pub const TEMPLATE: Kind = Kind::new(
     "carto.run",
     "v1alpha1",

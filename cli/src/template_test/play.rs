@@ -45,7 +45,7 @@ impl<'a> PlayedRun<'a> {
         let intent = facts
             .rendering
             .as_ref()
-            .map(|rendering| rendering.intent(run.rerun_token.clone(), 1))
+            .map(|rendering| rendering.intent(run.rerun_token.clone(), 1, None))
             .map_err(|problem| anyhow::anyhow!("{problem}"))?;
         let name = identity.name.clone();
         facts.ledger = Ledger::default()
@@ -100,6 +100,8 @@ fn facts(template: &Template, run: &Run, runnable: &Value) -> Facts {
             rules_hash: template.rules_hash().into(),
             has_outputs: template.has_outputs(),
             has_health_rule: template.has_health_rule(),
+            context: Arc::default(),
+            needs_profile: false,
             cause: Cause {
                 generation: 1,
                 template_uid: String::new(),

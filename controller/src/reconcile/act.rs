@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use cartouche_crds::{HistoryEntry, RUN_TEMPLATE_NAME_LABEL, RUNNABLE_NAME_LABEL, RunPhase};
 use cartouche_protocol::{
-    evaluate::{contains_rendered, fetched_run},
+    evaluate::fetched_run,
     facts::{NameRead, RunName},
     ledger::FetchedRun,
     object::Object,
@@ -108,13 +108,11 @@ impl Reconciliation<'_> {
     }
 
     pub(super) fn fetched(&self, earlier: &[HistoryEntry], object: &Value) -> Option<FetchedRun> {
-        let ledger = &self.facts.ledger;
         let mut fetched = fetched_run(self.compiled.as_ref()?, earlier, object)?;
         if self.may_hold_secrets(&fetched.run) {
             fetched.health = fetched.health.silenced();
         }
-        let rendering = self.facts.rendering.as_ref();
-        let matches = rendering.is_ok_and(|it| contains_rendered(ledger, &it.document, object));
+        let matches = self.facts.contains_rendered(&fetched.run, object);
         Some(FetchedRun { matches, ..fetched })
     }
 

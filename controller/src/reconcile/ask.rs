@@ -26,9 +26,11 @@ impl Reconciliation<'_> {
         let live = live.map_err(|error| fail(self.unreadable(&error)))?;
         let next = self.facts.ledger.next_sequence();
         let name_asked = self.name_to_ask_with();
-        let (path, object) = self
-            .stamped(next, name_asked.as_deref(), None)
-            .map_err(fail)?;
+        // What cannot be made is not what the run was made of.
+        let Ok((path, object)) = self.stamped(next, name_asked.as_deref(), None) else {
+            self.facts.server_agrees = Some(false);
+            return Ok(());
+        };
         let made = match &self.account {
             Some(account) => account.create(&path, &object, CreateMode::DryRun).await,
             None => return Err(End::Conflict),
@@ -45,8 +47,10 @@ impl Reconciliation<'_> {
             // Nobody can say: as with a run that is gone, a takeover must not run a cluster again.
             (_, Err(error), _) if error.is_about_the_dry_run() => true,
             (Some(live), Ok(Object(made)), Ok(rendering)) => {
-                let rendered = rendering.document.document();
-                contains_document(&live, &projected(rendered, &made))
+                let sent = self.facts.ledger.current.as_ref();
+                let sent = sent.and_then(|it| self.facts.made_for(rendering, it).ok());
+                let sent = sent.as_ref().map_or(&*rendering.document, |sent| &**sent);
+                contains_document(&live, &projected(sent.document(), &made))
             }
             _ => false,
         };
@@ -75,7 +79,7 @@ impl Reconciliation<'_> {
         };
         let token = self.facts.runnable.rerun_token.as_deref();
         let (path, object) = self
-            .stamped(sequence, self.name_to_ask_with().as_deref(), token)
+            .stamped_next(sequence, self.name_to_ask_with().as_deref(), token)
             .map_err(|error| self.fail(Operation::Create(sequence), error))?;
         if !lock(&self.memory).dry_runs.may_ask(boot_time()) {
             let why = format!("it was asked {MOST_DRY_RUNS} times within a minute");

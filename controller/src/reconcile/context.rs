@@ -13,6 +13,7 @@ use crate::{
     memory::Memories,
     metrics::Metrics,
     picked::PickedObjects,
+    profiles::ClusterProfiles,
     templates::Templates,
     watch::{
         Enqueuer, Watches, dependents::Dependents, named::SecretWatches, references::Accounts,
@@ -30,6 +31,8 @@ pub struct ControllerContext {
     pub runnables: Store<CachedRunnable>,
     /// The templates.
     pub templates: Arc<Templates>,
+    /// The profiles.
+    pub profiles: Arc<ClusterProfiles>,
     /// The ServiceAccounts.
     pub accounts: Arc<Accounts>,
     /// The watches of kinds.

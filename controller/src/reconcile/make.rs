@@ -2,14 +2,14 @@
 
 use std::{sync::Arc, time::Duration};
 
-use cartouche_crds::{CurrentRun, RERUN_REQUEST_ANNOTATION, RerunRequest};
+use cartouche_crds::{CurrentRun, PinnedProfile, RERUN_REQUEST_ANNOTATION, RerunRequest};
 use cartouche_protocol::{
     evaluate::fetched_run,
     facts::{CachedRun, CreateOutcome, Rendering},
     object::Object,
     reconcile_error::{Category, ReconcileError, Requeue},
 };
-use cartouche_templating::{Owner, Stamp, kinds::holds_secrets, stamp};
+use cartouche_templating::{Owner, Rendered, Stamp, kinds::holds_secrets, stamp};
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
@@ -34,7 +34,8 @@ use crate::{
 pub(super) const LEDGER_FRESH_FOR: Duration = Duration::from_secs(10);
 
 impl Reconciliation<'_> {
-    /// The object to create, and where.
+    /// The object to create for the entry of the ledger, and where; under another name, number or request only to ask what the
+    /// server makes of it.
     pub(super) fn stamped(
         &self,
         sequence: i64,
@@ -42,8 +43,45 @@ impl Reconciliation<'_> {
         token: Option<&str>,
     ) -> Result<(ResourcePath, Value), ReconcileError> {
         let rendering = self.facts.rendering.as_ref().map_err(Clone::clone)?;
+        let ledger = &self.facts.ledger;
+        let made = match &ledger.current {
+            Some(current) => self.facts.made_for(rendering, current)?,
+            None => self.facts.made_next(rendering, ledger, None)?,
+        };
+        self.stamped_as(
+            rendering,
+            &made,
+            ledger.profile.as_deref(),
+            (sequence, name, token),
+        )
+    }
+
+    /// The object to create for the number that follows, and where: only to ask.
+    pub(super) fn stamped_next(
+        &self,
+        sequence: i64,
+        name: Option<&str>,
+        token: Option<&str>,
+    ) -> Result<(ResourcePath, Value), ReconcileError> {
+        let rendering = self.facts.rendering.as_ref().map_err(Clone::clone)?;
+        let ledger = &self.facts.ledger;
+        let chosen = self.facts.chosen(rendering, ledger);
+        let pinned = chosen.ok().and_then(|chosen| chosen.pinned);
+        let made = self.facts.made_next(rendering, ledger, pinned.as_ref())?;
+        self.stamped_as(rendering, &made, pinned.as_ref(), (sequence, name, token))
+    }
+
+    fn stamped_as(
+        &self,
+        rendering: &Rendering,
+        document: &Rendered,
+        pinned: Option<&PinnedProfile>,
+        (sequence, name, token): (i64, Option<&str>, Option<&str>),
+    ) -> Result<(ResourcePath, Value), ReconcileError> {
         let kind = self.rendered_kind(rendering)?;
-        let (document, runnable) = (&rendering.document, &self.facts.runnable);
+        let runnable = &self.facts.runnable;
+        let profile = pinned.and_then(|pinned| self.facts.profiles.named(&pinned.name));
+        let profile = profile.map(|profile| profile.version.to_string());
         let fresh = document.run_name(&runnable.uid, sequence);
         let request = token.and_then(|token| self.rerun_request(token));
         let current = self.facts.ledger.current.as_ref();
@@ -65,6 +103,8 @@ impl Reconciliation<'_> {
             rerun_token: token,
             rerun_request: request.as_deref(),
             sources: sources.as_deref(),
+            profile: profile.as_deref(),
+            profile_refresh: pinned.and_then(|it| it.refresh_token.as_deref()),
         };
         let object = stamp(document, &marks).map_err(|error| self.misplaced(error))?;
         Ok((kind.path(&runnable.namespace), object))

@@ -122,9 +122,12 @@ impl Reconciliation<'_> {
                 ..before.clone()
             });
         }
+        let (document, context) = self.document(template, selected.as_deref(), &sources.inputs)?;
         let rendering = Rendering {
             consistent,
-            document: Arc::new(self.document(template, selected.as_deref(), &sources.inputs)?),
+            document: Arc::new(document),
+            context: Arc::new(context),
+            needs_profile: compiled.needs_profile,
             rules_hash: compiled.rules_hash.clone(),
             has_outputs: template.has_outputs(),
             has_health_rule: template.has_health_rule(),
@@ -161,13 +164,13 @@ impl Reconciliation<'_> {
         Ok(compiled)
     }
 
-    /// What a template renders for the Runnable.
+    /// What a template renders for the Runnable, and what its tags saw.
     fn document(
         &self,
         template: &Template,
         selected: Option<&Value>,
         inputs: &BTreeMap<String, Sourced>,
-    ) -> Result<Rendered, ReconcileError> {
+    ) -> Result<(Rendered, Context), ReconcileError> {
         let mut runnable = json!({
             "apiVersion": API_VERSION, "kind": "Runnable", "metadata": self.runnable.metadata, "spec": self.runnable.spec,
         });
@@ -177,7 +180,7 @@ impl Reconciliation<'_> {
         }
         Context::new(&runnable, selected)
             .and_then(|context| context.with_sources(inputs))
-            .and_then(|context| template.render(&context))
+            .and_then(|context| template.render_and_keep(context))
             .map_err(|problems| self.stamp_failure(self.unrendered(&problems), &problems))
     }
 

@@ -126,6 +126,7 @@ impl<'a> Reconciliation<'a> {
             now: ctx.identity.connection().now(),
             chance: fastrand::u64(..),
             looked_for,
+            profiles: ctx.profiles.for_runnable(&key.namespace),
             ..Facts::first(facts, stored, remembered, ctx.limits)
         };
         facts.sinks.announce(
@@ -229,6 +230,17 @@ impl<'a> Reconciliation<'a> {
             end = instead;
         }
         let settled = matches!(end, End::Settled);
+        lock(&self.memory).is_unsettled = !settled;
+        // It was decided by what profiles said before, and whoever tells of the change did not find it waiting yet.
+        let namespace = &self.key.namespace;
+        if !settled
+            && self
+                .ctx
+                .profiles
+                .have_changed(&self.facts.profiles, namespace)
+        {
+            self.ctx.enqueuer.enqueue(&self.key);
+        }
         // By the clock of the last decision: to write the status moves it, and what is due since then nobody has decided.
         let times = [self.next_attempt(settled), self.next_stop()];
         let mut pods = None;

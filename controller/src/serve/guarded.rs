@@ -3,8 +3,9 @@
 mod metadata;
 
 use cartouche_crds::{
-    ClusterRunTemplate, ClusterRunTemplateSpec, ClusterRunTemplateStatus, FIELD_MANAGER,
-    RunTemplateRef, Runnable, RunnableSpec, RunnableStatus,
+    ClusterRunProfile, ClusterRunProfileSpec, ClusterRunProfileStatus, ClusterRunTemplate,
+    ClusterRunTemplateSpec, ClusterRunTemplateStatus, FIELD_MANAGER, RunTemplateRef, Runnable,
+    RunnableSpec, RunnableStatus,
 };
 use cartouche_protocol::object::MAX_DEPTH;
 use futures::{Stream, StreamExt};
@@ -103,6 +104,7 @@ impl OwnKind for CachedRunnable {
 
     fn blank() -> RunnableSpec {
         RunnableSpec {
+            profile_name: None,
             coherence: None,
             run_template_ref: RunTemplateRef::default(),
             selector: None,
@@ -140,6 +142,8 @@ impl OwnKind for ClusterRunTemplate {
 
     fn blank() -> ClusterRunTemplateSpec {
         ClusterRunTemplateSpec {
+            profile: None,
+            runner: None,
             template: Value::Null,
             input_schema: None,
             outputs: None,
@@ -154,6 +158,28 @@ impl OwnKind for ClusterRunTemplate {
             start: None,
             stop: None,
         }
+    }
+}
+
+impl OwnKind for ClusterRunProfile {
+    type Spec = ClusterRunProfileSpec;
+    type Status = ClusterRunProfileStatus;
+
+    fn of(
+        mut metadata: ObjectMeta,
+        spec: ClusterRunProfileSpec,
+        status: Option<ClusterRunProfileStatus>,
+    ) -> Self {
+        metadata.managed_fields = None;
+        Self {
+            metadata,
+            spec,
+            status,
+        }
+    }
+
+    fn blank() -> ClusterRunProfileSpec {
+        ClusterRunProfileSpec::default()
     }
 }
 

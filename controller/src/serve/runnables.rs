@@ -18,7 +18,7 @@ use kube::{
 use tokio::sync::{Semaphore, mpsc::UnboundedReceiver, watch};
 
 use super::{
-    ACCOUNTS, RUNNABLES, TEMPLATES,
+    ACCOUNTS, PROFILES, RUNNABLES, TEMPLATES,
     fair_queue::Priority,
     guarded::{Guarded, guarded},
     queue::Queue,
@@ -158,13 +158,16 @@ impl Runnables {
     }
 }
 
-/// Without the accounts and the templates every Runnable would look broken.
+/// Without the accounts, the templates and the profiles every Runnable would look broken, or runs would be made without their
+/// profile.
 async fn prepared(readiness: Readiness, mut accounts: watch::Receiver<bool>) {
     let _ = accounts.wait_for(|synced| *synced).await;
     readiness.reached(ACCOUNTS);
     let waits = || {
         let missing = readiness.missing();
-        missing.iter().any(|missing| missing.contains(TEMPLATES))
+        let needed = [TEMPLATES, PROFILES];
+        let mut needed = needed.iter();
+        needed.any(|needed| missing.iter().any(|missing| missing.contains(needed)))
     };
     while waits() {
         tokio::time::sleep(Duration::from_millis(20)).await;

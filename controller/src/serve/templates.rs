@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use cartouche_crds::ClusterRunTemplate;
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 use kube::{
-    Api, ResourceExt,
+    Api, Resource, ResourceExt,
     runtime::{
         Controller, WatchStreamExt, controller,
         reflector::{self, Store},
@@ -41,11 +41,14 @@ impl Generations {
     }
 }
 
-/// The templates that events ask to be reconciled: those of a list when all of it is in the store.
-fn to_reconcile<E>(
-    events: impl Stream<Item = Result<watcher::Event<ClusterRunTemplate>, E>>,
-    store: Store<ClusterRunTemplate>,
-) -> impl Stream<Item = Result<ClusterRunTemplate, E>> {
+/// The templates or profiles that events ask to be reconciled: those of a list when all of it is in the store.
+pub(super) fn to_reconcile<K, E>(
+    events: impl Stream<Item = Result<watcher::Event<K>, E>>,
+    store: Store<K>,
+) -> impl Stream<Item = Result<K, E>>
+where
+    K: Resource<DynamicType = ()> + Clone + 'static,
+{
     let templates = move |event| {
         let templates = match event {
             watcher::Event::Apply(template) => vec![template],

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use cartouche_crds::{API_VERSION, ClusterRunTemplate, FIELD_MANAGER, Runnable};
+use cartouche_crds::{API_VERSION, ClusterRunProfile, ClusterRunTemplate, FIELD_MANAGER, Runnable};
 use cartouche_protocol::{
     reconcile_error::{Category, bounded},
     status,
@@ -93,6 +93,22 @@ impl ReportUnreadable for ClusterRunTemplate {
     }
 }
 
+impl ReportUnreadable for ClusterRunProfile {
+    fn conditions(
+        unreadable: &Unreadable,
+        generation: Option<i64>,
+        now: Timestamp,
+    ) -> Vec<Condition> {
+        let why = without_place(&unreadable.why);
+        let message = bounded(format!("the profile cannot be read: {why}"));
+        template_status::refused(&unreadable.stored, &message, generation, now)
+    }
+
+    fn placeholder() -> Value {
+        json!({})
+    }
+}
+
 fn message(why: &str) -> String {
     let why = without_place(why);
     bounded(format!(
@@ -127,6 +143,7 @@ pub(super) struct UnreadableReporter {
 
 const RUNNABLES: &str = "runnables";
 const TEMPLATES: &str = "clusterruntemplates";
+const PROFILES: &str = "clusterrunprofiles";
 
 impl UnreadableReporter {
     /// Starts the task that writes the statuses.
@@ -159,6 +176,8 @@ impl UnreadableReporter {
         }
         let resource = if K::kind(&()) == Runnable::kind(&()) {
             RUNNABLES
+        } else if K::kind(&()) == ClusterRunProfile::kind(&()) {
+            PROFILES
         } else {
             TEMPLATES
         };
@@ -220,6 +239,8 @@ impl ReportTask {
         let path = ResourcePath::new(API_VERSION, resource, namespace.as_deref());
         let outcome = if *resource == RUNNABLES {
             self.report::<CachedRunnable>(&path, name).await
+        } else if *resource == PROFILES {
+            self.report::<ClusterRunProfile>(&path, name).await
         } else {
             self.report::<ClusterRunTemplate>(&path, name).await
         };

@@ -1,11 +1,11 @@
-//! Whether a person has approved the run that is due: this number, of this document.
+//! Whether a person has approved the run that is due: this number, of this document, made with this profile.
 //!
 //! An approval is for one number, which is given once, so that none counts twice: be it old, or copied, or for a document
 //! that comes back.
 
-use cartouche_crds::{Approval, ApprovalPolicy};
+use cartouche_crds::{Approval, ApprovalPolicy, PinnedProfile};
 
-use super::Step;
+use super::{Step, profile};
 use crate::{
     diagnosis::{Diagnosis, GivenApproval},
     facts::{Facts, Rendering},
@@ -15,13 +15,19 @@ use crate::{
 };
 
 /// `Ok` if the next number may be given to what is rendered; else what is to be done, or that it waits.
-pub(super) fn given(facts: &Facts, rendering: &Rendering, ledger: &Ledger) -> Result<(), Step> {
+pub(super) fn given(
+    facts: &Facts,
+    rendering: &Rendering,
+    ledger: &Ledger,
+    pinned: Option<&PinnedProfile>,
+) -> Result<(), Step> {
     if facts.policy.approval == ApprovalPolicy::Automatic {
         return Ok(());
     }
     let wanted = Approval {
         sequence: ledger.next_sequence(),
         input_hash: rendering.document.input_hash().to_owned(),
+        profile: profile::version(facts, pinned),
     };
     let given = facts.runnable.approved.as_deref();
     if given == Some(wanted.to_string().as_str()) {

@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use cartouche_crds::{Breaker, CurrentRun, RunPhase};
+use cartouche_crds::{Breaker, CurrentRun, PinnedProfile, RunPhase};
 use k8s_openapi::jiff::Timestamp;
 
-use super::{Step, approval, debounce, overlap};
+use super::{Step, approval, debounce, overlap, profile};
 use crate::{
     diagnosis::Diagnosis,
     facts::{Facts, Rendering},
@@ -26,16 +26,25 @@ pub(super) enum Beginning {
     Attempt,
 }
 
-/// What is to be counted with an intent, if nothing holds it back; else what does, or the step that finds it out. Whoever
+/// What goes with an intent that nothing holds back.
+pub(super) struct Passed {
+    /// What is to be counted.
+    pub breaker: Option<Breaker>,
+    /// The profile that the run is made with.
+    pub profile: Option<PinnedProfile>,
+}
+
+/// What goes with an intent, if nothing holds it back; else what does, or the step that finds it out. Whoever
 /// is held by time or by a person stops no run at work: only then is asked for those.
 pub(super) fn intent(
     facts: &Facts,
     rendering: &Rendering,
     ledger: &Ledger,
     beginning: Beginning,
-) -> Result<Option<Breaker>, Step> {
+) -> Result<Passed, Step> {
     resumed(facts)?;
     ready(facts)?;
+    let profile = profile::fitting(facts, rendering, ledger)?;
     let breaker = match beginning {
         Beginning::Run | Beginning::Again => {
             slowed(facts, rendering, ledger).map_err(Step::Stuck)?
@@ -44,18 +53,19 @@ pub(super) fn intent(
     };
     if beginning == Beginning::Run {
         debounce::settled(facts)?;
-        approval::given(facts, rendering, ledger)?;
+        approval::given(facts, rendering, ledger, profile.as_ref())?;
     }
     overlap::over(facts, ledger)?;
-    Ok(breaker)
+    Ok(Passed { breaker, profile })
 }
 
 /// What holds back the first run of a Runnable without any, of what can be told before anything is listed.
 pub(super) fn first(facts: &Facts, rendering: &Rendering) -> Result<(), Step> {
     resumed(facts)?;
     ready(facts)?;
+    let profile = profile::fitting(facts, rendering, &facts.ledger)?;
     debounce::settled(facts)?;
-    approval::given(facts, rendering, &facts.ledger)
+    approval::given(facts, rendering, &facts.ledger, profile.as_ref())
 }
 
 /// Asked before what a run is made of is read consistently: that, unless what its inputs come from holds it back as far as

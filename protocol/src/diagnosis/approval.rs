@@ -13,6 +13,8 @@ pub enum GivenApproval {
     OtherRun(i64),
     /// A run of this number, of another document.
     OtherDocument,
+    /// This run of this document, made with another profile, or another generation of it.
+    OtherProfile,
 }
 
 impl GivenApproval {
@@ -22,7 +24,8 @@ impl GivenApproval {
         match Approval::of(text) {
             None => Self::Unreadable,
             Some(given) if given.sequence != wanted.sequence => Self::OtherRun(given.sequence),
-            Some(_) => Self::OtherDocument,
+            Some(given) if given.input_hash != wanted.input_hash => Self::OtherDocument,
+            Some(_) => Self::OtherProfile,
         }
     }
 }
@@ -47,10 +50,13 @@ impl fmt::Display for GivenApproval {
         write!(f, "the annotation {APPROVED_ANNOTATION} ")?;
         match self {
             Self::Unreadable => {
-                f.write_str("approves nothing: it has another form than <number>:<hash>")
+                f.write_str("approves nothing: it has another form than <number>:<hash> or <number>:<hash>:<profile>@<generation>")
             }
             Self::OtherRun(sequence) => write!(f, "is for run {sequence}"),
             Self::OtherDocument => f.write_str("is for another document than what is rendered now"),
+            Self::OtherProfile => {
+                f.write_str("is for another profile than the run is made with now, or for what that was")
+            }
         }
     }
 }

@@ -5,7 +5,10 @@ use std::time::Duration;
 use cartouche_crds::{Stop, StopReason};
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 
-use crate::sources::{Busy, Failed, NotReady, SourceKey};
+use crate::{
+    profiles::{Held, NotRefreshed, Unchosen},
+    sources::{Busy, Failed, NotReady, SourceKey},
+};
 
 use super::{Denied, Diagnosis, Fault, GivenApproval, Holder, InTheWay, Who, Why};
 
@@ -38,6 +41,10 @@ impl Diagnosis {
                     "look for a misspelt name in the path, or give it a value",
                 )],
             ),
+            Self::UnusableProfile(vec![fault(
+                "podTemplate.spec.containers[0]: a container without a name",
+                "give it the name of a container, or * for each",
+            )]),
             Self::ClusterScoped(text("v1"), text("Namespace")),
             Self::KindMissing(text("example.dev/v1"), text("Build"), None),
             Self::KindMissing(
@@ -132,6 +139,31 @@ impl Diagnosis {
                 NotReady::Busy(Busy::AtWork),
             ),
             Self::DependencyFailed(Failed::Source(SourceKey::runnable("shop", "build"))),
+            Self::Profile(Held::Unchosen(Unchosen::Ambiguous(vec![
+                text("gke-production"),
+                text("gke-staging"),
+            ]))),
+            Self::Profile(Held::Unchosen(Unchosen::NoneMatches)),
+            Self::Profile(Held::Unchosen(Unchosen::NotOffered {
+                name: text("gke"),
+                offered: vec![text("gke-production")],
+            })),
+            Self::Profile(Held::Gone {
+                name: text("gke-production"),
+                not_refreshed: None,
+            }),
+            Self::Profile(Held::Unproven {
+                name: text("gke-production"),
+                not_refreshed: None,
+            }),
+            Self::ProfileNotRefreshed(NotRefreshed(None)),
+            Self::ProfileDoesNotFit(
+                text("gke-production"),
+                vec![fault(
+                    "podTemplate.spec.containers[0]: the run has no container 'tofu'",
+                    "correct the name",
+                )],
+            ),
             Self::DependencyCycle(vec![
                 SourceKey::runnable("shop", "build"),
                 SourceKey::runnable("shop", "scan"),

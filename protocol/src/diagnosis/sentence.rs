@@ -35,6 +35,9 @@ impl fmt::Display for Diagnosis {
             Self::Unacceptable(faults) => {
                 write!(f, "it would fail for every Runnable: {}", whats(faults))
             }
+            Self::UnusableProfile(faults) => {
+                write!(f, "no run can be made with it: {}", whats(faults))
+            }
             Self::ClusterScoped(api_version, kind) => write!(
                 f,
                 "{kind} of {api_version} lives in no namespace, as runs must"
@@ -74,6 +77,13 @@ impl fmt::Display for Diagnosis {
                 until,
                 minutes,
             } => f.write_str(&runaway(*runs, until, *minutes)),
+            Self::Profile(held) => write!(f, "{held}"),
+            Self::ProfileNotRefreshed(why) => write!(f, "{why}"),
+            Self::ProfileDoesNotFit(profile, faults) => write!(
+                f,
+                "ClusterRunProfile {profile:?} does not fit: {}",
+                whats(faults)
+            ),
             Self::PolicyInvalid(faults) | Self::Sources(faults) | Self::Sinks(faults) => {
                 f.write_str(&whats(faults))
             }

@@ -3,7 +3,10 @@
 use cartouche_crds::{APPROVED_ANNOTATION, Runnable};
 use k8s_openapi::jiff::Timestamp;
 
-use crate::rerun;
+use crate::{
+    profiles::{Labels, requested_refresh},
+    rerun,
+};
 
 /// The Runnable, as far as decisions go.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,6 +31,12 @@ pub struct RunnableFacts {
     pub rerun_token: Option<String>,
     /// The run that somebody approved, as it is written there.
     pub approved: Option<String>,
+    /// The profile that it asks for.
+    pub profile_name: Option<String>,
+    /// The request on it to choose its profile anew.
+    pub profile_refresh: Option<String>,
+    /// Its labels, which rules of profiles look at.
+    pub labels: Labels,
     /// When it was created.
     pub created: Option<Timestamp>,
 }
@@ -49,6 +58,9 @@ impl RunnableFacts {
             suspended: runnable.spec.suspend == Some(true),
             rerun_token: rerun::requested(runnable),
             approved: annotation(APPROVED_ANNOTATION).cloned(),
+            profile_name: runnable.spec.profile_name.clone(),
+            profile_refresh: requested_refresh(runnable),
+            labels: metadata.labels.clone().unwrap_or_default(),
             created: metadata.creation_timestamp.as_ref().map(|at| at.0),
         }
     }

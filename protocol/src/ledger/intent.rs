@@ -1,5 +1,7 @@
 //! What a number is given for, and what has become of the entry before it.
 
+use cartouche_crds::PinnedProfile;
+
 use super::RunIdentity;
 
 /// What is about to run.
@@ -9,6 +11,8 @@ pub struct Intent {
     pub input_hash: String,
     /// The re-run request on the Runnable, if any.
     pub rerun_token: Option<String>,
+    /// The profile that it is made with.
+    pub profile: Option<PinnedProfile>,
     /// The `apiVersion` of the run.
     pub api_version: String,
     /// The kind of the run.

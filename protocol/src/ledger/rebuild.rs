@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use cartouche_crds::{CurrentRun, HistoryEntry, RunPhase, short_message};
+use cartouche_crds::{CurrentRun, HistoryEntry, PinnedProfile, RunPhase, short_message};
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 
 use super::{Ledger, MAX_HISTORY, MAX_JUMP, RunIdentity, may_land, past};
@@ -80,8 +80,23 @@ pub fn rebuild(
         rerun_token: newest.run.rerun_token.clone().filter(|_| is_last),
         ..current(newest.run, sequence)
     }));
+    next.profile = pinned_by(ledger, newest.run);
     next.cap_history();
     Some(next)
+}
+
+/// What the runs that follow are made with. A ledger that was lost has it from its newest run, which whoever may make runs can
+/// have written; where only its end was lost, what it has itself stays.
+fn pinned_by(ledger: &Ledger, newest: &RunIdentity) -> Option<Box<PinnedProfile>> {
+    let by_run = || {
+        let profile = newest.profile.as_deref()?;
+        Some(Box::new(PinnedProfile {
+            name: profile.version.name.clone(),
+            refresh_token: profile.refresh_token.clone(),
+            from_run: true,
+        }))
+    };
+    ledger.profile.clone().or_else(by_run)
 }
 
 /// The runs that carry a sequence, up to the highest that can be ours, lowest first, and those that do

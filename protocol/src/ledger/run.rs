@@ -4,7 +4,8 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use cartouche_crds::{
     Cancellation, CurrentRun, HistoryEntry, INPUT_HASH_ANNOTATION, MAX_SEQUENCE,
-    RERUN_TOKEN_ANNOTATION, RUN_SEQUENCE_LABEL, RUNNABLE_NAME_LABEL, RunResult, short_message,
+    PROFILE_ANNOTATION, PROFILE_REFRESH_ANNOTATION, ProfileVersion, RERUN_TOKEN_ANNOTATION,
+    RUN_SEQUENCE_LABEL, RUNNABLE_NAME_LABEL, RunResult, short_message,
 };
 use cartouche_templating::{Health, PodsTell, Sensitive, Verdict, name_suffix};
 use k8s_openapi::{
@@ -30,6 +31,15 @@ fn is_before(at: Timestamp, other: Timestamp) -> bool {
     at < other.checked_sub(CLOCKS).unwrap_or(Timestamp::MIN)
 }
 
+/// The profile that an object says it was made with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunProfile {
+    /// Its name and generation.
+    pub version: ProfileVersion,
+    /// The request to choose anew that its choice answered.
+    pub refresh_token: Option<String>,
+}
+
 /// What an object says about itself. Anybody who may create its kind can write all of it, so
 /// nothing here is believed unless the ledger, or a rebuild of it, agrees.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -50,6 +60,8 @@ pub struct RunIdentity {
     pub input_hash: Option<String>,
     /// The re-run request in its annotation.
     pub rerun_token: Option<String>,
+    /// The profile that it says it was made with; boxed, since most have none.
+    pub profile: Option<Box<RunProfile>>,
     /// When it was created.
     pub created: Option<Timestamp>,
     /// Whoever created it wrote a status into it, which no controller of runs does.
@@ -99,6 +111,16 @@ impl RunIdentity {
                 .map(|hash| short_message(&hash)),
             rerun_token: tagged("annotations", RERUN_TOKEN_ANNOTATION)
                 .map(|token| rerun::bounded(&token)),
+            profile: tagged("annotations", PROFILE_ANNOTATION)
+                .and_then(|text| ProfileVersion::of(&text))
+                .map(|version| {
+                    let refresh_token = tagged("annotations", PROFILE_REFRESH_ANNOTATION)
+                        .map(|token| rerun::bounded(&token));
+                    Box::new(RunProfile {
+                        version,
+                        refresh_token,
+                    })
+                }),
             created: text("/metadata/creationTimestamp").and_then(|at| at.parse().ok()),
             made_with_status: metadata
                 .get("managedFields")

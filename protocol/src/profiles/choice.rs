@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use cartouche_crds::{ClusterRunProfileSpec, ProfileRule, selects};
 
+use crate::reconcile_error::Category;
+
 /// A profile that may be chosen.
 #[derive(Clone, Copy, Debug)]
 pub struct Candidate<'a> {
@@ -65,14 +67,10 @@ pub enum Choice<'a> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unchosen {
     /// Several match with the same rank. All of them, by name.
-    #[error(
-        "the profiles {} match with the same rank: set spec.profileName to one of them, or let one rule say more", listed(.0)
-    )]
+    #[error("the profiles {} match with the same rank", listed(.0))]
     Ambiguous(Vec<String>),
     /// None matches, and the template makes no run without one.
-    #[error(
-        "no profile matches, and the template makes no run without one: let a rule of a profile match"
-    )]
+    #[error("no profile matches, and the template makes no run without one")]
     NoneMatches,
     /// The one that the Runnable asks for is none of those that match with the highest rank.
     #[error("spec.profileName is '{name}', and {}", offer(.offered))]
@@ -98,12 +96,25 @@ fn offer(offered: &[String]) -> String {
 }
 
 impl Unchosen {
-    /// The reason that a condition gives.
+    /// Its category.
     #[must_use]
-    pub fn reason(&self) -> &'static str {
+    pub fn category(&self) -> Category {
         match self {
-            Self::Ambiguous(_) => "ProfileAmbiguous",
-            Self::NoneMatches | Self::NotOffered { .. } => "ProfileNotFound",
+            Self::Ambiguous(_) => Category::ProfileAmbiguous,
+            Self::NoneMatches | Self::NotOffered { .. } => Category::ProfileNotFound,
+        }
+    }
+
+    /// What to do about it.
+    #[must_use]
+    pub fn cure(&self) -> &'static str {
+        match self {
+            Self::Ambiguous(_) => "set spec.profileName to one of them, or let one rule say more",
+            Self::NoneMatches => "let a rule of a profile match",
+            Self::NotOffered { offered, .. } if offered.is_empty() => {
+                "take spec.profileName away, or let a rule of that profile match"
+            }
+            Self::NotOffered { .. } => "set spec.profileName to one that matches, or take it away",
         }
     }
 }

@@ -1,6 +1,9 @@
 //! What a Runnable is pinned to, and when that changes.
 
+use cartouche_crds::PinnedProfile;
+
 use super::choice::{Candidate, Choice, Subject, Unchosen, choose, rank};
+use crate::reconcile_error::Category;
 
 /// What a Runnable is pinned to, as its status has it, and its runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +21,34 @@ pub enum Known {
     Status(Option<Pin>),
     /// From its newest run, since its status was lost; `None` if that has none. Whoever may make runs can have written it.
     Run(Option<Pin>),
+}
+
+impl Known {
+    /// What a ledger has.
+    #[must_use]
+    pub fn of(pinned: Option<&PinnedProfile>) -> Self {
+        let pin = pinned.map(|it| Pin {
+            name: it.name.clone(),
+            refresh_token: it.refresh_token.clone(),
+        });
+        if pinned.is_some_and(|it| it.from_run) {
+            Self::Run(pin)
+        } else {
+            Self::Status(pin)
+        }
+    }
+}
+
+impl Pin {
+    /// As a ledger has it, once a run is made with it.
+    #[must_use]
+    pub fn pinned(self) -> PinnedProfile {
+        PinnedProfile {
+            name: self.name,
+            refresh_token: self.refresh_token,
+            from_run: false,
+        }
+    }
 }
 
 /// What the next run is made with.
@@ -44,7 +75,7 @@ pub enum Held {
     #[error(transparent)]
     Unchosen(#[from] Unchosen),
     /// The profile that it is pinned to is not there.
-    #[error("its profile '{name}' is not there: make it again, or {}", refresh(not_refreshed.as_ref()))]
+    #[error("its profile '{name}' is not there{}", and(not_refreshed.as_ref()))]
     Gone {
         /// The name of the profile.
         name: String,
@@ -53,8 +84,8 @@ pub enum Held {
     },
     /// Its status was lost, and the profile of its newest run is not one that matches today.
     #[error(
-        "its status was lost, and the profile '{name}' of its newest run does not match any more: {}",
-        refresh(not_refreshed.as_ref())
+        "its status was lost, and the profile '{name}' of its newest run does not match any more{}",
+        and(not_refreshed.as_ref())
     )]
     Unproven {
         /// The name of the profile.
@@ -64,21 +95,55 @@ pub enum Held {
     },
 }
 
-fn refresh(not_refreshed: Option<&NotRefreshed>) -> String {
-    let cure = "refresh the Runnable so that another one is chosen";
-    not_refreshed.map_or_else(
-        || cure.to_owned(),
-        |why| format!("let another one match; {why}"),
-    )
+fn and(not_refreshed: Option<&NotRefreshed>) -> String {
+    not_refreshed.map_or_else(String::new, |why| format!(", and {why}"))
+}
+
+impl NotRefreshed {
+    /// Its category.
+    #[must_use]
+    pub fn category(&self) -> Category {
+        let Self(why) = self;
+        why.as_ref()
+            .map_or(Category::ProfileNotFound, Unchosen::category)
+    }
+
+    /// What to do about it.
+    #[must_use]
+    pub fn cure(&self) -> &'static str {
+        let Self(why) = self;
+        why.as_ref()
+            .map_or("let a rule of a profile match", Unchosen::cure)
+    }
 }
 
 impl Held {
-    /// The reason that a condition gives.
+    /// Its category.
     #[must_use]
-    pub fn reason(&self) -> &'static str {
+    pub fn category(&self) -> Category {
         match self {
-            Self::Unchosen(unchosen) => unchosen.reason(),
-            Self::Gone { .. } | Self::Unproven { .. } => "ProfileNotFound",
+            Self::Unchosen(unchosen) => unchosen.category(),
+            Self::Gone { .. } | Self::Unproven { .. } => Category::ProfileNotFound,
+        }
+    }
+
+    /// What to do about it.
+    #[must_use]
+    pub fn cure(&self) -> &'static str {
+        match self {
+            Self::Unchosen(unchosen) => unchosen.cure(),
+            Self::Gone {
+                not_refreshed: Some(why),
+                ..
+            }
+            | Self::Unproven {
+                not_refreshed: Some(why),
+                ..
+            } => why.cure(),
+            Self::Gone { .. } => {
+                "make it again, or have another one chosen: `cartouche profile refresh`"
+            }
+            Self::Unproven { .. } => "have another one chosen: `cartouche profile refresh`",
         }
     }
 }

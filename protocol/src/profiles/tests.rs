@@ -167,7 +167,7 @@ fn a_profile_without_rules_is_for_nobody_and_one_with_an_empty_rule_for_all() {
     scene.is_required = true;
     let unchosen = scene.choose().unwrap_err();
     assert_eq!(
-        (&unchosen, unchosen.reason()),
+        (&unchosen, unchosen.category().as_str()),
         (&Unchosen::NoneMatches, "ProfileNotFound")
     );
     let scene = Scene::new([("a", json!(null)), ("b", json!([{}]))]);
@@ -183,17 +183,18 @@ fn a_tie_names_all_and_only_those_of_the_highest_rank_and_the_runnable_can_settl
         ("b", json!([of_namespaces()])),
     ]);
     let unchosen = scene.choose().unwrap_err();
-    assert_eq!(unchosen.reason(), "ProfileAmbiguous");
+    assert_eq!(unchosen.category().as_str(), "ProfileAmbiguous");
     assert_eq!(
         unchosen.to_string(),
-        "the profiles 'a', 'b', 'c' match with the same rank: set spec.profileName to one of them, or let one rule say more"
+        "the profiles 'a', 'b', 'c' match with the same rank"
     );
+    assert!(unchosen.cure().contains("spec.profileName"));
     scene.asks_for = Some("b");
     assert_eq!(scene.choose(), Ok(Choice::Profile("b")));
     for other in ["d", "x", ""] {
         scene.asks_for = Some(other);
         let unchosen = scene.choose().unwrap_err();
-        assert_eq!(unchosen.reason(), "ProfileNotFound");
+        assert_eq!(unchosen.category().as_str(), "ProfileNotFound");
         assert_eq!(
             unchosen.to_string(),
             format!("spec.profileName is '{other}', and the profiles that match are 'a', 'b', 'c'")

@@ -1,6 +1,6 @@
 //! The run that is due and waits. Pure.
 
-use cartouche_crds::{Approval, ApprovalPolicy, PendingRun, RunnableStatus};
+use cartouche_crds::{Approval, ApprovalPolicy, PendingRun, ProfileVersion, RunnableStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::STAMPED_OBJECT_CONDITION;
@@ -35,6 +35,7 @@ pub(super) fn pending(
     let approval = (reason == Category::ApprovalRequired).then(|| Approval {
         sequence,
         input_hash: input_hash.to_owned(),
+        profile: next_profile(facts, ledger),
     });
     let dry_run = approval.as_ref().and_then(|wanted| match &facts.dry_run {
         Some(answer) => Some(answer.to_string()),
@@ -50,6 +51,13 @@ pub(super) fn pending(
         dry_run,
         ..waiting(facts, sequence, hash_told, reason)?
     })
+}
+
+/// The profile that the next run is made with, as it is now.
+fn next_profile(facts: &Facts, ledger: &Ledger) -> Option<ProfileVersion> {
+    let rendering = facts.rendering.as_ref().ok()?;
+    let pinned = facts.chosen(rendering, ledger).ok()?.pinned?;
+    Some(facts.profiles.named(&pinned.name)?.version.clone())
 }
 
 /// What waits for what its inputs come from, be it that nothing can be rendered without. Whatever changes there meanwhile is not

@@ -34,7 +34,7 @@ fn render_all(template: Value, inputs: Value) -> Result<Rendered, Diagnostics> {
         "spec": { "runTemplateRef": { "name": "t" }, "inputs": inputs },
     });
     let context = Context::new(&runnable, None).unwrap();
-    Template::compile_with(&spec(template), OpenTags::Kept)?.render(&context)
+    Template::compile(&spec(template))?.render(&context)
 }
 
 fn render(data: Value, inputs: Value) -> Rendered {
@@ -48,27 +48,9 @@ fn filled(data: Value, values: Option<Value>) -> Result<Value, String> {
         .map_err(|problems| problems.to_string())
 }
 
-fn refused(template: Value, tags: OpenTags) -> String {
-    let compiled = Template::compile_with(&spec(template), tags);
+fn refused(template: Value) -> String {
+    let compiled = Template::compile(&spec(template));
     compiled.unwrap_err().to_string()
-}
-
-#[test]
-fn whoever_does_not_ask_for_open_tags_is_refused_them_as_ever() {
-    let template = config_map(json!({ "a": "$(run.name)$", "b": "x $(profile.values.y)$" }));
-    let said = refused(template.clone(), OpenTags::Refused);
-    assert_eq!(
-        said,
-        Template::compile(&spec(template)).unwrap_err().to_string()
-    );
-    assert!(
-        said.contains("a tag reads runnable or selected, not 'run'"),
-        "{said}"
-    );
-    assert!(
-        said.contains("a tag reads runnable or selected, not 'profile'"),
-        "{said}"
-    );
 }
 
 #[test]
@@ -249,7 +231,7 @@ fn an_open_tag_cannot_say_what_the_run_is_or_is_called() {
     ] {
         let mut template = config_map(json!({}));
         template[field] = value.clone();
-        let problems = Template::compile_with(&spec(template), OpenTags::Kept).unwrap_err();
+        let problems = Template::compile(&spec(template)).unwrap_err();
         assert_eq!(problems.len(), 1, "{value}: {problems}");
         assert!(problems[0].path().starts_with(field), "{problems}");
         let said = problems.to_string();
@@ -278,7 +260,7 @@ fn what_no_run_and_no_profile_has_is_refused_when_the_template_is_read() {
         ("runs.name", "not 'runs'"),
     ] {
         for text in [format!("$({tag})$"), format!("x $({tag})$")] {
-            let said = refused(config_map(json!({ "a": text })), OpenTags::Kept);
+            let said = refused(config_map(json!({ "a": text })));
             assert!(said.contains(expected), "{said}");
         }
     }
@@ -357,6 +339,8 @@ fn a_run_is_not_stamped_while_a_tag_is_open() {
         rerun_token: None,
         rerun_request: None,
         sources: None,
+        profile: None,
+        profile_refresh: None,
     };
     assert_eq!(stamp(&rendered, &run), Err(StampError::Open));
     let filled = rendered.filled(&FACTS, None).unwrap();

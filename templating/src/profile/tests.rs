@@ -4,7 +4,7 @@
 )]
 
 use super::*;
-use crate::{Context, OpenTags, RunFacts, Template};
+use crate::{Context, RunFacts, Template};
 
 fn spec(spec: Value) -> ClusterRunProfileSpec {
     serde_json::from_value(spec).unwrap()
@@ -27,7 +27,7 @@ fn context() -> Context {
 
 fn rendered(template: Value) -> Rendered {
     let spec = serde_json::from_value(json!({ "template": template })).unwrap();
-    let template = Template::compile_with(&spec, OpenTags::Kept).unwrap();
+    let template = Template::compile(&spec).unwrap();
     template.render(&context()).unwrap()
 }
 

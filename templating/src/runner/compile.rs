@@ -22,7 +22,14 @@ impl CompiledRunner {
     pub(crate) fn compile(
         runner: &Runner,
         kind: Option<(&str, &str)>,
-    ) -> Result<Self, Diagnostics> {
+        problems: &mut Vec<Diagnostic>,
+    ) -> Option<Self> {
+        Self::compiled(runner, kind)
+            .map_err(|found| problems.extend_from_slice(&found))
+            .ok()
+    }
+
+    fn compiled(runner: &Runner, kind: Option<(&str, &str)>) -> Result<Self, Diagnostics> {
         let has_pods = |(api_version, kind)| {
             let known = kinds::known_fields(api_version, kind);
             known.is_some_and(|known| known.pod_template.is_some())

@@ -5,11 +5,10 @@
 
 mod refused;
 
-use cartouche_crds::Runner;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::{OpenTags, Profile, Rendered, RunFacts, Template};
+use crate::{Profile, Rendered, RunFacts, Template};
 
 const FACTS: RunFacts<'static> = RunFacts {
     name: "x-7",
@@ -32,9 +31,8 @@ fn job() -> Value {
 }
 
 fn compile(template: Value, runner: Value) -> Result<Template, Diagnostics> {
-    let spec = serde_json::from_value(json!({ "template": template })).unwrap();
-    let runner: Runner = serde_json::from_value(runner).unwrap();
-    Template::compile_with(&spec, OpenTags::Kept)?.with_runner(&runner)
+    let spec = json!({ "template": template, "runner": runner });
+    Template::compile(&serde_json::from_value(spec).unwrap())
 }
 
 fn context(inputs: Value) -> Context {

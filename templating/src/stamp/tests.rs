@@ -24,6 +24,8 @@ fn a_stamp() -> Stamp<'static> {
         rerun_token: None,
         rerun_request: None,
         sources: None,
+        profile: None,
+        profile_refresh: None,
     }
 }
 
@@ -71,6 +73,8 @@ fn what_cartouche_sets_is_what_the_constants_name() {
         rerun_token: Some("again"),
         rerun_request: Some("{}"),
         sources: Some("{}"),
+        profile: Some("gke@1"),
+        profile_refresh: Some("again"),
         ..a_stamp()
     };
     let run = stamp(&rendered(json!({ "generateName": "x-" })), &stamped).unwrap();

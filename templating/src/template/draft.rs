@@ -8,7 +8,6 @@ use crate::{
     context::Context,
     diagnostic::{Diagnostic, DiagnosticKind, Root, Segment},
     document,
-    open::OpenTags,
 };
 
 /// A template as far as it can be read. It is checked, and never run: what cannot be read is left open.
@@ -37,7 +36,7 @@ impl Draft {
     /// Reads what can be read.
     #[must_use]
     pub fn new(spec: &ClusterRunTemplateSpec) -> Self {
-        let (template, problems) = Template::read(spec, OpenTags::Refused);
+        let (template, problems) = Template::read(spec);
         let whole = Segment::keys(["template"]);
         let is_refused = problems
             .iter()
@@ -94,16 +93,19 @@ impl Draft {
             }
             return Attempt::unknown(problems);
         }
-        let mut document = rendered.document;
-        problems.extend(document::review(
-            &mut document,
-            &rendered.open,
-            context.namespace(),
-        ));
+        let (mut document, mut open) = (rendered.document, rendered.open);
+        // What is filled in when a run is made is not known either.
+        open.extend(rendered.to_fill.into_iter().map(|place| place.at));
+        for at in &open {
+            if let Some(unknown) = Segment::value_at_mut(at, &mut document) {
+                *unknown = Value::Null;
+            }
+        }
+        problems.extend(document::review(&mut document, &open, context.namespace()));
         problems.retain(|problem| !self.problems.contains(problem));
         Attempt {
             document,
-            open: rendered.open,
+            open,
             problems,
         }
     }

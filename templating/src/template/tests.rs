@@ -23,6 +23,8 @@ fn template(data: Value) -> Value {
 
 fn compile(template: Value) -> Result<Template, Diagnostics> {
     Template::compile(&ClusterRunTemplateSpec {
+        profile: None,
+        runner: None,
         template,
         outputs: None,
         input_schema: None,
@@ -128,6 +130,8 @@ fn bad_tags_are_reported_all_at_once_in_document_order() {
 #[test]
 fn what_is_wrong_whatever_a_runnable_says_is_found_by_compiling() {
     let spec = ClusterRunTemplateSpec {
+        profile: None,
+        runner: None,
         retry: None,
         timeout: None,
         concurrency_policy: None,
@@ -250,6 +254,8 @@ fn a_rendering_that_is_too_large_or_too_deep_is_refused() {
 
 fn attempt(template: Value, inputs: &Value) -> Attempt {
     let draft = Draft::new(&ClusterRunTemplateSpec {
+        profile: None,
+        runner: None,
         retry: None,
         timeout: None,
         concurrency_policy: None,
@@ -390,6 +396,8 @@ fn tags_of_other_tools_are_warned_of_and_placeholders_of_engines_are_not() {
 #[test]
 fn a_run_that_does_not_say_its_kind_has_that_of_the_template() {
     let spec = |kind: &str| ClusterRunTemplateSpec {
+        profile: None,
+        runner: None,
         retry: None,
         timeout: None,
         concurrency_policy: None,

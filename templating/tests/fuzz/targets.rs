@@ -242,6 +242,8 @@ fn stamped(rendered: &Rendered) -> Result<(), String> {
             rerun_token: None,
             rerun_request: None,
             sources: None,
+            profile: None,
+            profile_refresh: None,
         },
     );
     match run {

@@ -195,6 +195,8 @@ impl Cast {
                 rerun_token: token(make.token).as_deref(),
                 rerun_request: None,
                 sources: None,
+                profile: None,
+                profile_refresh: None,
             },
         );
         let mut object = stamped.unwrap_or_default();

@@ -265,6 +265,7 @@ impl Decisions {
         }
         drop(known);
         let spec = RunnableSpec {
+            profile_name: None,
             coherence: None,
             run_template_ref: RunTemplateRef {
                 kind: None,

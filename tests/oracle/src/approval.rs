@@ -1,4 +1,5 @@
-//! S8: where a person has to approve each run, none is intended but the one that was approved: this number of this document.
+//! S8: where a person has to approve each run, none is intended but the one that was approved: this number of this document,
+//! made with this profile.
 
 use cartouche_crds::{Approval, CurrentRun, RunnableStatus};
 
@@ -28,16 +29,19 @@ impl Past {
         let Some(after) = intended(old, new).filter(|_| self.needs_approval) else {
             return;
         };
-        let wanted = Approval {
-            sequence: after.sequence,
-            input_hash: after.input_hash.clone(),
-        };
+        // Of its profile the status has the name only.
+        let profile = new.profile.as_ref().map(|pinned| pinned.name.as_str());
+        let is_approved = approved.and_then(Approval::of).is_some_and(|given| {
+            let its = given.profile.as_ref().map(|it| it.name.as_str());
+            (given.sequence, given.input_hash.as_str(), its)
+                == (after.sequence, after.input_hash.as_str(), profile)
+        });
         let is_same = |before: &&CurrentRun| {
             before.input_hash == after.input_hash && !asks(after, old.last_answered())
         };
         let before = old.current_run.as_ref().filter(is_same);
         let goes_on = before.is_some_and(|before| self.goes_on(runnable, before, after, second));
-        if !goes_on && approved != Some(wanted.to_string().as_str()) {
+        if !goes_on && !is_approved {
             let what = format!(
                 "run {} of {runnable} begins, and {} is approved",
                 after.sequence,

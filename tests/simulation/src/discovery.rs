@@ -23,6 +23,8 @@ pub enum Resource {
     Runnables,
     /// Their templates.
     Templates,
+    /// Their profiles, of which there are none.
+    Profiles,
     /// One kind of runs.
     Tasks,
     /// Another kind of runs.
@@ -63,7 +65,7 @@ pub const EXAMPLE: &str = "example.dev/v1";
 
 /// In the order of [`Resource`].
 #[rustfmt::skip]
-const TABLE: [Row; 13] = [
+const TABLE: [Row; 14] = [
     row(Resource::Accounts, "v1", "ServiceAccount", "serviceaccounts", true),
     row(Resource::Events, "v1", "Event", "events", true),
     row(Resource::Roles, RBAC, "Role", "roles", true),
@@ -73,6 +75,7 @@ const TABLE: [Row; 13] = [
     row(Resource::Definitions, "apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions", false),
     row(Resource::Runnables, cartouche_crds::API_VERSION, "Runnable", "runnables", true),
     row(Resource::Templates, cartouche_crds::API_VERSION, "ClusterRunTemplate", "clusterruntemplates", false),
+    row(Resource::Profiles, cartouche_crds::API_VERSION, "ClusterRunProfile", "clusterrunprofiles", false),
     row(Resource::Tasks, EXAMPLE, "Task", "tasks", true),
     row(Resource::Builds, EXAMPLE, "Build", "builds", true),
     row(Resource::Sources, EXAMPLE, "Source", "sources", true),

@@ -24,7 +24,7 @@ const QUIET: Duration = Duration::from_millis(700);
 const INTERVAL: Duration = Duration::from_millis(100);
 
 /// What every controller asks for when it starts, whatever it serves. Broken in one scenario only.
-const AT_START: [&str; 8] = [
+const AT_START: [&str; 9] = [
     "serviceaccounts",
     "roles.rbac.authorization.k8s.io",
     "rolebindings.rbac.authorization.k8s.io",
@@ -32,6 +32,7 @@ const AT_START: [&str; 8] = [
     "clusterrolebindings.rbac.authorization.k8s.io",
     "customresourcedefinitions.apiextensions.k8s.io",
     "clusterruntemplates.carto.run",
+    "clusterrunprofiles.carto.run",
     "runnables.carto.run",
 ];
 

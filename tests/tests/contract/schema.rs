@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 
-use crate::world::{RUNNABLE, TEMPLATE, TEST_OBJ, World, answers, document, stamps};
+use crate::world::{PROFILE, RUNNABLE, TEMPLATE, TEST_OBJ, World, answers, document, stamps};
 
 /// What the API server would store, without storing it.
 async fn stored(world: &World, object: Value) -> Result<Value> {
@@ -262,6 +262,7 @@ async fn runnables_live_in_namespaces_and_templates_do_not() -> Result<()> {
     assert_eq!(
         lines,
         [
+            ["clusterrunprofiles", "crp", version, "false", PROFILE.name],
             [
                 "clusterruntemplates",
                 "crt",

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use cartouche_crds::{Runner, cluster_run_profile};
-use cartouche_templating::{Context, OpenTags, Owner, Profile, RunFacts, Stamp, Template, stamp};
+use cartouche_crds::cluster_run_profile;
+use cartouche_templating::{Context, Owner, Profile, RunFacts, Stamp, Template, stamp};
 use cartouche_tests::{
     cluster::{Cluster, Seen, eventually},
     control_plane::Options,
@@ -120,12 +120,12 @@ fn job() -> Result<Value> {
             "restartPolicy": "Never", "containers": [{ "name": "tofu", "image": "tofu:1", "args": ["$(run.name)$"] }],
         } } },
     });
-    let runner: Runner = serde_json::from_value(json!({
+    let runner = json!({
         "context": true, "timeout": "10m",
         "files": [{ "path": "/config/vars.json", "json": { "state": "$(profile.values.state.namespace)$" } }],
-    }))?;
-    let spec = serde_json::from_value(json!({ "template": template }))?;
-    let template = Template::compile_with(&spec, OpenTags::Kept)?.with_runner(&runner)?;
+    });
+    let spec = serde_json::from_value(json!({ "template": template, "runner": runner }))?;
+    let template = Template::compile(&spec)?;
     let runnable = json!({
         "metadata": { "name": "orders", "namespace": "default", "uid": "11111111-2222-3333-4444-555555555555" },
         "spec": { "runTemplateRef": { "name": "tofu" }, "inputs": { "bucket": "orders" } },
@@ -161,6 +161,8 @@ fn job() -> Result<Value> {
             rerun_token: None,
             rerun_request: None,
             sources: None,
+            profile: None,
+            profile_refresh: None,
         },
     )?)
 }

@@ -42,7 +42,7 @@ async fn has_said(served: &Fixture, name: &str) -> Result<()> {
 /// Leaves to the controller, of what is in no namespace, nothing but the templates.
 async fn leave_only_templates(cluster: &Cluster) -> Result<()> {
     let patch = json!({ "rules": [{
-        "apiGroups": ["carto.run"], "resources": ["clusterruntemplates"],
+        "apiGroups": ["carto.run"], "resources": ["clusterruntemplates", "clusterrunprofiles"],
         "verbs": ["get", "list", "watch"],
     }] });
     let role = ["patch", "clusterrole", "cartouche-controller-cluster"];

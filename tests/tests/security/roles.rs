@@ -83,7 +83,9 @@ fn the_controller_writes_nothing_but_status_events_and_what_accounts_may() -> Re
             .collect();
         for resource in texts(&rule, "resources") {
             let allowed: &[&str] = match resource.as_str() {
-                "runnables/status" | "clusterruntemplates/status" => &["update"],
+                "runnables/status" | "clusterruntemplates/status" | "clusterrunprofiles/status" => {
+                    &["update"]
+                }
                 "events" | "serviceaccounts/token" => &["create"],
                 "serviceaccounts" => &["impersonate"],
                 _ => &[],

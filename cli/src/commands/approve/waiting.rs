@@ -96,10 +96,17 @@ fn of_rendered(
             place.command(&format!("approve {name}"))
         ),
     };
-    let wanted = Approval {
+    let mut wanted = Approval {
         sequence,
         input_hash: hash.to_owned(),
+        profile: None,
     };
+    // With which profile it is made the controller knows, and asks about.
+    if let Some(asked) = asked_for(runnable).and_then(Approval::of)
+        && (asked.sequence, &asked.input_hash) == (wanted.sequence, &wanted.input_hash)
+    {
+        wanted = asked;
+    }
     of_wanted(runnable, wanted, place)
 }
 

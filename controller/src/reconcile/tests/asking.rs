@@ -45,6 +45,8 @@ fn rendering(branch: &str) -> Rendering {
     let context = Context::new(&runnable, None).unwrap();
     let document = compiled.template.unwrap().render(&context).unwrap();
     Rendering {
+        context: std::sync::Arc::default(),
+        needs_profile: false,
         consistent: true,
         document: Arc::new(document),
         rules_hash: compiled.rules_hash,

@@ -46,8 +46,11 @@ fn generated() -> io::Result<Vec<Generated>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let plain = |definition| io::Result::Ok(manifest::plain(serde_json::to_value(definition)?));
     let templates = plain(cartouche_crds::cluster_run_template())?;
-    let definitions = [plain(cartouche_crds::runnable())?, templates.clone()];
-    let described = [plain(cartouche_crds::runnable())?, templates];
+    let definitions = [
+        plain(cartouche_crds::runnable())?,
+        templates,
+        plain(cartouche_crds::cluster_run_profile())?,
+    ];
     let mut files = Vec::new();
     for definition in &definitions {
         files.push(Generated {
@@ -59,7 +62,7 @@ fn generated() -> io::Result<Vec<Generated>> {
     }
     files.push(Generated {
         path: root.join("docs/api.md"),
-        text: api_reference::markdown(&described),
+        text: api_reference::markdown(&definitions),
     });
     files.push(Generated {
         path: root.join("docs/diagnoses.md"),

@@ -22,6 +22,8 @@ pub(crate) const NOW: i64 = 100_000;
 
 pub(crate) fn rendering(document: Rendered) -> Rendering {
     Rendering {
+        context: std::sync::Arc::default(),
+        needs_profile: false,
         consistent: false,
         document: Arc::new(document),
         rules_hash: Arc::from(RULES),

@@ -52,6 +52,8 @@ pub(crate) fn document_with_fixed_name(input: &str) -> Rendered {
 
 fn rendered(metadata: &Value, input: &str) -> Rendered {
     let spec = ClusterRunTemplateSpec {
+        profile: None,
+        runner: None,
         template: json!({
             "apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": { "input": input },
         }),
@@ -81,6 +83,7 @@ pub(crate) fn hash(input: &str) -> String {
 
 pub(crate) fn intent(input: &str) -> Intent {
     Intent {
+        profile: None,
         input_hash: hash(input),
         rerun_token: None,
         api_version: API_VERSION.to_owned(),
@@ -213,6 +216,7 @@ pub(crate) fn outputs_from(sequence: i64) -> OutputsFrom {
 /// What the object of a sequence says about itself.
 pub(crate) fn run(sequence: i64, input: &str) -> RunIdentity {
     RunIdentity {
+        profile: None,
         api_version: API_VERSION.to_owned(),
         kind: KIND.to_owned(),
         name: name(sequence),

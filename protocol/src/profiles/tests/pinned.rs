@@ -127,12 +127,20 @@ fn gone(not_refreshed: Option<NotRefreshed>) -> Held {
 #[test]
 fn what_holds_a_run_says_what_to_do_and_what_a_request_was_answered() {
     assert_eq!(
-        gone(None).to_string(),
-        "its profile 'old' is not there: make it again, or refresh the Runnable so that another one is chosen"
+        (gone(None).to_string(), gone(None).cure()),
+        (
+            "its profile 'old' is not there".to_owned(),
+            "make it again, or have another one chosen: `cartouche profile refresh`"
+        )
     );
+    let refused = gone(Some(NotRefreshed(None)));
     assert_eq!(
-        gone(Some(NotRefreshed(None))).to_string(),
-        "its profile 'old' is not there: make it again, or let another one match; no other profile can be chosen: none matches"
+        (refused.to_string(), refused.cure()),
+        (
+            "its profile 'old' is not there, and no other profile can be chosen: none matches"
+                .to_owned(),
+            "let a rule of a profile match"
+        )
     );
 }
 
@@ -140,7 +148,10 @@ fn what_holds_a_run_says_what_to_do_and_what_a_request_was_answered() {
 fn a_profile_that_is_deleted_holds_new_runs_until_it_is_back_or_another_is_chosen() {
     let mut scene = Scene::new([("new", json!([{}]))]);
     let held = scene.pin(&in_status("old", None), None).unwrap_err();
-    assert_eq!((&held, held.reason()), (&gone(None), "ProfileNotFound"));
+    assert_eq!(
+        (&held, held.category().as_str()),
+        (&gone(None), "ProfileNotFound")
+    );
     assert_eq!(
         scene.pin(&in_status("old", None), Some("1")),
         Ok(pinned(to("new", Some("1"))))
@@ -172,7 +183,7 @@ fn after_a_lost_status_the_profile_of_the_newest_run_counts_only_if_it_matches_t
     for name in ["other", "missing"] {
         let held = scene.pin(&on_run(name, Some("1")), Some("1")).unwrap_err();
         assert_eq!(
-            (&held, held.reason()),
+            (&held, held.category().as_str()),
             (
                 &Held::Unproven {
                     name: name.to_owned(),

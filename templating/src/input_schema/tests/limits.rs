@@ -240,6 +240,8 @@ fn a_check_without_end_is_refused() {
 #[test]
 fn a_colon_in_what_a_user_wrote_parts_no_message() {
     let spec = cartouche_crds::ClusterRunTemplateSpec {
+        profile: None,
+        runner: None,
         template: json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "x" } }),
         outputs: None,
         input_schema: Some(json!({ "type": "object", "properties": {

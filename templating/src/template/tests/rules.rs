@@ -4,6 +4,8 @@ use super::*;
 
 fn spec() -> ClusterRunTemplateSpec {
     ClusterRunTemplateSpec {
+        profile: None,
+        runner: None,
         retry: None,
         timeout: None,
         concurrency_policy: None,

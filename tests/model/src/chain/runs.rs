@@ -27,6 +27,7 @@ pub(super) fn run_name(who: Who, number: i64) -> String {
 pub(super) fn identity(run: &Run) -> RunIdentity {
     let number = i64::from(run.number);
     RunIdentity {
+        profile: None,
         api_version: API_VERSION.to_owned(),
         kind: KIND.to_owned(),
         name: run_name(run.of, number),

@@ -203,6 +203,7 @@ impl Chain {
     ) -> Ledger {
         let asked = token(own.token);
         let intent = Intent {
+            profile: None,
             input_hash: document.hash(),
             rerun_token: asked,
             api_version: API_VERSION.to_owned(),

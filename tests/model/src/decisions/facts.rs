@@ -167,6 +167,8 @@ impl Reader<'_> {
 
 fn rendering(setup: &Configuration, knowledge: &Knowledge, document: &Document) -> Rendering {
     Rendering {
+        context: std::sync::Arc::default(),
+        needs_profile: false,
         consistent: knowledge.consistent,
         document: document.rendered.clone(),
         rules_hash: document.compiled.rules_hash.clone(),
@@ -221,6 +223,9 @@ fn runnable_facts(
     knowledge: &Knowledge,
 ) -> RunnableFacts {
     RunnableFacts {
+        labels: std::collections::BTreeMap::new(),
+        profile_name: None,
+        profile_refresh: None,
         account: "default".to_owned(),
         namespace: NAMESPACE.to_owned(),
         name: RUNNABLE.to_owned(),

@@ -1,0 +1,109 @@
+//! `ClusterRunProfile.status`: whether a profile can be used, and all that is wrong with it.
+
+use std::sync::Arc;
+
+use cartouche_crds::{ClusterRunProfile, ClusterRunProfileStatus};
+use cartouche_protocol::{
+    diagnosis::{Diagnosis, Fault},
+    profiles::KnownProfile,
+    reconcile_error::bounded,
+    status::{ConditionValue, FALSE, TRUE},
+};
+use k8s_openapi::jiff::Timestamp;
+use kube::{ResourceExt, runtime::controller::Action};
+use serde_json::json;
+
+use crate::{
+    api::{Connection, Requests},
+    template_status::{PAUSE, Refusals, conditions, write},
+};
+
+/// Writes the status of profiles.
+pub struct ProfileAcceptance {
+    /// The controller's own requests.
+    pub requests: Requests,
+    /// For the API server's clock.
+    pub connection: Connection,
+    /// What was refused.
+    pub refusals: Refusals,
+}
+
+impl ProfileAcceptance {
+    /// Reconciles one profile.
+    pub async fn reconcile(&self, profile: Arc<ClusterRunProfile>) -> Action {
+        let stored = profile.status.clone().unwrap_or_default();
+        let Some(now) = self.connection.clock().now_for(&profile.metadata) else {
+            return Action::requeue(PAUSE);
+        };
+        let status = status(&KnownProfile::new(&profile), &stored, now);
+        if status == stored || profile.metadata.deletion_timestamp.is_some() {
+            self.refusals.remove(&profile.name_any());
+            return Action::await_change();
+        }
+        let spec = json!(profile.spec);
+        write(&self.requests, &self.refusals, &*profile, spec, &status).await
+    }
+}
+
+fn status(
+    profile: &KnownProfile,
+    stored: &ClusterRunProfileStatus,
+    now: Timestamp,
+) -> ClusterRunProfileStatus {
+    let (status, reason, message) = match &profile.compiled {
+        Ok(_) => (TRUE, "Accepted", String::new()),
+        Err(diagnostics) => {
+            let diagnosis = Diagnosis::UnusableProfile(Fault::all(diagnostics));
+            let in_full = bounded(diagnostics.to_string());
+            (FALSE, "Invalid", diagnosis.message(Some(&in_full)))
+        }
+    };
+    let value = ConditionValue {
+        status,
+        reason: reason.to_owned(),
+        message,
+    };
+    let generation = profile.version.generation;
+    ClusterRunProfileStatus {
+        observed_generation: Some(generation),
+        conditions: conditions(&stored.conditions, value, Some(generation), now),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(spec: &serde_json::Value) -> (String, String) {
+        let object = json!({ "metadata": { "name": "p", "generation": 2 }, "spec": spec });
+        let object: ClusterRunProfile = serde_json::from_value(object).unwrap();
+        let stored = ClusterRunProfileStatus::default();
+        let status = status(&KnownProfile::new(&object), &stored, Timestamp::UNIX_EPOCH);
+        assert_eq!(status.observed_generation, Some(2));
+        let accepted = &status.conditions[0];
+        assert_eq!(
+            status.conditions.len(),
+            if accepted.status == TRUE { 1 } else { 2 }
+        );
+        (accepted.status.clone(), accepted.message.clone())
+    }
+
+    #[test]
+    fn a_profile_is_accepted_unless_something_is_wrong_whatever_the_run() {
+        assert_eq!(told(&json!({})), ("True".to_owned(), String::new()));
+    }
+
+    #[test]
+    fn all_that_is_wrong_with_a_profile_is_said_by_path() {
+        let (status, message) = told(&json!({
+            "podTemplate": { "spec": { "containers": [{ "image": "a" }], "nodeName": "$(selected.x)$" } },
+        }));
+        assert_eq!(status, "False");
+        for part in [
+            "podTemplate.spec.containers[0]",
+            "podTemplate.spec.nodeName",
+        ] {
+            assert!(message.contains(part), "{message}");
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! What a rendering becomes when a run is made: its open tags filled in, and its profile applied.
+
+use std::borrow::Cow;
+
+use cartouche_crds::{CurrentRun, PinnedProfile, RunPhase};
+use cartouche_templating::{Rendered, RunFacts, contains};
+use serde_json::Value;
+
+use super::{Facts, Rendering};
+use crate::{
+    diagnosis::{Diagnosis, Fault},
+    evaluate::{contains_rendered, is_comparable},
+    ledger::{Ledger, RunIdentity},
+    profiles::{Held, Known, KnownProfile, Labels, NotRefreshed, Subject, pin},
+    reconcile_error::{Category, ReconcileError, Requeue},
+};
+
+/// What the next run of a Runnable is made with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chosen {
+    /// What the Runnable is pinned to then.
+    pub pinned: Option<PinnedProfile>,
+    /// Why a request to choose anew was not followed.
+    pub not_refreshed: Option<NotRefreshed>,
+}
+
+/// Why it is not known what the next run is made with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unknown {
+    /// The labels of the namespace are not known yet, for which a watch is begun.
+    Namespace,
+    /// No profile can be used.
+    Held(Held),
+}
+
+impl Facts {
+    /// What the next run after those of a ledger is made with.
+    pub fn chosen(&self, rendering: &Rendering, ledger: &Ledger) -> Result<Chosen, Unknown> {
+        let (known, requested) = (
+            Known::of(ledger.profile.as_deref()),
+            self.requested_refresh(),
+        );
+        let is_kept = matches!(&known, Known::Status(Some(pin))
+            if requested.is_none() || pin.refresh_token.as_deref() == requested);
+        if !is_kept && self.profiles.lacks_namespace() {
+            return Err(Unknown::Namespace);
+        }
+        let none = Labels::new();
+        let subject = Subject {
+            template: &self.runnable.template,
+            labels: &self.runnable.labels,
+            namespace_labels: self.profiles.namespace_labels.as_deref().unwrap_or(&none),
+            asks_for: self.runnable.profile_name.as_deref(),
+            is_required: rendering.needs_profile,
+        };
+        let settled = pin(&known, requested, &self.profiles.candidates(), &subject);
+        let settled = settled.map_err(Unknown::Held)?;
+        Ok(Chosen {
+            pinned: settled.pin.map(crate::profiles::Pin::pinned),
+            not_refreshed: settled.not_refreshed,
+        })
+    }
+
+    fn requested_refresh(&self) -> Option<&str> {
+        self.runnable.profile_refresh.as_deref()
+    }
+
+    /// Whether somebody asks to choose the profile of this ledger anew, and was not answered.
+    #[must_use]
+    pub fn is_refresh_asked(&self, ledger: &Ledger) -> bool {
+        let pinned = ledger.profile.as_deref();
+        let requested = self.requested_refresh();
+        requested.is_some() && pinned.is_some_and(|it| it.refresh_token.as_deref() != requested)
+    }
+
+    /// The profile of a pin, if it is there and can be used.
+    fn profile_of(&self, pinned: &PinnedProfile) -> Result<&KnownProfile, ReconcileError> {
+        let found = self.profiles.named(&pinned.name);
+        found.map(|found| &**found).ok_or_else(|| {
+            held(Held::Gone {
+                name: pinned.name.clone(),
+                not_refreshed: None,
+            })
+        })
+    }
+
+    /// What is sent to make a run with this profile: what is rendered, with its open tags filled in and the profile applied. What
+    /// has neither is what is rendered.
+    pub fn made<'a>(
+        &self,
+        rendering: &'a Rendering,
+        pinned: Option<&PinnedProfile>,
+        run: &RunFacts<'_>,
+    ) -> Result<Cow<'a, Rendered>, ReconcileError> {
+        let document = &*rendering.document;
+        let Some(pinned) = pinned else {
+            if document.open().is_empty() {
+                return Ok(Cow::Borrowed(document));
+            }
+            let filled = document.filled(run, None);
+            let filled = filled.map_err(|problems| self.unfilled(&Fault::all(&problems)));
+            return filled.map(Cow::Owned);
+        };
+        let profile = self.profile_of(pinned)?;
+        let misfit = |problems: &_| misfit(&pinned.name, Fault::all(problems));
+        let compiled = profile.compiled.as_ref();
+        let compiled = compiled.map_err(|problems| misfit(problems))?;
+        let made = document
+            .filled(run, Some(compiled.values()))
+            .and_then(|filled| compiled.applied(&filled, &rendering.context, run));
+        made.map(Cow::Owned).map_err(|problems| misfit(&problems))
+    }
+
+    fn unfilled(&self, faults: &[Fault]) -> ReconcileError {
+        let template = self.runnable.template.clone();
+        ReconcileError::caused(
+            Category::TemplateStampFailure,
+            Requeue::OnChange,
+            Diagnosis::Unrendered(template, faults.to_vec()),
+            None,
+        )
+    }
+
+    /// What is sent to make the run of an entry of the ledger that was not seen yet.
+    pub fn made_for<'a>(
+        &self,
+        rendering: &'a Rendering,
+        current: &CurrentRun,
+    ) -> Result<Cow<'a, Rendered>, ReconcileError> {
+        let run = RunFacts {
+            name: &current.name,
+            sequence: current.sequence,
+            input_hash: rendering.document.input_hash(),
+            rerun_token: current.rerun_token.as_deref(),
+        };
+        self.made(rendering, self.ledger.profile.as_deref(), &run)
+    }
+
+    /// What would be sent for the number that follows in a ledger.
+    pub fn made_next<'a>(
+        &self,
+        rendering: &'a Rendering,
+        ledger: &Ledger,
+        pinned: Option<&PinnedProfile>,
+    ) -> Result<Cow<'a, Rendered>, ReconcileError> {
+        let sequence = ledger.next_sequence();
+        let document = &rendering.document;
+        if pinned.is_none() && document.open().is_empty() {
+            return Ok(Cow::Borrowed(document));
+        }
+        let token = self.runnable.rerun_token.as_deref();
+        let made = ledger.current.as_ref();
+        let made = made.filter(|current| current.phase == RunPhase::Created);
+        let by_current = made.and_then(|current| current.rerun_token.as_deref());
+        let answered = [by_current, ledger.answered_token.as_deref()];
+        let run = RunFacts {
+            name: &document.run_name(&self.runnable.uid, sequence),
+            sequence,
+            input_hash: document.input_hash(),
+            rerun_token: token.filter(|token| !answered.contains(&Some(token))),
+        };
+        self.made(rendering, pinned, &run)
+    }
+
+    /// Whether a run contains what is rendered, where no hash says it: what a profile says of how it is made does not count,
+    /// be it the profile as it is now or as it was then.
+    #[must_use]
+    pub fn contains_rendered(&self, run: &RunIdentity, object: &Value) -> bool {
+        let Ok(rendering) = &self.rendering else {
+            return false;
+        };
+        contains_rendered(&self.ledger, &rendering.document, object)
+            || is_comparable(&self.ledger) && self.was_made_of(rendering, run, object)
+    }
+
+    /// Whether a run that says with which profile it was made is what that makes of the rendering. One of another generation of
+    /// the profile cannot be compared: it is taken for that, as one that is gone is.
+    fn was_made_of(&self, rendering: &Rendering, run: &RunIdentity, object: &Value) -> bool {
+        let Some(profile) = run.profile.as_deref() else {
+            return false;
+        };
+        let known = self.profiles.named(&profile.version.name);
+        if known.is_none_or(|known| known.version != profile.version) {
+            return !rendering.document.has_secrets();
+        }
+        let pinned = PinnedProfile {
+            name: profile.version.name.clone(),
+            ..PinnedProfile::default()
+        };
+        let facts = RunFacts {
+            name: &run.name,
+            sequence: run.sequence.unwrap_or_default(),
+            input_hash: rendering.document.input_hash(),
+            rerun_token: run.rerun_token.as_deref(),
+        };
+        let made = self.made(rendering, Some(&pinned), &facts);
+        made.is_ok_and(|made| contains(object, &made))
+    }
+}
+
+/// No profile can be used.
+#[must_use]
+pub fn held(held: Held) -> ReconcileError {
+    let category = held.category();
+    ReconcileError::caused(category, Requeue::OnChange, Diagnosis::Profile(held), None)
+}
+
+fn misfit(profile: &str, faults: Vec<Fault>) -> ReconcileError {
+    let cause = Diagnosis::ProfileDoesNotFit(profile.to_owned(), faults);
+    ReconcileError::caused(Category::ProfileDoesNotFit, Requeue::OnChange, cause, None)
+}
