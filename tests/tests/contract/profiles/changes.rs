@@ -1,0 +1,82 @@
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use serde_json::json;
+
+use super::{Profiles, has_region, shows_region};
+
+/// Longer than the API server takes to record a request that it has answered.
+const RECORDED: Duration = Duration::from_secs(2);
+
+#[tokio::test]
+async fn an_edit_of_a_profile_makes_no_run_and_no_write_and_the_next_run_has_it() -> Result<()> {
+    let profiles = Profiles::new("profile-edit", shows_region()).await?;
+    profiles.region("p", "north").await?;
+    let subject = profiles.runnable(json!({})).await?;
+    subject.answer(1, "x".into()).await?;
+    subject.outputs(json!({ "answer": "x" })).await?;
+    subject.ready("True").await?;
+    let version = subject.object().await?["metadata"]["resourceVersion"].clone();
+    let audit = profiles.world.cluster.audit()?;
+    let writes = || -> Result<usize> {
+        let events = audit.in_namespace(&profiles.world.namespace)?;
+        let writes = events.iter().filter(|event| event.took_effect());
+        Ok(writes
+            .filter(|event| !["get", "list", "watch"].contains(&event.verb.as_str()))
+            .count())
+    };
+    tokio::time::sleep(RECORDED).await;
+    let before = writes()?;
+    profiles.region("p", "south").await?;
+    profiles.accepted("p", "True").await?;
+    subject.stays_at(1).await?;
+    tokio::time::sleep(RECORDED).await;
+    ensure!(
+        writes()? == before,
+        "{} writes before, {} after",
+        before,
+        writes()?
+    );
+    ensure!(subject.object().await?["metadata"]["resourceVersion"] == version);
+    subject.input("foo", 2).await?;
+    has_region(&subject.run(2).await?, "south")
+}
+
+#[tokio::test]
+async fn what_a_profile_does_not_fit_is_said_before_a_number_is_given_and_goes_on_when_mended()
+-> Result<()> {
+    let profiles = Profiles::new("profile-misfit", shows_region()).await?;
+    let rules = json!([profiles.of_template()]);
+    profiles
+        .put("p", rules.clone(), json!({ "values": { "other": 1 } }))
+        .await?;
+    let subject = profiles.runnable(json!({})).await?;
+    let said = subject.fails("ProfileDoesNotFit", "region").await?;
+    ensure!(said.contains(&profiles.name("p")), "{said}");
+    subject.stays_at(0).await?;
+    profiles.region("p", "north").await?;
+    has_region(&subject.run(1).await?, "north")
+}
+
+#[tokio::test]
+async fn a_profile_that_nothing_can_be_made_with_is_not_accepted_and_says_all_that_is_wrong()
+-> Result<()> {
+    let profiles = Profiles::new("profile-invalid", shows_region()).await?;
+    let spec = json!({
+        "podTemplate": { "spec": { "containers": [{ "image": "a" }], "nodeName": "$(selected.x)$" } },
+    });
+    profiles
+        .put("p", json!([profiles.of_template()]), spec)
+        .await?;
+    let object = profiles.accepted("p", "False").await?;
+    let said = crate::world::condition(&object, "Accepted")["message"].to_string();
+    for part in [
+        "podTemplate.spec.containers[0]",
+        "podTemplate.spec.nodeName",
+    ] {
+        ensure!(said.contains(part), "{said}");
+    }
+    let subject = profiles.runnable(json!({})).await?;
+    subject.fails("ProfileDoesNotFit", "podTemplate").await?;
+    Ok(())
+}
