@@ -39,6 +39,7 @@ pub(crate) fn spec(document: &Document) -> Option<ClusterRunTemplateSpec> {
     Some(ClusterRunTemplateSpec {
         profile: None,
         runner: None,
+        requires: None,
         retry: document.field("retry"),
         timeout: document.field("timeout"),
         concurrency_policy: document.field("concurrencyPolicy"),

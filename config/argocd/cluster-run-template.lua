@@ -1,4 +1,4 @@
--- The health of a ClusterRunTemplate for Argo CD: whether Runnables can use it.
+-- The health of a ClusterRunTemplate or ClusterRunProfile for Argo CD: whether Runnables can use it.
 local status = obj.status or {}
 local generation = obj.metadata.generation or 0
 if (status.observedGeneration or -1) < generation then

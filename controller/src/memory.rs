@@ -9,6 +9,7 @@ use std::{
 };
 
 use cartouche_protocol::{
+    diagnosis::Diagnosis,
     process_state::ProcessState,
     reconcile_error::{ReconcileError, Requeue},
     sourced_inputs::{SourceKind, SourceObject},
@@ -112,6 +113,8 @@ pub enum Operation {
     Read(String),
     /// Creating the run of a sequence.
     Create(i64),
+    /// Asking what the pods of a run may do.
+    AskPermissions,
     /// Deleting runs.
     Delete,
     /// Writing outputs to other objects.
@@ -243,6 +246,20 @@ impl Memory {
         self.backoffs.retain(|backoff| backoff.what != *what);
     }
 
+    /// Whether the pods of its run need permissions in this namespace that they do not have.
+    fn lacks_permissions_in(&self, namespace: &str) -> bool {
+        let mut diagnoses = self
+            .backoffs
+            .iter()
+            .filter_map(|it| it.error.diagnosis.as_deref());
+        diagnoses.any(|diagnosis| match diagnosis {
+            Diagnosis::PermissionMissing(_, _, missing) => missing
+                .iter()
+                .any(|it| it.namespace.as_deref() == Some(namespace)),
+            _ => false,
+        })
+    }
+
     /// Something that may cure it has changed: it is tried at once, but waits as long as before if
     /// it fails again.
     pub fn retry_now(&mut self) {
@@ -332,8 +349,11 @@ impl Memories {
         let mut enqueued = Vec::new();
         for (key, memory) in &*lock(&self.all) {
             let mut memory = lock(memory);
-            let is_near =
-                |namespace| namespace == key.namespace || memory.sources.are_in(namespace);
+            let is_near = |namespace| {
+                namespace == key.namespace
+                    || memory.sources.are_in(namespace)
+                    || memory.lacks_permissions_in(namespace)
+            };
             if namespace.is_none_or(is_near) && memory.retry_where(|error| error.requeue == requeue)
             {
                 enqueued.push(key.clone());

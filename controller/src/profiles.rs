@@ -17,6 +17,8 @@ pub struct ClusterProfiles {
     all: Mutex<Arc<Vec<Arc<KnownProfile>>>>,
     /// By namespace. `None` until the watch has shown all of them, and where no rule asks for them.
     namespaces: Mutex<Option<HashMap<String, Arc<Labels>>>>,
+    /// Why the labels of namespaces cannot be had, while they cannot.
+    namespaces_failing: Mutex<Option<String>>,
     needs_namespaces: watch::Sender<bool>,
 }
 
@@ -25,6 +27,7 @@ impl Default for ClusterProfiles {
         Self {
             all: Mutex::default(),
             namespaces: Mutex::default(),
+            namespaces_failing: Mutex::default(),
             needs_namespaces: watch::Sender::new(false),
         }
     }
@@ -94,6 +97,7 @@ impl ClusterProfiles {
         let needs = all.iter().any(|it| it.selects_namespaces());
         if !needs {
             *lock(&self.namespaces) = None;
+            *lock(&self.namespaces_failing) = None;
         }
         self.needs_namespaces.send_if_modified(|before| {
             let changes = *before != needs;
@@ -108,6 +112,17 @@ impl ClusterProfiles {
         self.needs_namespaces.subscribe()
     }
 
+    /// The labels of namespaces cannot be had, for this reason.
+    pub fn without_namespaces(&self, why: String) {
+        *lock(&self.namespaces_failing) = Some(why);
+    }
+
+    /// Why the labels of namespaces cannot be had, as far as it is known.
+    #[must_use]
+    pub fn why_without_namespaces(&self) -> Option<String> {
+        lock(&self.namespaces_failing).clone()
+    }
+
     /// Takes in all namespaces.
     pub fn put_namespaces(&self, all: impl IntoIterator<Item = ObjectMeta>) {
         let known = all.into_iter().map(|metadata| {
@@ -115,6 +130,7 @@ impl ClusterProfiles {
             (metadata.name.unwrap_or_default(), labels)
         });
         *lock(&self.namespaces) = Some(known.collect());
+        *lock(&self.namespaces_failing) = None;
     }
 
     /// Takes in one. Whether its labels are others than before.

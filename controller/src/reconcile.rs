@@ -14,6 +14,7 @@ mod pods;
 mod prune;
 mod reconciliation;
 mod refuse;
+mod required_permissions;
 mod select;
 mod sinks;
 mod sources;
@@ -34,7 +35,7 @@ use cartouche_crds::Runnable;
 use cartouche_protocol::{
     decide::{MOST_RENUMBERED, Step, Waiting, decide, decide_without_rendering},
     process_state::CREATES_SETTLE_IN,
-    reconcile_error::ReconcileError,
+    reconcile_error::{Category, ReconcileError},
 };
 use futures::FutureExt;
 use kube::ResourceExt;
@@ -275,6 +276,11 @@ async fn carry_out(reconciliation: &mut Reconciliation<'_>, step: Step) -> Resul
             {
                 return Err(End::Stuck(error, None));
             }
+            if waiting == Waiting::FirstList
+                && let Some(error) = reconciliation.without_namespaces()
+            {
+                return Err(End::Stuck(error, None));
+            }
             if waiting == Waiting::GracePeriod {
                 reconciliation.note_missing();
             }
@@ -284,6 +290,10 @@ async fn carry_out(reconciliation: &mut Reconciliation<'_>, step: Step) -> Resul
         Step::Stuck(error) if reconciliation.facts.renumbered >= MOST_RENUMBERED => {
             Err(reconciliation.fail(Operation::Renumber, error))
         }
+        // It is asked again later each time, and once somebody has granted something.
+        Step::Stuck(error) if error.category == Category::PermissionMissing => {
+            Err(reconciliation.fail(Operation::AskPermissions, error))
+        }
         Step::Stuck(error) => Err(End::Stuck(error, None)),
         Step::RenderAgain => reconciliation.render_again().await,
         Step::ListRuns { every_kind } => reconciliation.list_runs(every_kind).await,
@@ -291,6 +301,7 @@ async fn carry_out(reconciliation: &mut Reconciliation<'_>, step: Step) -> Resul
         Step::AskServer(name) => reconciliation.ask_server(name).await,
         Step::ReadLedgerWriter => reconciliation.read_ledger_writer().await,
         Step::Probe => reconciliation.probe().await,
+        Step::AskPermissions(needed) => reconciliation.ask_permissions(*needed).await,
         Step::DryRun(sequence) => reconciliation.dry_run(sequence).await,
         Step::Create => reconciliation.create().await,
         Step::Stop(to) => reconciliation.stop(*to).await,

@@ -124,7 +124,7 @@ pub struct PinnedProfile {
 
     /// The request to choose anew (`carto.run/profile-refresh`) that it answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 253))]
+    #[schemars(length(max = 1024))]
     pub refresh_token: Option<String>,
 
     /// The status was lost, and this is what the newest run says, which whoever may make runs can have written: it counts
@@ -175,8 +175,7 @@ pub struct ClusterRunProfileStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 
-    /// `Accepted`: False with everything that is wrong, by path; True with warnings, if any. While it
-    /// is False, `Stalled` is True.
+    /// `Accepted`: False with everything that is wrong, by path. While it is False, `Stalled` is True.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,

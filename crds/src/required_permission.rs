@@ -18,7 +18,7 @@ pub struct RequiredPermission {
     #[schemars(length(min = 1, max = 1024))]
     pub resource: String,
     /// What is done with it.
-    #[schemars(length(min = 1, max = 16), inner(length(min = 1, max = 63)), extend("x-kubernetes-list-type" = "set"))]
+    #[schemars(length(min = 1, max = 8), inner(length(min = 1, max = 63)), extend("x-kubernetes-list-type" = "set"))]
     pub verbs: Vec<String>,
     /// In which namespace; without it in that of the Runnable.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -9,8 +9,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    approval::ApprovalPolicy, concurrency::ConcurrencyPolicy, health_rule::HealthRule,
-    profile::ProfileRequirement, retry::Retry, runner::Runner, schema, start::Start,
+    approval::ApprovalPolicy,
+    concurrency::ConcurrencyPolicy,
+    health_rule::HealthRule,
+    profile::ProfileRequirement,
+    required_permission::{MAX_REQUIRED, RequiredPermission},
+    retry::Retry,
+    runner::Runner,
+    schema,
+    start::Start,
     stop::StopMethod,
 };
 
@@ -111,6 +118,12 @@ pub struct ClusterRunTemplateSpec {
     /// What the containers of a run that is a Job or a Pod find in files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runner: Option<Runner>,
+
+    /// What the `ServiceAccount` of a run's pods needs permission for. It is asked as that account before a run is made, and what
+    /// is missing is named. A change of it makes no run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_REQUIRED))]
+    pub requires: Option<Vec<RequiredPermission>>,
 }
 
 /// What the controller thinks of the template.

@@ -11,6 +11,7 @@ mod first_run;
 mod gate;
 pub(crate) mod overlap;
 mod pending;
+mod permissions;
 mod profile;
 mod retry;
 mod stop;
@@ -22,7 +23,7 @@ pub use pending::MOST_RENUMBERED;
 pub use stop::{STOPS_WITHIN, earlier_that_do_not_stop, next_stop};
 
 use cartouche_crds::RunPhase;
-use cartouche_templating::kinds::StopRequest;
+use cartouche_templating::{Needed, kinds::StopRequest};
 use gate::Beginning;
 
 use crate::facts::{Facts, LedgerState, LedgerWriter, NameRead, Rendering, RunName, WatchState};
@@ -53,6 +54,8 @@ pub enum Step {
     AskServer(RunName),
     /// Ask the server, by a create without effect, what it makes of an object like the pending run's.
     Probe,
+    /// Ask, as the account of the pods of the run that is due, whether it may do this.
+    AskPermissions(Box<Needed>),
     /// Ask the server, by a create without effect, whether it would make the run of this number, which waits for a person.
     DryRun(i64),
     /// Write the ledger, with the resourceVersion of what was read.

@@ -224,10 +224,14 @@ pub enum Diagnosis {
     DependencyCycle(Vec<SourceKey>),
     /// No profile can be used for the run that is due.
     Profile(Held),
+    /// The labels of namespaces, which a rule selects, cannot be had: why.
+    NamespacesUnknown(String),
     /// Nothing else can be chosen, though somebody asks to choose anew.
     ProfileNotRefreshed(NotRefreshed),
     /// The profile of this name cannot be applied to what is rendered.
     ProfileDoesNotFit(String, Vec<Fault>),
+    /// What the pods of a run, with this account, may not do of what this template requires.
+    PermissionMissing(String, String, Vec<Denied>),
     /// Objects that outputs cannot be written to.
     Sinks(Vec<Fault>),
     /// What is rendered has to stay the same for a while before it runs.
@@ -382,6 +386,10 @@ impl Diagnosis {
             Self::DependencyFailed(failed) => dependency::failed_cure(failed),
             Self::Profile(held) => held.cure(),
             Self::ProfileNotRefreshed(why) => why.cure(),
+            Self::NamespacesUnknown(_) => {
+                "let the controller list and watch namespaces (docs/security.md), or take namespaceSelector out of the rules of profiles"
+            }
+            Self::PermissionMissing(..) => "grant that to the ServiceAccount; it goes on then",
             Self::DependencyCycle(_) => "take one of these references away",
             Self::Suspended => {
                 "`cartouche resume`, or set spec.suspend to false, when it may be made"

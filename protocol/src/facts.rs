@@ -6,6 +6,7 @@ mod dry_run;
 mod due;
 mod hindrance;
 mod made;
+mod permitted;
 mod run_at_hand;
 mod run_name;
 mod runnable_facts;
@@ -34,6 +35,7 @@ pub use dependencies::Dependencies;
 pub use dry_run::DryRun;
 pub use hindrance::Hindrance;
 pub use made::{Chosen, Unknown, held};
+pub use permitted::Permitted;
 pub use run_name::RunName;
 pub use runnable_facts::RunnableFacts;
 pub use settling::Settling;
@@ -104,6 +106,9 @@ pub struct Facts {
     pub dependencies: Dependencies,
     /// What is known of profiles.
     pub profiles: Profiles,
+    /// What the pods of the run that is due may not do of what its template requires, if that was asked in this
+    /// reconciliation.
+    pub permissions: Option<Permitted>,
     /// For how long what is due has been that, as far as this process knows.
     pub settling: Settling,
     /// What the server makes of the run that waits for a person, if it was asked in this reconciliation.
@@ -305,6 +310,7 @@ impl Facts {
             probe: None,
             dependencies: Dependencies::default(),
             profiles: Profiles::default(),
+            permissions: None,
             settling: Settling::default(),
             dry_run: None,
             server_agrees: None,

@@ -53,6 +53,8 @@ pub enum Category {
     ProfileNotFound,
     /// The profile cannot be applied to what is rendered.
     ProfileDoesNotFit,
+    /// The pods of the run that is due may not do what its template requires.
+    PermissionMissing,
     /// A run is due, and waits until what is rendered has stayed the same for a while.
     Settling,
     /// A run is due, and nobody has approved it yet.
@@ -71,7 +73,7 @@ pub enum Category {
 
 impl Category {
     /// Every category, for metrics that are there from the start.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 28] = [
         Self::InvalidRunnable,
         Self::ServiceAccountError,
         Self::ServiceAccountTokenError,
@@ -92,6 +94,7 @@ impl Category {
         Self::ProfileAmbiguous,
         Self::ProfileNotFound,
         Self::ProfileDoesNotFit,
+        Self::PermissionMissing,
         Self::Settling,
         Self::ApprovalRequired,
         Self::RunAtWork,
@@ -125,6 +128,7 @@ impl Category {
             Self::ProfileAmbiguous => "ProfileAmbiguous",
             Self::ProfileNotFound => "ProfileNotFound",
             Self::ProfileDoesNotFit => "ProfileDoesNotFit",
+            Self::PermissionMissing => "PermissionMissing",
             Self::Settling => "Settling",
             Self::ApprovalRequired => "ApprovalRequired",
             Self::RunAtWork => "RunAtWork",
@@ -162,7 +166,9 @@ impl Category {
     /// Whether it is of what inputs come from, or of how the next run is made: nothing is wrong with the run that there is.
     #[must_use]
     pub fn leaves_the_run(self) -> bool {
-        self == Self::SourceError || self.is_of_dependencies() || self.is_of_profiles()
+        matches!(self, Self::SourceError | Self::PermissionMissing)
+            || self.is_of_dependencies()
+            || self.is_of_profiles()
     }
 
     /// Whether it is of the profile that the next run is made with: what ends it is a change of profiles, or a request to choose

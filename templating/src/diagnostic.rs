@@ -210,6 +210,11 @@ impl Diagnostics {
         });
         moved.collect()
     }
+
+    /// The same, of all of them together.
+    pub(crate) fn moved_below(&self, root: Root, at: &[Segment]) -> Self {
+        Self(self.below(root, at))
+    }
 }
 
 /// Those that are spelled out.

@@ -34,7 +34,7 @@ fn explained(
 }
 
 /// The roots of paths in tags.
-const ROOTS: [&str; 2] = ["runnable", "selected"];
+const ROOTS: [&str; 4] = ["runnable", "selected", "run", "profile"];
 
 /// Translates a diagnostic.
 #[must_use]
@@ -92,7 +92,7 @@ fn of_tag(what: &str, path: &str, error: &TagError, said: &str) -> Explained {
             let help = match suggestion::nearest(root, ROOTS) {
                 Some(meant) => format!("did you mean '{meant}'?"),
                 None if root == "inputs" => "inputs are at runnable.spec.inputs".to_owned(),
-                None => "a tag reads runnable or, with a selector, selected; text that is no tag is written $('...')$".to_owned(),
+                None => "a tag reads runnable, run, profile.values or, with a selector, selected; text that is no tag is written $('...')$".to_owned(),
             };
             explained(
                 format!("{what} begins with '{root}', which does not exist"),

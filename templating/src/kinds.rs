@@ -27,6 +27,9 @@ const TABLE: [&[KnownKind]; 5] = [
     passive::KINDS,
 ];
 
+/// What a pod without an account has.
+const DEFAULT_ACCOUNT: &str = "default";
+
 /// What is known of a kind. There is no default: whoever adds a kind answers every question.
 #[derive(Clone, Copy, Debug)]
 pub struct KnownKind {
@@ -49,6 +52,8 @@ pub struct KnownKind {
     pub pods: PodsOf,
     /// The JSON pointer to the pod that it runs, as its template has it, if it has one as Kubernetes writes it.
     pub pod_template: Option<&'static str>,
+    /// The JSON pointer to the name of the `ServiceAccount` that its pods have; without a name there it is `default`.
+    pub pods_account: Option<&'static str>,
     /// The restart policy that it needs, if it has one.
     pub restart_policy: Option<RestartPolicy>,
 }
@@ -210,6 +215,16 @@ pub fn holds_secrets(kind: &str) -> bool {
 #[must_use]
 pub fn known_fields(api_version: &str, kind: &str) -> Option<&'static KnownKind> {
     known(api_version, kind).filter(|known| known.is_of_version(api_version))
+}
+
+/// The `ServiceAccount` that the pods of a run have. `None` if nobody knows where runs of its kind say it.
+#[must_use]
+pub fn pods_account(run: &Value) -> Option<&str> {
+    let text = |field: &str| run.get(field)?.as_str();
+    let pointer = known(text("apiVersion")?, text("kind")?)?.pods_account?;
+    let account = run.pointer(pointer).and_then(Value::as_str);
+    let account = account.filter(|account| !account.is_empty());
+    Some(account.unwrap_or(DEFAULT_ACCOUNT))
 }
 
 /// The same of the kind of an object.

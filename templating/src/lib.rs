@@ -49,6 +49,7 @@ mod path;
 mod pods;
 mod profile;
 mod rendered;
+mod requires;
 mod runner;
 mod sensitive;
 mod source;
@@ -79,6 +80,7 @@ pub use path::{PathError, SearchError, SyntaxError};
 pub use pods::{PodsTell, PodsWords, had_failed_pods, is_late, no_pod_yet, remedy, remedy_at_work};
 pub use profile::Profile;
 pub use rendered::Rendered;
+pub use requires::Needed;
 pub use sensitive::Sensitive;
 pub use source::{
     Fields, NoValue, Room, Sourced, UnreadableText, given_twice, read_text, secret_mark, wrong_path,

@@ -18,8 +18,8 @@ use crate::{
 };
 
 /// The roots of the paths in open tags.
-const RUN: &str = "run";
-const PROFILE: &str = "profile";
+pub(crate) const RUN: &str = "run";
+pub(crate) const PROFILE: &str = "profile";
 const VALUES: &str = "values";
 /// What is known of a run when it is made.
 const NAME: &str = "name";

@@ -10,6 +10,7 @@ use crate::{
     document::{StampError, check_namespace, finish, text},
     name,
     open::{self, OpenPlace, RunFacts},
+    requires::{Needed, Requires},
     runner,
     template::check_rendered_size,
 };
@@ -22,6 +23,8 @@ pub struct Rendered {
     input_hash: String,
     has_secrets: bool,
     open: Vec<OpenPlace>,
+    /// What its pods need permission for, which is no part of the hash; boxed, since most templates say nothing of it.
+    requires: Option<Box<Requires>>,
 }
 
 impl Rendered {
@@ -32,6 +35,7 @@ impl Rendered {
             document,
             has_secrets: false,
             open: Vec::new(),
+            requires: None,
         }
     }
 
@@ -72,14 +76,35 @@ impl Rendered {
         &self.open
     }
 
+    /// Whether anything of it is filled in only when a run is made.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        let requires = self.requires.as_ref();
+        !self.open.is_empty() || requires.is_some_and(|requires| !requires.open.is_empty())
+    }
+
+    /// The permissions that are needed to make the run, once its tags are filled in and its profile is applied. `None` if the
+    /// template says nothing of them.
+    pub fn needed(&self) -> Result<Option<Needed>, Diagnostics> {
+        let requires = self.requires.as_ref();
+        requires.map(|it| it.of_run(&self.document)).transpose()
+    }
+
+    pub(crate) fn requiring(mut self, requires: Option<Requires>) -> Self {
+        self.requires = requires.map(Box::new);
+        self
+    }
+
     /// The same with its open tags filled in: with what is known of the run, and the values of the profile that it is made
     /// with, if any. Its hash stays. Fails with every tag that has no value, or with what the run may not be.
     pub fn filled(&self, run: &RunFacts<'_>, values: Option<&Value>) -> Result<Self, Diagnostics> {
-        if self.open.is_empty() {
+        if !self.is_open() {
             return Ok(self.clone());
         }
         let document = open::fill(self.document.clone(), &self.open, run, values)?;
-        self.made_into(document)
+        let requires = self.requires.as_ref();
+        let requires = requires.map(|it| it.filled(run, values)).transpose()?;
+        Ok(self.made_into(document)?.requiring(requires))
     }
 
     /// The same with what its document becomes when the run is made, which does not change the hash and leaves no tag open.
@@ -89,6 +114,7 @@ impl Rendered {
         Ok(Self {
             input_hash: self.input_hash.clone(),
             has_secrets: self.has_secrets,
+            requires: self.requires.clone(),
             ..finish(document)?
         })
     }

@@ -20,6 +20,7 @@ use crate::{
     open::Holder,
     outputs::{self, OutputError, Outputs},
     rendered::Rendered,
+    requires::CompiledRequires,
     runner::CompiledRunner,
     sensitive::Sensitive,
     syntax,
@@ -35,6 +36,7 @@ pub use draft::{Attempt, Draft};
 pub struct Template {
     body: Body,
     runner: Option<CompiledRunner>,
+    requires: Option<CompiledRequires>,
     inputs: Option<InputSchema>,
     literal_kind: Option<(String, String)>,
     outputs: Outputs,
@@ -67,12 +69,14 @@ impl Template {
         };
         let literal = |field: &str| Leaf::literal(template.get(field)?.as_str()?);
         let literal_kind = literal("apiVersion").zip(literal("kind"));
-        let runner = spec.runner.as_ref().and_then(|runner| {
-            let kind = literal_kind.as_ref();
-            let kind = kind.map(|(api_version, kind)| (api_version.as_str(), kind.as_str()));
-            CompiledRunner::compile(runner, kind, &mut problems)
-        });
-        let tags = body.tag_count() + runner.as_ref().map_or(0, CompiledRunner::tag_count);
+        let kind = literal_kind.as_ref();
+        let kind = kind.map(|(api_version, kind)| (api_version.as_str(), kind.as_str()));
+        let runner = spec.runner.as_ref();
+        let runner = runner.and_then(|it| CompiledRunner::compile(it, kind, &mut problems));
+        let requires = CompiledRequires::compile(spec, kind, &mut problems);
+        let tags = body.tag_count()
+            + runner.as_ref().map_or(0, CompiledRunner::tag_count)
+            + requires.as_ref().map_or(0, CompiledRequires::tag_count);
         problems.extend(check_tag_count(tags));
         let optional = spec.optional_outputs.as_deref().unwrap_or_default();
         let sensitive = spec.sensitive_outputs.as_deref().unwrap_or_default();
@@ -104,6 +108,7 @@ impl Template {
             rules_hash: rules_hash(spec, &outputs),
             body,
             runner,
+            requires,
             outputs,
             failure,
             rule,
@@ -192,7 +197,9 @@ impl Template {
         let secrets = context.secrets().iter();
         let read = secrets.filter(|(name, _)| self.reads_input(name));
         let read = read.map(|(name, mark)| (name.as_str(), mark.as_str()));
-        Ok(rendered.with(&read.collect(), open))
+        let requires = self.requires.as_ref();
+        let requires = requires.map(|it| it.render(completed)).transpose()?;
+        Ok(rendered.with(&read.collect(), open).requiring(requires))
     }
 
     /// Whether a tag reads this input, or may: one that reads all inputs does.

@@ -71,6 +71,7 @@ fn spec(template: Value, path: Option<&str>) -> ClusterRunTemplateSpec {
     ClusterRunTemplateSpec {
         profile: None,
         runner: None,
+        requires: None,
         template,
         outputs,
         input_schema: None,

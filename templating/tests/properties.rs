@@ -20,6 +20,7 @@ fn spec(template: Value) -> ClusterRunTemplateSpec {
     ClusterRunTemplateSpec {
         profile: None,
         runner: None,
+        requires: None,
         template,
         outputs: None,
         input_schema: None,

@@ -7,10 +7,11 @@ use std::{
 
 use cartouche_crds::RUNNABLE_NAME_LABEL;
 use cartouche_protocol::{
+    diagnosis::Diagnosis,
     evaluate::{current_sequence, fetched_run, is_relevant},
     facts::{CachedRun, WatchState, doubted},
     ledger::RunIdentity,
-    reconcile_error::{ReconcileError, bounded},
+    reconcile_error::{Category, ReconcileError, Requeue, bounded},
 };
 use cartouche_templating::label_value;
 
@@ -194,6 +195,23 @@ impl Reconciliation<'_> {
         let why = self.ctx.kinds.failing(api_version, kind)?;
         let text = bounded(unfindable(api_version, kind, &why));
         Some(self.unreadable(&ApiError::Unanswered(text)))
+    }
+
+    /// Why no profile can be chosen, where that needs the labels of the namespace and these cannot be had.
+    pub(super) fn without_namespaces(&self) -> Option<ReconcileError> {
+        let is_needed =
+            self.facts.watch != WatchState::Starting && self.facts.profiles.lacks_namespace();
+        let why = self
+            .ctx
+            .profiles
+            .why_without_namespaces()
+            .filter(|_| is_needed)?;
+        Some(ReconcileError::caused(
+            Category::ProfileNotFound,
+            Requeue::Backoff,
+            Diagnosis::NamespacesUnknown(bounded(why)),
+            None,
+        ))
     }
 
     /// Runs of a kind that the controller may not watch, listed as the account.

@@ -144,6 +144,7 @@ impl OwnKind for ClusterRunTemplate {
         ClusterRunTemplateSpec {
             profile: None,
             runner: None,
+            requires: None,
             template: Value::Null,
             input_schema: None,
             outputs: None,

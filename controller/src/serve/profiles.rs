@@ -30,7 +30,7 @@ use crate::{
     reconcile::ControllerContext,
     runnable_key::RunnableKey,
     template_status::Refusals,
-    watch::{config, own::OwnWatches},
+    watch::{config, own::OwnWatches, reason},
 };
 
 /// Namespaces, of which only the metadata is watched, while a rule selects them.
@@ -128,9 +128,13 @@ impl ProfileServer {
             Some(namespace) => config().fields(&format!("metadata.name={namespace}")),
             None => config(),
         };
-        let events = self
-            .watches
-            .follow_plainly(NAMESPACES, watcher(api, config));
+        let profiles = self.ctx.profiles.clone();
+        let why = move |error: &watcher::Error| {
+            let why = reason(error);
+            profiles.without_namespaces(why.clone());
+            why
+        };
+        let events = self.watches.follow(NAMESPACES, watcher(api, config), why);
         let mut events = events.boxed();
         let mut listed = Vec::new();
         let of = |namespace: &str| {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use cartouche_crds::{Breaker, CurrentRun, PinnedProfile, RunPhase};
 use k8s_openapi::jiff::Timestamp;
 
-use super::{Step, approval, debounce, overlap, profile};
+use super::{Step, approval, debounce, overlap, permissions, profile};
 use crate::{
     diagnosis::Diagnosis,
     facts::{Facts, Rendering},
@@ -55,6 +55,7 @@ pub(super) fn intent(
         debounce::settled(facts)?;
         approval::given(facts, rendering, ledger, profile.as_ref())?;
     }
+    permissions::granted(facts, rendering, ledger, profile.as_ref())?;
     overlap::over(facts, ledger)?;
     Ok(Passed { breaker, profile })
 }

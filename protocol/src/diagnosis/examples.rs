@@ -42,8 +42,8 @@ impl Diagnosis {
                 )],
             ),
             Self::UnusableProfile(vec![fault(
-                "podTemplate.spec.containers[0]: a container without a name",
-                "give it the name of a container, or * for each",
+                "podTemplate.spec.containers[0]: it has no name to find it by",
+                "give its name",
             )]),
             Self::ClusterScoped(text("v1"), text("Namespace")),
             Self::KindMissing(text("example.dev/v1"), text("Build"), None),
@@ -156,6 +156,7 @@ impl Diagnosis {
                 name: text("gke-production"),
                 not_refreshed: None,
             }),
+            Self::NamespacesUnknown(text("the API server answers 403 Forbidden")),
             Self::ProfileNotRefreshed(NotRefreshed(None)),
             Self::ProfileDoesNotFit(
                 text("gke-production"),
@@ -163,6 +164,11 @@ impl Diagnosis {
                     "podTemplate.spec.containers[0]: the run has no container 'tofu'",
                     "correct the name",
                 )],
+            ),
+            Self::PermissionMissing(
+                text("builder"),
+                text("tofu"),
+                vec![Denied::one("update", "secrets").in_namespace(Some("tofu-state"))],
             ),
             Self::DependencyCycle(vec![
                 SourceKey::runnable("shop", "build"),

@@ -77,7 +77,16 @@ impl fmt::Display for Diagnosis {
                 until,
                 minutes,
             } => f.write_str(&runaway(*runs, until, *minutes)),
+            Self::PermissionMissing(account, template, missing) => write!(
+                f,
+                "the pods of the run, as ServiceAccount {account:?}, may not {}, which ClusterRunTemplate {template:?} requires",
+                listed(missing)
+            ),
             Self::Profile(held) => write!(f, "{held}"),
+            Self::NamespacesUnknown(why) => write!(
+                f,
+                "a rule of a profile selects namespaces, and the controller cannot see their labels: {why}"
+            ),
             Self::ProfileNotRefreshed(why) => write!(f, "{why}"),
             Self::ProfileDoesNotFit(profile, faults) => write!(
                 f,

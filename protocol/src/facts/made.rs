@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use cartouche_crds::{CurrentRun, PinnedProfile, RunPhase};
-use cartouche_templating::{Rendered, RunFacts, contains};
+use cartouche_templating::{Diagnostic, Rendered, RunFacts, contains};
 use serde_json::Value;
 
 use super::{Facts, Rendering};
@@ -94,11 +94,11 @@ impl Facts {
     ) -> Result<Cow<'a, Rendered>, ReconcileError> {
         let document = &*rendering.document;
         let Some(pinned) = pinned else {
-            if document.open().is_empty() {
+            if !document.is_open() {
                 return Ok(Cow::Borrowed(document));
             }
             let filled = document.filled(run, None);
-            let filled = filled.map_err(|problems| self.unfilled(&Fault::all(&problems)));
+            let filled = filled.map_err(|problems| self.unfilled(&problems));
             return filled.map(Cow::Owned);
         };
         let profile = self.profile_of(pinned)?;
@@ -111,12 +111,13 @@ impl Facts {
         made.map(Cow::Owned).map_err(|problems| misfit(&problems))
     }
 
-    fn unfilled(&self, faults: &[Fault]) -> ReconcileError {
+    /// What a template says cannot be made into a run.
+    pub(crate) fn unfilled(&self, problems: &[Diagnostic]) -> ReconcileError {
         let template = self.runnable.template.clone();
         ReconcileError::caused(
             Category::TemplateStampFailure,
             Requeue::OnChange,
-            Diagnosis::Unrendered(template, faults.to_vec()),
+            Diagnosis::Unrendered(template, Fault::all(problems)),
             None,
         )
     }
@@ -145,7 +146,7 @@ impl Facts {
     ) -> Result<Cow<'a, Rendered>, ReconcileError> {
         let sequence = ledger.next_sequence();
         let document = &rendering.document;
-        if pinned.is_none() && document.open().is_empty() {
+        if pinned.is_none() && !document.is_open() {
             return Ok(Cow::Borrowed(document));
         }
         let token = self.runnable.rerun_token.as_deref();

@@ -141,7 +141,7 @@ impl Held {
                 ..
             } => why.cure(),
             Self::Gone { .. } => {
-                "make it again, or have another one chosen: `cartouche profile refresh`"
+                "make it again, or have another one chosen for the next run: `cartouche profile refresh`"
             }
             Self::Unproven { .. } => "have another one chosen: `cartouche profile refresh`",
         }

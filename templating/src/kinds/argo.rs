@@ -21,5 +21,6 @@ pub(super) const KINDS: &[KnownKind] = &[KnownKind {
     },
     pods: PodsOf::Labelled("workflows.argoproj.io/workflow"),
     pod_template: None,
+    pods_account: Some("/spec/serviceAccountName"),
     restart_policy: None,
 }];

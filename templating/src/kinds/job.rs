@@ -25,6 +25,7 @@ pub(super) const KINDS: &[KnownKind] = &[KnownKind {
     cancel: Cancel::Deadline { seconds: 1 },
     pods: PodsOf::Labelled("batch.kubernetes.io/job-name"),
     pod_template: Some("/spec/template"),
+    pods_account: Some("/spec/template/spec/serviceAccountName"),
     restart_policy: Some(RestartPolicy {
         pod_spec: &["spec", "template", "spec"],
         allowed: &["OnFailure", "Never"],

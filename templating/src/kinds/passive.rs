@@ -36,5 +36,6 @@ const PASSIVE: KnownKind = KnownKind {
     cancel: Cancel::NeverAtWork,
     pods: PodsOf::Unknown,
     pod_template: None,
+    pods_account: None,
     restart_policy: None,
 };

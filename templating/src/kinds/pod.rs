@@ -18,6 +18,7 @@ pub(super) const KINDS: &[KnownKind] = &[KnownKind {
     cancel: Cancel::Deadline { seconds: 1 },
     pods: PodsOf::Itself,
     pod_template: Some(""),
+    pods_account: Some("/spec/serviceAccountName"),
     restart_policy: Some(RestartPolicy {
         pod_spec: &["spec"],
         allowed: &["Always", "OnFailure", "Never"],

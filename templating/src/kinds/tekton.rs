@@ -11,6 +11,7 @@ pub(super) const KINDS: &[KnownKind] = &[
             words: &["TaskRunCancelled"],
         },
         pods: PodsOf::Labelled("tekton.dev/taskRun"),
+        pods_account: Some("/spec/serviceAccountName"),
         ..ANY
     },
     KnownKind {
@@ -21,6 +22,7 @@ pub(super) const KINDS: &[KnownKind] = &[
             words: &["Cancelled", "CancelledRunFinally", "StoppedRunFinally"],
         },
         pods: PodsOf::Labelled("tekton.dev/pipelineRun"),
+        pods_account: Some("/spec/taskRunTemplate/serviceAccountName"),
         ..ANY
     },
     KnownKind {
@@ -49,6 +51,7 @@ const ANY: KnownKind = KnownKind {
     cancel: Cancel::Unknown,
     pods: PodsOf::Unknown,
     pod_template: None,
+    pods_account: None,
     restart_policy: None,
 };
 

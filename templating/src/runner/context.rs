@@ -18,8 +18,6 @@ use crate::{
 
 /// No timeout, as a duration that Go reads.
 const NO_TIMEOUT: &str = "0s";
-/// What a pod without an account has.
-const DEFAULT_ACCOUNT: &str = "default";
 /// The run's name, which is not known before it is made.
 const RUN_NAME: &str = "$(run.name)$";
 const ACCOUNT: &str = "/platform/serviceAccountName";
@@ -120,14 +118,9 @@ fn wrong_timeout(value: &Value) -> Option<DiagnosticKind> {
     })
 }
 
-/// The account of a run's pod.
+/// The account of a run's pod. Only runs with pods have files.
 fn account(document: &Value) -> &str {
-    let known = kinds::known_fields_of(document);
-    let pod = known.and_then(|known| document.pointer(known.pod_template?));
-    let account = pod.and_then(|pod| pod.pointer("/spec/serviceAccountName")?.as_str());
-    account
-        .filter(|account| !account.is_empty())
-        .unwrap_or(DEFAULT_ACCOUNT)
+    kinds::pods_account(document).unwrap_or_default()
 }
 
 /// Corrects the context of a run whose pod has another account now than before.

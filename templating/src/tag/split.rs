@@ -1,6 +1,6 @@
 //! Where tags begin and end.
 
-use crate::context;
+use crate::{context, open};
 
 pub(crate) const START: &str = "$(";
 pub(crate) const END: &str = ")$";
@@ -55,7 +55,12 @@ pub(crate) fn unclosed(text: &str) -> Vec<usize> {
 }
 
 fn begins_like_a_path(text: &str) -> bool {
-    let roots = [context::RUNNABLE, context::SELECTED];
+    let roots = [
+        context::RUNNABLE,
+        context::SELECTED,
+        open::RUN,
+        open::PROFILE,
+    ];
     let below = roots.iter().find_map(|root| text.strip_prefix(root));
     below.is_some_and(|below| below.starts_with('.'))
 }

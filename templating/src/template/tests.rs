@@ -25,6 +25,7 @@ fn compile(template: Value) -> Result<Template, Diagnostics> {
     Template::compile(&ClusterRunTemplateSpec {
         profile: None,
         runner: None,
+        requires: None,
         template,
         outputs: None,
         input_schema: None,
@@ -132,6 +133,7 @@ fn what_is_wrong_whatever_a_runnable_says_is_found_by_compiling() {
     let spec = ClusterRunTemplateSpec {
         profile: None,
         runner: None,
+        requires: None,
         retry: None,
         timeout: None,
         concurrency_policy: None,
@@ -256,6 +258,7 @@ fn attempt(template: Value, inputs: &Value) -> Attempt {
     let draft = Draft::new(&ClusterRunTemplateSpec {
         profile: None,
         runner: None,
+        requires: None,
         retry: None,
         timeout: None,
         concurrency_policy: None,
@@ -398,6 +401,7 @@ fn a_run_that_does_not_say_its_kind_has_that_of_the_template() {
     let spec = |kind: &str| ClusterRunTemplateSpec {
         profile: None,
         runner: None,
+        requires: None,
         retry: None,
         timeout: None,
         concurrency_policy: None,

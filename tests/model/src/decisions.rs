@@ -138,7 +138,7 @@ impl Decisions {
             }
             Step::Wait(Waiting::GracePeriod) => Move::AwaitWord,
             // It is known what the server says of what waits for a person.
-            Step::DryRun(_) | Step::Wait(_) => Move::Rest,
+            Step::DryRun(_) | Step::AskPermissions(_) | Step::Wait(_) => Move::Rest,
             Step::Stuck(problem) => Move::LookAfter(self.pool.problem(&problem)),
             Step::Settled => self.settle(setup, knowledge, &facts),
         }

@@ -24,6 +24,7 @@ mod objects;
 mod outputs;
 mod profiles;
 mod retry;
+mod runner;
 mod schema;
 mod selector;
 mod sinks;

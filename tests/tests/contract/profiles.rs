@@ -4,6 +4,7 @@ mod changes;
 mod choice;
 mod made;
 mod pin;
+mod requires;
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};

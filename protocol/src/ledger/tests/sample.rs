@@ -54,6 +54,7 @@ fn rendered(metadata: &Value, input: &str) -> Rendered {
     let spec = ClusterRunTemplateSpec {
         profile: None,
         runner: None,
+        requires: None,
         template: json!({
             "apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": { "input": input },
         }),

@@ -130,7 +130,7 @@ fn what_holds_a_run_says_what_to_do_and_what_a_request_was_answered() {
         (gone(None).to_string(), gone(None).cure()),
         (
             "its profile 'old' is not there".to_owned(),
-            "make it again, or have another one chosen: `cartouche profile refresh`"
+            "make it again, or have another one chosen for the next run: `cartouche profile refresh`"
         )
     );
     let refused = gone(Some(NotRefreshed(None)));

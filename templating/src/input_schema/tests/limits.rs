@@ -242,6 +242,7 @@ fn a_colon_in_what_a_user_wrote_parts_no_message() {
     let spec = cartouche_crds::ClusterRunTemplateSpec {
         profile: None,
         runner: None,
+        requires: None,
         template: json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "x" } }),
         outputs: None,
         input_schema: Some(json!({ "type": "object", "properties": {

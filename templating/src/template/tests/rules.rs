@@ -6,6 +6,7 @@ fn spec() -> ClusterRunTemplateSpec {
     ClusterRunTemplateSpec {
         profile: None,
         runner: None,
+        requires: None,
         retry: None,
         timeout: None,
         concurrency_policy: None,

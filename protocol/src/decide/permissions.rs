@@ -1,0 +1,43 @@
+//! Whether the pods of a run may do what its template says that they need.
+
+use cartouche_crds::PinnedProfile;
+
+use super::Step;
+use crate::{
+    diagnosis::Diagnosis,
+    facts::{Facts, Rendering},
+    ledger::Ledger,
+    reconcile_error::{Category, ReconcileError, Requeue},
+};
+
+/// Asked right before a number is given: what is missing then is named, and no run is made that would fail of it.
+pub(super) fn granted(
+    facts: &Facts,
+    rendering: &Rendering,
+    ledger: &Ledger,
+    pinned: Option<&PinnedProfile>,
+) -> Result<(), Step> {
+    let made = facts.made_next(rendering, ledger, pinned);
+    let made = made.map_err(Step::Stuck)?;
+    let needed = made.needed().map_err(|problems| {
+        let error = facts.unfilled(&problems);
+        Step::Stuck(error)
+    })?;
+    let Some(needed) = needed else {
+        return Ok(());
+    };
+    match facts.permissions.as_ref().filter(|it| it.needed == needed) {
+        None => Err(Step::AskPermissions(Box::new(needed))),
+        Some(permitted) if permitted.missing.is_empty() => Ok(()),
+        Some(permitted) => {
+            let cause = Diagnosis::PermissionMissing(
+                needed.account,
+                facts.runnable.template.clone(),
+                permitted.missing.clone(),
+            );
+            let category = Category::PermissionMissing;
+            let error = ReconcileError::caused(category, Requeue::OnRbac, cause, None);
+            Err(Step::Stuck(error))
+        }
+    }
+}

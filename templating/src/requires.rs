@@ -1,0 +1,209 @@
+//! What the pods of a run need permission for: said by the template, filled in as the run is, and no part of its hash.
+
+use cartouche_crds::{ClusterRunTemplateSpec, RequiredPermission};
+use serde_json::{Value, json};
+
+use crate::{
+    context::Context,
+    diagnostic::{Diagnostic, Diagnostics, Segment},
+    kinds,
+    open::{self, Holder, OpenPlace, RunFacts},
+    template::body::Body,
+};
+
+const REQUIRES: &str = "requires";
+
+/// What a template says of that, ready to be rendered.
+#[derive(Clone, Debug)]
+pub(crate) struct CompiledRequires(Body);
+
+/// What the pods of one run need, as far as it is known.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Requires {
+    permissions: Value,
+    pub(crate) open: Vec<OpenPlace>,
+}
+
+/// Whose permissions are needed for a run, and which.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Needed {
+    /// The `ServiceAccount` of its pods, in the namespace of the run.
+    pub account: String,
+    /// What it needs permission for.
+    pub permissions: Vec<RequiredPermission>,
+}
+
+impl CompiledRequires {
+    pub(crate) fn compile(
+        spec: &ClusterRunTemplateSpec,
+        kind: Option<(&str, &str)>,
+        problems: &mut Vec<Diagnostic>,
+    ) -> Option<Self> {
+        let requires = spec.requires.as_deref().filter(|it| !it.is_empty())?;
+        let is_unknown = |(api_version, kind)| {
+            kinds::known(api_version, kind).is_none_or(|known| known.pods_account.is_none())
+        };
+        if kind.is_some_and(is_unknown) {
+            problems.push(without_account());
+            return None;
+        }
+        Some(Self(Body::compile(
+            &json!(requires),
+            Holder::Runner,
+            &[REQUIRES.into()],
+            problems,
+        )))
+    }
+
+    pub(crate) fn tag_count(&self) -> usize {
+        self.0.tag_count()
+    }
+
+    pub(crate) fn render(&self, context: &Context) -> Result<Requires, Diagnostics> {
+        let rendered = self.0.render(context);
+        let rendered = rendered.map_err(|found| below(&found));
+        let (permissions, open) = rendered?;
+        Ok(Requires { permissions, open })
+    }
+}
+
+impl Requires {
+    pub(crate) fn filled(
+        &self,
+        run: &RunFacts<'_>,
+        values: Option<&Value>,
+    ) -> Result<Self, Diagnostics> {
+        let filled = open::fill(self.permissions.clone(), &self.open, run, values);
+        Ok(Self {
+            permissions: filled.map_err(|found| below(&found))?,
+            open: Vec::new(),
+        })
+    }
+
+    /// What is needed for this run. Fails where a tag has made something of it that is no text.
+    pub(crate) fn of_run(&self, run: &Value) -> Result<Needed, Diagnostics> {
+        let items = self
+            .permissions
+            .as_array()
+            .into_iter()
+            .flatten()
+            .enumerate();
+        let (mut permissions, mut problems) = (Vec::new(), Vec::new());
+        for (index, item) in items {
+            match serde_json::from_value(item.clone()) {
+                Ok(permission) => permissions.push(permission),
+                Err(error) => {
+                    let at = vec![REQUIRES.into(), Segment::Index(index)];
+                    problems.push(wrong(at, format!("it cannot be read: {error}")));
+                }
+            }
+        }
+        let account = kinds::pods_account(run);
+        problems.extend(account.is_none().then(without_account));
+        Diagnostics::check(problems)?;
+        Ok(Needed {
+            account: account.unwrap_or_default().to_owned(),
+            permissions,
+        })
+    }
+}
+
+fn below(problems: &Diagnostics) -> Diagnostics {
+    problems.moved_below(Holder::Runner.root(), &[REQUIRES.into()])
+}
+
+fn without_account() -> Diagnostic {
+    let kind = "of runs of this kind nobody knows which ServiceAccount their pods have";
+    wrong(vec![REQUIRES.into()], kind.to_owned())
+}
+
+fn wrong(at: Vec<Segment>, text: String) -> Diagnostic {
+    Diagnostic::new(
+        Holder::Runner.root(),
+        at,
+        crate::diagnostic::DiagnosticKind::plain(text),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Template;
+
+    fn needed(kind: &str, requires: &Value, namespace: &Value) -> Result<Needed, String> {
+        let (api_version, pod) = match kind {
+            "Job" => (
+                "batch/v1",
+                json!({ "template": { "spec": { "serviceAccountName": "builder" } } }),
+            ),
+            _ => ("test.run/v1", json!({})),
+        };
+        let template = json!({
+            "apiVersion": api_version, "kind": kind, "metadata": { "generateName": "x-" }, "spec": pod,
+        });
+        let spec =
+            serde_json::from_value(json!({ "template": template, "requires": requires })).unwrap();
+        let template = Template::compile(&spec).map_err(|found| found.to_string())?;
+        let runnable = json!({
+            "metadata": { "name": "rn", "namespace": "ns" },
+            "spec": { "runTemplateRef": { "name": "t" }, "inputs": { "namespace": namespace } },
+        });
+        let rendered = template
+            .render(&Context::new(&runnable, None).unwrap())
+            .unwrap();
+        let run = RunFacts {
+            name: "x-1",
+            sequence: 1,
+            input_hash: "v1:0",
+            rerun_token: None,
+        };
+        let values = json!({ "state": "tofu-state" });
+        let filled = rendered
+            .filled(&run, Some(&values))
+            .map_err(|found| found.to_string())?;
+        filled
+            .needed()
+            .map(Option::unwrap)
+            .map_err(|found| found.to_string())
+    }
+
+    fn secrets(namespace: &str) -> Value {
+        json!([{ "resource": "secrets", "verbs": ["get", "update"], "namespace": namespace }])
+    }
+
+    #[test]
+    fn what_the_pods_need_is_filled_in_as_the_run_is_and_is_asked_as_their_account() {
+        let both = needed("Job", &secrets("$(profile.values.state)$"), &json!("a")).unwrap();
+        assert_eq!(both.account, "builder");
+        assert_eq!(both.permissions[0].namespace.as_deref(), Some("tofu-state"));
+        let own = needed(
+            "Job",
+            &secrets("$(runnable.spec.inputs.namespace)$"),
+            &json!("a"),
+        )
+        .unwrap();
+        assert_eq!(own.permissions[0].namespace.as_deref(), Some("a"));
+    }
+
+    #[test]
+    fn what_is_no_text_is_named_by_its_place() {
+        let said = needed(
+            "Job",
+            &secrets("$(runnable.spec.inputs.namespace)$"),
+            &json!(7),
+        )
+        .unwrap_err();
+        assert!(said.contains("requires[0]"), "{said}");
+        let said = needed("Job", &secrets("$(profile.values.other)$"), &json!("a")).unwrap_err();
+        assert!(
+            said.contains("requires") && said.contains("profile.values.other"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn of_a_kind_whose_pods_nobody_knows_nothing_can_be_asked() {
+        let said = needed("TestObj", &secrets("a"), &json!("a")).unwrap_err();
+        assert!(said.contains("nobody knows which ServiceAccount"), "{said}");
+    }
+}
