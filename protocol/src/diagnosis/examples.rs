@@ -42,8 +42,8 @@ impl Diagnosis {
                 )],
             ),
             Self::UnusableProfile(vec![fault(
-                "podTemplate.spec.containers[0]: it has no name to find it by",
-                "give its name",
+                "podTemplate.metadata.labels['carto.run/team']: keys of carto.run are set by Cartouche",
+                "use a key of your own",
             )]),
             Self::ClusterScoped(text("v1"), text("Namespace")),
             Self::KindMissing(text("example.dev/v1"), text("Build"), None),

@@ -48,6 +48,9 @@ pub(crate) fn check_kinds(patches: &[ProfilePatch]) -> Vec<Diagnostic> {
     walk.problems
 }
 
+/// The only key by which elements are found that is a number.
+const CONTAINER_PORT: &str = "containerPort";
+
 /// Checking.
 impl Walk {
     /// Visits the members of what has to be an object.
@@ -135,9 +138,13 @@ impl Walk {
     }
 
     fn name(&mut self, all: &[Value], index: usize, members: &Map<String, Value>, key: &str) {
-        let name = members
-            .get(key)
-            .filter(|name| !name.is_null() && *name != "");
+        // What a tag yields is looked at once more.
+        let is_name = |name: &&Value| match name {
+            Value::String(text) => !text.is_empty(),
+            Value::Number(_) => key == CONTAINER_PORT,
+            _ => false,
+        };
+        let name = members.get(key).filter(is_name);
         let Some(name) = name else {
             return self.refuse(DiagnosticKind::plain(format!(
                 "it has no {key}, which says what it is merged into"

@@ -1,10 +1,12 @@
 //! Profiles: where runs are made and how, chosen by rules, pinned until somebody asks to choose anew.
 
+mod bad_input;
 mod changes;
 mod choice;
 mod made;
 mod pin;
 mod requires;
+mod tenant;
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
