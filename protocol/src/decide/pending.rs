@@ -64,14 +64,14 @@ fn has_ended(facts: &Facts, fetched: &FetchedRun) -> bool {
 
 /// Where no create is sent that would tell, by its refusal, that an earlier one has made the run, the
 /// run is read instead, so that it can be followed: while the Runnable is suspended, cannot be rendered,
-/// or waits with another document. So it is where it was listed: outputs of an earlier run, which the stuck
+/// waits with another document, or cannot be made since its profile is gone or does not fit any more. So it is where it was listed: outputs of an earlier run, which the stuck
 /// create would leave time for, must not come before its own.
 pub(super) fn landed(facts: &Facts, current: &CurrentRun) -> Option<Step> {
-    let is_sent = facts
-        .rendering
-        .as_ref()
-        .is_ok_and(|rendering| rendering.document.input_hash() == current.input_hash)
-        && !is_withdrawn(current);
+    let is_sent = !is_withdrawn(current)
+        && facts.rendering.as_ref().is_ok_and(|rendering| {
+            rendering.document.input_hash() == current.input_hash
+                && facts.made_for(rendering, current).is_ok()
+        });
     let is_listed = facts.listed.iter().flatten();
     let is_listed = is_listed
         .map(|found| &found.run)
