@@ -14,6 +14,7 @@ mod gone;
 mod history;
 mod laws;
 mod overlap;
+mod profiles;
 mod put_off;
 mod reporting;
 mod restored;

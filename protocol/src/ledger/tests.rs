@@ -9,5 +9,6 @@ mod edges;
 mod intent;
 mod laws;
 mod outcome;
+mod profile;
 mod rebuild;
 pub(crate) mod sample;

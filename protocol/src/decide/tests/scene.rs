@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use cartouche_crds::{CurrentRun, RunnableStatus};
+use cartouche_crds::{ClusterRunProfile, CurrentRun, PinnedProfile, RunnableStatus};
 use cartouche_templating::Rendered;
+use serde_json::{Value, json};
 
 use crate::{
     decide::{Change, Step, decide},
@@ -13,6 +14,7 @@ use crate::{
     },
     ledger::{BreakerLimits, Cause, FetchedRun, Ledger, RunIdentity, tests::sample::*},
     process_state::Remembered,
+    profiles::{KnownProfile, Profiles},
     reconcile_error::{Category, ReconcileError, Requeue},
     status,
 };
@@ -92,7 +94,58 @@ pub(crate) fn with(current: CurrentRun, input: &str) -> Facts {
     facts(ledger(current, vec![]), input)
 }
 
+/// A profile at a generation.
+pub(crate) fn profile(name: &str, generation: i64, spec: Value) -> KnownProfile {
+    let mut profile = ClusterRunProfile::new(name, serde_json::from_value(spec).unwrap());
+    profile.metadata.generation = Some(generation);
+    KnownProfile::new(&profile)
+}
+
+/// One for everybody.
+pub(crate) fn for_all(name: &str) -> KnownProfile {
+    profile(name, 1, json!({ "rules": [{}] }))
+}
+
+/// One for nobody.
+pub(crate) fn for_none(name: &str) -> KnownProfile {
+    profile(name, 1, json!({}))
+}
+
+/// One for the template, which outranks one for everybody.
+pub(crate) fn for_template(name: &str) -> KnownProfile {
+    profile(name, 1, json!({ "rules": [{ "templates": ["t"] }] }))
+}
+
+/// Pinned to this, by the choice that answered this request.
+pub(crate) fn pin(name: &str, refresh_token: Option<&str>) -> PinnedProfile {
+    PinnedProfile {
+        name: name.to_owned(),
+        refresh_token: refresh_token.map(str::to_owned),
+        from_run: false,
+    }
+}
+
 impl Facts {
+    /// There are these profiles, and the namespace has no labels.
+    pub(crate) fn knowing(mut self, profiles: impl IntoIterator<Item = KnownProfile>) -> Self {
+        let profiles = profiles.into_iter().map(Arc::new);
+        self.profiles = Profiles {
+            all: Arc::new(profiles.collect()),
+            namespace_labels: Some(Arc::default()),
+        };
+        self
+    }
+
+    pub(crate) fn pinned_to(mut self, pinned: PinnedProfile) -> Self {
+        self.ledger.profile = Some(Box::new(pinned));
+        self.stored_as_reported()
+    }
+
+    pub(crate) fn asking_to_refresh(mut self, token: &str) -> Self {
+        self.runnable.profile_refresh = Some(token.to_owned());
+        self
+    }
+
     /// The status says what it would be told now, as after a reconciliation that settled.
     pub(crate) fn stored_as_reported(mut self) -> Self {
         if self.ledger.current.is_some() {
