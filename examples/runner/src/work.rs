@@ -1,0 +1,83 @@
+//! Small commands for a runner to run, and for pods of their own.
+
+use std::{env, fs, time::Duration};
+
+use anyhow::{Context as _, Result, bail};
+use serde_json::json;
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    time::sleep,
+};
+
+use crate::{command::OUTPUTS_PATH, said};
+
+/// It is none of these commands, or their arguments are wrong.
+const MISUSED: u8 = 2;
+
+/// Between two lines that are printed.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// Does it, and returns the exit code.
+pub(crate) async fn run(name: &str, arguments: &[String]) -> u8 {
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match work(name, &arguments).await {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {name}: {error:#}");
+            MISUSED
+        }
+    }
+}
+
+async fn work(name: &str, arguments: &[&str]) -> Result<u8> {
+    match (name, arguments) {
+        // Gives how many words and bytes a text has.
+        ("count", [text]) => count(text),
+        // Prints so many lines, one after the other.
+        ("print", [lines]) => print(lines.parse().context("how many lines")?).await,
+        // Sleeps until it is asked to end (SIGTERM): what holds a pod together does nothing else.
+        ("sleep", []) => wait_for_the_end().await,
+        // Says this and ends with that exit code.
+        ("fail", [message, code]) => fail(message, code.parse().context("the exit code")?),
+        _ => bail!(
+            "no such command; there are: count TEXT, print LINES, sleep, fail MESSAGE CODE; \
+             without arguments it is a runner"
+        ),
+    }
+}
+
+fn count(text: &str) -> Result<u8> {
+    let counted = json!({ "words": text.split_whitespace().count(), "bytes": text.len() });
+    println!("counted {counted}");
+    match env::var(OUTPUTS_PATH) {
+        Ok(path) => fs::write(&path, counted.to_string()).with_context(|| path)?,
+        Err(_) => println!("the variable {OUTPUTS_PATH} names no file for it"),
+    }
+    Ok(0)
+}
+
+async fn print(lines: u32) -> Result<u8> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    for line in 1..=lines {
+        println!("line {line} of {lines}");
+        tokio::select! {
+            () = sleep(PAUSE) => {}
+            _ = terminate.recv() => bail!("asked to end after line {line}"),
+        }
+    }
+    Ok(0)
+}
+
+async fn wait_for_the_end() -> Result<u8> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    println!("sleeps");
+    terminate.recv().await;
+    println!("was asked to end");
+    Ok(0)
+}
+
+fn fail(message: &str, code: u8) -> Result<u8> {
+    eprintln!("error: {message}");
+    said::error(message)?;
+    Ok(code)
+}
