@@ -2,6 +2,7 @@
 
 mod build;
 mod identity;
+pub mod node;
 mod parts;
 mod ports;
 mod programs;
@@ -47,6 +48,8 @@ pub enum Size {
     Controllers,
     /// Everything: Jobs complete, owned objects are collected, and KWOK plays a node.
     Full,
+    /// The same with a real node, whose containers do their work. Only where [`node::lacking`] lacks nothing.
+    Containers,
 }
 
 /// What to start.
@@ -80,6 +83,15 @@ impl Options {
         }
     }
 
+    /// As [`Self::full`], with a real node in KWOK's place.
+    #[must_use]
+    pub fn containers() -> Self {
+        Self {
+            size: Size::Containers,
+            ..Self::bare()
+        }
+    }
+
     /// Everything, with an audit log. Only a first build shows progress.
     #[must_use]
     pub fn full() -> Self {
@@ -107,7 +119,7 @@ impl ControlPlane {
     /// an integration test, `env!("CARGO_BIN_EXE_demo")`.
     pub async fn start(demo: impl Into<PathBuf>, options: &Options) -> Result<Self> {
         let demo = demo.into();
-        let parts = prepared(&demo, options.size).await?;
+        let parts = Parts::of(&demo, options.size).await?;
         let mut tries = 0;
         loop {
             tries += 1;
@@ -130,11 +142,17 @@ impl ControlPlane {
             plane.launch(Part::ControllerManager)?;
         }
         if options.size >= Size::Full {
-            let step = options
-                .progress
-                .step("starting kube-controller-manager, kube-scheduler and KWOK");
+            let real = options.size == Size::Containers;
+            let node = if real { "a real node" } else { "KWOK" };
+            let step = options.progress.step(format!(
+                "starting kube-controller-manager, kube-scheduler and {node}"
+            ));
             plane.launch(Part::Scheduler)?;
-            plane.start_node().await?;
+            if real {
+                plane.start_real_node().await?;
+            } else {
+                plane.start_node().await?;
+            }
             step.done();
         }
         Ok(plane)
@@ -164,6 +182,7 @@ impl ControlPlane {
                 etcd_port: free_port()?,
                 api_port,
                 kwok_port: free_port()?,
+                kubelet_port: free_port()?,
                 audit: options.audit,
                 folder,
             },
@@ -240,7 +259,11 @@ impl ControlPlane {
             Part::ControllerManager => settings.controller_manager(path),
             Part::Scheduler => settings.scheduler(path),
             Part::Kwok => settings.kwok(path, &self.stage_files()),
+            Part::Kubelet => settings.kubelet(&self.parts, &self.supervisor)?,
             Part::Kubectl => bail!("kubectl is no server"),
+            Part::Containerd | Part::Shim | Part::Ctr | Part::Runc => {
+                bail!("{} is started with the kubelet", part.binary())
+            }
             Part::Tekton | Part::ArgoWorkflows => {
                 bail!("{} is started as an engine", part.binary())
             }
@@ -313,28 +336,13 @@ impl Drop for ControlPlane {
     fn drop(&mut self) {
         // The clients first: nobody then complains about servers that are gone.
         let mut running = self.running();
+        running.remove(&Part::Kubelet);
         for part in Part::ALL.into_iter().rev() {
             running.remove(&part);
         }
         drop(running);
         drop(self.tidy_up.take());
     }
-}
-
-async fn prepared(demo: &Path, size: Size) -> Result<Parts> {
-    let wanted: &[Part] = match size {
-        Size::Bare => &[Part::Etcd, Part::ApiServer, Part::Kubectl],
-        Size::Controllers => &[
-            Part::Etcd,
-            Part::ApiServer,
-            Part::Kubectl,
-            Part::ControllerManager,
-        ],
-        Size::Full => &Part::ALL,
-    };
-    let demo = demo.to_owned();
-    let prepare = move || Parts::prepare(&demo, wanted, Progress::for_stderr());
-    Ok(tokio::task::spawn_blocking(prepare).await??)
 }
 
 /// Starts the process that removes `folder` once this process is gone or drops it.

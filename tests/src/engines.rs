@@ -14,6 +14,7 @@ mod tekton;
 use anyhow::Result;
 
 pub use argo::ArgoWorkflows;
+pub(crate) use argo_executor::sha256;
 pub use gitops::{ArgoSync, FluxSync, GitOps, Verdict};
 pub use module::EngineError;
 pub use tekton::Tekton;

@@ -6,7 +6,10 @@ use std::{ffi::OsString, iter, path::PathBuf, process::ExitCode};
 use anyhow::Result;
 use clap::Subcommand;
 
-use crate::control_plane::supervisor;
+use crate::control_plane::{
+    node::inside::{Node, Runc},
+    supervisor,
+};
 
 /// What no help shows.
 #[derive(Clone, Debug, Subcommand)]
@@ -37,6 +40,12 @@ pub enum Hidden {
         /// The folder.
         folder: PathBuf,
     },
+    /// Runs the programs of a real node, as the first process of its namespaces.
+    #[command(hide = true)]
+    Node(Node),
+    /// Runs runc.
+    #[command(hide = true, disable_help_flag = true)]
+    Runc(Runc),
 }
 
 impl Hidden {
@@ -55,6 +64,14 @@ impl Hidden {
             } => Ok(supervisor::supervise(&log, restart_on, &command)?.into()),
             Self::TidyUp { folder } => {
                 supervisor::tidy_up(&folder)?;
+                Ok(ExitCode::SUCCESS)
+            }
+            Self::Node(node) => {
+                node.run()?;
+                Ok(ExitCode::SUCCESS)
+            }
+            Self::Runc(runc) => {
+                runc.run()?;
                 Ok(ExitCode::SUCCESS)
             }
         }

@@ -38,7 +38,7 @@ pub(super) fn built(
 }
 
 /// `<target>/control-plane`: the demo binary is `<target>/<profile>/demo`.
-fn folder_for_builds(demo: &Path) -> PathBuf {
+pub(super) fn folder_for_builds(demo: &Path) -> PathBuf {
     let target = demo.parent().and_then(Path::parent);
     target.unwrap_or(Path::new(".")).join("control-plane")
 }
@@ -106,12 +106,12 @@ fn build(demo: &Path, part: Part, version: &str, path: &Path) -> Result<(), Part
         .arg("build")
         .arg("-C")
         .arg(go_module(part))
-        .args(["-trimpath", "-ldflags"])
+        .args(["-trimpath", "-tags", part.tags(), "-ldflags"])
         .arg(linker_flags(version))
         .arg("-o")
         .arg(&unfinished)
         .arg(part.package())
-        .env("CGO_ENABLED", "0")
+        .env("CGO_ENABLED", if part.needs_c() { "1" } else { "0" })
         .env("GOFLAGS", "-mod=readonly");
     let go = Supervised::start(demo, &program).map_err(|e| at(demo, e))?;
     let status = loop {
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn every_part_has_a_version_in_its_go_mod() {
-        for part in Part::ALL {
+        for part in Part::ALL.into_iter().chain(Part::NODE) {
             assert!(version(part).unwrap().starts_with('v'), "{part:?}");
         }
     }

@@ -21,13 +21,14 @@ use super::random;
 
 /// Everybody here may do everything. They have names of their own so that the audit log tells them
 /// apart; the controller under test is never one of them.
-const ACCOUNTS: [&str; 4] = [ADMIN, CONTROLLER_MANAGER, SCHEDULER, KWOK];
+const ACCOUNTS: [&str; 5] = [ADMIN, CONTROLLER_MANAGER, SCHEDULER, KWOK, KUBELET];
 
 /// The person, or test, at the keyboard.
 pub(super) const ADMIN: &str = "admin";
 pub(super) const CONTROLLER_MANAGER: &str = "kube-controller-manager";
 pub(super) const SCHEDULER: &str = "kube-scheduler";
 pub(super) const KWOK: &str = "kwok";
+pub(super) const KUBELET: &str = "kubelet";
 
 /// Certificates, keys and tokens, in files of one folder.
 #[derive(Debug)]
@@ -109,7 +110,12 @@ impl Identity {
         server
             .distinguished_name
             .push(DnType::CommonName, "kube-apiserver");
-        server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        // The kubelet serves with it as well, to the API server, which shows it: nobody else can ask the kubelet for
+        // anything, though it listens for the whole machine.
+        server.extended_key_usages = vec![
+            ExtendedKeyUsagePurpose::ServerAuth,
+            ExtendedKeyUsagePurpose::ClientAuth,
+        ];
         let key = KeyPair::generate()?;
         let server = server.signed_by(&key, &authority)?;
 

@@ -7,7 +7,7 @@ use std::{
 
 use thiserror::Error;
 
-use super::build;
+use super::{Size, build};
 use crate::progress::Progress;
 
 /// A program of the control plane.
@@ -25,6 +25,16 @@ pub enum Part {
     Kubectl,
     /// Plays kubelets, and the engines behind custom resources.
     Kwok,
+    /// Runs the pods of a real node.
+    Kubelet,
+    /// Runs the kubelet's containers.
+    Containerd,
+    /// Stands between containerd and a container.
+    Shim,
+    /// The command line of containerd.
+    Ctr,
+    /// Makes a container.
+    Runc,
     /// The controller of Tekton Pipelines: an engine, not needed for a control plane.
     Tekton,
     /// The controller of Argo Workflows: an engine, not needed for a control plane.
@@ -42,6 +52,15 @@ impl Part {
         Self::Scheduler,
     ];
 
+    /// What a real node has, in KWOK's place.
+    pub const NODE: [Self; 5] = [
+        Self::Runc,
+        Self::Containerd,
+        Self::Shim,
+        Self::Ctr,
+        Self::Kubelet,
+    ];
+
     /// The file name of the program.
     #[must_use]
     pub fn binary(self) -> &'static str {
@@ -52,6 +71,11 @@ impl Part {
             Self::Scheduler => "kube-scheduler",
             Self::Kubectl => "kubectl",
             Self::Kwok => "kwok",
+            Self::Kubelet => "kubelet",
+            Self::Containerd => "containerd",
+            Self::Shim => "containerd-shim-runc-v2",
+            Self::Ctr => "ctr",
+            Self::Runc => "runc",
             Self::Tekton => "tekton-controller",
             Self::ArgoWorkflows => "workflow-controller",
         }
@@ -66,15 +90,34 @@ impl Part {
             Self::Scheduler => "k8s.io/kubernetes/cmd/kube-scheduler",
             Self::Kubectl => "k8s.io/kubernetes/cmd/kubectl",
             Self::Kwok => "sigs.k8s.io/kwok/cmd/kwok",
+            Self::Kubelet => "k8s.io/kubernetes/cmd/kubelet",
+            Self::Containerd => "github.com/containerd/containerd/v2/cmd/containerd",
+            Self::Shim => "github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2",
+            Self::Ctr => "github.com/containerd/containerd/v2/cmd/ctr",
+            Self::Runc => "github.com/opencontainers/runc",
             Self::Tekton => "github.com/tektoncd/pipeline/cmd/controller",
             Self::ArgoWorkflows => "github.com/argoproj/argo-workflows/v3/cmd/workflow-controller",
         }
+    }
+
+    /// What is left out of the program: file systems that need libraries in C.
+    pub(super) fn tags(self) -> &'static str {
+        match self {
+            Self::Containerd | Self::Shim | Self::Ctr => "no_btrfs,no_devmapper,no_zfs",
+            _ => "",
+        }
+    }
+
+    /// Whether it is built with a C compiler: runc enters the namespaces of a container in C.
+    pub(super) fn needs_c(self) -> bool {
+        self == Self::Runc
     }
 
     /// The folder below `tests/control-plane` whose go.mod pins the program.
     pub(super) fn go_mod_folder(self) -> &'static str {
         match self {
             Self::Kwok => "kwok",
+            Self::Containerd | Self::Shim | Self::Ctr | Self::Runc => "node",
             Self::Tekton => "tekton",
             Self::ArgoWorkflows => "argo",
             _ => "kubernetes",
@@ -86,6 +129,10 @@ impl Part {
         match self {
             Self::Etcd => ("etcd", "go.etcd.io/etcd/server/v3"),
             Self::Kwok => ("kwok", "sigs.k8s.io/kwok"),
+            Self::Containerd | Self::Shim | Self::Ctr => {
+                ("containerd", "github.com/containerd/containerd/v2")
+            }
+            Self::Runc => ("runc", "github.com/opencontainers/runc"),
             Self::Tekton => ("tekton", "github.com/tektoncd/pipeline"),
             Self::ArgoWorkflows => ("argo", "github.com/argoproj/argo-workflows/v3"),
             _ => ("kubernetes", "k8s.io/kubernetes"),
@@ -142,6 +189,26 @@ pub enum PartsError {
 }
 
 impl Parts {
+    /// The parts of a control plane of this size.
+    pub(super) async fn of(demo: &Path, size: Size) -> anyhow::Result<Self> {
+        let bare = [Part::Etcd, Part::ApiServer, Part::Kubectl];
+        let controllers = [&bare[..], &[Part::ControllerManager]].concat();
+        let wanted = match size {
+            Size::Bare => bare.to_vec(),
+            Size::Controllers => controllers,
+            Size::Full => Part::ALL.to_vec(),
+            Size::Containers => [&controllers[..], &[Part::Scheduler], &Part::NODE].concat(),
+        };
+        Self::prepared(demo, wanted).await
+    }
+
+    /// As [`Self::prepare`], for callers that are asynchronous.
+    pub(super) async fn prepared(demo: &Path, wanted: Vec<Part>) -> anyhow::Result<Self> {
+        let demo = demo.to_owned();
+        let prepare = move || Self::prepare(&demo, &wanted, Progress::for_stderr());
+        Ok(tokio::task::spawn_blocking(prepare).await??)
+    }
+
     /// Finds the given parts, building what is neither in `KUBEBUILDER_ASSETS` nor built before.
     ///
     /// `demo` is the demo binary: built programs are kept beside its profile folder, in

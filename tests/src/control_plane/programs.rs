@@ -14,6 +14,7 @@ pub(super) struct Settings {
     pub(super) etcd_port: u16,
     pub(super) api_port: u16,
     pub(super) kwok_port: u16,
+    pub(super) kubelet_port: u16,
     pub(super) identity: Identity,
     pub(super) audit: bool,
 }
@@ -60,6 +61,14 @@ impl Settings {
             .arg(identity.certificate())
             .arg("--tls-private-key-file")
             .arg(identity.key())
+            // To the kubelet, for logs. It knows itself by an address that nobody else has to find it by.
+            .arg("--kubelet-certificate-authority")
+            .arg(identity.authority())
+            .arg("--kubelet-client-certificate")
+            .arg(identity.certificate())
+            .arg("--kubelet-client-key")
+            .arg(identity.key())
+            .arg("--kubelet-preferred-address-types=InternalIP")
             .arg("--service-account-issuer=https://kubernetes.default.svc.cluster.local")
             .arg("--service-account-key-file")
             .arg(identity.service_account_public_key())

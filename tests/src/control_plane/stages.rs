@@ -56,12 +56,12 @@ impl ControlPlane {
         let begin = Instant::now();
         loop {
             let node = nodes.get(NODE).await?;
-            let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_ref());
-            if ready(&node) && taints.is_none_or(Vec::is_empty) {
+            if ready(&node) {
                 return Ok(());
             }
             self.nothing_ended()?;
             if begin.elapsed() > START {
+                let taints = node.spec.and_then(|spec| spec.taints);
                 bail!(
                     "the node is not ready after {}: taints {taints:?}",
                     elapsed(START)
@@ -96,10 +96,13 @@ impl ControlPlane {
     }
 }
 
-fn ready(node: &Node) -> bool {
+/// Whether pods can be scheduled to it.
+pub(super) fn ready(node: &Node) -> bool {
     let conditions = node.status.as_ref().and_then(|s| s.conditions.as_ref());
-    conditions
+    let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_ref());
+    let is_ready = conditions
         .into_iter()
         .flatten()
-        .any(|condition| condition.type_ == "Ready" && condition.status == "True")
+        .any(|condition| condition.type_ == "Ready" && condition.status == "True");
+    is_ready && taints.is_none_or(Vec::is_empty)
 }

@@ -5,7 +5,7 @@ use std::{
     fs::{File, OpenOptions},
     io::{self, Read, Write},
     os::unix::process::{CommandExt, ExitStatusExt},
-    path::{Path, PathBuf},
+    path::Path,
     process::{Command, ExitStatus, Stdio},
     thread,
     time::{Duration, Instant},
@@ -18,7 +18,7 @@ use tokio::{
     time::sleep,
 };
 
-use super::supervise::Signal;
+use super::{node::remove_groups, supervise::Signal};
 
 /// How long the directory of a control plane is tried to be removed: its processes are being
 /// killed at the same time and may still write.
@@ -154,17 +154,23 @@ fn code(status: ExitStatus) -> u8 {
     u8::try_from(code).unwrap_or(1)
 }
 
-/// Waits until standard input is closed, then removes `directory`.
-pub fn tidy_up(directory: &PathBuf) -> io::Result<()> {
+/// Waits until standard input is closed, then removes `directory`, and the control groups named after it.
+pub fn tidy_up(directory: &Path) -> io::Result<()> {
     let mut ignored = Vec::new();
     io::stdin().read_to_end(&mut ignored)?;
     let begin = Instant::now();
     loop {
-        match std::fs::remove_dir_all(directory) {
+        match remove_all(directory).and_then(|()| remove_groups(directory)) {
             Ok(()) => return Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(error) if begin.elapsed() > TIDY_UP => return Err(error),
             Err(_) => thread::sleep(Duration::from_millis(100)),
         }
+    }
+}
+
+fn remove_all(directory: &Path) -> io::Result<()> {
+    match std::fs::remove_dir_all(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
     }
 }

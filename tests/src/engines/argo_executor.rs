@@ -174,9 +174,9 @@ fn outputs(template: &Value) -> Vec<Value> {
     parameters.into_iter().flatten().map(output).collect()
 }
 
-fn sha256(text: &str) -> String {
+pub(crate) fn sha256(content: impl AsRef<[u8]>) -> String {
     let mut digest = String::new();
-    for byte in Sha256::digest(text.as_bytes()) {
+    for byte in Sha256::digest(content) {
         // Writing to a String does not fail.
         let _ = write!(digest, "{byte:02x}");
     }

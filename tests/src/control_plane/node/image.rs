@@ -1,0 +1,128 @@
+//! The images of the node: `examples/runner`, which is all that its containers run.
+
+use std::{
+    env,
+    fs::{self, File},
+    io,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
+use tar::{Builder, EntryType, Header};
+
+use crate::{control_plane::build, engines::sha256, progress::Progress};
+
+/// The example's image.
+pub const RUNNER_IMAGE: &str = "registry.example.com/runner:1";
+/// What holds a pod together: the same program, asleep.
+pub(super) const PAUSE_IMAGE: &str = "registry.example.com/pause:1";
+
+/// The archive with both, in the node's folder.
+pub(super) const ARCHIVE: &str = "images.tar";
+
+/// Where the program is in the images.
+const PROGRAM: &str = "runner";
+
+/// Builds the program and writes the archive into the node's folder.
+pub(super) fn write(demo: &Path, folder: &Path) -> Result<()> {
+    let program = fs::read(built(demo)?)?;
+    let layer = layer(&program)?;
+    let digest = sha256(&layer);
+    let images = [
+        (RUNNER_IMAGE, "runner", json!([format!("/{PROGRAM}")])),
+        (
+            PAUSE_IMAGE,
+            "pause",
+            json!([format!("/{PROGRAM}"), "sleep"]),
+        ),
+    ];
+    let mut archive = Builder::new(File::create(folder.join(ARCHIVE))?);
+    let mut manifest = Vec::new();
+    for (image, name, entrypoint) in images {
+        let config = config(&entrypoint, &digest).to_string();
+        let file = format!("{name}.json");
+        add(&mut archive, &file, 0o644, config.as_bytes())?;
+        manifest.push(json!({ "Config": file, "RepoTags": [image], "Layers": ["layer.tar"] }));
+    }
+    add(&mut archive, "layer.tar", 0o644, &layer)?;
+    let manifest = Value::from(manifest).to_string();
+    add(&mut archive, "manifest.json", 0o644, manifest.as_bytes())?;
+    archive.into_inner()?;
+    Ok(())
+}
+
+/// The program, linked statically: there is nothing else in an image. Cargo knows whether it has changed.
+fn built(demo: &Path) -> Result<PathBuf> {
+    let target = format!("{}-unknown-linux-gnu", env::consts::ARCH);
+    let folder = build::folder_for_builds(demo).join("image");
+    let step = (!folder.is_dir()).then(|| Progress::for_stderr().step("building examples/runner"));
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args([
+            "build",
+            "--quiet",
+            "--locked",
+            "--package",
+            "cartouche-example-runner",
+        ])
+        // With a target the flag does not concern what is run while it is built.
+        .args(["--target", &target, "--target-dir"])
+        .arg(&folder)
+        .env(
+            "CARGO_ENCODED_RUSTFLAGS",
+            "-Ctarget-feature=+crt-static\u{1f}-Cstrip=symbols",
+        )
+        .current_dir(crate::repository())
+        .stdin(Stdio::null())
+        .output()
+        .context("cargo")?;
+    if !output.status.success() {
+        bail!(
+            "building examples/runner failed: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+    if let Some(step) = step {
+        step.done();
+    }
+    Ok(folder.join(target).join("debug").join(PROGRAM))
+}
+
+fn layer(program: &[u8]) -> io::Result<Vec<u8>> {
+    let mut layer = Builder::new(Vec::new());
+    let mut header = Header::new_gnu();
+    header.set_entry_type(EntryType::Directory);
+    header.set_mode(0o1777);
+    header.set_size(0);
+    layer.append_data(&mut header, "tmp/", io::empty())?;
+    add(&mut layer, PROGRAM, 0o755, program)?;
+    layer.into_inner()
+}
+
+fn add(
+    archive: &mut Builder<impl io::Write>,
+    name: &str,
+    mode: u32,
+    content: &[u8],
+) -> io::Result<()> {
+    let mut header = Header::new_gnu();
+    header.set_mode(mode);
+    header.set_size(content.len() as u64);
+    archive.append_data(&mut header, name, content)
+}
+
+fn config(entrypoint: &Value, digest: &str) -> Value {
+    let architecture = match env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    };
+    json!({
+        "architecture": architecture,
+        "os": "linux",
+        "config": { "Entrypoint": entrypoint },
+        "rootfs": { "type": "layers", "diff_ids": [format!("sha256:{digest}")] },
+    })
+}

@@ -1,0 +1,204 @@
+//! What happens inside the node's namespaces: the hidden commands `node` and `runc`.
+
+use std::{
+    ffi::{OsStr, OsString},
+    fs::{self, File, OpenOptions},
+    os::unix::process::CommandExt,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::Args;
+use rustix::{
+    io::Errno,
+    process::{Pid, WaitOptions, wait},
+};
+use serde_json::Value;
+
+use super::{config, image};
+
+/// Where containerd listens, in the node's folder.
+pub(super) const SOCKET: &str = "containerd.sock";
+
+/// How long containerd may take to listen.
+const START: Duration = Duration::from_mins(1);
+
+/// Where programs write that are told to write elsewhere: nothing of that is to be seen outside.
+const HIDDEN: [&str; 3] = ["/run", "/var/lib", "/var/log"];
+
+/// Settings of the machine's kernel that the kubelet wants to be others. It gets copies that it may write.
+const SETTINGS: [&str; 6] = [
+    "vm/overcommit_memory",
+    "vm/panic_on_oom",
+    "kernel/panic",
+    "kernel/panic_on_oops",
+    "kernel/keys/root_maxkeys",
+    "kernel/keys/root_maxbytes",
+];
+
+/// What the first process of the node is told.
+#[derive(Clone, Debug, Args)]
+pub struct Node {
+    #[arg(long)]
+    folder: PathBuf,
+    #[arg(long)]
+    containerd: PathBuf,
+    #[arg(long)]
+    ctr: PathBuf,
+    #[arg(long)]
+    kubelet: PathBuf,
+    /// For the kubelet.
+    #[arg(last = true)]
+    arguments: Vec<OsString>,
+}
+
+impl Node {
+    /// Starts the programs of the node, and ends when one of them does.
+    pub fn run(&self) -> Result<()> {
+        self.hide()?;
+        let log = |name: &str| self.folder.with_file_name(name);
+        let containerd = Command::new(&self.containerd)
+            .arg("--config")
+            .arg(self.folder.join(config::CONTAINERD))
+            .stdout(open(&log("containerd.log"))?)
+            .stderr(open(&log("containerd.log"))?)
+            .spawn()
+            .context("starting containerd")?;
+        self.import()?;
+        let kubelet = Command::new(&self.kubelet)
+            .arg("--config")
+            .arg(self.folder.join(config::KUBELET))
+            .args(&self.arguments)
+            .spawn()
+            .context("starting the kubelet")?;
+        watch(&[("containerd", containerd), ("the kubelet", kubelet)])
+    }
+
+    /// Keeps what is done here from being seen outside, and the kubelet from changing the machine's kernel.
+    fn hide(&self) -> Result<()> {
+        let needed = [&self.folder, &self.containerd, &self.ctr, &self.kubelet];
+        for hidden in HIDDEN {
+            if !needed.iter().any(|path| path.starts_with(hidden)) {
+                mount(["-t", "tmpfs", "none", hidden])?;
+            }
+        }
+        mount(["--bind", "/proc/sys", "/proc/sys"])?;
+        mount(["-o", "remount,bind,ro", "/proc/sys"])?;
+        for setting in SETTINGS {
+            let real = Path::new("/proc/sys").join(setting);
+            let copy = self.folder.join(setting.replace('/', "."));
+            if let Ok(value) = fs::read(&real) {
+                fs::write(&copy, value)?;
+                mount([OsStr::new("--bind"), copy.as_os_str(), real.as_os_str()])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives containerd the images, as soon as it takes them.
+    fn import(&self) -> Result<()> {
+        let begin = Instant::now();
+        loop {
+            let output = Command::new(&self.ctr)
+                .arg("--address")
+                .arg(self.folder.join(SOCKET))
+                .args([
+                    "--namespace",
+                    "k8s.io",
+                    "images",
+                    "import",
+                    "--local",
+                    "--snapshotter",
+                    "native",
+                ])
+                .arg(self.folder.join(image::ARCHIVE))
+                .stdin(Stdio::null())
+                .output()
+                .context("starting ctr")?;
+            if output.status.success() {
+                return Ok(());
+            }
+            if begin.elapsed() > START {
+                bail!(
+                    "importing images: {}",
+                    String::from_utf8_lossy(&output.stderr)
+                );
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+fn open(log: &Path) -> Result<File> {
+    let file = OpenOptions::new().create(true).append(true).open(log);
+    file.with_context(|| format!("opening {}", log.display()))
+}
+
+fn mount<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Result<()> {
+    let mut command = Command::new("mount");
+    command.args(arguments);
+    let status = command.status().context("mount")?;
+    ensure!(status.success(), "{command:?} failed");
+    Ok(())
+}
+
+/// Waits until one of these has ended. Whoever's parent has ended belongs to this process, and is waited for as well.
+fn watch(programs: &[(&str, Child)]) -> Result<()> {
+    loop {
+        let (ended, status) = match wait(WaitOptions::empty()) {
+            Ok(Some(ended)) => ended,
+            Ok(None) | Err(Errno::INTR) => continue,
+            Err(error) => return Err(error.into()),
+        };
+        let is_it =
+            |child: &Child| Some(Pid::as_raw(Some(ended))) == i32::try_from(child.id()).ok();
+        if let Some((name, _)) = programs.iter().find(|(_, child)| is_it(child)) {
+            bail!("{name} has ended: {status:?}");
+        }
+    }
+}
+
+/// How runc is started.
+#[derive(Clone, Debug, Args)]
+pub struct Runc {
+    /// The control group that a container's own is made below.
+    #[arg(long)]
+    group: String,
+    program: PathBuf,
+    /// Its own.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    arguments: Vec<OsString>,
+}
+
+impl Runc {
+    /// Becomes runc, after a container that is to be made was changed to what runc can do.
+    pub fn run(&self) -> Result<()> {
+        let mut arguments = self.arguments.iter();
+        if arguments.any(|argument| argument == "--bundle") {
+            let bundle = arguments.next().context("--bundle names no folder")?;
+            self.change(&Path::new(bundle).join("config.json"))?;
+        }
+        let error = Command::new(&self.program).args(&self.arguments).exec();
+        Err(error).context("starting runc")
+    }
+
+    fn change(&self, config: &Path) -> Result<()> {
+        let reading = || format!("reading {}", config.display());
+        let text = fs::read_to_string(config).with_context(reading)?;
+        let mut container: Value = serde_json::from_str(&text).with_context(reading)?;
+        let linux = container.get_mut("linux").and_then(Value::as_object_mut);
+        let linux = linux.with_context(|| format!("{}: no linux", config.display()))?;
+        // It was built without the library for that, and refuses it.
+        linux.remove("seccomp");
+        // Where it can be found and removed afterwards; its own name is the last one.
+        if let Some(Value::String(path)) = linux.get_mut("cgroupsPath") {
+            let own = path.rsplit('/').next().unwrap_or_default();
+            *path = format!("{}/{own}", self.group);
+        }
+        fs::write(config, container.to_string())?;
+        Ok(())
+    }
+}

@@ -1,0 +1,223 @@
+//! A Runnable in a namespace of its own, on a cluster whose containers work.
+
+use std::{
+    ops::Deref,
+    path::{Path, PathBuf},
+    process::Stdio,
+    sync::Arc,
+    time::Duration,
+};
+
+use anyhow::{Context, Result, ensure};
+use cartouche_tests::{
+    cluster::{Cluster, Seen},
+    control_plane::{ControlPlane, Options, node},
+    controller::{Controller, Settings},
+    fixture::{
+        Fixture,
+        objects::{condition, text},
+    },
+    kind::{JOB, POD, RUNNABLE},
+    repository, skipped,
+};
+use serde_json::{Value, json};
+use tokio::{
+    process::{Child, Command},
+    sync::OnceCell,
+};
+
+pub(crate) const DEMO: &str = env!("CARGO_BIN_EXE_demo");
+
+/// How long a container may take: a second or two on an idle machine.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+static PLANE: OnceCell<Result<Arc<ControlPlane>, String>> = OnceCell::const_new();
+static CONTROLLER: OnceCell<Controller> = OnceCell::const_new();
+static CARTOUCHE: OnceCell<PathBuf> = OnceCell::const_new();
+
+/// The control plane of this process, or why there is none.
+async fn plane() -> Result<&'static Result<Arc<ControlPlane>, String>> {
+    let start = || async {
+        if let Some(why) = node::lacking(DEMO).await? {
+            return Ok(Err(why));
+        }
+        let plane = ControlPlane::start(DEMO, &Options::containers()).await?;
+        anyhow::Ok(Ok(Arc::new(plane)))
+    };
+    PLANE.get_or_try_init(start).await
+}
+
+/// The cluster of this process, with the controller; `None` where there can be no containers, and then the present
+/// test says that it is skipped.
+async fn cluster() -> Result<Option<Cluster>> {
+    let plane = match plane().await? {
+        Ok(plane) => Arc::clone(plane),
+        Err(why) => {
+            skipped("a real node", why)?;
+            return Ok(None);
+        }
+    };
+    let cluster = Cluster::of(plane).await?;
+    let start = || async {
+        cluster.install_cartouche().await?;
+        Controller::start(DEMO, &cluster, &Settings::default()).await
+    };
+    CONTROLLER.get_or_try_init(start).await?;
+    Ok(Some(cluster))
+}
+
+/// The Runnable `it`, whose runs are Jobs.
+pub(crate) struct Scene {
+    fixture: Fixture,
+}
+
+impl Deref for Scene {
+    type Target = Fixture;
+
+    fn deref(&self) -> &Fixture {
+        &self.fixture
+    }
+}
+
+impl Scene {
+    /// An empty namespace, with an account that may make Jobs and read what their containers said.
+    pub(crate) async fn set() -> Result<Option<Self>> {
+        let Some(cluster) = cluster().await? else {
+            return Ok(None);
+        };
+        let rights = [JOB.rights_of_a_runnable(), POD.rights(&["list"])];
+        let fixture = Fixture::begin(&cluster, "containers", "default", &rights, PATIENCE).await?;
+        Ok(Some(Self { fixture }))
+    }
+
+    /// Makes a template of Jobs with this pod, and the Runnable. `job` has further fields of the Job, `template` of the
+    /// template.
+    pub(crate) async fn start(&self, pod: Value, job: Value, template: Value) -> Result<()> {
+        let job = with(json!({ "backoffLimit": 0, "template": pod }), job);
+        let run = json!({
+            "apiVersion": "batch/v1", "kind": "Job",
+            "metadata": { "generateName": "$(runnable.metadata.name)$-" },
+            "spec": job,
+        });
+        self.template(with(json!({ "template": run }), template))
+            .await?;
+        let inputs = json!({ "text": "one two three" });
+        self.runnable("it", json!({ "inputs": inputs })).await?;
+        Ok(())
+    }
+
+    /// Waits until Ready has this status for the present generation.
+    pub(crate) async fn ready(&self, status: &str) -> Result<Value> {
+        let wanted = |it: &Value| condition(it, "Ready")["status"] == status;
+        let what = format!("to have Ready {status}");
+        self.observed(RUNNABLE, "it", &what, wanted).await
+    }
+
+    /// Waits until nothing but a change makes another run.
+    pub(crate) async fn stalled(&self) -> Result<Value> {
+        let wanted = |it: &Value| condition(it, "Stalled")["status"] == "True";
+        self.observed(RUNNABLE, "it", "to be stalled", wanted).await
+    }
+
+    /// How the containers of all pods stand, as the kubelet says it.
+    pub(crate) async fn states(&self) -> Result<Vec<Value>> {
+        let pods = self.list(POD, "").await?;
+        let state = |pod: &Value| pod["status"]["containerStatuses"][0]["state"].clone();
+        Ok(pods.iter().map(state).collect())
+    }
+
+    /// The only container that has ended, as the kubelet says it.
+    pub(crate) async fn terminated(&self) -> Result<Value> {
+        self.eventually("one container to have ended", || async {
+            let states = self.states().await?;
+            Ok(match &states[..] {
+                [state] if state["terminated"].is_object() => {
+                    Seen::Done(state["terminated"].clone())
+                }
+                _ => Seen::NotYet(json!(states).to_string()),
+            })
+        })
+        .await
+    }
+
+    /// Waits until no container is at work.
+    pub(crate) async fn nothing_runs(&self) -> Result<()> {
+        self.eventually("no container to be at work", || async {
+            let states = self.states().await?;
+            let runs = states.iter().any(|state| state["terminated"].is_null());
+            Ok(if runs {
+                Seen::NotYet(json!(states).to_string())
+            } else {
+                Seen::Done(())
+            })
+        })
+        .await
+    }
+
+    /// Starts the `cartouche` command as a person who may do everything.
+    pub(crate) async fn cartouche(&self, arguments: &[&str]) -> Result<Child> {
+        let cartouche = CARTOUCHE.get_or_try_init(built_cartouche).await?;
+        let child = Command::new(cartouche)
+            .args(arguments)
+            .args(["--namespace", &self.namespace, "--kubeconfig"])
+            .arg(self.cluster.kubeconfig())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn();
+        child.with_context(|| format!("starting {}", cartouche.display()))
+    }
+}
+
+/// The command; `cargo test --workspace` builds it beside the harness.
+async fn built_cartouche() -> Result<PathBuf> {
+    let cartouche = Path::new(DEMO).with_file_name("cartouche");
+    if !cartouche.is_file() {
+        let built = Command::new(env!("CARGO"))
+            .args(["build", "--quiet", "--package", "cartouche-cli"])
+            .current_dir(repository())
+            .status()
+            .await?;
+        ensure!(built.success(), "the command cannot be built");
+    }
+    Ok(cartouche)
+}
+
+/// A pod with one container of the example's image, with these arguments.
+pub(crate) fn pod(arguments: &[&str]) -> Value {
+    json!({
+        "metadata": {},
+        "spec": {
+            "restartPolicy": "Never",
+            "containers": [{ "name": "work", "image": node::RUNNER_IMAGE, "args": arguments }],
+        },
+    })
+}
+
+/// An object with further fields, or others.
+pub(crate) fn with(mut object: Value, more: Value) -> Value {
+    if let Value::Object(more) = more {
+        for (name, value) in more {
+            object[name] = value;
+        }
+    }
+    object
+}
+
+/// What a condition says.
+pub(crate) fn message<'a>(it: &'a Value, kind: &str) -> &'a str {
+    text(&condition(it, kind)["message"])
+}
+
+/// The part of a template with outputs of these names, from what the container says last.
+pub(crate) fn outputs(names: &[&str]) -> Value {
+    let path = |name: &&str| {
+        (
+            (*name).to_owned(),
+            json!(format!(".terminationMessage.{name}")),
+        )
+    };
+    let outputs: serde_json::Map<_, _> = names.iter().map(path).collect();
+    json!({ "outputs": outputs })
+}
