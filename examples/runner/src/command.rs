@@ -17,7 +17,10 @@ use tokio::{
     sync::watch,
 };
 
-use crate::runner::{Input, Outputs, Runner};
+use crate::{
+    input::Context,
+    runner::{Input, Outputs, Runner},
+};
 
 /// Names the file that the command may write its outputs to, as a JSON object.
 pub(crate) const OUTPUTS_PATH: &str = "OUTPUTS_PATH";
@@ -60,10 +63,7 @@ impl Runner for CommandRunner {
         };
         if input.context.dry_run {
             println!("dry run: nothing is changed; would run {:?}", args.command);
-            let told = Outputs::from_iter([
-                ("dryRun".to_owned(), Value::Bool(true)),
-                ("wouldRun".to_owned(), json!(args.command)),
-            ]);
+            let told = told(&input.context, &args.command);
             self.work = Some(Work::Told(told));
             return Ok(());
         }
@@ -97,6 +97,21 @@ impl Runner for CommandRunner {
             }
         }
     }
+}
+
+/// What a dry run gives: what would be run, and for whom.
+fn told(context: &Context, command: &[String]) -> Outputs {
+    let platform = &context.platform;
+    let owner = &platform.owner_ref;
+    let told = [
+        ("dryRun", json!(true)),
+        ("wouldRun", json!(command)),
+        ("run", json!(context.name)),
+        ("namespace", json!(platform.namespace)),
+        ("account", json!(platform.service_account_name)),
+        ("owner", json!(format!("{} {}", owner.kind, owner.name))),
+    ];
+    Outputs::from_iter(told.map(|(name, value)| (name.to_owned(), value)))
 }
 
 /// Waits until the command has ended, and asks it to once it is to stop.

@@ -68,14 +68,11 @@ async fn managed(runner: &mut impl Runner) -> Result<Outputs, (Error, u8)> {
     };
     // Nobody has to listen any more if it ended at this moment.
     let _ = stop.send(true);
-    let ended = ended(runner).await;
-    Err((
-        ended
-            .err()
-            .unwrap_or_else(|| anyhow!("it ended"))
-            .context(why),
-        code,
-    ))
+    let how = match ended(runner).await {
+        Ok(_) => "it then ended as if it were done".to_owned(),
+        Err(error) => format!("{error:#}"),
+    };
+    Err((anyhow!("{why}: {how}"), code))
 }
 
 /// Waits for what was told to stop.

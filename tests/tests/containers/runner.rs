@@ -1,60 +1,34 @@
-//! The example runner, on files as Capact's runners read them.
+//! The example runner, on the files that a template gives it.
 
 use anyhow::Result;
+use cartouche_tests::{fixture::objects::name_of, kind::JOB};
 use serde_json::{Value, json};
 
-use crate::scene::{Scene, message, outputs, pod};
+use crate::scene::{Scene, message, outputs, pod, with};
 
-/// A pod with the example runner, which finds its context and its arguments in files.
-fn runner(timeout: &str, dry_run: bool, command: &[&str]) -> Value {
-    let context = json!({
-        "name": "it-1",
-        "dryRun": dry_run,
-        "timeout": timeout,
-        "platform": {
-            "namespace": "$(runnable.metadata.namespace)$",
-            "serviceAccountName": "default",
-            "ownerRef": {
-                "apiVersion": "carto.run/v1alpha1", "kind": "Runnable",
-                "name": "$(runnable.metadata.name)$", "uid": "$(runnable.metadata.uid)$",
-            },
-        },
-    });
-    let args = json!({ "command": command });
-    let mut pod = pod(&[]);
-    pod["metadata"]["annotations"] = json!({
-        "carto.run/runner-context": context.to_string(),
-        "carto.run/runner-args": args.to_string(),
-    });
-    let (mut items, mut mounts, mut variables) = (vec![], vec![], vec![]);
-    for (name, variable) in [
-        ("context", "RUNNER_CONTEXT_PATH"),
-        ("args", "RUNNER_ARGS_PATH"),
-    ] {
-        let annotation = format!("metadata.annotations['carto.run/runner-{name}']");
-        let path = format!("/runner.d/{name}.yaml");
-        items.push(json!({ "path": name, "fieldRef": { "fieldPath": annotation } }));
-        mounts
-            .push(json!({ "name": "files", "mountPath": path, "subPath": name, "readOnly": true }));
-        variables.push(json!({ "name": variable, "value": path }));
-    }
-    pod["spec"]["volumes"] = json!([{ "name": "files", "downwardAPI": { "items": items } }]);
-    pod["spec"]["containers"][0]["volumeMounts"] = json!(mounts);
-    pod["spec"]["containers"][0]["env"] = json!(variables);
-    pod
+const COUNT: [&str; 3] = ["/bin/runner", "count", "$(runnable.spec.inputs.text)$"];
+
+/// The part of a template that has the example run a command, and gives outputs of these names.
+fn runner(command: &[&str], more: Value, names: &[&str]) -> Value {
+    let runner = json!({ "context": true, "args": { "command": command } });
+    with(outputs(names), json!({ "runner": with(runner, more) }))
 }
 
-const COUNT: [&str; 3] = ["/runner", "count", "$(runnable.spec.inputs.text)$"];
+/// A Runnable of such a template.
+async fn started(template: Value) -> Result<Option<Scene>> {
+    let Some(scene) = Scene::set().await? else {
+        return Ok(None);
+    };
+    scene.start(pod(&[]), json!({}), template).await?;
+    Ok(Some(scene))
+}
 
 #[tokio::test]
 async fn what_a_runner_says_last_becomes_outputs() -> Result<()> {
-    let Some(scene) = Scene::set().await? else {
+    let template = runner(&COUNT, json!({ "timeout": "10m0s" }), &["words", "bytes"]);
+    let Some(scene) = started(template).await? else {
         return Ok(());
     };
-    let pod = runner("10m0s", false, &COUNT);
-    scene
-        .start(pod, json!({}), outputs(&["words", "bytes"]))
-        .await?;
     let it = scene.ready("True").await?;
     assert_eq!(it["status"]["outputs"], json!({ "words": 3, "bytes": 13 }));
     scene.change("it", json!({ "text": "four" })).await?;
@@ -64,43 +38,50 @@ async fn what_a_runner_says_last_becomes_outputs() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_dry_run_says_what_it_would_do_and_does_nothing() -> Result<()> {
-    let Some(scene) = Scene::set().await? else {
+async fn a_dry_run_says_what_it_would_do_and_for_whom() -> Result<()> {
+    let names = ["dryRun", "wouldRun", "run", "namespace", "account", "owner"];
+    let template = runner(&COUNT, json!({ "dryRun": true }), &names);
+    let Some(scene) = started(template).await? else {
         return Ok(());
     };
-    let pod = runner("10m", true, &COUNT);
-    let names = ["dryRun", "wouldRun"];
-    scene.start(pod, json!({}), outputs(&names)).await?;
     let it = scene.ready("True").await?;
-    let wanted = json!({ "dryRun": true, "wouldRun": ["/runner", "count", "one two three"] });
+    let runs = scene.list(JOB, "").await?;
+    let wanted = json!({
+        "dryRun": true,
+        "wouldRun": ["/bin/runner", "count", "one two three"],
+        "run": name_of(&runs[0]),
+        "namespace": scene.namespace,
+        "account": "default",
+        "owner": "Runnable it",
+    });
     assert_eq!(it["status"]["outputs"], wanted);
     Ok(())
 }
 
 #[tokio::test]
-async fn a_runner_ends_at_the_timeout_of_its_context() -> Result<()> {
-    let Some(scene) = Scene::set().await? else {
+async fn a_runner_ends_its_command_at_the_timeout_of_its_context() -> Result<()> {
+    let template = runner(&["/bin/runner", "sleep"], json!({ "timeout": "1s" }), &[]);
+    let Some(scene) = started(template).await? else {
         return Ok(());
     };
-    let pod = runner("1s", false, &["/runner", "sleep"]);
-    scene.start(pod, json!({}), json!({})).await?;
     let it = scene.ready("False").await?;
     let said = message(&it, "Ready");
+    assert!(said.contains("exited 124"), "{said}");
     assert!(said.contains("it took longer than 1s"), "{said}");
-    assert_eq!(scene.terminated().await?["exitCode"], 124);
+    // SIGTERM reached it: after 20 s it would be said to go on.
+    assert!(said.contains("it then ended as if it were done"), "{said}");
     Ok(())
 }
 
 #[tokio::test]
-async fn a_runner_says_which_of_its_files_is_wrong() -> Result<()> {
-    let Some(scene) = Scene::set().await? else {
+async fn a_runner_says_which_of_its_files_it_lacks() -> Result<()> {
+    let template = runner(&COUNT, json!({ "context": false }), &[]);
+    let Some(scene) = started(template).await? else {
         return Ok(());
     };
-    let pod = runner("ten minutes", false, &COUNT);
-    scene.start(pod, json!({}), json!({})).await?;
     let it = scene.ready("False").await?;
     let said = message(&it, "Ready");
-    assert!(said.contains("\"ten minutes\" is no duration"), "{said}");
-    assert_eq!(scene.terminated().await?["exitCode"], 2);
+    assert!(said.contains("exited 2"), "{said}");
+    assert!(said.contains("RUNNER_CONTEXT_PATH"), "{said}");
     Ok(())
 }

@@ -126,20 +126,6 @@ impl Scene {
         Ok(pods.iter().map(state).collect())
     }
 
-    /// The only container that has ended, as the kubelet says it.
-    pub(crate) async fn terminated(&self) -> Result<Value> {
-        self.eventually("one container to have ended", || async {
-            let states = self.states().await?;
-            Ok(match &states[..] {
-                [state] if state["terminated"].is_object() => {
-                    Seen::Done(state["terminated"].clone())
-                }
-                _ => Seen::NotYet(json!(states).to_string()),
-            })
-        })
-        .await
-    }
-
     /// Waits until no container is at work.
     pub(crate) async fn nothing_runs(&self) -> Result<()> {
         self.eventually("no container to be at work", || async {
@@ -187,7 +173,6 @@ async fn built_cartouche() -> Result<PathBuf> {
 /// A pod with one container of the example's image, with these arguments.
 pub(crate) fn pod(arguments: &[&str]) -> Value {
     json!({
-        "metadata": {},
         "spec": {
             "restartPolicy": "Never",
             "containers": [{ "name": "work", "image": node::RUNNER_IMAGE, "args": arguments }],

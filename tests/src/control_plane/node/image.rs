@@ -22,8 +22,9 @@ pub(super) const PAUSE_IMAGE: &str = "registry.example.com/pause:1";
 /// The archive with both, in the node's folder.
 pub(super) const ARCHIVE: &str = "images.tar";
 
-/// Where the program is in the images.
+/// The program's name, and where it is in the images. At `/runner` runs have their files.
 const PROGRAM: &str = "runner";
+const PATH: &str = "/bin/runner";
 
 /// Builds the program and writes the archive into the node's folder.
 pub(super) fn write(demo: &Path, folder: &Path) -> Result<()> {
@@ -31,12 +32,8 @@ pub(super) fn write(demo: &Path, folder: &Path) -> Result<()> {
     let layer = layer(&program)?;
     let digest = sha256(&layer);
     let images = [
-        (RUNNER_IMAGE, "runner", json!([format!("/{PROGRAM}")])),
-        (
-            PAUSE_IMAGE,
-            "pause",
-            json!([format!("/{PROGRAM}"), "sleep"]),
-        ),
+        (RUNNER_IMAGE, "runner", json!([PATH])),
+        (PAUSE_IMAGE, "pause", json!([PATH, "sleep"])),
     ];
     let mut archive = Builder::new(File::create(folder.join(ARCHIVE))?);
     let mut manifest = Vec::new();
@@ -97,7 +94,7 @@ fn layer(program: &[u8]) -> io::Result<Vec<u8>> {
     header.set_mode(0o1777);
     header.set_size(0);
     layer.append_data(&mut header, "tmp/", io::empty())?;
-    add(&mut layer, PROGRAM, 0o755, program)?;
+    add(&mut layer, PATH.trim_start_matches('/'), 0o755, program)?;
     layer.into_inner()
 }
 
