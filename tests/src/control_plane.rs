@@ -149,7 +149,7 @@ impl ControlPlane {
             ));
             plane.launch(Part::Scheduler)?;
             if real {
-                plane.start_real_node().await?;
+                plane.start_real_node(demo).await?;
             } else {
                 plane.start_node().await?;
             }

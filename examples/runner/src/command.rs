@@ -11,7 +11,7 @@ use std::{
 use anyhow::{Context as _, Result, bail, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::{
     process::{Child, Command},
     sync::watch,

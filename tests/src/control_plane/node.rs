@@ -112,10 +112,10 @@ impl Settings {
 
 impl ControlPlane {
     /// Starts the real node, and waits until pods can be scheduled to it.
-    pub(super) async fn start_real_node(&self) -> Result<()> {
+    pub(super) async fn start_real_node(&self, demo: &Path) -> Result<()> {
         let folder = self.settings.node();
         fs::create_dir_all(&folder)?;
-        image::write(&self.supervisor, &folder)?;
+        image::write(demo, &folder)?;
         config::write(&self.settings, &self.parts, &self.supervisor)?;
         let nodes: Api<Node> = Api::all(client(&self.admin_kubeconfig(), None).await?);
         let node = serde_json::from_value(json!({

@@ -3,6 +3,7 @@
 //! It needs Linux and root. Elsewhere each of these tests says that it is skipped, and why.
 
 mod ends;
+mod leftovers;
 mod people;
 mod runner;
 mod scene;

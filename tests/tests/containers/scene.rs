@@ -31,33 +31,31 @@ pub(crate) const DEMO: &str = env!("CARGO_BIN_EXE_demo");
 /// How long a container may take: a second or two on an idle machine.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-static PLANE: OnceCell<Result<Arc<ControlPlane>, String>> = OnceCell::const_new();
+static LACKING: OnceCell<Option<String>> = OnceCell::const_new();
+static PLANE: OnceCell<Arc<ControlPlane>> = OnceCell::const_new();
 static CONTROLLER: OnceCell<Controller> = OnceCell::const_new();
 static CARTOUCHE: OnceCell<PathBuf> = OnceCell::const_new();
 
-/// The control plane of this process, or why there is none.
-async fn plane() -> Result<&'static Result<Arc<ControlPlane>, String>> {
-    let start = || async {
-        if let Some(why) = node::lacking(DEMO).await? {
-            return Ok(Err(why));
-        }
-        let plane = ControlPlane::start(DEMO, &Options::containers()).await?;
-        anyhow::Ok(Ok(Arc::new(plane)))
-    };
-    PLANE.get_or_try_init(start).await
+/// Whether there can be no containers here. Then the present test says that it is skipped.
+pub(crate) async fn lacks_a_node() -> Result<bool> {
+    let lacking = LACKING.get_or_try_init(|| node::lacking(DEMO)).await?;
+    if let Some(why) = lacking {
+        skipped("a real node", why)?;
+    }
+    Ok(lacking.is_some())
 }
 
-/// The cluster of this process, with the controller; `None` where there can be no containers, and then the present
-/// test says that it is skipped.
+/// The cluster of this process, with the controller, if there can be one.
 async fn cluster() -> Result<Option<Cluster>> {
-    let plane = match plane().await? {
-        Ok(plane) => Arc::clone(plane),
-        Err(why) => {
-            skipped("a real node", why)?;
-            return Ok(None);
-        }
+    if lacks_a_node().await? {
+        return Ok(None);
+    }
+    let start = || async {
+        let plane = ControlPlane::start(DEMO, &Options::containers()).await?;
+        anyhow::Ok(Arc::new(plane))
     };
-    let cluster = Cluster::of(plane).await?;
+    let plane = PLANE.get_or_try_init(start).await?;
+    let cluster = Cluster::of(Arc::clone(plane)).await?;
     let start = || async {
         cluster.install_cartouche().await?;
         Controller::start(DEMO, &cluster, &Settings::default()).await

@@ -18,6 +18,7 @@ use clap::{Args, Parser};
     disable_help_subcommand = true,
     after_help = "Examples:\n  cargo demo                       watch the story, then explore with kubectl\n  \
         cargo demo --once                only the story: exit code 0 if every output arrived\n  \
+        cargo demo --containers          an example whose container really works (Linux, root)\n  \
         cargo demo --context kind-kind   on a cluster that you have already\n\n\
         Variables:\n  KUBEBUILDER_ASSETS   a folder with ready-made programs: only missing ones are built\n  \
         CARTOUCHE_KEEP       if set, the folder with all logs is kept at the end\n  \
@@ -35,6 +36,11 @@ pub(crate) struct Options {
     /// End after the story; the exit code is 0 only if every expected output arrived.
     #[arg(long)]
     pub(crate) once: bool,
+
+    /// Run an example's containers on a real node (kubelet, containerd and runc, built at the first start) in KWOK's
+    /// place. Needs Linux and root; elsewhere KWOK plays as without it.
+    #[arg(long, conflicts_with_all = ["kubeconfig", "context"])]
+    pub(crate) containers: bool,
 
     /// How many seconds the outputs may take, of the first runs and again of those that follow.
     #[arg(long, value_name = "SECONDS", default_value_t = 180)]

@@ -22,7 +22,19 @@ pub(crate) struct Script {
     /// Examples whose containers have to work, which KWOK only plays.
     #[serde(default)]
     pub(crate) not_played: Vec<String>,
+    /// The story on a real node.
+    pub(crate) containers: OnRealNode,
     /// What is changed, one after the other, once every output is there.
+    pub(crate) changes: Vec<Change>,
+}
+
+/// What is told where containers work.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct OnRealNode {
+    /// The only examples.
+    pub(crate) examples: Vec<String>,
+    /// What is changed instead.
     pub(crate) changes: Vec<Change>,
 }
 
@@ -142,12 +154,17 @@ mod tests {
                 manifests += &fs::read_to_string(file.unwrap().path()).unwrap_or_default();
             }
         }
-        for change in &script.changes {
+        for change in script.changes.iter().chain(&script.containers.changes) {
             let name = format!("name: {}\n", change.new_run_of);
             assert!(manifests.contains(&name), "{change:?}");
         }
         let examples = all().unwrap();
-        for name in script.played_only.iter().chain(&script.not_played) {
+        let some = [
+            &script.played_only,
+            &script.not_played,
+            &script.containers.examples,
+        ];
+        for name in some.into_iter().flatten() {
             assert!(examples.iter().any(|e| e.name == *name), "{name}");
         }
     }

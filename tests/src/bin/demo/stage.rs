@@ -11,7 +11,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use cartouche_crds::ClusterRunTemplate;
 use cartouche_tests::{
     cluster::Cluster,
-    control_plane::{self, Part, Parts, Size},
+    control_plane::{self, Part, Parts, Size, node},
     controller::{Controller, Settings},
     error_text::in_full,
     progress::Progress,
@@ -37,6 +37,8 @@ pub(crate) struct Stage {
     kubectl: PathBuf,
     /// A cluster that was there before stays, with what was installed, but for the files here.
     visited: Option<TempDir>,
+    /// Whether containers work.
+    pub(crate) real_node: bool,
 }
 
 impl Stage {
@@ -44,15 +46,21 @@ impl Stage {
     pub(crate) async fn set(demo: &Path, options: &Options, progress: Progress) -> Result<Self> {
         let script = examples::script()?;
         let ours = options.kubeconfig.is_none() && options.context.is_none();
+        let real_node = options.containers && can_be_node(demo, progress).await?;
         let (cluster, kubectl, visited) = if ours {
-            new_cluster(demo, progress).await?
+            let size = if real_node {
+                Size::Containers
+            } else {
+                Size::Full
+            };
+            new_cluster(demo, size, progress).await?
         } else {
             existing_cluster(demo, options, progress).await?
         };
         let step = progress.step("installing Cartouche's kinds and roles");
         cluster.install_cartouche().await?;
         step.done();
-        if ours {
+        if ours && !real_node {
             let step = progress.step("letting KWOK play Tekton and Argo Workflows");
             cluster.install_engines().await?;
             step.done();
@@ -66,20 +74,25 @@ impl Stage {
             controller,
             kubectl,
             visited,
+            real_node,
         };
         stage.apply_examples(progress).await?;
         Ok(stage)
     }
 
     async fn apply_examples(&self, progress: Progress) -> Result<()> {
-        for example in examples::all()? {
-            if self.visited.is_some() && self.script.played_only.contains(&example.name) {
-                progress.note(&format!("examples/{}: left out, no engine", example.name));
-                continue;
-            }
-            if self.visited.is_none() && self.script.not_played.contains(&example.name) {
-                let why = "left out, its containers would have to work";
-                progress.note(&format!("examples/{}: {why}", example.name));
+        let mut examples = examples::all()?;
+        if self.real_node {
+            let there = &self.script.containers.examples;
+            examples.retain(|example| there.contains(&example.name));
+            let names = there.join(", ");
+            progress.note(&format!(
+                "of the examples only {names}: no other image is there"
+            ));
+        }
+        for example in examples {
+            if let Some(why) = self.left_out(&example.name) {
+                progress.note(&format!("examples/{}: left out, {why}", example.name));
                 continue;
             }
             let step = progress.step(format!("applying examples/{}", example.name));
@@ -87,6 +100,16 @@ impl Stage {
             step.done();
         }
         Ok(())
+    }
+
+    /// Why an example has no place here, if so.
+    fn left_out(&self, example: &str) -> Option<&'static str> {
+        let among = |names: &[String]| names.iter().any(|name| name == example);
+        if self.visited.is_some() {
+            return among(&self.script.played_only).then_some("no engine");
+        }
+        let is_not_played = !self.real_node && among(&self.script.not_played);
+        is_not_played.then_some("its containers would have to work")
     }
 
     /// The templates whose kind a visited cluster does not know, because their engine is not
@@ -149,9 +172,18 @@ impl Stage {
 /// A cluster, its kubectl, and the folder for files if the cluster has none of its own.
 type Found = (Cluster, PathBuf, Option<TempDir>);
 
-async fn new_cluster(demo: &Path, progress: Progress) -> Result<Found> {
+/// Whether there can be a real node. Says so if not.
+async fn can_be_node(demo: &Path, progress: Progress) -> Result<bool> {
+    let lacking = node::lacking(demo).await?;
+    if let Some(why) = &lacking {
+        progress.note(&format!("no real node, KWOK plays one: {}", why.trim()));
+    }
+    Ok(lacking.is_none())
+}
+
+async fn new_cluster(demo: &Path, size: Size, progress: Progress) -> Result<Found> {
     let options = control_plane::Options {
-        size: Size::Full,
+        size,
         audit: false,
         progress,
     };

@@ -64,13 +64,19 @@ async fn tell(options: Options) -> Result<ExitCode> {
         left_out: stage.without_engine(progress).await?,
         to_approve: stage.script.approved().map(str::to_owned).collect(),
         patience,
+        real_node: stage.real_node,
     };
     play.first_runs().await?;
-    for change in stage.script.changes.clone() {
+    let changes = if stage.real_node {
+        &stage.script.containers.changes
+    } else {
+        &stage.script.changes
+    };
+    for change in changes {
         if !options.once {
             play.pause().await?;
         }
-        play.change(&change).await?;
+        play.change(change).await?;
     }
     play.screen.keep_table();
     if options.once {
@@ -94,11 +100,36 @@ struct Play {
     /// Runnables that somebody is still to approve, until when they wait for that.
     to_approve: BTreeSet<String>,
     patience: Duration,
+    /// Whether containers work, and have printed something.
+    real_node: bool,
 }
 
 impl Play {
     async fn first_runs(&mut self) -> Result<()> {
-        self.watch_until(|_| true).await.map(drop)
+        let rows = self.watch_until(|_| true).await?;
+        if self.real_node {
+            self.screen.keep_table();
+            for row in &rows {
+                self.printed(row).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Shows what the container of a Runnable's present run, a Job, has printed.
+    async fn printed(&mut self, row: &Row) -> Result<()> {
+        let Some((run, _)) = &row.run else {
+            return Ok(());
+        };
+        let job = format!("job/{run}");
+        let logs = ["logs", "--namespace", &self.script.namespace, &job];
+        let printed = self.cluster.kubectl(&logs).await?;
+        self.screen
+            .say(&format!("\nThe container of {run} has printed:"))?;
+        for line in printed.lines() {
+            self.screen.say(&format!("  {line}"))?;
+        }
+        Ok(())
     }
 
     /// Gives a person the time to read what is on the screen.
@@ -158,10 +189,16 @@ impl Play {
         let ran_again = |row: &Row| row.name != before.name || row.sequence() > before.sequence();
         let rows = self.watch_until(ran_again).await?;
         let again = rows.into_iter().find(|row| row.name == before.name);
-        if let Some((run, _)) = again.and_then(|row| row.run) {
+        let Some(row) = again else {
+            return Ok(());
+        };
+        if let Some((run, _)) = &row.run {
             self.screen.keep_table();
             self.screen
                 .say(&format!("\n{} has run, as {run}.", before.name))?;
+        }
+        if self.real_node {
+            self.printed(&row).await?;
         }
         Ok(())
     }
