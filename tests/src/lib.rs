@@ -2,7 +2,7 @@
 //!
 //! Nothing here is faked but the kubelet and the engines behind custom resources, which KWOK plays:
 //! etcd, the API server, its controllers and its scheduler are the real programs, built from their
-//! Go modules. The controller under test runs as a process of its own, as its own ServiceAccount,
+//! Go modules. Where containers have to work, so is the kubelet ([`control_plane::node`]). The controller under test runs as a process of its own, as its own ServiceAccount,
 //! with the rights that `config/` ships and no others.
 //!
 //! - [`control_plane`]: builds, starts, kills and restarts the programs.

@@ -1,7 +1,7 @@
 //! A real node: kubelet, containerd and runc, as root.
 //!
-//! All of it, the containers as well, is in namespaces of its own for processes and mounts, whose first process is
-//! [`inside`]. When that one ends, in whatever way, the kernel ends the others and takes the mounts away; what is
+//! All of it, the containers as well, is in namespaces of its own for processes and mounts, whose first process is the
+//! hidden command `node`. When that one ends, in whatever way, the kernel ends the others and takes the mounts away; what is
 //! left are a folder and empty control groups, which [`super::supervisor::tidy_up`] removes.
 
 mod config;
