@@ -70,6 +70,10 @@ accept *filter:
 demo *options:
     cargo demo {{ options }}
 
+# Run examples/opentofu on a real node (Linux, root), with OpenTofu built from source: some minutes the first time.
+tofu:
+    cargo test --package cartouche-tests --test containers -- --ignored --nocapture tofu
+
 # Install Cartouche on the cluster of the present kubectl context.
 install:
     kubectl apply -k config/default

@@ -146,6 +146,17 @@ impl ControlPlane {
         }
     }
 
+    /// Gives a real node an image that has one program, built from source, and starts it.
+    pub async fn add_image(&self, demo: &Path, image: &str, part: Part) -> Result<()> {
+        let folder = self.settings.node();
+        let parts = Parts::prepared(demo, vec![part]).await?;
+        let archive = folder.join(format!("{}.tar", part.binary()));
+        let path = format!("/bin/{}", part.binary());
+        let started = [(image, json!([path]))];
+        image::write_archive(&archive, parts.path(part)?, &path, &started)?;
+        inside::import(self.parts.path(Part::Ctr)?, &folder, &archive)
+    }
+
     fn node_logs(&self) -> String {
         let logs = ["kubelet", "containerd"].map(|name| self.settings.log(name));
         logs.map(|log| log_tail(&log, 30)).join("\n")

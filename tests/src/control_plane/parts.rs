@@ -35,6 +35,8 @@ pub enum Part {
     Ctr,
     /// Makes a container.
     Runc,
+    /// What some containers of a real node run; not needed for a node.
+    OpenTofu,
     /// The controller of Tekton Pipelines: an engine, not needed for a control plane.
     Tekton,
     /// The controller of Argo Workflows: an engine, not needed for a control plane.
@@ -76,6 +78,7 @@ impl Part {
             Self::Shim => "containerd-shim-runc-v2",
             Self::Ctr => "ctr",
             Self::Runc => "runc",
+            Self::OpenTofu => "tofu",
             Self::Tekton => "tekton-controller",
             Self::ArgoWorkflows => "workflow-controller",
         }
@@ -95,6 +98,7 @@ impl Part {
             Self::Shim => "github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2",
             Self::Ctr => "github.com/containerd/containerd/v2/cmd/ctr",
             Self::Runc => "github.com/opencontainers/runc",
+            Self::OpenTofu => "github.com/opentofu/opentofu/cmd/tofu",
             Self::Tekton => "github.com/tektoncd/pipeline/cmd/controller",
             Self::ArgoWorkflows => "github.com/argoproj/argo-workflows/v3/cmd/workflow-controller",
         }
@@ -118,6 +122,7 @@ impl Part {
         match self {
             Self::Kwok => "kwok",
             Self::Containerd | Self::Shim | Self::Ctr | Self::Runc => "node",
+            Self::OpenTofu => "opentofu",
             Self::Tekton => "tekton",
             Self::ArgoWorkflows => "argo",
             _ => "kubernetes",
@@ -133,6 +138,7 @@ impl Part {
                 ("containerd", "github.com/containerd/containerd/v2")
             }
             Self::Runc => ("runc", "github.com/opencontainers/runc"),
+            Self::OpenTofu => ("opentofu", "github.com/opentofu/opentofu"),
             Self::Tekton => ("tekton", "github.com/tektoncd/pipeline"),
             Self::ArgoWorkflows => ("argo", "github.com/argoproj/argo-workflows/v3"),
             _ => ("kubernetes", "k8s.io/kubernetes"),

@@ -7,3 +7,4 @@ mod leftovers;
 mod people;
 mod runner;
 mod scene;
+mod tofu;

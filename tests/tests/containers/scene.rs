@@ -46,7 +46,7 @@ pub(crate) async fn lacks_a_node() -> Result<bool> {
 }
 
 /// The cluster of this process, with the controller, if there can be one.
-async fn cluster() -> Result<Option<Cluster>> {
+pub(crate) async fn cluster() -> Result<Option<Cluster>> {
     if lacks_a_node().await? {
         return Ok(None);
     }

@@ -26,20 +26,29 @@ pub(super) const ARCHIVE: &str = "images.tar";
 const PROGRAM: &str = "runner";
 const PATH: &str = "/bin/runner";
 
-/// Builds the program and writes the archive into the node's folder.
+/// Builds the program and writes the archive with its images into the node's folder.
 pub(super) fn write(demo: &Path, folder: &Path) -> Result<()> {
-    let program = fs::read(built(demo)?)?;
-    let layer = layer(&program)?;
-    let digest = sha256(&layer);
     let images = [
-        (RUNNER_IMAGE, "runner", json!([PATH])),
-        (PAUSE_IMAGE, "pause", json!([PATH, "sleep"])),
+        (RUNNER_IMAGE, json!([PATH])),
+        (PAUSE_IMAGE, json!([PATH, "sleep"])),
     ];
-    let mut archive = Builder::new(File::create(folder.join(ARCHIVE))?);
+    write_archive(&folder.join(ARCHIVE), &built(demo)?, PATH, &images)
+}
+
+/// Writes an archive with images, which differ in what they start, of one program.
+pub(super) fn write_archive(
+    archive: &Path,
+    program: &Path,
+    path: &str,
+    images: &[(&str, Value)],
+) -> Result<()> {
+    let layer = layer(&fs::read(program)?, path)?;
+    let digest = sha256(&layer);
+    let mut archive = Builder::new(File::create(archive)?);
     let mut manifest = Vec::new();
-    for (image, name, entrypoint) in images {
-        let config = config(&entrypoint, &digest).to_string();
-        let file = format!("{name}.json");
+    for (index, (image, entrypoint)) in images.iter().enumerate() {
+        let config = config(entrypoint, &digest).to_string();
+        let file = format!("{index}.json");
         add(&mut archive, &file, 0o644, config.as_bytes())?;
         manifest.push(json!({ "Config": file, "RepoTags": [image], "Layers": ["layer.tar"] }));
     }
@@ -87,14 +96,14 @@ fn built(demo: &Path) -> Result<PathBuf> {
     Ok(folder.join(target).join("debug").join(PROGRAM))
 }
 
-fn layer(program: &[u8]) -> io::Result<Vec<u8>> {
+fn layer(program: &[u8], path: &str) -> io::Result<Vec<u8>> {
     let mut layer = Builder::new(Vec::new());
     let mut header = Header::new_gnu();
     header.set_entry_type(EntryType::Directory);
     header.set_mode(0o1777);
     header.set_size(0);
     layer.append_data(&mut header, "tmp/", io::empty())?;
-    add(&mut layer, PATH.trim_start_matches('/'), 0o755, program)?;
+    add(&mut layer, path.trim_start_matches('/'), 0o755, program)?;
     layer.into_inner()
 }
 

@@ -100,36 +100,33 @@ impl Node {
 
     /// Gives containerd the images, as soon as it takes them.
     fn import(&self) -> Result<()> {
+        let archive = self.folder.join(image::ARCHIVE);
         let begin = Instant::now();
         loop {
-            let output = Command::new(&self.ctr)
-                .arg("--address")
-                .arg(self.folder.join(SOCKET))
-                .args([
-                    "--namespace",
-                    "k8s.io",
-                    "images",
-                    "import",
-                    "--local",
-                    "--snapshotter",
-                    "native",
-                ])
-                .arg(self.folder.join(image::ARCHIVE))
-                .stdin(Stdio::null())
-                .output()
-                .context("starting ctr")?;
-            if output.status.success() {
-                return Ok(());
+            match import(&self.ctr, &self.folder, &archive) {
+                Err(_) if begin.elapsed() < START => thread::sleep(Duration::from_millis(50)),
+                outcome => return outcome,
             }
-            if begin.elapsed() > START {
-                bail!(
-                    "importing images: {}",
-                    String::from_utf8_lossy(&output.stderr)
-                );
-            }
-            thread::sleep(Duration::from_millis(50));
         }
     }
+}
+
+/// Gives the containerd of this folder the images of an archive.
+pub(super) fn import(ctr: &Path, folder: &Path, archive: &Path) -> Result<()> {
+    let output = Command::new(ctr)
+        .arg("--address")
+        .arg(folder.join(SOCKET))
+        .args(["--namespace", "k8s.io", "images", "import", "--local"])
+        .args(["--snapshotter", "native"])
+        .arg(archive)
+        .stdin(Stdio::null())
+        .output()
+        .context("starting ctr")?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        bail!("importing images: {said}");
+    }
+    Ok(())
 }
 
 fn open(log: &Path) -> Result<File> {
