@@ -45,6 +45,11 @@ steady changes="1000" length="5":
     STEADY_CHANGES={{ changes }} STEADY_LENGTH={{ length }} cargo test --package cartouche-tests --test durability \
         -- --nocapture each_of_many_changes
 
+# A profile that so many Runnables are pinned to is edited and deleted: no run, no write.
+edited-profile runnables="1000":
+    PROFILE_RUNNABLES={{ runnables }} cargo test --package cartouche-tests --test contract \
+        -- --nocapture an_edit_of_a_profile_that_many
+
 # Fuzz parsers, renderer, hash, names and status for so many minutes; the corpus grows.
 fuzz minutes="5":
     FUZZ_MINUTES={{ minutes }} cargo test --package cartouche-templating --test fuzz -- --ignored --nocapture

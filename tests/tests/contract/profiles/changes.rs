@@ -1,9 +1,10 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Profiles, has_region, shows_region};
+use crate::world::{CONFIG_MAP, condition, specless};
 
 /// Longer than the API server takes to record a request that it has answered.
 const RECORDED: Duration = Duration::from_secs(2);
@@ -78,5 +79,70 @@ async fn a_profile_that_nothing_can_be_made_with_is_not_accepted_and_says_all_th
     }
     let subject = profiles.runnable(json!({})).await?;
     subject.fails("ProfileDoesNotFit", "podTemplate").await?;
+    Ok(())
+}
+
+/// Runnables of the test about many; `just edited-profile` plays a thousand.
+fn many() -> usize {
+    let given = std::env::var("PROFILE_RUNNABLES").ok();
+    given.and_then(|text| text.parse().ok()).unwrap_or(100)
+}
+
+#[tokio::test]
+async fn an_edit_of_a_profile_that_many_are_pinned_to_makes_no_run_and_no_write_for_any()
+-> Result<()> {
+    let template = json!({
+        "template": specless(CONFIG_MAP, "data", json!({ "foo": "$(runnable.spec.inputs.foo)$" })),
+        "healthRule": { "alwaysHealthy": {} },
+    });
+    let profiles = Profiles::new("profile-many", template).await?;
+    let world = &profiles.world;
+    profiles.region("p", "north").await?;
+    profiles.accepted("p", "True").await?;
+    let runnables = (0..many()).map(|index| {
+        let mut runnable =
+            world.manifest(&format!("r{index}"), json!({ "inputs": { "foo": "a" } }));
+        runnable["metadata"]["namespace"] = world.namespace.clone().into();
+        runnable
+    });
+    let list =
+        json!({ "apiVersion": "v1", "kind": "List", "items": runnables.collect::<Vec<_>>() });
+    world
+        .cluster
+        .kubectl_with_input(&["create", "-f", "-"], &list.to_string())
+        .await?;
+    let is_ready = |it: &Value| {
+        condition(it, "Ready")["status"] == "True" && !it["status"]["profile"].is_null()
+    };
+    world.all_observed(many(), "to be ready", is_ready).await?;
+    let audit = world.cluster.audit()?;
+    let writes = || -> Result<usize> {
+        let events = audit.in_namespace(&world.namespace)?;
+        let writes = events.iter().filter(|event| event.took_effect());
+        Ok(writes
+            .filter(|event| !["get", "list", "watch"].contains(&event.verb.as_str()))
+            .count())
+    };
+    // Events are written later than what they tell of.
+    let mut before = writes()?;
+    loop {
+        tokio::time::sleep(RECORDED).await;
+        let now = writes()?;
+        if now == before {
+            break;
+        }
+        before = now;
+    }
+    for region in ["south", "east", "west"] {
+        profiles.region("p", region).await?;
+        profiles.accepted("p", "True").await?;
+    }
+    profiles.delete("p").await?;
+    tokio::time::sleep(2 * RECORDED).await;
+    ensure!(
+        writes()? == before,
+        "{before} writes before, {} after",
+        writes()?
+    );
     Ok(())
 }
