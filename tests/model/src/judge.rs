@@ -55,6 +55,7 @@ pub(crate) fn write(
         Object::Runnable(Runnable {
             uid: owner_uid(world.runnable.owner),
             approved: model.decisions.approval(world.runnable.approved),
+            refresh: None,
             status: new.clone(),
         }),
     ));
@@ -256,6 +257,7 @@ fn known(model: &Checked, number: Uid, run: &Run) -> Known {
         number: (make.number > 0).then(|| i64::from(make.number)),
         hash: cast.hash(make),
         token: token(make.token),
+        profile: None,
         content: None,
         created: Some(cast.created(number, make).as_second()),
         result: run.result,

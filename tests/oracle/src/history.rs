@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use cartouche_crds::{
-    CANCEL_REQUEST_ANNOTATION, INPUT_HASH_ANNOTATION, RERUN_TOKEN_ANNOTATION, RUN_SEQUENCE_LABEL,
-    RunnableStatus,
+    CANCEL_REQUEST_ANNOTATION, INPUT_HASH_ANNOTATION, PROFILE_ANNOTATION, ProfileVersion,
+    RERUN_TOKEN_ANNOTATION, RUN_SEQUENCE_LABEL, RunnableStatus,
 };
 use cartouche_templating::kinds::asked_to_stop;
 use k8s_openapi::jiff::Timestamp;
@@ -71,13 +71,15 @@ pub enum Object {
     },
 }
 
-/// A Runnable, of which only the status counts, and what a person has approved.
+/// A Runnable, of which only the status counts, and what a person has approved or asks for.
 #[derive(Clone, Debug, Default)]
 pub struct Runnable {
     /// Its uid.
     pub uid: String,
     /// The run that its annotation approves.
     pub approved: Option<String>,
+    /// The request on it to choose its profile anew.
+    pub refresh: Option<String>,
     /// Its status.
     pub status: Arc<RunnableStatus>,
 }
@@ -99,6 +101,8 @@ pub struct Run {
     pub hash: String,
     /// The re-run request that it answers.
     pub token: Option<String>,
+    /// The name of the profile that it says it was made with.
+    pub profile: Option<String>,
     /// What it is made of.
     pub content: Option<String>,
     /// When it was created, in seconds, by the API server's clock.
@@ -138,6 +142,9 @@ impl Run {
                 .unwrap_or_default()
                 .to_owned(),
             token: tag("annotations", RERUN_TOKEN_ANNOTATION).map(str::to_owned),
+            profile: tag("annotations", PROFILE_ANNOTATION)
+                .and_then(ProfileVersion::of)
+                .map(|version| version.name),
             created: created.ok().map(Timestamp::as_second),
             result: succeeded.and_then(|condition| match condition["status"].as_str()? {
                 "True" => Some(true),

@@ -1,6 +1,7 @@
 //! What "exactly once" means, once: whoever plays Cartouche asks this judge.
 //!
-//! The rules are S1 to S8 and L2 of `docs/exactly-once.md`, and its exceptions are the [`Excuse`]s. A
+//! The rules are S1 to S8 and L2 of `docs/exactly-once.md`, and two of profiles: P2, a Runnable stays with its profile until
+//! somebody asks to choose anew, and P3, a run is made with the profile that its entry was written with. Their exceptions are the [`Excuse`]s. A
 //! [`History`](Event) of who did what to which run and which status is told to a [`Past`], which judges each
 //! event by what came before. Three worlds have an adapter to it:
 //! - the model (`tests/model/src/judge.rs`) shows the past of each of its states and asks about one step,
@@ -49,6 +50,7 @@ mod numbers;
 mod outputs;
 mod overlap;
 mod past;
+mod profiles;
 mod retries;
 mod stops;
 mod verdict;

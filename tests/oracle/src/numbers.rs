@@ -22,11 +22,12 @@ pub(crate) fn intended<'a>(
 }
 
 impl Past {
-    /// S1 to S3 of a run of ours that was just made, the last of all.
+    /// S1 to S3, and P3, of a run of ours that was just made, the last of all.
     pub(crate) fn judge_made(&mut self, index: usize) {
         self.judge_number(index);
         self.judge_made_of(index);
         self.judge_intent(index);
+        self.judge_made_with(index);
     }
 
     /// S1, of all runs as they are.

@@ -136,6 +136,8 @@ pub struct Served {
     /// Since when the present number is that.
     pub(crate) since: Time,
     pub(crate) losses: Vec<Loss>,
+    /// With which profiles the runs of numbers and names were to be made, at their intents.
+    pub(crate) pins: BTreeMap<(i64, String), BTreeSet<Option<String>>>,
     /// Numbers, hashes and names that a ledger gave, with the first time and its `intentAt` in seconds.
     pub(crate) intents: BTreeMap<(i64, String, String), (Time, Option<i64>)>,
 }
@@ -286,12 +288,15 @@ impl Past {
             uid,
             status,
             approved,
+            refresh,
         } = runnable.clone();
         let known = self.runnables.contains_key(&uid);
         let old = Arc::clone(&self.served(&uid).status);
         if actor == Actor::Controller {
             self.confirm(at, &status);
             self.announce(at, runnable);
+            self.note_pin(&uid, &old, &status);
+            self.judge_pin(&uid, (&old, &status), refresh.as_deref());
             self.judge_approval(&uid, (&old, &status), approved.as_deref(), second);
             self.judge_written(&uid, &old, &status, second);
             let source = status.outputs_from.as_ref();

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use cartouche_crds::APPROVED_ANNOTATION;
+use cartouche_crds::{APPROVED_ANNOTATION, PROFILE_REFRESH_ANNOTATION};
 use cartouche_oracle::{Actor, Event, Object, Past, Run, Runnable, Sight, Time, Verb};
 use serde_json::Value;
 
@@ -125,11 +125,14 @@ impl Told {
         };
         // What somebody wrote who may write anything may be no status.
         let status = serde_json::from_value(object["status"].clone()).unwrap_or_default();
+        let annotation = |key: &str| {
+            let text = object["metadata"]["annotations"][key].as_str();
+            text.map(str::to_owned)
+        };
         let runnable = Runnable {
             uid: text(object, "/metadata/uid").to_owned(),
-            approved: object["metadata"]["annotations"][APPROVED_ANNOTATION]
-                .as_str()
-                .map(str::to_owned),
+            approved: annotation(APPROVED_ANNOTATION),
+            refresh: annotation(PROFILE_REFRESH_ANNOTATION),
             status: Arc::new(status),
         };
         self.tell(at, actor, verb, Object::Runnable(runnable));

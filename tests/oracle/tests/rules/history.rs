@@ -15,6 +15,7 @@ pub struct History {
     pub past: Past,
     pub now: u64,
     pub approved: Option<String>,
+    pub refresh: Option<String>,
 }
 
 impl History {
@@ -23,6 +24,7 @@ impl History {
             past: Past::new(sight),
             now: 0,
             approved: None,
+            refresh: None,
         }
     }
 
@@ -57,6 +59,7 @@ impl History {
         let runnable = Runnable {
             uid: "app".to_owned(),
             approved: self.approved.clone(),
+            refresh: self.refresh.clone(),
             status: Arc::new(status),
         };
         self.tell(actor, verb, Object::Runnable(runnable))
@@ -100,6 +103,11 @@ impl History {
 
     pub fn ask_to_stop(mut self, uid: &str) -> Self {
         self.past.tell_stop(uid);
+        self
+    }
+
+    pub fn asking_to_refresh(mut self, token: &str) -> Self {
+        self.refresh = Some(token.to_owned());
         self
     }
 

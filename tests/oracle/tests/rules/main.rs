@@ -7,6 +7,7 @@ mod history;
 mod loss;
 mod outputs;
 mod overlap;
+mod profiles;
 mod retries;
 mod stops;
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cartouche_crds::APPROVED_ANNOTATION;
+use cartouche_crds::{APPROVED_ANNOTATION, PROFILE_REFRESH_ANNOTATION};
 use cartouche_oracle::{Actor, Event, Object, Past, Run, Runnable, Sight, Verb};
 use serde_json::json;
 
@@ -59,13 +59,16 @@ fn event(change: &Change) -> Option<Event> {
         Resource::Runnables => {
             let (uid, status) = (uid(object).to_owned(), Arc::new(status(object)));
             let actor = writer(&change.actor);
-            let approved = object["metadata"]["annotations"][APPROVED_ANNOTATION].as_str();
-            let approved = approved.map(str::to_owned);
+            let annotation = |key: &str| {
+                let text = object["metadata"]["annotations"][key].as_str();
+                text.map(str::to_owned)
+            };
             let told = event(
                 actor,
                 Object::Runnable(Runnable {
                     uid,
-                    approved,
+                    approved: annotation(APPROVED_ANNOTATION),
+                    refresh: annotation(PROFILE_REFRESH_ANNOTATION),
                     status,
                 }),
             )?;
