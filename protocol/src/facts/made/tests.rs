@@ -1,5 +1,10 @@
 //! What is sent, and what is recognised as that.
 
+#![allow(
+    clippy::needless_pass_by_value,
+    reason = "values are written in the calls"
+)]
+
 use cartouche_crds::{CurrentRun, RunResult};
 use serde_json::{Value, json};
 
