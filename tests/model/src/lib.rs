@@ -52,7 +52,8 @@
 //!
 //! # Several Runnables
 //! All of this is about one Runnable. What lies between several that read each other has a model of its own: [`chain`];
-//! and so has the object that outputs are written to: [`sink`].
+//! and so
+//! have the object that outputs are written to, [`sink`], and the profiles that runs are made with, [`profile`](mod@profile).
 //!
 //! # Mistakes on purpose
 //! A check that finds nothing proves little, so [`mutant`] has mistakes that it must find.
@@ -78,6 +79,7 @@ pub mod mutant;
 pub mod picture;
 pub mod pool;
 mod process;
+pub mod profile;
 mod reads;
 mod server;
 mod settling;

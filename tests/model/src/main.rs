@@ -12,6 +12,7 @@ use cartouche_model::{
     model::Checked,
     mutant::Mutant,
     picture,
+    profile::{self, ProfileModel},
     sink::{self, SinkModel},
 };
 use clap::Parser;
@@ -60,6 +61,11 @@ fn main() -> ExitCode {
         sink::catalogue::configurations(),
         sink::catalogue::mutants(),
         sink::model::story,
+    );
+    as_expected &= flags.check_all::<ProfileModel>(
+        profile::catalogue::configurations(),
+        profile::catalogue::mutants(),
+        profile::model::story,
     );
     if as_expected {
         ExitCode::SUCCESS

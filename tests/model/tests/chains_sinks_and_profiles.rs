@@ -1,25 +1,24 @@
-//! A bounded check of every configuration of chains and of sinks, and of every mutant.
+//! A bounded check of every configuration of chains, of sinks and of profiles, and of every mutant.
 
 use cartouche_model::{
     chain::{self, Chain},
     explore::{Explored, Finding, Limits, explore},
+    profile::{self, ProfileModel},
     sink::{self, SinkModel},
 };
 
 /// States of each configuration; `just model` explores more.
 const STATES: usize = 30_000;
+/// The mutant that hides longest shows after 15,000 different ones.
+const STATES_TO_A_MUTANT: usize = 100_000;
 
-fn explored<M: Explored>(setup: M::Setup) -> Finding<M> {
-    let limits = Limits {
-        states: STATES,
-        threads: 1,
-    };
-    explore(setup, limits)
+fn explored<M: Explored>(setup: M::Setup, states: usize) -> Finding<M> {
+    explore(setup, Limits { states, threads: 1 })
 }
 
 fn assert_hold<M: Explored>(configurations: Vec<M::Setup>) {
     for setup in configurations {
-        let found = explored::<M>(setup);
+        let found = explored::<M>(setup, STATES);
         assert!(
             found.broken.is_empty(),
             "{}: {:?} is broken",
@@ -32,7 +31,7 @@ fn assert_hold<M: Explored>(configurations: Vec<M::Setup>) {
 
 fn assert_found<M: Explored>(mutants: Vec<(M::Setup, &'static str)>) {
     for (setup, property) in mutants {
-        let found = explored::<M>(setup);
+        let found = explored::<M>(setup, STATES_TO_A_MUTANT);
         let broken = &found.broken;
         assert!(
             broken.contains(&property),
@@ -74,10 +73,22 @@ fn every_mutant_of_a_sink_is_found() {
 }
 
 #[test]
+fn a_profile_stays_until_somebody_asks_and_runs_are_made_with_the_one_that_was_written_down() {
+    assert_hold::<ProfileModel>(profile::catalogue::configurations());
+}
+
+#[test]
+fn every_mutant_of_a_profile_is_found() {
+    assert_found::<ProfileModel>(profile::catalogue::mutants());
+}
+
+#[test]
 fn the_page_on_reliability_says_how_many_configurations_and_mutants_of_each_there_are() {
-    use {chain::catalogue as chains, sink::catalogue as sinks};
+    use {chain::catalogue as chains, profile::catalogue as profiles, sink::catalogue as sinks};
     let (configurations, mutants) = (chains::configurations(), chains::mutants());
     assert_said("chains", configurations.len(), mutants.len());
     let (configurations, mutants) = (sinks::configurations(), sinks::mutants());
     assert_said("sinks", configurations.len(), mutants.len());
+    let (configurations, mutants) = (profiles::configurations(), profiles::mutants());
+    assert_said("profiles", configurations.len(), mutants.len());
 }

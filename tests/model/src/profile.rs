@@ -1,0 +1,33 @@
+//! Profiles, checked: every order in which a person changes them, asks for another one and changes inputs, in which caches
+//! catch up, creates go astray and statuses are lost, against the decisions of the controller itself.
+//!
+//! # What a step is
+//! A look of a worker begins with the Runnable, the profiles and the runs out of its caches, each of any age. What it reads, it
+//! reads at once; each write of the status, each create that is sent and each create that arrives is a step of its own, and a
+//! crash may come between any two. A create whose sender has crashed arrives later, or never.
+//!
+//! # What must hold
+//! - "P1": a number is given for other inputs only: never because a profile, or a rule, is another one.
+//! - "P2": the pin changes by a request only, by the first choice, or by a ledger that is made anew: to what the newest run says.
+//! - "P3": one object for a number, made with the profile that its entry was written with, whoever sent it and whatever
+//!   profiles he knew.
+//! - "pinned": what is chosen is written with the number: the one profile that matches with the highest rank. Where several do,
+//!   no number is given.
+//! - "proof": a run is made with a profile that is there; and with one that only a run names, if a rule of it matches.
+//! - "rests": when all is quiet, the ledger knows every run, and has one for the inputs, or it is said that no profile can be
+//!   used.
+//!
+//! # What is abstract
+//! Runs do not end, and nobody deletes them: that is for the rest of this crate, and so is all that goes wrong with reads. After a
+//! status was lost, nobody goes on while a create can be on its way.
+
+mod cast;
+pub mod catalogue;
+mod decisions;
+mod judge;
+pub mod model;
+pub mod mutant;
+mod worker;
+pub mod world;
+
+pub use model::ProfileModel;

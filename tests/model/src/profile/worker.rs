@@ -1,0 +1,126 @@
+//! A look of a worker, step by step.
+
+use super::{
+    decisions::Next,
+    model::ProfileModel,
+    world::{Answer, Effect, Known, Pass, Run, World},
+};
+
+/// Reads of one look, at most.
+const READS: usize = 20;
+
+impl ProfileModel {
+    /// Begins a look with what is in the caches. Whether it ends with no profile to use.
+    pub(super) fn look(&self, world: &mut World, index: usize) -> bool {
+        let is_settled = !may_arrive(world);
+        let worker = &world.workers[index];
+        let known = Known {
+            own: worker.cache,
+            profiles: worker.profiles,
+            seen: world.runs[..worker.seen].to_vec(),
+            is_settled,
+            is_consistent: false,
+            listed: None,
+            read: Vec::new(),
+            knows_writer: false,
+            answer: None,
+            has_written: false,
+            is_stuck: false,
+        };
+        self.go_on(world, index, known)
+    }
+
+    /// Decides and reads, up to what has an effect. Whether the look ends before with no profile to use.
+    fn go_on(&self, world: &mut World, index: usize, mut known: Known) -> bool {
+        let mut is_held = false;
+        for _ in 0..READS {
+            match self.cast.next(&known, self.setup.mutant) {
+                Next::Render if !known.is_consistent => known.is_consistent = true,
+                Next::List => known.listed = Some(world.runs.clone()),
+                Next::Read(number) => {
+                    let run = world.runs.iter().copied();
+                    let mut run = run.filter(|it| self.number(*it) == Some(number));
+                    known.read.retain(|(read, _)| *read != number);
+                    known.read.push((number, run.next()));
+                    known.read.sort_unstable();
+                }
+                Next::ReadWriter => known.knows_writer = true,
+                Next::Do(effect) => {
+                    world.workers[index].pass = Some(Pass { known, effect });
+                    return is_held;
+                }
+                Next::Stuck(by_profile) if !known.is_stuck => {
+                    is_held = by_profile;
+                    known.is_stuck = true;
+                }
+                Next::Render | Next::Stuck(_) | Next::Rest => break,
+            }
+        }
+        world.workers[index].pass = None;
+        is_held
+    }
+
+    fn number(&self, run: Run) -> Option<u8> {
+        let sequence = self.cast.identity(run.object).sequence?;
+        u8::try_from(sequence).ok()
+    }
+
+    /// What a look does next. Whether it ends then with no profile to use.
+    pub(super) fn step(&self, world: &mut World, index: usize) -> bool {
+        let Some(Pass { mut known, effect }) = world.workers[index].pass.take() else {
+            return false;
+        };
+        let is_latest = world.stored.version == known.own.version;
+        match effect {
+            Effect::Write(ledger, change) => {
+                if !is_latest {
+                    return false;
+                }
+                world.judge_write(&self.cast, &known, ledger, change);
+                world.stored.version += 1;
+                world.stored.is_served = true;
+                world.stored.ledger = ledger;
+                known.own = world.stored;
+                known.has_written = true;
+                self.go_on(world, index, known)
+            }
+            Effect::Send(object) => {
+                // Whoever has just written the ledger knows that it is the latest.
+                if is_latest || known.has_written {
+                    let effect = Effect::Arrive(object);
+                    world.workers[index].pass = Some(Pass { known, effect });
+                }
+                false
+            }
+            Effect::Arrive(object) => {
+                known.answer = Some(self.arrive(world, object));
+                self.go_on(world, index, known)
+            }
+        }
+    }
+
+    /// A create arrives at the API server.
+    pub(super) fn arrive(&self, world: &mut World, object: super::cast::ObjectId) -> Answer {
+        let name = self.cast.identity(object).name;
+        let mut runs = world.runs.iter();
+        if runs.any(|run| self.cast.identity(run.object).name == name) {
+            return Answer::Exists;
+        }
+        let uid = u8::try_from(world.runs.len() + 1).unwrap_or(u8::MAX);
+        let run = Run { uid, object };
+        world.runs.push(run);
+        world.judge_made(&self.cast, object);
+        Answer::Made(run)
+    }
+}
+
+/// Whether a create can be on its way, or can still be sent by somebody who has just written its entry.
+fn may_arrive(world: &World) -> bool {
+    let mut passes = world.workers.iter().filter_map(|it| it.pass.as_ref());
+    let is_sent = |pass: &Pass| match pass.effect {
+        Effect::Arrive(_) => true,
+        Effect::Send(_) => pass.known.has_written,
+        Effect::Write(..) => false,
+    };
+    !world.wire.is_empty() || passes.any(is_sent)
+}
