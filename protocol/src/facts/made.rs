@@ -3,15 +3,15 @@
 use std::borrow::Cow;
 
 use cartouche_crds::{CurrentRun, PinnedProfile, RunPhase};
-use cartouche_templating::{Diagnostic, Rendered, RunFacts, contains};
+use cartouche_templating::{Context, Diagnostic, Diagnostics, Profile, Rendered, RunFacts, contains};
 use serde_json::Value;
 
-use super::{Facts, Rendering};
+use super::{Facts, Rendering, RunnableFacts};
 use crate::{
     diagnosis::{Diagnosis, Fault},
     evaluate::{contains_rendered, is_comparable},
     ledger::{Ledger, RunIdentity},
-    profiles::{Held, Known, KnownProfile, Labels, NotRefreshed, Subject, pin},
+    profiles::{Held, Known, KnownProfile, Labels, NotRefreshed, Profiles, Subject, pin},
     reconcile_error::{Category, ReconcileError, Requeue},
 };
 
@@ -36,29 +36,12 @@ pub enum Unknown {
 impl Facts {
     /// What the next run after those of a ledger is made with.
     pub fn chosen(&self, rendering: &Rendering, ledger: &Ledger) -> Result<Chosen, Unknown> {
-        let (known, requested) = (
-            Known::of(ledger.profile.as_deref()),
-            self.requested_refresh(),
-        );
-        let is_kept = matches!(&known, Known::Status(Some(pin))
-            if requested.is_none() || pin.refresh_token.as_deref() == requested);
-        if !is_kept && self.profiles.lacks_namespace() {
-            return Err(Unknown::Namespace);
-        }
-        let none = Labels::new();
-        let subject = Subject {
-            template: &self.runnable.template,
-            labels: &self.runnable.labels,
-            namespace_labels: self.profiles.namespace_labels.as_deref().unwrap_or(&none),
-            asks_for: self.runnable.profile_name.as_deref(),
-            is_required: rendering.needs_profile,
-        };
-        let settled = pin(&known, requested, &self.profiles.candidates(), &subject);
-        let settled = settled.map_err(Unknown::Held)?;
-        Ok(Chosen {
-            pinned: settled.pin.map(crate::profiles::Pin::pinned),
-            not_refreshed: settled.not_refreshed,
-        })
+        chosen(
+            &self.runnable,
+            &self.profiles,
+            rendering.needs_profile,
+            ledger,
+        )
     }
 
     fn requested_refresh(&self) -> Option<&str> {
@@ -92,23 +75,17 @@ impl Facts {
         pinned: Option<&PinnedProfile>,
         run: &RunFacts<'_>,
     ) -> Result<Cow<'a, Rendered>, ReconcileError> {
-        let document = &*rendering.document;
+        let (document, context) = (&*rendering.document, &*rendering.context);
         let Some(pinned) = pinned else {
-            if !document.is_open() {
-                return Ok(Cow::Borrowed(document));
-            }
-            let filled = document.filled(run, None);
-            let filled = filled.map_err(|problems| self.unfilled(&problems));
-            return filled.map(Cow::Owned);
+            let made = made_with(document, context, None, run);
+            return made.map_err(|problems| self.unfilled(&problems));
         };
         let profile = self.profile_of(pinned)?;
         let misfit = |problems: &_| misfit(&pinned.name, Fault::all(problems));
         let compiled = profile.compiled.as_ref();
         let compiled = compiled.map_err(|problems| misfit(problems))?;
-        let made = document
-            .filled(run, Some(compiled.values()))
-            .and_then(|filled| compiled.applied(&filled, &rendering.context, run));
-        made.map(Cow::Owned).map_err(|problems| misfit(&problems))
+        let made = made_with(document, context, Some(compiled), run);
+        made.map_err(|problems| misfit(&problems))
     }
 
     /// What a template says cannot be made into a run.
@@ -199,6 +176,54 @@ impl Facts {
     }
 }
 
+/// What the next run of a Runnable is made with, after those of a ledger.
+pub fn chosen(
+    runnable: &RunnableFacts,
+    profiles: &Profiles,
+    is_required: bool,
+    ledger: &Ledger,
+) -> Result<Chosen, Unknown> {
+    let known = Known::of(ledger.profile.as_deref());
+    let requested = runnable.profile_refresh.as_deref();
+    let is_kept = matches!(&known, Known::Status(Some(pin))
+        if requested.is_none() || pin.refresh_token.as_deref() == requested);
+    if !is_kept && profiles.lacks_namespace() {
+        return Err(Unknown::Namespace);
+    }
+    let none = Labels::new();
+    let subject = Subject {
+        template: &runnable.template,
+        labels: &runnable.labels,
+        namespace_labels: profiles.namespace_labels.as_deref().unwrap_or(&none),
+        asks_for: runnable.profile_name.as_deref(),
+        is_required,
+    };
+    let settled = pin(&known, requested, &profiles.candidates(), &subject);
+    let settled = settled.map_err(Unknown::Held)?;
+    Ok(Chosen {
+        pinned: settled.pin.map(crate::profiles::Pin::pinned),
+        not_refreshed: settled.not_refreshed,
+    })
+}
+
+/// What is rendered, with its open tags filled in and a profile applied, if there is one. What has neither is what is rendered.
+/// Fails with everything that does not fit.
+pub fn made_with<'a>(
+    document: &'a Rendered,
+    context: &Context,
+    profile: Option<&Profile>,
+    run: &RunFacts<'_>,
+) -> Result<Cow<'a, Rendered>, Diagnostics> {
+    let Some(profile) = profile else {
+        if !document.is_open() {
+            return Ok(Cow::Borrowed(document));
+        }
+        return document.filled(run, None).map(Cow::Owned);
+    };
+    let filled = document.filled(run, Some(profile.values()))?;
+    profile.applied(&filled, context, run).map(Cow::Owned)
+}
+
 /// No profile can be used.
 #[must_use]
 pub fn held(held: Held) -> ReconcileError {
@@ -210,6 +235,3 @@ fn misfit(profile: &str, faults: Vec<Fault>) -> ReconcileError {
     let cause = Diagnosis::ProfileDoesNotFit(profile.to_owned(), faults);
     ReconcileError::caused(Category::ProfileDoesNotFit, Requeue::OnChange, cause, None)
 }
-
-#[cfg(test)]
-mod tests;
