@@ -223,7 +223,7 @@ impl Cluster {
         Ok(listed.items)
     }
 
-    fn cluster_api<K>(&self) -> Api<K>
+    pub(crate) fn cluster_api<K>(&self) -> Api<K>
     where
         K: Resource<Scope = ClusterResourceScope, DynamicType = ()>,
     {

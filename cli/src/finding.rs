@@ -68,6 +68,8 @@ pub(crate) enum Rule {
     Selector,
     #[value(help = "an input cannot be taken from a ConfigMap or a Secret")]
     Source,
+    #[value(help = "a ClusterRunProfile cannot be used, or does not fit a run")]
+    Profile,
     #[value(help = "it works, but hardly as its author expects")]
     Surprise,
     #[value(help = "something could not be checked")]

@@ -17,6 +17,7 @@ mod live;
 mod objects;
 mod outcome;
 mod permissions;
+mod profile_file;
 mod render;
 mod schema;
 mod source;

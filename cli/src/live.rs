@@ -7,6 +7,7 @@ pub(crate) mod object_diff;
 pub(crate) mod pending;
 pub(crate) mod place;
 pub(crate) mod pod_waiting;
+pub(crate) mod profiles;
 pub(crate) mod requests;
 pub(crate) mod runs;
 pub(crate) mod selection;

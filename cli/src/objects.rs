@@ -13,6 +13,7 @@ use crate::{
 
 pub(crate) const RUNNABLE: &str = "Runnable";
 pub(crate) const TEMPLATE: &str = "ClusterRunTemplate";
+pub(crate) const PROFILE: &str = "ClusterRunProfile";
 /// The namespace of what names none.
 pub(crate) const DEFAULT_NAMESPACE: &str = "default";
 
@@ -21,6 +22,7 @@ pub(crate) const DEFAULT_NAMESPACE: &str = "default";
 pub(crate) struct Objects {
     pub(crate) templates: Vec<Document>,
     pub(crate) runnables: Vec<Document>,
+    pub(crate) profiles: Vec<Document>,
     /// What a selector may pick.
     pub(crate) others: Vec<Document>,
     /// What could not be read.
@@ -39,6 +41,8 @@ impl Objects {
                 objects.templates.push(document);
             } else if document.is_ours(RUNNABLE) {
                 objects.runnables.push(document);
+            } else if document.is_ours(PROFILE) {
+                objects.profiles.push(document);
             } else {
                 objects.others.push(document);
             }
@@ -71,6 +75,11 @@ impl Objects {
         self.templates
             .iter()
             .find(|template| template.name() == name)
+    }
+
+    /// The profile of this name.
+    pub(crate) fn profile(&self, name: &str) -> Option<&Document> {
+        self.profiles.iter().find(|profile| profile.name() == name)
     }
 
     /// What to say of a Runnable whose template is not among the objects.
@@ -112,8 +121,8 @@ impl Objects {
         }
     }
 
-    /// The objects that a Runnable does not select, and why. Templates and Runnables are there for another reason,
-    /// unless they are meant.
+    /// The objects that a Runnable does not select, and why. Templates, profiles and Runnables are there for another
+    /// reason, unless they are meant.
     pub(crate) fn not_selected(&self, runnable: &Document) -> Vec<(&Document, String)> {
         let selector = runnable.value.pointer("/spec/selector").cloned();
         let selector = selector.and_then(|it| serde_json::from_value::<Selector>(it).ok());
@@ -121,7 +130,11 @@ impl Objects {
             return Vec::new();
         };
         let kind = selector.resource.kind.as_deref().unwrap_or_default();
-        let ours = |object: &Document| object.is_ours(RUNNABLE) || object.is_ours(TEMPLATE);
+        let ours = |object: &Document| {
+            [RUNNABLE, TEMPLATE, PROFILE]
+                .iter()
+                .any(|kind| object.is_ours(kind))
+        };
         let given = self.selectable();
         let given = given.filter(|object| !ours(object) || object.kind() == kind);
         let namespace = namespace_of(runnable);
@@ -136,6 +149,7 @@ impl Objects {
             .iter()
             .chain(&self.runnables)
             .chain(&self.templates)
+            .chain(&self.profiles)
     }
 }
 

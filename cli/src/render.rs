@@ -1,15 +1,18 @@
 //! What the controller would create, without a controller.
 
 pub(crate) mod explain;
+pub(crate) mod profiles;
 
 use std::collections::BTreeMap;
 
 use cartouche_crds::{RERUN_REQUEST_ANNOTATION, RERUN_TOKEN_ANNOTATION, RerunRequest};
-use cartouche_protocol::rerun;
+use cartouche_protocol::{facts::made_with, rerun};
 use cartouche_templating::{
-    Context, Diagnostic, Diagnostics, Owner, Rendered, Sourced, Stamp, Template, stamp,
+    Context, Diagnostic, Diagnostics, Owner, Rendered, RunFacts, Sourced, Stamp, Template,
 };
 use serde_json::{Map, Value};
+
+use profiles::With;
 
 /// Stands for the uid that a Runnable gets from the API server.
 pub(crate) const PLACEHOLDER_UID: &str = "00000000-0000-0000-0000-000000000000";
@@ -26,6 +29,8 @@ pub(crate) struct Subject<'a> {
     pub(crate) selected: Option<&'a Value>,
     /// The inputs that come from other objects.
     pub(crate) sourced: &'a BTreeMap<String, Sourced>,
+    /// The profile that the run is made with, if any.
+    pub(crate) with: Option<With<'a>>,
 }
 
 impl Subject<'_> {
@@ -39,9 +44,24 @@ impl Subject<'_> {
 pub(crate) struct Run {
     /// The object that would be created.
     pub(crate) object: Value,
+    /// What it is made of: the open tags filled in, and the profile applied.
     pub(crate) rendered: Rendered,
+    pub(crate) sequence: i64,
     /// The request to run again that it would answer.
     pub(crate) rerun_token: Option<String>,
+}
+
+impl Run {
+    /// What open tags read of it.
+    fn facts(&self) -> RunFacts<'_> {
+        let name = self.object.pointer("/metadata/name");
+        RunFacts {
+            name: name.and_then(Value::as_str).unwrap_or_default(),
+            sequence: self.sequence,
+            input_hash: self.rendered.input_hash(),
+            rerun_token: self.rerun_token.as_deref(),
+        }
+    }
 }
 
 /// A Runnable out of a file, with what the API server would add.
@@ -77,57 +97,87 @@ fn with_metadata(runnable: &Value, fields: &[(&str, Value)], replace: bool) -> V
 
 /// The first run of a Runnable.
 pub(crate) fn run(subject: &Subject<'_>) -> Result<Run, Vec<Diagnostic>> {
-    run_numbered(subject, 1)
+    let token = rerun_token(subject.runnable);
+    run_numbered(subject, 1, token.as_deref())
 }
 
-/// A run with its number.
-pub(crate) fn run_numbered(subject: &Subject<'_>, sequence: i64) -> Result<Run, Vec<Diagnostic>> {
+/// A run with its number, and the request to run again that it answers, as it is sent.
+pub(crate) fn run_numbered(
+    subject: &Subject<'_>,
+    sequence: i64,
+    rerun_token: Option<&str>,
+) -> Result<Run, Vec<Diagnostic>> {
+    made(subject, sequence, rerun_token).map_err(|problems| problems.to_vec())
+}
+
+/// The hash of what is rendered, whatever it is made with.
+pub(crate) fn input_hash(subject: &Subject<'_>) -> Result<String, Vec<Diagnostic>> {
     let rendered = rendered(subject).map_err(|problems| problems.to_vec())?;
+    Ok(rendered.input_hash().to_owned())
+}
+
+fn made(
+    subject: &Subject<'_>,
+    sequence: i64,
+    rerun_token: Option<&str>,
+) -> Result<Run, Diagnostics> {
+    let template = subject.template;
+    let (rendered, context) = template.render_and_keep(subject.context()?)?;
     let text = |pointer: &str| {
-        subject
-            .runnable
-            .pointer(pointer)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
+        let value = subject.runnable.pointer(pointer).and_then(Value::as_str);
+        value.unwrap_or_default()
     };
     let owner = Owner {
         name: text("/metadata/name"),
         namespace: text("/metadata/namespace"),
         uid: text("/metadata/uid"),
     };
-    let annotations = subject.runnable.pointer("/metadata/annotations");
-    let rerun_token = annotations
-        .and_then(|annotations| annotations.get(RERUN_TOKEN_ANNOTATION))
-        .and_then(Value::as_str)
-        .filter(|token| !token.is_empty())
-        .map(rerun::bounded);
-    let request = rerun_token.as_deref().and_then(|token| {
-        let annotation = annotations?.get(RERUN_REQUEST_ANNOTATION)?.as_str()?;
-        Some(RerunRequest::of(annotation, token)?.annotation())
-    });
-    let object = stamp(
-        &rendered,
-        &Stamp {
-            owner,
-            template_name: subject.template_name,
-            name: &rendered.run_name(owner.uid, sequence),
-            sequence,
-            input_hash: rendered.input_hash(),
-            rerun_token: rerun_token.as_deref(),
-            rerun_request: request.as_deref(),
-            sources: None,
-            profile: None,
-            profile_refresh: None,
-        },
-    );
-    match object {
-        Ok(object) => Ok(Run {
-            object,
-            rendered,
-            rerun_token,
-        }),
-        Err(error) => Err(vec![error.diagnostic()]),
-    }
+    let request = rerun_token.and_then(|token| rerun_request(subject.runnable, token));
+    let facts = RunFacts {
+        name: &rendered.run_name(owner.uid, sequence),
+        sequence,
+        input_hash: rendered.input_hash(),
+        rerun_token,
+    };
+    let profile = subject.with.map(|with| with.profile);
+    let made = made_with(&rendered, &context, profile, &facts)?.into_owned();
+    let version = subject.with.map(|with| with.version.to_string());
+    let stamp = Stamp {
+        owner,
+        template_name: subject.template_name,
+        name: facts.name,
+        sequence,
+        input_hash: facts.input_hash,
+        rerun_token: facts.rerun_token,
+        rerun_request: request.as_deref(),
+        sources: None,
+        profile: version.as_deref(),
+        profile_refresh: subject.with.and_then(|with| with.refresh_token),
+    };
+    let object = cartouche_templating::stamp(&made, &stamp).map_err(|error| error.diagnostic())?;
+    Ok(Run {
+        object,
+        rendered: made,
+        sequence,
+        rerun_token: rerun_token.map(str::to_owned),
+    })
+}
+
+fn annotation<'a>(runnable: &'a Value, name: &str) -> Option<&'a str> {
+    let annotations = runnable.pointer("/metadata/annotations")?;
+    annotations.get(name)?.as_str()
+}
+
+/// The request to run again that a Runnable carries.
+fn rerun_token(runnable: &Value) -> Option<String> {
+    let token = annotation(runnable, RERUN_TOKEN_ANNOTATION);
+    token.filter(|token| !token.is_empty()).map(rerun::bounded)
+}
+
+/// Who made this request, and why.
+fn rerun_request(runnable: &Value, token: &str) -> Option<String> {
+    let request = annotation(runnable, RERUN_REQUEST_ANNOTATION)?;
+    Some(RerunRequest::of(request, token)?.annotation())
 }
 
 fn rendered(subject: &Subject<'_>) -> Result<Rendered, Diagnostics> {
@@ -156,7 +206,11 @@ pub(crate) fn depends_on_placeholders(subject: &Subject<'_>) -> bool {
 }
 
 /// The value of one path of a tag, if it has one.
-pub(crate) fn value_of(path: &str, subject: &Subject<'_>) -> Option<Value> {
+pub(crate) fn value_of(path: &str, subject: &Subject<'_>, run: &Run) -> Option<Value> {
+    let values = subject.with.map(|with| with.profile.values());
+    if let Some(value) = run.facts().value(path, values) {
+        return Some(value);
+    }
     let context = subject.context().ok()?;
     subject.template.complete(&context).ok()?.value(path)
 }

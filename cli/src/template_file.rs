@@ -5,7 +5,7 @@ use std::{
     ops::Range,
 };
 
-use cartouche_crds::ClusterRunTemplateSpec;
+use cartouche_crds::{ClusterRunTemplateSpec, ProfileRequirement};
 use cartouche_templating::syntax::{self, PathStep, Tag, UnclosedTag};
 use cartouche_templating::{Diagnostic, DiagnosticKind, Diagnostics, Draft, Root, Template};
 use serde_json::Value;
@@ -37,9 +37,9 @@ pub(crate) fn spec(document: &Document) -> Option<ClusterRunTemplateSpec> {
     let named = |key: &str| part(key).filter(|_| outputs.as_ref().is_none_or(are_readable));
     let (optional, sensitive) = (named("optionalOutputs"), named("sensitiveOutputs"));
     Some(ClusterRunTemplateSpec {
-        profile: None,
-        runner: None,
-        requires: None,
+        profile: document.field("profile"),
+        runner: document.field("runner"),
+        requires: document.field("requires"),
         retry: document.field("retry"),
         timeout: document.field("timeout"),
         concurrency_policy: document.field("concurrencyPolicy"),
@@ -75,6 +75,11 @@ pub(crate) fn draft(document: &Document) -> Option<Draft> {
 /// Compiles the template of a document. `None` when it has none.
 pub(crate) fn compile(document: &Document) -> Option<Result<Template, Diagnostics>> {
     Some(Template::compile(&spec(document)?))
+}
+
+/// Whether the template makes no run without a profile.
+pub(crate) fn needs_profile(document: &Document) -> bool {
+    document.field("profile") == Some(ProfileRequirement::Required)
 }
 
 /// The node of the object to create.

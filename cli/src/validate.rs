@@ -10,6 +10,7 @@ mod misspelt;
 mod names;
 mod outputs;
 pub(crate) mod policy;
+mod profile;
 mod references;
 mod restart_policy;
 mod run_kind;
@@ -22,7 +23,8 @@ mod template;
 mod values;
 
 pub(crate) use names::is_subdomain;
-pub(crate) use runnable_with_template::problem_finding as for_runnable;
+pub(crate) use profile::alone as profiles_alone;
+pub(crate) use runnable_with_template::made_finding as for_runnable;
 pub(crate) use template::problem_finding as for_every_runnable;
 
 use cartouche_templating::suggestion;

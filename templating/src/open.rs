@@ -269,6 +269,17 @@ impl Known {
     }
 }
 
+impl RunFacts<'_> {
+    /// What an open tag with this path is filled in with, beside the values of a profile; `None` if it has no value.
+    #[must_use]
+    pub fn value(&self, path: &str, values: Option<&Value>) -> Option<Value> {
+        let path = Path::parse(path).ok()?;
+        let (mut work, mut room) = (Work::new(), MAX_RENDERED_BYTES);
+        let known = Known::new(self, values);
+        known.find(&path, &mut work, &mut room).ok().cloned()
+    }
+}
+
 /// An open tag as it stands in a rendered document, however its path was written.
 pub(crate) fn written(path: &str) -> String {
     format!("{}{path}{}", tag::START, tag::END)

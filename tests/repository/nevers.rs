@@ -168,6 +168,7 @@ pub const OFFLINE: &[&str] = &[
     "objects",
     "outcome",
     "permissions",
+    "profile_file",
     "render",
     "schema",
     "source",

@@ -1,6 +1,7 @@
 //! `cartouche diff`, and what a live Runnable would run now.
 
 mod comparison;
+mod making;
 mod markdown;
 mod prospect;
 mod sources;

@@ -1,17 +1,22 @@
 //! `cartouche render`.
 
-use std::{fmt::Write as _, path::PathBuf};
+use std::{fmt::Write as _, path::PathBuf, sync::Arc};
 
 use anyhow::bail;
-use cartouche_protocol::ledger::Due;
-use cartouche_templating::{Diagnostic, Template};
+use cartouche_protocol::{
+    ledger::Due,
+    profiles::{KnownProfile, Labels},
+};
+use cartouche_templating::{Template, suggestion};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use crate::render::{
     PLACEHOLDER_UID, Run, Subject, depends_on_placeholders,
     explain::{self, Files, Origin},
-    prepared, run,
+    prepared,
+    profiles::{self, With},
+    run,
 };
 use crate::{
     cluster::{self, Cluster, ClusterArgs},
@@ -31,13 +36,16 @@ Examples:
   cartouche render examples/job
   cartouche render -t template.yaml -r runnable.yaml --explain
   cartouche render -t template.yaml -r runnable.yaml --selected config-map.yaml -o json
+  cartouche render examples/job profiles/ --namespace-labels env=production
+  cartouche render examples/job profiles/ --profile gke
   cat runnable.yaml | cartouche render -t template.yaml -r -
   cartouche render examples/job | kubectl create --dry-run=server -f -
   cartouche render --cluster -r hello            what the live Runnable hello would run now
   cartouche render --cluster -r hello -t template.yaml
 
 The uid of the Runnable is shown as 00000000-0000-0000-0000-000000000000 unless the file has one; the
-name of the run follows from it. Exit code 1 if something cannot be rendered.")]
+name of the run follows from it. ClusterRunProfiles among the files are chosen by their rules, as on a
+cluster where there are these and no others; --profile takes one whatever its rules say. Exit code 1 if something cannot be rendered.")]
 pub(crate) struct RenderArgs {
     /// Files or folders with templates, Runnables and the objects that they select or take inputs from; - is standard
     /// input
@@ -54,6 +62,12 @@ pub(crate) struct RenderArgs {
     /// Only the Runnable with this name
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
+    /// Make the runs with this ClusterRunProfile of the files, whatever the rules say
+    #[arg(long, value_name = "NAME", conflicts_with = "cluster")]
+    profile: Option<String>,
+    /// Labels of the namespace, for rules that select namespaces; else those of the Namespace among the files
+    #[arg(long, value_name = "KEY=VALUE,...", value_parser = labels, conflicts_with_all = ["cluster", "profile"])]
+    namespace_labels: Option<Labels>,
     /// Namespace of Runnables that name none, by default `default`; with --cluster that of the Runnable
     #[arg(short, long)]
     namespace: Option<String>,
@@ -91,6 +105,8 @@ struct RenderedRun {
     hash: Option<String>,
     title: String,
     notes: Vec<String>,
+    /// The profile that it is made with.
+    profile: Option<String>,
     origins: Option<Vec<Origin>>,
 }
 
@@ -117,8 +133,11 @@ pub(crate) fn execute(args: &RenderArgs) -> anyhow::Result<Outcome> {
             "there is no Runnable among these files\nhint: a Runnable says which template to use, and with which inputs"
         );
     }
-    let read = objects.templates.iter().chain(runnables.iter().copied());
+    let read = objects.templates.iter().chain(&objects.profiles);
+    let read = read.chain(runnables.iter().copied());
     let warnings: Vec<Finding> = read.flat_map(validate::keys::warnings).collect();
+    findings.extend(validate::profiles_alone(&objects));
+    named(args, &objects)?;
     let mut shown = Vec::new();
     for runnable in runnables {
         match render(args, &objects, runnable) {
@@ -138,6 +157,30 @@ pub(crate) fn execute(args: &RenderArgs) -> anyhow::Result<Outcome> {
         err: report::write(&findings, report::Format::Text),
         code,
     })
+}
+
+/// An error if the profile that is asked for is not there.
+fn named(args: &RenderArgs, objects: &Objects) -> anyhow::Result<()> {
+    let Some(name) = args.profile.as_deref() else {
+        return Ok(());
+    };
+    if objects.profile(name).is_some() {
+        return Ok(());
+    }
+    let names = objects.profiles.iter().map(Document::name);
+    let hint = suggestion::hint(name, "the profiles are", names);
+    let hint = hint.unwrap_or_else(|| "name the file that holds it as well".to_owned());
+    bail!("there is no ClusterRunProfile '{name}' among these files\nhint: {hint}")
+}
+
+/// Labels as one writes them on a command line.
+fn labels(text: &str) -> Result<Labels, String> {
+    let pairs = text.split(',').filter(|pair| !pair.is_empty());
+    let labels = pairs.map(|pair| match pair.split_once('=') {
+        Some((key, value)) => Ok((key.trim().to_owned(), value.trim().to_owned())),
+        None => Err(format!("'{pair}' is no label: write KEY=VALUE")),
+    });
+    labels.collect()
 }
 
 /// What live Runnables would run now.
@@ -166,7 +209,15 @@ async fn live(args: &RenderArgs) -> anyhow::Result<Outcome> {
                 "run {} of Runnable {}/{name}: {what}",
                 prospect.sequence, cluster.namespace
             ),
-            notes: prospect.untold().into_iter().collect(),
+            notes: prospect
+                .untold()
+                .into_iter()
+                .chain(prospect.unknown_profile.map(str::to_owned))
+                .collect(),
+            profile: prospect
+                .profile
+                .as_ref()
+                .map(|version| version.name.clone()),
             hash: prospect.input_hash().map(str::to_owned),
             origins: None,
             run: prospect.run,
@@ -196,7 +247,14 @@ fn render(
         namespace => namespace,
     };
     let value = prepared(&runnable.value, namespace);
+    let profile = profile(args, objects, (runnable, namespace), document)?;
+    let with = match &profile {
+        None => None,
+        // What is wrong with it is told of itself.
+        Some(known) => Some(With::of(known, None).map_err(|_| Vec::new())?),
+    };
     let subject = Subject {
+        with,
         template: &template,
         template_name: document.name(),
         runnable: &value,
@@ -204,11 +262,18 @@ fn render(
         sourced: &given.values,
     };
     let seen = given.seen(runnable);
-    let run = run(&subject).map_err(|problems| unrendered(document, &seen, &problems))?;
+    let written = profile.as_ref();
+    let written = written.and_then(|known| objects.profile(&known.version.name));
+    let run = run(&subject).map_err(|problems| {
+        let found = problems.iter();
+        let found = found.map(|problem| validate::for_runnable(document, written, &seen, problem));
+        found.collect::<Vec<_>>()
+    })?;
     let files = Files {
         template: document,
         runnable,
         selected,
+        profile: written,
         sourced: &given.written,
     };
     let mut notes = notes(&subject, &value);
@@ -223,12 +288,29 @@ fn render(
             document.name()
         ),
         notes,
+        profile: profile.as_ref().map(|known| known.version.name.clone()),
         hash: Some(run.rendered.input_hash().to_owned()),
         origins: args
             .explain
             .then(|| explain::origins(&files, &subject, &run)),
         run,
     })
+}
+
+/// The profile that is asked for, or the one that the rules choose.
+fn profile(
+    args: &RenderArgs,
+    objects: &Objects,
+    (runnable, namespace): (&Document, &str),
+    template: &Document,
+) -> Result<Option<Arc<KnownProfile>>, Vec<Finding>> {
+    let profiles = profiles::known(objects, namespace, args.namespace_labels.as_ref());
+    if let Some(name) = &args.profile {
+        return Ok(profiles.named(name).cloned());
+    }
+    let is_required = template_file::needs_profile(template);
+    let found = profiles::by_rules(objects, &profiles, (runnable, namespace), is_required);
+    found.map_err(|finding| vec![finding])
 }
 
 /// Said of a hash that a Secret without a uid is part of.
@@ -248,13 +330,6 @@ fn given(objects: &Objects, runnable: &Document) -> Result<Given, Vec<Finding>> 
     } else {
         Err(wrong)
     }
-}
-
-fn unrendered(document: &Document, runnable: &Document, problems: &[Diagnostic]) -> Vec<Finding> {
-    let findings = problems
-        .iter()
-        .map(|problem| validate::for_runnable(document, runnable, problem));
-    findings.collect()
 }
 
 fn compiled(document: &Document) -> Result<Template, Vec<Finding>> {
@@ -328,12 +403,15 @@ fn as_yaml(shown: &[RenderedRun]) -> anyhow::Result<String> {
         if let Some(hash) = &shown.hash {
             writeln!(out, "# input hash {hash}")?;
         }
+        if let Some(profile) = &shown.profile {
+            writeln!(out, "# made with ClusterRunProfile {profile}")?;
+        }
         for note in &shown.notes {
             writeln!(out, "# {note}")?;
         }
         out.push_str(&yaml::text(&shown.run.object)?);
         if let Some(origins) = &shown.origins {
-            out.push_str(&explain::as_comments(origins));
+            out.push_str(&explain::as_comments(origins, shown.profile.as_deref()));
         }
     }
     Ok(out)

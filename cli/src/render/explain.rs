@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
-use cartouche_templating::syntax::{self, To};
+use cartouche_templating::syntax::{self, PathStep, To};
 use serde_json::{Value, json};
 
 use super::{Run, Subject, value_of};
@@ -35,6 +35,8 @@ pub(crate) struct Files<'a> {
     pub(crate) template: &'a Document,
     pub(crate) runnable: &'a Document,
     pub(crate) selected: Option<&'a Document>,
+    /// The profile that it is made with.
+    pub(crate) profile: Option<&'a Document>,
     /// Where inputs from other objects are written, by name.
     pub(crate) sourced: &'a BTreeMap<String, SourceSpan>,
 }
@@ -47,9 +49,11 @@ pub(crate) fn origins(files: &Files<'_>, subject: &Subject<'_>, run: &Run) -> Ve
     };
     for placed in template_file::tags(files.template) {
         let tag = TagOrigin {
-            value: value_of(&placed.tag.path, subject).unwrap_or_default(),
+            value: value_of(&placed.tag.path, subject, run).unwrap_or_default(),
             place: written(files, &placed.tag.path)
                 .or_else(|| sourced(files, &placed.tag.path))
+                .or_else(|| of_profile(files, &placed.tag.path))
+                .or_else(|| of_run(&placed.tag.path))
                 .or_else(|| by_default(files.template, &placed.tag.path)),
             path: placed.tag.path,
         };
@@ -78,8 +82,13 @@ fn written(files: &Files<'_>, path: &str) -> Option<String> {
         Some(below) => (files.runnable, below),
         None => (files.selected?, syntax::below(&steps, &["selected"])?),
     };
-    let mut node: &Node = &document.root;
-    for step in below {
+    Some(document.place(&follow(&document.root, below)?.span).shown())
+}
+
+/// What some steps of a path lead to.
+fn follow<'a>(root: &'a Node, steps: &[PathStep]) -> Option<&'a Node> {
+    let mut node = root;
+    for step in steps {
         node = match &step.to {
             To::Key(key) => node.get(key)?,
             To::Index(index) => {
@@ -97,7 +106,22 @@ fn written(files: &Files<'_>, path: &str) -> Option<String> {
             To::Elements => break,
         };
     }
-    Some(document.place(&node.span).shown())
+    Some(node)
+}
+
+/// Where the value of a profile that a path leads to, or into, is written.
+fn of_profile(files: &Files<'_>, path: &str) -> Option<String> {
+    let steps = syntax::steps(path);
+    let profile = files.profile?;
+    let values = profile.root.at(&["spec", "values"])?;
+    let found = follow(values, syntax::below(&steps, &["profile", "values"])?)?;
+    Some(profile.place(&found.span).shown())
+}
+
+/// What is known of the run is written nowhere.
+fn of_run(path: &str) -> Option<String> {
+    let steps = syntax::steps(path);
+    syntax::below(&steps, &["run"]).map(|_| "the run itself".to_owned())
 }
 
 /// Where an input that a path leads to, or into, is written in another object.
@@ -117,9 +141,12 @@ fn by_default(template: &Document, path: &str) -> Option<String> {
 }
 
 /// As comments under a YAML document.
-pub(crate) fn as_comments(origins: &[Origin]) -> String {
-    let mut out = String::from(
-        "# where the values come from; what is not listed stands in the template as it is\n",
+pub(crate) fn as_comments(origins: &[Origin], profile: Option<&str>) -> String {
+    let profile = profile.map_or_else(String::new, |name| {
+        format!(" or in ClusterRunProfile {name}")
+    });
+    let mut out = format!(
+        "# where the values come from; what is not listed stands in the template{profile} as it is\n"
     );
     for origin in origins {
         let _ = writeln!(out, "#\n# {} = {}", origin.path, origin.value);

@@ -144,6 +144,11 @@ pub(crate) fn cluster_run_template() -> Rc<KindSchema> {
     of_definition(&json!(cartouche_crds::cluster_run_template()))
 }
 
+/// The schema of the `ClusterRunProfile`.
+pub(crate) fn cluster_run_profile() -> Rc<KindSchema> {
+    of_definition(&json!(cartouche_crds::cluster_run_profile()))
+}
+
 fn of_definition(definition: &Value) -> Rc<KindSchema> {
     let found = from_files::definitions(definition)
         .into_iter()

@@ -69,6 +69,7 @@ pub(crate) fn perform(case: &Case, mode: Mode) -> anyhow::Result<Vec<Difference>
         runnable: &runnable,
         selected: selected.as_ref().map(|document| &document.value),
         sourced: &sourced,
+        with: None,
     };
     match render::run(&subject) {
         Err(problems) => expectations.error(&lines(&problems))?,

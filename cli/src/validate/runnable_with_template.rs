@@ -4,7 +4,7 @@ use cartouche_templating::suggestion;
 use std::collections::HashSet;
 
 use cartouche_templating::{
-    Attempt, Context, Diagnostic, explained,
+    Attempt, Context, Diagnostic, Root, explained,
     syntax::{self, PathStep, To},
 };
 use serde_json::Value;
@@ -15,7 +15,7 @@ use crate::{
     input_schema,
     inputs_from::{Given, place_of_input},
     objects::{self, Objects, Selected, namespace_of},
-    render,
+    profile_file, render,
     schema::check::{self, Partial},
     source::{Content, Document, Segment},
     template_file,
@@ -121,8 +121,64 @@ fn nearly_selected(objects: &Objects, runnable: &Document) -> Vec<String> {
         .collect()
 }
 
+/// What does not fit in the run of this Runnable: what stands in its template, or in the profile that it is made with.
+pub(crate) fn made_finding(
+    document: &Document,
+    profile: Option<&Document>,
+    runnable: &Document,
+    problem: &Diagnostic,
+) -> Finding {
+    let Some(profile) = profile else {
+        return problem_finding(document, runnable, problem);
+    };
+    if let Some(missing) = missing_value(document, profile, runnable, problem) {
+        return missing;
+    }
+    if problem.root != Root::Profile {
+        return problem_finding(document, runnable, problem);
+    }
+    let finding = profile_file::problem_finding(profile, problem);
+    Finding {
+        message: format!(
+            "ClusterRunProfile {} does not fit Runnable {}: {}",
+            profile.name(),
+            runnable.name(),
+            finding.message
+        ),
+        ..finding
+    }
+    .related(subject_place(runnable, &[]), "for this Runnable")
+}
+
+/// A value that the template reads, and the profile does not give.
+fn missing_value(
+    document: &Document,
+    profile: &Document,
+    runnable: &Document,
+    problem: &Diagnostic,
+) -> Option<Finding> {
+    let tag = problem.tag.as_deref();
+    let tag = tag.filter(|_| problem.root == Root::Template && explained::has_no_value(problem))?;
+    let key = profile_file::value_read(tag)?;
+    let (name, of) = (profile.name(), runnable.name());
+    let values = profile_file::values(profile);
+    let message = format!(
+        "Runnable {of}: ClusterRunProfile {name} gives no value for $({tag})$, which the template reads"
+    );
+    let is_there = values.iter().any(|value| **value == key);
+    let hint = suggestion::hint(&key, "its values are", values.into_iter());
+    let finding = Finding::error(Rule::Profile, message)
+        .at(template_file::place_of(document, problem))
+        .label("has no value")
+        .related(profile.place_of(&["metadata", "name"]), "in this profile")
+        .help(format!(
+            "give it under spec.values of the profile: {key}: ..."
+        ));
+    Some(finding.maybe_help(hint.filter(|_| !is_there)))
+}
+
 /// A tag that has no value for this Runnable.
-pub(crate) fn problem_finding(
+pub(super) fn problem_finding(
     document: &Document,
     runnable: &Document,
     problem: &Diagnostic,

@@ -235,3 +235,6 @@ fn misfit(profile: &str, faults: Vec<Fault>) -> ReconcileError {
     let cause = Diagnosis::ProfileDoesNotFit(profile.to_owned(), faults);
     ReconcileError::caused(Category::ProfileDoesNotFit, Requeue::OnChange, cause, None)
 }
+
+#[cfg(test)]
+mod tests;

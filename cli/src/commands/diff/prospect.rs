@@ -7,19 +7,26 @@ use std::{
 };
 
 use anyhow::{Context as _, anyhow, bail};
-use cartouche_crds::{ClusterRunTemplate, INPUT_HASH_ANNOTATION, Runnable};
+use cartouche_crds::{
+    ClusterRunTemplate, INPUT_HASH_ANNOTATION, ProfileRequirement, ProfileVersion, Runnable,
+};
 use cartouche_protocol::{
     diagnosis::{Diagnosis, Fault},
     facts::RunnableFacts,
     ledger::{Due, Ledger},
+    profiles::Profiles,
 };
 use cartouche_templating::{Diagnostic, Template, kinds, syntax};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::sources::{self, Sources};
+use super::{
+    making::Making,
+    sources::{self, Sources},
+};
 use crate::{
     cluster::{Cluster, as_json},
+    live::profiles,
     objects::{Objects, RUNNABLE, Selected, TEMPLATE},
     outcome::diagnosed,
     render::{self, Run, Subject},
@@ -35,6 +42,10 @@ pub(crate) struct Prospect {
     /// The number that the run would have.
     pub(crate) sequence: i64,
     pub(crate) run: Run,
+    /// The profile that it is made with, as it is now.
+    pub(crate) profile: Option<ProfileVersion>,
+    /// Why that cannot be known, if it cannot: then the run is shown without one.
+    pub(crate) unknown_profile: Option<&'static str>,
     /// None where it cannot be told, since it follows from Secrets that are unread.
     pub(crate) due: Option<Due>,
     /// The Secrets that the hash follows from, and that the user may not read: without them there is no hash.
@@ -196,6 +207,7 @@ async fn of_live(
         live: Some(live),
         template: template(cluster, &runnable, edited).await?,
         sources: Box::pin(sources::read(cluster, &runnable, files)).await?,
+        profiles: profiles::read(cluster).await?,
         runnable,
         selected,
     };
@@ -222,6 +234,7 @@ pub(super) async fn of_files(
         template: template(cluster, &runnable, template_of(files, &runnable)?).await?,
         selected: selected(cluster, files, &document, &runnable).await?,
         sources: Box::pin(sources::read(cluster, &runnable, &files.others)).await?,
+        profiles: profiles::read(cluster).await?,
         live,
         runnable,
     };
@@ -278,6 +291,8 @@ struct State {
     template: ClusterRunTemplate,
     selected: Option<Value>,
     sources: Sources,
+    /// Nothing if the user may not list them.
+    profiles: Option<Profiles>,
 }
 
 fn marked(error: anyhow::Error, has_secrets: bool) -> anyhow::Error {
@@ -330,21 +345,19 @@ impl State {
             runnable: &value,
             selected: self.selected.as_ref(),
             sourced: &self.sources.values,
+            with: None,
         };
         let status = self.live.as_ref().and_then(|live| live.status.as_ref());
         let ledger = status.map(Ledger::of).unwrap_or_default();
-        let run = numbered(&subject, ledger.next_sequence())?;
-        let asked = RunnableFacts::of(&self.runnable).rerun_token;
+        let hash = render::input_hash(&subject).map_err(|found| unrendered(name, &found))?;
+        let facts = RunnableFacts::of(&self.runnable);
         let unread = self.sources.unread_by(&template);
-        let hash = Some(run.rendered.input_hash()).filter(|_| unread.is_empty());
-        let due = due(&ledger, hash, asked.as_deref());
-        let (mut run, sequence) = match due {
-            None => (run, ledger.next_sequence()),
-            Some(Due::New(next)) => (run, next),
-            Some(Due::Pending(present) | Due::Nothing(present) | Due::OtherHash(present)) => {
-                (numbered(&subject, present)?, present)
-            }
-        };
+        let hash = Some(hash.as_str()).filter(|_| unread.is_empty());
+        let due = due(&ledger, hash, facts.rerun_token.as_deref());
+        let making = Making::of(&ledger, due, &facts);
+        let needs_profile = self.template.spec.profile == Some(ProfileRequirement::Required);
+        let with = making.with(&facts, self.profiles.as_ref(), needs_profile)?;
+        let mut run = with.made(subject, &making)?;
         if !unread.is_empty() {
             without_hash(&mut run.object);
         }
@@ -355,7 +368,9 @@ impl State {
             revisions: self.sources.revisions,
             live: self.live,
             runnable: self.runnable,
-            sequence,
+            sequence: run.sequence,
+            profile: with.version(),
+            unknown_profile: with.unknown(),
             run,
             due,
             template: self.template,
@@ -381,12 +396,7 @@ fn without_hash(run: &mut Value) {
     }
 }
 
-fn numbered(subject: &Subject<'_>, sequence: i64) -> anyhow::Result<Run> {
-    let run = render::run_numbered(subject, sequence);
-    run.map_err(|found| unrendered(subject.template_name, &found))
-}
-
-fn unrendered(template: &str, found: &[Diagnostic]) -> anyhow::Error {
+pub(super) fn unrendered(template: &str, found: &[Diagnostic]) -> anyhow::Error {
     let faults = Fault::all(found);
     diagnosed(&Diagnosis::Unrendered(template.to_owned(), faults))
 }

@@ -77,6 +77,7 @@ async fn rendered(
         selected: selected.as_ref(),
         // Runnables of Cartographer take no inputs from other objects.
         sourced: &BTreeMap::new(),
+        with: None,
     };
     match render::run(&subject) {
         Ok(run) => Ok(Ok(run.rendered)),

@@ -33,6 +33,7 @@ fn state(kind: &str, selected: &str, last: &str) -> State {
         template,
         selected: Some(json!({ "data": { "a": "b" } })),
         sources: Sources::default(),
+        profiles: Some(Profiles::default()),
     }
 }
 

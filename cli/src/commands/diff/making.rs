@@ -1,0 +1,136 @@
+//! Which number, request and profile a run that is shown has.
+
+use std::sync::Arc;
+
+use cartouche_crds::{PinnedProfile, ProfileVersion};
+use cartouche_protocol::{
+    diagnosis::{Diagnosis, Fault},
+    facts::{RunnableFacts, Unknown, chosen},
+    ledger::{Due, Ledger},
+    profiles::{Held, KnownProfile, Profiles},
+};
+
+use super::prospect::unrendered;
+use crate::{
+    outcome::diagnosed,
+    render::{self, Run, Subject, profiles::With},
+};
+
+/// Said where it cannot be known which profile a run is made with.
+const NOT_LISTED: &str = "with which profile it is made cannot be told, since you may not list ClusterRunProfiles: it is shown without one";
+/// The same where only rules that select namespaces keep it from being known.
+const NO_NAMESPACE: &str = "with which profile it is made cannot be told, since you may not read the namespace, whose labels a rule selects: it is shown without one";
+
+/// What is known of the run that is shown.
+pub(super) struct Making<'a> {
+    ledger: &'a Ledger,
+    is_present: bool,
+    sequence: i64,
+    rerun_token: Option<String>,
+}
+
+/// With what it is made.
+pub(super) enum Made {
+    Without,
+    With(Arc<KnownProfile>, PinnedProfile),
+    Unknown(&'static str),
+}
+
+impl<'a> Making<'a> {
+    /// The present run, where what is rendered is that, and else the next one.
+    pub(super) fn of(ledger: &'a Ledger, due: Option<Due>, facts: &RunnableFacts) -> Self {
+        let present = match due {
+            None | Some(Due::New(_)) => None,
+            Some(Due::Pending(present) | Due::Nothing(present) | Due::OtherHash(present)) => {
+                Some(present)
+            }
+        };
+        let next = match due {
+            Some(Due::New(next)) => next,
+            _ => ledger.next_sequence(),
+        };
+        let token = facts.rerun_token.as_deref();
+        let token = match (present, &ledger.current) {
+            (Some(_), Some(current)) => current.rerun_token.as_deref(),
+            _ => token.filter(|_| token != ledger.answered_by_seen()),
+        };
+        Self {
+            ledger,
+            is_present: present.is_some(),
+            sequence: present.unwrap_or(next),
+            rerun_token: token.map(str::to_owned),
+        }
+    }
+
+    /// The profile: of the present run the one that it was made with, as that is now; of the next one what the controller would
+    /// choose, or why it makes none.
+    pub(super) fn with(
+        &self,
+        facts: &RunnableFacts,
+        profiles: Option<&Profiles>,
+        is_required: bool,
+    ) -> anyhow::Result<Made> {
+        let Some(profiles) = profiles else {
+            return Ok(Made::Unknown(NOT_LISTED));
+        };
+        let pinned = if self.is_present {
+            self.ledger.profile.as_deref().cloned()
+        } else {
+            match chosen(facts, profiles, is_required, self.ledger) {
+                Ok(chosen) => chosen.pinned,
+                Err(Unknown::Namespace) => return Ok(Made::Unknown(NO_NAMESPACE)),
+                Err(Unknown::Held(held)) => return Err(diagnosed(&Diagnosis::Profile(held))),
+            }
+        };
+        let Some(pinned) = pinned else {
+            return Ok(Made::Without);
+        };
+        match profiles.named(&pinned.name) {
+            Some(known) => Ok(Made::With(Arc::clone(known), pinned)),
+            None => Err(diagnosed(&Diagnosis::Profile(Held::Gone {
+                name: pinned.name,
+                not_refreshed: None,
+            }))),
+        }
+    }
+}
+
+impl Made {
+    /// The run, as it is sent.
+    pub(super) fn made(&self, subject: Subject<'_>, making: &Making<'_>) -> anyhow::Result<Run> {
+        let misfit = |name: &str, problems: &[_]| {
+            let faults = Fault::all(problems);
+            diagnosed(&Diagnosis::ProfileDoesNotFit(name.to_owned(), faults))
+        };
+        let with = match self {
+            Self::With(known, pinned) => {
+                let with = With::of(known, pinned.refresh_token.as_deref());
+                Some(with.map_err(|problems| misfit(&pinned.name, problems))?)
+            }
+            Self::Without | Self::Unknown(_) => None,
+        };
+        let subject = Subject { with, ..subject };
+        let run = render::run_numbered(&subject, making.sequence, making.rerun_token.as_deref());
+        run.map_err(|found| match self {
+            Self::With(_, pinned) => misfit(&pinned.name, &found),
+            Self::Without => unrendered(subject.template_name, &found),
+            Self::Unknown(why) => unrendered(subject.template_name, &found).context(*why),
+        })
+    }
+
+    /// The profile as it is now.
+    pub(super) fn version(&self) -> Option<ProfileVersion> {
+        match self {
+            Self::With(known, _) => Some(known.version.clone()),
+            Self::Without | Self::Unknown(_) => None,
+        }
+    }
+
+    /// Why the profile cannot be known.
+    pub(super) fn unknown(&self) -> Option<&'static str> {
+        match self {
+            Self::Unknown(why) => Some(why),
+            Self::Without | Self::With(..) => None,
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! A `ClusterRunProfile` in a file, as far as it can be read. The schema of the kind says what is wrong with the rest.
+
+use cartouche_crds::{ClusterRunProfile, ClusterRunProfileSpec};
+use cartouche_protocol::profiles::KnownProfile;
+use cartouche_templating::{Diagnostic, explained, syntax};
+use serde_json::Value;
+
+use crate::{
+    finding::{Finding, Rule},
+    source::Document,
+    template_file,
+};
+
+/// What its generation is on a cluster where nobody has changed it.
+const FIRST_GENERATION: i64 = 1;
+
+/// What is known of it.
+pub(crate) fn known(document: &Document) -> KnownProfile {
+    let spec = ClusterRunProfileSpec {
+        rules: document.field("rules"),
+        pod_template: document.field("podTemplate"),
+        patches: document.field("patches"),
+        values: document.field("values"),
+    };
+    let mut profile = ClusterRunProfile::new(document.name(), spec);
+    let metadata = |key: &str| document.value.get("metadata")?.get(key);
+    let generation = metadata("generation").and_then(Value::as_i64);
+    profile.metadata.generation = generation.or(Some(FIRST_GENERATION));
+    profile.metadata.uid = metadata("uid").and_then(Value::as_str).map(str::to_owned);
+    KnownProfile::new(&profile)
+}
+
+/// What is said of a problem with what it says, at its place.
+pub(crate) fn problem_finding(document: &Document, problem: &Diagnostic) -> Finding {
+    let said = explained::of(problem);
+    let rule = match problem.tag {
+        Some(_) => Rule::Tag,
+        None => Rule::Profile,
+    };
+    let mut finding = Finding::error(rule, said.text)
+        .at(template_file::place_of(document, problem))
+        .maybe_help(said.help);
+    if !said.label.is_empty() {
+        finding = finding.label(said.label);
+    }
+    finding
+}
+
+/// The name of the value of a profile that a tag reads.
+pub(crate) fn value_read(path: &str) -> Option<String> {
+    let steps = syntax::steps(path);
+    let below = syntax::below(&steps, &["profile", "values"])?;
+    below.first()?.key().map(str::to_owned)
+}
+
+/// The names of the values that it gives.
+pub(crate) fn values(document: &Document) -> Vec<&str> {
+    let values = document.value.pointer("/spec/values");
+    let values = values.and_then(Value::as_object).into_iter().flatten();
+    values.map(|(name, _)| name.as_str()).collect()
+}

@@ -1,0 +1,144 @@
+//! Which of the profiles of some files a run is made with: as the controller chooses, or as one is asked for.
+
+use std::sync::Arc;
+
+use cartouche_crds::{ProfileVersion, Runnable};
+use cartouche_protocol::{
+    facts::{RunnableFacts, Unknown, chosen},
+    ledger::Ledger,
+    profiles::{Held, KnownProfile, Labels, Profiles, Unchosen},
+};
+use cartouche_templating::{Diagnostics, Profile};
+use serde_json::Value;
+
+use crate::{
+    finding::{Finding, Rule},
+    objects::Objects,
+    profile_file,
+    source::Document,
+};
+
+/// The label that every namespace has from the API server: its name.
+const NAMESPACE_NAME_LABEL: &str = "kubernetes.io/metadata.name";
+
+/// The profile that a run is made with.
+#[derive(Clone, Copy)]
+pub(crate) struct With<'a> {
+    pub(crate) version: &'a ProfileVersion,
+    pub(crate) profile: &'a Profile,
+    /// The request to choose anew that the choice answers.
+    pub(crate) refresh_token: Option<&'a str>,
+}
+
+impl<'a> With<'a> {
+    /// Fails with what is wrong with the profile.
+    pub(crate) fn of(
+        known: &'a KnownProfile,
+        refresh_token: Option<&'a str>,
+    ) -> Result<Self, &'a Diagnostics> {
+        Ok(Self {
+            version: &known.version,
+            profile: known.compiled.as_ref()?,
+            refresh_token,
+        })
+    }
+}
+
+/// The profiles of some files, as they are known where it is decided about Runnables of a namespace with these labels; without
+/// labels, with those of a file of the namespace, if there is one.
+pub(crate) fn known(objects: &Objects, namespace: &str, labels: Option<&Labels>) -> Profiles {
+    let all = objects.profiles.iter();
+    let all = all.map(|document| Arc::new(profile_file::known(document)));
+    let labels = labels.cloned().or_else(|| of_file(objects, namespace));
+    Profiles {
+        all: Arc::new(all.collect()),
+        namespace_labels: labels.map(|mut labels| {
+            labels
+                .entry(NAMESPACE_NAME_LABEL.to_owned())
+                .or_insert_with(|| namespace.to_owned());
+            Arc::new(labels)
+        }),
+    }
+}
+
+fn of_file(objects: &Objects, namespace: &str) -> Option<Labels> {
+    let is_meant = |document: &&Document| {
+        (document.api_version(), document.kind()) == ("v1", "Namespace")
+            && document.name() == namespace
+    };
+    let found = objects.others.iter().find(is_meant)?;
+    Some(labels_of(&found.value))
+}
+
+fn labels_of(object: &Value) -> Labels {
+    let labels = object.pointer("/metadata/labels").cloned();
+    serde_json::from_value(labels.unwrap_or_default()).unwrap_or_default()
+}
+
+/// What rules look at in a Runnable. What cannot be read of its other fields does not matter to them.
+pub(crate) fn facts(runnable: &Value) -> RunnableFacts {
+    if let Ok(typed) = serde_json::from_value::<Runnable>(runnable.clone()) {
+        return RunnableFacts::of(&typed);
+    }
+    let text = |pointer: &str| runnable.pointer(pointer)?.as_str().map(str::to_owned);
+    RunnableFacts {
+        template: text("/spec/runTemplateRef/name").unwrap_or_default(),
+        labels: labels_of(runnable),
+        profile_name: text("/spec/profileName"),
+        ..RunnableFacts::default()
+    }
+}
+
+/// The profile with which the rules have the first run of a Runnable made; or what is said where none can be chosen.
+pub(crate) fn by_rules(
+    objects: &Objects,
+    profiles: &Profiles,
+    (runnable, namespace): (&Document, &str),
+    is_required: bool,
+) -> Result<Option<Arc<KnownProfile>>, Finding> {
+    let found = chosen(
+        &facts(&runnable.value),
+        profiles,
+        is_required,
+        &Ledger::default(),
+    );
+    match found {
+        Ok(found) => Ok(found
+            .pinned
+            .and_then(|pinned| profiles.named(&pinned.name).cloned())),
+        Err(Unknown::Namespace) => Err(unknown_namespace(runnable, namespace)),
+        Err(Unknown::Held(held)) => Err(unchosen(objects, runnable, &held)),
+    }
+}
+
+fn unknown_namespace(runnable: &Document, namespace: &str) -> Finding {
+    let message = format!(
+        "Runnable {}: a rule of a profile selects namespaces, and the labels of the namespace {namespace} are not known",
+        runnable.name()
+    );
+    Finding::error(Rule::Profile, message)
+        .at_document(runnable)
+        .help("pass --namespace-labels, or have the Namespace among the files")
+}
+
+fn unchosen(objects: &Objects, runnable: &Document, held: &Held) -> Finding {
+    let by_name = ["spec", "profileName"];
+    let place = match runnable.root.at(&by_name) {
+        Some(_) => runnable.place_of(&by_name),
+        None => runnable.place_of(&["metadata", "name"]),
+    };
+    let message = format!("Runnable {}: {held}", runnable.name());
+    let finding = Finding::error(Rule::Profile, message)
+        .at(place)
+        .help(held.cure());
+    let offered: &[String] = match held {
+        Held::Unchosen(
+            Unchosen::Ambiguous(names) | Unchosen::NotOffered { offered: names, .. },
+        ) => names,
+        _ => &[],
+    };
+    let offered = offered.iter().filter_map(|name| objects.profile(name));
+    offered.fold(finding, |finding, profile| {
+        finding.related(profile.place_of(&["metadata", "name"]), "it matches")
+    })
+}

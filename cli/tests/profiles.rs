@@ -1,0 +1,263 @@
+//! What the commands without a cluster say of profiles.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
+
+mod support;
+
+use std::fs;
+
+use support::{Output, cartouche_in, copy_of, edit};
+
+const TEAM: &str = "\
+apiVersion: carto.run/v1alpha1
+kind: ClusterRunProfile
+metadata:
+  name: team
+  generation: 7
+spec:
+  rules:
+    - templates: [greet]
+      namespaceSelector: { matchLabels: { env: production } }
+  podTemplate:
+    metadata:
+      labels: { app: $(runnable.metadata.name)$ }
+    spec:
+      nodeSelector: { pool: batch }
+      containers:
+        - name: '*'
+          env: [{ name: RUN, value: $(run.name)$ }]
+  values:
+    registry: eu.example.com
+    mirrors: [{ at: us.example.com }]
+";
+
+const BASE: &str = "\
+apiVersion: carto.run/v1alpha1
+kind: ClusterRunProfile
+metadata:
+  name: base
+spec:
+  rules: [{}]
+  podTemplate:
+    spec: { nodeSelector: { pool: small } }
+";
+
+/// The example with these profiles beside it; its template reads what is known when a run is made.
+fn example(profiles: &[&str]) -> tempfile::TempDir {
+    let folder = copy_of("job");
+    fs::write(folder.path().join("profiles.yaml"), profiles.join("---\n")).unwrap();
+    folder
+}
+
+/// The same whose template reads the values of a profile.
+fn reading(profiles: &[&str]) -> tempfile::TempDir {
+    let folder = example(profiles);
+    let read =
+        "$(run.sequence)$ of $(profile.values.registry)$ and $(profile.values.mirrors[0].at)$, ";
+    edit(&folder, "template.yaml", "Hello, ", read);
+    folder
+}
+
+fn render(folder: &tempfile::TempDir, arguments: &[&str]) -> Output {
+    cartouche_in(folder.path(), &[&["render", "."], arguments].concat())
+}
+
+#[test]
+fn a_run_is_shown_as_it_is_sent_with_its_tags_filled_in_and_the_profile_applied() {
+    let folder = reading(&[TEAM, BASE]);
+    let output = render(
+        &folder,
+        &["--namespace-labels", "env=production", "--explain"],
+    );
+    assert_eq!((output.code, output.err.as_str()), (0, ""));
+    insta::assert_snapshot!(output.out);
+}
+
+#[test]
+fn without_a_profile_that_matches_the_tags_of_the_run_are_filled_in_all_the_same() {
+    let folder = example(&[]);
+    edit(&folder, "template.yaml", "Hello, ", "$(run.name)$ ");
+    let token = "metadata:\n  annotations: { carto.run/rerun-token: again }\n";
+    edit(&folder, "runnable.yaml", "metadata:\n", token);
+    edit(
+        &folder,
+        "template.yaml",
+        "backoffLimit: 0",
+        "backoffLimit: $(run.sequence)$",
+    );
+    edit(
+        &folder,
+        "template.yaml",
+        "$!\"",
+        "$ $(run.rerunToken)$ $(run.inputHash)$\"",
+    );
+    let output = render(&folder, &[]);
+    assert_eq!(output.err, "");
+    for filled in ["hello-ozwrxaxlnu world again", "          v1:", "backoffLimit: 1"] {
+        assert!(output.out.contains(filled), "{}", output.out);
+    }
+    assert!(!output.out.contains("carto.run/profile"), "{}", output.out);
+}
+
+#[test]
+fn the_hash_is_the_same_whatever_the_run_is_made_with() {
+    let hash = |folder: &tempfile::TempDir, arguments: &[&str]| {
+        let output = render(folder, arguments);
+        let mut lines = output.out.lines().map(str::to_owned);
+        lines.find(|line| line.starts_with("# input hash")).unwrap()
+    };
+    let folder = example(&[TEAM, BASE]);
+    let of_team = hash(&folder, &["--profile", "team"]);
+    assert_eq!(hash(&folder, &["--profile", "base"]), of_team);
+    fs::remove_file(folder.path().join("profiles.yaml")).unwrap();
+    assert_eq!(hash(&folder, &[]), of_team);
+}
+
+#[test]
+fn the_rules_choose_as_the_controller_does() {
+    let folder = example(&[TEAM, BASE]);
+    let made_with = |arguments: &[&str]| {
+        let output = render(&folder, arguments);
+        let mut lines = output.out.lines();
+        let line = lines.find(|line| line.contains("carto.run/profile:"));
+        line.map(|line| line.trim().to_owned())
+    };
+    let of_team = Some("carto.run/profile: team@7".to_owned());
+    let of_base = Some("carto.run/profile: base@1".to_owned());
+    assert_eq!(
+        made_with(&["--namespace-labels", "env=production"]),
+        of_team
+    );
+    assert_eq!(made_with(&["--namespace-labels", "env=test,a=b"]), of_base);
+    assert_eq!(made_with(&["--namespace-labels", ""]), of_base);
+    // One that is named is taken whatever its rules say.
+    assert_eq!(made_with(&["--profile", "team"]), of_team);
+    // The namespace may be among the files.
+    let namespace = "{apiVersion: v1, kind: Namespace, metadata: {name: cartouche-examples, labels: {env: production}}}";
+    fs::write(folder.path().join("namespace.yaml"), namespace).unwrap();
+    assert_eq!(made_with(&[]), of_team);
+    assert_eq!(made_with(&["--namespace-labels", "env=test"]), of_base);
+}
+
+#[test]
+fn a_rule_may_select_the_name_that_every_namespace_has_as_a_label() {
+    let rule = "kubernetes.io/metadata.name: cartouche-examples";
+    let folder = example(&[&TEAM.replace("env: production", rule)]);
+    let output = render(&folder, &["--namespace-labels", "env=test"]);
+    assert!(
+        output.out.contains("carto.run/profile: team@7"),
+        "{}",
+        output.err
+    );
+}
+
+#[test]
+fn where_no_profile_can_be_chosen_it_is_said_in_the_words_of_the_conditions() {
+    let said = |profiles: &[&str], change: &dyn Fn(&tempfile::TempDir)| {
+        let folder = example(profiles);
+        change(&folder);
+        let output = render(&folder, &[]);
+        assert_eq!(
+            (output.code, output.out.as_str()),
+            (1, ""),
+            "{}",
+            output.err
+        );
+        output.err
+    };
+    let second = BASE.replace("base", "other");
+    let ask = |folder: &tempfile::TempDir| {
+        edit(
+            folder,
+            "runnable.yaml",
+            "  inputs:",
+            "  profileName: gone\n  inputs:",
+        );
+    };
+    let require = |folder: &tempfile::TempDir| {
+        edit(
+            folder,
+            "template.yaml",
+            "  outputs:",
+            "  profile: Required\n  outputs:",
+        );
+    };
+    let all = [
+        ("a tie", said(&[BASE, &second], &|_| ())),
+        ("asked for", said(&[BASE], &ask)),
+        ("required", said(&[], &require)),
+        ("unknown labels", said(&[TEAM], &|_| ())),
+    ];
+    let all = all.map(|(what, said)| format!("{what}:\n{said}"));
+    insta::assert_snapshot!(all.join("\n"));
+}
+
+#[test]
+fn what_does_not_fit_is_an_error_with_its_place() {
+    let odd = BASE.replace(
+        "spec: { nodeSelector: { pool: small } }",
+        "spec: { containers: [{ name: gret, image: a }] }",
+    );
+    let tag = BASE.replace("pool: small", "pool: $(profile.values.pool)$");
+    let of = |folder: tempfile::TempDir| {
+        let output = render(&folder, &[]);
+        assert_eq!((output.code, output.out.as_str()), (1, ""));
+        output.err
+    };
+    let all = [
+        ("container", of(example(&[&odd]))),
+        ("value in the profile", of(example(&[&tag]))),
+        (
+            "value in the template",
+            of(reading(&[&format!(
+                "{BASE}  values: {{ registri: a, mirrors: [] }}\n"
+            )])),
+        ),
+        ("no profile", of(reading(&[]))),
+    ];
+    let all = all.map(|(what, said)| format!("{what}:\n{said}"));
+    insta::assert_snapshot!(all.join("\n"));
+}
+
+#[test]
+fn a_profile_that_cannot_be_used_is_told_with_all_that_is_wrong_with_it() {
+    let broken = "\
+apiVersion: carto.run/v1alpha1
+kind: ClusterRunProfile
+metadata:
+  name: broken
+spec:
+  rules:
+    - templates: []
+      namespaceSelector: { matchLabels: { 'a b': c } }
+  podTempalte: {}
+  podTemplate:
+    spec:
+      containers: [{ image: a }]
+      volumes: [{ name: a }, { name: a }]
+      nodeSelector: { pool: $(selected.spec.pool)$, size: $(run.uid)$ }
+  patches:
+    - apiVersion: tekton.dev/v1
+      kind: TaskRun
+      patch: { metadata: { name: fixed } }
+";
+    let output = render(&example(&[broken]), &[]);
+    assert_eq!(output.code, 1);
+    insta::assert_snapshot!(output.err);
+}
+
+#[test]
+fn a_profile_that_is_named_has_to_be_there() {
+    let output = render(&example(&[TEAM]), &["--profile", "teem"]);
+    assert_eq!((output.code, output.out.as_str()), (2, ""));
+    assert_eq!(
+        output.err,
+        "error: there is no ClusterRunProfile 'teem' among these files\nhint: did you mean 'team'?\n"
+    );
+    let output = render(&example(&[]), &["--profile", "team"]);
+    assert!(
+        output.err.contains("hint: name the file that holds it"),
+        "{}",
+        output.err
+    );
+}
