@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::{
     finding::{Finding, Rule},
     source::Document,
-    template_file,
+    template_file::{self, PlacedTag},
 };
 
 /// What its generation is on a cluster where nobody has changed it.
@@ -44,6 +44,14 @@ pub(crate) fn problem_finding(document: &Document, problem: &Diagnostic) -> Find
         finding = finding.label(said.label);
     }
     finding
+}
+
+/// Every tag in it.
+pub(crate) fn tags(document: &Document) -> Vec<PlacedTag> {
+    let parts = ["podTemplate", "patches"].into_iter();
+    parts
+        .flat_map(|part| template_file::tags_below_spec(document, part))
+        .collect()
 }
 
 /// The name of the value of a profile that a tag reads.

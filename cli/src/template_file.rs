@@ -122,6 +122,20 @@ pub(crate) fn tags(document: &Document) -> Vec<PlacedTag> {
     found
 }
 
+/// Every tag in what the template says of files. Their steps begin at `spec`.
+pub(crate) fn runner_tags(document: &Document) -> Vec<PlacedTag> {
+    tags_below_spec(document, "runner")
+}
+
+/// Every tag in a field of the spec.
+pub(crate) fn tags_below_spec(document: &Document, field: &str) -> Vec<PlacedTag> {
+    let mut found = Vec::new();
+    if let Some(node) = document.root.at(&["spec", field]) {
+        collect(document, node, &mut vec![field.into()], &mut found);
+    }
+    found
+}
+
 fn collect(document: &Document, node: &Node, at: &mut Vec<Segment>, found: &mut Vec<PlacedTag>) {
     match &node.content {
         Content::Scalar(Value::String(text)) => found.extend(tags_of(document, node, text, at)),

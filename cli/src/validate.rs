@@ -1,4 +1,4 @@
-//! Everything that can be known of templates and Runnables before a cluster sees them.
+//! Everything that can be known of templates, Runnables and profiles before a cluster sees them.
 
 mod account;
 mod chained;
@@ -20,6 +20,7 @@ mod shape;
 mod sinks;
 mod tags;
 mod template;
+mod ties;
 mod values;
 
 pub(crate) use names::is_subdomain;
@@ -35,7 +36,7 @@ use cartouche_crds::API_VERSION;
 use crate::{
     finding::{ErrorPlaces, Finding, Rule, report},
     inputs_from,
-    objects::{self, Objects, RUNNABLE, TEMPLATE},
+    objects::{self, Objects, PROFILE, RUNNABLE, TEMPLATE},
     schema::{
         bundled,
         catalog::{Catalog, KindSchema},
@@ -62,7 +63,7 @@ impl Knowledge {
 
 /// What is wrong where everything was read and nothing of it is to be checked: most often the path.
 pub(crate) fn nothing_to_check(objects: &Objects, paths: &[PathBuf]) -> Option<Finding> {
-    let ours = [&objects.templates, &objects.runnables];
+    let ours = [&objects.templates, &objects.runnables, &objects.profiles];
     if !objects.findings.is_empty() || ours.iter().any(|found| !found.is_empty()) {
         return None;
     }
@@ -73,7 +74,7 @@ pub(crate) fn nothing_to_check(objects: &Objects, paths: &[PathBuf]) -> Option<F
     let paths = paths.iter().map(shown).collect::<Vec<_>>().join(", ");
     let misspelt = objects.others.iter().find_map(|document| {
         let (file, kind) = (&document.source.name, document.kind());
-        let meant = suggestion::nearest(kind, [TEMPLATE, RUNNABLE])?;
+        let meant = suggestion::nearest(kind, [TEMPLATE, RUNNABLE, PROFILE])?;
         Some(format!("{file} holds a {kind}: did you mean '{meant}'?"))
     });
     let help = misspelt.unwrap_or_else(|| {
@@ -81,7 +82,7 @@ pub(crate) fn nothing_to_check(objects: &Objects, paths: &[PathBuf]) -> Option<F
             "name files or folders that hold some, of apiVersion: {API_VERSION}; cases of `cartouche test` are passed over"
         )
     });
-    let message = format!("there is no {TEMPLATE} and no {RUNNABLE} in {paths}");
+    let message = format!("there is no {TEMPLATE}, no {RUNNABLE} and no {PROFILE} in {paths}");
     Some(Finding::error(Rule::Unchecked, message).help(help))
 }
 
@@ -90,6 +91,7 @@ pub(crate) fn validate(objects: &Objects, knowledge: &Knowledge) -> Vec<Finding>
     let mut findings = objects.findings.clone();
     findings.extend(objects::duplicates(&objects.templates));
     findings.extend(objects::duplicates(&objects.runnables));
+    findings.extend(objects::duplicates(&objects.profiles));
     findings.extend(misspelt::check(objects));
     let ours = objects.templates.iter().chain(&objects.runnables);
     findings.extend(ours.clone().flat_map(keys::check));
@@ -116,6 +118,7 @@ pub(crate) fn validate(objects: &Objects, knowledge: &Knowledge) -> Vec<Finding>
         ));
     }
     findings.extend(chains::check(objects));
+    findings.extend(profile::check(objects));
     // What is wrong for every Runnable is not said again for each.
     let known = ErrorPlaces::of(&findings);
     of_pairs.retain(|finding| !known.are_within(finding));

@@ -226,7 +226,7 @@ fn findings_are_written_for_machines_too() {
                         .as_array()
                         .unwrap()
                         .len(),
-                    18
+                    19
                 );
                 sarif["runs"][0]["tool"] = "removed".into();
                 format!("{sarif:#}")

@@ -93,7 +93,11 @@ fn without_a_profile_that_matches_the_tags_of_the_run_are_filled_in_all_the_same
     );
     let output = render(&folder, &[]);
     assert_eq!(output.err, "");
-    for filled in ["hello-ozwrxaxlnu world again", "          v1:", "backoffLimit: 1"] {
+    for filled in [
+        "hello-ozwrxaxlnu world again",
+        "          v1:",
+        "backoffLimit: 1",
+    ] {
         assert!(output.out.contains(filled), "{}", output.out);
     }
     assert!(!output.out.contains("carto.run/profile"), "{}", output.out);
@@ -260,4 +264,111 @@ fn a_profile_that_is_named_has_to_be_there() {
         "{}",
         output.err
     );
+}
+
+fn validate(folder: &tempfile::TempDir) -> Output {
+    cartouche_in(folder.path(), &["validate", "."])
+}
+
+#[test]
+fn profiles_are_checked_beside_templates_and_runnables() {
+    let output = validate(&reading(&[TEAM, BASE]));
+    assert_eq!((output.code, output.out.as_str()), (0, ""));
+    assert_eq!(
+        output.err,
+        "1 template, 1 Runnable and 2 profiles: no errors\n"
+    );
+    // Without anything else they are checked as well.
+    let folder = tempfile::tempdir().unwrap();
+    let wrong = BASE.replace("[{}]", "[{ templates: [A_b] }]");
+    fs::write(folder.path().join("base.yaml"), wrong).unwrap();
+    let output = validate(&folder);
+    assert_eq!(output.code, 1);
+    assert!(
+        output.out.contains("error[profile]: rules[0].templates[0]"),
+        "{}",
+        output.out
+    );
+}
+
+#[test]
+fn profiles_that_match_the_same_runnables_with_the_same_rank_are_told() {
+    let rules = |name: &str, rules: &str| BASE.replace("base", name).replace("[{}]", rules);
+    let found = |profiles: &[&str]| {
+        let output = validate(&example(profiles));
+        assert_eq!(output.code, 0, "{}", output.out);
+        output.out
+    };
+    let production = "namespaceSelector: { matchLabels: { env: production } }";
+    let one = rules(
+        "one",
+        &format!("[{{ templates: [greet, build], {production} }}, {{}}]"),
+    );
+    let tied = rules("two", &format!("[{{ templates: [greet], {production} }}]"));
+    let same_team = rules(
+        "three",
+        "[{ templates: [build], namespaceSelector: { matchExpressions: [{ key: env, operator: Exists }] } }, {}]",
+    );
+    let all = [found(&[&one, &tied]), found(&[&one, &same_team])];
+    insta::assert_snapshot!(all.join("\n"));
+    for untied in [
+        // It says more.
+        format!(
+            "[{{ templates: [greet], {production}, runnableSelector: {{ matchLabels: {{ a: b }} }} }}]"
+        ),
+        // No namespace is both.
+        "[{ templates: [greet], namespaceSelector: { matchLabels: { env: test } } }]".to_owned(),
+        format!("[{{ templates: [another], {production} }}]"),
+        format!("[{{ {production} }}]"),
+    ] {
+        assert_eq!(found(&[&one, &rules("two", &untied)]), "", "{untied}");
+    }
+}
+
+#[test]
+fn what_no_template_and_no_profile_of_the_files_has_is_told() {
+    let profile = "\
+apiVersion: carto.run/v1alpha1
+kind: ClusterRunProfile
+metadata: { name: odd }
+spec:
+  rules: [{}]
+  podTemplate:
+    spec:
+      containers:
+        - { name: greet, image: a }
+        - { name: gret, image: $(profile.values.imagge)$ }
+      initContainers: [{ name: '*', image: a }]
+  values: { image: a }
+";
+    let folder = reading(&[profile]);
+    let runner = "  runner:\n    args: { pool: $(profile.values.imag)$, of: $(runnable.spec.inptus.name)$ }\n  outputs:";
+    edit(&folder, "template.yaml", "  outputs:", runner);
+    let output = validate(&folder);
+    insta::assert_snapshot!(output.out);
+    // Without templates nobody knows what containers there are, and without profiles what values.
+    fs::remove_file(folder.path().join("template.yaml")).unwrap();
+    fs::remove_file(folder.path().join("runnable.yaml")).unwrap();
+    assert!(!validate(&folder).out.contains("has a container"));
+    assert_eq!(validate(&reading(&[])).out, "");
+}
+
+#[test]
+fn mistakes_in_what_a_template_says_of_files_are_told() {
+    let folder = example(&[]);
+    let runner = "  runner:
+    contxt: true
+    timeout: tomorrow
+    dryRun: maybe
+    containers: [gret]
+    files:
+      - path: relative
+        text: a
+      - path: /a
+        json: $(run.uid)$
+  outputs:";
+    edit(&folder, "template.yaml", "  outputs:", runner);
+    let output = validate(&folder);
+    assert_eq!(output.code, 1);
+    insta::assert_snapshot!(output.out);
 }

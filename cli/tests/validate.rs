@@ -330,7 +330,9 @@ fn nothing_to_check_is_an_error_in_every_format() {
     for path in ["empty", "other.yaml", "."] {
         let output = cartouche_in(folder.path(), &["validate", path]);
         assert_eq!((output.code, output.out.as_str()), (2, ""), "{path}");
-        let message = format!("error: there is no ClusterRunTemplate and no Runnable in {path}\n");
+        let message = format!(
+            "error: there is no ClusterRunTemplate, no Runnable and no ClusterRunProfile in {path}\n"
+        );
         assert!(output.err.starts_with(&message), "{}", output.err);
         assert!(output.err.contains("\nhint: name files"), "{}", output.err);
     }

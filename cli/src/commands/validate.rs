@@ -19,12 +19,12 @@ use crate::{
 /// Stands for a path: the schemas are those of the live cluster.
 const CLUSTER: &str = "cluster";
 
-/// Check templates and Runnables without a cluster
+/// Check templates, Runnables and profiles without a cluster
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Checks the syntax of every tag and path, the fields of templates and Runnables, the fields and types of
-the runs, output paths that no run can have, names, sizes; and for each Runnable, that its template can be
-rendered for it. Kinds of Kubernetes are known; for others give their definitions with --schemas, or have
+the runs, output paths that no run can have, names, sizes; for each Runnable, that its template can be
+rendered for it; and all of ClusterRunProfiles, with rules that match the same Runnables with the same rank. Kinds of Kubernetes are known; for others give their definitions with --schemas, or have
 them among the files.
 
 Examples:
@@ -134,12 +134,19 @@ pub(crate) fn execute(args: &ValidateArgs) -> anyhow::Result<Outcome> {
     let failed = errors > 0 || (args.deny_warnings && warnings > 0);
     let counted =
         |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
-    let counted = format!(
-        "{} and {}: {}\n",
-        counted(objects.templates.len(), "template"),
-        counted(objects.runnables.len(), "Runnable"),
-        report::counts(&findings)
+    let (templates, runnables) = (objects.templates.len(), objects.runnables.len());
+    let (templates, runnables) = (
+        counted(templates, "template"),
+        counted(runnables, "Runnable"),
     );
+    let checked = match objects.profiles.len() {
+        0 => format!("{templates} and {runnables}"),
+        profiles => format!(
+            "{templates}, {runnables} and {}",
+            counted(profiles, "profile")
+        ),
+    };
+    let counted = format!("{checked}: {}\n", report::counts(&findings));
     Ok(Outcome {
         out: report::write(&findings, args.output),
         err: if args.output == report::Format::Text {

@@ -5,11 +5,11 @@ use cartouche_templating::suggestion;
 
 use crate::{
     finding::{Finding, Rule},
-    objects::{Objects, RUNNABLE, TEMPLATE},
+    objects::{Objects, PROFILE, RUNNABLE, TEMPLATE},
     source::Document,
 };
 
-const OURS: [&str; 2] = [TEMPLATE, RUNNABLE];
+const OURS: [&str; 3] = [TEMPLATE, RUNNABLE, PROFILE];
 
 /// What Cartographer has beside them, of which nothing is said here.
 const OTHERS: [&str; 9] = [

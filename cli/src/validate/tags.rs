@@ -21,7 +21,8 @@ use crate::{
 
 /// Tags that read a field which no Runnable has.
 pub(super) fn check(document: &Document, knowledge: &Knowledge) -> Vec<Finding> {
-    let tags = template_file::tags(document);
+    let mut tags = template_file::tags(document);
+    tags.extend(template_file::runner_tags(document));
     tags.iter()
         .filter_map(|tag| check_tag(tag, knowledge))
         .collect()
