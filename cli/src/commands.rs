@@ -13,6 +13,7 @@ pub(crate) mod manual;
 pub(crate) mod many;
 pub(crate) mod migrate;
 pub(crate) mod outputs;
+pub(crate) mod profile;
 pub(crate) mod rbac;
 pub(crate) mod render;
 pub(crate) mod rerun;
@@ -43,6 +44,9 @@ pub(crate) enum LiveCommand {
     Diff(diff::DiffArgs),
     Approve(approve::ApproveArgs),
     Rerun(rerun::RerunArgs),
+    /// See and renew with which ClusterRunProfile runs are made
+    #[command(subcommand)]
+    Profile(profile::ProfileCommand),
     Suspend(suspend::SuspendArgs),
     Resume(suspend::ResumeArgs),
     Cancel(cancel::CancelArgs),
@@ -94,6 +98,7 @@ pub(crate) fn execute(command: &LiveCommand) -> anyhow::Result<Outcome> {
             LiveCommand::Approve(args) => {
                 Box::pin(approve::execute(args, &to(&args.cluster).await?)).await
             }
+            LiveCommand::Profile(command) => Box::pin(profile::execute(command)).await,
             LiveCommand::Rerun(args) => rerun::execute(args, &to(&args.cluster).await?).await,
             LiveCommand::Logs(args) => logs::execute(args, &to(&args.cluster).await?).await,
             LiveCommand::Rbac(args) => rbac::execute(args, &to(&args.cluster).await?).await,

@@ -285,6 +285,7 @@ fn help_shows_examples_for_every_command() {
         let arguments = match name {
             "help" => continue,
             "migrate" => vec!["migrate", "check", "--help"],
+            "profile" => vec!["profile", "refresh", "--help"],
             name => vec![name, "--help"],
         };
         let text = cartouche(&arguments).out;

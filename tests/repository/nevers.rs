@@ -207,6 +207,7 @@ pub const LIVE: &[&str] = &[
     "commands/migrate.rs",
     "commands/migrate/adoption",
     "commands/outputs",
+    "commands/profile",
     "commands/rbac",
     "commands/render",
     "commands/rerun",

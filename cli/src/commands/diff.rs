@@ -22,7 +22,7 @@ use crate::{
 };
 
 pub(crate) use comparison::{Comparison, differences, rendered_differences};
-pub(crate) use prospect::{Edited, Prospect, prospect};
+pub(crate) use prospect::{Edited, Prospect, prospect, refreshed};
 
 /// Show what a Runnable would run now, against what it ran last
 #[derive(Args, Debug)]

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use cartouche_crds::{ProfileVersion, Runnable};
+use cartouche_crds::{ClusterRunProfileSpec, ProfileVersion, Runnable};
 use cartouche_protocol::{
     facts::{RunnableFacts, Unknown, chosen},
     ledger::Ledger,
-    profiles::{Held, KnownProfile, Labels, Profiles, Unchosen},
+    profiles::{Held, KnownProfile, Labels, Profiles, Rank, Subject, Unchosen, rank},
 };
 use cartouche_templating::{Diagnostics, Profile};
 use serde_json::Value;
@@ -141,4 +141,21 @@ fn unchosen(objects: &Objects, runnable: &Document, held: &Held) -> Finding {
     offered.fold(finding, |finding, profile| {
         finding.related(profile.place_of(&["metadata", "name"]), "it matches")
     })
+}
+
+/// The rule of a profile that says most of a Runnable, by its position, and its rank.
+pub(crate) fn best_rule(
+    spec: &ClusterRunProfileSpec,
+    subject: &Subject<'_>,
+) -> Option<(usize, Rank)> {
+    let best = rank(spec, subject)?;
+    let mut rules = spec.rules.iter().flatten();
+    let at = rules.position(|rule| {
+        let alone = ClusterRunProfileSpec {
+            rules: Some(vec![rule.clone()]),
+            ..ClusterRunProfileSpec::default()
+        };
+        rank(&alone, subject) == Some(best)
+    })?;
+    Some((at, best))
 }

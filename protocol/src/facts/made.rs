@@ -176,6 +176,22 @@ impl Facts {
     }
 }
 
+/// What rules look at in a Runnable, in a namespace with these labels.
+#[must_use]
+pub fn subject<'a>(
+    runnable: &'a RunnableFacts,
+    namespace_labels: &'a Labels,
+    is_required: bool,
+) -> Subject<'a> {
+    Subject {
+        template: &runnable.template,
+        labels: &runnable.labels,
+        namespace_labels,
+        asks_for: runnable.profile_name.as_deref(),
+        is_required,
+    }
+}
+
 /// What the next run of a Runnable is made with, after those of a ledger.
 pub fn chosen(
     runnable: &RunnableFacts,
@@ -191,13 +207,8 @@ pub fn chosen(
         return Err(Unknown::Namespace);
     }
     let none = Labels::new();
-    let subject = Subject {
-        template: &runnable.template,
-        labels: &runnable.labels,
-        namespace_labels: profiles.namespace_labels.as_deref().unwrap_or(&none),
-        asks_for: runnable.profile_name.as_deref(),
-        is_required,
-    };
+    let labels = profiles.namespace_labels.as_deref().unwrap_or(&none);
+    let subject = subject(runnable, labels, is_required);
     let settled = pin(&known, requested, &profiles.candidates(), &subject);
     let settled = settled.map_err(Unknown::Held)?;
     Ok(Chosen {

@@ -7,7 +7,7 @@ use cartouche_protocol::{
     diagnosis::{Diagnosis, Fault},
     facts::{RunnableFacts, Unknown, chosen},
     ledger::{Due, Ledger},
-    profiles::{Held, KnownProfile, Profiles},
+    profiles::{Held, KnownProfile, NotRefreshed, Profiles},
 };
 
 use super::prospect::unrendered;
@@ -32,7 +32,8 @@ pub(super) struct Making<'a> {
 /// With what it is made.
 pub(super) enum Made {
     Without,
-    With(Arc<KnownProfile>, PinnedProfile),
+    /// A profile, and the pin; why a request to choose anew was not followed.
+    With(Arc<KnownProfile>, PinnedProfile, Option<NotRefreshed>),
     Unknown(&'static str),
 }
 
@@ -62,6 +63,11 @@ impl<'a> Making<'a> {
         }
     }
 
+    /// The next run, whether or not it is due.
+    pub(super) fn next(ledger: &'a Ledger, facts: &RunnableFacts) -> Self {
+        Self::of(ledger, None, facts)
+    }
+
     /// The profile: of the present run the one that it was made with, as that is now; of the next one what the controller would
     /// choose, or why it makes none.
     pub(super) fn with(
@@ -73,11 +79,11 @@ impl<'a> Making<'a> {
         let Some(profiles) = profiles else {
             return Ok(Made::Unknown(NOT_LISTED));
         };
-        let pinned = if self.is_present {
-            self.ledger.profile.as_deref().cloned()
+        let (pinned, not_refreshed) = if self.is_present {
+            (self.ledger.profile.as_deref().cloned(), None)
         } else {
             match chosen(facts, profiles, is_required, self.ledger) {
-                Ok(chosen) => chosen.pinned,
+                Ok(chosen) => (chosen.pinned, chosen.not_refreshed),
                 Err(Unknown::Namespace) => return Ok(Made::Unknown(NO_NAMESPACE)),
                 Err(Unknown::Held(held)) => return Err(diagnosed(&Diagnosis::Profile(held))),
             }
@@ -86,7 +92,7 @@ impl<'a> Making<'a> {
             return Ok(Made::Without);
         };
         match profiles.named(&pinned.name) {
-            Some(known) => Ok(Made::With(Arc::clone(known), pinned)),
+            Some(known) => Ok(Made::With(Arc::clone(known), pinned, not_refreshed)),
             None => Err(diagnosed(&Diagnosis::Profile(Held::Gone {
                 name: pinned.name,
                 not_refreshed: None,
@@ -103,7 +109,7 @@ impl Made {
             diagnosed(&Diagnosis::ProfileDoesNotFit(name.to_owned(), faults))
         };
         let with = match self {
-            Self::With(known, pinned) => {
+            Self::With(known, pinned, _) => {
                 let with = With::of(known, pinned.refresh_token.as_deref());
                 Some(with.map_err(|problems| misfit(&pinned.name, problems))?)
             }
@@ -112,7 +118,7 @@ impl Made {
         let subject = Subject { with, ..subject };
         let run = render::run_numbered(&subject, making.sequence, making.rerun_token.as_deref());
         run.map_err(|found| match self {
-            Self::With(_, pinned) => misfit(&pinned.name, &found),
+            Self::With(_, pinned, _) => misfit(&pinned.name, &found),
             Self::Without => unrendered(subject.template_name, &found),
             Self::Unknown(why) => unrendered(subject.template_name, &found).context(*why),
         })
@@ -121,7 +127,7 @@ impl Made {
     /// The profile as it is now.
     pub(super) fn version(&self) -> Option<ProfileVersion> {
         match self {
-            Self::With(known, _) => Some(known.version.clone()),
+            Self::With(known, ..) => Some(known.version.clone()),
             Self::Without | Self::Unknown(_) => None,
         }
     }
@@ -131,6 +137,14 @@ impl Made {
         match self {
             Self::Unknown(why) => Some(why),
             Self::Without | Self::With(..) => None,
+        }
+    }
+
+    /// Why a request to choose anew was not followed.
+    pub(super) fn not_refreshed(&self) -> Option<String> {
+        match self {
+            Self::With(_, _, why) => why.as_ref().map(ToString::to_string),
+            Self::Without | Self::Unknown(_) => None,
         }
     }
 }

@@ -8,7 +8,8 @@ use std::{
 
 use anyhow::{Context as _, anyhow, bail};
 use cartouche_crds::{
-    ClusterRunTemplate, INPUT_HASH_ANNOTATION, ProfileRequirement, ProfileVersion, Runnable,
+    ClusterRunTemplate, INPUT_HASH_ANNOTATION, PROFILE_REFRESH_ANNOTATION, ProfileRequirement,
+    ProfileVersion, Runnable,
 };
 use cartouche_protocol::{
     diagnosis::{Diagnosis, Fault},
@@ -46,6 +47,8 @@ pub(crate) struct Prospect {
     pub(crate) profile: Option<ProfileVersion>,
     /// Why that cannot be known, if it cannot: then the run is shown without one.
     pub(crate) unknown_profile: Option<&'static str>,
+    /// Why a request to choose it anew was not followed.
+    pub(crate) not_refreshed: Option<String>,
     /// None where it cannot be told, since it follows from Secrets that are unread.
     pub(crate) due: Option<Due>,
     /// The Secrets that the hash follows from, and that the user may not read: without them there is no hash.
@@ -182,6 +185,31 @@ pub(crate) async fn prospect(
     of_live(cluster, (live, runnable), edited.template()?, &[]).await
 }
 
+/// What the next run of a live Runnable would be, whether or not it is due: as it is, and once it asks for its profile to be chosen
+/// anew.
+pub(crate) async fn refreshed(
+    cluster: &Cluster,
+    live: &Runnable,
+    token: &str,
+) -> anyhow::Result<[anyhow::Result<Prospect>; 2]> {
+    let mut asking = live.clone();
+    let annotations = asking.metadata.annotations.get_or_insert_default();
+    annotations.insert(PROFILE_REFRESH_ANNOTATION.to_owned(), token.to_owned());
+    let mut found = Vec::new();
+    for runnable in [live.clone(), asking] {
+        let state = state(cluster, (live.clone(), runnable), None, &[]).await?;
+        let state = State {
+            of_next: true,
+            ..state
+        };
+        found.push(state.prospect(&cluster.namespace));
+    }
+    match <[_; 2]>::try_from(found) {
+        Ok(both) => Ok(both),
+        Err(_) => bail!("neither was rendered"),
+    }
+}
+
 /// Renders a live Runnable with the template of some files, if they hold it.
 pub(super) async fn with_template_of(
     cluster: &Cluster,
@@ -195,23 +223,33 @@ pub(super) async fn with_template_of(
 
 async fn of_live(
     cluster: &Cluster,
-    (live, runnable): (Runnable, Runnable),
+    both: (Runnable, Runnable),
     edited: Option<ClusterRunTemplate>,
     files: &[Document],
 ) -> anyhow::Result<Prospect> {
+    let state = state(cluster, both, edited, files).await?;
+    state.prospect(&cluster.namespace)
+}
+
+async fn state(
+    cluster: &Cluster,
+    (live, runnable): (Runnable, Runnable),
+    edited: Option<ClusterRunTemplate>,
+    files: &[Document],
+) -> anyhow::Result<State> {
     let selected = match &runnable.spec.selector {
         Some(selector) => Some(serde_json::to_value(cluster.selected(selector).await?)?),
         None => None,
     };
-    let state = State {
+    Ok(State {
         live: Some(live),
         template: template(cluster, &runnable, edited).await?,
         sources: Box::pin(sources::read(cluster, &runnable, files)).await?,
         profiles: profiles::read(cluster).await?,
+        of_next: false,
         runnable,
         selected,
-    };
-    state.prospect(&cluster.namespace)
+    })
 }
 
 /// Renders a Runnable of some files: with their template, if they hold it. Whatever is on the cluster gives its
@@ -235,6 +273,7 @@ pub(super) async fn of_files(
         selected: selected(cluster, files, &document, &runnable).await?,
         sources: Box::pin(sources::read(cluster, &runnable, &files.others)).await?,
         profiles: profiles::read(cluster).await?,
+        of_next: false,
         live,
         runnable,
     };
@@ -293,6 +332,8 @@ struct State {
     sources: Sources,
     /// Nothing if the user may not list them.
     profiles: Option<Profiles>,
+    /// The next run is meant, whether or not it is due.
+    of_next: bool,
 }
 
 fn marked(error: anyhow::Error, has_secrets: bool) -> anyhow::Error {
@@ -354,7 +395,10 @@ impl State {
         let unread = self.sources.unread_by(&template);
         let hash = Some(hash.as_str()).filter(|_| unread.is_empty());
         let due = due(&ledger, hash, facts.rerun_token.as_deref());
-        let making = Making::of(&ledger, due, &facts);
+        let making = match self.of_next {
+            true => Making::next(&ledger, &facts),
+            false => Making::of(&ledger, due, &facts),
+        };
         let needs_profile = self.template.spec.profile == Some(ProfileRequirement::Required);
         let with = making.with(&facts, self.profiles.as_ref(), needs_profile)?;
         let mut run = with.made(subject, &making)?;
@@ -371,6 +415,7 @@ impl State {
             sequence: run.sequence,
             profile: with.version(),
             unknown_profile: with.unknown(),
+            not_refreshed: with.not_refreshed(),
             run,
             due,
             template: self.template,

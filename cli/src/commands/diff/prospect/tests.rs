@@ -34,6 +34,7 @@ fn state(kind: &str, selected: &str, last: &str) -> State {
         selected: Some(json!({ "data": { "a": "b" } })),
         sources: Sources::default(),
         profiles: Some(Profiles::default()),
+        of_next: false,
     }
 }
 

@@ -1,0 +1,25 @@
+//! `cartouche profile`: with which `ClusterRunProfile` runs are made, and how another one is chosen.
+
+mod refresh;
+mod which;
+
+use clap::Subcommand;
+
+use crate::{cluster::Cluster, outcome::Outcome};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ProfileCommand {
+    Which(which::WhichArgs),
+    Refresh(refresh::RefreshArgs),
+}
+
+pub(crate) async fn execute(command: &ProfileCommand) -> anyhow::Result<Outcome> {
+    match command {
+        ProfileCommand::Which(args) => {
+            which::execute(args, &Cluster::connect(&args.cluster).await?).await
+        }
+        ProfileCommand::Refresh(args) => {
+            refresh::execute(args, &Cluster::connect(&args.cluster).await?).await
+        }
+    }
+}

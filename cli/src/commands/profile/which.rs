@@ -1,0 +1,292 @@
+//! `cartouche profile which`.
+
+use std::fmt::Write as _;
+
+use anyhow::{anyhow, bail};
+use cartouche_crds::{PROFILE_ANNOTATION, ProfileRequirement, Runnable};
+use cartouche_protocol::{
+    facts::{RunnableFacts, Unknown, chosen, subject},
+    ledger::Ledger,
+    profiles::{Held, Labels, Profiles},
+};
+use clap::Args;
+use kube::ResourceExt as _;
+use serde::Serialize;
+
+use crate::{
+    cluster::{Cluster, ClusterArgs},
+    foreign::in_one_line,
+    format::Format,
+    live::{profiles, selection::plain},
+    outcome::{FOUND, GOOD, Outcome},
+    render::profiles::best_rule,
+};
+
+/// Say with which profile the next run is made, and why
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  cartouche profile which hello
+  cartouche profile which hello greet -o json
+
+A profile is chosen by its rules for the first run, and kept until a refresh: a change of rules, labels or
+profiles makes no run, and moves no Runnable. The rank of a rule is 4 if it names the template, 2 if it
+selects namespaces and 1 if it selects Runnables, added up. Exit code 1 if no run can be made of one of them
+since no profile can be used.")]
+pub(crate) struct WhichArgs {
+    /// The Runnables
+    #[arg(value_name = "NAME", required = true)]
+    names: Vec<String>,
+    /// Format; for programs it is always a list
+    #[arg(short, long, value_enum, default_value_t)]
+    output: Format,
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
+}
+
+/// What is known of the profile of a Runnable.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Which {
+    name: String,
+    namespace: String,
+    /// The profile that the Runnable is pinned to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pinned: Option<String>,
+    /// What the next run is made with, if a profile is there for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    profile: Option<Matching>,
+    /// Why there is no next run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    held: Option<Problem>,
+    /// Somebody asks to choose anew, and was not answered.
+    refresh_asked: bool,
+    /// What the rules would choose now.
+    refresh: Refresh,
+    /// The current run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run: Option<RunMade>,
+}
+
+/// A profile, and its rule that says most of the Runnable.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Matching {
+    name: String,
+    generation: i64,
+    /// Its position, from 0, as in paths; nothing if none matches any more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rule: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rank: Option<u8>,
+    /// What is wrong with it, if it cannot be used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unusable: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Problem {
+    message: String,
+    to_do: String,
+}
+
+/// What a refresh would choose.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+enum Refresh {
+    Profile(Matching),
+    /// None matches, and none is needed.
+    None,
+    Problem(Problem),
+}
+
+/// A run that was made, and what it says of that.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct RunMade {
+    sequence: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    profile: Option<String>,
+}
+
+pub(crate) async fn execute(args: &WhichArgs, cluster: &Cluster) -> anyhow::Result<Outcome> {
+    let Some(profiles) = profiles::read(cluster).await? else {
+        bail!(
+            "you may not list ClusterRunProfiles\nhint: ask for that permission; the roles of Cartouche for users are in config/rbac"
+        );
+    };
+    let mut all = Vec::new();
+    for name in &args.names {
+        let runnable = cluster.runnable(plain(name)).await?;
+        all.push(of(&runnable, &profiles, cluster).await?);
+    }
+    let out = args
+        .output
+        .write(&all, |all| all.iter().map(Which::text).collect())?;
+    let is_held = all.iter().any(|which| which.held.is_some());
+    Ok(Outcome {
+        out,
+        err: String::new(),
+        code: if is_held { FOUND } else { GOOD },
+    })
+}
+
+async fn of(runnable: &Runnable, profiles: &Profiles, cluster: &Cluster) -> anyhow::Result<Which> {
+    let template = cluster
+        .template(&runnable.spec.run_template_ref.name)
+        .await?;
+    let is_required = template
+        .is_some_and(|template| template.spec.profile == Some(ProfileRequirement::Required));
+    let ledger = runnable.status.as_ref().map(Ledger::of).unwrap_or_default();
+    let mut which = told(runnable, profiles, is_required, &ledger)?;
+    if let Some(current) = &ledger.current {
+        let found = cluster
+            .object(&current.api_version, &current.kind, &current.name)
+            .await;
+        // Whoever may not read runs is told the rest.
+        let object = found.ok().flatten();
+        let object = object.filter(|object| object.uid() == current.uid);
+        which.run = object.map(|object| RunMade {
+            sequence: current.sequence,
+            profile: object.annotations().get(PROFILE_ANNOTATION).cloned(),
+        });
+    }
+    Ok(which)
+}
+
+fn told(
+    runnable: &Runnable,
+    profiles: &Profiles,
+    is_required: bool,
+    ledger: &Ledger,
+) -> anyhow::Result<Which> {
+    let facts = RunnableFacts::of(runnable);
+    let none = Labels::new();
+    let labels = profiles.namespace_labels.as_deref().unwrap_or(&none);
+    let subject = subject(&facts, labels, is_required);
+    let matching = |name: &str| {
+        let known = profiles.named(name)?;
+        let best = best_rule(&known.spec, &subject);
+        Some(Matching {
+            name: name.to_owned(),
+            generation: known.version.generation,
+            rule: best.map(|(at, _)| at),
+            rank: best.map(|(_, rank)| rank.points()),
+            unusable: known.compiled.as_ref().err().map(ToString::to_string),
+        })
+    };
+    let (profile, held) = match chosen(&facts, profiles, is_required, ledger) {
+        Ok(chosen) => (
+            chosen.pinned.and_then(|pinned| matching(&pinned.name)),
+            None,
+        ),
+        Err(Unknown::Held(held)) => (None, Some(Problem::of(&held))),
+        Err(Unknown::Namespace) => return Err(no_namespace(&facts.namespace)),
+    };
+    // What was never pinned is chosen as it is after a refresh.
+    let refresh = match chosen(&facts, profiles, is_required, &Ledger::default()) {
+        Ok(chosen) => match chosen.pinned.and_then(|pinned| matching(&pinned.name)) {
+            Some(matching) => Refresh::Profile(matching),
+            None => Refresh::None,
+        },
+        Err(Unknown::Held(held)) => Refresh::Problem(Problem::of(&held)),
+        Err(Unknown::Namespace) => return Err(no_namespace(&facts.namespace)),
+    };
+    let pinned = ledger.profile.as_deref();
+    let requested = facts.profile_refresh.as_deref();
+    Ok(Which {
+        name: runnable.name_any(),
+        namespace: facts.namespace.clone(),
+        pinned: pinned.map(|pinned| pinned.name.clone()),
+        profile,
+        held,
+        refresh_asked: requested.is_some()
+            && pinned.is_some_and(|pinned| pinned.refresh_token.as_deref() != requested),
+        refresh,
+        run: None,
+    })
+}
+
+fn no_namespace(namespace: &str) -> anyhow::Error {
+    anyhow!(
+        "you may not read the namespace {namespace}, whose labels rules of profiles select\nhint: ask for the permission to get namespaces"
+    )
+}
+
+impl Problem {
+    fn of(held: &Held) -> Self {
+        Self {
+            message: held.to_string(),
+            to_do: held.cure().to_owned(),
+        }
+    }
+}
+
+impl Matching {
+    /// Why it matches.
+    fn by(&self) -> String {
+        match (self.rule, self.rank) {
+            (Some(rule), Some(rank)) => format!("by rules[{rule}], of rank {rank}"),
+            _ => "none of its rules matches any more".to_owned(),
+        }
+    }
+}
+
+impl Which {
+    fn text(&self) -> String {
+        let name = &self.name;
+        let mut out = match (&self.profile, &self.held) {
+            (_, Some(held)) => {
+                format!(
+                    "{name}: no run is made: {}\n  to do: {}\n",
+                    held.message, held.to_do
+                )
+            }
+            (None, None) => format!("{name}: no profile: none matches, and none is needed\n"),
+            (Some(profile), None) => {
+                let how = match &self.pinned {
+                    Some(pinned) if *pinned == profile.name => "pinned",
+                    Some(_) => "chosen anew",
+                    None => "chosen, and pinned with the next run",
+                };
+                let (of, by) = (&profile.name, profile.by());
+                let generation = profile.generation;
+                format!("{name}: {of}, generation {generation}: {how} ({by})\n")
+            }
+        };
+        if let Some(unusable) = self.profile.as_ref().and_then(|it| it.unusable.as_ref()) {
+            let _ = writeln!(out, "  it cannot be used: {}", in_one_line(unusable));
+        }
+        if let Some(RunMade { sequence, profile }) = &self.run {
+            let with = profile.as_deref().unwrap_or("no profile");
+            let _ = writeln!(out, "  run {sequence} was made with {}", in_one_line(with));
+        }
+        if self.refresh_asked {
+            out.push_str("  a refresh is asked for\n");
+        }
+        if self.pinned.is_some() {
+            let _ = writeln!(out, "  {}", self.after_refresh());
+        }
+        out
+    }
+
+    fn after_refresh(&self) -> String {
+        match &self.refresh {
+            Refresh::Profile(matching) if Some(&matching.name) == self.pinned.as_ref() => {
+                "a refresh would choose the same".to_owned()
+            }
+            Refresh::Profile(matching) => {
+                format!(
+                    "a refresh would choose {} ({})",
+                    matching.name,
+                    matching.by()
+                )
+            }
+            Refresh::None => "a refresh would change nothing: none matches".to_owned(),
+            Refresh::Problem(problem) => {
+                format!("a refresh would change nothing: {}", problem.message)
+            }
+        }
+    }
+}
