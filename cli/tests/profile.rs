@@ -40,10 +40,14 @@ fn runnable(name: &str, pinned: Option<&str>) -> Value {
 }
 
 fn template() -> Value {
+    template_that("Automatic")
+}
+
+fn template_that(approval: &str) -> Value {
     json!({
         "apiVersion": "carto.run/v1alpha1", "kind": "ClusterRunTemplate",
         "metadata": { "name": "greet", "uid": "2", "generation": 1 },
-        "spec": { "template": {
+        "spec": { "approval": approval, "template": {
             "apiVersion": "batch/v1", "kind": "Job", "metadata": { "generateName": "greet-" },
             "spec": { "template": { "spec": {
                 "restartPolicy": "Never",
@@ -232,4 +236,199 @@ fn a_misfit_is_seen_by_the_dry_run() {
         "{}",
         foreseen.out
     );
+}
+
+/// The hash of what is rendered, as `diff` shows it.
+fn hash() -> String {
+    let diff = server(two()).cartouche(&["diff", "hello"]);
+    let hash = diff.out.rsplit_once('(').unwrap().1;
+    hash.trim_end().trim_end_matches(')').to_owned()
+}
+
+/// A cluster where the run for the present inputs exists, made with generation 2 of its profile.
+fn made(profiles: Vec<Value>, approval: &'static str, patch: &Value) -> Played {
+    let mut hello = runnable("hello", Some("old"));
+    hello["status"]["currentRun"]["inputHash"] = json!(hash());
+    merge(&mut hello, patch);
+    Played::serve(move |request: &Request| {
+        let path = request.path.split('?').next().unwrap_or_default();
+        Some(match path.rsplit('/').next().unwrap_or_default() {
+            "clusterrunprofiles" => json!({
+                "apiVersion": "carto.run/v1alpha1", "kind": "ClusterRunProfileList", "metadata": {}, "items": profiles,
+            }),
+            "greet" => template_that(approval),
+            "v1" => resources(),
+            "hello-a" => job(),
+            "hello" => hello.clone(),
+            _ => return None,
+        })
+    })
+}
+
+fn merge(into: &mut Value, patch: &Value) {
+    match patch {
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                merge(&mut into[key.as_str()], value);
+            }
+        }
+        value => *into = value.clone(),
+    }
+}
+
+#[test]
+fn a_change_of_the_profile_alone_makes_no_run() {
+    let diff = |generation| {
+        let profiles = vec![profile("old", generation, &json!([{}]), "small")];
+        made(profiles, "Automatic", &json!({})).cartouche(&["diff", "hello"])
+    };
+    let changed = diff(3);
+    assert_eq!(changed.code, 0, "{}", changed.err);
+    let verdict = format!(
+        "only the profile changed: no run. Run 4 is the same ({}): it was made with old@2, and the next one will be with old@3\n",
+        hash()
+    );
+    assert!(changed.out.ends_with(&verdict), "{}", changed.out);
+    let same = diff(2);
+    assert!(
+        same.out.contains("nothing to run: run 4 is the same"),
+        "{}",
+        same.out
+    );
+    assert!(!same.out.contains("profile"), "{}", same.out);
+}
+
+#[test]
+fn a_run_that_waits_is_shown_with_its_profile_and_approved_with_no_other() {
+    let approve = |generation| {
+        let asked = format!("5:{}:old@3", hash());
+        let waits = json!({
+            "metadata": { "annotations": { "carto.run/rerun-token": "again" } },
+            "status": { "pending": {
+                "sequence": 5, "inputHash": hash(), "reason": "ApprovalRequired", "approval": asked, "since": "2026-01-01T00:00:00Z",
+            } },
+        });
+        let profiles = vec![profile("old", generation, &json!([{}]), "small")];
+        made(profiles, "Manual", &waits).cartouche(&["approve", "hello", "--dry-run"])
+    };
+    let shown = approve(3);
+    assert_eq!(shown.code, 0, "{}", shown.err);
+    for part in ["pool: small", "it is made with ClusterRunProfile old@3\n"] {
+        assert!(shown.err.contains(part), "{}", shown.err);
+    }
+    let changed = approve(4);
+    assert_eq!(changed.code, 2);
+    let said =
+        "what waits of hello is made with old@3, and would be with old@4 now: nothing is approved";
+    assert!(changed.err.contains(said), "{}", changed.err);
+}
+
+#[test]
+fn inputs_whose_secret_has_changed_are_named_where_nothing_else_shows_it() {
+    let secret = |version: &str| {
+        let waits = json!({
+            "metadata": { "annotations": { "carto.run/rerun-token": "again" } },
+            "spec": { "inputsFrom": [{ "name": "token", "secretKeyRef": { "name": "deploy", "key": "token" } }] },
+            "status": {
+                "currentRun": { "sources": { "Secret/demo/deploy/token": version } },
+                "pending": {
+                    "sequence": 5, "inputHash": hash(), "reason": "ApprovalRequired", "approval": format!("5:{}:old@3", hash()),
+                    "since": "2026-01-01T00:00:00Z",
+                },
+            },
+        });
+        let mut hello = runnable("hello", Some("old"));
+        hello["status"]["currentRun"]["inputHash"] = json!(hash());
+        merge(&mut hello, &waits);
+        let played = Played::serve(move |request: &Request| {
+            let path = request.path.split('?').next().unwrap_or_default();
+            Some(match path.rsplit('/').next().unwrap_or_default() {
+                "clusterrunprofiles" => json!({
+                    "apiVersion": "carto.run/v1alpha1", "kind": "ClusterRunProfileList", "metadata": {},
+                    "items": [profile("old", 3, &json!([{}]), "small")],
+                }),
+                "greet" => template_that("Manual"),
+                "v1" => resources(),
+                "hello-a" => job(),
+                "deploy" => json!({
+                    "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "deploy", "namespace": "demo", "uid": "s" },
+                    "data": { "token": "c2VjcmV0" },
+                }),
+                "hello" => hello.clone(),
+                _ => return None,
+            })
+        });
+        let shown = played.cartouche(&["approve", "hello", "--dry-run"]);
+        assert_eq!(shown.code, 0, "{}", shown.err);
+        shown.err
+    };
+    let changed = secret("before");
+    let line = changed
+        .lines()
+        .find(|line| line.starts_with("since the last run has changed: "));
+    let line = line.unwrap_or_else(|| panic!("{changed}"));
+    assert!(
+        line.contains("which gives the input token: before became "),
+        "{line}"
+    );
+    assert!(!changed.contains("c2VjcmV0"), "{changed}");
+    let now = line.rsplit_once(' ').unwrap().1;
+    assert!(!secret(now).contains("has changed"), "{}", secret(now));
+}
+
+#[test]
+fn why_names_the_pin_and_what_keeps_a_profile_from_being_used() {
+    let message = "ClusterRunProfile \"old\" does not fit: podTemplate.spec.containers[0].name: the run has no such container 'gret'; to do: it has greet";
+    for reason in ["ProfileAmbiguous", "ProfileNotFound", "ProfileDoesNotFit"] {
+        let condition = |name: &str| json!({ "type": name, "status": "False", "reason": reason, "message": message, "lastTransitionTime": "2026-01-01T00:00:00Z" });
+        let stuck = json!({
+            "metadata": { "annotations": { "carto.run/rerun-token": "again" } },
+            "status": { "conditions": [condition("RunTemplateReady"), condition("Ready")] },
+        });
+        let mut misfit = profile("old", 3, &json!([{}]), "small");
+        misfit["spec"]["podTemplate"]["spec"] =
+            json!({ "containers": [{ "name": "gret", "image": "a" }] });
+        let why = made(vec![misfit], "Automatic", &stuck).cartouche(&["why", "hello"]);
+        for line in [
+            "  pinned to ClusterRunProfile old\n",
+            "has no such container 'gret'\n  to do: it has greet\n",
+            "  `cartouche profile which hello` says which profiles match, and by which rules\n",
+        ] {
+            assert!(why.out.contains(line), "{reason}: {}{}", why.out, why.err);
+        }
+    }
+    let well = made(
+        vec![profile("old", 3, &json!([{}]), "small")],
+        "Automatic",
+        &json!({}),
+    );
+    let why = well.cartouche(&["why", "hello"]);
+    assert!(!why.out.contains("which profiles match"), "{}", why.out);
+}
+
+#[test]
+fn a_run_that_exists_is_looked_at_whatever_became_of_its_profile() {
+    let mut misfit = profile("old", 3, &json!([{}]), "small");
+    misfit["spec"]["podTemplate"]["spec"] =
+        json!({ "containers": [{ "name": "gret", "image": "a" }] });
+    let another = profile("new", 1, &json!([{}]), "small");
+    for (profiles, said) in [
+        (
+            vec![another],
+            "its profile 'old' is not there any more: it is shown without one",
+        ),
+        (vec![misfit], "ClusterRunProfile \"old\" does not fit"),
+    ] {
+        let played = made(profiles, "Automatic", &json!({}));
+        let diff = played.cartouche(&["diff", "hello"]);
+        assert_eq!(diff.code, 0, "{}", diff.err);
+        assert!(diff.out.contains(said), "{}", diff.out);
+        assert!(
+            diff.out.contains("nothing to run: run 4 is the same"),
+            "{}",
+            diff.out
+        );
+        let why = played.cartouche(&["why", "hello"]).out;
+        assert!(why.contains("what is rendered now is running"), "{why}");
+    }
 }

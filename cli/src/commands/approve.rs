@@ -16,6 +16,7 @@ use crate::{
     commands::{
         diff::{self, Comparison, Edited, Prospect},
         many,
+        why::changed_secrets,
     },
     foreign::in_one_line,
     format::Format,
@@ -35,7 +36,7 @@ Examples:
   cartouche approve hello --approval \"$SEEN\"     what was looked at elsewhere
 
 It shows what a run changes that spec.approval: Manual holds back, asks, and sets the annotation
-carto.run/approved of the Runnable: for this number and this document, and no other. If either changes
+carto.run/approved of the Runnable: for this number, this document and this profile, and no other. If one changes
 meanwhile, nothing is approved. What cannot be shown, since you may not read the template, what is selected,
 what inputs come from or the last run, is not approved; --approval takes the value of status.pending.approval that somebody has
 looked at, and approves it if that is still what waits. Who may not read a Secret that the template reads an input from sees
@@ -54,7 +55,7 @@ pub(crate) struct ApproveArgs {
     #[arg(long, conflicts_with = "names")]
     all: bool,
     /// Approve this without a look or a question, if it is what waits: as in status.pending.approval
-    #[arg(long, value_name = "NUMBER:HASH", conflicts_with = "all", value_parser = approval)]
+    #[arg(long, value_name = "NUMBER:HASH[:PROFILE]", conflicts_with = "all", value_parser = approval)]
     approval: Option<Approval>,
     /// Approve what the status asks about, though you may not read the Secrets that tell whether it is what is shown
     #[arg(long, conflicts_with = "approval")]
@@ -73,7 +74,7 @@ pub(crate) struct ApproveArgs {
 }
 
 fn approval(text: &str) -> Result<Approval, String> {
-    let wrong = "it has another form than <number>:<hash>, such as 4:v1:0f3a…: take it as a whole from status.pending.approval";
+    let wrong = "it has another form than <number>:<hash>, such as 4:v1:0f3a…, or <number>:<hash>:<profile>@<generation>: take it as a whole from status.pending.approval";
     Approval::of(text).ok_or_else(|| wrong.to_owned())
 }
 
@@ -234,6 +235,13 @@ fn shown(
     let tried = pending.and_then(|pending| pending::tried(pending, &name, &cluster.place()));
     if let Some(answer) = tried {
         let _ = writeln!(out, "{}", in_one_line(&answer));
+    }
+    for changed in changed_secrets(runnable, &prospect.revisions) {
+        let changed = in_one_line(&changed);
+        let _ = writeln!(out, "since the last run has changed: {changed}");
+    }
+    if let Some(profile) = &approval.profile {
+        let _ = writeln!(out, "it is made with ClusterRunProfile {profile}");
     }
     if !prospect.unread.is_empty() {
         let _ = writeln!(

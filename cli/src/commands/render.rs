@@ -212,7 +212,7 @@ async fn live(args: &RenderArgs) -> anyhow::Result<Outcome> {
             notes: prospect
                 .untold()
                 .into_iter()
-                .chain(prospect.unknown_profile.map(str::to_owned))
+                .chain(prospect.unknown_profile.clone())
                 .collect(),
             profile: prospect
                 .profile

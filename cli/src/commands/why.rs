@@ -15,6 +15,7 @@ use crate::{
     outcome::Outcome,
 };
 use explanation::Explanation;
+pub(crate) use sources::changed_secrets;
 
 /// Say why a Runnable is as it is: what made its last run, what it waits for, what to do
 #[derive(Args, Debug)]

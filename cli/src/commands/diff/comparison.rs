@@ -3,7 +3,7 @@
 use std::{collections::HashSet, fmt::Write as _};
 
 use anyhow::bail;
-use cartouche_crds::Runnable;
+use cartouche_crds::{PROFILE_ANNOTATION, Runnable};
 use cartouche_protocol::ledger::Due;
 use kube::{
     ResourceExt as _,
@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use super::prospect::Prospect;
 use crate::{
     cluster::{Cluster, within},
+    foreign::in_one_line,
     live::{
         managed_fields::owned,
         object_diff::{self, FieldChange},
@@ -35,6 +36,12 @@ pub(crate) struct Comparison {
     pub(super) input_hash: Option<String>,
     /// Kind of the run.
     pub(super) kind: String,
+    /// The profile that it is made with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) profile: Option<String>,
+    /// The one that the last run says it was made with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) last_profile: Option<String>,
     pub(super) last: Last,
     /// What to know of this comparison.
     pub(super) notes: Vec<String>,
@@ -72,7 +79,11 @@ impl Comparison {
             // Whoever may not create runs still gets an answer.
             dry_run(prospect, cluster).await.ok()
         };
-        let last = last(prospect, served.as_ref(), cluster).await?;
+        let (last, last_profile) = last(prospect, served.as_ref(), cluster).await?;
+        let profile = prospect.profile.as_ref().map(ToString::to_string);
+        let is_other = matches!(last, Last::Known { .. }) && profile != last_profile;
+        let moved = (is_other && prospect.unknown_profile.is_none())
+            .then(|| moved(last_profile.as_deref(), profile.as_deref()));
         Ok(Self {
             name: prospect.runnable.name_any(),
             namespace: cluster.namespace.clone(),
@@ -84,7 +95,9 @@ impl Comparison {
             kind: prospect.run.rendered.kind().to_owned(),
             notes: notes(prospect, &last, served.is_some()),
             last,
-            verdict: verdict(prospect),
+            profile,
+            last_profile,
+            verdict: verdict(prospect, moved.as_deref()),
             has_secrets: prospect.has_secrets,
         })
     }
@@ -123,19 +136,35 @@ async fn last(
     prospect: &Prospect,
     served: Option<&Value>,
     cluster: &Cluster,
-) -> anyhow::Result<Last> {
+) -> anyhow::Result<(Last, Option<String>)> {
     Ok(match last_run(prospect.live.as_ref(), cluster).await? {
-        LastRun::None => Last::None {
-            run: prospect.run.rendered.document().clone(),
-        },
-        LastRun::Gone(name) => Last::Gone { name },
-        LastRun::Known(object) => Last::Known {
-            changes: match served {
+        LastRun::None => {
+            let run = prospect.run.rendered.document().clone();
+            (Last::None { run }, None)
+        }
+        LastRun::Gone(name) => (Last::Gone { name }, None),
+        LastRun::Known(object) => {
+            let changes = match served {
                 Some(served) => differences(&object, served),
                 None => known_differences(&object, &prospect.run.object),
-            },
-        },
+            };
+            (Last::Known { changes }, profile_of(&object))
+        }
     })
+}
+
+/// The profile that a run says it was made with.
+fn profile_of(object: &Value) -> Option<String> {
+    let annotations = object.pointer("/metadata/annotations")?;
+    let profile = annotations.get(PROFILE_ANNOTATION)?.as_str()?;
+    Some(in_one_line(profile))
+}
+
+/// What the last run was made with, and this one is.
+fn moved(last: Option<&str>, now: Option<&str>) -> String {
+    const NONE: &str = "no profile";
+    let (last, now) = (last.unwrap_or(NONE), now.unwrap_or(NONE));
+    format!("it was made with {last}, and the next one will be with {now}")
 }
 
 fn notes(prospect: &Prospect, last: &Last, served: bool) -> Vec<String> {
@@ -156,6 +185,8 @@ fn notes(prospect: &Prospect, last: &Last, served: bool) -> Vec<String> {
     }
     // Where nothing else is told of it, the verdict says so.
     notes.extend(prospect.untold().filter(|_| prospect.due.is_some()));
+    notes.extend(prospect.unknown_profile.clone());
+    notes.extend(prospect.not_refreshed.clone());
     if prospect.is_provisional {
         notes.push(
             "the template reads uid, generation or creationTimestamp, or a new Secret: on the cluster the hash is another"
@@ -165,7 +196,7 @@ fn notes(prospect: &Prospect, last: &Last, served: bool) -> Vec<String> {
     notes
 }
 
-fn verdict(prospect: &Prospect) -> String {
+fn verdict(prospect: &Prospect, moved: Option<&str>) -> String {
     let hash = prospect.input_hash();
     let hash = hash.map(|hash| format!(" ({hash})")).unwrap_or_default();
     match prospect.due {
@@ -179,6 +210,9 @@ fn verdict(prospect: &Prospect) -> String {
         }
         Some(Due::New(next)) => format!("this would be run {next}{hash}"),
         Some(Due::Pending(present)) => format!("run {present} is to be made of it{hash}"),
+        Some(Due::Nothing(present)) if let Some(moved) = moved => {
+            format!("only the profile changed: no run. Run {present} is the same{hash}: {moved}")
+        }
         Some(Due::Nothing(present)) => {
             format!("nothing to run: run {present} is the same{hash}")
         }

@@ -25,6 +25,8 @@ const NO_NAMESPACE: &str = "with which profile it is made cannot be told, since 
 pub(super) struct Making<'a> {
     ledger: &'a Ledger,
     is_present: bool,
+    /// It is there, so that nothing of its profile keeps it from being made.
+    is_made: bool,
     sequence: i64,
     rerun_token: Option<String>,
 }
@@ -34,7 +36,7 @@ pub(super) enum Made {
     Without,
     /// A profile, and the pin; why a request to choose anew was not followed.
     With(Arc<KnownProfile>, PinnedProfile, Option<NotRefreshed>),
-    Unknown(&'static str),
+    Unknown(String),
 }
 
 impl<'a> Making<'a> {
@@ -58,6 +60,7 @@ impl<'a> Making<'a> {
         Self {
             ledger,
             is_present: present.is_some(),
+            is_made: matches!(due, Some(Due::Nothing(_) | Due::OtherHash(_))),
             sequence: present.unwrap_or(next),
             rerun_token: token.map(str::to_owned),
         }
@@ -77,14 +80,14 @@ impl<'a> Making<'a> {
         is_required: bool,
     ) -> anyhow::Result<Made> {
         let Some(profiles) = profiles else {
-            return Ok(Made::Unknown(NOT_LISTED));
+            return Ok(Made::Unknown(NOT_LISTED.to_owned()));
         };
         let (pinned, not_refreshed) = if self.is_present {
             (self.ledger.profile.as_deref().cloned(), None)
         } else {
             match chosen(facts, profiles, is_required, self.ledger) {
                 Ok(chosen) => (chosen.pinned, chosen.not_refreshed),
-                Err(Unknown::Namespace) => return Ok(Made::Unknown(NO_NAMESPACE)),
+                Err(Unknown::Namespace) => return Ok(Made::Unknown(NO_NAMESPACE.to_owned())),
                 Err(Unknown::Held(held)) => return Err(diagnosed(&Diagnosis::Profile(held))),
             }
         };
@@ -92,6 +95,10 @@ impl<'a> Making<'a> {
             return Ok(Made::Without);
         };
         match profiles.named(&pinned.name) {
+            None if self.is_made => Ok(Made::Unknown(format!(
+                "its profile '{}' is not there any more: it is shown without one",
+                pinned.name
+            ))),
             Some(known) => Ok(Made::With(Arc::clone(known), pinned, not_refreshed)),
             None => Err(diagnosed(&Diagnosis::Profile(Held::Gone {
                 name: pinned.name,
@@ -102,8 +109,27 @@ impl<'a> Making<'a> {
 }
 
 impl Made {
+    /// The run, as it is sent. One that is there was made, whatever its profile says now.
+    pub(super) fn made_or_without(
+        self,
+        subject: Subject<'_>,
+        making: &Making<'_>,
+    ) -> anyhow::Result<(Self, Run)> {
+        match self.made(subject, making) {
+            Ok(run) => Ok((self, run)),
+            Err(error) if making.is_made => {
+                let said = error.to_string();
+                let said = said.lines().next().unwrap_or_default();
+                let without = Self::Unknown(format!("{said}: it is shown without its profile"));
+                let run = without.made(subject, making)?;
+                Ok((without, run))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
     /// The run, as it is sent.
-    pub(super) fn made(&self, subject: Subject<'_>, making: &Making<'_>) -> anyhow::Result<Run> {
+    fn made(&self, subject: Subject<'_>, making: &Making<'_>) -> anyhow::Result<Run> {
         let misfit = |name: &str, problems: &[_]| {
             let faults = Fault::all(problems);
             diagnosed(&Diagnosis::ProfileDoesNotFit(name.to_owned(), faults))
@@ -120,7 +146,7 @@ impl Made {
         run.map_err(|found| match self {
             Self::With(_, pinned, _) => misfit(&pinned.name, &found),
             Self::Without => unrendered(subject.template_name, &found),
-            Self::Unknown(why) => unrendered(subject.template_name, &found).context(*why),
+            Self::Unknown(why) => unrendered(subject.template_name, &found).context(why.clone()),
         })
     }
 
@@ -133,9 +159,9 @@ impl Made {
     }
 
     /// Why the profile cannot be known.
-    pub(super) fn unknown(&self) -> Option<&'static str> {
+    pub(super) fn unknown(&self) -> Option<String> {
         match self {
-            Self::Unknown(why) => Some(why),
+            Self::Unknown(why) => Some(why.clone()),
             Self::Without | Self::With(..) => None,
         }
     }

@@ -134,6 +134,8 @@ mod tests {
             name: name.to_owned(),
             namespace: "demo".to_owned(),
             found: Ok(Comparison {
+                profile: None,
+                last_profile: None,
                 name: name.to_owned(),
                 namespace: "demo".to_owned(),
                 would_run: Some(would_run),

@@ -46,7 +46,7 @@ pub(crate) struct Prospect {
     /// The profile that it is made with, as it is now.
     pub(crate) profile: Option<ProfileVersion>,
     /// Why that cannot be known, if it cannot: then the run is shown without one.
-    pub(crate) unknown_profile: Option<&'static str>,
+    pub(crate) unknown_profile: Option<String>,
     /// Why a request to choose it anew was not followed.
     pub(crate) not_refreshed: Option<String>,
     /// None where it cannot be told, since it follows from Secrets that are unread.
@@ -401,7 +401,7 @@ impl State {
         };
         let needs_profile = self.template.spec.profile == Some(ProfileRequirement::Required);
         let with = making.with(&facts, self.profiles.as_ref(), needs_profile)?;
-        let mut run = with.made(subject, &making)?;
+        let (with, mut run) = with.made_or_without(subject, &making)?;
         if !unread.is_empty() {
             without_hash(&mut run.object);
         }

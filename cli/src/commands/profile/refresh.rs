@@ -175,7 +175,7 @@ fn foreseen(
         Ok(after) => after,
         Err(error) => return (format!("{name}: {}", in_words(&error)), FOUND),
     };
-    if let Some(why) = after.unknown_profile {
+    if let Some(why) = &after.unknown_profile {
         return (format!("{name}: {why}\n"), FOUND);
     }
     let of = |prospect: &Prospect| {

@@ -1,6 +1,6 @@
 //! Why a Runnable is as it is, as data: for programs, and for the text that is made of it.
 
-use cartouche_crds::{ClusterRunTemplate, PendingRun, Runnable};
+use cartouche_crds::{ClusterRunTemplate, PendingRun, PinnedProfile, Runnable};
 use cartouche_protocol::{
     advice::advice,
     ledger::Due,
@@ -39,6 +39,9 @@ pub(super) struct Explanation {
     pub(super) reason: String,
     pub(super) message: String,
     pub(super) suspended: bool,
+    /// The profile that it is pinned to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) profile: Option<PinnedProfile>,
     /// Whether the status is that of the last change.
     pub(super) observed: bool,
     /// Nothing where nothing is to be done.
@@ -156,6 +159,7 @@ impl Explanation {
             reason: text(|ready| &ready.reason),
             message: text(|ready| &ready.message),
             suspended: runnable.spec.suspend == Some(true),
+            profile: status.and_then(|status| status.profile.as_deref().cloned()),
             observed: status
                 .is_some_and(|status| status.observed_generation == runnable.metadata.generation),
             to_do: advised

@@ -83,6 +83,9 @@ impl SourceChange {
     }
 }
 
+/// How the key of a Secret's key begins.
+const OF_SECRET: &str = "Secret/";
+
 /// What was made from others between two runs: that inputs come from, or else, where none of it is another one, what they stem
 /// from. What stands on their objects is what they were made from then; a status may
 /// have moved on since.
@@ -181,6 +184,21 @@ fn changes(runnable: &Runnable, before: &Sources, after: &Sources) -> Vec<Source
         after: after.get(key).cloned(),
     })
     .collect()
+}
+
+/// The Secrets that inputs come from and that are not what the present run was made from, for people. The document of a run shows
+/// nothing of them.
+pub(crate) fn changed_secrets(runnable: &Runnable, now: &Sources) -> Vec<String> {
+    let status = runnable.status.as_ref();
+    let current = status.and_then(|status| status.current_run.as_ref());
+    let made_from = current.and_then(|run| run.sources.as_ref());
+    let changed = made_from.map(|before| changes(runnable, before, now));
+    let changed = changed.into_iter().flatten();
+    let secrets = changed.filter(|it| {
+        let is_known = it.after.is_some() && !it.inputs.is_empty();
+        is_known && it.source.starts_with(OF_SECRET)
+    });
+    secrets.map(|it| it.shown()).collect()
 }
 
 impl Standing {

@@ -6,6 +6,7 @@ use cartouche_crds::RerunRequest;
 use cartouche_protocol::{
     diagnosis::named,
     ledger::RunState,
+    reconcile_error::Category,
     sources::SourceKey,
     status::{RUN_IN_PROGRESS, RUN_TEMPLATE_READY},
     told::Told,
@@ -48,6 +49,10 @@ fn state(explanation: &Explanation) -> String {
     if explanation.suspended {
         out.push_str("  suspended: no new run is made until it is resumed\n");
     }
+    if let Some(profile) = &explanation.profile {
+        let name = in_one_line(&profile.name);
+        let _ = writeln!(out, "  pinned to ClusterRunProfile {name}");
+    }
     if explanation.ready.is_some() && !explanation.observed {
         out.push_str("  the controller has not observed the last change yet\n");
     }
@@ -68,6 +73,14 @@ fn state(explanation: &Explanation) -> String {
     if let Some(to_do) = &explanation.to_do {
         let _ = writeln!(out, "  to do: {to_do}");
     }
+    if is_about_profiles(explanation) {
+        let place = &explanation.place;
+        let which = place.command(&format!("profile which {name}"));
+        let _ = writeln!(
+            out,
+            "  `{which}` says which profiles match, and by which rules"
+        );
+    }
     let blocking = explanation.blocked_by.as_ref();
     // What an engine says has no parts.
     let blocking = blocking.filter(|blocking| blocking.condition == RUN_TEMPLATE_READY);
@@ -79,6 +92,17 @@ fn state(explanation: &Explanation) -> String {
         let _ = writeln!(out, "  the template warns: {}", in_one_line(warnings));
     }
     out
+}
+
+/// Whether no run is made since no profile can be used.
+fn is_about_profiles(explanation: &Explanation) -> bool {
+    let reasons = [
+        Category::ProfileAmbiguous,
+        Category::ProfileNotFound,
+        Category::ProfileDoesNotFit,
+    ];
+    let blocking = explanation.blocked_by.as_ref();
+    blocking.is_some_and(|it| reasons.iter().any(|reason| reason.as_str() == it.reason))
 }
 
 /// Who is waited for beyond what the status says, and what the present run was made from that is not so any more.
