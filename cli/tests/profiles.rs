@@ -372,3 +372,25 @@ fn mistakes_in_what_a_template_says_of_files_are_told() {
     assert_eq!(output.code, 1);
     insta::assert_snapshot!(output.out);
 }
+
+#[test]
+fn the_page_of_a_template_says_that_it_needs_a_profile_and_which_files_there_are() {
+    let folder = example(&[]);
+    let explain = || cartouche_in(folder.path(), &["explain", "-f", "template.yaml"]).out;
+    let plain = explain();
+    assert!(
+        !plain.contains("PROFILE") && !plain.contains("FILES"),
+        "{plain}"
+    );
+    let making = "  profile: Required
+  runner:
+    context: true
+    args: { pool: $(runnable.spec.inputs.pool)$ }
+    files:
+      - path: /etc/tool/config.json
+        json: {}
+    containers: [greet]
+  outputs:";
+    edit(&folder, "template.yaml", "  outputs:", making);
+    insta::assert_snapshot!(explain());
+}

@@ -7,7 +7,9 @@ mod compile;
 mod context;
 mod pod;
 
-use cartouche_crds::{RUNNER_ARGS_ANNOTATION, RUNNER_CONTEXT_ANNOTATION, RUNNER_FILE_ANNOTATION};
+use cartouche_crds::{
+    RUNNER_ARGS_ANNOTATION, RUNNER_CONTEXT_ANNOTATION, RUNNER_FILE_ANNOTATION, Runner,
+};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -198,6 +200,41 @@ impl File {
             content: inside?,
         })
     }
+}
+
+/// A file that containers find.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mounted {
+    /// Where it is.
+    pub path: String,
+    /// What is in it, in a few words.
+    pub content: String,
+}
+
+/// The files that the containers of a run find by what a template says.
+#[must_use]
+pub fn mounted(runner: &Runner) -> Vec<Mounted> {
+    let file = |path: &str, content: String| Mounted {
+        path: path.to_owned(),
+        content,
+    };
+    let args = match runner.args {
+        Some(_) => "the arguments of the template",
+        None => "all inputs",
+    };
+    let mut files = vec![file(
+        ARGS_PATH,
+        format!("{args}, as JSON ({ARGS_VARIABLE})"),
+    )];
+    if runner.context == Some(true) {
+        let content = format!("for whom the container works, as JSON ({CONTEXT_VARIABLE})");
+        files.push(file(CONTEXT_PATH, content));
+    }
+    for one in runner.files.iter().flatten() {
+        let content = if one.json.is_some() { "JSON" } else { "text" };
+        files.push(file(&one.path, content.to_owned()));
+    }
+    files
 }
 
 /// Renders what stands there.

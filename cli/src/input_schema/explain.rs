@@ -1,6 +1,7 @@
 //! The inputs of a template, as `kubectl explain` prints the fields of a kind.
 
-use cartouche_templating::suggestion;
+use cartouche_crds::{ProfileRequirement, Runner};
+use cartouche_templating::{Mounted, mounted, suggestion};
 use std::{fmt::Write as _, path::PathBuf};
 
 use anyhow::{anyhow, bail};
@@ -96,11 +97,38 @@ pub(crate) fn explain(
     } else if input.is_none() {
         out.push_str("\nIt takes any inputs.\n");
     }
+    if input.is_none() {
+        out.push_str(&making(template));
+    }
     let outcome = Outcome::good(out);
     Ok(match warning(template) {
         Some(err) => Outcome { err, ..outcome },
         None => outcome,
     })
+}
+
+/// What has to be there for its runs, and what their containers find.
+fn making(template: &Value) -> String {
+    let spec = template.get("spec").and_then(Value::as_object);
+    let field = |name: &str| spec?.get(name).filter(|value| !value.is_null()).cloned();
+    let mut out = String::new();
+    let profile = field("profile").and_then(|it| serde_json::from_value(it).ok());
+    if profile == Some(ProfileRequirement::Required) {
+        out.push_str("\nPROFILE:\n  No run is made unless a ClusterRunProfile matches.\n");
+    }
+    let runner = field("runner").and_then(|it| serde_json::from_value::<Runner>(it).ok());
+    if let Some(runner) = runner {
+        out.push_str("\nFILES:\n");
+        for Mounted { path, content } in mounted(&runner) {
+            let _ = writeln!(out, "  {path}: {content}");
+        }
+        let who = match runner.containers.as_deref() {
+            None => "all containers, and no init containers".to_owned(),
+            Some(names) => format!("the containers {}", names.join(", ")),
+        };
+        let _ = writeln!(out, "  They are in {who}.");
+    }
+    out
 }
 
 /// A schema that cannot be used is printed all the same, but nobody should trust it.
@@ -272,6 +300,8 @@ fn undeclared(template: &Value, name: &str) -> Outcome {
     let mut read = Vec::new();
     let body = template.pointer("/spec/template").unwrap_or(&Value::Null);
     collect(body, &mut read);
+    let runner = template.pointer("/spec/runner");
+    collect(runner.unwrap_or(&Value::Null), &mut read);
     read.sort();
     read.dedup();
     let mut out = format!("TEMPLATE: {name}\n\nIt declares no inputs in spec.inputSchema.");
@@ -283,6 +313,7 @@ fn undeclared(template: &Value, name: &str) -> Outcome {
             let _ = writeln!(out, "  {path}");
         }
     }
+    out.push_str(&making(template));
     Outcome::good(out)
 }
 
