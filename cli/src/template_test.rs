@@ -5,9 +5,12 @@ pub(crate) mod find;
 pub(crate) mod junit;
 pub(crate) mod perform;
 pub(crate) mod play;
+mod profile;
 mod sources;
 
 use std::path::PathBuf;
+
+use cartouche_protocol::profiles::Labels;
 
 use crate::source::TEST_FILES;
 
@@ -23,6 +26,12 @@ pub(crate) struct Case {
     pub(crate) selected: Option<PathBuf>,
     /// The objects that inputs come from.
     pub(crate) sources: Option<PathBuf>,
+    /// The profile that the run is made with, whatever its rules say.
+    pub(crate) profile: Option<PathBuf>,
+    /// The profiles that rules choose from.
+    pub(crate) profiles: Option<PathBuf>,
+    /// What rules that select namespaces look at.
+    pub(crate) namespace_labels: Option<Labels>,
     /// Merged into the inputs of the Runnable.
     pub(crate) inputs: Option<serde_json::Value>,
 }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
+use cartouche_protocol::profiles::Labels;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -24,6 +25,12 @@ struct Settings {
     selected: Option<PathBuf>,
     /// The objects that inputs come from, relative to this file.
     sources: Option<PathBuf>,
+    /// The profile that the run is made with, relative to this file.
+    profile: Option<PathBuf>,
+    /// The profiles that rules choose from, relative to this file: a file or a folder.
+    profiles: Option<PathBuf>,
+    /// The labels of the namespace.
+    namespace_labels: Option<Labels>,
     /// Merged into the inputs of the Runnable; a null takes an input away.
     inputs: Option<Value>,
 }
@@ -75,6 +82,9 @@ fn case(root: &Path, folder: &Path) -> anyhow::Result<Case> {
         runnable: None,
         selected: None,
         sources: None,
+        profile: None,
+        profiles: None,
+        namespace_labels: None,
         inputs: None,
     };
     for ancestor in ancestors(folder) {
@@ -136,6 +146,14 @@ fn inherit(case: &mut Case, folder: &Path) -> anyhow::Result<()> {
         &mut case.sources,
         place(settings.sources, &["sources.yaml"]),
     );
+    // Neither is taken for its name: beside a template there may be what it is to be used with. A nearer one of either counts.
+    if case.profile.is_none() && case.profiles.is_none() {
+        case.profile = settings.profile.map(|path| folder.join(path));
+        case.profiles = settings.profiles.map(|path| folder.join(path));
+    }
+    if case.namespace_labels.is_none() {
+        case.namespace_labels = settings.namespace_labels;
+    }
     if folder == case.folder {
         case.description = settings.description;
     }

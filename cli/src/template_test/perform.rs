@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 
 use crate::template_test::{
     Case, EXPECTED, EXPECTED_ERROR, PLAYED, PLAYED_EXPECTED, difference, find, play::PlayedRun,
-    sources,
+    profile, sources,
 };
 use crate::{
     objects,
-    render::{self, Run, Subject},
+    render::{self, Run, Subject, profiles::With},
     source::{self, Document},
     template_file, yaml,
 };
@@ -63,13 +63,31 @@ pub(crate) fn perform(case: &Case, mode: Mode) -> anyhow::Result<Vec<Difference>
             return Ok(expectations.differences);
         }
     };
+    let namespace = runnable.pointer("/metadata/namespace");
+    let namespace = namespace.and_then(Value::as_str).unwrap_or_default();
+    let is_required = template_file::needs_profile(&template_document);
+    let profile = match profile::of(case, (&runnable, namespace), is_required)? {
+        Ok(profile) => profile,
+        Err(why) => {
+            expectations.error(&why)?;
+            return Ok(expectations.differences);
+        }
+    };
+    let with = match profile.as_deref().map(|known| With::of(known, None)) {
+        None => None,
+        Some(Ok(with)) => Some(with),
+        Some(Err(problems)) => {
+            expectations.error(&lines(problems))?;
+            return Ok(expectations.differences);
+        }
+    };
     let subject = Subject {
         template: &template,
         template_name: template_document.name(),
         runnable: &runnable,
         selected: selected.as_ref().map(|document| &document.value),
         sourced: &sourced,
-        with: None,
+        with,
     };
     match render::run(&subject) {
         Err(problems) => expectations.error(&lines(&problems))?,

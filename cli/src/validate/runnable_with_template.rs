@@ -76,6 +76,13 @@ pub(super) fn check(
         ));
     }
     findings.extend(check_run(document, runnable, &attempt, knowledge));
+    if attempt.problems.is_empty()
+        && given.unknown().is_empty()
+        && (selected.is_some() || !asked)
+        && unfinished.is_none()
+    {
+        findings.extend(files(document, runnable, &context));
+    }
     findings.extend(secrets::check(document, runnable));
     let (asking, made) = (Some(runnable), &attempt.document);
     findings.extend(policy::check_name(asking, document, made));
@@ -294,6 +301,21 @@ fn subject_place(runnable: &Document, at: &[Segment]) -> crate::source::SourceSp
         return runnable.place_of(&["metadata", "name"]);
     }
     shape::place(runnable, &runnable.root, at, true)
+}
+
+/// What is wrong with the files of containers, once all else can be rendered.
+fn files(document: &Document, runnable: &Document, context: &Context) -> Vec<Finding> {
+    let has_files = document.root.at(&["spec", "runner"]).is_some();
+    let template = template_file::compile(document).filter(|_| has_files);
+    let Some(Ok(template)) = template else {
+        return Vec::new();
+    };
+    let problems = template.render(context).err();
+    let problems = problems.iter().flat_map(|problems| problems.iter());
+    let of_files = problems.filter(|problem| problem.root == Root::Spec);
+    of_files
+        .map(|problem| problem_finding(document, runnable, problem))
+        .collect()
 }
 
 /// What the API server would not take of a rendered run, as far as the inputs decide about it.

@@ -1,0 +1,62 @@
+//! The profile that the run of a case is made with.
+
+use std::{path::Path, sync::Arc};
+
+use anyhow::bail;
+use cartouche_protocol::{
+    facts::{Unknown, chosen},
+    ledger::Ledger,
+    profiles::{KnownProfile, Profiles},
+};
+use serde_json::Value;
+
+use crate::{
+    objects::Objects,
+    profile_file,
+    render::profiles::{facts, known},
+    source,
+    template_test::Case,
+};
+
+/// The profile of its file, or the one that the rules of several choose; or why none can be chosen, which a case may expect.
+pub(super) fn of(
+    case: &Case,
+    (runnable, namespace): (&Value, &str),
+    is_required: bool,
+) -> anyhow::Result<Result<Option<Arc<KnownProfile>>, String>> {
+    let profiles = match (&case.profile, &case.profiles) {
+        (Some(path), None) => return Ok(Ok(Some(Arc::new(one(path)?)))),
+        (Some(_), Some(_)) => bail!(
+            "{} says profile and profiles\nhint: profile is the one that is taken, profiles are those that rules choose from",
+            case.folder.display()
+        ),
+        (None, None) => Profiles::default(),
+        (None, Some(path)) => {
+            let objects = Objects::load_all(std::slice::from_ref(path))?;
+            if objects.profiles.is_empty() {
+                bail!("{} holds no ClusterRunProfile", path.display());
+            }
+            known(&objects, namespace, case.namespace_labels.as_ref())
+        }
+    };
+    match chosen(&facts(runnable), &profiles, is_required, &Ledger::default()) {
+        Ok(chosen) => {
+            let pinned = chosen.pinned;
+            let found = pinned.and_then(|pinned| profiles.named(&pinned.name).cloned());
+            Ok(Ok(found))
+        }
+        Err(Unknown::Held(held)) => Ok(Err(format!("{held}\n"))),
+        Err(Unknown::Namespace) => bail!(
+            "a rule of a profile selects namespaces\nhint: say in case.yaml what it looks at: namespaceLabels: {{env: production}}"
+        ),
+    }
+}
+
+/// The only profile of a file.
+fn one(path: &Path) -> anyhow::Result<KnownProfile> {
+    let document = source::load_one(path)?.map_err(|finding| finding.as_error())?;
+    if !document.is_ours(crate::objects::PROFILE) {
+        bail!("{} holds no ClusterRunProfile", path.display());
+    }
+    Ok(profile_file::known(&document))
+}
