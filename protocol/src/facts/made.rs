@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 
 use cartouche_crds::{CurrentRun, PinnedProfile, RunPhase};
-use cartouche_templating::{Context, Diagnostic, Diagnostics, Profile, Rendered, RunFacts, contains};
+use cartouche_templating::{
+    Context, Diagnostic, Diagnostics, Profile, Rendered, RunFacts, contains,
+};
 use serde_json::Value;
 
 use super::{Facts, Rendering, RunnableFacts};

@@ -96,6 +96,7 @@ impl Cast {
             | Step::Settled
             | Step::AskServer(_)
             | Step::Probe
+            | Step::AskPermissions(_)
             | Step::DryRun(_)
             | Step::Stop(_) => Next::Rest,
         }
