@@ -72,6 +72,12 @@ impl Readiness {
         lock(&self.lacking).iter().map(line).collect()
     }
 
+    /// Why the process does without this, if it does.
+    #[must_use]
+    pub fn why_lacking(&self, what: &str) -> Option<String> {
+        lock(&self.lacking).get(what).cloned()
+    }
+
     /// What is still missing, a line each.
     #[must_use]
     pub fn missing(&self) -> Vec<String> {

@@ -11,7 +11,7 @@ use std::{
 use cartouche_protocol::{
     diagnosis::Diagnosis,
     process_state::ProcessState,
-    reconcile_error::{ReconcileError, Requeue},
+    reconcile_error::{Category, ReconcileError, Requeue},
     sourced_inputs::{SourceKind, SourceObject},
     told,
 };
@@ -28,6 +28,10 @@ const MAX_BACKOFFS: usize = 16;
 
 /// What is remembered of one Runnable.
 #[derive(Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "what is remembered of things that have nothing to do with each other"
+)]
 pub struct Memory {
     /// The uid that all of this is about.
     pub uid: String,
@@ -113,8 +117,8 @@ pub enum Operation {
     Read(String),
     /// Creating the run of a sequence.
     Create(i64),
-    /// Asking what the pods of a run may do.
-    AskPermissions,
+    /// Asking whether the pods of a run may do this: the digest of what is asked.
+    AskPermissions(u64),
     /// Deleting runs.
     Delete,
     /// Writing outputs to other objects.
@@ -258,6 +262,15 @@ impl Memory {
                 .any(|it| it.namespace.as_deref() == Some(namespace)),
             _ => false,
         })
+    }
+
+    /// Profiles have changed: what failed for them is tried at once, and whatever did where a run is made with one.
+    pub fn profiles_changed(&mut self, is_pinned: bool) {
+        self.retry_where(|error| {
+            is_pinned
+                || error.category.is_of_profiles()
+                || error.category == Category::PermissionMissing
+        });
     }
 
     /// Something that may cure it has changed: it is tried at once, but waits as long as before if

@@ -14,20 +14,21 @@ use crate::lock::lock;
 
 /// Every profile, and what their rules need.
 pub struct ClusterProfiles {
-    all: Mutex<Arc<Vec<Arc<KnownProfile>>>>,
-    /// By namespace. `None` until the watch has shown all of them, and where no rule asks for them.
-    namespaces: Mutex<Option<HashMap<String, Arc<Labels>>>>,
-    /// Why the labels of namespaces cannot be had, while they cannot.
-    namespaces_failing: Mutex<Option<String>>,
+    known: Mutex<Known>,
     needs_namespaces: watch::Sender<bool>,
+}
+
+#[derive(Default)]
+struct Known {
+    all: Arc<Vec<Arc<KnownProfile>>>,
+    /// By namespace. `None` until the watch has shown all of them, and where none is open.
+    namespaces: Option<HashMap<String, Arc<Labels>>>,
 }
 
 impl Default for ClusterProfiles {
     fn default() -> Self {
         Self {
-            all: Mutex::default(),
-            namespaces: Mutex::default(),
-            namespaces_failing: Mutex::default(),
+            known: Mutex::default(),
             needs_namespaces: watch::Sender::new(false),
         }
     }
@@ -35,70 +36,73 @@ impl Default for ClusterProfiles {
 
 impl ClusterProfiles {
     /// What is known where it is decided about a Runnable in this namespace. A namespace that the watch has not shown has no
-    /// labels that anybody knows.
+    /// labels that anybody knows, and none has while the watch fails (`without_namespaces`): it may have others by now.
     #[must_use]
-    pub fn for_runnable(&self, namespace: &str) -> Profiles {
-        let namespaces = lock(&self.namespaces);
+    pub fn for_runnable(&self, namespace: &str, without_namespaces: bool) -> Profiles {
+        let known = lock(&self.known);
+        let namespaces = known.namespaces.as_ref().filter(|_| !without_namespaces);
         Profiles {
-            all: lock(&self.all).clone(),
-            namespace_labels: namespaces
-                .as_ref()
-                .and_then(|all| all.get(namespace).cloned()),
+            all: known.all.clone(),
+            namespace_labels: namespaces.and_then(|all| all.get(namespace).cloned()),
         }
     }
 
     /// Whether profiles or the labels of the namespace have changed since.
     #[must_use]
-    pub fn have_changed(&self, known: &Profiles, namespace: &str) -> bool {
-        let now = self.for_runnable(namespace);
-        !Arc::ptr_eq(&now.all, &known.all) || now.namespace_labels != known.namespace_labels
+    pub fn have_changed(&self, before: &Profiles, namespace: &str) -> bool {
+        let now = self.for_runnable(namespace, false);
+        let is_labelled = before.namespace_labels.is_some() || !before.lacks_namespace();
+        !Arc::ptr_eq(&now.all, &before.all)
+            || is_labelled && now.namespace_labels != before.namespace_labels
+    }
+
+    /// Whether a rule selects namespaces.
+    #[must_use]
+    pub fn select_namespaces(&self) -> bool {
+        *self.needs_namespaces.borrow()
     }
 
     /// Takes in what a profile says now. Whether that is another than before: writes of its status do not count.
     pub fn put(&self, object: &ClusterRunProfile) -> bool {
-        let (name, uid) = (object.name_any(), object.metadata.uid.as_deref());
-        let generation = object.metadata.generation.unwrap_or_default();
-        let mut all = lock(&self.all);
-        let at = all.iter().position(|it| it.version.name == name);
-        let known = at.map(|at| &all[at]);
-        if known
-            .is_some_and(|it| Some(it.uid.as_str()) == uid && it.version.generation == generation)
-        {
+        let is_same = |known: &Arc<KnownProfile>| {
+            known.version.name == object.name_any()
+                && Some(known.uid.as_str()) == object.metadata.uid.as_deref()
+                && Some(known.version.generation) == object.metadata.generation
+        };
+        if lock(&self.known).all.iter().any(is_same) {
             return false;
         }
         let profile = Arc::new(KnownProfile::new(object));
-        let profiles = Arc::make_mut(&mut all);
-        match at {
-            Some(at) => profiles[at] = profile,
-            None => profiles.push(profile),
+        let name = &profile.version.name;
+        let mut known = lock(&self.known);
+        let all = Arc::make_mut(&mut known.all);
+        match all.iter().position(|it| it.version.name == *name) {
+            Some(at) => all[at] = profile,
+            None => all.push(profile),
         }
-        self.settle_needs(&all);
+        self.settle_needs(&known);
         true
     }
 
     /// A profile is gone, or cannot be read.
     pub fn remove(&self, name: &str) {
-        let mut all = lock(&self.all);
-        Arc::make_mut(&mut all).retain(|it| it.version.name != name);
-        self.settle_needs(&all);
+        let mut known = lock(&self.known);
+        Arc::make_mut(&mut known.all).retain(|it| it.version.name != name);
+        self.settle_needs(&known);
     }
 
     /// These are all.
     pub fn relist(&self, objects: &[Arc<ClusterRunProfile>]) {
-        let profiles = objects
-            .iter()
-            .map(|object| Arc::new(KnownProfile::new(object)));
-        let mut all = lock(&self.all);
-        *all = Arc::new(profiles.collect());
-        self.settle_needs(&all);
+        let profiles = objects.iter();
+        let profiles = profiles.map(|object| Arc::new(KnownProfile::new(object)));
+        let all = Arc::new(profiles.collect());
+        let mut known = lock(&self.known);
+        known.all = all;
+        self.settle_needs(&known);
     }
 
-    fn settle_needs(&self, all: &[Arc<KnownProfile>]) {
-        let needs = all.iter().any(|it| it.selects_namespaces());
-        if !needs {
-            *lock(&self.namespaces) = None;
-            *lock(&self.namespaces_failing) = None;
-        }
+    fn settle_needs(&self, known: &Known) {
+        let needs = known.all.iter().any(|it| it.selects_namespaces());
         self.needs_namespaces.send_if_modified(|before| {
             let changes = *before != needs;
             *before = needs;
@@ -112,33 +116,21 @@ impl ClusterProfiles {
         self.needs_namespaces.subscribe()
     }
 
-    /// The labels of namespaces cannot be had, for this reason.
-    pub fn without_namespaces(&self, why: String) {
-        *lock(&self.namespaces_failing) = Some(why);
-    }
-
-    /// Why the labels of namespaces cannot be had, as far as it is known.
-    #[must_use]
-    pub fn why_without_namespaces(&self) -> Option<String> {
-        lock(&self.namespaces_failing).clone()
-    }
-
     /// Takes in all namespaces.
     pub fn put_namespaces(&self, all: impl IntoIterator<Item = ObjectMeta>) {
-        let known = all.into_iter().map(|metadata| {
+        let labelled = all.into_iter().map(|metadata| {
             let labels = Arc::new(metadata.labels.unwrap_or_default());
             (metadata.name.unwrap_or_default(), labels)
         });
-        *lock(&self.namespaces) = Some(known.collect());
-        *lock(&self.namespaces_failing) = None;
+        lock(&self.known).namespaces = Some(labelled.collect());
     }
 
     /// Takes in one. Whether its labels are others than before.
     pub fn put_namespace(&self, metadata: &ObjectMeta) -> bool {
         let (name, labels) = (metadata.name.clone(), metadata.labels.clone());
         let (name, labels) = (name.unwrap_or_default(), labels.unwrap_or_default());
-        let mut namespaces = lock(&self.namespaces);
-        let Some(all) = namespaces.as_mut() else {
+        let mut known = lock(&self.known);
+        let Some(all) = known.namespaces.as_mut() else {
             return false;
         };
         if all.get(&name).is_some_and(|known| **known == labels) {
@@ -150,9 +142,14 @@ impl ClusterProfiles {
 
     /// One is gone.
     pub fn remove_namespace(&self, name: &str) {
-        if let Some(all) = lock(&self.namespaces).as_mut() {
+        if let Some(all) = lock(&self.known).namespaces.as_mut() {
             all.remove(name);
         }
+    }
+
+    /// The watch has ended: nobody tells of their labels any more.
+    pub fn forget_namespaces(&self) {
+        lock(&self.known).namespaces = None;
     }
 }
 
@@ -177,7 +174,7 @@ mod tests {
     fn a_write_of_its_status_is_no_change_of_a_profile() {
         let profiles = ClusterProfiles::default();
         assert!(profiles.put(&profile("a", 1, &json!([]))));
-        let known = profiles.for_runnable("ns");
+        let known = profiles.for_runnable("ns", false);
         assert!(!profiles.put(&profile("a", 1, &json!([]))));
         assert!(!profiles.have_changed(&known, "ns"));
         assert!(profiles.put(&profile("a", 2, &json!([]))));
@@ -190,15 +187,27 @@ mod tests {
         let needed = profiles.needs_namespaces();
         profiles.put(&profile("a", 1, &json!([{ "namespaceSelector": {} }])));
         assert!(*needed.borrow());
-        assert!(profiles.for_runnable("ns").lacks_namespace());
+        assert!(profiles.for_runnable("ns", false).lacks_namespace());
         profiles.put_namespaces([namespace("ns", "test")]);
-        let known = profiles.for_runnable("ns");
+        let known = profiles.for_runnable("ns", false);
         assert_eq!(known.namespace_labels.as_deref().unwrap()["env"], "test");
         assert!(!profiles.put_namespace(&namespace("ns", "test")));
         assert!(profiles.put_namespace(&namespace("ns", "production")));
         assert!(profiles.have_changed(&known, "ns"));
+        // A watch that fails tells nothing of labels that have changed since.
+        assert!(profiles.for_runnable("ns", true).lacks_namespace());
+        // The rule moves to another profile: the watch, which sees only the outcome, goes on with what it has.
         profiles.remove("a");
+        profiles.put(&profile("b", 1, &json!([{ "namespaceSelector": {} }])));
+        assert!(!profiles.for_runnable("ns", false).lacks_namespace());
+        profiles.remove("b");
         assert!(!*needed.borrow());
-        assert!(profiles.for_runnable("ns").namespace_labels.is_none());
+        profiles.forget_namespaces();
+        assert!(
+            profiles
+                .for_runnable("ns", false)
+                .namespace_labels
+                .is_none()
+        );
     }
 }

@@ -292,7 +292,8 @@ async fn carry_out(reconciliation: &mut Reconciliation<'_>, step: Step) -> Resul
         }
         // It is asked again later each time, and once somebody has granted something.
         Step::Stuck(error) if error.category == Category::PermissionMissing => {
-            Err(reconciliation.fail(Operation::AskPermissions, error))
+            let asked = reconciliation.asked_permissions();
+            Err(reconciliation.fail(asked, error))
         }
         Step::Stuck(error) => Err(End::Stuck(error, None)),
         Step::RenderAgain => reconciliation.render_again().await,

@@ -18,6 +18,7 @@ use kube::{
     Config,
     runtime::reflector::{self, Store},
 };
+pub(crate) use profiles::NAMESPACES;
 use profiles::ProfileServer;
 use references::watch_references;
 use runnables::Runnables;

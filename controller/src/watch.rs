@@ -27,7 +27,6 @@ use kube::{Api, Client, Resource, api::ApiResource, core::DynamicResourceScope, 
 use tokio::{sync::mpsc, task::AbortHandle};
 
 pub use progress::Progress;
-pub(crate) use progress::reason;
 pub use supervised::supervised;
 
 use crate::{
@@ -127,6 +126,12 @@ fn taken(open: &HashMap<Watched, OpenWatch>) -> usize {
 }
 
 impl Watches {
+    /// Why the process does without a watch of its own, if it does.
+    #[must_use]
+    pub fn why_lacking(&self, what: &str) -> Option<String> {
+        self.readiness.why_lacking(what)
+    }
+
     /// No watch yet.
     #[must_use]
     pub fn new(

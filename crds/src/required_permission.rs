@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub const MAX_REQUIRED: usize = 16;
 
 /// What the `ServiceAccount` of a run's pods needs permission for. Tags read `runnable`, `selected` and `profile.values`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RequiredPermission {
     /// The API group of the resource; empty for that of Pods and Secrets.

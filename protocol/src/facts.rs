@@ -151,6 +151,10 @@ pub enum LedgerState {
 
 /// What the template renders.
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "what a template says, of things that have nothing to do with each other"
+)]
 pub struct Rendering {
     /// Template and selected object were read consistently after the Runnable.
     pub consistent: bool,

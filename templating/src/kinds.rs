@@ -222,8 +222,12 @@ pub fn known_fields(api_version: &str, kind: &str) -> Option<&'static KnownKind>
 pub fn pods_account(run: &Value) -> Option<&str> {
     let text = |field: &str| run.get(field)?.as_str();
     let pointer = known(text("apiVersion")?, text("kind")?)?.pods_account?;
-    let account = run.pointer(pointer).and_then(Value::as_str);
-    let account = account.filter(|account| !account.is_empty());
+    let named = |pointer: &str| {
+        let account = run.pointer(pointer).and_then(Value::as_str);
+        account.filter(|account| !account.is_empty())
+    };
+    // The older name, which Kubernetes still takes for it.
+    let account = named(pointer).or_else(|| named(pointer.strip_suffix("Name")?));
     Some(account.unwrap_or(DEFAULT_ACCOUNT))
 }
 

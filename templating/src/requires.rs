@@ -25,7 +25,7 @@ pub(crate) struct Requires {
 }
 
 /// Whose permissions are needed for a run, and which.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Needed {
     /// The `ServiceAccount` of its pods, in the namespace of the run.
     pub account: String,

@@ -3,6 +3,7 @@
 
 use cartouche_protocol::{
     facts::{DryRun, RunName},
+    ledger::RunIdentity,
     object::Object,
     reconcile_error::bounded,
 };
@@ -26,30 +27,36 @@ impl Reconciliation<'_> {
         let live = live.map_err(|error| fail(self.unreadable(&error)))?;
         let next = self.facts.ledger.next_sequence();
         let name_asked = self.name_to_ask_with();
-        // What cannot be made is not what the run was made of.
-        let Ok((path, object)) = self.stamped(next, name_asked.as_deref(), None) else {
-            self.facts.server_agrees = Some(false);
-            return Ok(());
+        let rendering = self.facts.rendering.as_ref().map_err(Clone::clone);
+        let rendering = rendering.map_err(fail)?;
+        let run = live.as_ref().and_then(RunIdentity::of).unwrap_or_default();
+        let sent = match self.facts.made_as(rendering, &run) {
+            Ok(sent) => sent,
+            // With the profile that it was made with nobody knows what it would be.
+            Err(error) if error.category.is_of_profiles() => return Err(fail(error)),
+            // What cannot be made is not what the run was made of.
+            Err(_) => {
+                self.facts.server_agrees = Some(false);
+                return Ok(());
+            }
         };
+        let stamped = self.stamped_like(&sent, next, name_asked.as_deref());
+        let (path, object) = stamped.map_err(fail)?;
         let made = match &self.account {
             Some(account) => account.create(&path, &object, CreateMode::DryRun).await,
             None => return Err(End::Conflict),
         };
-        let rendering = self.facts.rendering.as_ref();
-        let has_secrets = rendering.is_ok_and(|rendering| rendering.document.has_secrets());
-        let agrees = match (live, made, rendering) {
+        let has_secrets = rendering.document.has_secrets();
+        let agrees = match (live, made) {
             // Which values they were when it was made nobody can tell.
             _ if has_secrets => false,
             // Nobody said what the server makes of it: to take it for a change would be a run.
-            (_, Err(error), _) if says_nothing(&error, name_asked.is_some()) => {
+            (_, Err(error)) if says_nothing(&error, name_asked.is_some()) => {
                 return Err(fail(self.refusal(&name.name, &error)));
             }
             // Nobody can say: as with a run that is gone, a takeover must not run a cluster again.
-            (_, Err(error), _) if error.is_about_the_dry_run() => true,
-            (Some(live), Ok(Object(made)), Ok(rendering)) => {
-                let sent = self.facts.ledger.current.as_ref();
-                let sent = sent.and_then(|it| self.facts.made_for(rendering, it).ok());
-                let sent = sent.as_ref().map_or(&*rendering.document, |sent| &**sent);
+            (_, Err(error)) if error.is_about_the_dry_run() => true,
+            (Some(live), Ok(Object(made))) => {
                 contains_document(&live, &projected(sent.document(), &made))
             }
             _ => false,

@@ -14,12 +14,23 @@ use crate::{
     metrics::Metrics,
     picked::PickedObjects,
     profiles::ClusterProfiles,
+    serve::NAMESPACES,
     templates::Templates,
     watch::{
         Enqueuer, Watches, dependents::Dependents, named::SecretWatches, references::Accounts,
         runs::Runs, selected::Selections,
     },
 };
+
+impl ControllerContext {
+    /// Why the labels of namespaces are not known, where a rule of a profile selects them and their watch fails.
+    pub(super) fn without_namespaces(&self) -> Option<String> {
+        let is_needed = self.profiles.select_namespaces();
+        is_needed
+            .then(|| self.watches.why_lacking(NAMESPACES))
+            .flatten()
+    }
+}
 
 /// Everything that a reconciliation needs.
 pub struct ControllerContext {

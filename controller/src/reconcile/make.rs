@@ -56,6 +56,17 @@ impl Reconciliation<'_> {
         )
     }
 
+    /// The object to create, and where, for what a run that exists would have been made as: only to ask.
+    pub(super) fn stamped_like(
+        &self,
+        made: &Rendered,
+        sequence: i64,
+        name: Option<&str>,
+    ) -> Result<(ResourcePath, Value), ReconcileError> {
+        let rendering = self.facts.rendering.as_ref().map_err(Clone::clone)?;
+        self.stamped_as(rendering, made, None, (sequence, name, None))
+    }
+
     /// The object to create for the number that follows, and where: only to ask.
     pub(super) fn stamped_next(
         &self,

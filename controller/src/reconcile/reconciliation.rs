@@ -25,7 +25,7 @@ use crate::{
     clock::boot_time,
     events::Occasion,
     lock::lock,
-    memory::{Memory, Operation},
+    memory::{Memory, Operation, digest},
     runnable_key::RunnableKey,
 };
 
@@ -126,7 +126,9 @@ impl<'a> Reconciliation<'a> {
             now: ctx.identity.connection().now(),
             chance: fastrand::u64(..),
             looked_for,
-            profiles: ctx.profiles.for_runnable(&key.namespace),
+            profiles: ctx
+                .profiles
+                .for_runnable(&key.namespace, ctx.without_namespaces().is_some()),
             ..Facts::first(facts, stored, remembered, ctx.limits)
         };
         facts.sinks.announce(
@@ -184,7 +186,7 @@ impl<'a> Reconciliation<'a> {
     pub(super) fn what(&self, step: &Step) -> Option<Operation> {
         match step {
             Step::ListRuns { .. } => Some(Operation::List),
-            Step::AskPermissions(_) => Some(Operation::AskPermissions),
+            Step::AskPermissions(needed) => Some(Operation::AskPermissions(digest(&**needed))),
             Step::Write(_, Change::Renumber) => Some(Operation::Renumber),
             Step::ReadRun(name) | Step::AskServer(name) => Some(Operation::Read(name.name.clone())),
             Step::DryRun(sequence) => Some(Operation::Create(*sequence)),

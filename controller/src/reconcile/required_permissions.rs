@@ -3,7 +3,7 @@
 use cartouche_crds::RequiredPermission;
 use cartouche_protocol::{
     facts::Permitted,
-    reconcile_error::{Category, ReconcileError},
+    reconcile_error::{Category, ReconcileError, Requeue},
 };
 use cartouche_templating::Needed;
 use serde::Deserialize;
@@ -13,7 +13,7 @@ use super::reconciliation::{End, Reconciliation};
 use crate::{
     api::{ApiError, CreateMode, Requests, ResourcePath},
     lock::lock,
-    memory::Operation,
+    memory::{Operation, digest},
 };
 
 /// The answer to a `SelfSubjectAccessReview`, as far as it is read.
@@ -23,8 +23,11 @@ struct Review {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Status {
     allowed: bool,
+    #[serde(default)]
+    evaluation_error: String,
 }
 
 impl Reconciliation<'_> {
@@ -32,7 +35,14 @@ impl Reconciliation<'_> {
     pub(super) async fn ask_permissions(&mut self, needed: Needed) -> Result<(), End> {
         let namespace = self.key.namespace.clone();
         let account = self.ctx.identity.of(&namespace, &needed.account).await;
-        let account = account.map_err(|error| self.fail(Operation::AskPermissions, error))?;
+        let asked = || Operation::AskPermissions(digest(&needed));
+        // Whatever is wrong with that account, nothing is with the Runnable's.
+        let of_pods = |error| ReconcileError {
+            category: Category::PermissionMissing,
+            requeue: Requeue::OnRbac,
+            ..error
+        };
+        let account = account.map_err(|error| self.fail(asked(), of_pods(error)))?;
         let mut denied = Vec::new();
         for (index, permission) in needed.permissions.iter().enumerate() {
             for verb in &permission.verbs {
@@ -40,17 +50,25 @@ impl Reconciliation<'_> {
                     Ok(true) => {}
                     Ok(false) => denied.push((index, verb.clone())),
                     Err(error) => {
-                        return Err(self.fail(Operation::AskPermissions, self.unasked(&error)));
+                        return Err(self.fail(asked(), self.unasked(&error)));
                     }
                 }
             }
         }
         self.look_at_the_clock();
         if denied.is_empty() {
-            lock(&self.memory).succeeded(&Operation::AskPermissions);
+            lock(&self.memory).succeeded(&asked());
         }
         self.facts.permissions = Some(Permitted::new(needed, &denied));
         Ok(())
+    }
+
+    /// What was asked in this reconciliation.
+    pub(super) fn asked_permissions(&self) -> Operation {
+        let permissions = self.facts.permissions.as_ref();
+        permissions.map_or(Operation::AskPermissions(0), |it| {
+            Operation::AskPermissions(digest(&it.needed))
+        })
     }
 
     fn unasked(&self, error: &ApiError) -> ReconcileError {
@@ -84,5 +102,13 @@ async fn may(
     });
     let path = ResourcePath::new("authorization.k8s.io/v1", "selfsubjectaccessreviews", None);
     let review: Review = account.create(&path, &body, CreateMode::Real).await?;
-    Ok(review.status.allowed)
+    let Status {
+        allowed,
+        evaluation_error,
+    } = review.status;
+    // An authorizer that could not be asked has not said no.
+    if !allowed && !evaluation_error.is_empty() {
+        return Err(ApiError::Unanswered(evaluation_error));
+    }
+    Ok(allowed)
 }

@@ -201,11 +201,7 @@ impl Reconciliation<'_> {
     pub(super) fn without_namespaces(&self) -> Option<ReconcileError> {
         let is_needed =
             self.facts.watch != WatchState::Starting && self.facts.profiles.lacks_namespace();
-        let why = self
-            .ctx
-            .profiles
-            .why_without_namespaces()
-            .filter(|_| is_needed)?;
+        let why = self.ctx.without_namespaces().filter(|_| is_needed)?;
         Some(ReconcileError::caused(
             Category::ProfileNotFound,
             Requeue::Backoff,

@@ -19,7 +19,6 @@ use kube::{
 use super::{
     PROFILES,
     guarded::{Guarded, guarded},
-    references::enqueue_where,
     templates::to_reconcile,
     unreadable::UnreadableReporter,
 };
@@ -30,11 +29,11 @@ use crate::{
     reconcile::ControllerContext,
     runnable_key::RunnableKey,
     template_status::Refusals,
-    watch::{config, own::OwnWatches, reason},
+    watch::{config, own::OwnWatches},
 };
 
 /// Namespaces, of which only the metadata is watched, while a rule selects them.
-const NAMESPACES: &str = "namespaces";
+pub(crate) const NAMESPACES: &str = "namespaces";
 
 /// What serving profiles needs.
 #[derive(Clone)]
@@ -102,9 +101,18 @@ impl ProfileServer {
             let known = self.ctx.memories.known(&RunnableKey::of(runnable));
             known.is_none_or(|memory| lock(&memory).is_unsettled) || !is_well(runnable)
         };
-        enqueue_where(&self.ctx, &self.runnables, |runnable| {
-            concerned(runnable) && waits(runnable)
-        });
+        for runnable in self.runnables.state() {
+            if !concerned(&runnable) || !waits(&runnable) {
+                continue;
+            }
+            let key = RunnableKey::of(&runnable);
+            if let Some(memory) = self.ctx.memories.known(&key) {
+                let status = runnable.status.as_ref();
+                let is_pinned = status.is_some_and(|status| status.profile.is_some());
+                lock(&memory).profiles_changed(is_pinned);
+            }
+            self.ctx.enqueuer.enqueue(&key);
+        }
     }
 
     /// Watches namespaces while a rule selects them.
@@ -117,8 +125,10 @@ impl ProfileServer {
             let mut until = needed.clone();
             tokio::select! {
                 () = self.follow_namespaces() => {}
-                _ = until.wait_for(|needed| !*needed) => self.watches.readiness.has(NAMESPACES),
+                _ = until.wait_for(|needed| !*needed) => {}
             }
+            self.ctx.profiles.forget_namespaces();
+            self.watches.unneeded(NAMESPACES);
         }
     }
 
@@ -128,13 +138,8 @@ impl ProfileServer {
             Some(namespace) => config().fields(&format!("metadata.name={namespace}")),
             None => config(),
         };
-        let profiles = self.ctx.profiles.clone();
-        let why = move |error: &watcher::Error| {
-            let why = reason(error);
-            profiles.without_namespaces(why.clone());
-            why
-        };
-        let events = self.watches.follow(NAMESPACES, watcher(api, config), why);
+        let events = watcher(api, config);
+        let events = self.watches.follow_plainly(NAMESPACES, events);
         let mut events = events.boxed();
         let mut listed = Vec::new();
         let of = |namespace: &str| {

@@ -69,6 +69,11 @@ impl OwnWatches {
         self.follow(what, events, reason)
     }
 
+    /// Nothing needs this watch any more, and so nobody lacks it.
+    pub fn unneeded(&self, what: &'static str) {
+        self.report(what, None);
+    }
+
     fn report(&self, what: &'static str, silent: Option<String>) {
         self.metrics.own_watch(what, silent.is_some());
         match silent {

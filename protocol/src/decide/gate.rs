@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use cartouche_crds::{Breaker, CurrentRun, PinnedProfile, RunPhase};
+use cartouche_crds::{Breaker, ConcurrencyPolicy, CurrentRun, PinnedProfile, RunPhase};
 use k8s_openapi::jiff::Timestamp;
 
 use super::{Step, approval, debounce, overlap, permissions, profile};
@@ -54,6 +54,10 @@ pub(super) fn intent(
     if beginning == Beginning::Run {
         debounce::settled(facts)?;
         approval::given(facts, rendering, ledger, profile.as_ref())?;
+    }
+    // No run is stopped for one whose pods may not do their work; one that only waits for its turn asks nobody meanwhile.
+    if facts.policy.concurrency != ConcurrencyPolicy::Replace {
+        overlap::over(facts, ledger)?;
     }
     permissions::granted(facts, rendering, ledger, profile.as_ref())?;
     overlap::over(facts, ledger)?;

@@ -44,13 +44,12 @@ pub(super) fn refreshed(facts: &Facts, rendering: &Rendering) -> Option<Step> {
     match facts.chosen(rendering, ledger) {
         Err(Unknown::Namespace) => Some(Step::Wait(Waiting::FirstList)),
         Err(Unknown::Held(why)) => Some(Step::Stuck(held(why))),
-        Ok(chosen) => match chosen.not_refreshed {
-            Some(why) => Some(Step::Stuck(not_refreshed(why))),
-            None => {
-                let next = ledger.clone().pinned(chosen.pinned);
-                Some(Step::Write(Box::new(next), Change::Refresh))
-            }
-        },
+        Ok(chosen) => Some(if let Some(why) = chosen.not_refreshed {
+            Step::Stuck(not_refreshed(why))
+        } else {
+            let next = ledger.clone().pinned(chosen.pinned);
+            Step::Write(Box::new(next), Change::Refresh)
+        }),
     }
 }
 

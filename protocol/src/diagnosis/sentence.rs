@@ -8,6 +8,9 @@ use super::{
     Denied, Diagnosis, Fault, Holder, Who, approval, dependency, in_the_way, wrong_type::WrongType,
 };
 
+const NO_WAY: &str = "and it is not known how its kind is stopped: it is still at work";
+const NOT_STOPPED: &str = "was told to stop, and is still at work";
+
 impl fmt::Display for Diagnosis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -34,9 +37,6 @@ impl fmt::Display for Diagnosis {
             ),
             Self::Unacceptable(faults) => {
                 write!(f, "it would fail for every Runnable: {}", whats(faults))
-            }
-            Self::UnusableProfile(faults) => {
-                write!(f, "no run can be made with it: {}", whats(faults))
             }
             Self::ClusterScoped(api_version, kind) => write!(
                 f,
@@ -77,22 +77,12 @@ impl fmt::Display for Diagnosis {
                 until,
                 minutes,
             } => f.write_str(&runaway(*runs, until, *minutes)),
-            Self::PermissionMissing(account, template, missing) => write!(
-                f,
-                "the pods of the run, as ServiceAccount {account:?}, may not {}, which ClusterRunTemplate {template:?} requires",
-                listed(missing)
-            ),
-            Self::Profile(held) => write!(f, "{held}"),
-            Self::NamespacesUnknown(why) => write!(
-                f,
-                "a rule of a profile selects namespaces, and the controller cannot see their labels: {why}"
-            ),
-            Self::ProfileNotRefreshed(why) => write!(f, "{why}"),
-            Self::ProfileDoesNotFit(profile, faults) => write!(
-                f,
-                "ClusterRunProfile {profile:?} does not fit: {}",
-                whats(faults)
-            ),
+            Self::PermissionMissing(..)
+            | Self::Profile(_)
+            | Self::NamespacesUnknown(_)
+            | Self::ProfileNotRefreshed(_)
+            | Self::ProfileDoesNotFit(..)
+            | Self::UnusableProfile(_) => of_profile(self, f),
             Self::PolicyInvalid(faults) | Self::Sources(faults) | Self::Sinks(faults) => {
                 f.write_str(&whats(faults))
             }
@@ -107,14 +97,8 @@ impl fmt::Display for Diagnosis {
                 "a run is due, and waits until what is rendered has stayed the same for {pause:?}, or has changed again and again for {longest:?}"
             ),
             Self::RunAtWork(runs) => f.write_str(&in_the_way::sentence(runs)),
-            Self::NoWayToStop(run, stop) => {
-                let why = "and it is not known how its kind is stopped: it is still at work";
-                write!(f, "{}, {why}", is_to_stop(run, stop))
-            }
-            Self::NotStopped(run, stop) => {
-                let why = "was told to stop, and is still at work";
-                write!(f, "{}, {why}", is_to_stop(run, stop))
-            }
+            Self::NoWayToStop(run, stop) => write!(f, "{}, {NO_WAY}", is_to_stop(run, stop)),
+            Self::NotStopped(run, stop) => write!(f, "{}, {NOT_STOPPED}", is_to_stop(run, stop)),
             Self::OtherController(seconds) => f.write_str(&other_controller(*seconds)),
             Self::Suspended => f.write_str("a new run is due, and the Runnable is suspended"),
             Self::Crowded(runs) => write!(
@@ -134,6 +118,32 @@ impl fmt::Display for Diagnosis {
 /// How it is said of a run that it has done its work and its outputs cannot be read, before why.
 pub(crate) fn outputs_unread(run: &str) -> String {
     format!("run {run} has succeeded, but its outputs cannot be read yet")
+}
+
+/// What is wrong with how the next run is made.
+fn of_profile(diagnosis: &Diagnosis, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    match diagnosis {
+        Diagnosis::PermissionMissing(account, template, missing) => write!(
+            f,
+            "the pods of the run, as ServiceAccount {account:?}, may not {}, which ClusterRunTemplate {template:?} requires",
+            listed(missing)
+        ),
+        Diagnosis::Profile(held) => write!(f, "{held}"),
+        Diagnosis::NamespacesUnknown(why) => write!(
+            f,
+            "a rule of a profile selects namespaces, and the controller cannot see their labels: {why}"
+        ),
+        Diagnosis::ProfileNotRefreshed(why) => write!(f, "{why}"),
+        Diagnosis::ProfileDoesNotFit(profile, faults) => write!(
+            f,
+            "ClusterRunProfile {profile:?} does not fit: {}",
+            whats(faults)
+        ),
+        Diagnosis::UnusableProfile(faults) => {
+            write!(f, "no run can be made with it: {}", whats(faults))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn webhook(why: &str) -> String {

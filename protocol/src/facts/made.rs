@@ -12,7 +12,7 @@ use super::{Facts, Rendering, RunnableFacts};
 use crate::{
     diagnosis::{Diagnosis, Fault},
     evaluate::{contains_rendered, is_comparable},
-    ledger::{Ledger, RunIdentity},
+    ledger::{Ledger, RunIdentity, RunProfile},
     profiles::{Held, Known, KnownProfile, Labels, NotRefreshed, Profiles, Subject, pin},
     reconcile_error::{Category, ReconcileError, Requeue},
 };
@@ -159,22 +159,40 @@ impl Facts {
         let Some(profile) = run.profile.as_deref() else {
             return false;
         };
-        let known = self.profiles.named(&profile.version.name);
-        if known.is_none_or(|known| known.version != profile.version) {
+        if !self.is_known_version(run, profile) {
             return !rendering.document.has_secrets();
         }
-        let pinned = PinnedProfile {
+        let made = self.made_as(rendering, run);
+        made.is_ok_and(|made| contains(object, &made))
+    }
+
+    /// Whether the profile is what it was when this run was made with it: one that was deleted and made again since is another.
+    fn is_known_version(&self, run: &RunIdentity, profile: &RunProfile) -> bool {
+        let known = self.profiles.named(&profile.version.name);
+        known.is_some_and(|known| {
+            let is_older = known.created.zip(run.created);
+            known.version == profile.version && is_older.is_none_or(|(profile, run)| profile <= run)
+        })
+    }
+
+    /// What would have been sent to make a run that exists, were it made of the rendering: with the profile that it says it was
+    /// made with, whatever the Runnable is pinned to by now.
+    pub fn made_as<'a>(
+        &self,
+        rendering: &'a Rendering,
+        run: &RunIdentity,
+    ) -> Result<Cow<'a, Rendered>, ReconcileError> {
+        let pinned = run.profile.as_deref().map(|profile| PinnedProfile {
             name: profile.version.name.clone(),
             ..PinnedProfile::default()
-        };
+        });
         let facts = RunFacts {
             name: &run.name,
             sequence: run.sequence.unwrap_or_default(),
             input_hash: rendering.document.input_hash(),
             rerun_token: run.rerun_token.as_deref(),
         };
-        let made = self.made(rendering, Some(&pinned), &facts);
-        made.is_ok_and(|made| contains(object, &made))
+        self.made(rendering, pinned.as_ref(), &facts)
     }
 }
 

@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use cartouche_crds::{ClusterRunProfile, ClusterRunProfileSpec, ProfileVersion};
 use cartouche_templating::{Diagnostics, Profile};
+use k8s_openapi::jiff::Timestamp;
 
 use super::Candidate;
 
@@ -17,6 +18,8 @@ pub struct KnownProfile {
     pub version: ProfileVersion,
     /// Its uid.
     pub uid: String,
+    /// When it was made.
+    pub created: Option<Timestamp>,
     /// What it says.
     pub spec: ClusterRunProfileSpec,
     /// The same, ready to be applied; or all that is wrong with it.
@@ -33,6 +36,7 @@ impl KnownProfile {
                 generation: object.metadata.generation.unwrap_or_default(),
             },
             uid: object.metadata.uid.clone().unwrap_or_default(),
+            created: object.metadata.creation_timestamp.as_ref().map(|at| at.0),
             compiled: Profile::compile(&object.spec),
             spec: object.spec.clone(),
         }

@@ -80,7 +80,8 @@ impl Walk {
     /// Labels or annotations.
     fn texts(&mut self, texts: &Value) {
         if texts.is_null() {
-            return;
+            // Some may be of Cartouche's own, or of the files of containers.
+            return self.refuse("name the keys that are to go");
         }
         self.members(texts, |it, key, text| {
             if is_own(key) {

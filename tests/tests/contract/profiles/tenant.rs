@@ -1,4 +1,5 @@
 use anyhow::{Result, ensure};
+use cartouche_tests::cluster::Seen;
 use serde_json::{Value, json};
 
 use super::{Profiles, profile_of};
@@ -158,12 +159,26 @@ async fn who_may_edit_a_namespace_may_see_profiles_and_write_none() -> Result<()
         .cluster
         .kubectl(&[&binding[..], &[&subject]].concat())
         .await?;
-    for verb in ["create", "update", "patch", "delete"] {
-        let may = world
+    let may = async |verb: &str| {
+        let user = person.user();
+        world
             .cluster
-            .may(&person.user(), verb, &PROFILE.resource(), "")
-            .await?;
-        ensure!(!may, "{verb}");
+            .may(&user, verb, &PROFILE.resource(), &world.namespace)
+            .await
+    };
+    // The role counts, or nothing that it lacks would say anything.
+    world
+        .eventually("the role to count", || async {
+            let may = may("list").await?;
+            Ok(if may {
+                Seen::Done(())
+            } else {
+                Seen::NotYet("it may not list profiles".to_owned())
+            })
+        })
+        .await?;
+    for verb in ["create", "update", "patch", "delete"] {
+        ensure!(!may(verb).await?, "{verb}");
     }
     Ok(())
 }
