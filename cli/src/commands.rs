@@ -44,7 +44,7 @@ pub(crate) enum LiveCommand {
     Diff(diff::DiffArgs),
     Approve(approve::ApproveArgs),
     Rerun(rerun::RerunArgs),
-    /// See and renew with which ClusterRunProfile runs are made
+    /// See with which profile runs are made, and have it chosen anew
     #[command(subcommand)]
     Profile(profile::ProfileCommand),
     Suspend(suspend::SuspendArgs),

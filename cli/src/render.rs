@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use cartouche_crds::{RERUN_REQUEST_ANNOTATION, RERUN_TOKEN_ANNOTATION, RerunRequest};
 use cartouche_protocol::{facts::made_with, rerun};
 use cartouche_templating::{
-    Context, Diagnostic, Diagnostics, Owner, Rendered, RunFacts, Sourced, Stamp, Template,
+    Context, Diagnostic, Diagnostics, Owner, Rendered, RunFacts, Sourced, Stamp, StampError,
+    Template,
 };
 use serde_json::{Map, Value};
 
@@ -154,7 +155,8 @@ fn made(
         profile: version.as_deref(),
         profile_refresh: subject.with.and_then(|with| with.refresh_token),
     };
-    let object = cartouche_templating::stamp(&made, &stamp).map_err(|error| error.diagnostic())?;
+    let object = cartouche_templating::stamp(&made, &stamp);
+    let object = object.map_err(StampError::diagnostic)?;
     Ok(Run {
         object,
         rendered: made,

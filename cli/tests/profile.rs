@@ -246,10 +246,10 @@ fn hash() -> String {
 }
 
 /// A cluster where the run for the present inputs exists, made with generation 2 of its profile.
-fn made(profiles: Vec<Value>, approval: &'static str, patch: &Value) -> Played {
+fn made(profiles: Vec<Value>, approval: &'static str, changes: &Value) -> Played {
     let mut hello = runnable("hello", Some("old"));
     hello["status"]["currentRun"]["inputHash"] = json!(hash());
-    merge(&mut hello, patch);
+    merge(&mut hello, changes);
     Played::serve(move |request: &Request| {
         let path = request.path.split('?').next().unwrap_or_default();
         Some(match path.rsplit('/').next().unwrap_or_default() {

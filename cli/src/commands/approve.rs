@@ -1,6 +1,7 @@
 //! `cartouche approve`.
 
 mod answer;
+mod made_with;
 mod waiting;
 mod write;
 

@@ -1,6 +1,7 @@
 //! `cartouche diff`, and what a live Runnable would run now.
 
 mod comparison;
+mod edited;
 mod making;
 mod markdown;
 mod prospect;
@@ -22,7 +23,8 @@ use crate::{
 };
 
 pub(crate) use comparison::{Comparison, differences, rendered_differences};
-pub(crate) use prospect::{Edited, Prospect, prospect, refreshed};
+pub(crate) use edited::Edited;
+pub(crate) use prospect::{Prospect, prospect, refreshed};
 
 /// Show what a Runnable would run now, against what it ran last
 #[derive(Args, Debug)]

@@ -1,13 +1,12 @@
 //! `cartouche render`.
 
-use std::{fmt::Write as _, path::PathBuf, sync::Arc};
+mod profile;
+
+use std::{fmt::Write as _, path::PathBuf};
 
 use anyhow::bail;
-use cartouche_protocol::{
-    ledger::Due,
-    profiles::{KnownProfile, Labels},
-};
-use cartouche_templating::{Template, suggestion};
+use cartouche_protocol::{ledger::Due, profiles::Labels};
+use cartouche_templating::Template;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
@@ -15,7 +14,7 @@ use crate::render::{
     PLACEHOLDER_UID, Run, Subject, depends_on_placeholders,
     explain::{self, Files, Origin},
     prepared,
-    profiles::{self, With},
+    profiles::With,
     run,
 };
 use crate::{
@@ -62,11 +61,11 @@ pub(crate) struct RenderArgs {
     /// Only the Runnable with this name
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Make the runs with this ClusterRunProfile of the files, whatever the rules say
+    /// Make the runs with this profile of the files, whatever the rules say
     #[arg(long, value_name = "NAME", conflicts_with = "cluster")]
     profile: Option<String>,
     /// Labels of the namespace, for rules that select namespaces; else those of the Namespace among the files
-    #[arg(long, value_name = "KEY=VALUE,...", value_parser = labels, conflicts_with_all = ["cluster", "profile"])]
+    #[arg(long, value_name = "KEY=VALUE,...", value_parser = profile::labels, conflicts_with_all = ["cluster", "profile"])]
     namespace_labels: Option<Labels>,
     /// Namespace of Runnables that name none, by default `default`; with --cluster that of the Runnable
     #[arg(short, long)]
@@ -137,7 +136,7 @@ pub(crate) fn execute(args: &RenderArgs) -> anyhow::Result<Outcome> {
     let read = read.chain(runnables.iter().copied());
     let warnings: Vec<Finding> = read.flat_map(validate::keys::warnings).collect();
     findings.extend(validate::profiles_alone(&objects));
-    named(args, &objects)?;
+    profile::named(args.profile.as_deref(), &objects)?;
     let mut shown = Vec::new();
     for runnable in runnables {
         match render(args, &objects, runnable) {
@@ -159,30 +158,6 @@ pub(crate) fn execute(args: &RenderArgs) -> anyhow::Result<Outcome> {
     })
 }
 
-/// An error if the profile that is asked for is not there.
-fn named(args: &RenderArgs, objects: &Objects) -> anyhow::Result<()> {
-    let Some(name) = args.profile.as_deref() else {
-        return Ok(());
-    };
-    if objects.profile(name).is_some() {
-        return Ok(());
-    }
-    let names = objects.profiles.iter().map(Document::name);
-    let hint = suggestion::hint(name, "the profiles are", names);
-    let hint = hint.unwrap_or_else(|| "name the file that holds it as well".to_owned());
-    bail!("there is no ClusterRunProfile '{name}' among these files\nhint: {hint}")
-}
-
-/// Labels as one writes them on a command line.
-fn labels(text: &str) -> Result<Labels, String> {
-    let pairs = text.split(',').filter(|pair| !pair.is_empty());
-    let labels = pairs.map(|pair| match pair.split_once('=') {
-        Some((key, value)) => Ok((key.trim().to_owned(), value.trim().to_owned())),
-        None => Err(format!("'{pair}' is no label: write KEY=VALUE")),
-    });
-    labels.collect()
-}
-
 /// What live Runnables would run now.
 async fn live(args: &RenderArgs) -> anyhow::Result<Outcome> {
     let cluster = ClusterArgs {
@@ -198,7 +173,7 @@ async fn live(args: &RenderArgs) -> anyhow::Result<Outcome> {
     let mut shown = Vec::new();
     for name in &args.runnable {
         let name = name.to_string_lossy();
-        let prospect = prospect(&cluster, &name, &edited).await?;
+        let prospect = Box::pin(prospect(&cluster, &name, &edited)).await?;
         let what = match prospect.due {
             Some(Due::New(_)) => "would be the next run",
             Some(_) => "is the present run",
@@ -247,7 +222,7 @@ fn render(
         namespace => namespace,
     };
     let value = prepared(&runnable.value, namespace);
-    let profile = profile(args, objects, (runnable, namespace), document)?;
+    let profile = profile::of(args, objects, (runnable, namespace), document)?;
     let with = match &profile {
         None => None,
         // What is wrong with it is told of itself.
@@ -295,22 +270,6 @@ fn render(
             .then(|| explain::origins(&files, &subject, &run)),
         run,
     })
-}
-
-/// The profile that is asked for, or the one that the rules choose.
-fn profile(
-    args: &RenderArgs,
-    objects: &Objects,
-    (runnable, namespace): (&Document, &str),
-    template: &Document,
-) -> Result<Option<Arc<KnownProfile>>, Vec<Finding>> {
-    let profiles = profiles::known(objects, namespace, args.namespace_labels.as_ref());
-    if let Some(name) = &args.profile {
-        return Ok(profiles.named(name).cloned());
-    }
-    let is_required = template_file::needs_profile(template);
-    let found = profiles::by_rules(objects, &profiles, (runnable, namespace), is_required);
-    found.map_err(|finding| vec![finding])
 }
 
 /// Said of a hash that a Secret without a uid is part of.

@@ -95,7 +95,7 @@ pub(crate) fn by_rules(
     profiles: &Profiles,
     (runnable, namespace): (&Document, &str),
     is_required: bool,
-) -> Result<Option<Arc<KnownProfile>>, Finding> {
+) -> Result<Option<Arc<KnownProfile>>, Box<Finding>> {
     let found = chosen(
         &facts(&runnable.value),
         profiles,
@@ -106,8 +106,8 @@ pub(crate) fn by_rules(
         Ok(found) => Ok(found
             .pinned
             .and_then(|pinned| profiles.named(&pinned.name).cloned())),
-        Err(Unknown::Namespace) => Err(unknown_namespace(runnable, namespace)),
-        Err(Unknown::Held(held)) => Err(unchosen(objects, runnable, &held)),
+        Err(Unknown::Namespace) => Err(Box::new(unknown_namespace(runnable, namespace))),
+        Err(Unknown::Held(held)) => Err(Box::new(unchosen(objects, runnable, &held))),
     }
 }
 

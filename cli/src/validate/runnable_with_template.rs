@@ -173,7 +173,7 @@ fn missing_value(
         "Runnable {of}: ClusterRunProfile {name} gives no value for $({tag})$, which the template reads"
     );
     let is_there = values.iter().any(|value| **value == key);
-    let hint = suggestion::hint(&key, "its values are", values.into_iter());
+    let hint = suggestion::hint(&key, "its values are", values);
     let finding = Finding::error(Rule::Profile, message)
         .at(template_file::place_of(document, problem))
         .label("has no value")

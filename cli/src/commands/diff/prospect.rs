@@ -3,10 +3,9 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
-    path::PathBuf,
 };
 
-use anyhow::{Context as _, anyhow, bail};
+use anyhow::{anyhow, bail};
 use cartouche_crds::{
     ClusterRunTemplate, INPUT_HASH_ANNOTATION, PROFILE_REFRESH_ANNOTATION, ProfileRequirement,
     ProfileVersion, Runnable,
@@ -18,17 +17,17 @@ use cartouche_protocol::{
     profiles::Profiles,
 };
 use cartouche_templating::{Diagnostic, Template, kinds, syntax};
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{
+    edited::{Edited, applied, typed},
     making::Making,
     sources::{self, Sources},
 };
 use crate::{
     cluster::{Cluster, as_json},
     live::profiles,
-    objects::{Objects, RUNNABLE, Selected, TEMPLATE},
+    objects::{Objects, Selected},
     outcome::diagnosed,
     render::{self, Run, Subject},
     source::Document,
@@ -108,72 +107,6 @@ impl Prospect {
     }
 }
 
-/// Files to take instead of the live objects.
-#[derive(Default)]
-pub(crate) struct Edited {
-    pub(crate) template: Option<PathBuf>,
-    pub(crate) runnable: Option<PathBuf>,
-}
-
-impl Edited {
-    /// A live Runnable with what is edited of it.
-    fn runnable(&self, live: &Runnable) -> anyhow::Result<Runnable> {
-        match &self.runnable {
-            None => Ok(live.clone()),
-            Some(path) => {
-                let document = one(path, RUNNABLE, |objects| &objects.runnables)?;
-                Ok(applied(live, typed(&document, "Runnable")?))
-            }
-        }
-    }
-
-    fn template(&self) -> anyhow::Result<Option<ClusterRunTemplate>> {
-        let path = self.template.as_ref();
-        path.map(|path| {
-            typed(
-                &one(path, TEMPLATE, |objects| &objects.templates)?,
-                "template",
-            )
-        })
-        .transpose()
-    }
-}
-
-/// A live Runnable once a manifest of it is applied.
-fn applied(live: &Runnable, new: Runnable) -> Runnable {
-    let mut runnable = live.clone();
-    runnable.spec = new.spec;
-    runnable.metadata.labels = new.metadata.labels;
-    runnable.metadata.annotations = new.metadata.annotations;
-    runnable
-}
-
-fn typed<T: DeserializeOwned>(document: &Document, what: &str) -> anyhow::Result<T> {
-    serde_json::from_value(document.value.clone()).with_context(|| {
-        format!(
-            "{} holds no {what} that can be read\nhint: cartouche validate says why",
-            document.source.name
-        )
-    })
-}
-
-/// The only object of its kind in a file.
-fn one(
-    path: &PathBuf,
-    kind: &str,
-    pick: impl Fn(&Objects) -> &Vec<Document>,
-) -> anyhow::Result<Document> {
-    let objects = Objects::load_all(std::slice::from_ref(path))?;
-    match pick(&objects).as_slice() {
-        [one] => Ok(one.clone()),
-        found => bail!(
-            "{} has to hold exactly one {kind}, and holds {}\nhint: `cartouche diff -f` takes files that hold several",
-            path.display(),
-            found.len()
-        ),
-    }
-}
-
 /// Renders a live Runnable, or an edited one in its place.
 pub(crate) async fn prospect(
     cluster: &Cluster,
@@ -227,7 +160,7 @@ async fn of_live(
     edited: Option<ClusterRunTemplate>,
     files: &[Document],
 ) -> anyhow::Result<Prospect> {
-    let state = state(cluster, both, edited, files).await?;
+    let state = Box::pin(state(cluster, both, edited, files)).await?;
     state.prospect(&cluster.namespace)
 }
 
@@ -245,7 +178,7 @@ async fn state(
         live: Some(live),
         template: template(cluster, &runnable, edited).await?,
         sources: Box::pin(sources::read(cluster, &runnable, files)).await?,
-        profiles: profiles::read(cluster).await?,
+        profiles: Box::pin(profiles::read(cluster)).await?,
         of_next: false,
         runnable,
         selected,
@@ -272,7 +205,7 @@ pub(super) async fn of_files(
         template: template(cluster, &runnable, template_of(files, &runnable)?).await?,
         selected: selected(cluster, files, &document, &runnable).await?,
         sources: Box::pin(sources::read(cluster, &runnable, &files.others)).await?,
-        profiles: profiles::read(cluster).await?,
+        profiles: Box::pin(profiles::read(cluster)).await?,
         of_next: false,
         live,
         runnable,
@@ -395,9 +328,10 @@ impl State {
         let unread = self.sources.unread_by(&template);
         let hash = Some(hash.as_str()).filter(|_| unread.is_empty());
         let due = due(&ledger, hash, facts.rerun_token.as_deref());
-        let making = match self.of_next {
-            true => Making::next(&ledger, &facts),
-            false => Making::of(&ledger, due, &facts),
+        let making = if self.of_next {
+            Making::next(&ledger, &facts)
+        } else {
+            Making::of(&ledger, due, &facts)
         };
         let needs_profile = self.template.spec.profile == Some(ProfileRequirement::Required);
         let with = making.with(&facts, self.profiles.as_ref(), needs_profile)?;

@@ -157,17 +157,17 @@ async fn dry_run(args: &RefreshArgs, token: &str, cluster: &Cluster) -> anyhow::
     let mut outcome = Outcome::default();
     for runnable in &runnables {
         let [before, after] = Box::pin(refreshed(cluster, runnable, token)).await?;
-        let (text, code) = foreseen(runnable, before, after);
+        let (text, code) = foreseen(runnable, &before, after);
         outcome.out.push_str(&text);
         outcome.code = outcome.code.max(code);
     }
-    outcome.err = "dry run: nothing was changed\n".to_owned();
+    "dry run: nothing was changed\n".clone_into(&mut outcome.err);
     Ok(outcome)
 }
 
 fn foreseen(
     runnable: &Runnable,
-    before: anyhow::Result<Prospect>,
+    before: &anyhow::Result<Prospect>,
     after: anyhow::Result<Prospect>,
 ) -> (String, u8) {
     let name = runnable.name_any();
@@ -182,7 +182,7 @@ fn foreseen(
         let profile = prospect.profile.as_ref();
         profile.map_or_else(|| "no profile".to_owned(), ToString::to_string)
     };
-    let mut out = match &before {
+    let mut out = match before {
         Ok(before) if before.profile == after.profile => {
             format!("{name}: {} would be chosen again\n", of(&after))
         }
@@ -202,7 +202,7 @@ fn foreseen(
         let _ = writeln!(out, "{why}");
         code = FOUND;
     }
-    if let Ok(before) = &before {
+    if let Ok(before) = before {
         let [old, new] = [before, &after].map(|it| it.run.rendered.document());
         out.push_str(&object_diff::shown(&object_diff::changes(old, new)));
     }

@@ -1,0 +1,52 @@
+//! The profile that runs of files are shown with.
+
+use std::sync::Arc;
+
+use anyhow::bail;
+use cartouche_protocol::profiles::{KnownProfile, Labels};
+use cartouche_templating::suggestion;
+
+use super::RenderArgs;
+use crate::{
+    finding::Finding, objects::Objects, render::profiles, source::Document, template_file,
+};
+
+/// An error if the profile that is asked for is not there.
+pub(super) fn named(name: Option<&str>, objects: &Objects) -> anyhow::Result<()> {
+    let Some(name) = name else {
+        return Ok(());
+    };
+    if objects.profile(name).is_some() {
+        return Ok(());
+    }
+    let names = objects.profiles.iter().map(Document::name);
+    let hint = suggestion::hint(name, "the profiles are", names);
+    let hint = hint.unwrap_or_else(|| "name the file that holds it as well".to_owned());
+    bail!("there is no ClusterRunProfile '{name}' among these files\nhint: {hint}")
+}
+
+/// Labels as one writes them on a command line.
+pub(super) fn labels(text: &str) -> Result<Labels, String> {
+    let pairs = text.split(',').filter(|pair| !pair.is_empty());
+    let labels = pairs.map(|pair| match pair.split_once('=') {
+        Some((key, value)) => Ok((key.trim().to_owned(), value.trim().to_owned())),
+        None => Err(format!("'{pair}' is no label: write KEY=VALUE")),
+    });
+    labels.collect()
+}
+
+/// The profile that is asked for, or the one that the rules choose.
+pub(super) fn of(
+    args: &RenderArgs,
+    objects: &Objects,
+    (runnable, namespace): (&Document, &str),
+    template: &Document,
+) -> Result<Option<Arc<KnownProfile>>, Vec<Finding>> {
+    let profiles = profiles::known(objects, namespace, args.namespace_labels.as_ref());
+    if let Some(name) = &args.profile {
+        return Ok(profiles.named(name).cloned());
+    }
+    let is_required = template_file::needs_profile(template);
+    let found = profiles::by_rules(objects, &profiles, (runnable, namespace), is_required);
+    found.map_err(|finding| vec![*finding])
+}
