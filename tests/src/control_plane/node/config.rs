@@ -66,6 +66,7 @@ fn kubelet(settings: &Settings) -> Value {
         "healthzPort": 0,
         "containerRuntimeEndpoint": format!("unix://{}", folder.join(SOCKET).display()),
         "podLogsDir": folder.join("logs"),
+        "volumePluginDir": folder.join("volume-plugins"),
         // Only for the API server.
         "authentication": {
             "anonymous": { "enabled": false },
@@ -94,14 +95,15 @@ fn containerd(folder: &Path, shim: &Path) -> String {
     let path = |path: &Path| Value::from(path.to_string_lossy()).to_string();
     let at = |name: &str| path(&folder.join(name));
     let cri = "plugins.'io.containerd.cri.v1";
+    // Without plugins that make folders elsewhere, and without a profile that would stay in the machine's kernel.
     format!(
         "version = 3\n\
          root = {root}\nstate = {state}\n\
-         disabled_plugins = ['io.containerd.nri.v1.nri']\n\
+         disabled_plugins = ['io.containerd.nri.v1.nri', 'io.containerd.internal.v1.opt']\n\
          [grpc]\naddress = {socket}\n\
          [{cri}.images']\nsnapshotter = 'native'\n\
          [{cri}.images'.pinned_images]\nsandbox = '{PAUSE_IMAGE}'\n\
-         [{cri}.runtime']\nrestrict_oom_score_adj = true\n\
+         [{cri}.runtime']\ndisable_apparmor = true\nrestrict_oom_score_adj = true\n\
          [{cri}.runtime'.cni]\nbin_dirs = [{plugins}]\nconf_dir = {cni}\nuse_internal_loopback = true\n\
          [{cri}.runtime'.containerd.runtimes.runc]\n\
          runtime_type = 'io.containerd.runc.v2'\nruntime_path = {shim}\n\
