@@ -130,7 +130,7 @@ pub(crate) async fn refreshed(
     annotations.insert(PROFILE_REFRESH_ANNOTATION.to_owned(), token.to_owned());
     let mut found = Vec::new();
     for runnable in [live.clone(), asking] {
-        let state = state(cluster, (live.clone(), runnable), None, &[]).await?;
+        let state = Box::pin(state(cluster, (live.clone(), runnable), None, &[])).await?;
         let state = State {
             of_next: true,
             ..state

@@ -1,3 +1,5 @@
+use std::fmt::Write as _;
+
 use anyhow::Result;
 use serde_json::{Value, json};
 
@@ -27,6 +29,7 @@ fn patch(patch: Value) -> Value {
 }
 
 /// Specs of profiles that can be used for nothing.
+#[allow(clippy::too_many_lines)] // a table
 fn unusable() -> Vec<(&'static str, Value)> {
     let deep = (0..80).fold(json!(1), |inner, _| json!({ "a": inner }));
     let named = |name: &str| json!({ "name": name, "image": "a" });
@@ -188,29 +191,28 @@ async fn profiles_that_nothing_can_be_made_with_say_all_that_is_wrong_by_path() 
             "apiVersion": "carto.run/v1alpha1", "kind": "ClusterRunProfile", "metadata": { "name": name }, "spec": spec,
         });
         let apply = ["apply", "--validate=strict", "-f", "-"];
-        let outcome = match profiles
+        let applied = profiles
             .world
             .cluster
             .kubectl_with_input(&apply, &object.to_string())
-            .await
-        {
-            Err(error) => format!("refused: {}", last_line(&format!("{error:#}"))),
-            Ok(_) => {
-                let is_looked_at =
-                    |it: &Value| it["status"]["observedGeneration"] == it["metadata"]["generation"];
-                let world = &profiles.world;
-                let object = world
-                    .observed(PROFILE, &name, "to be looked at", is_looked_at)
-                    .await?;
-                let accepted = condition(&object, "Accepted");
-                format!(
-                    "{} {}",
-                    text(&accepted["status"]),
-                    text(&accepted["message"])
-                )
-            }
+            .await;
+        let outcome = if let Err(error) = applied {
+            format!("refused: {}", last_line(&format!("{error:#}")))
+        } else {
+            let is_looked_at =
+                |it: &Value| it["status"]["observedGeneration"] == it["metadata"]["generation"];
+            let world = &profiles.world;
+            let object = world
+                .observed(PROFILE, &name, "to be looked at", is_looked_at)
+                .await?;
+            let accepted = condition(&object, "Accepted");
+            format!(
+                "{} {}",
+                text(&accepted["status"]),
+                text(&accepted["message"])
+            )
         };
-        told.push_str(&format!("{what}: {}\n", outcome.replace(&name, "NAME")));
+        writeln!(told, "{what}: {}", outcome.replace(&name, "NAME"))?;
     }
     insta::assert_snapshot!(told);
     Ok(())
@@ -218,8 +220,8 @@ async fn profiles_that_nothing_can_be_made_with_say_all_that_is_wrong_by_path() 
 
 /// Of a list that was refused, what is wrong with it.
 fn last_line(text: &str) -> String {
-    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let line = lines.last().unwrap_or_default();
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let line = lines.next_back().unwrap_or_default();
     line.chars().take(400).collect()
 }
 
@@ -287,10 +289,7 @@ async fn runners_that_no_container_can_have_say_what_is_wrong_and_where() -> Res
         let object = subject.until("a run or a reason", is_decided).await?;
         let ready = condition(&object, "RunTemplateReady");
         let said = format!("{} {}", text(&ready["reason"]), text(&ready["message"]));
-        told.push_str(&format!(
-            "{what}: {}\n",
-            said.replace(&template, "TEMPLATE")
-        ));
+        writeln!(told, "{what}: {}", said.replace(&template, "TEMPLATE"))?;
         world.delete(RUNNABLE, &suffix).await?;
     }
     insta::assert_snapshot!(told);

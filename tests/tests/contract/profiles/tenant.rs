@@ -18,7 +18,7 @@ fn shows_all() -> Value {
 
 /// Metadata and spec of Runnables that try to get the settings of a profile that is for another namespace.
 fn attempts(theirs: &str, others: &str) -> Vec<(&'static str, Value, Value)> {
-    let inputs = |foo: &str| json!({ "inputs": { "foo": foo } });
+    let inputs = |text: &str| json!({ "inputs": { "foo": text } });
     let asks = |name: &str| json!({ "inputs": { "foo": "a" }, "profileName": name });
     let labels = |key: &str, value: &str| json!({ "labels": { key: value } });
     let annotations = |key: &str, value: String| json!({ "annotations": { key: value } });
