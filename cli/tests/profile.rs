@@ -217,7 +217,7 @@ fn a_dry_run_says_which_would_be_chosen_and_what_that_changes() {
     let gone = server(two()[1..].to_vec()).cartouche(&["profile", "refresh", "hello", "--dry-run"]);
     assert_eq!(
         gone.out,
-        "hello: new@1 would be chosen; as it is: its profile 'old' is not there\n  to do: make it again, or have another one chosen: `cartouche profile refresh`\n"
+        "hello: new@1 would be chosen; as it is: its profile 'old' is not there\n  to do: make it again, or have another one chosen for the next run: `cartouche profile refresh`\n"
     );
     assert!(played.asked("PATCH").is_empty());
 }

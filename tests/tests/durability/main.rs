@@ -19,6 +19,7 @@ mod forged;
 mod hash;
 mod overlap;
 mod polling;
+mod profiles;
 mod put_off;
 mod refused;
 mod restart;

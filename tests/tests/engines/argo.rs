@@ -58,6 +58,28 @@ async fn started_with(workflow: Value, template: Value) -> Result<Option<Scene>>
 }
 
 #[tokio::test]
+async fn a_profile_patches_a_workflow_and_argo_runs_it_so() -> Result<()> {
+    let Some(cluster) = cluster_with_argo().await? else {
+        return Ok(());
+    };
+    let scene = Scene::set(cluster, WORKFLOW).await?;
+    scene.let_pods_report().await?;
+    // The account that the template names may not report what became of pods; that of the profile may.
+    scene
+        .patched(json!({ "spec": { "serviceAccountName": "pods", "priority": 7 } }))
+        .await?;
+    let inputs = json!({ "revision": "v1", "outcome": "succeed" });
+    let mut spec = workflow("succeed", json!({}));
+    spec["serviceAccountName"] = "nobody".into();
+    scene.start(spec, outputs(), inputs).await?;
+    let it = scene.ready("True").await?;
+    assert_eq!(it.output("revision"), "v1");
+    let run = scene.run("to be there", |_| true).await?;
+    assert_eq!(run["spec"]["priority"], 7, "{run:#}");
+    Ok(())
+}
+
+#[tokio::test]
 async fn the_workflow_of_the_examples_gives_its_output_parameters() -> Result<()> {
     let Some(cluster) = cluster_with_argo().await? else {
         return Ok(());

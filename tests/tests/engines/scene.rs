@@ -11,7 +11,7 @@ use cartouche_tests::{
         Fixture,
         objects::{name_of, text},
     },
-    kind::RUNNABLE,
+    kind::{PROFILE, RUNNABLE},
     repository, skipped,
 };
 pub(crate) use cartouche_tests::{
@@ -183,6 +183,23 @@ impl Scene {
         });
         self.template(template).await?;
         self.runnable("it", json!({ "inputs": inputs })).await?;
+        Ok(())
+    }
+
+    /// Has this patched into the runs by a profile for the template, before there is a Runnable.
+    pub(crate) async fn patched(&self, patch: Value) -> Result<()> {
+        let (kind, name) = (self.kind, &self.namespace);
+        let profile = json!({
+            "apiVersion": "carto.run/v1alpha1", "kind": PROFILE.name, "metadata": { "name": name },
+            "spec": {
+                "rules": [{ "templates": [name] }],
+                "patches": [{ "apiVersion": kind.api_version(), "kind": kind.name, "patch": patch }],
+            },
+        });
+        self.put(profile).await?;
+        let is_accepted = |it: &Value| condition(it, "Accepted")["status"] == "True";
+        self.observed(PROFILE, name, "to be accepted", is_accepted)
+            .await?;
         Ok(())
     }
 

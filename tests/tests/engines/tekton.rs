@@ -100,6 +100,25 @@ async fn the_pipelinerun_of_the_examples_gives_its_results() -> Result<()> {
 }
 
 #[tokio::test]
+async fn a_profile_patches_a_taskrun_and_tekton_runs_it_so() -> Result<()> {
+    let Some(cluster) = cluster_with_tekton().await? else {
+        return Ok(());
+    };
+    let scene = Scene::set(cluster, TASK_RUN).await?;
+    scene
+        .patched(json!({ "metadata": { "labels": { "pool": "builds" } }, "spec": { "timeout": "33m0s" } }))
+        .await?;
+    let revision = json!({ "revision": "v1" });
+    scene.start(task(json!({})), outputs(), revision).await?;
+    let it = scene.ready("True").await?;
+    assert_eq!(it.output("revision"), "v1");
+    let run = scene.run("to be there", |_| true).await?;
+    assert_eq!(run["spec"]["timeout"], "33m0s", "{run:#}");
+    assert_eq!(run["metadata"]["labels"]["pool"], "builds", "{run:#}");
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_taskrun_that_fails_says_why_and_leaves_the_last_good_outputs() -> Result<()> {
     let Some(scene) = started(TASK_RUN, task(json!({})), outputs()).await? else {
         return Ok(());

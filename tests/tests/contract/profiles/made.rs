@@ -154,3 +154,39 @@ async fn a_change_under_another_hash_version_still_runs() -> Result<()> {
     subject.edit(suspend(false)).await?;
     has_region(&subject.run(2).await?, "north")
 }
+
+#[tokio::test]
+async fn a_run_of_another_controller_is_taken_over_though_a_profile_would_make_it_otherwise()
+-> Result<()> {
+    let profiles = Profiles::new("profile-takeover", shows_region()).await?;
+    profiles.region("p", "north").await?;
+    profiles.accepted("p", "True").await?;
+    let world = &profiles.world;
+    let subject = profiles.runnable(json!({ "suspend": true })).await?;
+    let uid = subject.observed().await?["metadata"]["uid"].take();
+    let mut run = document(TEST_OBJ, json!({ "foo": 1, "region": "elsewhere" }));
+    run["metadata"] = json!({
+        "name": "run-of-before",
+        "labels": { "carto.run/runnable-name": "r", "carto.run/run-template-name": world.template_name() },
+        "ownerReferences": [{
+            "apiVersion": "carto.run/v1alpha1", "kind": "Runnable", "name": "r", "uid": uid,
+            "controller": true, "blockOwnerDeletion": true,
+        }],
+    });
+    world.put(run).await?;
+    subject
+        .edit(|it| it["spec"]["suspend"] = false.into())
+        .await?;
+    let is_taken_over = |it: &Value| it["status"]["currentRun"]["name"] == "run-of-before";
+    subject
+        .until("the run of before to be its own", is_taken_over)
+        .await?;
+    tokio::time::sleep(std::time::Duration::from_secs(2)).await;
+    let all = world.list(TEST_OBJ, "").await?;
+    ensure!(all.len() == 1, "{all:#?}");
+    subject.input("foo", 2).await?;
+    subject
+        .until("another run", |it| !is_taken_over(it))
+        .await?;
+    Ok(())
+}

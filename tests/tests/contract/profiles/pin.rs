@@ -107,3 +107,40 @@ async fn after_a_lost_status_the_profile_of_the_newest_run_counts_while_it_match
     ensure!(profile_of(&run) == profiles.name("new"), "{run:#}");
     Ok(())
 }
+
+#[tokio::test]
+async fn labels_of_the_runnable_and_of_its_namespace_move_no_pin() -> Result<()> {
+    let profiles = Profiles::new("profile-labels", shows_region()).await?;
+    let world = &profiles.world;
+    let label = format!("team-{}", world.namespace);
+    let selector = json!({ "matchLabels": { &label: "a" } });
+    let north = json!({ "values": { "region": "north" }, "patches": super::sizes("north") });
+    let south = json!({ "values": { "region": "south" }, "patches": super::sizes("south") });
+    profiles
+        .put("default", json!([profiles.of_template()]), north)
+        .await?;
+    let mut both = profiles.of_template();
+    both["runnableSelector"] = selector.clone();
+    let mut there = profiles.of_template();
+    there["namespaceSelector"] = selector;
+    profiles.put("team", json!([both, there]), south).await?;
+    profiles.accepted("default", "True").await?;
+    profiles.accepted("team", "True").await?;
+    let subject = profiles.runnable(json!({})).await?;
+    has_region(&subject.run(1).await?, "north")?;
+    subject
+        .edit(|it| it["metadata"]["labels"][&label] = "a".into())
+        .await?;
+    let set = format!("{label}=a");
+    world
+        .cluster
+        .kubectl(&["label", "namespace", &world.namespace, &set])
+        .await?;
+    subject.stays_at(1).await?;
+    subject.input("foo", 2).await?;
+    has_region(&subject.run(2).await?, "north")?;
+    is_pinned(&subject, &profiles.name("default")).await?;
+    refresh(&subject, "1").await?;
+    is_pinned(&subject, &profiles.name("team")).await?;
+    Ok(())
+}
