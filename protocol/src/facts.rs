@@ -7,6 +7,7 @@ mod due;
 mod hindrance;
 mod made;
 mod permitted;
+mod rendering;
 mod run_at_hand;
 mod run_name;
 mod runnable_facts;
@@ -18,12 +19,11 @@ use std::{
     sync::Arc,
 };
 
-use cartouche_crds::{CurrentRun, HistoryEntry, PinnedProfile, RunnableStatus};
-use cartouche_templating::{Context, Rendered};
+use cartouche_crds::{CurrentRun, HistoryEntry, RunnableStatus};
 use k8s_openapi::jiff::Timestamp;
 
 use crate::{
-    ledger::{BreakerLimits, Cause, FetchedRun, Intent, Ledger, RunIdentity, past},
+    ledger::{BreakerLimits, FetchedRun, Ledger, RunIdentity, past},
     policy::Policy,
     process_state::Remembered,
     profiles::Profiles,
@@ -36,6 +36,7 @@ pub use dry_run::DryRun;
 pub use hindrance::Hindrance;
 pub use made::{Chosen, Unknown, chosen, held, made_with, subject};
 pub use permitted::Permitted;
+pub use rendering::Rendering;
 pub use run_name::RunName;
 pub use runnable_facts::RunnableFacts;
 pub use settling::Settling;
@@ -147,52 +148,6 @@ pub enum LedgerState {
         /// There has been none for so long that no create of another controller can still be on its way.
         settled: bool,
     },
-}
-
-/// What the template renders.
-#[derive(Clone, Debug)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "what a template says, of things that have nothing to do with each other"
-)]
-pub struct Rendering {
-    /// Template and selected object were read consistently after the Runnable.
-    pub consistent: bool,
-    /// The document.
-    pub document: Arc<Rendered>,
-    /// The rules for health and outputs.
-    pub rules_hash: Arc<str>,
-    /// Whether the template declares outputs.
-    pub has_outputs: bool,
-    /// Whether it has a health rule of its own.
-    pub has_health_rule: bool,
-    /// What a person may have changed.
-    pub cause: Cause,
-    /// What its tags see, the inputs completed: a profile reads the same.
-    pub context: Arc<Context>,
-    /// Whether the template makes no run without a profile.
-    pub needs_profile: bool,
-}
-
-impl Rendering {
-    /// What a run of it would be, as this attempt and with this profile.
-    #[must_use]
-    pub fn intent(
-        &self,
-        rerun_token: Option<String>,
-        attempt: i64,
-        profile: Option<PinnedProfile>,
-    ) -> Intent {
-        Intent {
-            input_hash: self.document.input_hash().to_owned(),
-            rerun_token,
-            profile,
-            api_version: self.document.api_version().to_owned(),
-            kind: self.document.kind().to_owned(),
-            rules_hash: self.rules_hash.to_string(),
-            attempt,
-        }
-    }
 }
 
 /// Who wrote `currentRun` last, as the API server has noted it. To write another name there takes the
