@@ -6,7 +6,8 @@
 //!
 //! What differs from kubectl on purpose: its directives (`$patch`, `$retainKeys`, `$setElementOrder` and the like) are refused;
 //! a name that stands twice in one list, or leads to several elements, is an error; so is a container that the run does not
-//! have; and `*` stands for each container.
+//! have; all labels or annotations are not taken away at once, since some may be of a run's files; and `*` stands for each
+//! container.
 
 mod check;
 
