@@ -15,11 +15,14 @@ use serde_json::json;
 
 use crate::{
     api::{Connection, Requests},
+    profiles::ClusterProfiles,
     template_status::{PAUSE, Refusals, conditions, write},
 };
 
 /// Writes the status of profiles.
 pub struct ProfileAcceptance {
+    /// The profiles, compiled.
+    pub profiles: Arc<ClusterProfiles>,
     /// The controller's own requests.
     pub requests: Requests,
     /// For the API server's clock.
@@ -35,7 +38,7 @@ impl ProfileAcceptance {
         let Some(now) = self.connection.clock().now_for(&profile.metadata) else {
             return Action::requeue(PAUSE);
         };
-        let status = status(&KnownProfile::new(&profile), &stored, now);
+        let status = status(&self.profiles.compiled(&profile), &stored, now);
         if status == stored || profile.metadata.deletion_timestamp.is_some() {
             self.refusals.remove(&profile.name_any());
             return Action::await_change();

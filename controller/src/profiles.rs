@@ -62,14 +62,20 @@ impl ClusterProfiles {
         *self.needs_namespaces.borrow()
     }
 
+    /// This state of a profile, compiled once.
+    #[must_use]
+    pub fn compiled(&self, object: &ClusterRunProfile) -> Arc<KnownProfile> {
+        let known = lock(&self.known)
+            .all
+            .iter()
+            .find(|it| is_of(it, object))
+            .cloned();
+        known.unwrap_or_else(|| Arc::new(KnownProfile::new(object)))
+    }
+
     /// Takes in what a profile says now. Whether that is another than before: writes of its status do not count.
     pub fn put(&self, object: &ClusterRunProfile) -> bool {
-        let is_same = |known: &Arc<KnownProfile>| {
-            known.version.name == object.name_any()
-                && Some(known.uid.as_str()) == object.metadata.uid.as_deref()
-                && Some(known.version.generation) == object.metadata.generation
-        };
-        if lock(&self.known).all.iter().any(is_same) {
+        if lock(&self.known).all.iter().any(|it| is_of(it, object)) {
             return false;
         }
         let profile = Arc::new(KnownProfile::new(object));
@@ -94,7 +100,7 @@ impl ClusterProfiles {
     /// These are all.
     pub fn relist(&self, objects: &[Arc<ClusterRunProfile>]) {
         let profiles = objects.iter();
-        let profiles = profiles.map(|object| Arc::new(KnownProfile::new(object)));
+        let profiles = profiles.map(|object| self.compiled(object));
         let all = Arc::new(profiles.collect());
         let mut known = lock(&self.known);
         known.all = all;
@@ -151,6 +157,13 @@ impl ClusterProfiles {
     pub fn forget_namespaces(&self) {
         lock(&self.known).namespaces = None;
     }
+}
+
+/// Whether this is the profile as it is now: writes of its status do not count.
+fn is_of(known: &KnownProfile, object: &ClusterRunProfile) -> bool {
+    known.version.name == object.name_any()
+        && Some(known.uid.as_str()) == object.metadata.uid.as_deref()
+        && Some(known.version.generation) == object.metadata.generation
 }
 
 #[cfg(test)]

@@ -52,6 +52,7 @@ impl ProfileServer {
         let api: Api<Guarded<ClusterRunProfile>> = Api::all(own.client());
         let events = guarded(api, &self.watches, PROFILES, self.reporter.clone());
         let acceptance = Arc::new(ProfileAcceptance {
+            profiles: self.ctx.profiles.clone(),
             requests: own,
             connection: self.ctx.identity.connection().clone(),
             refusals: Refusals::default(),

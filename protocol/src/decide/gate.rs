@@ -6,7 +6,10 @@ use std::time::Duration;
 use cartouche_crds::{Breaker, ConcurrencyPolicy, CurrentRun, PinnedProfile, RunPhase};
 use k8s_openapi::jiff::Timestamp;
 
-use super::{Step, approval, debounce, overlap, permissions, profile};
+use super::{
+    Step, approval, debounce, overlap, permissions,
+    profile::{self, Fitting},
+};
 use crate::{
     diagnosis::Diagnosis,
     facts::{Facts, Rendering},
@@ -44,7 +47,7 @@ pub(super) fn intent(
 ) -> Result<Passed, Step> {
     resumed(facts)?;
     ready(facts)?;
-    let profile = profile::fitting(facts, rendering, ledger)?;
+    let Fitting { pinned, made } = profile::fitting(facts, rendering, ledger)?;
     let breaker = match beginning {
         Beginning::Run | Beginning::Again => {
             slowed(facts, rendering, ledger).map_err(Step::Stuck)?
@@ -53,24 +56,27 @@ pub(super) fn intent(
     };
     if beginning == Beginning::Run {
         debounce::settled(facts)?;
-        approval::given(facts, rendering, ledger, profile.as_ref())?;
+        approval::given(facts, rendering, ledger, pinned.as_ref())?;
     }
     // No run is stopped for one whose pods may not do their work; one that only waits for its turn asks nobody meanwhile.
     if facts.policy.concurrency != ConcurrencyPolicy::Replace {
         overlap::over(facts, ledger)?;
     }
-    permissions::granted(facts, rendering, ledger, profile.as_ref())?;
+    permissions::granted(facts, &made)?;
     overlap::over(facts, ledger)?;
-    Ok(Passed { breaker, profile })
+    Ok(Passed {
+        breaker,
+        profile: pinned,
+    })
 }
 
 /// What holds back the first run of a Runnable without any, of what can be told before anything is listed.
 pub(super) fn first(facts: &Facts, rendering: &Rendering) -> Result<(), Step> {
     resumed(facts)?;
     ready(facts)?;
-    let profile = profile::fitting(facts, rendering, &facts.ledger)?;
+    let next = profile::fitting(facts, rendering, &facts.ledger)?;
     debounce::settled(facts)?;
-    approval::given(facts, rendering, &facts.ledger, profile.as_ref())
+    approval::given(facts, rendering, &facts.ledger, next.pinned.as_ref())
 }
 
 /// Asked before what a run is made of is read consistently: that, unless what its inputs come from holds it back as far as

@@ -1,24 +1,16 @@
 //! Whether the pods of a run may do what its template says that they need.
 
-use cartouche_crds::PinnedProfile;
+use cartouche_templating::Rendered;
 
 use super::Step;
 use crate::{
     diagnosis::Diagnosis,
-    facts::{Facts, Rendering},
-    ledger::Ledger,
+    facts::Facts,
     reconcile_error::{Category, ReconcileError, Requeue},
 };
 
 /// Asked right before a number is given: what is missing then is named, and no run is made that would fail of it.
-pub(super) fn granted(
-    facts: &Facts,
-    rendering: &Rendering,
-    ledger: &Ledger,
-    pinned: Option<&PinnedProfile>,
-) -> Result<(), Step> {
-    let made = facts.made_next(rendering, ledger, pinned);
-    let made = made.map_err(Step::Stuck)?;
+pub(super) fn granted(facts: &Facts, made: &Rendered) -> Result<(), Step> {
     let needed = made.needed().map_err(|problems| {
         let error = facts.unfilled(&problems);
         Step::Stuck(error)

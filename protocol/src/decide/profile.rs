@@ -1,6 +1,9 @@
 //! With which profile the next run is made.
 
-use cartouche_crds::{PinnedProfile, ProfileVersion, RunPhase};
+use std::borrow::Cow;
+
+use cartouche_crds::{PinnedProfile, ProfileVersion};
+use cartouche_templating::Rendered;
 
 use super::{Change, Step, Waiting};
 use crate::{
@@ -11,20 +14,30 @@ use crate::{
     reconcile_error::{ReconcileError, Requeue},
 };
 
-/// The profile that the next number is given with; or that none can be used, or that it does not fit: that is said before a number
-/// is given.
-pub(super) fn fitting(
+/// What the next number is given to.
+pub(super) struct Fitting<'a> {
+    /// The profile that it is made with.
+    pub pinned: Option<PinnedProfile>,
+    /// What is sent then.
+    pub made: Cow<'a, Rendered>,
+}
+
+/// What the next number is given to; or that no profile can be used, or that it does not fit: that is said before a number is
+/// given.
+pub(super) fn fitting<'a>(
     facts: &Facts,
-    rendering: &Rendering,
+    rendering: &'a Rendering,
     ledger: &Ledger,
-) -> Result<Option<PinnedProfile>, Step> {
+) -> Result<Fitting<'a>, Step> {
     let chosen = facts.chosen(rendering, ledger).map_err(|why| match why {
         Unknown::Namespace => Step::Wait(Waiting::FirstList),
         Unknown::Held(why) => Step::Stuck(held(why)),
     })?;
     let made = facts.made_next(rendering, ledger, chosen.pinned.as_ref());
-    made.map_err(Step::Stuck)?;
-    Ok(chosen.pinned)
+    Ok(Fitting {
+        made: made.map_err(Step::Stuck)?,
+        pinned: chosen.pinned,
+    })
 }
 
 /// The profile as it is now, as a person approves it.
@@ -36,9 +49,7 @@ pub(super) fn version(facts: &Facts, pinned: Option<&PinnedProfile>) -> Option<P
 /// What a request to choose anew comes to while nothing is due: the pin is written, or it is said why it stays.
 pub(super) fn refreshed(facts: &Facts, rendering: &Rendering) -> Option<Step> {
     let ledger = &facts.ledger;
-    let is_made = ledger.current.as_ref();
-    let is_made = is_made.is_some_and(|current| current.phase == RunPhase::Created);
-    if !is_made || !facts.is_refresh_asked(ledger) {
+    if !facts.is_refresh_asked(ledger) {
         return None;
     }
     match facts.chosen(rendering, ledger) {

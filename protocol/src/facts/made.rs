@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use cartouche_crds::{CurrentRun, PinnedProfile, RunPhase};
+use cartouche_crds::{CurrentRun, PinnedProfile};
 use cartouche_templating::{
     Context, Diagnostic, Diagnostics, Profile, Rendered, RunFacts, contains,
 };
@@ -129,15 +129,11 @@ impl Facts {
             return Ok(Cow::Borrowed(document));
         }
         let token = self.runnable.rerun_token.as_deref();
-        let made = ledger.current.as_ref();
-        let made = made.filter(|current| current.phase == RunPhase::Created);
-        let by_current = made.and_then(|current| current.rerun_token.as_deref());
-        let answered = [by_current, ledger.answered_token.as_deref()];
         let run = RunFacts {
             name: &document.run_name(&self.runnable.uid, sequence),
             sequence,
             input_hash: document.input_hash(),
-            rerun_token: token.filter(|token| !answered.contains(&Some(token))),
+            rerun_token: token.filter(|token| ledger.answered_by_seen() != Some(token)),
         };
         self.made(rendering, pinned, &run)
     }

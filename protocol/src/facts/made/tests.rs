@@ -100,6 +100,17 @@ fn the_request_in_an_open_tag_is_the_one_that_the_run_answers() {
     let mut earlier = asked(with(ended(4, read, RunResult::Succeeded), read));
     earlier.ledger.answered_token = Some("again".to_owned());
     assert_eq!(unanswered(&earlier), Category::TemplateStampFailure);
+    // One that comes back after another one asks once more.
+    let other = CurrentRun {
+        rerun_token: Some("other".to_owned()),
+        ..ended(5, read, RunResult::Succeeded)
+    };
+    let mut back = asked(with(other, read));
+    back.ledger.answered_token = Some("again".to_owned());
+    let looked_ahead = made_next(&back);
+    assert_eq!(looked_ahead["spec"]["input"], "again");
+    let next = written(&back, Change::Intent);
+    assert_eq!(made_for(&asked(facts(next, read))), looked_ahead);
 }
 
 #[test]
