@@ -31,7 +31,6 @@ lint:
 # Write what comes from the code: config/crd, docs/api.md, and the help texts in docs.
 generate:
     cargo generate
-    # With the features of the whole workspace, by which clap wraps its lines.
     UPDATE_DOCS=1 cargo test --quiet --workspace --test help
 
 # Two controllers killed by turns while a chain of Runnables changes so many times; 200 take about half an hour.
