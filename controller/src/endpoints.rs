@@ -1,15 +1,14 @@
-//! `/healthz`, `/readyz` and `/metrics`, from one truth.
+//! `/healthz`, `/readyz` and `/metrics`, for probes, Prometheus and strangers: the port asks for no name.
+
+mod answers;
+mod connections;
 
 use std::{
     collections::BTreeMap,
-    convert::Infallible,
     sync::{Arc, Mutex},
 };
 
-use http::{Request, Response, StatusCode, header};
-use http_body_util::Full;
-use hyper::body::{Bytes, Incoming};
-use hyper_util::rt::TokioIo;
+use answers::Answers;
 use tokio::net::TcpListener;
 
 use crate::{lock::lock, metrics::Metrics};
@@ -45,7 +44,7 @@ impl Readiness {
         }
     }
 
-    /// Why one of them is not there yet.
+    /// Why one of them is not there yet, in few words that strangers may read: no account, no text of the API server.
     pub fn because(&self, what: &'static str, why: String) {
         if let Some((_, reason)) = lock(&self.missing)
             .iter_mut()
@@ -55,7 +54,7 @@ impl Readiness {
         }
     }
 
-    /// Something cannot be watched now: what it would tell of is noticed later.
+    /// Something cannot be watched now: what it would tell of is noticed later. The reason is for strangers as well.
     pub fn lacks(&self, what: &'static str, why: String) {
         lock(&self.lacking).insert(what, why);
     }
@@ -111,55 +110,8 @@ impl Readiness {
 
 /// Serves until the process ends.
 pub async fn serve(listener: TcpListener, readiness: Readiness, metrics: Metrics) {
-    loop {
-        let Ok((stream, _)) = listener.accept().await else {
-            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
-            continue;
-        };
-        let (readiness, metrics) = (readiness.clone(), metrics.clone());
-        tokio::spawn(async move {
-            let service = hyper::service::service_fn(|request| {
-                let answer = answer(&request, &readiness, &metrics);
-                async { Ok::<_, Infallible>(answer) }
-            });
-            let connection = hyper::server::conn::http1::Builder::new()
-                .serve_connection(TokioIo::new(stream), service);
-            // Whoever asks may hang up, or never finish asking.
-            let _ = tokio::time::timeout(std::time::Duration::from_secs(30), connection).await;
-        });
-    }
+    connections::accept(listener, Answers::new(readiness, metrics)).await;
 }
 
-fn answer(
-    request: &Request<Incoming>,
-    readiness: &Readiness,
-    metrics: &Metrics,
-) -> Response<Full<Bytes>> {
-    let (status, kind, body) = match request.uri().path() {
-        "/healthz" => (StatusCode::OK, "text/plain", "ok\n".to_owned()),
-        "/readyz" => match readiness.missing() {
-            missing if missing.is_empty() => (StatusCode::OK, "text/plain", readiness.well()),
-            missing => (
-                StatusCode::SERVICE_UNAVAILABLE,
-                "text/plain",
-                missing.join("\n") + "\n",
-            ),
-        },
-        "/metrics" => (
-            StatusCode::OK,
-            "application/openmetrics-text; version=1.0.0; charset=utf-8",
-            metrics.text(),
-        ),
-        _ => (
-            StatusCode::NOT_FOUND,
-            "text/plain",
-            "try /healthz, /readyz or /metrics\n".to_owned(),
-        ),
-    };
-    let mut response = Response::new(Full::new(Bytes::from(body)));
-    *response.status_mut() = status;
-    response
-        .headers_mut()
-        .insert(header::CONTENT_TYPE, header::HeaderValue::from_static(kind));
-    response
-}
+#[cfg(test)]
+mod tests;

@@ -27,6 +27,7 @@ use kube::{Api, Client, Resource, api::ApiResource, core::DynamicResourceScope, 
 use tokio::{sync::mpsc, task::AbortHandle};
 
 pub use progress::Progress;
+pub(crate) use progress::reason;
 pub use supervised::supervised;
 
 use crate::{

@@ -18,7 +18,7 @@ use super::unreadable::{ReportUnreadable, UnreadableReporter};
 use crate::{
     cached_runnable::{CachedRunnable, kind_of},
     metrics::Metrics,
-    watch::{config, own::OwnWatches},
+    watch::{self, config, own::OwnWatches},
 };
 use metadata::ReadMeta;
 
@@ -353,12 +353,13 @@ where
     })
 }
 
-/// Why a watch failed, in few words; a missing definition is the usual reason on a new cluster.
+/// Why a watch failed, in few words that strangers may read, as the log has the rest; a missing definition is the usual reason
+/// on a new cluster.
 fn why(error: &watcher::Error) -> String {
     if is_not_installed(error) {
         NOT_INSTALLED.to_owned()
     } else {
-        error.to_string()
+        watch::reason(error)
     }
 }
 

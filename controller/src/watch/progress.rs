@@ -277,7 +277,7 @@ pub(super) fn is_good<K>(event: &watcher::Event<K>) -> bool {
 }
 
 /// Why a watch fails, in words that name nothing of other namespaces: the log has all of it.
-pub(super) fn reason(error: &watcher::Error) -> String {
+pub(crate) fn reason(error: &watcher::Error) -> String {
     use watcher::Error::{InitialListFailed, WatchError, WatchFailed, WatchStartFailed};
     let (InitialListFailed(cause) | WatchStartFailed(cause) | WatchFailed(cause)) = error else {
         return match error {

@@ -1,0 +1,105 @@
+//! The connections of strangers: few at a time, short heads, one answer each, and an end to each of them.
+
+use std::{net::IpAddr, sync::Arc, time::Duration};
+
+use http::Request;
+use hyper::body::Incoming;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    task::AbortHandle,
+    time::{sleep, timeout},
+};
+
+use super::answers::Answers;
+
+/// Connections that are open at the same time.
+pub(super) const MOST: usize = 64;
+/// The longest head of a request: the shortest that hyper can be limited to.
+pub(super) const HEAD: usize = 8 * 1024;
+/// How long a head may take.
+pub(super) const HEAD_TIME: Duration = Duration::from_secs(3);
+/// How long a connection may take, with its answer.
+const TIME: Duration = Duration::from_secs(10);
+/// The pause after a connection that could not be accepted.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Serves until the process ends.
+pub(super) async fn accept(listener: TcpListener, answers: Answers) {
+    let answers = Arc::new(answers);
+    let mut open = Open::default();
+    loop {
+        let Ok((stream, from)) = listener.accept().await else {
+            sleep(PAUSE).await;
+            continue;
+        };
+        open.make_room();
+        let task = tokio::spawn(timeout(TIME, serve_one(stream, answers.clone())));
+        open.connections.push((from.ip(), task.abort_handle()));
+    }
+}
+
+/// One request, and the answer to it.
+async fn serve_one(stream: TcpStream, answers: Arc<Answers>) {
+    let service = hyper::service::service_fn(|request: Request<Incoming>| {
+        std::future::ready(answers.to(request.uri().path()))
+    });
+    let connection = hyper::server::conn::http1::Builder::new()
+        .timer(TokioTimer::new())
+        .max_buf_size(HEAD)
+        .header_read_timeout(HEAD_TIME)
+        .keep_alive(false)
+        .serve_connection(TokioIo::new(stream), service);
+    // Who asks may hang up, or never finish asking.
+    let _ = connection.await;
+}
+
+/// The connections that are open, the oldest first.
+#[derive(Default)]
+struct Open {
+    connections: Vec<(IpAddr, AbortHandle)>,
+}
+
+impl Open {
+    /// Drops a connection if there are too many: the oldest of the address that has most of them. So one address cannot keep
+    /// out another, nor connections that stay silent a probe that asks at once.
+    fn make_room(&mut self) {
+        self.connections.retain(|(_, task)| !task.is_finished());
+        if self.connections.len() < MOST {
+            return;
+        }
+        let count = |of: &IpAddr| self.connections.iter().filter(|(it, _)| it == of).count();
+        let counts: Vec<usize> = self.connections.iter().map(|(it, _)| count(it)).collect();
+        let most = counts.iter().max();
+        if let Some(oldest) = counts.iter().position(|count| Some(count) == most) {
+            self.connections.remove(oldest).1.abort();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open(from: &[[u8; 4]]) -> Open {
+        let task = || tokio::spawn(std::future::pending::<()>()).abort_handle();
+        let connections = from.iter().map(|it| (IpAddr::from(*it), task()));
+        Open {
+            connections: connections.collect(),
+        }
+    }
+
+    #[tokio::test]
+    async fn the_address_with_most_connections_makes_room_and_its_oldest_goes_first() {
+        let (node, stranger) = ([10, 0, 0, 1], [10, 0, 0, 2]);
+        let mut from = vec![stranger; MOST];
+        from[0] = node;
+        let mut open = open(&from);
+        let first = open.connections[1].1.clone();
+        open.make_room();
+        tokio::task::yield_now().await;
+        assert!(first.is_finished());
+        assert_eq!(open.connections.len(), MOST - 1);
+        assert_eq!(open.connections[0].0, IpAddr::from(node));
+    }
+}
