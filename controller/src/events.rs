@@ -1,22 +1,32 @@
-//! Kubernetes Events about Runnables: best effort, bounded, and never in the way of a run.
+//! Kubernetes Events about Runnables: best effort, bounded, and never in the way of a run. No namespace takes those of another.
 
-use std::time::Duration;
+mod waiting;
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use cartouche_crds::{API_VERSION, Runnable};
 use cartouche_protocol::{reconcile_error::bounded, status::RETRY_SCHEDULED};
 use kube::ResourceExt;
 use serde_json::{Value, json};
-use tokio::{sync::mpsc, time::Instant};
+use tokio::{
+    sync::mpsc,
+    time::{Instant, sleep, timeout},
+};
+use waiting::{Event, Waiting};
 
 use crate::{
     api::{CreateMode, Requests, ResourcePath},
+    lock::lock,
     metrics::Metrics,
 };
 
 /// Events that may go out at once, in seconds of the usual rate.
 const BURST_SECONDS: f64 = 5.0;
-/// Events that may wait to be sent.
-const QUEUE: usize = 200;
+/// How long the API server may take for one.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The reason of the event that a run waits for a person.
 const APPROVAL_REQUESTED: &str = "ApprovalRequested";
@@ -50,7 +60,9 @@ pub enum Occasion {
 /// Where events are handed in.
 #[derive(Clone)]
 pub struct Events {
-    queue: mpsc::Sender<Value>,
+    waiting: Arc<Mutex<Waiting>>,
+    /// Says that some wait.
+    news: mpsc::Sender<()>,
     metrics: Metrics,
 }
 
@@ -58,17 +70,23 @@ impl Events {
     /// Starts the task that sends events, so many a second.
     #[must_use]
     pub fn start(requests: Requests, metrics: Metrics, rate: u32) -> Self {
-        let (queue, waiting) = mpsc::channel(QUEUE);
-        tokio::spawn(send_all(
+        let (news, told) = mpsc::channel(1);
+        let waiting = Arc::<Mutex<Waiting>>::default();
+        let sender = Sender {
             requests,
+            waiting: waiting.clone(),
+            metrics: metrics.clone(),
+            pace: Pace::new(f64::from(rate)),
+        };
+        tokio::spawn(sender.send_all(told));
+        Self {
             waiting,
-            metrics.clone(),
-            f64::from(rate),
-        ));
-        Self { queue, metrics }
+            news,
+            metrics,
+        }
     }
 
-    /// Hands in an event. It is dropped, and counted, when too many wait.
+    /// Hands in an event. Where too many wait, one is given up, and counted.
     pub fn publish(
         &self,
         runnable: &Runnable,
@@ -78,7 +96,7 @@ impl Events {
         let (kind, reason, message) = wording(runnable, occasion);
         let namespace = runnable.namespace().unwrap_or_default();
         let at = at.map(|at| at.to_string());
-        let event = json!({
+        let body = json!({
             "apiVersion": "v1",
             "kind": "Event",
             "metadata": { "namespace": namespace, "generateName": format!("{}.", prefix(&runnable.name_any())) },
@@ -98,9 +116,16 @@ impl Events {
             "lastTimestamp": at,
             "count": 1,
         });
-        if self.queue.try_send(event).is_err() {
-            self.metrics.event_dropped();
-        }
+        let given_up = lock(&self.waiting).push(Event {
+            namespace,
+            object: runnable.uid().unwrap_or_default(),
+            reason,
+            is_warning: kind == "Warning",
+            body,
+        });
+        self.metrics.events_dropped(given_up);
+        // One that was told already looks for all that wait.
+        let _ = self.news.try_send(());
     }
 }
 
@@ -140,36 +165,76 @@ fn wording(runnable: &Runnable, occasion: &Occasion) -> (&'static str, String, S
     }
 }
 
-async fn send_all(
+/// Sends events, one after the other.
+struct Sender {
     requests: Requests,
-    mut waiting: mpsc::Receiver<Value>,
+    waiting: Arc<Mutex<Waiting>>,
     metrics: Metrics,
-    rate: f64,
-) {
-    let burst = rate * BURST_SECONDS;
-    let mut budget = burst;
-    let mut last = Instant::now();
-    while let Some(event) = waiting.recv().await {
-        budget = (budget + last.elapsed().as_secs_f64() * rate).min(burst);
-        last = Instant::now();
-        if budget < 1.0 {
-            metrics.event_dropped();
-            continue;
-        }
-        budget -= 1.0;
-        let namespace = event
-            .pointer("/metadata/namespace")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        let path = ResourcePath::new("v1", "events", Some(namespace));
-        let sent = tokio::time::timeout(
-            Duration::from_secs(5),
-            requests.create::<serde::de::IgnoredAny>(&path, &event, CreateMode::Real),
-        )
-        .await;
-        if let Ok(Err(error)) = sent {
-            metrics.event_dropped();
-            tracing::debug!(%error, "an event was not accepted");
+    pace: Pace,
+}
+
+impl Sender {
+    /// Until nobody can hand in any more.
+    async fn send_all(mut self, mut news: mpsc::Receiver<()>) {
+        while news.recv().await.is_some() {
+            while !lock(&self.waiting).is_empty() {
+                // What is sent is chosen after the pause: something more urgent may have come meanwhile.
+                self.pace.turn().await;
+                let next = lock(&self.waiting).pop();
+                if let Some(event) = next {
+                    self.send(&event).await;
+                }
+            }
         }
     }
+
+    async fn send(&self, event: &Event) {
+        let path = ResourcePath::new("v1", "events", Some(&event.namespace));
+        let body = &event.body;
+        let create = self
+            .requests
+            .create::<serde::de::IgnoredAny>(&path, body, CreateMode::Real);
+        match timeout(PATIENCE, create).await {
+            Ok(Ok(_)) => return,
+            Ok(Err(error)) => tracing::debug!(%error, "an event was not accepted"),
+            Err(_) => tracing::debug!("an event was not accepted in time"),
+        }
+        self.metrics.events_dropped(1);
+    }
 }
+
+/// So many a second, and some at once.
+struct Pace {
+    rate: f64,
+    budget: f64,
+    last: Instant,
+}
+
+impl Pace {
+    fn new(rate: f64) -> Self {
+        Self {
+            rate,
+            budget: rate * BURST_SECONDS,
+            last: Instant::now(),
+        }
+    }
+
+    /// Waits until the next one may go out.
+    async fn turn(&mut self) {
+        self.fill();
+        if self.budget < 1.0 {
+            sleep(Duration::from_secs_f64((1.0 - self.budget) / self.rate)).await;
+            self.fill();
+        }
+        self.budget -= 1.0;
+    }
+
+    fn fill(&mut self) {
+        let most = self.rate * BURST_SECONDS;
+        self.budget = (self.budget + self.last.elapsed().as_secs_f64() * self.rate).min(most);
+        self.last = Instant::now();
+    }
+}
+
+#[cfg(test)]
+mod tests;

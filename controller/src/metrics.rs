@@ -57,7 +57,7 @@ metrics! {
     runs: Family<RunLabels, Counter> = Family::default(), "runs",
         "Runs created, succeeded, failed, lost, removed and retried";
     events_dropped: Counter = Counter::default(), "events_dropped",
-        "Kubernetes Events not sent because there were too many";
+        "Kubernetes Events not sent because there were too many of a namespace, a newer one of the same reason among them, or because they were not accepted";
     watches: Family<WatchLabels, Gauge> = Family::default(), "watches",
         "Kinds that are watched, polled for want of permissions, or polled because their watch fails";
     object_watches: Family<ObjectWatchLabels, Gauge> = Family::default(), "object_watches",
@@ -277,8 +277,8 @@ impl Metrics {
         self.runs.get_or_create(&RunLabels { event }).inc();
     }
 
-    pub(crate) fn event_dropped(&self) {
-        self.events_dropped.inc();
+    pub(crate) fn events_dropped(&self, count: usize) {
+        self.events_dropped.inc_by(count as u64);
     }
 
     pub(crate) fn watches(&self, state: WatchLabel, count: i64) {
