@@ -176,7 +176,11 @@ impl Reconciliation<'_> {
     ) -> Result<SourceRead, ApiError> {
         let object = wanted.object;
         let is_watched = self.is_watched(object);
-        let pause = self.pause_of_sources(is_watched);
+        let pause = if is_watched {
+            self.pause_of_sources(true)
+        } else {
+            Some(polled_after(self.poll_of(object.kind)))
+        };
         // An event that comes while the read is under way makes its answer old.
         let began = {
             let memory = lock(&self.memory);
@@ -197,6 +201,7 @@ impl Reconciliation<'_> {
             memory.changes
         };
         let mut read = Box::pin(self.read_source(account, wanted)).await?;
+        self.watch_found(object, &read);
         let place = read.content().map(|content| {
             let place = self.ctx.picked.keep(content);
             // All who read the same share it.
@@ -300,9 +305,9 @@ impl Reconciliation<'_> {
         Some(self.polled_after())
     }
 
-    /// How old may be what nobody watches: whoever looks after a poll, or a little earlier, reads again.
+    /// How old what is not watched may be.
     pub(super) fn polled_after(&self) -> Duration {
-        self.ctx.poll * 8 / 10
+        polled_after(self.ctx.poll)
     }
 
     /// When what inputs come from is read again: Secrets of whose changes nobody tells, and whatever gave none.
@@ -311,24 +316,30 @@ impl Reconciliation<'_> {
             return None;
         }
         let memory = lock(&self.memory);
-        let (poll, now) = (self.ctx.poll, boot_time());
-        let oldest = memory
-            .sources
-            .oldest(|object| object.kind != SourceKind::ConfigMap && !self.is_watched(object));
-        let polled = oldest.map(|at| {
+        let now = boot_time();
+        let kinds = [SourceKind::Secret, SourceKind::Runnable, SourceKind::Any];
+        let polled = kinds.into_iter().filter_map(|kind| {
+            let is_one = |object: &SourceObject| object.kind == kind && !self.is_watched(object);
+            let (at, poll) = (memory.sources.oldest(is_one)?, self.poll_of(kind));
             // What is old already could not be read, or something before it was wrong: that says when it is tried again.
-            let is_read = at + self.polled_after() > now;
-            TENTH.over(if is_read {
+            let is_read = at + polled_after(poll) > now;
+            Some(TENTH.over(if is_read {
                 (at + poll).saturating_sub(now)
             } else {
                 poll
-            })
+            }))
         });
         let wanting = memory.sources.are_wanting;
         let wanting = wanting.then(|| FIFTH.over(LOOKED_UP_AFTER));
-        let unkept = memory.sources.has_unkept.then(|| TENTH.over(poll));
-        polled.into_iter().chain(wanting).chain(unkept).min()
+        let unkept = memory.sources.has_unkept;
+        let unkept = unkept.then(|| TENTH.over(self.ctx.poll));
+        polled.chain(wanting).chain(unkept).min()
     }
+}
+
+/// How old what is polled this often may be: who looks after a poll, or a little earlier, reads again.
+fn polled_after(poll: Duration) -> Duration {
+    poll * 8 / 10
 }
 
 fn unread(requeue: Requeue, cause: Diagnosis, text: Option<String>) -> ReconcileError {

@@ -1,24 +1,45 @@
 //! Which Secrets are watched for a Runnable, as its account.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 use cartouche_crds::is_dns_subdomain;
-use cartouche_protocol::sourced_inputs::{SourceKind, SourceObject};
+use cartouche_protocol::sourced_inputs::{SourceKind, SourceObject, SourceRead};
 
 use super::reconciliation::Reconciliation;
 use crate::{lock::lock, watch::named::WatchedSecret};
 
 impl Reconciliation<'_> {
-    /// Has exactly the Secrets watched that inputs come from, before any of them is read.
+    /// Has the Runnable told of exactly the Secrets that inputs come from, as far as they were found, before any of them is read.
     pub(super) fn watch_secrets(&self) {
-        let added = self.ctx.secrets.want(&self.key, self.secrets());
-        if added.is_empty() {
+        let doubted = self.ctx.secrets.want(&self.key, self.secrets());
+        if doubted.is_empty() {
             return;
         }
         let mut memory = lock(&self.memory);
-        for secret in added {
-            // What happened to it before, and as whom it was read, nobody has told.
+        for secret in doubted {
+            // Nothing has told what happened to it before, nor as whom it was read.
             memory.secret_changed(&secret.name);
+        }
+    }
+
+    /// Has a Secret watched once a read has found it. A name alone costs no watch.
+    pub(super) fn watch_found(&self, object: &SourceObject, read: &SourceRead) {
+        if object.kind != SourceKind::Secret || matches!(read, SourceRead::Absent) {
+            return;
+        }
+        let secret = self.watched(object.name.clone());
+        if self.ctx.secrets.found(&self.key, &secret) {
+            // It was watched for others when it was read here: that it changed meanwhile, only they were told.
+            lock(&self.memory).secret_changed(&secret.name);
+            self.ctx.enqueuer.enqueue(&self.key);
+        }
+    }
+
+    /// How often a source is read that is not watched.
+    pub(super) fn poll_of(&self, kind: SourceKind) -> Duration {
+        match kind {
+            SourceKind::Secret => self.ctx.secrets.poll(&self.key.namespace, self.ctx.poll),
+            _ => self.ctx.poll,
         }
     }
 

@@ -1,26 +1,38 @@
 //! Watches of single Secrets, each as the account of the Runnables whose inputs come from it: the controller itself may
 //! see none. All Runnables of an account share the watch of a Secret, which ends with the last of them.
+//!
+//! Names are chosen by those who write Runnables, so a name alone costs nothing: what is kept here, and watched, are Secrets that a
+//! read as the account has found. How many are kept and how many are watched has a bound, and namespaces share both. The others are read
+//! now and then, and each such read asks for a place again.
 
 mod follow;
+mod known;
+mod shares;
 
 use std::{
-    collections::{BTreeSet, HashMap, HashSet},
+    collections::BTreeSet,
     sync::{Arc, Mutex},
+    time::Duration,
 };
 
-use tokio::{
-    sync::{Notify, Semaphore},
-    task::AbortHandle,
-};
+use tokio::time::Instant;
 
 use super::{Enqueuer, supervised};
 use crate::{
+    backoff::{HALF, REFUSED_WATCHES, WATCHES},
     identity::Identity,
     lock::lock,
     memory::Memories,
     metrics::{Metrics, ObjectWatch},
     runnable_key::RunnableKey,
 };
+use known::{Known, Refusal};
+
+/// Those that were refused do not come together when permissions have changed; and the authorizer may be behind.
+const GRANTED: Duration = Duration::from_millis(500);
+
+/// Secrets that are kept in mind, of all namespaces, unless more may be watched.
+const MOST_KNOWN: usize = 10_000;
 
 /// A Secret, and as whom it is watched.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -36,48 +48,25 @@ pub struct WatchedSecret {
 /// The watches of all Secrets that inputs come from.
 pub struct SecretWatches {
     known: Mutex<Known>,
-    /// Watches that may be open: names are chosen by those who write Runnables. Whoever waits longest gets the next place.
-    places: Semaphore,
+    /// Watches that may be open at the same time.
+    places: usize,
     identity: Arc<Identity>,
     memories: Arc<Memories>,
     enqueuer: Enqueuer,
     metrics: Metrics,
 }
 
-#[derive(Default)]
-struct Known {
-    watches: HashMap<WatchedSecret, SecretWatch>,
-    /// What is watched for each Runnable; none of those for which nothing is.
-    wanted: HashMap<RunnableKey, BTreeSet<WatchedSecret>>,
-}
-
-struct SecretWatch {
-    users: HashSet<RunnableKey>,
-    state: Arc<State>,
-    task: AbortHandle,
-}
-
-impl Drop for SecretWatch {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
-}
-
 /// How one watch fares, as its task knows it.
 struct State {
     now: Mutex<ObjectWatch>,
-    /// Permissions have changed since it was refused.
-    granted: Notify,
     metrics: Metrics,
 }
 
 impl State {
-    fn new(metrics: Metrics) -> Self {
-        let now = ObjectWatch::Starting;
+    fn new(now: ObjectWatch, metrics: Metrics) -> Self {
         metrics.object_watch(Some(now), None);
         Self {
             now: Mutex::new(now),
-            granted: Notify::new(),
             metrics,
         }
     }
@@ -86,7 +75,7 @@ impl State {
         *lock(&self.now)
     }
 
-    /// It fares so from now on. What was before.
+    /// It fares so from now on. The state before.
     fn turn(&self, now: ObjectWatch) -> ObjectWatch {
         let before = std::mem::replace(&mut *lock(&self.now), now);
         self.metrics.object_watch(Some(now), Some(before));
@@ -112,7 +101,7 @@ impl SecretWatches {
     ) -> Self {
         Self {
             known: Mutex::default(),
-            places: Semaphore::new(most.min(Semaphore::MAX_PERMITS)),
+            places: most,
             identity,
             memories,
             enqueuer,
@@ -120,35 +109,33 @@ impl SecretWatches {
         }
     }
 
-    /// Makes exactly these watches serve a Runnable. Those that did not before, of which nobody has told until now.
-    pub fn want(
-        self: &Arc<Self>,
-        key: &RunnableKey,
-        now: BTreeSet<WatchedSecret>,
-    ) -> Vec<WatchedSecret> {
+    /// Makes a Runnable one of those that are told of exactly these, as far as they were found; all are of one namespace and account.
+    /// Those of which it must not believe what it has read before.
+    pub fn want(&self, key: &RunnableKey, now: BTreeSet<WatchedSecret>) -> Vec<WatchedSecret> {
+        lock(&self.known).want(key, now)
+    }
+
+    /// A read for a Runnable that wants it has found this Secret: it is watched from now on, if there is room. Whether others are told
+    /// of its changes already and this Runnable was not, so that its read may be old.
+    pub fn found(self: &Arc<Self>, key: &RunnableKey, secret: &WatchedSecret) -> bool {
         let mut known = lock(&self.known);
-        let before = known.wanted.remove(key).unwrap_or_default();
-        for gone in before.difference(&now) {
-            known.leave(gone, key);
+        let is_late = match known.join(key, secret) {
+            None => return false,
+            Some(is_late) => is_late,
+        };
+        if !is_late && !known.has_task(secret) {
+            let room = self.places.max(MOST_KNOWN);
+            let state = || State::new(ObjectWatch::Starting, self.metrics.clone());
+            if known.keep(key, secret, room, state) {
+                self.begin(&mut known, secret);
+            }
         }
-        let added: Vec<_> = now.difference(&before).cloned().collect();
-        for secret in &added {
-            let begin = || self.begin(secret);
-            let watch = known.watches.entry(secret.clone()).or_insert_with(begin);
-            watch.users.insert(key.clone());
-        }
-        if !now.is_empty() {
-            known.wanted.insert(key.clone(), now);
-        }
-        added
+        is_late
     }
 
     /// A Runnable is gone: nothing is watched for it.
     pub fn forget(&self, key: &RunnableKey) {
-        let mut known = lock(&self.known);
-        for gone in known.wanted.remove(key).unwrap_or_default() {
-            known.leave(&gone, key);
-        }
+        lock(&self.known).want(key, BTreeSet::new());
     }
 
     /// Whether changes of a Secret are told.
@@ -159,54 +146,91 @@ impl SecretWatches {
         watch.is_some_and(|watch| watch.state.now() == ObjectWatch::Watched)
     }
 
+    /// How often a Runnable of this namespace reads Secrets that are not watched, where it does so as often as this usually.
+    #[must_use]
+    pub fn poll(&self, namespace: &str, usual: Duration) -> Duration {
+        lock(&self.known).shares.poll(namespace, usual)
+    }
+
     /// Permissions have changed, in a namespace or everywhere: what may not be watched is tried again.
-    pub fn granted(&self, namespace: Option<&str>) {
-        for (secret, watch) in &lock(&self.known).watches {
-            let concerns = namespace.is_none_or(|namespace| namespace == secret.namespace);
-            if concerns && watch.state.now() != ObjectWatch::Watched {
-                watch.state.granted.notify_one();
-            }
+    pub fn granted(self: &Arc<Self>, namespace: Option<&str>) {
+        let mut known = lock(&self.known);
+        for secret in known.grant(namespace) {
+            self.begin(&mut known, &secret);
         }
     }
 
     /// What is watched for a Runnable.
     #[cfg(test)]
     pub(crate) fn wanted(&self, key: &RunnableKey) -> BTreeSet<WatchedSecret> {
-        let known = lock(&self.known);
-        known.wanted.get(key).cloned().unwrap_or_default()
+        lock(&self.known).joined(key)
     }
 
-    fn begin(self: &Arc<Self>, secret: &WatchedSecret) -> SecretWatch {
-        let state = Arc::new(State::new(self.metrics.clone()));
+    /// Begins the watch of one that is known and has none, if it is time and there is a place.
+    fn begin(self: &Arc<Self>, known: &mut Known, secret: &WatchedSecret) {
+        let Some((secret, watch)) = known.watches.get_key_value(secret) else {
+            return;
+        };
+        let (secret, state) = (secret.clone(), watch.state.clone());
+        let pause = match &watch.refusal {
+            None => Duration::ZERO,
+            Some(refusal) if !refusal.is_over(Instant::now()) => return,
+            Some(refusal) if refusal.is_granted => HALF.over(GRANTED),
+            Some(_) => Duration::ZERO,
+        };
+        if known.shares.sum().places >= self.places {
+            let Some(users) = known.make_place(&secret.namespace) else {
+                if state.turn(ObjectWatch::Full) == ObjectWatch::Starting {
+                    let (namespace, name) = (&secret.namespace, &secret.name);
+                    tracing::info!(
+                        namespace,
+                        secret = name,
+                        "too many Secrets to watch: this one is polled"
+                    );
+                }
+                return;
+            };
+            self.enqueue(users);
+        }
+        state.turn(ObjectWatch::Starting);
         let run = {
             let (watches, secret, state) = (self.clone(), secret.clone(), state.clone());
-            move || follow::follow(watches.clone(), secret.clone(), state.clone())
+            move || follow::follow(watches.clone(), secret.clone(), state.clone(), pause)
         };
         let on_end = {
-            let (watches, secret, state) = (self.clone(), secret.clone(), state.clone());
+            let (watches, secret, state) = (self.clone(), secret.clone(), state);
             move || watches.turn(&secret, &state, ObjectWatch::Failing)
         };
         let what = "the watch of a Secret".to_owned();
         let task = tokio::spawn(supervised(what, self.metrics.clone(), run, on_end));
-        SecretWatch {
-            users: HashSet::new(),
-            state,
-            task: task.abort_handle(),
-        }
+        known.begun(&secret, task.abort_handle());
     }
 
-    /// A watch fares otherwise: whoever relied on it goes by the clock from now on.
-    fn turn(&self, secret: &WatchedSecret, state: &State, now: ObjectWatch) {
-        if state.turn(now) == ObjectWatch::Watched && now != ObjectWatch::Watched {
-            for key in self.users(secret) {
-                self.enqueuer.enqueue(&key);
+    /// A watch fares otherwise: who relied on it goes by the clock from now on.
+    fn turn(&self, secret: &WatchedSecret, state: &Arc<State>, now: ObjectWatch) {
+        let users = lock(&self.known).turn(secret, state, now);
+        self.enqueue(users);
+    }
+
+    /// The account may not watch it: the watch ends, and others have its place. `was_open`: it might before.
+    fn refused(&self, secret: &WatchedSecret, state: &Arc<State>, was_open: bool) {
+        let users = lock(&self.known).refused(secret, state, |before| {
+            let refusals = before.filter(|_| !was_open).map_or(0, |it| it.refusals + 1);
+            let now = Instant::now();
+            Refusal {
+                refusals,
+                not_before: now + WATCHES.delay(refusals),
+                again: now + REFUSED_WATCHES.delay(refusals),
+                is_granted: false,
             }
-        }
+        });
+        self.enqueue(users);
     }
 
     /// The Secret may have changed: exactly this one is read again, by those whom it concerns.
     fn changed(&self, secret: &WatchedSecret) {
-        for key in self.users(secret) {
+        let users = lock(&self.known).users(secret);
+        for key in users {
             if let Some(memory) = self.memories.known(&key) {
                 let mut memory = lock(&memory);
                 memory.secret_changed(&secret.name);
@@ -216,20 +240,9 @@ impl SecretWatches {
         }
     }
 
-    fn users(&self, secret: &WatchedSecret) -> Vec<RunnableKey> {
-        let known = lock(&self.known);
-        let users = known.watches.get(secret).map(|watch| &watch.users);
-        users.into_iter().flatten().cloned().collect()
-    }
-}
-
-impl Known {
-    fn leave(&mut self, secret: &WatchedSecret, key: &RunnableKey) {
-        if let Some(watch) = self.watches.get_mut(secret) {
-            watch.users.remove(key);
-            if watch.users.is_empty() {
-                self.watches.remove(secret);
-            }
+    fn enqueue(&self, users: Vec<Arc<RunnableKey>>) {
+        for key in users {
+            self.enqueuer.enqueue(&key);
         }
     }
 }

@@ -42,24 +42,50 @@ fn watched(ctx: &ControllerContext) -> Vec<String> {
         .collect()
 }
 
+fn begin(ctx: &ControllerContext, runnable: Runnable) -> Box<Reconciliation<'_>> {
+    Reconciliation::begin(ctx, runnable.into(), moment()).unwrap()
+}
+
+fn object(name: &str) -> SourceObject {
+    SourceObject::known(SourceKind::Secret, name)
+}
+
+/// A reconciliation has found these Secrets.
+fn find(ctx: &ControllerContext, runnable: Runnable, names: &[&str]) {
+    let begun = begin(ctx, runnable);
+    for name in names {
+        let read = SourceRead::secret("uid", std::iter::empty());
+        begun.watch_found(&object(name), &read);
+    }
+}
+
 async fn look(ctx: &ControllerContext, runnable: Runnable) {
     let _ = Box::pin(ctx.reconcile(runnable.into(), moment())).await;
 }
 
 #[tokio::test]
-async fn secrets_are_watched_as_the_account_while_inputs_come_from_them() {
+async fn secrets_that_are_found_are_watched_as_the_account_while_inputs_come_from_them() {
     let ctx = serving(|_| (StatusCode::NOT_FOUND, Value::Null));
     look(&ctx, reader("one", &["db"])).await;
+    find(&ctx, reader("one", &["db"]), &["db"]);
     assert!(watched(&ctx).is_empty(), "the account is not there");
     account(&ctx, "one");
     account(&ctx, "two");
-    look(&ctx, reader("one", &["db", "other", "no/name"])).await;
+    let of_one = || reader("one", &["db", "other", "no/name"]);
+    look(&ctx, of_one()).await;
+    begin(&ctx, of_one()).watch_found(&object("db"), &SourceRead::Absent);
+    assert!(watched(&ctx).is_empty(), "no read has found them");
+    find(&ctx, of_one(), &["db", "other"]);
     assert_eq!(watched(&ctx), ["db as one", "other as one"]);
     look(&ctx, reader("two", &["db"])).await;
+    assert!(watched(&ctx).is_empty(), "not as this account");
+    find(&ctx, reader("two", &["db"]), &["db"]);
     assert_eq!(watched(&ctx), ["db as two"]);
     look(&ctx, reader("two", &[])).await;
     assert!(watched(&ctx).is_empty());
     look(&ctx, reader("two", &["db"])).await;
+    find(&ctx, reader("two", &["db"]), &["db"]);
+    assert_eq!(watched(&ctx), ["db as two"]);
     let mut going = reader("two", &["db"]);
     going.metadata.deletion_timestamp = serde_json::from_value(json!("2026-01-01T00:00:00Z")).ok();
     look(&ctx, going).await;
@@ -70,16 +96,21 @@ async fn secrets_are_watched_as_the_account_while_inputs_come_from_them() {
 async fn a_runnable_that_goes_leaves_no_watch_of_a_secret_behind() {
     let at_rest = serving(|_| (StatusCode::NOT_FOUND, Value::Null));
     account(&at_rest, "one");
-    look(&at_rest, reader("one", &["db"])).await;
+    let of_one = || reader("one", &["db"]);
+    look(&at_rest, of_one()).await;
+    find(&at_rest, of_one(), &["db"]);
+    assert_eq!(watched(&at_rest), ["db as one"]);
     at_rest.forget(&runnable("r"));
     assert!(watched(&at_rest).is_empty());
-    look(&at_rest, reader("one", &["db"])).await;
+    look(&at_rest, of_one()).await;
+    find(&at_rest, of_one(), &["db"]);
     at_rest.sweep(|_| false);
     assert!(watched(&at_rest).is_empty());
-    // In the middle of its reconciliation, which has them watched.
+    // In the middle of its reconciliation, which has asked for it and finds it afterwards.
     let busy = ctx(|ctx| ctx.forget(&runnable("r")));
     account(&busy, "one");
-    look(&busy, reader("one", &["db"])).await;
+    look(&busy, of_one()).await;
+    find(&busy, of_one(), &["db"]);
     assert!(
         watched(&busy).is_empty(),
         "{API_VERSION} was looked up meanwhile"
@@ -91,13 +122,9 @@ async fn what_another_account_read_before_a_secret_is_watched_is_not_relied_on()
     let ctx = serving(|_| (StatusCode::NOT_FOUND, Value::Null));
     account(&ctx, "one");
     account(&ctx, "two");
-    let begin = |runnable: Runnable| {
-        Reconciliation::begin(&ctx, runnable.into(), moment())
-            .unwrap()
-            .watch_secrets();
-    };
+    let begin = |runnable: Runnable| begin(&ctx, runnable).watch_secrets();
     begin(reader("one", &["db"]));
-    let object = SourceObject::known(SourceKind::Secret, "db");
+    let object = object("db");
     let memory = ctx.memories.of(&key(), "r");
     let keep = || {
         let known = &mut lock(&memory).sources;

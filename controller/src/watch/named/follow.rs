@@ -4,15 +4,12 @@ use std::{sync::Arc, time::Duration};
 
 use cartouche_protocol::reconcile_error::Requeue;
 use futures::{Stream, StreamExt};
-use tokio::{
-    sync::SemaphorePermit,
-    time::{Instant, sleep, timeout, timeout_at},
-};
+use tokio::time::{Instant, sleep, timeout_at};
 
 use super::{SecretWatches, State, WatchedSecret};
 use crate::{
     api::{ApiError, Told},
-    backoff::{HALF, OBJECT_WATCHES, PATIENCE, REFUSED_WATCHES, TENTH, WATCHES},
+    backoff::{OBJECT_WATCHES, PATIENCE, TENTH},
     discovery::Kind,
     metrics::ObjectWatch,
 };
@@ -26,9 +23,6 @@ const SLACK: Duration = Duration::from_secs(10);
 const SHORT: Duration = Duration::from_secs(5);
 /// For how long what a watch begins with is gathered, so that a Secret that is there is not told of twice.
 const GATHERED: Duration = Duration::from_millis(100);
-/// Those that were refused do not come together when permissions have changed; and the authorizer may be behind.
-const GRANTED: Duration = Duration::from_millis(500);
-
 /// A Secret that has changed is told of at once, and after that no more often than this: each time all who read it read it again.
 const TOLD_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
@@ -56,35 +50,22 @@ impl From<ApiError> for End {
     }
 }
 
-/// Watches a Secret until it is aborted.
-pub(super) async fn follow(watches: Arc<SecretWatches>, secret: WatchedSecret, state: Arc<State>) {
+/// Watches a Secret until it is aborted, which it is when its account may not.
+pub(super) async fn follow(
+    watches: Arc<SecretWatches>,
+    secret: Arc<WatchedSecret>,
+    state: Arc<State>,
+    pause: Duration,
+) {
+    sleep(pause).await;
     let watch = Following {
         watches: &watches,
         secret: &secret,
         state: &state,
     };
-    let mut refusals = 0;
-    loop {
-        let Some(place) = watch.place().await else {
-            return;
-        };
-        if watch.until_refused().await {
-            refusals = 0;
-        }
-        // Others may have it meanwhile.
-        drop(place);
-        watch.turn(ObjectWatch::Refused);
-        // However often permissions change.
-        sleep(WATCHES.delay(refusals)).await;
-        let granted = state.granted.notified();
-        if timeout(REFUSED_WATCHES.delay(refusals), granted)
-            .await
-            .is_ok()
-        {
-            sleep(HALF.over(GRANTED)).await;
-        }
-        refusals = refusals.saturating_add(1);
-    }
+    let was_open = watch.until_refused().await;
+    watches.refused(&secret, &state, was_open);
+    std::future::pending().await
 }
 
 /// Takes events until the watch ends, or for as long as this; `version` goes with them. What changes all the time is told of now and then.
@@ -122,28 +103,10 @@ async fn take(
 struct Following<'a> {
     watches: &'a SecretWatches,
     secret: &'a WatchedSecret,
-    state: &'a State,
+    state: &'a Arc<State>,
 }
 
-impl<'a> Following<'a> {
-    /// A place among those that may be open, once there is one.
-    async fn place(&self) -> Option<SemaphorePermit<'a>> {
-        if let Ok(place) = self.watches.places.try_acquire() {
-            return Some(place);
-        }
-        if self.state.turn(ObjectWatch::Full) != ObjectWatch::Full {
-            let WatchedSecret {
-                namespace, name, ..
-            } = self.secret;
-            tracing::info!(
-                namespace,
-                secret = name,
-                "too many Secrets to watch: this one is polled"
-            );
-        }
-        self.watches.places.acquire().await.ok()
-    }
-
+impl Following<'_> {
     /// Watches as long as the account may. Whether it might at all.
     async fn until_refused(&self) -> bool {
         let (mut version, mut failures, mut failing) = (None, 0, None::<Instant>);

@@ -4,10 +4,11 @@ mod scene;
 
 use std::{collections::BTreeSet, sync::atomic::Ordering, time::Duration};
 
-use tokio::time::sleep;
+use tokio::{runtime::Handle, time::sleep};
 
+use super::MOST_KNOWN;
 use crate::{backoff::PATIENCE, identity::IdentityMode, lock::lock};
-use scene::{MOMENT, Scene, key, named, secret};
+use scene::{MOMENT, Scene, key, named, numbered, secret, secret_of};
 
 #[tokio::test(start_paused = true)]
 async fn a_change_is_heard_by_those_who_read_the_secret_and_by_nobody_else() {
@@ -86,7 +87,7 @@ async fn a_watch_is_that_of_an_account_and_ends_with_the_last_who_needs_it() {
     assert!(!scene.is_open(1));
     assert_eq!(scene.counted("Watched"), 0);
     let known = lock(&scene.watches.known);
-    assert!(known.watches.is_empty() && known.wanted.is_empty());
+    assert!(known.is_empty());
 }
 
 #[tokio::test(start_paused = true)]
@@ -95,9 +96,44 @@ async fn who_joins_a_watch_does_not_rely_on_what_was_read_before() {
     scene.reads("a", "default", &["db"]);
     sleep(MOMENT).await;
     let wanted = BTreeSet::from([secret("default", "db")]);
-    let begun = scene.watches.want(&key("b"), wanted.clone());
-    assert_eq!(begun, [secret("default", "db")]);
+    let doubted = scene.watches.want(&key("b"), wanted.clone());
+    assert_eq!(doubted, [secret("default", "db")]);
     assert!(scene.watches.want(&key("b"), wanted).is_empty());
+    assert!(!scene.watches.found(&key("b"), &secret("default", "db")));
+    // One that began to read before the others found it.
+    let wanted = BTreeSet::from([secret("default", "late")]);
+    scene.watches.want(&key("late"), wanted);
+    scene.reads("a", "default", &["db", "late"]);
+    sleep(MOMENT).await;
+    assert!(
+        scene
+            .watches
+            .found(&key("late"), &secret("default", "late"))
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn names_that_no_read_has_found_cost_no_task_no_request_and_no_memory() {
+    let scene = Scene::new(500);
+    let tasks = || Handle::current().metrics().num_alive_tasks();
+    let before = tasks();
+    for runnable in 0..1_500 {
+        let names = (0..32).map(|name| secret_of("many", runnable * 32 + name));
+        let key = numbered("many", runnable);
+        scene.watches.want(&key, names.collect());
+    }
+    sleep(MOMENT).await;
+    assert_eq!((tasks() - before, scene.asked()), (0, 0));
+    assert!(lock(&scene.watches.known).watches.is_empty());
+    let (poll, usual) = (
+        scene.watches.poll("many", MOMENT),
+        scene.watches.poll("ns", MOMENT),
+    );
+    assert_eq!((poll.as_secs(), usual), (480, MOMENT));
+    for runnable in 0..1_500 {
+        scene.watches.forget(&numbered("many", runnable));
+    }
+    assert_eq!(scene.watches.poll("many", MOMENT), MOMENT);
 }
 
 #[tokio::test(start_paused = true)]
@@ -105,13 +141,18 @@ async fn beyond_the_cap_nothing_is_opened_until_a_place_is_free() {
     let scene = Scene::new(1);
     scene.reads("a", "default", &["first"]);
     sleep(MOMENT).await;
-    for (runnable, name) in [("b", "second"), ("c", "third")] {
+    let others = [("b", "second"), ("c", "third")];
+    for (runnable, name) in others {
         scene.reads(runnable, "default", &[name]);
         sleep(MOMENT).await;
     }
     assert_eq!((scene.asked(), scene.counted("Full")), (1, 2));
     assert!(!scene.is_watched("default", "second"));
     scene.watches.forget(&key("a"));
+    // They are polled, and that finds them again.
+    for (runnable, name) in others {
+        scene.reads(runnable, "default", &[name]);
+    }
     sleep(MOMENT).await;
     assert_eq!(scene.asked(), 2);
     assert!(scene.is_watched("default", "second") && !scene.is_watched("default", "third"));
@@ -119,7 +160,46 @@ async fn beyond_the_cap_nothing_is_opened_until_a_place_is_free() {
     scene.code.store(403, Ordering::SeqCst);
     scene.fail(1, 403);
     sleep(MOMENT).await;
+    scene.reads("c", "default", &["third"]);
+    sleep(MOMENT).await;
     assert!(scene.asked() > 2 && scene.last_uri().contains("third"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_namespace_has_all_places_only_while_no_other_asks_for_any() {
+    let scene = Scene::new(10);
+    let polled_each_moment = async |a: usize, b: usize| {
+        for _ in 0..5 {
+            scene.find("a", 0..a);
+            scene.find("b", 0..b);
+            sleep(MOMENT).await;
+        }
+        (scene.watched("a", 0..a), scene.watched("b", 0..b))
+    };
+    assert_eq!(polled_each_moment(30, 0).await, (10, 0));
+    scene.enqueued();
+    assert_eq!(polled_each_moment(30, 3).await, (7, 3));
+    let asked = scene.asked();
+    assert_eq!(polled_each_moment(30, 30).await, (5, 5));
+    assert_eq!(scene.asked(), asked + 2, "nothing goes to and fro");
+    for number in 0..30 {
+        scene.watches.forget(&numbered("a", number));
+    }
+    assert_eq!(polled_each_moment(0, 30).await, (0, 10));
+    assert_eq!(scene.counted("Full"), 20);
+}
+
+#[tokio::test(start_paused = true)]
+async fn secrets_that_are_kept_in_mind_have_a_bound_that_namespaces_share() {
+    let scene = Scene::new(1);
+    let kept = || lock(&scene.watches.known).watches.len();
+    scene.find("a", 0..MOST_KNOWN + 100);
+    assert_eq!(kept(), MOST_KNOWN);
+    scene.find("b", 0..10);
+    assert_eq!(kept(), MOST_KNOWN);
+    let known = lock(&scene.watches.known);
+    let of_b = (0..10).filter(|number| known.watches.contains_key(&secret_of("b", *number)));
+    assert_eq!(of_b.count(), 10);
 }
 
 #[tokio::test(start_paused = true)]
@@ -139,14 +219,17 @@ async fn a_watch_that_is_refused_is_tried_again_when_permissions_change_and_seld
     assert_eq!(scene.asked(), 2);
     assert!(scene.is_watched("default", "db"));
     assert_eq!(scene.enqueued(), named(&["a"]));
-    // The right is taken: whoever relied on the watch goes by the clock again.
+    // The right is taken: who relied on the watch goes by the clock again.
     scene.code.store(403, Ordering::SeqCst);
     scene.end(1);
     sleep(MOMENT).await;
     assert!(!scene.is_watched("default", "db"));
     assert_eq!(scene.enqueued(), named(&["a"]));
     let before = scene.asked();
-    sleep(Duration::from_hours(2)).await;
+    for _ in 0..240 {
+        scene.reads("a", "default", &["db"]);
+        sleep(Duration::from_secs(30)).await;
+    }
     let seldom = scene.asked() - before;
     assert!((8..30).contains(&seldom), "{seldom} in two hours");
 }

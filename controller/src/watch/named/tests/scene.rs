@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeSet,
     convert::Infallible,
+    ops::Range,
     sync::{
         Arc, Mutex,
         atomic::{AtomicU16, Ordering},
@@ -131,11 +132,29 @@ impl Scene {
         }
     }
 
-    /// A Runnable that reads these Secrets as this account, and has read them.
+    /// A Runnable that reads these Secrets as this account, and has found them.
     pub(super) fn reads(&self, runnable: &str, account: &str, names: &[&str]) {
         let wanted: BTreeSet<_> = names.iter().map(|name| secret(account, name)).collect();
-        self.watches.want(&key(runnable), wanted);
+        self.watches.want(&key(runnable), wanted.clone());
         self.has_read(runnable, names);
+        for secret in wanted {
+            self.watches.found(&key(runnable), &secret);
+        }
+    }
+
+    /// Runnables of a namespace each find a Secret of their own.
+    pub(super) fn find(&self, namespace: &str, numbers: Range<usize>) {
+        for number in numbers {
+            let (key, secret) = (numbered(namespace, number), secret_of(namespace, number));
+            self.watches.want(&key, BTreeSet::from([secret.clone()]));
+            self.watches.found(&key, &secret);
+        }
+    }
+
+    /// How many of those are watched.
+    pub(super) fn watched(&self, namespace: &str, numbers: Range<usize>) -> usize {
+        let watched = |number: &usize| self.watches.is_watched(&secret_of(namespace, *number));
+        numbers.filter(watched).count()
     }
 
     pub(super) fn has_read(&self, runnable: &str, names: &[&str]) {
@@ -216,6 +235,21 @@ pub(super) fn key(name: &str) -> RunnableKey {
     RunnableKey {
         namespace: "ns".to_owned(),
         name: name.to_owned(),
+    }
+}
+
+pub(super) fn numbered(namespace: &str, number: usize) -> RunnableKey {
+    RunnableKey {
+        namespace: namespace.to_owned(),
+        name: number.to_string(),
+    }
+}
+
+pub(super) fn secret_of(namespace: &str, number: usize) -> WatchedSecret {
+    WatchedSecret {
+        namespace: namespace.to_owned(),
+        account: "default".to_owned(),
+        name: number.to_string(),
     }
 }
 
