@@ -48,12 +48,12 @@ pub struct Flags {
     pub max_watched_kinds: u32,
 
     /// Secrets that are watched at the same time, because inputs come from them and the accounts may watch them; more are polled.
-    /// Each takes a connection to the API server, and some 40 KiB.
+    /// Each takes a connection to the API server, and some 40 KiB. Namespaces share them.
     #[arg(long, env = "CARTOUCHE_MAX_WATCHED_OBJECTS", value_name = "COUNT", default_value_t = 500, value_parser = clap::value_parser!(u32).range(0..=100_000))]
     pub max_watched_objects: u32,
 
     /// How often runs of a kind are listed that the controller may not watch, and Secrets read that inputs come from and that
-    /// are not watched, in seconds.
+    /// are not watched, in seconds. All Secrets together are read no more than 100 times a second.
     #[arg(long, env = "CARTOUCHE_POLL_SECONDS", value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub poll_seconds: u64,
 
@@ -67,7 +67,8 @@ pub struct Flags {
     #[arg(long, env = "CARTOUCHE_RUNAWAY_RUNS", value_name = "COUNT", default_value_t = 30, value_parser = clap::value_parser!(i64).range(1..=100_000))]
     pub runaway_runs: i64,
 
-    /// Kubernetes Events a second; five times as many may go out at once. More are dropped and counted.
+    /// Kubernetes Events a second; five times as many may go out at once. More wait, and each namespace has its turn; of more than 200
+    /// of a namespace some are dropped and counted.
     #[arg(long, env = "CARTOUCHE_EVENTS_PER_SECOND", value_name = "COUNT", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub events_per_second: u32,
 

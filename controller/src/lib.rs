@@ -20,6 +20,7 @@ pub mod picked;
 pub mod profile_status;
 pub mod profiles;
 pub mod reconcile;
+pub mod reviews;
 pub mod runnable_key;
 pub mod serve;
 pub mod survey;

@@ -26,6 +26,9 @@ use crate::{
 /// forgotten.
 const MAX_BACKOFFS: usize = 16;
 
+/// What the pods of a run may do is asked no more often than this while anything of it is missing.
+const ROUNDS_OF_PERMISSIONS: Duration = Duration::from_secs(10);
+
 /// What is remembered of one Runnable.
 #[derive(Debug, Default)]
 #[expect(
@@ -102,6 +105,8 @@ pub struct Backoff {
     pub since: Option<Timestamp>,
     /// When it is tried again, on the clock that goes on while the machine sleeps.
     pub until: Duration,
+    /// When it is tried again at the earliest, whatever changes meanwhile.
+    pub not_before: Duration,
 }
 
 /// What can be held back.
@@ -147,6 +152,12 @@ impl Memory {
             Requeue::After(wait) => wait.max(Duration::from_millis(100)),
             _ => STEPS.delay(attempts),
         };
+        // However often roles change.
+        let least = match what {
+            Operation::AskPermissions(_) => ROUNDS_OF_PERMISSIONS,
+            _ => Duration::ZERO,
+        };
+        let delay = delay.max(least);
         if self.backoffs.len() >= MAX_BACKOFFS
             && let Some(first) = (0..self.backoffs.len()).min_by_key(|at| self.backoffs[*at].until)
         {
@@ -166,6 +177,7 @@ impl Memory {
             attempts: attempts + failures,
             since,
             until: now + delay,
+            not_before: now + least,
         });
         delay
     }
@@ -288,7 +300,7 @@ impl Memory {
             .filter(|backoff| failed(&backoff.error))
         {
             // Not zero: what is over and what may be tried at once are not the same.
-            backoff.until = backoff.until.min(boot_time());
+            backoff.until = backoff.until.min(boot_time().max(backoff.not_before));
             any = true;
         }
         // What was granted is asked anew, where anybody waits for it.

@@ -37,6 +37,7 @@ use crate::{
     metrics::Metrics,
     picked::PickedObjects,
     reconcile::ControllerContext,
+    reviews::Reviews,
     survey::Survey,
     templates::Templates,
     watch::{
@@ -207,6 +208,7 @@ pub(crate) fn wire(
         kinds: Kinds::new(own.clone()),
         events: Events::start(own.clone(), metrics.clone(), flags.events_per_second),
         accounts: Arc::default(),
+        reviews: Reviews::default(),
         metrics: metrics.clone(),
         limits: BreakerLimits {
             max_runs: flags.runaway_runs,

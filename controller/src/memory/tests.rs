@@ -177,3 +177,22 @@ fn that_what_is_fought_over_is_changed_once_more_is_no_news() {
     memory.sources.become_for(&sources);
     assert!(changed(&mut memory), "an input comes from it");
 }
+
+#[test]
+fn permissions_are_asked_about_in_rounds_however_often_roles_change() {
+    let mut memory = Memory::default();
+    let asked = Operation::AskPermissions(1);
+    let begun = boot_time();
+    memory.failed(asked.clone(), &problem(), begun);
+    memory.failed(Operation::Create(1), &problem(), begun);
+    memory.retry_now();
+    assert!(
+        memory
+            .in_backoff(&Operation::Create(1), boot_time())
+            .is_none()
+    );
+    let round = Duration::from_secs(10);
+    let (_, left) = memory.in_backoff(&asked, begun).unwrap();
+    assert_eq!(left, round);
+    assert!(memory.in_backoff(&asked, begun + round).is_none());
+}

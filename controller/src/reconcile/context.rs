@@ -14,6 +14,7 @@ use crate::{
     metrics::Metrics,
     picked::PickedObjects,
     profiles::ClusterProfiles,
+    reviews::Reviews,
     serve::NAMESPACES,
     templates::Templates,
     watch::{
@@ -46,6 +47,8 @@ pub struct ControllerContext {
     pub profiles: Arc<ClusterProfiles>,
     /// The ServiceAccounts.
     pub accounts: Arc<Accounts>,
+    /// What accounts may do.
+    pub reviews: Reviews,
     /// The watches of kinds.
     pub watches: Arc<Watches>,
     /// The watches of single Secrets.

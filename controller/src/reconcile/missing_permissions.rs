@@ -1,6 +1,9 @@
 //! All that a Runnable's account may not do yet, when one request was refused. I/O.
 
-use std::collections::{BTreeMap, btree_map::Entry};
+use std::{
+    collections::{BTreeMap, btree_map::Entry},
+    sync::Arc,
+};
 
 use cartouche_protocol::{
     diagnosis::{Denied, Diagnosis, Who},
@@ -8,52 +11,15 @@ use cartouche_protocol::{
     reconcile_error::ReconcileError,
     told::{self, Told},
 };
-use serde::Deserialize;
-use serde_json::json;
 
 use super::reconciliation::Reconciliation;
 use crate::{
-    api::{CreateMode, ResourcePath},
     clock::boot_time,
     discovery::Kind,
     lock::lock,
     memory::{About, MissingPermissions},
+    reviews::{Asking, Rules},
 };
-
-/// The answer to a `SelfSubjectRulesReview`, as far as it is read.
-#[derive(Debug, Default, Deserialize)]
-struct Review {
-    #[serde(default)]
-    status: Reviewed,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Reviewed {
-    resource_rules: Vec<Rule>,
-    incomplete: bool,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Rule {
-    verbs: Vec<String>,
-    api_groups: Vec<String>,
-    resources: Vec<String>,
-    resource_names: Vec<String>,
-}
-
-impl Rule {
-    /// Whether it allows this for the object of this name; without one, for objects of every name.
-    fn allows(&self, verb: &str, kind: &Kind, name: Option<&String>) -> bool {
-        let has = |words: &[String], word: &str| words.iter().any(|it| it == "*" || it == word);
-        let is_named = name.is_some_and(|name| self.resource_names.contains(name));
-        (self.resource_names.is_empty() || is_named)
-            && has(&self.verbs, verb)
-            && has(&self.api_groups, kind.group())
-            && has(&self.resources, &kind.plural)
-    }
-}
 
 impl Reconciliation<'_> {
     /// The same error, which names not only the permission that was missing first.
@@ -112,17 +78,15 @@ impl Reconciliation<'_> {
         (self.facts.runnable.generation, uid, generation)
     }
 
-    /// What the account may do in a namespace; nothing if nobody says.
-    async fn allowed(&self, namespace: &str) -> Option<Vec<Rule>> {
-        let account = self.account.as_ref()?;
-        let path = ResourcePath::new("authorization.k8s.io/v1", "selfsubjectrulesreviews", None);
-        let body = json!({
-            "apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectRulesReview",
-            "spec": { "namespace": namespace },
-        });
-        let review: Review = account.create(&path, &body, CreateMode::Real).await.ok()?;
-        // Some authorizer does not tell what it allows.
-        (!review.status.incomplete).then_some(review.status.resource_rules)
+    /// What the account may do in a namespace; nothing where some authorizer does not say what it allows.
+    async fn allowed(&self, namespace: &str) -> Option<Arc<Rules>> {
+        let asking = Asking {
+            namespace: &self.key.namespace,
+            name: self.runnable.spec.service_account(),
+            requests: self.account.as_ref()?,
+        };
+        let rules = self.ctx.reviews.rules(asking, namespace).await;
+        rules.are_complete().then_some(rules)
     }
 
     async fn review(&self) -> Option<Vec<Denied>> {
@@ -142,11 +106,15 @@ impl Reconciliation<'_> {
         for (need, kind) in &needs {
             let elsewhere = need.namespace.as_deref();
             let rules = allowed.get(elsewhere.unwrap_or(own))?;
-            let is_allowed = |verb: &str, name| rules.iter().any(|it| it.allows(verb, kind, name));
+            let is_allowed = |verb: &str, name| rules.list(verb, kind.group(), &kind.plural, name);
             for verb in need.verbs {
                 let all = need.names.is_empty() && is_allowed(verb, None);
                 let named = !need.names.is_empty();
-                let named = named && need.names.iter().all(|name| is_allowed(verb, Some(name)));
+                let named = named
+                    && need
+                        .names
+                        .iter()
+                        .all(|name| is_allowed(verb, Some(name.as_str())));
                 if !all && !named {
                     let denied = Denied::one(verb, &kind.resource());
                     denied.in_namespace(elsewhere).add_to(&mut missing);
@@ -157,7 +125,7 @@ impl Reconciliation<'_> {
     }
 
     /// What the Runnable cannot do without, and the kinds that it is about.
-    async fn needs(&self) -> Vec<(Need, std::sync::Arc<Kind>)> {
+    async fn needs(&self) -> Vec<(Need, Arc<Kind>)> {
         let rendered = self.facts.rendering.as_ref().ok().map(|rendering| {
             let document = &rendering.document;
             (
@@ -199,41 +167,5 @@ impl Reconciliation<'_> {
             }
         }
         needs
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn kind(api_version: &str, plural: &str) -> Kind {
-        Kind {
-            api_version: api_version.to_owned(),
-            kind: String::new(),
-            plural: plural.to_owned(),
-            namespaced: true,
-        }
-    }
-
-    fn rule(rule: serde_json::Value) -> Rule {
-        serde_json::from_value(rule).unwrap()
-    }
-
-    #[test]
-    fn a_rule_allows_what_it_names_for_objects_of_every_name() {
-        let jobs =
-            rule(json!({ "verbs": ["list"], "apiGroups": ["batch"], "resources": ["jobs"] }));
-        assert!(jobs.allows("list", &kind("batch/v1", "jobs"), None));
-        assert!(!jobs.allows("create", &kind("batch/v1", "jobs"), None));
-        assert!(!jobs.allows("list", &kind("v1", "jobs"), None));
-        assert!(!jobs.allows("list", &kind("batch/v1", "pods"), None));
-        let all = rule(json!({ "verbs": ["*"], "apiGroups": ["*"], "resources": ["*"] }));
-        assert!(all.allows("create", &kind("v1", "pods"), None));
-        let one = rule(
-            json!({ "verbs": ["*"], "apiGroups": [""], "resources": ["pods"], "resourceNames": ["a"] }),
-        );
-        assert!(!one.allows("list", &kind("v1", "pods"), None));
-        assert!(one.allows("get", &kind("v1", "pods"), Some(&"a".to_owned())));
-        assert!(!one.allows("get", &kind("v1", "pods"), Some(&"b".to_owned())));
     }
 }

@@ -1,37 +1,24 @@
 //! Asks, as the account of a run's pods, whether it may do what the template says that they need. I/O.
 
-use cartouche_crds::RequiredPermission;
 use cartouche_protocol::{
     facts::Permitted,
     reconcile_error::{Category, ReconcileError, Requeue},
 };
 use cartouche_templating::Needed;
-use serde::Deserialize;
-use serde_json::json;
 
 use super::reconciliation::{End, Reconciliation};
 use crate::{
-    api::{ApiError, CreateMode, Requests, ResourcePath},
+    api::{ApiError, Requests},
     lock::lock,
     memory::{Operation, digest},
+    reviews::Asking,
 };
 
-/// The answer to a `SelfSubjectAccessReview`, as far as it is read.
-#[derive(Deserialize)]
-struct Review {
-    status: Status,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Status {
-    allowed: bool,
-    #[serde(default)]
-    evaluation_error: String,
-}
+/// After so many that are missing no more is asked: they are enough to say what is wrong.
+const ENOUGH: usize = 8;
 
 impl Reconciliation<'_> {
-    /// One question for each verb. No answer is none: it is asked again later.
+    /// No answer is none: it is asked again later.
     pub(super) async fn ask_permissions(&mut self, needed: Needed) -> Result<(), End> {
         let namespace = self.key.namespace.clone();
         let account = self.ctx.identity.of(&namespace, &needed.account).await;
@@ -43,24 +30,39 @@ impl Reconciliation<'_> {
             ..error
         };
         let account = account.map_err(|error| self.fail(asked(), of_pods(error)))?;
-        let mut denied = Vec::new();
-        for (index, permission) in needed.permissions.iter().enumerate() {
-            for verb in &permission.verbs {
-                match may(&account, permission, verb, &namespace).await {
-                    Ok(true) => {}
-                    Ok(false) => denied.push((index, verb.clone())),
-                    Err(error) => {
-                        return Err(self.fail(asked(), self.unasked(&error)));
-                    }
-                }
-            }
-        }
+        let denied = self.denied_of(&needed, &account).await;
+        let denied = denied.map_err(|error| self.fail(asked(), self.unasked(&error)))?;
         self.look_at_the_clock();
         if denied.is_empty() {
             lock(&self.memory).succeeded(&asked());
         }
         self.facts.permissions = Some(Permitted::new(needed, &denied));
         Ok(())
+    }
+
+    /// Which verbs of which permissions are denied, the first of them.
+    async fn denied_of(
+        &self,
+        needed: &Needed,
+        account: &Requests,
+    ) -> Result<Vec<(usize, String)>, ApiError> {
+        let asking = Asking {
+            namespace: &self.key.namespace,
+            name: &needed.account,
+            requests: account,
+        };
+        let mut denied = Vec::new();
+        for (index, permission) in needed.permissions.iter().enumerate() {
+            for verb in &permission.verbs {
+                if denied.len() >= ENOUGH {
+                    return Ok(denied);
+                }
+                if !self.ctx.reviews.may(asking, permission, verb).await? {
+                    denied.push((index, verb.clone()));
+                }
+            }
+        }
+        Ok(denied)
     }
 
     /// What was asked in this reconciliation.
@@ -80,35 +82,4 @@ impl Reconciliation<'_> {
             Some(self.told(error)),
         )
     }
-}
-
-async fn may(
-    account: &Requests,
-    permission: &RequiredPermission,
-    verb: &str,
-    own_namespace: &str,
-) -> Result<bool, ApiError> {
-    let (resource, subresource) = match permission.resource.split_once('/') {
-        Some((resource, subresource)) => (resource, subresource),
-        None => (permission.resource.as_str(), ""),
-    };
-    let body = json!({
-        "apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
-        "spec": { "resourceAttributes": {
-            "group": permission.api_group, "resource": resource, "subresource": subresource, "verb": verb,
-            "namespace": permission.namespace.as_deref().unwrap_or(own_namespace),
-            "name": permission.name.as_deref().unwrap_or_default(),
-        } },
-    });
-    let path = ResourcePath::new("authorization.k8s.io/v1", "selfsubjectaccessreviews", None);
-    let review: Review = account.create(&path, &body, CreateMode::Real).await?;
-    let Status {
-        allowed,
-        evaluation_error,
-    } = review.status;
-    // An authorizer that could not be asked has not said no.
-    if !allowed && !evaluation_error.is_empty() {
-        return Err(ApiError::Unanswered(evaluation_error));
-    }
-    Ok(allowed)
 }

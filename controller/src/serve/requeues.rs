@@ -134,6 +134,7 @@ async fn requeue(ctx: &ControllerContext, reference: &Reference) {
     match reference {
         Reference::Accounts(_) => {}
         Reference::Permissions(namespace) => {
+            ctx.reviews.forget(namespace.as_deref());
             ctx.secrets.granted(namespace.as_deref());
             let waiting_for = ctx
                 .memories

@@ -1,0 +1,164 @@
+//! What accounts may do, as the API server says it when it is asked as them. All who ask the same within some seconds share one
+//! answer. I/O.
+
+mod rules;
+mod shared;
+
+use cartouche_crds::RequiredPermission;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::api::{ApiError, CreateMode, Requests, ResourcePath};
+pub use rules::Rules;
+use shared::Shared;
+
+const AUTHORIZATION: &str = "authorization.k8s.io/v1";
+
+/// The answers that are shared.
+#[derive(Default)]
+pub struct Reviews {
+    rules: Shared<InNamespace, Rules>,
+    access: Shared<(InNamespace, Question), bool>,
+}
+
+/// An account, and the namespace in which it may do something.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct InNamespace {
+    namespace: String,
+    of: String,
+    account: String,
+}
+
+/// What it may do there.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Question {
+    group: String,
+    resource: String,
+    name: Option<String>,
+    verb: String,
+}
+
+/// The account that asks.
+#[derive(Clone, Copy)]
+pub struct Asking<'a> {
+    /// Its namespace.
+    pub namespace: &'a str,
+    /// Its name.
+    pub name: &'a str,
+    /// Requests as it.
+    pub requests: &'a Requests,
+}
+
+impl Asking<'_> {
+    fn within(&self, namespace: &str) -> InNamespace {
+        InNamespace {
+            namespace: namespace.to_owned(),
+            of: self.namespace.to_owned(),
+            account: self.name.to_owned(),
+        }
+    }
+}
+
+/// The answer to a `SelfSubjectRulesReview`, as far as it is read.
+#[derive(Default, Deserialize)]
+struct RulesReview {
+    #[serde(default)]
+    status: Rules,
+}
+
+/// The answer to a `SelfSubjectAccessReview`, the same.
+#[derive(Deserialize)]
+struct AccessReview {
+    status: Access,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Access {
+    allowed: bool,
+    #[serde(default)]
+    evaluation_error: String,
+}
+
+impl Reviews {
+    /// What an account may do in a namespace, as far as the API server lists it. Where it does not answer, no rule is listed, and the
+    /// list is not complete.
+    pub async fn rules(&self, asking: Asking<'_>, namespace: &str) -> std::sync::Arc<Rules> {
+        let ask = async {
+            let path = ResourcePath::new(AUTHORIZATION, "selfsubjectrulesreviews", None);
+            let body = json!({
+                "apiVersion": AUTHORIZATION, "kind": "SelfSubjectRulesReview",
+                "spec": { "namespace": namespace },
+            });
+            let review = asking
+                .requests
+                .create::<RulesReview>(&path, &body, CreateMode::Real)
+                .await;
+            review.map_or_else(|_| Rules::unknown(), |review| review.status)
+        };
+        let key = asking.within(namespace);
+        self.rules.get(key, Rules::are_few, ask).await
+    }
+
+    /// Whether an account may do this with what a template names. The rules settle most of it; of the rest the API server is asked.
+    pub async fn may(
+        &self,
+        asking: Asking<'_>,
+        permission: &RequiredPermission,
+        verb: &str,
+    ) -> Result<bool, ApiError> {
+        let namespace = permission.namespace.as_deref().unwrap_or(asking.namespace);
+        let rules = self.rules(asking, namespace).await;
+        let (group, resource) = (&permission.api_group, &permission.resource);
+        let name = permission.name.as_deref().filter(|name| !name.is_empty());
+        if let Some(settled) = rules.settle(verb, group, resource, name) {
+            return Ok(settled);
+        }
+        let question = Question {
+            group: group.clone(),
+            resource: resource.clone(),
+            name: name.map(str::to_owned),
+            verb: verb.to_owned(),
+        };
+        let ask = ask_access(asking.requests, namespace, question.clone());
+        let key = (asking.within(namespace), question);
+        let answer = self.access.try_get(key, ask).await?;
+        Ok(*answer)
+    }
+
+    /// Permissions have changed, in a namespace or everywhere: what was said of them is old.
+    pub fn forget(&self, namespace: Option<&str>) {
+        let is_old = |it: &InNamespace| namespace.is_none_or(|namespace| it.namespace == namespace);
+        self.rules.forget(is_old);
+        self.access.forget(|(it, _)| is_old(it));
+    }
+}
+
+async fn ask_access(
+    account: &Requests,
+    namespace: &str,
+    question: Question,
+) -> Result<bool, ApiError> {
+    let (resource, subresource) = match question.resource.split_once('/') {
+        Some((resource, subresource)) => (resource, subresource),
+        None => (question.resource.as_str(), ""),
+    };
+    let body = json!({
+        "apiVersion": AUTHORIZATION, "kind": "SelfSubjectAccessReview",
+        "spec": { "resourceAttributes": {
+            "group": question.group, "resource": resource, "subresource": subresource, "verb": question.verb,
+            "namespace": namespace, "name": question.name.unwrap_or_default(),
+        } },
+    });
+    let path = ResourcePath::new(AUTHORIZATION, "selfsubjectaccessreviews", None);
+    let review: AccessReview = account.create(&path, &body, CreateMode::Real).await?;
+    let Access {
+        allowed,
+        evaluation_error,
+    } = review.status;
+    // An authorizer that could not be asked has not said no.
+    if !allowed && !evaluation_error.is_empty() {
+        return Err(ApiError::Unanswered(evaluation_error));
+    }
+    Ok(allowed)
+}

@@ -1,0 +1,143 @@
+//! Answers that are had once for all who ask the same within some seconds.
+
+use std::{
+    collections::HashMap,
+    convert::Infallible,
+    hash::Hash,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use crate::{clock::boot_time, lock::lock};
+
+/// How long an answer is shared, from when it was asked for.
+const SHARED_FOR: Duration = Duration::from_secs(5);
+/// Answers that are shared at the same time.
+const MOST: usize = 128;
+
+/// Answers, and when each was asked for. The one who asks holds its place; the others wait for the answer.
+pub(super) struct Shared<K, V> {
+    places: Mutex<HashMap<K, Place<V>>>,
+}
+
+type Place<V> = Arc<tokio::sync::Mutex<Option<(Duration, Arc<V>)>>>;
+
+impl<K, V> Default for Shared<K, V> {
+    fn default() -> Self {
+        Self {
+            places: Mutex::default(),
+        }
+    }
+}
+
+impl<K: Hash + Eq, V> Shared<K, V> {
+    /// The answer, which is shared if it is `small`.
+    pub(super) async fn get(
+        &self,
+        key: K,
+        is_small: impl Fn(&V) -> bool,
+        ask: impl Future<Output = V>,
+    ) -> Arc<V> {
+        let ask = async { Ok::<_, Infallible>(ask.await) };
+        match self.get_if(key, is_small, ask).await {
+            Ok(answer) => answer,
+            Err(never) => match never {},
+        }
+    }
+
+    /// The same of a question that may not be answered. No answer is shared by nobody.
+    pub(super) async fn try_get<E>(
+        &self,
+        key: K,
+        ask: impl Future<Output = Result<V, E>>,
+    ) -> Result<Arc<V>, E> {
+        self.get_if(key, |_| true, ask).await
+    }
+
+    async fn get_if<E>(
+        &self,
+        key: K,
+        is_small: impl Fn(&V) -> bool,
+        ask: impl Future<Output = Result<V, E>>,
+    ) -> Result<Arc<V>, E> {
+        let place = self.place(key);
+        let mut answer = place.lock().await;
+        if let Some((at, answer)) = &*answer
+            && is_fresh(*at)
+        {
+            return Ok(answer.clone());
+        }
+        let at = boot_time();
+        let asked = Arc::new(ask.await?);
+        *answer = is_small(&asked).then(|| (at, asked.clone()));
+        Ok(asked)
+    }
+
+    /// The place of an answer; one of its own, which nobody shares, where all are taken.
+    fn place(&self, key: K) -> Place<V> {
+        let mut places = lock(&self.places);
+        if places.len() >= MOST && !places.contains_key(&key) {
+            places.retain(|_, place| {
+                let answer = place.try_lock();
+                // One that is held is being asked for.
+                answer.map_or(true, |answer| {
+                    answer.as_ref().is_some_and(|(at, _)| is_fresh(*at))
+                })
+            });
+            if places.len() >= MOST {
+                return Place::default();
+            }
+        }
+        places.entry(key).or_default().clone()
+    }
+
+    /// These answers are old. Who has asked already gets the one that comes.
+    pub(super) fn forget(&self, are: impl Fn(&K) -> bool) {
+        lock(&self.places).retain(|key, _| !are(key));
+    }
+}
+
+fn is_fresh(at: Duration) -> bool {
+    boot_time().saturating_sub(at) < SHARED_FOR
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_asked_at_the_same_time_is_asked_once_and_what_is_forgotten_anew() {
+        let (shared, asked) = (Shared::default(), Cell::new(0));
+        let ask = |key: &'static str| {
+            shared.get(key, |_| true, async {
+                tokio::task::yield_now().await;
+                asked.set(asked.get() + 1);
+                asked.get()
+            })
+        };
+        let (one, two, other) = tokio::join!(ask("a"), ask("a"), ask("b"));
+        assert_eq!(one, two);
+        assert_ne!(one, other);
+        assert_eq!((ask("a").await, asked.get()), (one, 2));
+        shared.forget(|key| *key == "a");
+        ask("a").await;
+        ask("b").await;
+        assert_eq!(asked.get(), 3);
+    }
+
+    #[tokio::test]
+    async fn there_are_no_more_than_there_is_room_for_and_what_is_large_is_not_kept() {
+        let shared = Shared::default();
+        for key in 0..3 * MOST {
+            shared.get(key, |_| true, async { key }).await;
+        }
+        assert!(lock(&shared.places).len() <= MOST);
+        let large = Shared::default();
+        for asked in 0..3 {
+            let answer = large.get("a", |_| false, async { asked }).await;
+            assert_eq!(*answer, asked);
+        }
+    }
+}
