@@ -332,7 +332,7 @@ impl Reconciliation<'_> {
         let wanting = memory.sources.are_wanting;
         let wanting = wanting.then(|| FIFTH.over(LOOKED_UP_AFTER));
         let unkept = memory.sources.has_unkept;
-        let unkept = unkept.then(|| TENTH.over(self.ctx.poll));
+        let unkept = unkept.then(|| TENTH.over(self.poll_of(SourceKind::Secret)));
         polled.chain(wanting).chain(unkept).min()
     }
 }
