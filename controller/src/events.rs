@@ -10,7 +10,7 @@ use std::{
 use cartouche_crds::{API_VERSION, Runnable};
 use cartouche_protocol::{reconcile_error::bounded, status::RETRY_SCHEDULED};
 use kube::ResourceExt;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::{
     sync::mpsc,
     time::{Instant, sleep, timeout},

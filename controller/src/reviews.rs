@@ -90,11 +90,12 @@ impl Reviews {
                 "apiVersion": AUTHORIZATION, "kind": "SelfSubjectRulesReview",
                 "spec": { "namespace": namespace },
             });
-            let review = asking
+            let create = asking
                 .requests
-                .create::<RulesReview>(&path, &body, CreateMode::Real)
-                .await;
-            review.map_or_else(|_| Rules::unknown(), |review| review.status)
+                .create::<RulesReview>(&path, &body, CreateMode::Real);
+            Box::pin(create)
+                .await
+                .map_or_else(|_| Rules::unknown(), |review| review.status)
         };
         let key = asking.within(namespace);
         self.rules.get(key, Rules::are_few, ask).await
@@ -151,7 +152,8 @@ async fn ask_access(
         } },
     });
     let path = ResourcePath::new(AUTHORIZATION, "selfsubjectaccessreviews", None);
-    let review: AccessReview = account.create(&path, &body, CreateMode::Real).await?;
+    let create = account.create::<AccessReview>(&path, &body, CreateMode::Real);
+    let review = Box::pin(create).await?;
     let Access {
         allowed,
         evaluation_error,

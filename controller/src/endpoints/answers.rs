@@ -1,6 +1,6 @@
 //! What is answered on each path.
 
-use std::{convert::Infallible, sync::Mutex, time::Duration};
+use std::{sync::Mutex, time::Duration};
 
 use http::{HeaderValue, Response, StatusCode, header};
 use http_body_util::Full;
@@ -34,7 +34,7 @@ impl Answers {
     }
 
     /// The answer to a request for this path.
-    pub(super) fn to(&self, path: &str) -> Result<Response<Full<Bytes>>, Infallible> {
+    pub(super) fn to(&self, path: &str) -> Response<Full<Bytes>> {
         let (status, kind, body) = match path {
             "/healthz" => (StatusCode::OK, TEXT, Bytes::from_static(b"ok\n")),
             "/readyz" => match self.readiness.missing() {
@@ -56,7 +56,7 @@ impl Answers {
         *response.status_mut() = status;
         let kind = HeaderValue::from_static(kind);
         response.headers_mut().insert(header::CONTENT_TYPE, kind);
-        Ok(response)
+        response
     }
 
     fn metrics(&self) -> Bytes {
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     async fn body(answers: &Answers, path: &str) -> String {
-        let body = answers.to(path).unwrap().into_body();
+        let body = answers.to(path).into_body();
         String::from_utf8(body.collect().await.unwrap().to_bytes().to_vec()).unwrap()
     }
 

@@ -1,6 +1,6 @@
 //! The connections of strangers: few at a time, short heads, one answer each, and an end to each of them.
 
-use std::{net::IpAddr, sync::Arc, time::Duration};
+use std::{convert::Infallible, net::IpAddr, sync::Arc, time::Duration};
 
 use http::Request;
 use hyper::body::Incoming;
@@ -42,7 +42,7 @@ pub(super) async fn accept(listener: TcpListener, answers: Answers) {
 /// One request, and the answer to it.
 async fn serve_one(stream: TcpStream, answers: Arc<Answers>) {
     let service = hyper::service::service_fn(|request: Request<Incoming>| {
-        std::future::ready(answers.to(request.uri().path()))
+        std::future::ready(Ok::<_, Infallible>(answers.to(request.uri().path())))
     });
     let connection = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())

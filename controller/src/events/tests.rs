@@ -6,6 +6,7 @@ use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
 use kube::{Client, client::Body};
+use serde_json::Value;
 
 use super::*;
 use crate::{

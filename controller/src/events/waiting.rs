@@ -186,7 +186,7 @@ mod tests {
         assert_eq!(left.len() + given_up, 502);
         assert!(left.len() <= CROWD, "{}", left.len());
         assert!(left[0].is_warning && left[1].object == "2");
-        let newest = left.iter().filter(|it| it.object == "1").next_back();
+        let newest = left.iter().rfind(|it| it.object == "1");
         assert_eq!(newest.unwrap().body, 499);
     }
 

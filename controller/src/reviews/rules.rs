@@ -10,7 +10,8 @@ const MOST_BYTES: usize = 64 * 1024;
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Rules {
-    resource_rules: Vec<Rule>,
+    #[serde(rename = "resourceRules")]
+    listed: Vec<Rule>,
     /// Some authorizer does not list what it allows, or denies.
     incomplete: bool,
     /// Something that may have allowed more could not be read.
@@ -44,7 +45,7 @@ impl Rules {
     /// Whether they list this for the object of this name; without one, for objects of every name.
     #[must_use]
     pub fn list(&self, verb: &str, group: &str, resource: &str, name: Option<&str>) -> bool {
-        let mut rules = self.resource_rules.iter();
+        let mut rules = self.listed.iter();
         rules.any(|rule| rule.allows(verb, group, resource, name))
     }
 
@@ -66,7 +67,7 @@ impl Rules {
     /// Whether they take little memory.
     pub(super) fn are_few(&self) -> bool {
         let (mut words, mut bytes) = (0, self.evaluation_error.len());
-        for rule in &self.resource_rules {
+        for rule in &self.listed {
             for list in [
                 &rule.verbs,
                 &rule.api_groups,

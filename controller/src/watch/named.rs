@@ -119,9 +119,8 @@ impl SecretWatches {
     /// of its changes already and this Runnable was not, so that its read may be old.
     pub fn found(self: &Arc<Self>, key: &RunnableKey, secret: &WatchedSecret) -> bool {
         let mut known = lock(&self.known);
-        let is_late = match known.join(key, secret) {
-            None => return false,
-            Some(is_late) => is_late,
+        let Some(is_late) = known.join(key, secret) else {
+            return false;
         };
         if !is_late && !known.has_task(secret) {
             let room = self.places.max(MOST_KNOWN);
@@ -173,10 +172,9 @@ impl SecretWatches {
         };
         let (secret, state) = (secret.clone(), watch.state.clone());
         let pause = match &watch.refusal {
-            None => Duration::ZERO,
             Some(refusal) if !refusal.is_over(Instant::now()) => return,
             Some(refusal) if refusal.is_granted => HALF.over(GRANTED),
-            Some(_) => Duration::ZERO,
+            _ => Duration::ZERO,
         };
         if known.shares.sum().places >= self.places {
             let Some(users) = known.make_place(&secret.namespace) else {

@@ -65,7 +65,7 @@ pub(super) async fn follow(
     };
     let was_open = watch.until_refused().await;
     watches.refused(&secret, &state, was_open);
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 /// Takes events until the watch ends, or for as long as this; `version` goes with them. What changes all the time is told of now and then.

@@ -92,7 +92,7 @@ mod tests {
         shares.change("many", |share| share.wanted += 48_000);
         shares.change("few", |share| share.wanted += 32);
         let poll = shares.poll("many", USUAL);
-        assert_eq!(poll, Duration::from_secs(1_200));
+        assert_eq!(poll, Duration::from_mins(20));
         assert_eq!(shares.poll("few", USUAL), USUAL);
         let rate = 48_000.0 / poll.as_secs_f64() + 32.0 / USUAL.as_secs_f64();
         assert!(rate < 100.0, "{rate}");
