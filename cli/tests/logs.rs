@@ -128,7 +128,7 @@ fn container(state: &Value) -> Value {
 
 fn pod(status: &Value) -> Value {
     json!([{
-        "metadata": { "name": "hello-x-abc", "ownerReferences": [owner("Job", "1")] },
+        "metadata": { "name": "hello-x-abc", "labels": { "controller-uid": "1" }, "ownerReferences": [owner("Job", "1")] },
         "spec": { "containers": [{ "name": "greet" }] },
         "status": status,
     }])
@@ -243,7 +243,7 @@ fn without_following_it_is_told_why_there_is_nothing_to_print() {
 /// A pod with the label of a run, and with an owner.
 fn owned(name: &str, owner: &Value) -> Value {
     json!({
-        "metadata": { "name": name, "ownerReferences": [owner] },
+        "metadata": { "name": name, "labels": { "controller-uid": owner["uid"] }, "ownerReferences": [owner] },
         "spec": { "containers": [{ "name": "greet" }] },
         "status": { "phase": "Running", "containerStatuses": [container(&json!({ "running": {} }))] },
     })
@@ -298,11 +298,15 @@ fn a_pod_that_only_has_the_label_of_a_run_is_none_of_its_pods() {
         ("tekton.dev/v1", "TaskRun"),
         ("argoproj.io/v1alpha1", "Workflow"),
     ] {
-        let own = json!({ "apiVersion": api_version, "kind": kind, "name": "hello-x", "uid": "1" });
-        let other =
-            json!({ "apiVersion": api_version, "kind": kind, "name": "hello-x", "uid": "2" });
+        let maker = |uid: &str, controller: bool| json!({ "apiVersion": api_version, "kind": kind, "name": "hello-x", "uid": uid, "controller": controller });
+        let (own, other, named) = (maker("1", true), maker("2", true), maker("1", false));
         let nobodys = json!({ "metadata": { "name": "nobodys" }, "spec": { "containers": [{ "name": "greet" }] } });
-        let pods = json!([owned("own", &own), owned("other", &other), nobodys]);
+        let pods = json!([
+            owned("own", &own),
+            owned("other", &other),
+            owned("named", &named),
+            nobodys
+        ]);
         let done = with_pods(api_version, kind, pods, None).cartouche(&["logs", "hello"]);
         assert_eq!(done.out, "[own/greet] \"a line\"\n", "{kind}: {}", done.err);
     }

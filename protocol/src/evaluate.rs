@@ -7,6 +7,7 @@ use cartouche_templating::{
     HASH_VERSION, Health, OutputError, OutputPathError, PodsTell, Rendered, Sensitive,
     TERMINATION_MESSAGE, Template, Verdict, add_message_of, add_message_of_failed, add_own_message,
     built_in_health, contains, explained, is_job, is_message_gone, kinds::asked_to_stop,
+    strangers_among,
 };
 use serde_json::Value;
 
@@ -127,6 +128,18 @@ fn outputs_of_job(template: &Template, job: &mut Value, pods: &[Value]) -> Outpu
         let cure = "keep pods of Jobs until they are read; `cartouche rerun` runs it again";
         return OutputsRead::Unsatisfied {
             why: what.to_owned(),
+            faults: vec![Fault::new(what, Some(cure.to_owned()))],
+        };
+    }
+    if template.reads_termination_message()
+        && let Some((found, counted)) = strangers_among(pods, job)
+    {
+        let what = format!(
+            "{found} pods have succeeded that name it as their Job, and it counts {counted}: nothing tells which of them is a stranger's"
+        );
+        let cure = "see who may create pods in this namespace, and delete those that are not the Job's; `cartouche rerun` runs it again";
+        return OutputsRead::Unsatisfied {
+            why: what.clone(),
             faults: vec![Fault::new(what, Some(cure.to_owned()))],
         };
     }

@@ -50,6 +50,9 @@ pub struct KnownKind {
     pub cancel: Cancel,
     /// Which pods a run has.
     pub pods: PodsOf,
+    /// The labels by which its engine tells its pods from others that name it as their controller: one of them has the uid of the
+    /// run. None where the engine sets none.
+    pub pod_uid_labels: &'static [&'static str],
     /// The JSON pointer to the pod that it runs, as its template has it, if it has one as Kubernetes writes it.
     pub pod_template: Option<&'static str>,
     /// The JSON pointer to the name of the `ServiceAccount` that its pods have; without a name there it is `default`.

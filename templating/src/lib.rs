@@ -39,6 +39,7 @@ mod health;
 mod input_schema;
 mod json_text;
 pub mod kinds;
+mod maker;
 mod meant;
 mod merge;
 mod name;
@@ -71,6 +72,7 @@ pub use health::{Health, Judged, Verdict, built_in_health, ended_at};
 pub use input_schema::{
     NumberLimit, SchemaType, TypeCure, count_breach, fits_format, matches_pattern,
 };
+pub use maker::Maker;
 pub use name::{
     MAX_LABEL, MAX_RUN_NAME, is_label_key, is_label_value, label_value, name_suffix, wrong_label,
 };
@@ -91,6 +93,6 @@ pub use tag::TagError;
 pub use template::{Attempt, Draft, Template};
 pub use termination_message::{
     TERMINATION_MESSAGE, add_message_of, add_message_of_failed, add_own_message,
-    has_message_in_pods, is_job, is_message_gone, is_pod_of,
+    has_message_in_pods, is_job, is_message_gone, strangers_among,
 };
 pub use warning::{Warning, WarningKind};

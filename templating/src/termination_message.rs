@@ -9,7 +9,9 @@ use serde_json::Value;
 
 use crate::{
     document::text,
+    health::holding,
     kinds::{OutputSource, known_fields, known_fields_of},
+    maker::Maker,
 };
 
 /// The field that output paths read.
@@ -37,17 +39,6 @@ pub fn add_own_message(run: &mut Value) {
     }
 }
 
-/// Whether a pod is one of the Job with this uid. Anybody may give pods the labels of a Job: only its own
-/// speak for it.
-#[must_use]
-pub fn is_pod_of(pod: &Value, job_uid: &str) -> bool {
-    let owners = pod
-        .pointer("/metadata/ownerReferences")
-        .and_then(Value::as_array);
-    let mut uids = owners.into_iter().flatten().filter_map(|it| it.get("uid"));
-    uids.any(|uid| uid == job_uid)
-}
-
 /// Adds the termination message of its pods to a Job that was read: that of the pod which succeeded
 /// last.
 pub fn add_message_of(job: &mut Value, pods: &[Value]) {
@@ -61,6 +52,18 @@ pub fn add_message_of_failed(job: &mut Value, pods: &[Value]) {
     let last = ended_as("Failed", job, pods).max_by_key(|pod| finished(pod));
     let message = last.and_then(message);
     put(job, message);
+}
+
+/// The pods that succeeded as pods of a Job, and how many of these the complete Job counts, if it counts fewer. The Job controller
+/// counts no pod that it has not made or adopted: then a stranger's is among them, and nothing tells which.
+#[must_use]
+pub fn strangers_among(pods: &[Value], job: &Value) -> Option<(u64, u64)> {
+    // Before that the count lags behind the pods.
+    holding(job, "Complete")?;
+    let counted = job.pointer("/status/succeeded").and_then(Value::as_u64);
+    let (counted, found) = (counted.unwrap_or_default(), succeeded(job, pods).count());
+    let found = u64::try_from(found).unwrap_or(u64::MAX);
+    (found > counted).then_some((found, counted))
 }
 
 /// Whether pods of a Job succeeded and none of them is there any more: what they said is not missing, it is gone.
@@ -81,9 +84,9 @@ fn ended_as<'a>(
     job: &Value,
     pods: &'a [Value],
 ) -> impl Iterator<Item = &'a Value> {
-    let uid = job.pointer("/metadata/uid").and_then(Value::as_str);
+    let maker = Maker::of(job);
     pods.iter().filter(move |pod| {
-        uid.is_some_and(|uid| is_pod_of(pod, uid))
+        maker.as_ref().is_some_and(|maker| maker.made(pod))
             && pod.pointer("/status/phase").and_then(Value::as_str) == Some(phase)
     })
 }
@@ -131,7 +134,10 @@ mod tests {
     fn pod(owner: &str, phase: &str, finished: &str, message: &str) -> Value {
         json!({
             "apiVersion": "v1", "kind": "Pod",
-            "metadata": { "ownerReferences": [{ "uid": owner }] },
+            "metadata": {
+                "labels": { "batch.kubernetes.io/controller-uid": owner },
+                "ownerReferences": [{ "apiVersion": "batch/v1", "kind": "Job", "uid": owner, "controller": true }],
+            },
             "status": { "phase": phase, "containerStatuses": [
                 { "state": { "running": {} } },
                 { "state": { "terminated": { "finishedAt": finished, "message": message } } },
@@ -176,6 +182,37 @@ mod tests {
     }
 
     #[test]
+    fn a_pod_that_only_names_the_job_as_an_owner_does_not_speak_for_it() {
+        let mut stranger = pod("j", "Succeeded", "2026-01-01T00:00:09Z", "forged");
+        stranger["metadata"]["ownerReferences"][0]["controller"] = json!(false);
+        let mut run = job();
+        let own = pod("j", "Succeeded", "2026-01-01T00:00:01Z", "genuine");
+        add_message_of(&mut run, &[own, stranger.clone()]);
+        assert_eq!(run["terminationMessage"], "genuine");
+        let mut failed = job();
+        stranger["status"]["phase"] = json!("Failed");
+        super::add_message_of_failed(&mut failed, &[stranger]);
+        assert_eq!(failed.get("terminationMessage"), None);
+    }
+
+    #[test]
+    fn a_complete_job_that_counts_fewer_pods_than_succeeded_has_strangers_among_them() {
+        let one = || pod("j", "Succeeded", "2026-01-01T00:00:01Z", "x");
+        let of = |status: Value, pods: &[Value]| {
+            let mut job = job();
+            job["status"] = status;
+            super::strangers_among(pods, &job)
+        };
+        let complete = |succeeded: Value| json!({ "succeeded": succeeded, "conditions": [{ "type": "Complete", "status": "True" }] });
+        assert_eq!(of(complete(json!(1)), &[one()]), None);
+        assert_eq!(of(complete(json!(2)), &[one()]), None);
+        assert_eq!(of(complete(json!(1)), &[one(), one()]), Some((2, 1)));
+        assert_eq!(of(complete(json!(null)), &[one()]), Some((1, 0)));
+        // Its count lags before its end.
+        assert_eq!(of(json!({ "active": 1 }), &[one()]), None);
+    }
+
+    #[test]
     fn a_job_that_failed_speaks_by_its_own_pod_that_failed_last() {
         let mut run = job();
         let pods = [
@@ -192,7 +229,8 @@ mod tests {
     fn an_owner_without_a_uid_is_no_job_without_a_uid() {
         let mut run = json!({ "apiVersion": "batch/v1", "kind": "Job", "metadata": {} });
         let mut stranger = pod("j", "Succeeded", "2026-01-01T00:00:01Z", "stranger");
-        stranger["metadata"]["ownerReferences"] = json!([{ "kind": "Job" }]);
+        stranger["metadata"]["ownerReferences"] =
+            json!([{ "apiVersion": "batch/v1", "kind": "Job", "controller": true }]);
         add_message_of(&mut run, &[stranger]);
         assert_eq!(run.get("terminationMessage"), None);
     }

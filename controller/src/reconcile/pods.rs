@@ -11,8 +11,8 @@ use cartouche_protocol::{
     reconcile_error::{Category, ReconcileError},
 };
 use cartouche_templating::{
-    PodsTell, PodsWords, Sensitive, Template, had_failed_pods, has_message_in_pods, is_job,
-    is_late, is_pod_of,
+    Maker, PodsTell, PodsWords, Sensitive, Template, had_failed_pods, has_message_in_pods, is_job,
+    is_late,
     kinds::{self, PodsOf},
     no_pod_yet,
 };
@@ -145,8 +145,9 @@ impl Reconciliation<'_> {
         let Some((account, path, query)) = self.pods_of(run) else {
             return Ok(words);
         };
+        let maker = maker(run);
         let hear = |pod: Value| {
-            if is_pod_of(&pod, &run.uid) {
+            if maker.made(&pod) {
                 words.hear(&pod);
             }
         };
@@ -192,8 +193,9 @@ impl Reconciliation<'_> {
         let Some((account, path, query)) = self.pods_of(run) else {
             return Ok(false);
         };
+        let maker = maker(run);
         let keep = |pod: Value| {
-            let is_own = is_pod_of(&pod, &run.uid);
+            let is_own = maker.made(&pod);
             if is_own {
                 see(pod);
             }
@@ -268,13 +270,17 @@ impl Reconciliation<'_> {
     }
 }
 
+fn maker(run: &RunIdentity) -> Maker {
+    Maker::new(&run.api_version, &run.kind, &run.uid)
+}
+
 /// What outputs need of a pod.
 fn kept(mut pod: Value) -> Value {
     if let Some(fields) = pod.as_object_mut() {
         fields.retain(|field, _| field == "metadata" || field == "status");
     }
     if let Some(metadata) = pod.get_mut("metadata").and_then(Value::as_object_mut) {
-        metadata.retain(|field, _| field == "ownerReferences" || field == "uid");
+        metadata.retain(|field, _| matches!(field.as_str(), "ownerReferences" | "labels" | "uid"));
     }
     pod
 }

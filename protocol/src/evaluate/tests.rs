@@ -31,7 +31,10 @@ fn job(succeeded: u64) -> Value {
 fn pod(phase: &str, message: &str) -> Value {
     let ended = json!({ "finishedAt": "2026-01-01T00:00:00Z", "message": message });
     json!({
-        "metadata": { "ownerReferences": [{ "uid": "j" }] },
+        "metadata": {
+            "labels": { "batch.kubernetes.io/controller-uid": "j" },
+            "ownerReferences": [{ "apiVersion": "batch/v1", "kind": "Job", "uid": "j", "controller": true }],
+        },
         "status": { "phase": phase, "containerStatuses": [{ "state": { "terminated": ended } }] },
     })
 }
@@ -76,6 +79,17 @@ fn a_job_gives_what_its_pod_said() {
     let (read, _) = outputs_with_pods(&template, job(1), &pods);
     let expected = [("a".to_owned(), json!(1))].into();
     assert_eq!(read, OutputsRead::Values(expected));
+}
+
+#[test]
+fn of_more_pods_than_the_job_counts_none_gives_outputs_and_that_is_said() {
+    let template = template(&json!({ "a": ".terminationMessage.a" }), &["a"]);
+    let both = [r#"{ "a": 1 }"#, r#"{ "a": "forged" }"#].map(|said| pod("Succeeded", said));
+    let (why, cure) = unsatisfied(outputs_with_pods(&template, job(1), &both).0);
+    assert!(why.starts_with("2 pods have succeeded"), "{why}");
+    assert!(cure.starts_with("see who may create pods"), "{cure}");
+    let (read, _) = outputs_with_pods(&template, job(2), &both);
+    assert!(matches!(read, OutputsRead::Values(_)), "{read:?}");
 }
 
 #[test]

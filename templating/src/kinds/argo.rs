@@ -20,6 +20,7 @@ pub(super) const KINDS: &[KnownKind] = &[KnownKind {
         words: &["Terminate", "Stop"],
     },
     pods: PodsOf::Labelled("workflows.argoproj.io/workflow"),
+    pod_uid_labels: &[],
     pod_template: None,
     pods_account: Some("/spec/serviceAccountName"),
     restart_policy: None,

@@ -24,6 +24,8 @@ pub(super) const KINDS: &[KnownKind] = &[KnownKind {
     outputs: OutputSource::RunAndMessageOfPods,
     cancel: Cancel::Deadline { seconds: 1 },
     pods: PodsOf::Labelled("batch.kubernetes.io/job-name"),
+    // The second one is what Kubernetes had before 1.27, and sets to this day.
+    pod_uid_labels: &["batch.kubernetes.io/controller-uid", "controller-uid"],
     pod_template: Some("/spec/template"),
     pods_account: Some("/spec/template/spec/serviceAccountName"),
     restart_policy: Some(RestartPolicy {

@@ -35,6 +35,7 @@ const PASSIVE: KnownKind = KnownKind {
     outputs: OutputSource::Run,
     cancel: Cancel::NeverAtWork,
     pods: PodsOf::Unknown,
+    pod_uid_labels: &[],
     pod_template: None,
     pods_account: None,
     restart_policy: None,

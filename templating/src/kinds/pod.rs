@@ -17,6 +17,7 @@ pub(super) const KINDS: &[KnownKind] = &[KnownKind {
     outputs: OutputSource::RunAndItsMessage,
     cancel: Cancel::Deadline { seconds: 1 },
     pods: PodsOf::Itself,
+    pod_uid_labels: &[],
     pod_template: Some(""),
     pods_account: Some("/spec/serviceAccountName"),
     restart_policy: Some(RestartPolicy {

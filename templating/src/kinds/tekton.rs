@@ -50,6 +50,7 @@ const ANY: KnownKind = KnownKind {
     outputs: OutputSource::Run,
     cancel: Cancel::Unknown,
     pods: PodsOf::Unknown,
+    pod_uid_labels: &[],
     pod_template: None,
     pods_account: None,
     restart_policy: None,

@@ -7,6 +7,7 @@ mod ground;
 mod one_namespace;
 mod overlays;
 mod planted;
+mod pods;
 mod roles;
 mod secrets;
 mod strangers;

@@ -1,10 +1,10 @@
-//! Which pods are those of a run. Anybody may give pods its label: only those count that it owns.
+//! Which pods are those of a run. Anybody may give pods its label: only those count that its engine counts.
 
 use std::collections::BTreeSet;
 
 use anyhow::{anyhow, bail};
 use cartouche_templating::{
-    is_pod_of,
+    Maker,
     kinds::{self, PodsOf},
 };
 use k8s_openapi::{api::core::v1::Pod, apimachinery::pkg::apis::meta::v1::OwnerReference};
@@ -41,51 +41,53 @@ pub(super) async fn pods(run: &LedgerRun, cluster: &Cluster) -> anyhow::Result<V
     };
     let parameters = ListParams::default().labels(&format!("{label}={}", run.name));
     let listed = within("listing the pods of the run", api.list(&parameters)).await?;
-    let mut owners = between(&listed.items, run, uid, &parameters, cluster).await;
-    owners.insert(uid.to_owned());
+    let run = Maker::new(&run.api_version, &run.kind, uid);
+    let mut makers = between(&listed.items, &run, &parameters, cluster).await;
+    makers.insert(run);
     let mut own = Vec::new();
     for pod in listed {
         let value = serde_json::to_value(&pod)?;
-        if owners.iter().any(|owner| is_pod_of(&value, owner)) {
+        if makers.iter().any(|maker| maker.made(&value)) {
             own.push(pod);
         }
     }
     Ok(own)
 }
 
-/// The uids of what the run owns that owns pods in turn, as the `TaskRuns` of a `PipelineRun` do. What may not be listed
+/// What the run has made that makes pods in turn, as the `TaskRuns` of a `PipelineRun` do. What may not be listed
 /// is believed.
 async fn between(
     pods: &[Pod],
-    run: &LedgerRun,
-    uid: &str,
+    run: &Maker,
     of_run: &ListParams,
     cluster: &Cluster,
-) -> BTreeSet<String> {
+) -> BTreeSet<Maker> {
     let is_between = |owner: &&OwnerReference| {
-        owner.uid != uid
+        owner.uid != run.uid
             && owner.kind != run.kind
             && group_of(&owner.api_version) == group_of(&run.api_version)
     };
     let owners = pods.iter().flat_map(ResourceExt::owner_references);
     let owners: Vec<&OwnerReference> = owners.filter(is_between).collect();
     let kind = |owner: &&OwnerReference| (owner.api_version.clone(), owner.kind.clone());
-    let mut uids = BTreeSet::new();
+    let mut makers = BTreeSet::new();
     for of_kind in owners.iter().map(kind).collect::<BTreeSet<_>>() {
-        if let Ok(owned) = owned(&of_kind, uid, of_run, cluster).await {
-            uids.extend(owned);
+        let uids = if let Ok(made) = made(&of_kind, run, of_run, cluster).await {
+            made
         } else {
             let named = owners.iter().filter(|owner| kind(owner) == of_kind);
-            uids.extend(named.map(|owner| owner.uid.clone()));
-        }
+            named.map(|owner| owner.uid.clone()).collect()
+        };
+        let (api_version, kind) = &of_kind;
+        makers.extend(uids.iter().map(|uid| Maker::new(api_version, kind, uid)));
     }
-    uids
+    makers
 }
 
-/// The uids of the objects of a kind that a run owns.
-async fn owned(
+/// The uids of the objects of a kind that a run has made.
+async fn made(
     (api_version, kind): &(String, String),
-    uid: &str,
+    run: &Maker,
     of_run: &ListParams,
     cluster: &Cluster,
 ) -> anyhow::Result<Vec<String>> {
@@ -95,8 +97,7 @@ async fn owned(
     let what = format!("listing {kind}s of the run");
     let listed = within(&what, api.list_metadata(of_run)).await?.items;
     let is_own = |object: &&PartialObjectMeta<DynamicObject>| {
-        let mut owners = object.owner_references().iter();
-        owners.any(|owner| owner.uid == uid)
+        run.made(&serde_json::json!({ "metadata": object.metadata }))
     };
     let own = listed.iter().filter(is_own);
     Ok(own.filter_map(ResourceExt::uid).collect())
