@@ -1,5 +1,5 @@
 //! Requests to the API server: each with a deadline, reads tried again and writes never, all
-//! counted, and the server's clock taken from every answer.
+//! counted, and the server's clock taken from every answer that is its own.
 
 mod bounded;
 mod client;

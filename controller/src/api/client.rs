@@ -8,13 +8,14 @@ use std::{
     time::Duration,
 };
 
-use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
+use futures::future::BoxFuture;
+use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, header};
 use k8s_openapi::jiff::Timestamp;
 use kube::{Client, Config, client::Body};
 
 use super::{
     bounded::{self, Fitting, Large, PageRequest, Unread},
-    server_clock::ServerClock,
+    server_clock::{self, ServerClock},
 };
 use crate::{clock::boot_time, identity::IdentityMode, metrics::Metrics};
 
@@ -231,15 +232,30 @@ impl Connection {
             status: None,
         };
         let sent = boot_time();
+        let tells_time = server_clock::is_of_main(request.uri().path());
         let outcome = client.send(request).await;
         if let Ok(response) = &outcome {
             counted.status = Some(response.status());
-            self.clock.read(response.headers(), sent);
+            if tells_time && self.clock.read(response.headers(), sent) {
+                tokio::spawn(self.clone().ask_the_time());
+            }
             if let (Caller::Token(bearer), StatusCode::UNAUTHORIZED) = (caller, response.status()) {
                 bearer.refused.store(true, Ordering::Relaxed);
             }
         }
         outcome
+    }
+}
+
+impl Connection {
+    /// Asks the API server once more what time it is, since an answer differs from what was known.
+    fn ask_the_time(self) -> BoxFuture<'static, ()> {
+        Box::pin(async move {
+            let mut request = Request::new(Body::empty());
+            *request.uri_mut() = Uri::from_static(server_clock::CONFIRMED_AT);
+            // Should it fail, the next answer says it.
+            let _ = self.within(self.one(&Caller::Controller, request)).await;
+        })
     }
 }
 

@@ -5,6 +5,7 @@ use std::{
     time::Duration,
 };
 
+use cartouche_crds::GROUP;
 use cartouche_protocol::status::told_at;
 use http::{HeaderMap, header};
 use k8s_openapi::{
@@ -16,11 +17,25 @@ use crate::{clock::boot_time, lock::lock};
 
 /// The API server's clock, by its latest answer. Clones are one clock.
 #[derive(Clone, Default)]
-pub struct ServerClock(Arc<Mutex<Option<Answered>>>);
+pub struct ServerClock(Arc<Mutex<Known>>);
 
 /// So long an answer may be under way that tells the time. When it was given nobody knows: the process may have been stopped
 /// before it came to read it, and the time would be behind by that.
 const PROMPT: Duration = Duration::from_secs(2);
+/// An answer that differs by more seconds from the time that was known tells of a jump, which another one has to confirm: by the
+/// time runs are told to stop, and nothing takes that back.
+const JUMP: i64 = 30;
+/// The path of an answer that confirms a jump. The API server itself serves it.
+pub(super) const CONFIRMED_AT: &str = "/version";
+
+/// The answers that tell the time.
+#[derive(Default)]
+struct Known {
+    /// The answer that the time is reckoned by.
+    answered: Option<Answered>,
+    /// A later one that tells of a jump, as long as no other confirms or denies it.
+    doubted: Option<Answered>,
+}
 
 /// An answer of the API server.
 #[derive(Clone, Copy)]
@@ -33,13 +48,35 @@ struct Answered {
     after: Duration,
 }
 
+impl Answered {
+    /// True if a later answer is of another clock, or of one that was set meanwhile. The time of each may be older than when it came,
+    /// by as long as it was under way.
+    fn is_set_by(self, later: Self) -> bool {
+        let seconds = |time: Duration| i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
+        let passed = seconds(later.at.saturating_sub(self.at));
+        let ahead = later.date.saturating_sub(self.date).saturating_sub(passed);
+        let most = JUMP.saturating_add(seconds(self.after));
+        let least = JUMP.saturating_add(seconds(later.after));
+        ahead > most || ahead < least.saturating_neg()
+    }
+}
+
+/// True if the API server itself answers a request of this path, as far as that is known without asking: the core group, and
+/// Cartouche's own. Another group may be that of an aggregated API server, whose clock is its own.
+#[must_use]
+pub(super) fn is_of_main(path: &str) -> bool {
+    let group = path.strip_prefix("/apis/");
+    let group = group.and_then(|path| path.split('/').next());
+    path.starts_with("/api/v1/") || group == Some(GROUP) || path == CONFIRMED_AT
+}
+
 impl ServerClock {
     /// The date of the latest answer that came soon, and the time that has gone by since, in whole seconds. It is never ahead
     /// of what that server would say, as far as both clocks run alike, and behind by three seconds at most once one came
     /// soon. `None` before the first answer.
     #[must_use]
     pub fn now(&self) -> Option<Timestamp> {
-        let answered = (*lock(&self.0))?;
+        let answered = lock(&self.0).answered?;
         let since = boot_time().saturating_sub(answered.at).as_secs();
         let now = answered.date.saturating_add(i64::try_from(since).ok()?);
         Timestamp::from_second(now).ok()
@@ -52,23 +89,49 @@ impl ServerClock {
         told_at(self.now(), created)
     }
 
-    /// Takes the time out of an answer to a request that was sent then, by [`boot_time`].
-    pub(super) fn read(&self, headers: &HeaderMap, sent: Duration) {
+    /// Takes the time out of an answer of the API server itself to a request that was sent then, by [`boot_time`]. `true` if it tells of a
+    /// jump, so that another request should confirm it: until one does, the time goes on as it was known.
+    #[must_use]
+    pub(super) fn read(&self, headers: &HeaderMap, sent: Duration) -> bool {
         let date = headers
             .get(header::DATE)
             .and_then(|date| date.to_str().ok());
-        if let Some(now) = date.and_then(|date| rfc2822::parse(date).ok()) {
-            let at = boot_time();
-            let after = at.saturating_sub(sent);
-            let mut known = lock(&self.0);
-            if known.is_none_or(|known| after <= known.after.max(PROMPT)) {
-                *known = Some(Answered {
-                    date: now.timestamp().as_second(),
-                    at,
-                    after,
-                });
+        let Some(date) = date.and_then(|date| rfc2822::parse(date).ok()) else {
+            return false;
+        };
+        let at = boot_time();
+        let answer = Answered {
+            date: date.timestamp().as_second(),
+            at,
+            after: at.saturating_sub(sent),
+        };
+        lock(&self.0).take_in(answer, sent)
+    }
+}
+
+impl Known {
+    fn take_in(&mut self, answer: Answered, sent: Duration) -> bool {
+        if let Some(known) = self.answered {
+            if answer.after > known.after.max(PROMPT) {
+                return false;
+            }
+            let is_jump = known.is_set_by(answer);
+            let doubted = self.doubted.filter(|it| is_jump && !it.is_set_by(answer));
+            match doubted {
+                None if is_jump => {
+                    self.doubted = Some(answer);
+                    return true;
+                }
+                // It was under way already, and may be of the same moment.
+                Some(doubted) if sent < doubted.at => return false,
+                _ => {}
             }
         }
+        *self = Self {
+            answered: Some(answer),
+            doubted: None,
+        };
+        false
     }
 }
 
@@ -79,11 +142,16 @@ mod tests {
     fn told(clock: &ServerClock, date: &'static str, late: u64) -> Option<String> {
         let mut headers = HeaderMap::new();
         headers.insert(header::DATE, date.parse().unwrap());
-        clock.read(
-            &headers,
-            boot_time().saturating_sub(Duration::from_secs(late)),
-        );
+        let sent = boot_time().saturating_sub(Duration::from_secs(late));
+        let _ = clock.read(&headers, sent);
         clock.now().map(|now| now.to_string())
+    }
+
+    /// The same a moment ago, so that what is told now was asked for later.
+    fn told_before(clock: &ServerClock, date: &'static str) -> Option<String> {
+        let told = told(clock, date, 0);
+        std::thread::sleep(Duration::from_millis(2));
+        told
     }
 
     #[test]
@@ -97,5 +165,70 @@ mod tests {
         assert_eq!(late.as_deref(), Some("2026-01-01T00:01:30Z"));
         let next = told(&clock, "Thu, 01 Jan 2026 00:02:00 GMT", 1);
         assert_eq!(next.as_deref(), Some("2026-01-01T00:02:00Z"));
+    }
+
+    #[test]
+    fn a_jump_is_believed_when_a_later_answer_confirms_it() {
+        for (jumped, again) in [
+            (
+                "Fri, 02 Jan 2026 00:00:00 GMT",
+                "Fri, 02 Jan 2026 00:00:01 GMT",
+            ),
+            (
+                "Wed, 31 Dec 2025 00:00:00 GMT",
+                "Wed, 31 Dec 2025 00:00:01 GMT",
+            ),
+        ] {
+            let clock = ServerClock::default();
+            let first = told_before(&clock, "Thu, 01 Jan 2026 00:00:00 GMT");
+            assert_eq!(told_before(&clock, jumped), first);
+            // One that was asked for before the first came may be of the same server, and of the same mistake.
+            assert_eq!(told(&clock, again, 1), first);
+            assert_ne!(told(&clock, again, 0), first);
+        }
+    }
+
+    #[test]
+    fn a_jump_that_the_next_answer_denies_has_not_been() {
+        let clock = ServerClock::default();
+        let first = told_before(&clock, "Thu, 01 Jan 2026 00:00:00 GMT");
+        for _ in 0..3 {
+            assert_eq!(told_before(&clock, "Fri, 02 Jan 2026 00:00:00 GMT"), first);
+            assert_eq!(told_before(&clock, "Thu, 01 Jan 2026 00:00:00 GMT"), first);
+        }
+        // Two jumps that differ confirm each other no more.
+        assert_eq!(told_before(&clock, "Fri, 02 Jan 2026 00:00:00 GMT"), first);
+        assert_eq!(told_before(&clock, "Sat, 03 Jan 2026 00:00:00 GMT"), first);
+    }
+
+    #[test]
+    fn a_clock_that_is_a_little_off_is_believed_at_once() {
+        let clock = ServerClock::default();
+        told(&clock, "Thu, 01 Jan 2026 00:01:00 GMT", 0);
+        let ahead = told(&clock, "Thu, 01 Jan 2026 00:01:29 GMT", 0);
+        assert_eq!(ahead.as_deref(), Some("2026-01-01T00:01:29Z"));
+        let behind = told(&clock, "Thu, 01 Jan 2026 00:01:04 GMT", 0);
+        assert_eq!(behind.as_deref(), Some("2026-01-01T00:01:04Z"));
+    }
+
+    #[test]
+    fn only_what_the_api_server_itself_answers_tells_the_time() {
+        for path in [
+            "/api/v1/namespaces/a/pods",
+            "/apis/carto.run/v1alpha1/namespaces/a/runnables/b/status",
+            "/version",
+        ] {
+            assert!(is_of_main(path), "{path}");
+        }
+        for path in [
+            "/apis/metrics.k8s.io/v1beta1/namespaces/a/pods",
+            "/apis/carto.run.example.com/v1/x",
+            "/apis/batch/v1/namespaces/a/jobs",
+            "/api/v2/x",
+            "/apis",
+            "/versions",
+        ] {
+            assert!(!is_of_main(path), "{path}");
+        }
     }
 }

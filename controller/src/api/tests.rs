@@ -155,7 +155,8 @@ async fn time_after(date: &'static str, silence: Duration) -> Connection {
     });
     let connection = Connection::over(Client::new(service, "default"), Metrics::default());
     let requests = Requests::new(connection.clone(), Caller::Controller);
-    let _: Value = requests.get(&things(), "a").await.unwrap();
+    let maps = ResourcePath::new("v1", "configmaps", Some("ns"));
+    let _: Value = requests.get(&maps, "a").await.unwrap();
     tokio::time::sleep(silence).await;
     connection
 }
@@ -169,6 +170,66 @@ async fn the_clock_of_the_api_server_goes_on_while_it_is_silent() {
     .await;
     let answered: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
     assert!(connection.now().unwrap() > answered);
+}
+
+/// An aggregated API server may say that it is any time, and a tenant may have its objects read.
+#[tokio::test]
+async fn an_answer_of_another_group_tells_no_time() {
+    let service = tower::service_fn(move |request: Request<Body>| async move {
+        let is_own = request.uri().path().starts_with("/api/v1/");
+        let date = if is_own {
+            "Thu, 01 Jan 2026 00:00:00 GMT"
+        } else {
+            "Thu, 01 Jan 2099 00:00:00 GMT"
+        };
+        let answer = Response::builder().header("date", date);
+        Ok::<_, Infallible>(answer.body(Body::from(b"{}".to_vec())).unwrap())
+    });
+    let connection = Connection::over(Client::new(service, "default"), Metrics::default());
+    let requests = Requests::new(connection.clone(), Caller::Controller);
+    let read = async |path: &ResourcePath| {
+        let _: Value = requests.get(path, "a").await.unwrap();
+        connection.now()
+    };
+    assert_eq!(read(&things()).await, None);
+    let maps = ResourcePath::new("v1", "configmaps", Some("ns"));
+    let told = read(&maps).await.unwrap();
+    for _ in 0..3 {
+        let after = read(&things()).await.unwrap();
+        assert!(after.duration_since(told).as_secs() < 60, "{after}");
+    }
+}
+
+/// A jump is confirmed by a request of the controller's own, at once.
+#[tokio::test]
+async fn a_clock_that_was_set_is_asked_once_more() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = asked.clone();
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let before = count.fetch_add(1, Ordering::SeqCst);
+        let date = if before == 0 {
+            "Thu, 01 Jan 2026 00:00:00 GMT"
+        } else {
+            "Thu, 01 Jan 2026 01:00:00 GMT"
+        };
+        assert!(before < 2 || request.uri().path() == "/version");
+        let answer = Response::builder().header("date", date);
+        let answer = answer.body(Body::from(b"{}".to_vec())).unwrap();
+        async move { Ok::<_, Infallible>(answer) }
+    });
+    let connection = Connection::over(Client::new(service, "default"), Metrics::default());
+    let requests = Requests::new(connection.clone(), Caller::Controller);
+    let maps = ResourcePath::new("v1", "configmaps", Some("ns"));
+    let set: Timestamp = "2026-01-01T01:00:00Z".parse().unwrap();
+    for _ in 0..2 {
+        let _: Value = requests.get(&maps, "a").await.unwrap();
+        assert!(connection.now().unwrap() < set);
+    }
+    for _ in 0..100 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert_eq!(asked.load(Ordering::SeqCst), 3);
+    assert!(connection.now().unwrap() >= set);
 }
 
 #[tokio::test]
