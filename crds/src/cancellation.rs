@@ -23,14 +23,23 @@ pub struct Cancellation {
 }
 
 impl Cancellation {
-    /// Reads the annotation. `None` if it holds nothing of that; long texts are cut.
+    /// Reads the annotation. Any value but an empty one is a request: one that a person wrote by hand, in words of their own, is the reason.
+    /// Long texts are cut.
     #[must_use]
     pub fn of(annotation: &str) -> Option<Self> {
-        let mut request: Self = serde_json::from_str(annotation).ok()?;
+        let text = annotation.trim();
+        if text.is_empty() {
+            return None;
+        }
+        let by_hand = || Self {
+            reason: text.to_owned(),
+            ..Self::default()
+        };
+        let mut request: Self = serde_json::from_str(text).unwrap_or_else(|_| by_hand());
         for text in [&mut request.by, &mut request.reason, &mut request.at] {
             keep_words(text);
         }
-        (request != Self::default()).then_some(request)
+        Some(request)
     }
 
     /// The value of the annotation.
@@ -85,8 +94,25 @@ mod tests {
     }
 
     #[test]
+    fn any_other_value_is_a_request_and_words_are_the_reason() {
+        for (text, told) in [
+            ("yes", "stopped on request: yes"),
+            ("the wrong branch", "stopped on request: the wrong branch"),
+            (r#"{"by":1}"#, r#"stopped on request: {"by":1}"#),
+            (r#"{"by": "alice""#, r#"stopped on request: {"by": "alice""#),
+            ("{}", "stopped on request"),
+            (r#"{"who": "alice"}"#, "stopped on request"),
+        ] {
+            let read = Cancellation::of(text).unwrap();
+            assert_eq!(read.to_string(), told, "{text}");
+        }
+        let long = Cancellation::of(&"é".repeat(1_000)).unwrap();
+        assert_eq!(long.reason, "é".repeat(128));
+    }
+
+    #[test]
     fn whatever_stands_there_never_harms() {
-        for text in ["", "alice", "[]", "{}", r#"{"by":1}"#, "null"] {
+        for text in ["", " ", "\n"] {
             assert_eq!(Cancellation::of(text), None, "{text}");
         }
         let long = Cancellation {
