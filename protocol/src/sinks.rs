@@ -151,6 +151,22 @@ pub fn written_by(namespace: &str, wanted: &[OutputSink]) -> BTreeSet<SourceKey>
     objects.filter_map(|it| it.as_sink(namespace)).collect()
 }
 
+/// Those of these objects that hold outputs of the Runnable, by its status. A spec alone is a claim: it may name an object that is
+/// another's.
+#[must_use]
+pub fn held_by(
+    namespace: &str,
+    wanted: &[OutputSink],
+    written: &[SinkStatus],
+) -> BTreeSet<SourceKey> {
+    let is_held = |object: &SourceObject| {
+        let mut written = written.iter();
+        written.any(|it| it.sequence > 0 && !it.behind && of_status(it) == *object)
+    };
+    let objects = wanted.iter().map(of).filter(is_held);
+    objects.filter_map(|it| it.as_sink(namespace)).collect()
+}
+
 /// The object that was written.
 #[must_use]
 pub fn of_status(written: &SinkStatus) -> SourceObject {

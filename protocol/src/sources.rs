@@ -14,6 +14,7 @@ mod hold;
 mod provenance;
 mod readiness;
 pub mod settle;
+mod shown;
 pub mod trace;
 
 use std::{
@@ -32,10 +33,11 @@ use serde_json::{Value as Json, json};
 
 use crate::{
     ledger::Ledger,
+    reconcile_error::Category,
     rerun,
     sinks::is_written,
     sourced_inputs::runnables,
-    status::{READY, RECONCILING, STALLED},
+    status::{READY, RECONCILING, RUN_TEMPLATE_READY, STALLED, find},
 };
 pub use hold::ASKED_AGAIN;
 pub use provenance::Provenance;
@@ -58,6 +60,9 @@ const LONGEST_NAME: usize = 253;
 pub struct SourceKey(String);
 
 impl SourceKey {
+    /// The key that stands in a message for a source which the account of the Runnable may not read.
+    pub const UNNAMED: Self = Self(String::new());
+
     /// As a status has it.
     #[must_use]
     pub fn read(text: &str) -> Self {
@@ -158,6 +163,10 @@ pub struct Seen {
     /// The Runnables that its own inputs are read from, and for what each is waited. Two inputs of one source wait for the
     /// stricter.
     pub reads: BTreeMap<SourceKey, WaitFor>,
+    /// The other objects that its own inputs are read from, as far as references name them.
+    pub objects: BTreeSet<SourceKey>,
+    /// The `ServiceAccount` that it reads them as: namespace and name.
+    pub account: String,
 }
 
 impl Seen {
@@ -179,6 +188,8 @@ impl Seen {
             revision: revision(&status),
             behind: behind(&status),
             reads: runnables(namespace.unwrap_or_default(), sources),
+            objects: shown::objects(namespace.unwrap_or_default(), sources),
+            account: account(runnable),
             status: Arc::new(told(status)),
         }
     }
@@ -203,8 +214,27 @@ impl Seen {
             has_succeeded,
             run,
             self.provenance.clone(),
-            self.revision.clone(),
+            (self.revision.clone(), self.has_read()),
         )
+    }
+
+    /// True if its account was allowed to read what its inputs come from, by its own status. A spec alone is a claim, and may name
+    /// anything. The status is the controller's word: all sources are read for a rendering, and an error of that comes before any other.
+    #[must_use]
+    pub fn has_read(&self) -> bool {
+        let told = find(&self.status, RUN_TEMPLATE_READY);
+        let reason = told.and_then(|told| Category::parse(&told.reason));
+        let is_unread =
+            reason.is_some_and(|it| it.precludes_rendering() || it == Category::OtherController);
+        self.status.observed_generation == Some(self.generation) && !is_unread
+    }
+
+    /// The Runnables that it stems from as others see it, and for what it waits of each: none before its account was allowed to
+    /// read them.
+    #[must_use]
+    pub fn stems_from(&self) -> &BTreeMap<SourceKey, WaitFor> {
+        const NONE: &BTreeMap<SourceKey, WaitFor> = &BTreeMap::new();
+        if self.has_read() { &self.reads } else { NONE }
     }
 
     /// Whether it follows what its own sources give: not while it is suspended, which somebody wanted, nor when it is being
@@ -235,9 +265,25 @@ impl Seen {
 
     /// The Runnables that it waits for. Whoever takes another's outputs as they are does not care what becomes of it.
     pub fn waits_for(&self) -> impl Iterator<Item = &SourceKey> {
-        let reads = self.reads.iter();
-        reads.filter_map(|(key, wait_for)| (*wait_for != WaitFor::Nothing).then_some(key))
+        waited_for(&self.reads)
     }
+
+    /// The same of those that it [stems from](Self::stems_from).
+    pub fn follows(&self) -> impl Iterator<Item = &SourceKey> {
+        waited_for(self.stems_from())
+    }
+}
+
+fn waited_for(reads: &BTreeMap<SourceKey, WaitFor>) -> impl Iterator<Item = &SourceKey> {
+    let reads = reads.iter();
+    reads.filter_map(|(key, wait_for)| (*wait_for != WaitFor::Nothing).then_some(key))
+}
+
+/// The `ServiceAccount` of a Runnable: namespace and name.
+#[must_use]
+pub fn account(runnable: &Runnable) -> String {
+    let namespace = runnable.metadata.namespace.as_deref().unwrap_or_default();
+    format!("{namespace}/{}", runnable.spec.service_account())
 }
 
 /// The revision of the outputs, those included that stand in Secrets only, once they are there.
@@ -264,7 +310,15 @@ fn behind(status: &RunnableStatus) -> BTreeSet<String> {
 fn told(status: RunnableStatus) -> RunnableStatus {
     let history = status.history.iter().filter(|run| run.result.is_none());
     let conditions = status.conditions.into_iter();
-    let told = conditions.filter(|it| matches!(it.type_.as_str(), READY | RECONCILING | STALLED));
+    let told = conditions.filter_map(|mut it| match it.type_.as_str() {
+        READY | RECONCILING | STALLED => Some(it),
+        RUN_TEMPLATE_READY => {
+            // Its reason alone is asked for.
+            it.message = String::new();
+            Some(it)
+        }
+        _ => None,
+    });
     RunnableStatus {
         observed_generation: status.observed_generation,
         conditions: told.collect(),
@@ -316,7 +370,7 @@ fn reached<'a>(
 ) -> Vec<(&'a SourceKey, &'a Seen)> {
     let ancestors = |key: &&'a SourceKey| -> Vec<&'a SourceKey> {
         let seen = known.get(*key).filter(|seen| goes_on(seen));
-        seen.map(|seen| seen.waits_for().collect())
+        seen.map(|seen| seen.follows().collect())
             .unwrap_or_default()
     };
     let all = graph::reached(sources, ancestors);

@@ -16,6 +16,8 @@ const JUST: Duration = Duration::from_secs(1);
 pub struct KnownSources {
     /// The sources that it was read for.
     of: Vec<InputSource>,
+    /// The account that it was read as.
+    account: String,
     known: BTreeMap<SourceObject, Known>,
     /// They gave no inputs: what was read is looked at again, though nothing says that it has changed.
     pub are_wanting: bool,
@@ -32,12 +34,16 @@ struct Known {
 }
 
 impl KnownSources {
-    /// Forgets what was read for other sources, which may lack keys. Whether it was for others.
-    pub fn become_for(&mut self, sources: &[InputSource]) -> bool {
-        let is_new = self.of != sources;
+    /// Forgets what was read for other sources, which may lack keys, or as another account, which may have had other rights. Whether it
+    /// was that.
+    pub fn become_for(&mut self, account: &str, sources: &[InputSource]) -> bool {
+        // One that reads nothing has been allowed nothing.
+        let account = if sources.is_empty() { "" } else { account };
+        let is_new = self.of != sources || self.account != account;
         if is_new {
             *self = Self {
                 of: sources.to_vec(),
+                account: account.to_owned(),
                 ..Self::default()
             };
         }
@@ -184,9 +190,18 @@ mod tests {
     #[test]
     fn other_sources_are_read_anew() {
         let mut sources = known(&["a"]);
-        sources.become_for(&[]);
+        sources.become_for("default", &[]);
         assert!(knows(&sources, SourceKind::Secret, "a"));
-        sources.become_for(&[InputSource::default()]);
+        sources.become_for("default", &[InputSource::default()]);
         assert!(!knows(&sources, SourceKind::Secret, "a"));
+    }
+
+    #[test]
+    fn what_was_read_as_one_account_says_nothing_to_another_one() {
+        let reads = [InputSource::default()];
+        let mut sources = KnownSources::default();
+        assert!(sources.become_for("reader", &reads));
+        assert!(!sources.become_for("reader", &reads));
+        assert!(sources.become_for("other", &reads));
     }
 }

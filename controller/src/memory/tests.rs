@@ -174,7 +174,7 @@ fn that_what_is_fought_over_is_changed_once_more_is_no_news() {
     let from =
         serde_json::json!([{ "name": "a", "configMapKeyRef": { "name": "db", "key": "k" } }]);
     let sources: Vec<cartouche_crds::InputSource> = serde_json::from_value(from).unwrap();
-    memory.sources.become_for(&sources);
+    memory.sources.become_for("default", &sources);
     assert!(changed(&mut memory), "an input comes from it");
 }
 

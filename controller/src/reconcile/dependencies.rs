@@ -10,10 +10,11 @@ use cartouche_protocol::{
     diagnosis::Diagnosis,
     facts::Dependencies,
     reconcile_error::{Category, ReconcileError},
+    sinks,
     sourced_inputs::{self, SourceKind, SourceObject, SourceRead, Taken},
     sources::{
         Edges, Failed, Known, Lag, NotReady, Provenance, Question, Readiness, Seen, SourceError,
-        SourceKey, WaitFor,
+        SourceKey, WaitFor, account,
     },
 };
 
@@ -115,6 +116,7 @@ impl Reconciliation<'_> {
         let of = self.key.as_source();
         let question = Question {
             of: &of,
+            account: &account(&self.runnable),
             sources: &taken.sources,
             known: &known,
             through_sinks: &self.through_sinks(),
@@ -198,7 +200,7 @@ impl Reconciliation<'_> {
         let mut known = Known::new();
         let next: VecDeque<SourceKey> = waited_for.map(|it| it.key.clone()).collect();
         walk(&mut known, next, find, |seen| {
-            mutants::further(seen.waits_for().cloned().collect())
+            mutants::further(seen.follows().cloned().collect())
         });
         let is_whole = known.len() < MOST_FAMILY;
         let next: VecDeque<SourceKey> = taken.sources.iter().map(|it| it.key.clone()).collect();
@@ -206,7 +208,7 @@ impl Reconciliation<'_> {
         let mut all = Known::new();
         let find_once = |key: &SourceKey| known.get(key).cloned().or_else(|| find(key));
         walk(&mut all, next, find_once, |seen| {
-            mutants::further(seen.reads.keys().cloned().collect())
+            mutants::further(seen.stems_from().keys().cloned().collect())
         });
         known.extend(all);
         is_whole.then_some(known).ok_or(MOST_FAMILY)
@@ -226,13 +228,16 @@ impl Reconciliation<'_> {
         cached.is_none_or(|cached| digest(cached.bearing()) == digest(read.seen.bearing()))
     }
 
-    /// The ways that lead on through objects which outputs are written to, the nearest first, up to [`MOST_FAMILY`] Runnables and objects;
-    /// none while no Runnable writes to any. Who writes to an object only the cache tells.
+    /// The ways that lead on through objects which have outputs of Runnables, the nearest first, up to [`MOST_FAMILY`] Runnables and objects;
+    /// none while no Runnable names any that it writes to. Of others counts what they have read and written, as the cache tells; of this
+    /// Runnable also what it is about to write. A claim holds back its owner alone.
     fn through_sinks(&self) -> Edges {
         let mut edges = Edges::new();
         if !self.ctx.dependents.knows_objects() {
             return edges;
         }
+        let claimed = self.runnable.spec.write_outputs_to.as_deref();
+        let claimed = sinks::written_by(&self.key.namespace, claimed.unwrap_or_default());
         let mut next = VecDeque::from([self.key.clone()]);
         while let Some(key) = next.pop_front() {
             let source = key.as_source();
@@ -248,11 +253,18 @@ impl Reconciliation<'_> {
             let sources = runnable.spec.inputs_from.as_deref().unwrap_or_default();
             let mut reads: BTreeSet<SourceKey> = BTreeSet::new();
             if !sources.is_empty() {
-                reads.extend(runnable.seen().reads.keys().cloned());
+                let seen = runnable.seen();
+                if key != self.key && !seen.has_read() {
+                    continue;
+                }
+                reads.extend(seen.reads.keys().cloned());
                 next.extend(reads.iter().filter_map(RunnableKey::of_source));
             }
             for object in sourced_inputs::sinks(&key.namespace, sources) {
-                let writers = self.ctx.dependents.writers(&object);
+                let mut writers = self.ctx.dependents.writers(&object);
+                if claimed.contains(&object) && !writers.contains(&self.key) {
+                    writers.push(self.key.clone());
+                }
                 if !writers.is_empty() {
                     reads.insert(object.clone());
                     edges.insert(object, writers.iter().map(RunnableKey::as_source).collect());
@@ -270,7 +282,9 @@ impl Reconciliation<'_> {
         let readiness = &self.facts.dependencies.readiness;
         let is_first = match readiness {
             Readiness::Cycle(_) => true,
-            Readiness::NotReady(_, NotReady::Busy(_)) => taken.wrong.faults.is_empty(),
+            Readiness::NotReady(_, NotReady::Busy(_) | NotReady::Upstream) => {
+                taken.wrong.faults.is_empty()
+            }
             _ => false,
         };
         let first = readiness.error().filter(|_| is_first);

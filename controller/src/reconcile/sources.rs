@@ -60,7 +60,8 @@ impl Reconciliation<'_> {
             ..Dependencies::default()
         };
         let objects: BTreeSet<SourceObject> = self.objects_of(sources).collect();
-        let become_for = || lock(&self.memory).sources.become_for(sources);
+        let name = runnable.spec.service_account();
+        let become_for = || lock(&self.memory).sources.become_for(name, sources);
         if sources.is_empty() {
             if become_for() {
                 self.name_sources(&objects);

@@ -24,8 +24,10 @@ pub struct Dependents(Mutex<Index>);
 struct Index {
     /// The Runnables that each reads, be they there or not.
     reads: Links<RunnableKey>,
-    /// The objects that each reads, and writes to. Nothing before the first writes to any.
+    /// The objects that each reads, and that have its outputs. Nothing before the first names any that it writes to.
     objects: Option<Objects>,
+    /// Those whose reads do not count, since their account was not allowed to read.
+    unread: HashSet<RunnableKey>,
     /// How each that is read was last seen.
     seen: HashMap<RunnableKey, Known>,
 }
@@ -85,6 +87,7 @@ impl Dependents {
             let reads = seen.reads.keys().filter_map(RunnableKey::of_source);
             let reads: BTreeSet<RunnableKey> = reads.collect();
             is_moved = index.reads.set(key, reads.clone()) != reads;
+            is_moved |= index.counts(key, sources.is_empty() || seen.has_read());
         }
         let written = index.objects.as_mut().and_then(|objects| {
             let (is_new, written) = objects.set(key, NamedObjects::of(runnable));
@@ -106,6 +109,7 @@ impl Dependents {
     pub fn deleted(&self, key: &RunnableKey) -> Concerned {
         let mut index = lock(&self.0);
         index.reads.set(key, BTreeSet::new());
+        index.unread.remove(key);
         index.seen.remove(key);
         let objects = index.objects.as_mut();
         let written = objects.map(|objects| objects.set(key, NamedObjects::default()).1);
@@ -130,6 +134,7 @@ impl Dependents {
             let index = lock(&self.0);
             let naming = index.objects.iter().flat_map(Objects::naming);
             let all = index.reads.linked().chain(index.seen.keys()).chain(naming);
+            let all = all.chain(&index.unread);
             all.filter(|key| !exists(key)).cloned().collect()
         };
         gone.into_iter()
@@ -155,7 +160,7 @@ impl Dependents {
         lock(&self.0).objects = Some(objects);
     }
 
-    /// Whose outputs go to an object.
+    /// The Runnables whose outputs an object has.
     #[must_use]
     pub fn writers(&self, object: &SourceKey) -> Vec<RunnableKey> {
         let index = lock(&self.0);
@@ -172,6 +177,15 @@ struct News {
 }
 
 impl Index {
+    /// Takes down that what a Runnable reads counts, or does not. True if that is new.
+    fn counts(&mut self, key: &RunnableKey, counts: bool) -> bool {
+        if counts {
+            self.unread.remove(key)
+        } else {
+            self.unread.insert(key.clone())
+        }
+    }
+
     /// What is new of a Runnable since it was seen last, if anybody reads it.
     fn news(&mut self, key: &RunnableKey, seen: impl Fn() -> Arc<Seen>) -> Option<News> {
         if !self.reads.leads_to(key) {

@@ -6,6 +6,9 @@ use crate::sources::{Busy, Failed, Lag, NotReady, SourceKey};
 /// As people say it: `Runnable shop/build`, `ConfigMap shop/sizes, key small`, `Bucket.example.com shop/app, by .status.revision`.
 #[must_use]
 pub fn named(key: &SourceKey) -> String {
+    if *key == SourceKey::UNNAMED {
+        return "an upstream that this account may not read".to_owned();
+    }
     let mut parts = key.as_str().splitn(3, '/');
     let kind = parts.next().unwrap_or_default();
     let namespace = parts.next().filter(|it| !it.is_empty());
@@ -63,6 +66,11 @@ pub fn why_not_ready(key: &SourceKey, why: &NotReady) -> String {
         }
         NotReady::Deleting => {
             format!("{who} is being deleted, and does not follow a change of what it stems from")
+        }
+        NotReady::Upstream => {
+            format!(
+                "{who} stems from something that has yet to settle, and that this account may not read"
+            )
         }
     }
 }
@@ -128,7 +136,10 @@ pub(super) fn waits_cure(why: &NotReady) -> &'static str {
         NotReady::Busy(Busy::Hindered(_)) => {
             "`cartouche why` of that Runnable says what is wrong; this one goes on by itself when that is mended"
         }
-        NotReady::Suspended | NotReady::Behind | NotReady::Busy(Busy::Waits(_)) => {
+        NotReady::Suspended
+        | NotReady::Behind
+        | NotReady::Upstream
+        | NotReady::Busy(Busy::Waits(_)) => {
             "`cartouche why` of that Runnable says what it waits for; this one goes on by itself then"
         }
         NotReady::Deleting => {
@@ -142,8 +153,8 @@ fn cycle(way: &[SourceKey]) -> String {
     let step = |key: &SourceKey| {
         // Whatever is no Runnable is an object that outputs are written to.
         let reads = match key.as_runnable() {
-            Some(_) => "which reads",
-            None => "which has outputs of",
+            None if *key != SourceKey::UNNAMED => "which has outputs of",
+            _ => "which reads",
         };
         format!("{}, {reads} ", named(key))
     };

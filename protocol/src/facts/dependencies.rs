@@ -38,7 +38,7 @@ impl Dependencies {
     pub fn of(question: &Question<'_>) -> Self {
         Self {
             has_sources: true,
-            readiness: readiness(question),
+            readiness: readiness(question).shown(question),
             rests_on_own_reads: rests_on_own_reads(question),
             traced: traced(question).ok().flatten(),
             ancestors: generations(question.known),

@@ -37,9 +37,16 @@ pub(super) fn judged(
     if let Some(waiting) = waiting {
         return waiting;
     }
+    // Others do not stem from what it reads while it does not look, so that this may not be known.
+    let reads_unknown = |seen: &Seen| {
+        let mut reads = seen.waits_for();
+        !seen.has_read() && reads.any(|key| !known.contains_key(key))
+    };
     let still = still.into_iter().filter(|it| {
         let mut disputed = disputed.iter();
-        is_behind(it.1, known) || disputed.any(|ancestor| differs(it, ancestor, trace, known))
+        is_behind(it.1, known)
+            || reads_unknown(it.1)
+            || disputed.any(|ancestor| differs(it, ancestor, trace, known))
     });
     let still: Vec<Member<'_>> = still.collect();
     if !still.is_empty() {

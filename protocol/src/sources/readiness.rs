@@ -43,6 +43,8 @@ pub enum Value {
 pub struct Question<'a> {
     /// The Runnable.
     pub of: &'a SourceKey,
+    /// The `ServiceAccount` that it reads as, as [`super::account`] has it.
+    pub account: &'a str,
     /// What its inputs are read from. Their order does not matter.
     pub sources: &'a [Source],
     /// The Runnables among these, as they were read with the values, and all others as far as a cache has them.
@@ -91,6 +93,8 @@ pub enum NotReady {
     Suspended,
     /// It is being deleted, and does not follow.
     Deleting,
+    /// It stems from something that has yet to settle, and that the account of the Runnable which waits may not read.
+    Upstream,
 }
 
 impl NotReady {
@@ -220,7 +224,7 @@ fn cycle(question: &Question<'_>) -> Option<Readiness> {
             return sources.chain(through).collect();
         }
         let seen = question.known.get(*key).into_iter();
-        let reads = seen.flat_map(|seen| seen.reads.keys());
+        let reads = seen.flat_map(|seen| seen.stems_from().keys());
         reads.chain(through).collect()
     })?;
     Some(Readiness::Cycle(way.into_iter().cloned().collect()))
@@ -285,7 +289,7 @@ fn not_succeeded(question: &Question<'_>) -> Option<Readiness> {
 }
 
 /// The sources that are Runnables and are waited for, in order.
-fn waited_for<'a>(question: &Question<'a>) -> BTreeSet<&'a SourceKey> {
+pub(super) fn waited_for<'a>(question: &Question<'a>) -> BTreeSet<&'a SourceKey> {
     let waited_for = question.sources.iter();
     let waited_for = waited_for.filter(|source| source.wait_for != WaitFor::Nothing);
     let keys = waited_for.map(|source| &source.key);

@@ -6,4 +6,5 @@ mod provenance;
 mod readiness;
 mod sample;
 mod settle;
+mod shown;
 mod trace;

@@ -3,6 +3,7 @@
 mod diamond;
 mod held;
 mod told;
+mod unnamed;
 mod upstream;
 
 use anyhow::Result;

@@ -2,6 +2,7 @@
 
 mod bad;
 mod changed;
+mod claims;
 mod cycles;
 mod edited;
 mod sensitive;

@@ -95,6 +95,29 @@ impl World {
         Ok((world, subject))
     }
 
+    /// Lets the account `default` of another namespace read one object here.
+    pub async fn let_read(&self, kind: Kind, name: &str, reader: &str) -> Result<()> {
+        let role = format!("read-{}-{name}", kind.plural);
+        let rights = json!({
+            "apiGroups": [kind.group], "resources": [kind.plural], "verbs": ["get"], "resourceNames": [name],
+        });
+        let subject = json!({ "kind": "ServiceAccount", "name": "default", "namespace": reader });
+        let object = |kind: &str| {
+            json!({
+                "apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": { "name": role },
+            })
+        };
+        let (mut granted, mut bound) = (object("Role"), object("RoleBinding"));
+        granted["rules"] = json!([rights]);
+        bound["subjects"] = json!([subject]);
+        bound["roleRef"] =
+            json!({ "apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": role });
+        for object in [granted, bound] {
+            self.put(object).await?;
+        }
+        Ok(())
+    }
+
     /// The name of the template that [`Fixture::template`] writes.
     pub fn template_name(&self) -> String {
         self.namespace.clone()

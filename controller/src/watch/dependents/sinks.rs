@@ -1,4 +1,4 @@
-//! Who writes to which objects, and whose inputs come from these.
+//! Whose outputs objects have, and whose inputs come from these.
 
 use std::collections::BTreeSet;
 
@@ -13,20 +13,21 @@ use crate::runnable_key::RunnableKey;
 pub(super) struct NamedObjects {
     /// Those that its inputs come from.
     reads: BTreeSet<SourceKey>,
-    /// Those that its outputs go to.
+    /// Those that have its outputs.
     writes: BTreeSet<SourceKey>,
 }
 
 impl NamedObjects {
-    /// As its spec names them.
+    /// Those that its spec names, and of those that it is to write the ones that it has written, by its status.
     pub(super) fn of(runnable: &Runnable) -> Self {
         let (spec, namespace) = (&runnable.spec, runnable.metadata.namespace.as_deref());
         let namespace = namespace.unwrap_or_default();
         let sources = spec.inputs_from.as_deref().unwrap_or_default();
         let wanted = spec.write_outputs_to.as_deref().unwrap_or_default();
+        let written = runnable.status.as_ref().map(|it| it.sinks.as_slice());
         Self {
             reads: sourced_inputs::sinks(namespace, sources),
-            writes: sinks::written_by(namespace, wanted),
+            writes: sinks::held_by(namespace, wanted, written.unwrap_or_default()),
         }
     }
 }
@@ -39,7 +40,7 @@ pub(super) struct Objects {
 }
 
 impl Objects {
-    /// A Runnable names these from now on. Whether they are others than before, and all that it writes to or did.
+    /// A Runnable has these from now on. Whether they are others than before, and all that have its outputs or had them.
     pub(super) fn set(
         &mut self,
         key: &RunnableKey,
@@ -54,7 +55,7 @@ impl Objects {
         (is_new, written)
     }
 
-    /// Whose outputs go to an object.
+    /// The Runnables whose outputs an object has.
     pub(super) fn writers(&self, object: &SourceKey) -> impl Iterator<Item = &RunnableKey> {
         self.writers.from(object)
     }

@@ -353,6 +353,7 @@ fn that_sources_differ_rests_on_what_is_read_here_only_where_that_is_in_dispute(
     let rests = |read: &[Source], all: &Known, coherence| {
         rests_on_own_reads(&Question {
             of: &key("x"),
+            account: ACCOUNT,
             sources: read,
             known: all,
             through_sinks: &Edges::new(),

@@ -156,10 +156,11 @@ fn a_value_that_cannot_be_had_is_an_error_whatever_else_is_waited_for() {
 
 #[test]
 fn whoever_stems_from_itself_is_told_the_way_round_before_anything_else() {
-    let all = known([
-        ("a", reading(edited("1"), ["b"])),
-        ("b", reading(at_rest("2"), ["x"])),
-    ]);
+    let at_work = Seen {
+        rerun_token: Some("again".to_owned()),
+        ..reading(at_rest("1"), ["b"])
+    };
+    let all = known([("a", at_work), ("b", reading(at_rest("2"), ["x"]))]);
     let round = Readiness::Cycle(vec![key("x"), key("a"), key("b")]);
     assert_eq!(asked(["a"], &all), round);
     let itself = Readiness::Cycle(vec![key("x")]);
@@ -203,6 +204,7 @@ fn where_coherence_is_ignored_what_is_disputed_is_not_traced() {
     let read = ["b", "c"].map(|name| source(name, WaitFor::Settled, &all));
     let question = Question {
         of: &key("x"),
+        account: ACCOUNT,
         sources: &read,
         known: &all,
         through_sinks: &Edges::new(),
@@ -220,6 +222,7 @@ fn where_coherence_is_ignored_what_is_disputed_is_not_traced() {
 fn reading_map(through_sinks: &Edges, known: &Known) -> Readiness {
     readiness(&Question {
         of: &key("x"),
+        account: ACCOUNT,
         sources: &[Source {
             key: file("m"),
             wait_for: WaitFor::Settled,
@@ -274,6 +277,7 @@ fn a_ledger_may_move_on_though_no_run_could_be_intended() {
     let read = [source("a", WaitFor::Settled, &all)];
     let question = Question {
         of: &key("x"),
+        account: ACCOUNT,
         sources: &read,
         known: &all,
         through_sinks: &Edges::new(),
@@ -362,6 +366,7 @@ fn ignoring(branch: Seen) -> Readiness {
     let all = known([("a", gave("2", &sources([]))), ("c", branch)]);
     readiness(&Question {
         of: &key("x"),
+        account: ACCOUNT,
         sources: &["a", "c"].map(|name| source(name, WaitFor::Settled, &all)),
         known: &all,
         through_sinks: &Edges::new(),

@@ -18,6 +18,9 @@ use crate::{
     status::{ConditionValue, READY, STALLED, TRUE, condition},
 };
 
+/// The account of all of them.
+pub(super) const ACCOUNT: &str = "space/default";
+
 pub(super) fn key(name: &str) -> SourceKey {
     SourceKey::runnable("space", name)
 }
@@ -69,6 +72,8 @@ pub(super) fn gave(text: &str, looked_at: &Sources) -> Seen {
         revision: Some(revision(text)),
         behind: BTreeSet::new(),
         reads: BTreeMap::new(),
+        objects: BTreeSet::new(),
+        account: ACCOUNT.to_owned(),
     }
 }
 
@@ -160,6 +165,7 @@ pub(super) fn asked<const N: usize>(names: [&str; N], known: &Known) -> Readines
 pub(super) fn answer(sources: &[Source], known: &Known) -> Readiness {
     readiness(&Question {
         of: &key("x"),
+        account: ACCOUNT,
         sources,
         known,
         through_sinks: &Edges::new(),

@@ -17,6 +17,9 @@ use crate::cast::token;
 /// What B reads of what A was given: it does not tell 1 from 2.
 pub(super) const COARSE: [u8; 3] = [0, 1, 1];
 
+/// The account of all of them.
+pub(super) const ACCOUNT: &str = "space/default";
+
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
 
 /// The key of a Runnable.
@@ -98,6 +101,8 @@ impl Chain {
             reads: sources
                 .map(|(source, _)| (key(*source), self.wait_for(who)))
                 .collect(),
+            objects: BTreeSet::new(),
+            account: ACCOUNT.to_owned(),
             status,
         })
     }

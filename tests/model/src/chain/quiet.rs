@@ -11,7 +11,7 @@ use cartouche_protocol::{
 };
 
 use super::{
-    known::{key, who},
+    known::{ACCOUNT, key, who},
     model::{Chain, edited},
     mutant::Mutant,
     setup::Left,
@@ -190,6 +190,7 @@ impl Chain {
         let sources: Vec<Source> = sources.into_iter().map(|(source, _)| source).collect();
         let stems_from = traced(&Question {
             of: &key(who),
+            account: ACCOUNT,
             sources: &sources,
             known: &known,
             through_sinks: &Edges::new(),

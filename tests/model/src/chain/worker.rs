@@ -8,7 +8,7 @@ use cartouche_protocol::{
 
 use super::{
     judge,
-    known::{key, owner},
+    known::{ACCOUNT, key, owner},
     model::Chain,
     mutant::Mutant,
     runs::{API_VERSION, KIND, RULES, fetched, identity, run_name, status, trimmed},
@@ -61,6 +61,7 @@ impl Chain {
         let unchecked = self.setup.mutant == Mutant::CoherenceUnchecked;
         let question = Question {
             of: &of,
+            account: ACCOUNT,
             sources: &sources,
             known: &known,
             through_sinks: &Edges::new(),

@@ -211,23 +211,7 @@ async fn one_in_another_namespace_takes_a_right_there() -> Result<()> {
         .await?;
     b.fails("SourceError", "may not get runnables.carto.run")
         .await?;
-    let name = json!({ "name": "read-a" });
-    let rights = json!({ "apiGroups": ["carto.run"], "resources": ["runnables"], "verbs": ["get"], "resourceNames": ["a"] });
-    let subject =
-        json!({ "kind": "ServiceAccount", "name": "default", "namespace": here.namespace });
-    let role = json!({ "apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "read-a" });
-    for (kind, field, value) in [
-        ("Role", "rules", rights),
-        ("RoleBinding", "subjects", subject),
-    ] {
-        let mut object =
-            json!({ "apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": name });
-        object[field] = json!([value]);
-        if kind == "RoleBinding" {
-            object["roleRef"] = role.clone();
-        }
-        there.put(object).await?;
-    }
+    there.let_read(RUNNABLE, "a", &here.namespace).await?;
     assert_eq!(given(&b.run(1).await?, "a"), "a1");
     a.input("own", 2).await?;
     a.answer(2, json!("a2")).await?;

@@ -43,8 +43,9 @@ async fn is_on_a_cycle(subject: &Subject, round: &[&str]) -> Result<()> {
     Ok(())
 }
 
+/// What nobody has written yet is a claim: it holds back who makes it, so that it never comes to be a cycle.
 #[tokio::test]
-async fn a_cycle_that_is_closed_at_its_far_end_is_told_to_all_and_ends_with_that_edit() -> Result<()>
+async fn a_cycle_that_is_closed_at_its_far_end_is_told_there_and_ends_with_that_edit() -> Result<()>
 {
     let world = chained("far").await?;
     let a = world
@@ -58,15 +59,14 @@ async fn a_cycle_that_is_closed_at_its_far_end_is_told_to_all_and_ends_with_that
     b.edit(|it| it["spec"]["writeOutputsTo"] = json!([to(CONFIG_MAP, "of-b")]))
         .await?;
     is_on_a_cycle(
-        &a,
-        &["Runnable/a", "ConfigMap/of-b", "<Runnable/b>", "Runnable/a"],
-    )
-    .await?;
-    is_on_a_cycle(
         &b,
         &["Runnable/b", "Runnable/a", "ConfigMap/of-b", "<Runnable/b>"],
     )
     .await?;
+    a.says("RunTemplateReady", "Unknown", "DependencyNotReady", "of-b")
+        .await?;
+    a.stays_at(0).await?;
+    b.stays_at(0).await?;
     // Another one takes its place in the object, and nothing is left to hold anybody up.
     b.edit(|it| it["spec"]["writeOutputsTo"] = json!([]))
         .await?;

@@ -1,0 +1,148 @@
+//! The sources and ancestors that a message names. Pure.
+//!
+//! A hold is told to all who may read the Runnable, and to its account. Neither learns from it of a Runnable or an object that the account may not
+//! read: an ancestor is known through what others read, with rights of their own.
+
+use std::collections::BTreeSet;
+
+use cartouche_crds::InputSource;
+
+use super::{
+    Failed, NotReady, Question, Readiness, SourceKey, graph,
+    readiness::waited_for,
+    trace::{Incoherence, Named},
+};
+use crate::sourced_inputs::{sinks, source_key};
+
+impl Readiness {
+    /// The same, with names and states only of what the account is known to be allowed to read: what is read here, what another
+    /// Runnable of the same account reads, and whose outputs such an object has, since that owner stands on it.
+    #[must_use]
+    pub fn shown(self, question: &Question<'_>) -> Self {
+        let is_plain = matches!(self, Self::Ready(_) | Self::Error(_));
+        if is_plain {
+            return self;
+        }
+        let named = Names::of(question);
+        match self {
+            Self::NotReady(key, why) if named.has(&key) => Self::NotReady(key, named.why(why)),
+            Self::NotReady(key, _) => Self::NotReady(by(&key, question), NotReady::Upstream),
+            Self::Failed(failed) => Self::Failed(named.failed(failed)),
+            Self::Cycle(way) => {
+                let mut way: Vec<SourceKey> = way.into_iter().map(|it| named.key(it)).collect();
+                way.dedup();
+                Self::Cycle(way)
+            }
+            plain => plain,
+        }
+    }
+}
+
+/// The sources and ancestors that may be named.
+struct Names<'a>(BTreeSet<&'a SourceKey>);
+
+impl<'a> Names<'a> {
+    fn of(question: &Question<'a>) -> Self {
+        let Question {
+            of,
+            account,
+            sources,
+            known,
+            through_sinks,
+            ..
+        } = *question;
+        let mut names: BTreeSet<&SourceKey> = sources.iter().map(|source| &source.key).collect();
+        names.insert(of);
+        let of_account = known.values();
+        let of_account = of_account.filter(|it| it.account == account && it.has_read());
+        for seen in of_account {
+            names.extend(seen.reads.keys().chain(&seen.objects));
+        }
+        let is_object = |key: &&SourceKey| key.as_runnable().is_none();
+        let read = through_sinks.get(of).into_iter().flatten();
+        names.extend(read.filter(is_object));
+        let objects = through_sinks.iter().filter(|(key, _)| is_object(key));
+        for (object, writers) in objects {
+            if names.contains(object) {
+                names.extend(writers);
+            } else if writers.contains(of) {
+                names.insert(object);
+            }
+        }
+        Self(names)
+    }
+
+    fn has(&self, key: &SourceKey) -> bool {
+        self.0.contains(key)
+    }
+
+    fn key(&self, key: SourceKey) -> SourceKey {
+        if self.has(&key) {
+            key
+        } else {
+            SourceKey::UNNAMED
+        }
+    }
+
+    fn keys(&self, keys: Vec<SourceKey>) -> Vec<SourceKey> {
+        let mut shown: Vec<SourceKey> = keys.into_iter().map(|key| self.key(key)).collect();
+        shown.dedup();
+        shown
+    }
+
+    fn why(&self, why: NotReady) -> NotReady {
+        match why {
+            NotReady::Apart { other, ancestor } => NotReady::Apart {
+                other: self.key(other),
+                ancestor: self.key(ancestor),
+            },
+            why => why,
+        }
+    }
+
+    fn failed(&self, failed: Failed) -> Failed {
+        let Failed::Incoherent { between, who, why } = failed else {
+            return failed;
+        };
+        let Incoherence {
+            ancestor,
+            one,
+            other,
+        } = *between;
+        let by = |named: Named| Named {
+            by: self.keys(named.by),
+            ..named
+        };
+        Failed::Incoherent {
+            between: Box::new(Incoherence {
+                ancestor: self.key(ancestor),
+                one: by(one),
+                other: by(other),
+            }),
+            who: self.keys(who),
+            why,
+        }
+    }
+}
+
+/// The objects that inputs of a Runnable in this namespace come from and that are no Runnables, as far as references name them: as sources, and
+/// as a whole those that outputs may be written to.
+pub(super) fn objects(namespace: &str, sources: &[InputSource]) -> BTreeSet<SourceKey> {
+    let keys = sources.iter().filter_map(|it| source_key(namespace, it));
+    let mut all: BTreeSet<SourceKey> = keys.filter(|key| key.as_runnable().is_none()).collect();
+    all.extend(sinks(namespace, sources));
+    all
+}
+
+/// The source by way of which an ancestor is waited for.
+fn by(ancestor: &SourceKey, question: &Question<'_>) -> SourceKey {
+    let leads = |source: &&SourceKey| {
+        let follows = |key: &SourceKey| -> Vec<SourceKey> {
+            let seen = question.known.get(key).into_iter();
+            seen.flat_map(|seen| seen.follows().cloned()).collect()
+        };
+        graph::reached([(*source).clone()], follows).contains(ancestor)
+    };
+    let mut sources = waited_for(question).into_iter();
+    sources.find(leads).cloned().unwrap_or(SourceKey::UNNAMED)
+}
