@@ -110,9 +110,12 @@ pub fn has_succeeded(status: &RunnableStatus) -> bool {
 }
 
 /// Whether it makes nothing of what its sources give before somebody corrects something, by its own word. Whose run has failed
-/// looks at the next change like everybody else, and so does one whose outputs cannot be written to where they are to go.
+/// looks at the next change like everybody else, and so does one whose outputs cannot be written to where they are to go. Where an
+/// earlier run has failed as well, `Stalled` speaks of that one.
 pub(super) fn cannot_look(seen: &Seen) -> bool {
-    stalled_on(seen).is_some_and(Category::precludes_rendering)
+    let is_stalled = find(&seen.status, STALLED).is_some_and(|it| it.status == TRUE);
+    let is_precluded = stalled_on(seen).is_some_and(Category::precludes_rendering);
+    is_precluded || (is_stalled && !seen.has_read())
 }
 
 /// Whether it has looked at what its sources give, and can make nothing of it before one of them changes, by its own word.

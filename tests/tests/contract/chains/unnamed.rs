@@ -56,7 +56,7 @@ async fn one_that_the_account_may_not_read_is_waited_for_and_not_named() -> Resu
 }
 
 #[tokio::test]
-async fn who_names_one_that_it_may_not_read_tells_nobody_how_that_one_fares() -> Result<()> {
+async fn a_claim_to_read_one_tells_others_nothing_of_it() -> Result<()> {
     let (there, here) = (world("there").await?, world("here").await?);
     let hidden = head(&there, "hidden").await?;
     let asks = head(&here, "asks").await?;
@@ -66,9 +66,12 @@ async fn who_names_one_that_it_may_not_read_tells_nobody_how_that_one_fares() ->
         .await?;
     asks.fails("SourceError", "may not get runnables.carto.run")
         .await?;
-    // It is at work, and would be waited for if anybody stemmed from it.
+    // It is at work, and would be named if `asks` stemmed from it.
     hidden.run(1).await?;
     let listens = reader(&here, "listens", &["asks"]).await?;
-    listens.run(1).await?;
+    let waits = "/asks cannot go on (SourceError)";
+    listens
+        .says("RunTemplateReady", "Unknown", "DependencyNotReady", waits)
+        .await?;
     says_nothing_of(&listens, "hidden").await
 }
