@@ -299,3 +299,40 @@ fn what_stands_for_a_value_says_nothing_without_the_uid_of_its_secret() {
     assert_ne!(one, revision("another", "pin", b"7731"));
     assert_ne!(one, revision("uid", "pin", b"7732"));
 }
+
+#[test]
+fn only_what_was_written_and_is_not_behind_has_outputs() {
+    let wanted = [("ConfigMap", "m"), ("Secret", "s")];
+    let wanted = wanted.map(|(kind, name)| sink(json!({ "kind": kind, "name": name })));
+    let written = |kind, name: &str, sequence, behind| SinkStatus {
+        kind,
+        name: name.to_owned(),
+        sequence,
+        behind,
+    };
+    let map = SourceKey::object(("ConfigMap", ""), "space", "m", "");
+    let secret = SourceKey::object(("Secret", ""), "space", "s", "");
+    for (status, held) in [
+        (vec![], vec![]),
+        (vec![written(SinkKind::ConfigMap, "m", 0, true)], vec![]),
+        (vec![written(SinkKind::ConfigMap, "m", 2, true)], vec![]),
+        (
+            vec![written(SinkKind::ConfigMap, "other", 2, false)],
+            vec![],
+        ),
+        (
+            vec![written(SinkKind::ConfigMap, "m", 2, false)],
+            vec![&map],
+        ),
+        (
+            vec![
+                written(SinkKind::ConfigMap, "m", 2, false),
+                written(SinkKind::Secret, "s", 1, false),
+            ],
+            vec![&map, &secret],
+        ),
+    ] {
+        let found = held_by("space", &wanted, &status);
+        assert_eq!(found.iter().collect::<Vec<_>>(), held, "{status:?}");
+    }
+}

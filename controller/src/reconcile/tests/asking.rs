@@ -123,7 +123,11 @@ fn failed(request: &Request<Body>) -> Answer {
         })
     };
     let pod = json!({
-        "metadata": { "name": "p", "ownerReferences": [{ "uid": "run-2" }] }, "status": of_pod,
+        "metadata": {
+            "name": "p", "labels": { "batch.kubernetes.io/controller-uid": "run-2" },
+            "ownerReferences": [{ "apiVersion": "batch/v1", "kind": "Job", "uid": "run-2", "controller": true }],
+        },
+        "status": of_pod,
     });
     let body = match request.uri().path() {
         "/apis/batch/v1" => kinds("batch/v1", "Job", "jobs"),

@@ -179,3 +179,46 @@ fn nothing_is_kept_of_the_objects_of_those_that_are_gone() {
     let objects = lock(&index.0).objects.take();
     assert!(objects.is_some_and(|objects| objects.is_empty()));
 }
+
+#[test]
+fn what_one_reads_or_writes_counts_once_its_status_says_so_and_who_stems_from_it_looks_again() {
+    let index = Dependents::default();
+    let object = SourceKey::object(("ConfigMap", ""), "space", "m", "");
+    let a = |generation: i64, status: &Value| {
+        let mut it = runnable("a", &["c"], status);
+        it.metadata.generation = Some(generation);
+        let sink = json!([{ "kind": "ConfigMap", "name": "m" }]);
+        it.spec.write_outputs_to = serde_json::from_value(sink).unwrap();
+        it
+    };
+    let sinks = |sequence: i64, behind: bool| {
+        let sink =
+            json!({ "kind": "ConfigMap", "name": "m", "sequence": sequence, "behind": behind });
+        json!({ "observedGeneration": 1, "sinks": [sink] })
+    };
+    let b = through("b", "m", "n");
+    first(&index, &a(1, &json!({})), std::slice::from_ref(&b));
+    assert_eq!(index.writers(&object), []);
+    assert_eq!(apply(&index, &a(1, &sinks(0, true))).further, []);
+    assert_eq!(index.writers(&object), []);
+    // It has written it now, and `b` reads it.
+    assert_eq!(apply(&index, &a(1, &sinks(1, false))).further, [key("b")]);
+    assert_eq!(index.writers(&object), [key("a")]);
+    assert_eq!(apply(&index, &a(1, &sinks(2, false))), Concerned::default());
+    // An edit that nobody has looked at yet, or a right that is gone: what it reads does not count.
+    assert_eq!(apply(&index, &a(2, &sinks(2, false))).further, [key("b")]);
+    let mut denied = sinks(2, false);
+    denied["observedGeneration"] = json!(2);
+    assert_eq!(apply(&index, &a(2, &denied)).further, [key("b")]);
+    let condition = json!({
+        "type": "RunTemplateReady", "status": "False", "reason": "SourceError", "message": "",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    });
+    denied["conditions"] = json!([condition]);
+    assert_eq!(apply(&index, &a(2, &denied)).further, [key("b")]);
+    assert_eq!(apply(&index, &a(2, &denied)), Concerned::default());
+    // Another one's object is in its place.
+    denied["sinks"][0]["behind"] = json!(true);
+    assert_eq!(apply(&index, &a(2, &denied)).further, [key("b")]);
+    assert_eq!(index.writers(&object), []);
+}
