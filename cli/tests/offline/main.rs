@@ -1,0 +1,31 @@
+//! The commands that need no control plane: on files, and against a server that plays an API server.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
+
+mod approve;
+mod broken;
+mod cases;
+mod completion;
+mod dist;
+mod documentation;
+mod foreign;
+mod get;
+mod graph;
+mod init;
+mod inputs;
+mod live_sources;
+mod logs;
+mod many;
+mod never_works;
+mod no_pods;
+mod printed;
+mod profile;
+mod profiles;
+mod rbac;
+mod selectors;
+mod sinks;
+mod sources;
+#[path = "../support/mod.rs"]
+mod support;
+mod validate;
+mod validate_many;

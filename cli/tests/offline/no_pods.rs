@@ -1,0 +1,68 @@
+//! What `cartouche why` and `logs` say of a run that makes no pod: its events alone say why, and the control plane of
+//! the tests has them only after a while.
+
+use crate::support::played;
+use serde_json::{Value, json};
+
+/// A cluster with a Job that makes no pod, as `said` tells, with these events.
+fn without_pods(said: &str, events: Option<Value>) -> played::Played {
+    let conditions = ["StampedObjectCondition", "Ready"].map(|name| {
+        json!({
+            "type": name, "status": "Unknown", "reason": "RunInProgress", "message": said,
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        })
+    });
+    let run = json!({
+        "sequence": 1, "inputHash": "v1:0", "phase": "Created", "attempted": true,
+        "apiVersion": "batch/v1", "kind": "Job", "name": "hello-x", "uid": "1",
+    });
+    let runnable = json!({
+        "apiVersion": "carto.run/v1alpha1", "kind": "Runnable",
+        "metadata": { "name": "hello", "namespace": "demo", "uid": "u" },
+        "spec": { "runTemplateRef": { "name": "greet" } },
+        "status": { "currentRun": run, "conditions": conditions },
+    });
+    let list = |kind: &str, items: Value| json!({ "apiVersion": "v1", "kind": kind, "metadata": {}, "items": items });
+    played::Played::serve(move |request| {
+        let path = request.path.split('?').next().unwrap_or_default();
+        match path.rsplit('/').next().unwrap_or_default() {
+            "hello" => Some(runnable.clone()),
+            "pods" => Some(list("PodList", json!([]))),
+            "events" => {
+                let wanted = "involvedObject.uid%3D1%2Ctype%3DWarning";
+                assert!(request.path.contains(wanted), "{}", request.path);
+                Some(list("EventList", events.clone()?))
+            }
+            _ => None,
+        }
+    })
+}
+
+fn event(seen: &str, message: &str) -> Value {
+    json!({
+        "metadata": { "name": seen }, "involvedObject": { "uid": "1" }, "type": "Warning",
+        "reason": "FailedCreate", "message": message, "lastTimestamp": format!("2026-01-01T00:00:{seen}Z"),
+    })
+}
+
+#[test]
+fn of_a_job_that_makes_no_pod_its_events_say_why() {
+    let no_account = "serviceaccount \"nobody\" not found";
+    let events = json!([event("02", no_account), event("01", "exceeded quota")]);
+    let has_none =
+        "Job hello-x has made no pod yet: `kubectl describe job hello-x -n demo` shows why";
+    let played = without_pods(has_none, Some(events));
+    let logs = played.cartouche(&["logs", "hello"]);
+    let told = format!("error: there is no pod of Job hello-x yet: FailedCreate: {no_account}\n");
+    assert!(logs.err.starts_with(&told), "{}", logs.err);
+    let why = played.cartouche(&["why", "hello"]).out;
+    let told = format!("  its events say: FailedCreate: {no_account}\n");
+    assert!(why.contains(&told), "{why}");
+}
+
+#[test]
+fn who_may_not_list_events_is_told_what_the_status_says() {
+    let logs = without_pods("Job suspended", None).cartouche(&["logs", "hello"]);
+    let told = "error: there is no pod of Job hello-x yet: Job suspended\n";
+    assert!(logs.err.starts_with(told), "{}", logs.err);
+}

@@ -1,0 +1,430 @@
+//! With which profile runs are made, and how another one is chosen, against a server that plays an API server.
+
+use crate::support::played::{Played, Request};
+use serde_json::{Value, json};
+
+fn profile(name: &str, generation: i64, rules: &Value, pool: &str) -> Value {
+    json!({
+        "apiVersion": "carto.run/v1alpha1", "kind": "ClusterRunProfile",
+        "metadata": { "name": name, "uid": name, "generation": generation },
+        "spec": { "rules": rules, "podTemplate": { "spec": { "nodeSelector": { "pool": pool } } } },
+    })
+}
+
+/// `old` is for all, and `new` for the template; a Runnable that is pinned stays.
+fn two() -> Vec<Value> {
+    vec![
+        profile("old", 3, &json!([{}]), "small"),
+        profile("new", 1, &json!([{}, { "templates": ["greet"] }]), "batch"),
+    ]
+}
+
+fn runnable(name: &str, pinned: Option<&str>) -> Value {
+    json!({
+        "apiVersion": "carto.run/v1alpha1", "kind": "Runnable",
+        "metadata": { "name": name, "namespace": "demo", "uid": "1", "generation": 1, "resourceVersion": "7" },
+        "spec": { "runTemplateRef": { "name": "greet" } },
+        "status": {
+            "observedGeneration": 1, "conditions": [],
+            "profile": pinned.map(|name| json!({ "name": name, "refreshToken": "before" })),
+            "currentRun": {
+                "sequence": 4, "inputHash": "v1:a", "phase": "Created", "uid": "r",
+                "apiVersion": "batch/v1", "kind": "Job", "name": "hello-a",
+            },
+        },
+    })
+}
+
+fn template() -> Value {
+    template_that("Automatic")
+}
+
+fn template_that(approval: &str) -> Value {
+    json!({
+        "apiVersion": "carto.run/v1alpha1", "kind": "ClusterRunTemplate",
+        "metadata": { "name": "greet", "uid": "2", "generation": 1 },
+        "spec": { "approval": approval, "template": {
+            "apiVersion": "batch/v1", "kind": "Job", "metadata": { "generateName": "greet-" },
+            "spec": { "template": { "spec": {
+                "restartPolicy": "Never",
+                "containers": [{ "name": "greet", "image": "a", "args": ["$(run.sequence)$"] }],
+            } } },
+        } },
+    })
+}
+
+fn job() -> Value {
+    json!({
+        "apiVersion": "batch/v1", "kind": "Job",
+        "metadata": { "name": "hello-a", "namespace": "demo", "uid": "r", "annotations": { "carto.run/profile": "old@2" } },
+        "spec": {},
+    })
+}
+
+fn resources() -> Value {
+    let resource = json!({ "name": "jobs", "singularName": "job", "namespaced": true, "kind": "Job", "verbs": ["get"] });
+    json!({ "kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "batch/v1", "resources": [resource] })
+}
+
+fn forbidden() -> Value {
+    json!({ "kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 403, "message": "no", "reason": "Forbidden" })
+}
+
+/// A cluster with these profiles; Runnables whose names begin with `free` are pinned to none, and others to `old`.
+fn server(profiles: Vec<Value>) -> Played {
+    Played::serve(move |request: &Request| {
+        let path = request.path.split('?').next().unwrap_or_default();
+        let name = path.rsplit('/').next().unwrap_or_default();
+        Some(match name {
+            "clusterrunprofiles" if profiles.is_empty() => forbidden(),
+            "clusterrunprofiles" => json!({
+                "apiVersion": "carto.run/v1alpha1", "kind": "ClusterRunProfileList", "metadata": {}, "items": profiles,
+            }),
+            "demo" => {
+                json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "demo", "labels": { "env": "test" } } })
+            }
+            "greet" => template(),
+            "v1" => resources(),
+            "hello-a" => job(),
+            "free" => runnable(name, None),
+            "hello" | "other" => runnable(name, Some("old")),
+            _ => return None,
+        })
+    })
+}
+
+#[test]
+fn it_is_said_with_which_profile_the_next_run_is_made_and_why() {
+    let played = server(two());
+    let text = played.cartouche(&["profile", "which", "hello", "free"]);
+    assert_eq!((text.code, text.err.as_str()), (0, ""));
+    let json = played.cartouche(&["profile", "which", "hello", "-o", "json"]);
+    insta::assert_snapshot!(format!("{}\n{}", text.out, json.out));
+    // Nothing is changed by that.
+    assert!(played.asked("PATCH").is_empty());
+}
+
+#[test]
+fn what_keeps_a_run_from_being_made_is_said_in_the_words_of_the_conditions() {
+    let tied = server(vec![
+        profile("new", 1, &json!([{}]), "a"),
+        profile(
+            "newer",
+            1,
+            &json!([{ "namespaceSelector": { "matchLabels": { "env": "production" } } }, {}]),
+            "a",
+        ),
+    ]);
+    let held = tied.cartouche(&["profile", "which", "hello", "free"]);
+    assert_eq!(held.code, 1);
+    insta::assert_snapshot!(held.out);
+    let unlisted = server(Vec::new()).cartouche(&["profile", "which", "hello"]);
+    assert_eq!(unlisted.code, 2);
+    assert!(
+        unlisted.err.contains("you may not list ClusterRunProfiles"),
+        "{}",
+        unlisted.err
+    );
+}
+
+#[test]
+fn a_refresh_asks_with_a_request_of_its_own_and_for_a_run_only_if_that_is_said() {
+    let played = server(two());
+    let done = played.cartouche(&["profile", "refresh", "hello", "--token", "t"]);
+    assert_eq!(
+        (done.code, done.out.as_str()),
+        (
+            0,
+            "hello is to choose its profile anew, and its next run is made with it: t\n"
+        )
+    );
+    assert!(
+        done.err.contains("`cartouche profile which hello`"),
+        "{}",
+        done.err
+    );
+    let done = played.cartouche(&[
+        "profile", "refresh", "hello", "--rerun", "--reason", "moved", "--token", "u",
+    ]);
+    assert_eq!(done.code, 0, "{}", done.err);
+    let bodies = played.asked("PATCH");
+    let bodies = bodies
+        .iter()
+        .map(|it| serde_json::from_str::<Value>(&it.body).unwrap());
+    let annotations: Vec<Value> = bodies
+        .map(|body| body["metadata"]["annotations"].clone())
+        .collect();
+    assert_eq!(annotations[0], json!({ "carto.run/profile-refresh": "t" }));
+    assert_eq!(annotations[1]["carto.run/profile-refresh"], "u");
+    assert_eq!(annotations[1]["carto.run/rerun-token"], "u");
+    assert!(
+        annotations[1]["carto.run/rerun-request"]
+            .as_str()
+            .unwrap()
+            .contains("moved")
+    );
+}
+
+#[test]
+fn what_was_asked_for_already_or_is_pinned_to_nothing_is_left_alone() {
+    let played = server(two());
+    let again = played.cartouche(&["profile", "refresh", "hello", "--token", "before"]);
+    assert!(
+        again.out.contains("with this request already: before"),
+        "{}",
+        again.out
+    );
+    let free = played.cartouche(&["profile", "refresh", "free"]);
+    assert!(free.out.contains("is pinned to no profile"), "{}", free.out);
+    assert!(played.asked("PATCH").is_empty());
+    // A run may be asked for all the same.
+    let free = played.cartouche(&["profile", "refresh", "free", "--rerun"]);
+    assert!(free.out.contains("is to run again"), "{}", free.out);
+}
+
+#[test]
+fn a_dry_run_says_which_would_be_chosen_and_what_that_changes() {
+    let played = server(two());
+    let foreseen = played.cartouche(&["profile", "refresh", "hello", "--dry-run"]);
+    assert_eq!(
+        (foreseen.code, foreseen.err.as_str()),
+        (0, "dry run: nothing was changed\n")
+    );
+    assert_eq!(
+        foreseen.out,
+        "hello: new@1 would be chosen instead of old@3\n\
+         - spec.template.spec.nodeSelector.pool: \"small\"\n\
+         + spec.template.spec.nodeSelector.pool: \"batch\"\n"
+    );
+    let same = server(two()[..1].to_vec()).cartouche(&["profile", "refresh", "hello", "--dry-run"]);
+    assert_eq!(same.out, "hello: old@3 would be chosen again\n");
+    let none = vec![
+        profile("old", 3, &json!([{ "templates": ["another"] }]), "small"),
+        profile("new", 1, &json!([{}]), "a"),
+        profile("newer", 1, &json!([{}]), "a"),
+    ];
+    let tied = server(none).cartouche(&["profile", "refresh", "hello", "--dry-run"]);
+    assert_eq!(tied.code, 1);
+    assert_eq!(
+        tied.out,
+        "hello: old@3 would be chosen again\n\
+         no other profile can be chosen: the profiles 'new', 'newer' match with the same rank\n"
+    );
+    let gone = server(two()[1..].to_vec()).cartouche(&["profile", "refresh", "hello", "--dry-run"]);
+    assert_eq!(
+        gone.out,
+        "hello: new@1 would be chosen; as it is: its profile 'old' is not there\n  to do: make it again, or have another one chosen for the next run: `cartouche profile refresh`\n"
+    );
+    assert!(played.asked("PATCH").is_empty());
+}
+
+#[test]
+fn a_misfit_is_seen_by_the_dry_run() {
+    let mut profiles = two();
+    profiles[1]["spec"]["podTemplate"]["spec"] =
+        json!({ "containers": [{ "name": "gret", "image": "b" }] });
+    let foreseen = server(profiles).cartouche(&["profile", "refresh", "hello", "--dry-run"]);
+    assert_eq!(foreseen.code, 1);
+    assert!(
+        foreseen
+            .out
+            .contains("ClusterRunProfile \"new\" does not fit"),
+        "{}",
+        foreseen.out
+    );
+}
+
+/// The hash of what is rendered, as `diff` shows it.
+fn hash() -> String {
+    let diff = server(two()).cartouche(&["diff", "hello"]);
+    let hash = diff.out.rsplit_once('(').unwrap().1;
+    hash.trim_end().trim_end_matches(')').to_owned()
+}
+
+/// A cluster where the run for the present inputs exists, made with generation 2 of its profile.
+fn made(profiles: Vec<Value>, approval: &'static str, changes: &Value) -> Played {
+    let mut hello = runnable("hello", Some("old"));
+    hello["status"]["currentRun"]["inputHash"] = json!(hash());
+    merge(&mut hello, changes);
+    Played::serve(move |request: &Request| {
+        let path = request.path.split('?').next().unwrap_or_default();
+        Some(match path.rsplit('/').next().unwrap_or_default() {
+            "clusterrunprofiles" => json!({
+                "apiVersion": "carto.run/v1alpha1", "kind": "ClusterRunProfileList", "metadata": {}, "items": profiles,
+            }),
+            "greet" => template_that(approval),
+            "v1" => resources(),
+            "hello-a" => job(),
+            "hello" => hello.clone(),
+            _ => return None,
+        })
+    })
+}
+
+fn merge(into: &mut Value, patch: &Value) {
+    match patch {
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                merge(&mut into[key.as_str()], value);
+            }
+        }
+        value => *into = value.clone(),
+    }
+}
+
+#[test]
+fn a_change_of_the_profile_alone_makes_no_run() {
+    let diff = |generation| {
+        let profiles = vec![profile("old", generation, &json!([{}]), "small")];
+        made(profiles, "Automatic", &json!({})).cartouche(&["diff", "hello"])
+    };
+    let changed = diff(3);
+    assert_eq!(changed.code, 0, "{}", changed.err);
+    let verdict = format!(
+        "only the profile changed: no run. Run 4 is the same ({}): it was made with old@2, and the next one will be with old@3\n",
+        hash()
+    );
+    assert!(changed.out.ends_with(&verdict), "{}", changed.out);
+    let same = diff(2);
+    assert!(
+        same.out.contains("nothing to run: run 4 is the same"),
+        "{}",
+        same.out
+    );
+    assert!(!same.out.contains("profile"), "{}", same.out);
+}
+
+#[test]
+fn a_run_that_waits_is_shown_with_its_profile_and_approved_with_no_other() {
+    let approve = |generation| {
+        let asked = format!("5:{}:old@3", hash());
+        let waits = json!({
+            "metadata": { "annotations": { "carto.run/rerun-token": "again" } },
+            "status": { "pending": {
+                "sequence": 5, "inputHash": hash(), "reason": "ApprovalRequired", "approval": asked, "since": "2026-01-01T00:00:00Z",
+            } },
+        });
+        let profiles = vec![profile("old", generation, &json!([{}]), "small")];
+        made(profiles, "Manual", &waits).cartouche(&["approve", "hello", "--dry-run"])
+    };
+    let shown = approve(3);
+    assert_eq!(shown.code, 0, "{}", shown.err);
+    for part in ["pool: small", "it is made with ClusterRunProfile old@3\n"] {
+        assert!(shown.err.contains(part), "{}", shown.err);
+    }
+    let changed = approve(4);
+    assert_eq!(changed.code, 2);
+    let said =
+        "what waits of hello is made with old@3, and would be with old@4 now: nothing is approved";
+    assert!(changed.err.contains(said), "{}", changed.err);
+}
+
+#[test]
+fn inputs_whose_secret_has_changed_are_named_where_nothing_else_shows_it() {
+    let secret = |version: &str| {
+        let waits = json!({
+            "metadata": { "annotations": { "carto.run/rerun-token": "again" } },
+            "spec": { "inputsFrom": [{ "name": "token", "secretKeyRef": { "name": "deploy", "key": "token" } }] },
+            "status": {
+                "currentRun": { "sources": { "Secret/demo/deploy/token": version } },
+                "pending": {
+                    "sequence": 5, "inputHash": hash(), "reason": "ApprovalRequired", "approval": format!("5:{}:old@3", hash()),
+                    "since": "2026-01-01T00:00:00Z",
+                },
+            },
+        });
+        let mut hello = runnable("hello", Some("old"));
+        hello["status"]["currentRun"]["inputHash"] = json!(hash());
+        merge(&mut hello, &waits);
+        let played = Played::serve(move |request: &Request| {
+            let path = request.path.split('?').next().unwrap_or_default();
+            Some(match path.rsplit('/').next().unwrap_or_default() {
+                "clusterrunprofiles" => json!({
+                    "apiVersion": "carto.run/v1alpha1", "kind": "ClusterRunProfileList", "metadata": {},
+                    "items": [profile("old", 3, &json!([{}]), "small")],
+                }),
+                "greet" => template_that("Manual"),
+                "v1" => resources(),
+                "hello-a" => job(),
+                "deploy" => json!({
+                    "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "deploy", "namespace": "demo", "uid": "s" },
+                    "data": { "token": "c2VjcmV0" },
+                }),
+                "hello" => hello.clone(),
+                _ => return None,
+            })
+        });
+        let shown = played.cartouche(&["approve", "hello", "--dry-run"]);
+        assert_eq!(shown.code, 0, "{}", shown.err);
+        shown.err
+    };
+    let changed = secret("before");
+    let line = changed
+        .lines()
+        .find(|line| line.starts_with("since the last run has changed: "));
+    let line = line.unwrap_or_else(|| panic!("{changed}"));
+    assert!(
+        line.contains("which gives the input token: before became "),
+        "{line}"
+    );
+    assert!(!changed.contains("c2VjcmV0"), "{changed}");
+    let now = line.rsplit_once(' ').unwrap().1;
+    assert!(!secret(now).contains("has changed"), "{}", secret(now));
+}
+
+#[test]
+fn why_names_the_pin_and_what_keeps_a_profile_from_being_used() {
+    let message = "ClusterRunProfile \"old\" does not fit: podTemplate.spec.containers[0].name: the run has no such container 'gret'; to do: it has greet";
+    for reason in ["ProfileAmbiguous", "ProfileNotFound", "ProfileDoesNotFit"] {
+        let condition = |name: &str| json!({ "type": name, "status": "False", "reason": reason, "message": message, "lastTransitionTime": "2026-01-01T00:00:00Z" });
+        let stuck = json!({
+            "metadata": { "annotations": { "carto.run/rerun-token": "again" } },
+            "status": { "conditions": [condition("RunTemplateReady"), condition("Ready")] },
+        });
+        let mut misfit = profile("old", 3, &json!([{}]), "small");
+        misfit["spec"]["podTemplate"]["spec"] =
+            json!({ "containers": [{ "name": "gret", "image": "a" }] });
+        let why = made(vec![misfit], "Automatic", &stuck).cartouche(&["why", "hello"]);
+        for line in [
+            "  pinned to ClusterRunProfile old\n",
+            "has no such container 'gret'\n  to do: it has greet\n",
+            "  `cartouche profile which hello` says which profiles match, and by which rules\n",
+        ] {
+            assert!(why.out.contains(line), "{reason}: {}{}", why.out, why.err);
+        }
+    }
+    let well = made(
+        vec![profile("old", 3, &json!([{}]), "small")],
+        "Automatic",
+        &json!({}),
+    );
+    let why = well.cartouche(&["why", "hello"]);
+    assert!(!why.out.contains("which profiles match"), "{}", why.out);
+}
+
+#[test]
+fn a_run_that_exists_is_looked_at_whatever_became_of_its_profile() {
+    let mut misfit = profile("old", 3, &json!([{}]), "small");
+    misfit["spec"]["podTemplate"]["spec"] =
+        json!({ "containers": [{ "name": "gret", "image": "a" }] });
+    let another = profile("new", 1, &json!([{}]), "small");
+    for (profiles, said) in [
+        (
+            vec![another],
+            "its profile 'old' is not there any more: it is shown without one",
+        ),
+        (vec![misfit], "ClusterRunProfile \"old\" does not fit"),
+    ] {
+        let played = made(profiles, "Automatic", &json!({}));
+        let diff = played.cartouche(&["diff", "hello"]);
+        assert_eq!(diff.code, 0, "{}", diff.err);
+        assert!(diff.out.contains(said), "{}", diff.out);
+        assert!(
+            diff.out.contains("nothing to run: run 4 is the same"),
+            "{}",
+            diff.out
+        );
+        let why = played.cartouche(&["why", "hello"]).out;
+        assert!(why.contains("what is rendered now is running"), "{why}");
+    }
+}
