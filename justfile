@@ -31,7 +31,7 @@ lint:
 # Write what comes from the code: config/crd, docs/api.md, and the help texts in docs.
 generate:
     cargo generate
-    UPDATE_DOCS=1 cargo test --quiet --workspace --test help
+    UPDATE_DOCS=1 cargo test --quiet --workspace --test program help
 
 # Two controllers killed by turns while a chain of Runnables changes so many times; 200 take about half an hour.
 chain changes="200" length="10":
@@ -51,7 +51,7 @@ edited-profile runnables="1000":
 
 # Fuzz parsers, renderer, hash, names and status for so many minutes; the corpus grows.
 fuzz minutes="5":
-    FUZZ_MINUTES={{ minutes }} cargo test --package cartouche-templating --test fuzz -- --ignored --nocapture
+    FUZZ_MINUTES={{ minutes }} cargo test --package cartouche-templating --test rules -- --ignored --nocapture fuzz
 
 # Change the ledger, the decisions and retention at every place, one at a time, and see that a unit test
 # fails (`cargo install --locked cargo-mutants`). Some 230 changes: about an hour on two cores.

@@ -1,4 +1,4 @@
-//! What the table in `tests/expressions.yaml` does not show: cost, limits, and that the dialect agrees
+//! What the table in `tests/rules/expressions.yaml` does not show: cost, limits, and that the dialect agrees
 //! with RFC 9535 wherever both mean the same.
 
 use jsonpath_rust::JsonPath as _;

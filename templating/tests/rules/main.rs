@@ -1,0 +1,6 @@
+//! The rules of templates as they are documented, by example and by chance.
+
+mod expressions;
+mod fuzz;
+mod kinds;
+mod properties;
