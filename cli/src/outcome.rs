@@ -2,7 +2,7 @@
 
 use std::{
     fmt::Write as _,
-    io::{self, Write as _},
+    io::{self, IsTerminal as _, Write as _},
 };
 
 use anstyle::{AnsiColor, Style};
@@ -24,8 +24,10 @@ pub(crate) const FAILED: u8 = 2;
 /// The output of a command.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
-    /// For standard output. Escape codes are taken out where it is no terminal.
+    /// For standard output. Colours are taken out where it is no terminal.
     pub(crate) out: String,
+    /// Whether a program gets `out` byte for byte: values, which it is to have as they are.
+    pub(crate) is_exact: bool,
     /// For standard error.
     pub(crate) err: String,
     pub(crate) code: u8,
@@ -66,11 +68,30 @@ impl Outcome {
     /// Prints it. A reader that went away (`| head`) is no error.
     pub(crate) fn print(&self) -> io::Result<()> {
         // What was found is read after what was made, also when both go to one terminal.
-        let out = anstream::stdout().write_all(self.out.as_bytes());
-        let err = anstream::stderr().write_all(self.err.as_bytes());
+        let out = if self.is_exact && !io::stdout().is_terminal() {
+            io::stdout().write_all(self.out.as_bytes())
+        } else {
+            print(&self.out).map(drop)
+        };
+        let err = print_error(&self.err);
         match out.and(err) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             other => other,
         }
     }
+}
+
+/// Prints to standard output, at once. False: the reader went away.
+pub(crate) fn print(text: &str) -> io::Result<bool> {
+    let text = foreign::to_a_terminal(text);
+    let mut out = anstream::stdout();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        other => other.map(|()| true),
+    }
+}
+
+/// Prints to standard error.
+pub(crate) fn print_error(text: &str) -> io::Result<()> {
+    anstream::stderr().write_all(foreign::to_a_terminal(text).as_bytes())
 }

@@ -1,5 +1,6 @@
 //! Manifests: files, folders and standard input, with the place of everything in them.
 
+mod boundary;
 mod key;
 mod node;
 
@@ -15,6 +16,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_saphyr::Location;
 
+pub(crate) use boundary::Boundary;
 pub(crate) use cartouche_templating::{Segment, field_path as shown};
 pub(crate) use key::value_as_kubectl_reads;
 pub(crate) use node::{Content, MapEntry, Node};
@@ -165,7 +167,8 @@ pub(crate) struct Loaded {
 }
 
 /// Reads files, folders (all `.yaml`, `.yml` and `.json` below them) and `-`, standard input. Files of
-/// a folder that hold no Kubernetes object are passed over; a file that is named has to hold some.
+/// a folder that hold no Kubernetes object are passed over; a file that is named has to hold some. Links in a folder lead
+/// nowhere outside of its [`Boundary`].
 pub(crate) fn load(paths: &[PathBuf]) -> anyhow::Result<Loaded> {
     let mut loaded = Loaded::default();
     for path in paths {
@@ -176,7 +179,7 @@ pub(crate) fn load(paths: &[PathBuf]) -> anyhow::Result<Loaded> {
                 .context("standard input cannot be read")?;
             loaded.add("<stdin>", text, true);
         } else if path.is_dir() {
-            for file in files_below(path)? {
+            for file in files_below(path, &Boundary::around(path)?)? {
                 loaded.add(&shown_path(&file), read(&file)?, false);
             }
         } else {
@@ -220,17 +223,19 @@ pub(crate) fn entries(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
 }
 
 /// The manifests below a folder, sorted. Test cases are left out.
-fn files_below(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+fn files_below(folder: &Path, boundary: &Boundary) -> anyhow::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for path in entries(folder)? {
         let extension = path
             .extension()
             .map(|it| it.to_string_lossy().to_lowercase());
         if path.is_dir() {
+            boundary.check_link(&path)?;
             if !is_test_case(&path) {
-                files.extend(files_below(&path)?);
+                files.extend(files_below(&path, boundary)?);
             }
         } else if matches!(extension.as_deref(), Some("yaml" | "yml" | "json")) {
+            boundary.check_link(&path)?;
             files.push(path);
         }
     }
@@ -238,7 +243,11 @@ fn files_below(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
 }
 
 /// One file of a test case: exactly one YAML document, of any kind.
-pub(crate) fn load_one(path: &Path) -> anyhow::Result<Result<Document, Box<Finding>>> {
+pub(crate) fn load_one(
+    path: &Path,
+    boundary: &Boundary,
+) -> anyhow::Result<Result<Document, Box<Finding>>> {
+    boundary.check_found(path)?;
     let source = Arc::new(Source {
         name: shown_path(path),
         text: read(path)?,

@@ -218,8 +218,9 @@ mod tests {
     fn placed(text: &str) -> Vec<(usize, String)> {
         const BEFORE: &str = "spec: {template: {x: ";
         let file = tempfile::NamedTempFile::new().unwrap();
+        let boundary = source::Boundary::around(file.path().parent().unwrap()).unwrap();
         std::fs::write(file.path(), format!("{BEFORE}{text}}}}}")).unwrap();
-        let document = source::load_one(file.path()).unwrap().unwrap();
+        let document = source::load_one(file.path(), &boundary).unwrap().unwrap();
         let tags = super::tags(&document).into_iter();
         tags.map(|tag| {
             let place = tag.path_place;

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use cartouche_protocol::profiles::Labels;
 
-use crate::source::TEST_FILES;
+use crate::source::{Boundary, TEST_FILES};
 
 /// What a case is about.
 #[derive(Clone, Debug)]
@@ -20,6 +20,8 @@ pub(crate) struct Case {
     /// The folder, relative to where the search began.
     pub(crate) name: String,
     pub(crate) folder: PathBuf,
+    /// All that it reads and writes is inside of it.
+    pub(crate) boundary: Boundary,
     pub(crate) description: Option<String>,
     pub(crate) template: Option<PathBuf>,
     pub(crate) runnable: Option<PathBuf>,

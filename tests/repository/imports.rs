@@ -67,6 +67,29 @@ fn no_source_is_found_under_another_name() -> Result<()> {
     Ok(())
 }
 
+/// What is printed is escaped there, so that no command has to think of it.
+#[test]
+fn the_command_prints_in_one_place() -> Result<()> {
+    let folder = files::root()?.join("cli/src");
+    for file in files::below(&folder, ".rs")? {
+        let source = fs::read_to_string(folder.join(&file))?;
+        for way in [
+            "print!(",
+            "println!(",
+            "anstream::std",
+            "stdout().write",
+            "stderr().write",
+        ] {
+            ensure!(
+                !source.contains(way) || file == Path::new("outcome.rs"),
+                "cli: {}: {way} instead of outcome::print",
+                file.display()
+            );
+        }
+    }
+    Ok(())
+}
+
 /// Whoever adds a module says on which side of the wall it is.
 #[test]
 fn every_module_of_the_command_is_said_to_be_offline_or_live() -> Result<()> {

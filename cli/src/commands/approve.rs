@@ -158,6 +158,7 @@ async fn each(names: &[String], args: &ApproveArgs, cluster: &Cluster) -> anyhow
             _ if failures == count => FAILED,
             _ => FOUND,
         },
+        ..Outcome::default()
     })
 }
 

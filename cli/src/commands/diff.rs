@@ -109,7 +109,12 @@ pub(crate) async fn execute(args: &DiffArgs, cluster: &Cluster) -> anyhow::Resul
         let out: String = one.iter().map(Comparison::text).collect();
         let code = code(one.iter().map(|found| found.would_run));
         let err = warnings;
-        return Ok(Outcome { out, err, code });
+        return Ok(Outcome {
+            out,
+            err,
+            code,
+            ..Outcome::default()
+        });
     }
     let would_run = all.iter().map(|compared| match &compared.found {
         Ok(found) => found.would_run,
@@ -124,6 +129,7 @@ pub(crate) async fn execute(args: &DiffArgs, cluster: &Cluster) -> anyhow::Resul
         },
         err: warnings + &errors(&all),
         code,
+        ..Outcome::default()
     })
 }
 

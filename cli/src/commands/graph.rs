@@ -162,7 +162,12 @@ fn written(
         None if is_empty && graph.alone == 0 => "there is no Runnable\n".to_owned(),
         _ => String::new(),
     };
-    Ok(Outcome { out, err, code })
+    Ok(Outcome {
+        out,
+        err,
+        code,
+        ..Outcome::default()
+    })
 }
 
 fn unknown(centre: &Id, runnables: &[Runnable]) -> anyhow::Error {

@@ -138,7 +138,7 @@ mod tests {
         run.cancel_request = serde_json::from_value(json!({ "by": request })).ok();
         let table = list(&[run]);
         assert_eq!(table.lines().count(), 2, "{table:?}");
-        assert!(table.contains("alice  [2J"), "{table:?}");
+        assert!(table.contains("alice \\u001b[2J"), "{table:?}");
         assert!(!table.contains('\r'), "{table:?}");
     }
 }

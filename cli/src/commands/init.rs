@@ -12,7 +12,7 @@ use crate::{
     objects::DEFAULT_NAMESPACE,
     outcome::Outcome,
     permissions::Account,
-    source::STANDARD_INPUT,
+    source::{Boundary, STANDARD_INPUT},
     starter::{self, StarterFile, StarterKind},
     template_test::{
         find,
@@ -87,7 +87,7 @@ fn write(folder: &Path, files: &[StarterFile], force: bool) -> anyhow::Result<()
     let present = files
         .iter()
         .map(|file| folder.join(&file.path))
-        .filter(|path| path.exists());
+        .filter(|path| path.symlink_metadata().is_ok());
     let present: Vec<String> = present.map(|path| path.display().to_string()).collect();
     if !force && !present.is_empty() {
         bail!(
@@ -95,21 +95,31 @@ fn write(folder: &Path, files: &[StarterFile], force: bool) -> anyhow::Result<()
             present.join(", ")
         );
     }
+    make_folder(folder)?;
+    let boundary = Boundary::around(folder)?;
     for file in files {
         let path = folder.join(&file.path);
         let above = path.parent().unwrap_or(folder);
-        fs::create_dir_all(above)
-            .with_context(|| format!("the folder {} cannot be made", above.display()))?;
-        fs::write(&path, &file.text)
-            .with_context(|| format!("{} cannot be written", path.display()))?;
+        boundary.check_found(above)?;
+        make_folder(above)?;
+        boundary.write(&path, &file.text)?;
     }
     Ok(())
 }
 
+fn make_folder(folder: &Path) -> anyhow::Result<()> {
+    fs::create_dir_all(folder)
+        .with_context(|| format!("the folder {} cannot be made", folder.display()))
+}
+
 /// Writes what has to come out of the test, as `cartouche test --update` does.
 fn expect(folder: &Path) -> anyhow::Result<()> {
-    for case in find::cases(&folder.join(starter::TEST))? {
-        perform(&case, Mode::Update)?;
+    let own = folder.join(starter::TEST);
+    // The template is above the test, and the search for cases begins at the template.
+    for case in find::cases(folder)? {
+        if case.folder.starts_with(&own) {
+            perform(&case, Mode::Update)?;
+        }
     }
     Ok(())
 }

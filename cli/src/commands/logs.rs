@@ -143,6 +143,13 @@ async fn printed(args: &LogsArgs, pods: &[Pod], cluster: &Cluster) -> Outcome {
     outcome
 }
 
+/// A line of a log. Its own colours are left out.
+fn log_line(pod: &str, container: &str, line: &str) -> String {
+    let line = anstream::adapter::strip_str(line).to_string();
+    let line = in_lines(&line);
+    format!("[{pod}/{container}] {line}\n")
+}
+
 /// That a run has no pod yet, and why, where its events or its status say it.
 async fn why_no_pod(run: &LedgerRun, cluster: &Cluster) -> String {
     let why = match events::last_warning(run, cluster).await {
@@ -216,7 +223,7 @@ async fn read(
     {
         Ok(text) => {
             for line in text.lines() {
-                let _ = writeln!(outcome.out, "[{pod}/{container}] {line}");
+                outcome.out.push_str(&log_line(pod, container, line));
             }
         }
         Err(error) => {

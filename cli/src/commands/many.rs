@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeSet,
     fmt::Write as _,
-    io::{self, BufRead, IsTerminal as _, Write},
+    io::{self, BufRead, IsTerminal as _},
 };
 
 use anyhow::bail;
@@ -14,7 +14,7 @@ use kube::ResourceExt as _;
 use crate::{
     cluster::Cluster,
     live::selection::{SelectionArgs, plain},
-    outcome::{FAILED, FOUND, Outcome},
+    outcome::{FAILED, FOUND, Outcome, print_error},
 };
 
 /// How many names stand above the question.
@@ -271,12 +271,11 @@ pub(crate) fn said_yes(question: &str) -> io::Result<Option<bool>> {
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
         return Ok(None);
     }
-    answer(question, io::stdin().lock(), io::stderr()).map(Some)
+    print_error(question)?;
+    answer(io::stdin().lock()).map(Some)
 }
 
-fn answer(question: &str, mut from: impl BufRead, mut to: impl Write) -> io::Result<bool> {
-    to.write_all(question.as_bytes())?;
-    to.flush()?;
+fn answer(mut from: impl BufRead) -> io::Result<bool> {
     let mut line = String::new();
     from.read_line(&mut line)?;
     Ok(matches!(line.trim().to_lowercase().as_str(), "y" | "yes"))
@@ -288,7 +287,7 @@ mod tests {
 
     #[test]
     fn only_a_yes_is_a_yes() {
-        let said = |text: &str| answer("all? ", text.as_bytes(), Vec::new()).unwrap();
+        let said = |text: &str| answer(text.as_bytes()).unwrap();
         for yes in ["y\n", "Y\n", "yes\n", " Yes \r\n"] {
             assert!(said(yes), "{yes:?}");
         }

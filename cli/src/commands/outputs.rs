@@ -1,5 +1,7 @@
 //! `cartouche outputs`.
 
+mod variable;
+
 use cartouche_templating::suggestion;
 use std::{
     collections::BTreeMap,
@@ -22,11 +24,12 @@ use crate::{
 #[derive(Args, Debug)]
 #[command(after_help = "\
 An optional output that the run does not give is named on standard error; asked for alone, the exit code is 1.
+With -o env, a name that shells or the programs that they start read, such as PATH, is an error without a --prefix.
 
 Examples:
   cartouche outputs shop-build
   cartouche outputs shop-build digest
-  eval \"$(cartouche outputs shop-build --output env)\" && echo \"$DIGEST\"
+  eval \"$(cartouche outputs shop-build --output env --prefix OUTPUT_)\" && echo \"$OUTPUT_DIGEST\"
   cartouche outputs shop-build -o json | jq .digest")]
 pub(crate) struct OutputsArgs {
     /// The Runnable
@@ -36,6 +39,9 @@ pub(crate) struct OutputsArgs {
     /// Format of all outputs
     #[arg(short, long, value_enum, default_value_t)]
     output: OutputsFormat,
+    /// With -o env, what every variable begins with
+    #[arg(long, value_name = "PREFIX", value_parser = variable::prefix)]
+    prefix: Option<String>,
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
 }
@@ -51,12 +57,19 @@ enum OutputsFormat {
 }
 
 pub(crate) async fn execute(args: &OutputsArgs, cluster: &Cluster) -> anyhow::Result<Outcome> {
+    if args.prefix.is_some() && args.output != OutputsFormat::Env {
+        bail!("--prefix is of variables\nhint: use it with -o env");
+    }
     let runnable = cluster.runnable(&args.name).await?;
     let status = runnable.status.unwrap_or_default();
     let given = status.outputs.as_ref();
     if let Some(name) = &args.output_name {
         if let Some(value) = given.and_then(|outputs| outputs.get(name)) {
-            return Ok(Outcome::good(format!("{}\n", plain(value))));
+            return Ok(Outcome {
+                out: format!("{}\n", plain(value)),
+                is_exact: true,
+                ..Outcome::default()
+            });
         }
         let lacking = lacking(&runnable.spec, &status, cluster).await;
         return match lacking.iter().find(|lacking| lacking.output == *name) {
@@ -75,12 +88,15 @@ pub(crate) async fn execute(args: &OutputsArgs, cluster: &Cluster) -> anyhow::Re
     let out = match args.output {
         OutputsFormat::Yaml => yaml::text(&json!(outputs))?,
         OutputsFormat::Json => format!("{:#}\n", json!(outputs)),
-        OutputsFormat::Env => outputs
-            .iter()
-            .map(|(name, value)| assignment(name, value))
-            .collect(),
+        OutputsFormat::Env => {
+            variable::assignments(outputs, args.prefix.as_deref().unwrap_or_default())?
+        }
     };
-    let mut outcome = Outcome::good(out);
+    let mut outcome = Outcome {
+        out,
+        is_exact: args.output == OutputsFormat::Env,
+        ..Outcome::default()
+    };
     for lacking in lacking(&runnable.spec, &status, cluster).await {
         // Writing to a string cannot fail.
         let _ = writeln!(outcome.err, "{lacking}");
@@ -180,24 +196,6 @@ pub(crate) fn plain(value: &Value) -> String {
     }
 }
 
-/// `NAME='value'`, so that no value can be a command.
-fn assignment(name: &str, value: &Value) -> String {
-    let mut variable: String = name
-        .chars()
-        .map(|c| {
-            if c.is_ascii_alphanumeric() {
-                c.to_ascii_uppercase()
-            } else {
-                '_'
-            }
-        })
-        .collect();
-    if variable.starts_with(|c: char| c.is_ascii_digit()) {
-        variable.insert(0, '_');
-    }
-    format!("{variable}='{}'\n", plain(value).replace('\'', r"'\''"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -245,14 +243,5 @@ mod tests {
             said(&RunnableStatus::default(), &template(&["size"])),
             [""; 0]
         );
-    }
-
-    #[test]
-    fn no_value_can_be_a_command() {
-        assert_eq!(
-            assignment("image-digest", &json!("a'; rm -rf /; '")),
-            "IMAGE_DIGEST='a'\\''; rm -rf /; '\\'''\n"
-        );
-        assert_eq!(assignment("1st", &json!({ "a": 1 })), "_1ST='{\"a\":1}'\n");
     }
 }

@@ -2,7 +2,7 @@
 
 mod profile;
 
-use std::{fmt::Write as _, path::PathBuf};
+use std::path::PathBuf;
 
 use anyhow::bail;
 use cartouche_protocol::{ledger::Due, profiles::Labels};
@@ -155,6 +155,7 @@ pub(crate) fn execute(args: &RenderArgs) -> anyhow::Result<Outcome> {
         out,
         err: report::write(&findings, report::Format::Text),
         code,
+        ..Outcome::default()
     })
 }
 
@@ -358,15 +359,12 @@ fn as_yaml(shown: &[RenderedRun]) -> anyhow::Result<String> {
         if index > 0 {
             out.push_str("---\n");
         }
-        writeln!(out, "# {}", shown.title)?;
-        if let Some(hash) = &shown.hash {
-            writeln!(out, "# input hash {hash}")?;
-        }
-        if let Some(profile) = &shown.profile {
-            writeln!(out, "# made with ClusterRunProfile {profile}")?;
-        }
-        for note in &shown.notes {
-            writeln!(out, "# {note}")?;
+        let hash = shown.hash.iter().map(|hash| format!("input hash {hash}"));
+        let profile = shown.profile.iter();
+        let profile = profile.map(|profile| format!("made with ClusterRunProfile {profile}"));
+        let comments = [shown.title.clone()].into_iter().chain(hash).chain(profile);
+        for comment in comments.chain(shown.notes.iter().cloned()) {
+            out.push_str(&yaml::comment(&comment));
         }
         out.push_str(&yaml::text(&shown.run.object)?);
         if let Some(origins) = &shown.origins {

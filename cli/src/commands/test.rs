@@ -10,6 +10,7 @@ use anstyle::{AnsiColor, Style};
 use anyhow::{Context as _, bail};
 use clap::Args;
 
+use crate::foreign::{in_lines, in_one_line};
 use crate::outcome::{FOUND, GOOD, Outcome};
 use crate::template_test::{
     Case, find, junit,
@@ -68,8 +69,8 @@ struct Played {
 pub(crate) fn execute(args: &TestArgs) -> anyhow::Result<Outcome> {
     let cases = cases(args)?;
     if args.list {
-        let names: Vec<&str> = cases.iter().map(|case| case.name.as_str()).collect();
-        return Ok(Outcome::good(format!("{}\n", names.join("\n"))));
+        let names = cases.iter().map(|case| in_one_line(&case.name) + "\n");
+        return Ok(Outcome::good(names.collect::<String>()));
     }
     let mode = if args.update {
         Mode::Update
@@ -99,6 +100,7 @@ pub(crate) fn execute(args: &TestArgs) -> anyhow::Result<Outcome> {
         out,
         err: String::new(),
         code: if failed > 0 { FOUND } else { GOOD },
+        ..Outcome::default()
     })
 }
 
@@ -142,10 +144,10 @@ impl Played {
     /// Why it failed.
     fn failure(&self) -> String {
         match &self.differences {
-            Err(error) => format!("{error:#}\n"),
+            Err(error) => in_lines(&format!("{error:#}\n")),
             Ok(differences) => {
                 let differ =
-                    |Difference { file, text }: &Difference| [file, " differs\n", text].concat();
+                    |it: &Difference| [&in_one_line(&it.file), " differs\n", &it.text].concat();
                 differences.iter().map(differ).collect()
             }
         }
@@ -153,12 +155,12 @@ impl Played {
 }
 
 fn shown(played: &Played) -> String {
-    let name = &played.case.name;
+    let name = in_one_line(&played.case.name);
     let about = played
         .case
         .description
         .as_deref()
-        .map_or(String::new(), |text| format!(": {text}"));
+        .map_or(String::new(), |text| format!(": {}", in_one_line(text)));
     if played.passed() {
         return format!("{PASSED}ok{PASSED:#}   {name}{about}\n");
     }

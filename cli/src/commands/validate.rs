@@ -10,6 +10,7 @@ use crate::validate::{Knowledge, nothing_to_check, validate};
 use crate::{
     cluster::{self, Cluster, ClusterArgs},
     finding::{Finding, Severity, report},
+    foreign::in_lines,
     objects::{self, Objects, Selected},
     outcome::{FOUND, GOOD, Outcome},
     schema::{catalog::Catalog, from_files},
@@ -150,10 +151,11 @@ pub(crate) fn execute(args: &ValidateArgs) -> anyhow::Result<Outcome> {
     Ok(Outcome {
         out: report::write(&findings, args.output),
         err: if args.output == report::Format::Text {
-            selections(&objects) + &counted
+            in_lines(&selections(&objects)) + &counted
         } else {
             String::new()
         },
         code: if failed { FOUND } else { GOOD },
+        ..Outcome::default()
     })
 }

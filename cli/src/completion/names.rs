@@ -12,7 +12,10 @@ use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
 use kube::{Api, Resource, ResourceExt, api::ListParams};
 use serde::de::DeserializeOwned;
 
-use crate::cluster::{self, Cluster, ClusterArgs};
+use crate::{
+    cluster::{self, Cluster, ClusterArgs},
+    foreign::in_one_line,
+};
 
 /// Longest wait; then there are no names.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -42,6 +45,8 @@ pub(super) fn of(what: What, place: &ClusterArgs) -> Vec<CompletionCandidate> {
     while let Ok(more) = take.recv_timeout(end.saturating_duration_since(Instant::now())) {
         names.extend(more);
     }
+    // A shell shows them as they are.
+    names.retain(|name| in_one_line(name) == *name);
     names.into_iter().map(CompletionCandidate::new).collect()
 }
 

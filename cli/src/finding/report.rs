@@ -9,6 +9,7 @@ use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use super::{Finding, Severity, sarif, text};
+use crate::foreign::in_lines;
 
 /// How findings are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -198,9 +199,8 @@ fn notice(left_out: &LeftOut<'_>) -> String {
 }
 
 fn data(text: &str) -> String {
-    text.replace('%', "%25")
-        .replace('\r', "%0D")
-        .replace('\n', "%0A")
+    let text = text.replace('%', "%25").replace('\r', "%0D");
+    in_lines(&text.replace('\n', "%0A"))
 }
 
 fn property(text: &str) -> String {

@@ -1,11 +1,14 @@
 //! Findings for people: the source line, a marker, and what to do.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, sync::Arc};
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
 use super::{Finding, Severity, report::LeftOut};
-use crate::source::SourceSpan;
+use crate::{
+    foreign::{has_commands, in_lines, in_one_line},
+    source::{Source, SourceSpan},
+};
 
 /// The findings, with escape codes for colours; whoever prints them takes those away where there is no
 /// terminal.
@@ -13,7 +16,7 @@ pub(super) fn render(findings: &[&Finding], left_out: &[LeftOut<'_>]) -> String 
     let renderer = Renderer::styled();
     let mut out = String::new();
     for finding in findings {
-        out.push_str(&renderer.render(&[group(finding)]));
+        out.push_str(&renderer.render(&[group(&escaped(finding))]));
         out.push_str("\n\n");
     }
     for left_out in left_out {
@@ -21,6 +24,36 @@ pub(super) fn render(findings: &[&Finding], left_out: &[LeftOut<'_>]) -> String 
         let _ = writeln!(out, "{left_out}\n");
     }
     out
+}
+
+/// A finding whose texts paint nothing. The library cares for the lines of the source.
+fn escaped(finding: &Finding) -> Finding {
+    Finding {
+        message: in_lines(&finding.message),
+        place: finding.place.as_ref().map(escaped_place),
+        label: finding.label.as_deref().map(in_lines),
+        related: finding
+            .related
+            .iter()
+            .map(|(place, label)| (escaped_place(place), in_lines(label)))
+            .collect(),
+        notes: finding.notes.iter().map(|note| in_lines(note)).collect(),
+        help: finding.help.as_deref().map(in_lines),
+        ..*finding
+    }
+}
+
+fn escaped_place(place: &SourceSpan) -> SourceSpan {
+    if !has_commands(&place.source.name) {
+        return place.clone();
+    }
+    SourceSpan {
+        source: Arc::new(Source {
+            name: in_one_line(&place.source.name),
+            text: place.source.text.clone(),
+        }),
+        span: place.span.clone(),
+    }
 }
 
 fn group(finding: &Finding) -> Group<'_> {

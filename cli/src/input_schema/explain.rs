@@ -13,6 +13,7 @@ use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use crate::{
+    foreign::in_lines,
     input_schema,
     objects::Objects,
     outcome::Outcome,
@@ -100,7 +101,7 @@ pub(crate) fn explain(
     if input.is_none() {
         out.push_str(&making(template));
     }
-    let outcome = Outcome::good(out);
+    let outcome = Outcome::good(in_lines(&out));
     Ok(match warning(template) {
         Some(err) => Outcome { err, ..outcome },
         None => outcome,
@@ -314,7 +315,7 @@ fn undeclared(template: &Value, name: &str) -> Outcome {
         }
     }
     out.push_str(&making(template));
-    Outcome::good(out)
+    Outcome::good(in_lines(&out))
 }
 
 fn collect(value: &Value, read: &mut Vec<String>) {

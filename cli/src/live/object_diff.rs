@@ -144,7 +144,7 @@ mod tests {
         let mut changes = changes(&json!({ "a": "1" }), &json!({ "a": "2\u{9b}" }));
         changes[0].from = Some("ConfigMap rel .data.version".to_owned());
         let shown = shown(&changes);
-        let from = "+ a: \"2 \"\u{1b}[0m  (now from ConfigMap rel .data.version)\n";
+        let from = "+ a: \"2\\u009b\"\u{1b}[0m  (now from ConfigMap rel .data.version)\n";
         assert!(shown.ends_with(from), "{shown:?}");
     }
 

@@ -94,23 +94,14 @@ impl Role<'_> {
         for rule in &self.rules {
             for grant in &rule.grants {
                 let optional = if grant.optional { " (optional)" } else { "" };
-                let why: String = grant.why.chars().map(in_a_comment).collect();
-                writeln!(text, "  # {}: {why}{optional}", grant.verbs.join(", "))?;
+                let comment = format!("{}: {}{optional}", grant.verbs.join(", "), grant.why);
+                write!(text, "  {}", yaml::comment(&comment))?;
             }
             for line in yaml::text(&json!([as_json(rule)]))?.lines() {
                 writeln!(text, "  {line}")?;
             }
         }
         Ok(text)
-    }
-}
-
-/// A line break would end the comment, and YAML has more of them than a line feed: of others nothing is in a
-/// comment but what ASCII can show.
-fn in_a_comment(character: char) -> char {
-    match character {
-        ' '..='~' => character,
-        _ => ' ',
     }
 }
 

@@ -161,7 +161,10 @@ fn no_line_break_of_yaml_ends_the_comment_of_a_rule() {
         }],
     };
     let text = manifest::yaml("builder", &account, &[rule]).unwrap();
-    assert!(text.contains("  # list: a b c d e f\n"), "{text:?}");
+    assert!(
+        text.contains("  # list: a\\u2028b\\u2029c\\u0085d e\\ufefff\n"),
+        "{text:?}"
+    );
 }
 
 #[test]

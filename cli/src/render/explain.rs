@@ -1,6 +1,6 @@
 //! Where every value of a run comes from.
 
-use std::{collections::BTreeMap, fmt::Write as _};
+use std::collections::BTreeMap;
 
 use cartouche_templating::syntax::{self, PathStep, To};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use super::{Run, Subject, value_of};
 use crate::{
     input_schema,
     source::{self, Document, Node, Segment, SourceSpan},
-    template_file,
+    template_file, yaml,
 };
 
 /// One value that is made of tags.
@@ -145,20 +145,22 @@ pub(crate) fn as_comments(origins: &[Origin], profile: Option<&str>) -> String {
     let profile = profile.map_or_else(String::new, |name| {
         format!(" or in ClusterRunProfile {name}")
     });
-    let mut out = format!(
-        "# where the values come from; what is not listed stands in the template{profile} as it is\n"
-    );
+    let mut lines = vec![format!(
+        "where the values come from; what is not listed stands in the template{profile} as it is"
+    )];
     for origin in origins {
-        let _ = writeln!(out, "#\n# {} = {}", origin.path, origin.value);
-        let _ = writeln!(out, "#   {}: {}", origin.place, one_line(&origin.text));
+        lines.push(String::new());
+        lines.push(format!("{} = {}", origin.path, origin.value));
+        lines.push(format!("  {}: {}", origin.place, one_line(&origin.text)));
         for tag in &origin.tags {
             let place = tag
                 .place
                 .as_deref()
                 .map_or(String::from("not set"), |place| format!("from {place}"));
-            let _ = writeln!(out, "#   {} = {} {place}", tag.path, tag.value);
+            lines.push(format!("  {} = {} {place}", tag.path, tag.value));
         }
     }
+    let mut out: String = lines.iter().map(|line| yaml::comment(line)).collect();
     out.push_str(
         "#\n# added by Cartouche: metadata.name, metadata.namespace, metadata.ownerReferences, labels and\n\
          # annotations of carto.run\n",

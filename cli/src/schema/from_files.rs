@@ -1,19 +1,29 @@
 //! Schemas out of files: `CustomResourceDefinition`s and OpenAPI documents.
 
-use std::{collections::BTreeMap, path::Path, rc::Rc};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    rc::Rc,
+};
 
 use anyhow::Context as _;
 use serde_json::{Value, json};
 
 use crate::schema::catalog::{Catalog, KindName, KindSchema};
-use crate::source;
+use crate::source::{self, Boundary};
 
 /// Reads every schema below a folder, or in a file: custom resource definitions as YAML or JSON, and
 /// OpenAPI documents as `kubectl get --raw /openapi/v3/apis/...` and `/openapi/v2` give them.
 pub(crate) fn read(path: &Path, catalog: &mut Catalog) -> anyhow::Result<()> {
     let loaded = source::load(&[path.to_owned()]).context("reading schemas")?;
     catalog.add(&loaded.documents);
-    for file in json_files(path)? {
+    let mut files = Vec::new();
+    if path.is_dir() {
+        json_files(path, &Boundary::around(path)?, &mut files)?;
+    } else if is_json(path) {
+        files.push(path.to_owned());
+    }
+    for file in files {
         let text = std::fs::read_to_string(&file)
             .with_context(|| format!("{} cannot be read", file.display()))?;
         let document: Value = serde_json::from_str(&text)
@@ -25,16 +35,23 @@ pub(crate) fn read(path: &Path, catalog: &mut Catalog) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn json_files(path: &Path) -> anyhow::Result<Vec<std::path::PathBuf>> {
-    let is_json = |path: &Path| path.extension().is_some_and(|it| it == "json");
-    if !path.is_dir() {
-        return Ok(Vec::from_iter(is_json(path).then(|| path.to_owned())));
+fn json_files(folder: &Path, boundary: &Boundary, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
+    for path in source::entries(folder)? {
+        let is_folder = path.is_dir();
+        if is_folder || is_json(&path) {
+            boundary.check_link(&path)?;
+        }
+        if is_folder {
+            json_files(&path, boundary, files)?;
+        } else if is_json(&path) {
+            files.push(path);
+        }
     }
-    let mut files = Vec::new();
-    for entry in source::entries(path)? {
-        files.extend(json_files(&entry)?);
-    }
-    Ok(files)
+    Ok(())
+}
+
+fn is_json(path: &Path) -> bool {
+    path.extension().is_some_and(|it| it == "json")
 }
 
 fn is_open_api(document: &Value) -> bool {

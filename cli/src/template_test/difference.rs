@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 use anstyle::{AnsiColor, Style};
 use similar::{ChangeTag, TextDiff};
 
+use crate::foreign::in_lines;
+
 /// Lines around a change.
 const CONTEXT: usize = 3;
 
@@ -21,7 +23,7 @@ pub(crate) fn unified(expected: &str, actual: &str) -> String {
         let _ = writeln!(out, "{PLACE}{}{PLACE:#}", hunk.header());
         for change in hunk.iter_changes() {
             let line = change.to_string_lossy();
-            let line = line.trim_end_matches('\n');
+            let line = in_lines(line.trim_end_matches('\n'));
             let _ = match change.tag() {
                 ChangeTag::Delete => writeln!(out, "{REMOVED}-{line}{REMOVED:#}"),
                 ChangeTag::Insert => writeln!(out, "{ADDED}+{line}{ADDED:#}"),

@@ -1,13 +1,13 @@
 //! Finds the cases below a folder, and what each inherits from the folders above it.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use cartouche_protocol::profiles::Labels;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::source;
+use crate::source::{self, Boundary};
 use crate::starter::{RUNNABLE_FILE, TEMPLATE_FILE};
 use crate::template_test::{Case, EXPECTED, EXPECTED_ERROR, PLAYED, SETTINGS};
 
@@ -43,18 +43,23 @@ pub(crate) fn cases(root: &Path) -> anyhow::Result<Vec<Case>> {
             root.display()
         );
     }
+    let boundary = Boundary::around(root)?;
     let mut folders = Vec::new();
-    collect(root, &mut folders)?;
+    collect(root, &boundary, &mut folders)?;
     folders.sort();
-    folders.iter().map(|folder| case(root, folder)).collect()
+    folders
+        .iter()
+        .map(|folder| case(root, folder, &boundary))
+        .collect()
 }
 
 /// A folder is a case if it says what is expected, or has settings and no cases below it.
-fn collect(folder: &Path, found: &mut Vec<PathBuf>) -> anyhow::Result<()> {
+fn collect(folder: &Path, boundary: &Boundary, found: &mut Vec<PathBuf>) -> anyhow::Result<()> {
     let before = found.len();
     for path in source::entries(folder)? {
         if path.is_dir() && !path.ends_with(PLAYED) {
-            collect(&path, found)?;
+            boundary.check_link(&path)?;
+            collect(&path, boundary, found)?;
         }
     }
     let has = |file: &str| folder.join(file).is_file();
@@ -64,7 +69,7 @@ fn collect(folder: &Path, found: &mut Vec<PathBuf>) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn case(root: &Path, folder: &Path) -> anyhow::Result<Case> {
+fn case(root: &Path, folder: &Path, boundary: &Boundary) -> anyhow::Result<Case> {
     let below = folder
         .strip_prefix(root)
         .unwrap_or(folder)
@@ -77,6 +82,7 @@ fn case(root: &Path, folder: &Path) -> anyhow::Result<Case> {
             (root, below) => format!("{}/{below}", root.trim_end_matches('/')),
         },
         folder: folder.to_owned(),
+        boundary: boundary.clone(),
         description: None,
         template: None,
         runnable: None,
@@ -87,43 +93,50 @@ fn case(root: &Path, folder: &Path) -> anyhow::Result<Case> {
         namespace_labels: None,
         inputs: None,
     };
-    for ancestor in ancestors(folder) {
+    for ancestor in ancestors(folder, boundary) {
         inherit(&mut case, &ancestor)?;
     }
     Ok(case)
 }
 
-/// The folder and those above it, up to the repository that it is in.
-fn ancestors(folder: &Path) -> Vec<PathBuf> {
-    let absolute = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
-    let depth = absolute
-        .ancestors()
-        .position(|ancestor| ancestor.join(".git").exists())
-        .unwrap_or(absolute.components().count());
-    // Relative paths read better in what is printed.
-    let mut path = folder.to_owned();
-    let mut found = vec![path.clone()];
-    for _ in 0..depth {
-        path = match path.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
-            Some(_) => PathBuf::from("."),
-            None => break,
+/// The folder and those above it, up to the repository that it is in, or to where the search began. Relative paths read
+/// better in what is printed.
+fn ancestors(folder: &Path, boundary: &Boundary) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut next = Some(folder.to_owned());
+    while let Some(path) = next.filter(|path| boundary.contains(path)) {
+        next = match path.components().next_back() {
+            Some(Component::Normal(_)) if !boundary.is_at(&path) => path.parent().map(named),
+            _ => None,
         };
-        found.push(path.clone());
-        if path.as_os_str() == "." {
-            break;
-        }
+        found.push(path);
     }
     found
 }
 
+/// The folder of a path that has no beginning is the present one.
+fn named(folder: &Path) -> PathBuf {
+    match folder.as_os_str().is_empty() {
+        true => PathBuf::from("."),
+        false => folder.to_owned(),
+    }
+}
+
 /// Takes what nearer folders do not say.
 fn inherit(case: &mut Case, folder: &Path) -> anyhow::Result<()> {
-    let settings = settings(folder)?;
-    let place = |path: Option<PathBuf>, files: &[&str]| {
-        let named = || files.iter().map(|file| folder.join(file));
-        path.map(|path| folder.join(path))
-            .or_else(|| named().find(|path| path.is_file()))
+    let boundary = case.boundary.clone();
+    let settings = settings(folder, &boundary)?;
+    let place = |path: Option<PathBuf>, files: &[&str]| -> anyhow::Result<Option<PathBuf>> {
+        if let Some(path) = path.map(|path| folder.join(path)) {
+            boundary.check_named(&path, &folder.join(SETTINGS))?;
+            return Ok(Some(path));
+        }
+        let mut named = files.iter().map(|file| folder.join(file));
+        let found = named.find(|path| path.is_file());
+        found
+            .as_deref()
+            .map_or(Ok(()), |path| boundary.check_found(path))?;
+        Ok(found)
     };
     let take = |slot: &mut Option<PathBuf>, path: Option<PathBuf>| {
         if slot.is_none() {
@@ -132,24 +145,24 @@ fn inherit(case: &mut Case, folder: &Path) -> anyhow::Result<()> {
     };
     take(
         &mut case.template,
-        place(settings.template, &["template.yaml", TEMPLATE_FILE]),
+        place(settings.template, &["template.yaml", TEMPLATE_FILE])?,
     );
     take(
         &mut case.runnable,
-        place(settings.runnable, &[RUNNABLE_FILE]),
+        place(settings.runnable, &[RUNNABLE_FILE])?,
     );
     take(
         &mut case.selected,
-        place(settings.selected, &["selected.yaml"]),
+        place(settings.selected, &["selected.yaml"])?,
     );
     take(
         &mut case.sources,
-        place(settings.sources, &["sources.yaml"]),
+        place(settings.sources, &["sources.yaml"])?,
     );
     // Neither is taken for its name: beside a template there may be what it is to be used with. A nearer one of either counts.
     if case.profile.is_none() && case.profiles.is_none() {
-        case.profile = settings.profile.map(|path| folder.join(path));
-        case.profiles = settings.profiles.map(|path| folder.join(path));
+        case.profile = place(settings.profile, &[])?;
+        case.profiles = place(settings.profiles, &[])?;
     }
     if case.namespace_labels.is_none() {
         case.namespace_labels = settings.namespace_labels;
@@ -166,12 +179,12 @@ fn inherit(case: &mut Case, folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn settings(folder: &Path) -> anyhow::Result<Settings> {
+fn settings(folder: &Path, boundary: &Boundary) -> anyhow::Result<Settings> {
     let path = folder.join(SETTINGS);
     if !path.is_file() {
         return Ok(Settings::default());
     }
-    let document = source::load_one(&path)?.map_err(|finding| finding.as_error())?;
+    let document = source::load_one(&path, boundary)?.map_err(|finding| finding.as_error())?;
     serde_json::from_value(document.value)
         .with_context(|| format!("{} cannot be used", path.display()))
 }

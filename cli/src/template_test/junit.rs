@@ -2,6 +2,8 @@
 
 use std::{fmt::Write as _, time::Duration};
 
+use crate::foreign::in_lines;
+
 /// One case with its time and, if it failed, why.
 pub(crate) struct Result<'a> {
     pub(crate) name: &'a str,
@@ -58,14 +60,13 @@ pub(crate) fn document(results: &[Result<'_>]) -> String {
 
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
+    // XML 1.0 cannot write most control characters.
+    for c in in_lines(text).chars() {
         match c {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
-            // XML 1.0 has no way to write the other control characters.
-            c if c.is_control() && !matches!(c, '\n' | '\t') => out.push('\u{fffd}'),
             c => out.push(c),
         }
     }

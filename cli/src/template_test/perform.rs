@@ -11,9 +11,10 @@ use crate::template_test::{
     profile, sources,
 };
 use crate::{
+    foreign::in_lines,
     objects,
     render::{self, Run, Subject, profiles::With},
-    source::{self, Document},
+    source::{self, Boundary, Document},
     template_file, yaml,
 };
 
@@ -35,12 +36,12 @@ pub(crate) enum Mode {
 
 /// Plays a case. No difference: it passed.
 pub(crate) fn perform(case: &Case, mode: Mode) -> anyhow::Result<Vec<Difference>> {
-    let template_document = document("template", case.template.as_deref())?;
+    let template_document = document("template", case.template.as_deref(), case)?;
     let runnable = runnable(case)?;
     let selected = case
         .selected
         .as_deref()
-        .map(|path| document("selected", Some(path)))
+        .map(|path| document("selected", Some(path), case))
         .transpose()?;
     let sourced = sources::inputs(case, &runnable)?;
     let mut expectations = Expectations {
@@ -99,13 +100,14 @@ pub(crate) fn perform(case: &Case, mode: Mode) -> anyhow::Result<Vec<Difference>
     Ok(expectations.differences)
 }
 
-fn document(what: &str, path: Option<&Path>) -> anyhow::Result<Document> {
+fn document(what: &str, path: Option<&Path>, case: &Case) -> anyhow::Result<Document> {
     let Some(path) = path else {
         bail!(
-            "there is no {what}.yaml in this folder or above it\nhint: case.yaml may say where it is"
+            "there is no {what}.yaml in this folder or above it, up to {}\nhint: case.yaml may say where it is",
+            case.boundary.root().display()
         );
     };
-    source::load_one(path)?.map_err(|finding| finding.as_error())
+    source::load_one(path, &case.boundary)?.map_err(|finding| finding.as_error())
 }
 
 fn lines(problems: &[Diagnostic]) -> String {
@@ -115,7 +117,7 @@ fn lines(problems: &[Diagnostic]) -> String {
 
 /// The Runnable, with the inputs of the case.
 fn runnable(case: &Case) -> anyhow::Result<Value> {
-    let document = document("runnable", case.runnable.as_deref())?;
+    let document = document("runnable", case.runnable.as_deref(), case)?;
     let mut runnable = document.value.clone();
     if let Some(inputs) = &case.inputs {
         find::merge_patch(&mut runnable, &json!({ "spec": { "inputs": inputs } }));
@@ -144,7 +146,7 @@ impl Expectations<'_> {
         if self.mode == Mode::Compare && !self.case.folder.join(EXPECTED_ERROR).is_file() {
             self.differ(
                 &self.case.folder.join(EXPECTED),
-                format!("it cannot be rendered:\n{text}"),
+                format!("it cannot be rendered:\n{}", in_lines(text)),
             );
             return Ok(());
         }
@@ -173,13 +175,14 @@ impl Expectations<'_> {
 
     /// Every status that is played, one after the other.
     fn played(&mut self, template: &Template, run: &Run, runnable: &Value) -> anyhow::Result<()> {
-        let files = played_files(&self.case.folder.join(PLAYED))?;
+        let files = played_files(&self.case.folder.join(PLAYED), &self.case.boundary)?;
         if files.is_empty() {
             return Ok(());
         }
         let mut stage = PlayedRun::new(template, run, runnable)?;
         for file in files {
-            let played = source::load_one(&file)?.map_err(|finding| finding.as_error())?;
+            let played = source::load_one(&file, &self.case.boundary)?
+                .map_err(|finding| finding.as_error())?;
             let summary = stage.play(&played.value)?;
             let stem = file.with_extension("");
             self.yaml(
@@ -196,14 +199,14 @@ impl Expectations<'_> {
         if !path.is_file() {
             return self.text(path, &actual_text);
         }
-        let expected = source::load_one(path)?
+        let expected = source::load_one(path, &self.case.boundary)?
             .map_err(|finding| finding.as_error())?
             .value;
         if &expected == actual {
             return Ok(());
         }
         if self.mode == Mode::Update {
-            return write(path, &actual_text);
+            return self.case.boundary.write(path, &actual_text);
         }
         self.differ(
             path,
@@ -213,6 +216,7 @@ impl Expectations<'_> {
     }
 
     fn text(&mut self, path: &Path, actual: &str) -> anyhow::Result<()> {
+        self.case.boundary.check_found(path)?;
         let expected = path
             .is_file()
             .then(|| std::fs::read_to_string(path))
@@ -222,7 +226,7 @@ impl Expectations<'_> {
             return Ok(());
         }
         if self.mode == Mode::Update {
-            return write(path, actual);
+            return self.case.boundary.write(path, actual);
         }
         let diff = match expected {
             Some(expected) => difference::unified(&expected, actual),
@@ -243,15 +247,12 @@ impl Expectations<'_> {
     }
 }
 
-fn write(path: &Path, text: &str) -> anyhow::Result<()> {
-    std::fs::write(path, text).with_context(|| format!("{} cannot be written", path.display()))
-}
-
 /// The statuses of a case, in the order of their names.
-fn played_files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+fn played_files(folder: &Path, boundary: &Boundary) -> anyhow::Result<Vec<PathBuf>> {
     if !folder.is_dir() {
         return Ok(Vec::new());
     }
+    boundary.check_found(folder)?;
     let mut files = source::entries(folder)?;
     files.retain(|path| {
         let is_expected = path.to_string_lossy().ends_with(PLAYED_EXPECTED);

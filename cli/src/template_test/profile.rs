@@ -25,7 +25,7 @@ pub(super) fn of(
     is_required: bool,
 ) -> anyhow::Result<Result<Option<Arc<KnownProfile>>, String>> {
     let profiles = match (&case.profile, &case.profiles) {
-        (Some(path), None) => return Ok(Ok(Some(Arc::new(one(path)?)))),
+        (Some(path), None) => return Ok(Ok(Some(Arc::new(one(path, case)?)))),
         (Some(_), Some(_)) => bail!(
             "{} says profile and profiles\nhint: profile is the one that is taken, profiles are those that rules choose from",
             case.folder.display()
@@ -53,8 +53,8 @@ pub(super) fn of(
 }
 
 /// The only profile of a file.
-fn one(path: &Path) -> anyhow::Result<KnownProfile> {
-    let document = source::load_one(path)?.map_err(|finding| finding.as_error())?;
+fn one(path: &Path, case: &Case) -> anyhow::Result<KnownProfile> {
+    let document = source::load_one(path, &case.boundary)?.map_err(|finding| finding.as_error())?;
     if !document.is_ours(crate::objects::PROFILE) {
         bail!("{} holds no ClusterRunProfile", path.display());
     }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
 
 mod approve;
+mod boundary;
 mod broken;
 mod cases;
 mod completion;
@@ -11,6 +12,7 @@ mod documentation;
 mod foreign;
 mod get;
 mod graph;
+mod hostile;
 mod init;
 mod inputs;
 mod live_sources;

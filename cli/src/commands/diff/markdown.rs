@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::foreign::in_one_line;
+use crate::foreign::{in_lines, in_one_line};
 
 use super::{Compared, comparison::Comparison, prospect::OfSecrets};
 
@@ -51,10 +51,10 @@ fn section(compared: &Compared) -> String {
     let title = title(compared);
     match &compared.found {
         Ok(found) => {
-            let mut out = format!("\n### {title}: {}\n\n", in_one_line(&found.verdict));
+            let mut out = format!("\n### {title}: {}\n\n", code(&found.verdict));
             out.push_str(&fenced("diff", &bounded(&difference(found))));
             for note in &found.notes {
-                let _ = writeln!(out, "\n{}", in_one_line(note));
+                let _ = writeln!(out, "\n{}", code(note));
             }
             out
         }
@@ -75,15 +75,34 @@ fn section(compared: &Compared) -> String {
 /// One that would not run needs no more than a line.
 fn line(compared: &Compared) -> String {
     let verdict = match &compared.found {
-        Ok(found) => in_one_line(&found.verdict),
+        Ok(found) => code(&found.verdict),
         Err(_) => String::new(),
     };
     format!("\n- {}: {verdict}", title(compared))
 }
 
 fn title(compared: &Compared) -> String {
-    let name = format!("{}/{}", compared.namespace, compared.name);
-    format!("`{}`", in_one_line(&name).replace('`', "'"))
+    code(&format!("{}/{}", compared.namespace, compared.name))
+}
+
+/// A span of code: in it no link, image, mention, number of an issue or tag of HTML is one. It is closed by no run of
+/// backticks within.
+fn code(text: &str) -> String {
+    let text = bounded(&in_one_line(text));
+    let text = text.trim();
+    match longest_backticks(text) {
+        _ if text.is_empty() => String::new(),
+        0 => format!("`{text}`"),
+        longest => {
+            let ticks = "`".repeat(longest + 1);
+            format!("{ticks} {text} {ticks}")
+        }
+    }
+}
+
+fn longest_backticks(text: &str) -> usize {
+    let runs = text.split(|c| c != '`').map(str::len);
+    runs.max().unwrap_or_default()
 }
 
 fn difference(found: &Comparison) -> String {
@@ -97,7 +116,8 @@ fn difference(found: &Comparison) -> String {
 fn bounded(text: &str) -> String {
     let mut out = String::new();
     let mut left_out = 0;
-    for line in text.lines() {
+    // Escapes take room, too.
+    for line in in_lines(text).lines() {
         let end = line.floor_char_boundary(MOST_OF_LINE);
         let (kept, rest) = line.split_at(end);
         if left_out > 0 || out.len() + kept.len() > MOST_OF_ONE {
@@ -115,8 +135,7 @@ fn bounded(text: &str) -> String {
 
 /// A block of code. Its fence is longer than any run of backticks within.
 fn fenced(language: &str, text: &str) -> String {
-    let longest = text.split(|c| c != '`').map(str::len).max();
-    let fence = "`".repeat(longest.unwrap_or_default().max(2) + 1);
+    let fence = "`".repeat(longest_backticks(text).max(2) + 1);
     format!("{fence}{language}\n{text}{fence}\n")
 }
 
@@ -158,7 +177,7 @@ mod tests {
         let expected = "\
 **1 of 3 Runnables would run**
 
-### `demo/a`: this would be run 2 (v1:0)
+### `demo/a`: `this would be run 2 (v1:0)`
 
 ```diff
 - spec: 1
@@ -171,7 +190,7 @@ mod tests {
 there is no ClusterRunTemplate x
 ```
 
-- `demo/b`: this would be run 2 (v1:0)";
+- `demo/b`: `this would be run 2 (v1:0)`";
         assert_eq!(text(&all), expected);
     }
 
@@ -182,7 +201,106 @@ there is no ClusterRunTemplate x
         assert!(text.contains("\n`````diff\n"), "{text}");
         assert!(text.ends_with("\n`````\n"), "{text}");
         let broken = text_of_name("a`\n# b");
-        assert!(broken.contains("### `demo/a' # b`: "), "{broken}");
+        assert!(broken.contains("### `` demo/a` # b ``: "), "{broken}");
+    }
+
+    /// A comment without its spans and blocks of code, as CommonMark finds them.
+    fn outside_of_code(text: &str) -> String {
+        let mut out = String::new();
+        let mut fence: Option<&str> = None;
+        for line in text.lines() {
+            let ticks = line.len() - line.trim_start_matches('`').len();
+            let (head, info) = line.split_at(ticks);
+            match fence {
+                Some(open) if head.len() >= open.len() && info.trim().is_empty() => fence = None,
+                Some(_) => {}
+                None if ticks >= 3 && !info.contains('`') => fence = Some(head),
+                None => {
+                    out.push_str(&outside_of_spans(line));
+                    out.push('\n');
+                }
+            }
+        }
+        out
+    }
+
+    fn outside_of_spans(line: &str) -> String {
+        let mut out = String::new();
+        let mut rest = line;
+        while let Some(begin) = rest.find('`') {
+            let (before, code) = rest.split_at(begin);
+            out.push_str(before);
+            let inner = code.trim_start_matches('`');
+            let ticks = code.len() - inner.len();
+            let mut end = None;
+            let mut at = 0;
+            while let Some(next) = inner[at..].find('`') {
+                let run = &inner[at + next..];
+                let length = run.len() - run.trim_start_matches('`').len();
+                at += next + length;
+                if length == ticks {
+                    end = Some(at);
+                    break;
+                }
+            }
+            // A run without an end is text.
+            rest = end.map_or(inner, |end| &inner[end..]);
+        }
+        out + rest
+    }
+
+    #[test]
+    fn nothing_that_others_write_is_markdown() {
+        for evil in [
+            "[click](http://evil)",
+            "![evil](http://evil/i.png)",
+            "@evil/team",
+            "<img src=evil>",
+            "`evil` ``evil`` [evil](http://evil)",
+            "a` @evil `b",
+            "evil`",
+            "`````",
+            "\n```\n@evil\n",
+            "\r```\r@evil",
+            "fixes #1 evil",
+            "**evil** | evil |",
+            "http://evil",
+            "\u{2028}@evil\u{202e}",
+        ] {
+            let mut one = compared(evil, true, evil);
+            one.namespace = evil.to_owned();
+            if let Ok(found) = &mut one.found {
+                found.verdict = evil.to_owned();
+                found.notes = vec![evil.to_owned(), format!("{evil}`{evil}")];
+            }
+            let mut same = compared(evil, false, "");
+            if let Ok(found) = &mut same.found {
+                found.verdict = evil.to_owned();
+            }
+            let mut failed = compared("c", false, "");
+            failed.found = Err(anyhow!("{evil}\n{evil}"));
+            let mut new = compared("d", true, "");
+            if let Ok(found) = &mut new.found {
+                found.last = Last::None {
+                    run: json!({ "data": { evil: format!("{evil}\n{evil}") } }),
+                };
+            }
+            let text = text(&[one, same, failed, new]);
+            let outside = outside_of_code(&text);
+            let is_own = |line: &str| {
+                [
+                    "",
+                    "**2 of 4 Runnables would run**",
+                    "### : ",
+                    "### : it cannot be told",
+                    "- : ",
+                ]
+                .contains(&line)
+            };
+            let foreign: Vec<&str> = outside.lines().filter(|line| !is_own(line)).collect();
+            assert!(foreign.is_empty(), "{evil:?}: {foreign:?}\n{text}");
+            assert!(!text.contains(['\u{2028}', '\u{202e}', '\r']), "{text:?}");
+        }
     }
 
     fn text_of_name(name: &str) -> String {

@@ -1,11 +1,6 @@
 //! Runnables as they change.
 
-use std::{
-    collections::BTreeMap,
-    io::{self, Write as _},
-    mem,
-    pin::pin,
-};
+use std::{collections::BTreeMap, mem, pin::pin};
 
 use anyhow::bail;
 use cartouche_crds::Runnable;
@@ -23,7 +18,7 @@ use crate::{
     cluster::{Cluster, as_json, explained},
     foreign::in_one_line,
     live::table::Columns,
-    outcome::Outcome,
+    outcome::{Outcome, print, print_error},
     yaml,
 };
 
@@ -35,13 +30,13 @@ pub(super) async fn watch(
 ) -> anyhow::Result<Outcome> {
     let printer = Printer::with(Layout::of(args), args.output, present);
     let mut shown = Shown::default();
-    let mut goes_on = put(&printer.header)?;
+    let mut goes_on = print(&printer.header)?;
     for runnable in present {
         if shown.is_news(runnable, &printer) {
-            goes_on = goes_on && put(&printer.changed(runnable)?)?;
+            goes_on = goes_on && print(&printer.changed(runnable)?)?;
         }
     }
-    anstream::eprint!("{}", nothing(args, present.is_empty(), cluster));
+    print_error(&nothing(args, present.is_empty(), cluster))?;
     let api = cluster.runnable_api(args.all_namespaces);
     let mut events = pin!(watcher(api, configured(args)).default_backoff());
     let mut told = false;
@@ -62,7 +57,7 @@ pub(super) async fn watch(
                 Change::Shown(runnable) => printer.changed(runnable)?,
                 Change::Gone(runnable) => printer.gone(runnable),
             };
-            goes_on = goes_on && put(&text)?;
+            goes_on = goes_on && print(&text)?;
         }
     }
     Ok(Outcome::default())
@@ -106,18 +101,9 @@ fn interrupted(error: watcher::Error, told: &mut bool) -> anyhow::Result<()> {
     if !mem::replace(told, true) {
         let text = format!("{error:#}");
         let line = in_one_line(text.lines().next().unwrap_or_default());
-        anstream::eprintln!("{line}; it is tried again");
+        print_error(&format!("{line}; it is tried again\n"))?;
     }
     Ok(())
-}
-
-/// Whether somebody still reads.
-fn put(text: &str) -> io::Result<bool> {
-    let mut out = anstream::stdout();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
-        other => other.map(|()| true),
-    }
 }
 
 /// How Runnables are written, one at a time.

@@ -16,6 +16,7 @@ use crate::{
     cluster::Cluster,
     foreign::in_one_line,
     live::runs::{self, LedgerRun},
+    outcome::print_error,
 };
 
 /// How often the Runnable is looked at.
@@ -55,7 +56,7 @@ pub(super) async fn begun(name: &str, cluster: &Cluster) -> anyhow::Result<Ledge
         };
         in_vain_since = None;
         if why != told {
-            anstream::eprintln!("there is no run of {name} yet: {why}");
+            print_error(&format!("there is no run of {name} yet: {why}\n"))?;
             told = why;
         }
         tokio::time::sleep(PAUSE).await;

@@ -13,11 +13,11 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::{Api, ResourceExt as _, api::LogParams};
 use tokio::task::JoinSet;
 
-use crate::outcome::{FOUND, Outcome};
+use crate::outcome::{FOUND, Outcome, print as put, print_error};
 use crate::{
     cluster::{Cluster, explained},
     commands::logs::{
-        containers, has_begun, pods::pods, statuses, unknown_container, waits, why_no_pod,
+        containers, has_begun, log_line, pods::pods, statuses, unknown_container, waits, why_no_pod,
     },
     foreign::in_lines,
     live::{
@@ -66,7 +66,7 @@ pub(super) async fn follow(
                 unknown_container(wanted.container.as_deref(), &pods, run)
             };
             for line in waits.news(&pods, nothing) {
-                anstream::eprintln!("{}", in_lines(&line));
+                print_error(&format!("{line}\n"))?;
             }
         }
         for source in begun(&pods, wanted) {
@@ -192,7 +192,9 @@ async fn print(api: Api<Pod>, source: PodContainer, tail: Option<i64>) -> anyhow
     let mut lines = stream.lines();
     let broken = |error| anyhow!("{what}: {error}");
     while let Some(line) = lines.try_next().await.map_err(broken)? {
-        anstream::println!("[{pod}/{container}] {line}");
+        if !put(&log_line(pod, container, &line))? {
+            break;
+        }
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::remarks::{self, Level, Remark};
 use crate::{
+    foreign::in_one_line,
     objects::Objects,
     outcome::{FOUND, GOOD, Outcome},
     template_file,
@@ -108,13 +109,17 @@ fn as_json(entry: &ObjectRemarks) -> Value {
 fn as_text(entry: &ObjectRemarks) -> String {
     let line = |Remark { level, text }: &Remark| {
         let style = style(*level);
-        format!("  {style}{:<8}{style:#} {text}\n", level.as_str())
+        format!(
+            "  {style}{:<8}{style:#} {}\n",
+            level.as_str(),
+            in_one_line(text)
+        )
     };
     let lines: String = match entry.remarks.as_slice() {
         [] => line(&Remark::new(Level::Same, "works as before")),
         remarks => remarks.iter().map(line).collect(),
     };
-    format!("{}\n{lines}", entry.object)
+    format!("{}\n{lines}", in_one_line(&entry.object))
 }
 
 fn style(level: Level) -> Style {

@@ -129,6 +129,7 @@ pub(crate) async fn execute(args: &WhichArgs, cluster: &Cluster) -> anyhow::Resu
         out,
         err: String::new(),
         code: if is_held { FOUND } else { GOOD },
+        ..Outcome::default()
     })
 }
 

@@ -66,6 +66,7 @@ pub(super) async fn check(
         } else {
             GOOD
         },
+        ..Outcome::default()
     })
 }
 

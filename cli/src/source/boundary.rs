@@ -1,0 +1,127 @@
+//! The folder that files of others lead nowhere out of, neither by what they name nor by links.
+
+use std::{
+    fs::{self, OpenOptions},
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context as _, bail};
+
+use super::shown_path;
+
+/// The repository that a folder is in, or the folder itself if it is in none.
+#[derive(Clone, Debug)]
+pub(crate) struct Boundary {
+    /// Without links.
+    root: PathBuf,
+    is_repository: bool,
+}
+
+impl Boundary {
+    pub(crate) fn around(folder: &Path) -> anyhow::Result<Self> {
+        let folder = folder
+            .canonicalize()
+            .with_context(|| format!("the folder {} cannot be read", folder.display()))?;
+        let is_repository = |folder: &&Path| folder.join(".git").exists();
+        let repository = folder.ancestors().find(is_repository);
+        Ok(Self {
+            is_repository: repository.is_some(),
+            root: repository.unwrap_or(&folder).to_owned(),
+        })
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Whether a folder is the outermost one.
+    pub(crate) fn is_at(&self, folder: &Path) -> bool {
+        folder
+            .canonicalize()
+            .is_ok_and(|folder| folder == self.root)
+    }
+
+    pub(crate) fn contains(&self, path: &Path) -> bool {
+        target(path).is_ok_and(|path| path.starts_with(&self.root))
+    }
+
+    /// Refuses a path that a file names, and that leads out.
+    pub(crate) fn check_named(&self, path: &Path, by: &Path) -> anyhow::Result<()> {
+        self.check(
+            path,
+            &format!("{} names {}", shown_path(by), shown_path(path)),
+        )
+    }
+
+    /// The same of one that was found in a folder which does not.
+    pub(crate) fn check_link(&self, path: &Path) -> anyhow::Result<()> {
+        if path.is_symlink() {
+            return self.check_found(path);
+        }
+        Ok(())
+    }
+
+    /// Refuses a file or folder that leads out because it, or a folder above it, is a link.
+    pub(crate) fn check_found(&self, path: &Path) -> anyhow::Result<()> {
+        let to = target(path).unwrap_or_default();
+        self.check(
+            path,
+            &format!("{} is a link to {}", shown_path(path), to.display()),
+        )
+    }
+
+    fn check(&self, path: &Path, what: &str) -> anyhow::Result<()> {
+        if self.contains(path) {
+            return Ok(());
+        }
+        let root = self.root.display();
+        let cure = "put a copy of it there";
+        if self.is_repository {
+            bail!("{what}, which is outside of the repository {root}\nhint: {cure}");
+        }
+        bail!(
+            "{what}, which is outside of the folder {root}\n\
+             hint: {cure}, or begin at a folder that holds both; in a repository (with .git) all of it may be used"
+        );
+    }
+
+    /// Writes a file in place of what has its name: of a link, and not of what that leads to.
+    pub(crate) fn write(&self, path: &Path, text: &str) -> anyhow::Result<()> {
+        let unwritable = || format!("{} cannot be written", path.display());
+        let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new("."));
+        self.check_found(folder)?;
+        let name = path.file_name().with_context(unwritable)?;
+        // Hidden, so that nothing takes it for a manifest.
+        let draft = folder.join(format!(
+            ".{}.{}",
+            name.to_string_lossy(),
+            std::process::id()
+        ));
+        write_new(&draft, text)
+            .and_then(|()| fs::rename(&draft, path))
+            .inspect_err(|_| drop(fs::remove_file(&draft)))
+            .with_context(unwritable)
+    }
+}
+
+/// A file that was not there before, be it as a link.
+fn write_new(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
+    file.write_all(text.as_bytes())
+}
+
+/// A path without links and `..`, also of what is not there yet.
+fn target(path: &Path) -> io::Result<PathBuf> {
+    let path = match path {
+        path if path.as_os_str().is_empty() => Path::new("."),
+        path => path,
+    };
+    match (path.canonicalize(), path.parent(), path.file_name()) {
+        (Err(error), Some(above), Some(name)) if error.kind() == io::ErrorKind::NotFound => {
+            Ok(target(above)?.join(name))
+        }
+        (found, ..) => found,
+    }
+}
