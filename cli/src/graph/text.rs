@@ -50,7 +50,7 @@ fn line(
     }
     let state = node.state();
     if let Some(revision) = state.and_then(|it| it.revision.as_ref()) {
-        let _ = write!(out, ", gives {revision}");
+        let _ = write!(out, ", gives {}", in_one_line(revision));
     }
     out.push('\n');
     let mut below: Vec<String> = Vec::new();

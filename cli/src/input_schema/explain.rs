@@ -136,7 +136,9 @@ fn making(template: &Value) -> String {
 fn warning(template: &Value) -> Option<String> {
     let spec = serde_json::from_value(template.get("spec")?.clone()).ok()?;
     let problems = Template::compile(&spec).err()?;
-    Some(format!("the template cannot be used: {problems}\n"))
+    Some(in_lines(&format!(
+        "the template cannot be used: {problems}\n"
+    )))
 }
 
 /// The schema of one input, and whether it is required.
