@@ -32,9 +32,7 @@ pub use rebuild::{ListedRun, UNKNOWN_HASH, rebuild};
 pub(crate) use record::past;
 pub use record::result_of_gone;
 pub(crate) use run::LANDED_BY;
-pub use run::{
-    FetchedRun, OutputsRead, PodsSaid, RunIdentity, RunProfile, controlling_runnable, result_of,
-};
+pub use run::{FetchedRun, OutputsRead, PodsSaid, RunIdentity, RunProfile, result_of};
 pub use state::RunState;
 pub use stop::{Asked, AtWork, is_ours, is_withdrawn};
 

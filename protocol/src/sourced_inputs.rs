@@ -238,6 +238,13 @@ fn value(
             let value = Sourced::secret(&object.name, key, mark.clone());
             Ok((value, Some(revision)))
         }
+        Some(SourceRead::SecretRun) => Err(Wrong::Fault(fault(
+            format!(
+                "{}, which a Runnable made as its run: the status of that Runnable shows the uid by which its values could be guessed",
+                from()
+            ),
+            "name a Secret that is no run: one that outputs are written to, or a copy",
+        ))),
         Some(SourceRead::ConfigMap(map)) => {
             let reference = source.config_map_key_ref.as_ref();
             let read_as = reference.and_then(|it| it.read_as).unwrap_or_default();

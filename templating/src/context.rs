@@ -3,24 +3,23 @@
 //! Both are plain JSON, addressable at any depth. The Runnable behaves as a typed object where
 //! templates rely on it: a field that its type has and the object lacks is empty, not missing.
 //!
-//! A run must not cause the next one, so what changes with every run or write is not visible: the
-//! Runnable's status, and of both objects `resourceVersion`, `managedFields` and the annotation in
-//! which kubectl keeps a copy of the manifest. Nor is what says when or how often to run.
+//! Which parts of both there are is a list, [`visible`].
+
+mod visible;
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
-use cartouche_crds::{
-    API_VERSION, APPROVED_ANNOTATION, PROFILE_REFRESH_ANNOTATION, RetentionPolicy,
-};
-use serde_json::{Map, Value, json};
+use cartouche_crds::RetentionPolicy;
+use serde_json::{Value, json};
 
 use crate::{
     bounds::{self, MAX_CONTEXT_BYTES, MAX_RENDERED_BYTES, Work},
     diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Segment, TO_INPUTS},
     document::text,
+    kinds::holds_secrets,
     path::{Path, PathError},
     source::Sourced,
-    stamp::Owner,
+    stamp::{Owner, is_run},
     tag::TagError,
 };
 
@@ -40,13 +39,10 @@ const WHEN_TO_RUN: [&str; 8] = [
     "coherence",
     "profileName",
 ];
-/// Annotations of which that is true.
-const WHEN_TO_RUN_ANNOTATIONS: [&str; 2] = [APPROVED_ANNOTATION, PROFILE_REFRESH_ANNOTATION];
 /// Where inputs come from is no input.
 const INPUTS_FROM: &str = "inputsFrom";
 /// Where outputs go is none either.
 const OUTPUTS_TO: &str = "writeOutputsTo";
-const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// What one rendering sees.
 #[derive(Clone, Debug, Default)]
@@ -71,15 +67,30 @@ impl Context {
         }
         Diagnostics::check(problems)?;
         let root = json!({
-            RUNNABLE: visible_runnable(runnable),
-            SELECTED: selected.map(|selected| without_volatile(selected, None)),
+            RUNNABLE: visible::runnable(runnable),
+            SELECTED: selected.map(visible::selected),
         });
         let context = Self {
             root,
             secrets: BTreeMap::new(),
         };
         context.check_size("the Runnable and the object it selects")?;
+        context.check_secret(selected)?;
         Ok(context)
+    }
+
+    /// The uid is the key of what is shown of a Secret, and that of a run stands in a status.
+    fn check_secret(&self, selected: Option<&Value>) -> Result<(), Diagnostics> {
+        let metadata = selected.and_then(|it| it.get("metadata"));
+        if self.secret_key().is_none() || !metadata.is_some_and(is_run) {
+            return Ok(());
+        }
+        let kind = DiagnosticKind::with_cure(
+            "it is a Secret that a Runnable made as its run, and the status of that Runnable shows the uid by which its values \
+             could be guessed",
+            "select a Secret that is no run: one that outputs are written to, or a copy",
+        );
+        Err(Diagnostic::new(Root::Context, Segment::keys([SELECTED]), kind).into())
     }
 
     /// The same with inputs from other objects, by name, beside those that the Runnable gives itself. None of them may be
@@ -184,6 +195,17 @@ impl Context {
         }
     }
 
+    /// The uid of the selected object, if it may hold secret values: it is the key of what is shown of them.
+    pub(crate) fn secret_key(&self) -> Option<&str> {
+        let selected = self.root.get(SELECTED)?.as_object()?;
+        // What was listed need not say its kind.
+        let asked = self.root.pointer("/runnable/spec/selector/resource/kind");
+        let kinds = [selected.get("kind"), asked].into_iter().flatten();
+        let mut kinds = kinds.filter_map(Value::as_str);
+        let metadata = selected.get("metadata").unwrap_or_default();
+        kinds.any(holds_secrets).then(|| text(metadata, "uid"))
+    }
+
     /// What stands for the secret values that inputs refer to, by input.
     pub(crate) fn secrets(&self) -> &BTreeMap<String, String> {
         &self.secrets
@@ -196,68 +218,6 @@ impl Context {
         work: &mut Work,
     ) -> Result<&'a Value, PathError> {
         path.evaluate_typed(&self.root, absent, work)
-    }
-}
-
-fn visible_runnable(runnable: &Value) -> Value {
-    let mut visible = without_volatile(runnable, Some("status"));
-    if let Some(fields) = visible.as_object_mut() {
-        // Lists and watches leave them out.
-        fields.insert("apiVersion".into(), API_VERSION.into());
-        fields.insert("kind".into(), "Runnable".into());
-    }
-    // When and how often it is run is no change of what is run.
-    if let Some(spec) = visible.get_mut("spec").and_then(Value::as_object_mut) {
-        let is_way = |field: &str| matches!(field, INPUTS_FROM | OUTPUTS_TO);
-        spec.retain(|field, _| !is_way(field) && !WHEN_TO_RUN.contains(&field.as_str()));
-    }
-    let reference = visible.pointer_mut("/spec/runTemplateRef");
-    if let Some(reference) = reference.and_then(Value::as_object_mut) {
-        // Whatever the user wrote there: there is one kind of template.
-        reference.insert("kind".into(), "ClusterRunTemplate".into());
-    }
-    visible
-}
-
-/// A copy without the metadata that changes with every write, and without one more field. What is
-/// left out is not copied first: `managedFields` and `status` can be the larger part.
-fn without_volatile(object: &Value, left_out: Option<&str>) -> Value {
-    let copy = |fields: &Map<String, Value>, drop: &dyn Fn(&str) -> bool| -> Map<String, Value> {
-        let kept = fields.iter().filter(|(key, _)| !drop(key));
-        kept.map(|(key, value)| (key.clone(), value.clone()))
-            .collect()
-    };
-    let Some(fields) = object.as_object() else {
-        return object.clone();
-    };
-    let mut visible = copy(fields, &|key| key == "metadata" || Some(key) == left_out);
-    if let Some(metadata) = fields.get("metadata") {
-        let mut metadata = match metadata.as_object() {
-            Some(metadata) => Value::Object(copy(metadata, &|key| VOLATILE.contains(&key))),
-            None => metadata.clone(),
-        };
-        hide_annotations(&mut metadata);
-        visible.insert("metadata".into(), metadata);
-    }
-    Value::Object(visible)
-}
-
-/// Without the copy of the manifest, and without what lets a run begin or chooses its profile: whoever does that changes
-/// nothing of what is run, be it that there was no annotation before.
-fn hide_annotations(metadata: &mut Value) {
-    let Some(metadata) = metadata.as_object_mut() else {
-        return;
-    };
-    let annotations = metadata.get_mut("annotations");
-    let Some(annotations) = annotations.and_then(Value::as_object_mut) else {
-        return;
-    };
-    let before = annotations.len();
-    annotations.retain(|key, _| !WHEN_TO_RUN_ANNOTATIONS.contains(&key.as_str()));
-    if annotations.len() < before && annotations.is_empty() {
-        metadata.remove("annotations");
-    } else {
-        annotations.remove(LAST_APPLIED);
     }
 }
 
@@ -288,9 +248,9 @@ pub enum UnreadableField {
          change what is run: use an input instead"
     )]
     OutputsTo,
-    /// An annotation that lets a run begin, or chooses its profile.
+    /// An annotation of Cartouche's own.
     #[error(
-        "the annotation {0} is not readable, because it says when or how to run, and a change of it would \
+        "the annotation {0} is not readable, because annotations of carto.run/ say when and how to run, and a change of one would \
          change what is run: use an input instead"
     )]
     Annotation(String),
@@ -322,7 +282,7 @@ pub(crate) fn check(path: &Path) -> Result<(), TagError> {
             "annotations",
             annotation,
             ..,
-        ] if WHEN_TO_RUN_ANNOTATIONS.contains(annotation) => {
+        ] if visible::is_own_annotation(annotation) => {
             Err(UnreadableField::Annotation((*annotation).to_owned()).into())
         }
         [root @ (RUNNABLE | SELECTED), "metadata", field, ..] if VOLATILE.contains(field) => {

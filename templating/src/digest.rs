@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use serde_json::{Number, Value};
 use sha2::{Digest as _, Sha256};
 
-use crate::{json_text, number::integer};
+use crate::{json_text, number::integer, source::hmac};
 
 /// Stands before every hash.
 pub const VERSION: &str = "v1:";
@@ -22,6 +22,13 @@ pub(crate) fn hash(value: &Value) -> String {
         "{VERSION}{}",
         hexadecimal(&Sha256::digest(canonical(value)))
     )
+}
+
+/// The same with the HMAC-SHA256 in place of the SHA-256: who does not know the key cannot find a value that was hashed by
+/// trying. Only for values that are shallow.
+pub(crate) fn keyed_hash(key: &str, value: &Value) -> String {
+    let digits = hmac(key.as_bytes(), &[canonical(value).as_bytes()]);
+    format!("{VERSION}{digits}")
 }
 
 /// The first 16 hexadecimal digits of the same SHA-256: enough to tell the revisions of one thing from each other, and
@@ -81,6 +88,23 @@ mod tests {
         let same = json!({ "a": "x", "b": [1, null] });
         assert_eq!(short_hash(&value), hash(&value)[VERSION.len()..][..16]);
         assert_eq!(short_hash(&value), short_hash(&same));
+    }
+
+    #[test]
+    fn a_keyed_hash_is_of_the_same_form_and_another_for_each_key_and_value() {
+        let value = json!({ "pin": "7306" });
+        let hashes = [
+            hash(&value),
+            keyed_hash("", &value),
+            keyed_hash("uid", &value),
+            keyed_hash("uid", &json!({ "pin": "7307" })),
+        ];
+        let different: std::collections::BTreeSet<&String> = hashes.iter().collect();
+        assert_eq!(different.len(), hashes.len());
+        for hash in &hashes {
+            assert!(hash.starts_with(VERSION) && hash.len() == VERSION.len() + 64);
+        }
+        assert_eq!(keyed_hash("uid", &value), hashes[2]);
     }
 
     #[test]

@@ -88,7 +88,7 @@ pub use sensitive::Sensitive;
 pub use source::{
     Fields, NoValue, Room, Sourced, UnreadableText, given_twice, read_text, secret_mark, wrong_path,
 };
-pub use stamp::{Owner, Stamp, owner_reference, stamp};
+pub use stamp::{Owner, Stamp, controlling_runnable, is_run, owner_reference, stamp};
 pub use tag::TagError;
 pub use template::{Attempt, Draft, Template};
 pub use termination_message::{

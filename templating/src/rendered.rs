@@ -22,6 +22,7 @@ pub struct Rendered {
     document: Value,
     input_hash: String,
     has_secrets: bool,
+    is_keyed: bool,
     open: Vec<OpenPlace>,
     /// What its pods need permission for, which is no part of the hash; boxed, since most templates say nothing of it.
     requires: Option<Box<Requires>>,
@@ -34,6 +35,7 @@ impl Rendered {
             input_hash: digest::hash(&document),
             document,
             has_secrets: false,
+            is_keyed: false,
             open: Vec::new(),
             requires: None,
         }
@@ -68,6 +70,12 @@ impl Rendered {
     #[must_use]
     pub fn has_secrets(&self) -> bool {
         self.has_secrets
+    }
+
+    /// Whether its hash has a key, since values of a selected Secret may stand in the document.
+    #[must_use]
+    pub fn is_keyed(&self) -> bool {
+        self.is_keyed
     }
 
     /// The strings of the document that hold open tags, in document order.
@@ -114,14 +122,21 @@ impl Rendered {
         Ok(Self {
             input_hash: self.input_hash.clone(),
             has_secrets: self.has_secrets,
+            is_keyed: self.is_keyed,
             requires: self.requires.clone(),
             ..finish(document)?
         })
     }
 
     /// The same where some strings hold open tags, and where the document reads inputs that refer to secret values: which
-    /// these are, and what stands for each of those, by input, is part of the hash.
-    pub(crate) fn with(mut self, secrets: &BTreeMap<&str, &str>, open: Vec<OpenPlace>) -> Self {
+    /// these are, and what stands for each of those, by input, is part of the hash. With a key the hash is a
+    /// [keyed](digest::keyed_hash) one.
+    pub(crate) fn with(
+        mut self,
+        secrets: &BTreeMap<&str, &str>,
+        open: Vec<OpenPlace>,
+        key: Option<&str>,
+    ) -> Self {
         self.open = open;
         self.open.sort_by(|one, other| one.at.cmp(&other.at));
         // What no template may set was taken away.
@@ -135,10 +150,15 @@ impl Rendered {
         if !self.open.is_empty() {
             hashed.insert("open".into(), open::hashed(&self.open));
         }
-        // Other documents are hashed alone: templates without either keep the hash that ledgers hold.
-        if !hashed.is_empty() {
+        self.is_keyed = key.is_some();
+        // Other documents are hashed alone: templates without any of these keep the hash that ledgers hold.
+        if self.is_keyed || !hashed.is_empty() {
             hashed.insert("document".into(), self.document.clone());
-            self.input_hash = digest::hash(&hashed.into());
+            let hashed = hashed.into();
+            self.input_hash = match key {
+                Some(key) => digest::keyed_hash(key, &hashed),
+                None => digest::hash(&hashed),
+            };
         }
         self
     }

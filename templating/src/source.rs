@@ -130,7 +130,7 @@ pub fn secret_mark(uid: &str, key: &str, value: &[u8]) -> String {
     hmac(uid.as_bytes(), &[key.as_bytes(), b"\0", value])
 }
 
-fn hmac(key: &[u8], parts: &[&[u8]]) -> String {
+pub(crate) fn hmac(key: &[u8], parts: &[&[u8]]) -> String {
     let mut mark = String::new();
     // A key may have any length.
     let Ok(mut hmac) = Hmac::<Sha256>::new_from_slice(key) else {

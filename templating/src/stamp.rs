@@ -5,11 +5,15 @@ use std::borrow::Cow;
 use cartouche_crds::{
     API_VERSION, INPUT_HASH_ANNOTATION, PROFILE_ANNOTATION, PROFILE_REFRESH_ANNOTATION,
     RERUN_REQUEST_ANNOTATION, RERUN_TOKEN_ANNOTATION, RUN_SEQUENCE_LABEL, RUN_TEMPLATE_NAME_LABEL,
-    RUNNABLE_NAME_LABEL, RUNNABLE_UID_LABEL, SOURCES_ANNOTATION,
+    RUNNABLE_NAME_LABEL, RUNNABLE_UID_LABEL, SINK_OF_ANNOTATION, SOURCES_ANNOTATION,
 };
 use serde_json::{Map, Value, json};
 
-use crate::{document::StampError, name::label_value, rendered::Rendered};
+use crate::{
+    document::{StampError, text},
+    name::label_value,
+    rendered::Rendered,
+};
 
 /// The Runnable that a run belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +84,30 @@ pub fn owner_reference(owner: &Owner<'_>) -> Value {
         "controller": true,
         "blockOwnerDeletion": false,
     })
+}
+
+/// The owner reference in an object's metadata that makes a Runnable its controller.
+#[must_use]
+pub fn controlling_runnable(metadata: &Value) -> Option<&Value> {
+    let mut owners = metadata.get("ownerReferences")?.as_array()?.iter();
+    owners.find(|owner| {
+        owner.get("controller") == Some(&Value::Bool(true))
+            && text(owner, "kind") == "Runnable"
+            && text(owner, "apiVersion").starts_with("carto.run/")
+    })
+}
+
+/// Whether an object is a run of a Runnable, as its metadata says: it has the label that every run has, or a Runnable controls
+/// it and has not marked it as an object that its outputs go to.
+#[must_use]
+pub fn is_run(metadata: &Value) -> bool {
+    let has = |group: &str, key: &str| metadata.get(group).and_then(|all| all.get(key));
+    let is_sink_of = |owner: &Value| {
+        let uid = owner.get("uid").filter(|uid| uid.is_string());
+        uid.is_some() && has("annotations", SINK_OF_ANNOTATION) == uid
+    };
+    has("labels", RUNNABLE_NAME_LABEL).is_some()
+        || controlling_runnable(metadata).is_some_and(|owner| !is_sink_of(owner))
 }
 
 fn labels<'a>(stamp: &Stamp<'a>) -> impl Iterator<Item = (&'static str, Cow<'a, str>)> {

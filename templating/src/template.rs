@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::{
     bounds::{self, MAX_DEPTH, MAX_LEAVES, MAX_RENDERED_BYTES, MAX_TAGS, MAX_TEMPLATE_BYTES},
-    context::Context,
+    context::{Context, SELECTED},
     diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Segment, TO_INPUTS},
     digest, document,
     failure_outputs::FailureOutputs,
@@ -199,17 +199,26 @@ impl Template {
         let read = read.map(|(name, mark)| (name.as_str(), mark.as_str()));
         let requires = self.requires.as_ref();
         let requires = requires.map(|it| it.render(completed)).transpose()?;
-        Ok(rendered.with(&read.collect(), open).requiring(requires))
+        // What else of a Secret comes into the document than its values cannot be told from them.
+        let key = context
+            .secret_key()
+            .filter(|_| self.reads(&[SELECTED.into()]));
+        let rendered = rendered.with(&read.collect(), open, key);
+        Ok(rendered.requiring(requires))
     }
 
     /// Whether a tag reads this input, or may: one that reads all inputs does.
     #[must_use]
     pub fn reads_input(&self, name: &str) -> bool {
-        let places = [input(name)];
+        self.reads(&input(name))
+    }
+
+    /// Whether a tag of what is hashed reads what is at the end of these steps, or may.
+    fn reads(&self, place: &[Segment]) -> bool {
         let reads = |path: &str| {
             let steps = leading_steps(path);
             // Without a step in front it may lead anywhere.
-            steps.is_empty() || leads_to(&steps, &places)
+            steps.is_empty() || leads_to(&steps, place)
         };
         let runner = self.runner.as_ref();
         self.body.any_path(&reads) || runner.is_some_and(|runner| runner.any_path(&reads))
@@ -359,11 +368,9 @@ fn leading_steps(path: &str) -> Vec<Segment> {
     steps.collect()
 }
 
-/// Whether they lead to one of these places, into one, or past one.
-fn leads_to(steps: &[Segment], places: &[Vec<Segment>]) -> bool {
-    places
-        .iter()
-        .any(|place| place.starts_with(steps) || steps.starts_with(place))
+/// Whether they lead to this place, into it, or past it.
+fn leads_to(steps: &[Segment], place: &[Segment]) -> bool {
+    place.starts_with(steps) || steps.starts_with(place)
 }
 
 #[cfg(test)]

@@ -141,7 +141,11 @@ pub(crate) fn secret(
     let shown = |value| uid.map_or(&[][..], |_| value);
     let values = values.iter();
     let values = values.map(|(key, value)| (*key, shown(value.as_slice())));
-    Ok(SourceRead::secret(uid.unwrap_or(PLACEHOLDER_UID), values))
+    let mut metadata = object.value.get("metadata").cloned().unwrap_or_default();
+    if metadata.is_object() {
+        metadata["uid"] = uid.unwrap_or(PLACEHOLDER_UID).into();
+    }
+    Ok(SourceRead::secret(&metadata, values))
 }
 
 /// The keys, or the outputs, that it has.

@@ -10,8 +10,9 @@ use cartouche_crds::{RUNNABLE_NAME_LABEL, Runnable};
 use cartouche_protocol::{
     evaluate::{current_sequence, digested, is_relevant},
     facts::{CachedRun, OutputsDigest},
-    ledger::{FetchedRun, RunIdentity, controlling_runnable},
+    ledger::{FetchedRun, RunIdentity},
 };
+use cartouche_templating::controlling_runnable;
 use futures::StreamExt;
 use k8s_openapi::jiff::Timestamp;
 use kube::{

@@ -7,7 +7,9 @@ use cartouche_crds::{
     PROFILE_ANNOTATION, PROFILE_REFRESH_ANNOTATION, ProfileVersion, RERUN_TOKEN_ANNOTATION,
     RUN_SEQUENCE_LABEL, RUNNABLE_NAME_LABEL, RunResult, short_message,
 };
-use cartouche_templating::{Health, PodsTell, Sensitive, Verdict, name_suffix};
+use cartouche_templating::{
+    Health, PodsTell, Sensitive, Verdict, controlling_runnable, name_suffix,
+};
 use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::Time,
     jiff::{SignedDuration, Timestamp},
@@ -66,18 +68,6 @@ pub struct RunIdentity {
     pub created: Option<Timestamp>,
     /// Whoever created it wrote a status into it, which no controller of runs does.
     pub made_with_status: bool,
-}
-
-/// The owner reference in an object's metadata that makes a Runnable its controller.
-#[must_use]
-pub fn controlling_runnable(metadata: &Value) -> Option<&Value> {
-    let mut owners = metadata.get("ownerReferences")?.as_array()?.iter();
-    owners.find(|owner| {
-        let text = |key: &str| owner.get(key).and_then(Value::as_str).unwrap_or_default();
-        owner.get("controller") == Some(&Value::Bool(true))
-            && text("kind") == "Runnable"
-            && text("apiVersion").starts_with("carto.run/")
-    })
 }
 
 impl RunIdentity {

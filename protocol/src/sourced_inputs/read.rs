@@ -6,7 +6,7 @@ use std::{
 };
 
 use cartouche_crds::{Runnable, SensitiveOutput};
-use cartouche_templating::{Fields, NoValue, secret_mark};
+use cartouche_templating::{Fields, NoValue, is_run, secret_mark};
 use serde_json::{Map, Value, json};
 
 use crate::sources::Seen;
@@ -20,6 +20,8 @@ pub enum SourceRead {
     ConfigMap(Arc<Value>),
     /// A Secret: of its keys, at least of those that are asked for, what stands for their values in hashes.
     Secret(BTreeMap<String, String>),
+    /// A Secret that is a run: a status shows its uid, which is the key of what would stand for its values.
+    SecretRun,
     /// A Runnable.
     Runnable(RunnableRead),
     /// An object of any kind.
@@ -55,9 +57,17 @@ pub struct ObjectRead {
 }
 
 impl SourceRead {
-    /// That of a Secret with these values.
+    /// That of a Secret with this metadata and these values.
     #[must_use]
-    pub fn secret<'a>(uid: &str, values: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> Self {
+    pub fn secret<'a>(
+        metadata: &Value,
+        values: impl IntoIterator<Item = (&'a str, &'a [u8])>,
+    ) -> Self {
+        if is_run(metadata) {
+            return Self::SecretRun;
+        }
+        let uid = metadata.get("uid").and_then(Value::as_str);
+        let uid = uid.unwrap_or_default();
         let marks = values.into_iter();
         let marks = marks.map(|(key, value)| (key.to_owned(), secret_mark(uid, key, value)));
         Self::Secret(marks.collect())
@@ -112,7 +122,7 @@ impl SourceRead {
             Self::ConfigMap(value) => Some(value),
             Self::Runnable(read) => Some(&mut read.outputs),
             Self::Object(read) => Some(&mut read.fields),
-            Self::Absent | Self::Secret(_) | Self::Several(_) => None,
+            Self::Absent | Self::Secret(_) | Self::SecretRun | Self::Several(_) => None,
         }
     }
 }

@@ -56,7 +56,7 @@ fn each_source_gives_its_value() {
         (
             SourceKind::Secret,
             "db",
-            SourceRead::secret("uid", [("pin", b"1234".as_slice())]),
+            SourceRead::secret(&json!({ "uid": "uid" }), [("pin", b"1234".as_slice())]),
         ),
     ];
     let values = read(objects, &from).unwrap();
@@ -93,6 +93,39 @@ fn all_that_is_not_there_is_named_at_once_and_waited_for() {
     );
     let error = wrong.error(Duration::from_mins(1));
     assert_eq!(error.category, Category::DependencyNotReady);
+}
+
+/// Its uid stands in the status of its Runnable, and is the key of what would stand for its values.
+#[test]
+fn a_secret_that_is_a_run_gives_nothing_also_where_it_is_optional() {
+    let controlled = json!({ "uid": "u", "ownerReferences": [
+        { "apiVersion": "carto.run/v1alpha1", "kind": "Runnable", "uid": "r", "controller": true },
+    ] });
+    let mut sink = controlled.clone();
+    sink["annotations"] = json!({ "carto.run/outputs-of": "r" });
+    let mut of_another = sink.clone();
+    of_another["annotations"]["carto.run/outputs-of"] = json!("another");
+    let labelled = json!({ "uid": "u", "labels": { "carto.run/runnable-name": "r" } });
+    let mut from = secret("pin", "db", "pin");
+    from["optional"] = json!(true);
+    let from = json!([from]);
+    let given = |metadata: &Value| {
+        let found = SourceRead::secret(metadata, [("pin", b"1234".as_slice())]);
+        read(vec![(SourceKind::Secret, "db", found)], &from)
+    };
+    for run in [&controlled, &of_another, &labelled] {
+        let wrong = given(run).unwrap_err();
+        assert!(
+            wrong.faults[0]
+                .what
+                .contains("which a Runnable made as its run"),
+            "{wrong:?}"
+        );
+        assert_eq!(wrong.error(Duration::ZERO).category, Category::SourceError);
+    }
+    for other in [sink, json!({ "uid": "u", "labels": { "app": "x" } })] {
+        assert!(given(&other).is_ok(), "{other}");
+    }
 }
 
 #[test]

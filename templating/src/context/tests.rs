@@ -1,6 +1,9 @@
 use super::*;
 use crate::bounds::is_shallow;
 
+/// The copy of the manifest that kubectl keeps.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
 fn runnable() -> Value {
     json!({
         "metadata": {
@@ -48,6 +51,158 @@ fn what_changes_by_itself_is_not_in_the_whole_object() {
             "status": { "phase": "Ready" },
         }))
     );
+}
+
+/// Metadata with all that an API server writes there, and what a later one may.
+fn full_metadata() -> Value {
+    json!({
+        "name": "n", "generateName": "n-", "namespace": "ns", "uid": "u", "selfLink": "/x", "generation": 3,
+        "resourceVersion": "7", "managedFields": [{}], "creationTimestamp": "2026-01-02T03:04:05Z",
+        "deletionTimestamp": "2026-01-02T03:04:06Z", "deletionGracePeriodSeconds": 0,
+        "labels": { "a": "b", "carto.run/runnable-name": "kept" }, "finalizers": ["carto.run/later"],
+        "ownerReferences": [{ "kind": "App", "name": "a" }], "later": true,
+        "annotations": {
+            "a": "b", "carto.run.example.com/x": "kept", "carto.run/rerun-token": "1", "carto.run/approved": "2:v1:00",
+            "carto.run/profile-refresh": "1", "carto.run/later": "x", LAST_APPLIED: "{}",
+        },
+    })
+}
+
+fn seen_metadata() -> Value {
+    json!({
+        "name": "n", "namespace": "ns", "uid": "u", "generation": 3, "creationTimestamp": "2026-01-02T03:04:05Z",
+        "labels": { "a": "b", "carto.run/runnable-name": "kept" },
+        "ownerReferences": [{ "kind": "App", "name": "a" }],
+        "annotations": { "a": "b", "carto.run.example.com/x": "kept" },
+    })
+}
+
+#[test]
+fn nothing_is_seen_that_is_not_on_the_list() {
+    let spec = json!({
+        "runTemplateRef": { "name": "t", "kind": "Other", "later": 1 },
+        "selector": {
+            "matchingLabels": { "a": "b" }, "later": 1,
+            "resource": { "apiVersion": "v1", "kind": "ConfigMap", "later": 1 },
+        },
+        "inputs": { "x": { "later": 1 } },
+        "serviceAccountName": "s",
+        "retentionPolicy": { "maxFailedRuns": 1, "maxSuccessfulRuns": 2, "later": 3 },
+        "suspend": true, "inputsFrom": [], "writeOutputsTo": [], "later": 1,
+    });
+    let runnable = json!({
+        "apiVersion": "carto.run/v9", "kind": "Other", "metadata": full_metadata(), "spec": spec, "status": {}, "later": 1,
+    });
+    let selected = json!({ "kind": "ConfigMap", "metadata": full_metadata(), "status": { "a": 1 }, "later": 1 });
+    let context = Context::new(&runnable, Some(&selected)).unwrap();
+    assert_eq!(
+        find(&context, "runnable"),
+        Ok(json!({
+            "apiVersion": "carto.run/v1alpha1", "kind": "Runnable", "metadata": seen_metadata(),
+            "spec": {
+                "runTemplateRef": { "name": "t", "kind": "ClusterRunTemplate" },
+                "selector": {
+                    "matchingLabels": { "a": "b" }, "resource": { "apiVersion": "v1", "kind": "ConfigMap" },
+                },
+                "inputs": { "x": { "later": 1 } },
+                "serviceAccountName": "s",
+                "retentionPolicy": { "maxFailedRuns": 1, "maxSuccessfulRuns": 2 },
+            },
+        }))
+    );
+    // Of another's object the body is as it is.
+    let seen = json!({ "kind": "ConfigMap", "metadata": seen_metadata(), "status": { "a": 1 }, "later": 1 });
+    assert_eq!(find(&context, "selected"), Ok(seen));
+    // What the type has is there and empty; what it has not is missing.
+    for (path, expected) in [
+        ("runnable.metadata.generateName", json!("")),
+        ("runnable.metadata.finalizers", json!(null)),
+        ("runnable.metadata.deletionTimestamp", json!(null)),
+    ] {
+        assert_eq!(find(&context, path), Ok(expected), "{path}");
+    }
+    for path in [
+        "runnable.later",
+        "runnable.spec.later",
+        "runnable.metadata.later",
+        "selected.metadata.finalizers",
+        "selected.metadata.deletionTimestamp",
+        r"runnable.metadata.annotations.carto\.run/rerun-token",
+        "*.suspend",
+    ] {
+        assert_eq!(
+            find(&context, path),
+            Err(PathError::Missing(path.to_owned())),
+            "{path}"
+        );
+    }
+}
+
+#[test]
+fn own_annotations_leave_no_trace_where_they_are_the_only_ones() {
+    let of = |annotations: Value| {
+        let runnable =
+            json!({ "metadata": { "name": "rn", "annotations": annotations }, "spec": {} });
+        find(&Context::new(&runnable, None).unwrap(), "runnable.metadata")
+    };
+    let none = Ok(json!({ "name": "rn" }));
+    for own in ["carto.run/approved", "carto.run/rerun-token", "carto.run/x"] {
+        assert_eq!(of(json!({ (own): "1" })), none, "{own}");
+    }
+}
+
+/// Whoever adds a field decides which of both it is.
+#[test]
+fn each_field_of_a_spec_is_seen_or_refused_by_name() {
+    let file = include_str!("../../../config/crd/carto.run_runnables.yaml");
+    let definition: Value = serde_saphyr::from_str(file).unwrap();
+    let fields = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties";
+    let fields = definition.pointer(fields).unwrap().as_object().unwrap();
+    assert!(fields.len() > 10);
+    for field in fields.keys() {
+        let path = Path::parse(&format!("runnable.spec.{field}")).unwrap();
+        let is_refused = matches!(check(&path), Err(TagError::UnreadableField(_)));
+        assert_ne!(visible::is_seen(field), is_refused, "{field}");
+    }
+}
+
+#[test]
+fn no_annotation_of_cartouche_is_read_by_its_name() {
+    for path in [
+        r"runnable.metadata.annotations['carto\.run/rerun-token']",
+        r"selected.metadata.annotations.carto\.run/later.x",
+    ] {
+        let reason = check(&Path::parse(path).unwrap()).unwrap_err().to_string();
+        assert!(reason.contains("is not readable"), "{path}: {reason}");
+    }
+    for path in [
+        r"runnable.metadata.annotations.carto\.run\.example\.com/x",
+        r"runnable.metadata.labels.carto\.run/x",
+    ] {
+        assert_eq!(check(&Path::parse(path).unwrap()), Ok(()), "{path}");
+    }
+}
+
+fn secret(metadata: &Value) -> Value {
+    json!({ "metadata": metadata, "data": { "pin": "NzMwNg==" } })
+}
+
+#[test]
+fn a_secret_that_is_a_run_cannot_be_selected() {
+    let mut runnable = runnable();
+    runnable["spec"]["selector"]["resource"] = json!({ "apiVersion": "v1", "kind": "Secret" });
+    let run = json!({ "uid": "u", "labels": { "carto.run/runnable-name": "other" } });
+    let problems = Context::new(&runnable, Some(&secret(&run))).unwrap_err();
+    assert!(
+        problems
+            .to_string()
+            .starts_with("selected: it is a Secret that a Runnable made as its run"),
+        "{problems}"
+    );
+    let other = json!({ "uid": "u", "labels": { "app": "x" } });
+    assert!(Context::new(&runnable, Some(&secret(&other))).is_ok());
+    runnable["spec"]["selector"]["resource"]["kind"] = json!("ConfigMap");
+    assert!(Context::new(&runnable, Some(&secret(&run))).is_ok());
 }
 
 #[test]

@@ -137,5 +137,5 @@ impl Attempt {
 /// Whether a path leads to one of these places, into one, or past one.
 fn reads(path: &str, places: &[Vec<Segment>]) -> bool {
     let steps = leading_steps(path);
-    !steps.is_empty() && leads_to(&steps, places)
+    !steps.is_empty() && places.iter().any(|place| leads_to(&steps, place))
 }

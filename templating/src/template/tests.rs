@@ -4,6 +4,7 @@
 )]
 
 mod rules;
+mod selected_secret;
 
 use std::collections::BTreeMap;
 

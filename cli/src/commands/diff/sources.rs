@@ -240,11 +240,11 @@ async fn secret(
         (None, Some(file)) => Ok(Read::Unborn(of_file(file, None)?)),
         (Some(live), Some(file)) => Ok(Read::Known(of_file(file, live.uid().as_deref())?)),
         (Some(live), None) => {
-            let uid = live.uid().unwrap_or_default();
+            let metadata = serde_json::to_value(&live.metadata)?;
             let data = live.data.unwrap_or_default();
             let values = data.iter().filter(|(key, _)| keys.contains(key.as_str()));
             let values = values.map(|(key, value)| (key.as_str(), value.0.as_slice()));
-            Ok(Read::Known(SourceRead::secret(&uid, values)))
+            Ok(Read::Known(SourceRead::secret(&metadata, values)))
         }
     }
 }

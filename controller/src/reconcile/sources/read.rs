@@ -45,7 +45,7 @@ struct ConfigMap {
 /// A Secret, the same. No value of it outlives the read.
 #[derive(Deserialize)]
 struct Secret {
-    metadata: Identified,
+    metadata: Value,
     #[serde(default)]
     data: BTreeMap<String, ByteString>,
 }
@@ -157,5 +157,5 @@ fn secret(secret: &Secret, keys: &BTreeSet<&str>) -> SourceRead {
     let values = secret.data.iter();
     let asked = values.filter(|(key, _)| keys.contains(key.as_str()));
     let asked = asked.map(|(key, value)| (key.as_str(), value.0.as_slice()));
-    SourceRead::secret(&secret.metadata.uid, asked)
+    SourceRead::secret(&secret.metadata, asked)
 }

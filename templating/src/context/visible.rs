@@ -1,0 +1,137 @@
+//! The parts of a Runnable, and of the object that it selects, that templates see.
+//!
+//! They are a list, and all else is absent: what a later release adds to either changes no document, and so makes no run. That
+//! holds for what changes with every run or write as well (status, `resourceVersion`, `managedFields`), by which a run would
+//! cause the next one.
+
+use cartouche_crds::{API_VERSION, GROUP};
+use serde_json::Value;
+
+/// The copy of the manifest that kubectl keeps.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// Which part of a value is seen.
+#[derive(Clone, Copy)]
+enum Seen {
+    /// All of it.
+    Whole,
+    /// These fields.
+    Fields(&'static [(&'static str, Seen)]),
+}
+
+const METADATA: Seen = Seen::Fields(&[
+    ("annotations", Seen::Whole),
+    ("creationTimestamp", Seen::Whole),
+    ("generation", Seen::Whole),
+    ("labels", Seen::Whole),
+    ("name", Seen::Whole),
+    ("namespace", Seen::Whole),
+    ("ownerReferences", Seen::Whole),
+    ("uid", Seen::Whole),
+]);
+
+/// The fields of a Runnable's spec that say what is run.
+const SPEC: &[(&str, Seen)] = &[
+    ("inputs", Seen::Whole),
+    (
+        "retentionPolicy",
+        Seen::Fields(&[
+            ("maxFailedRuns", Seen::Whole),
+            ("maxSuccessfulRuns", Seen::Whole),
+        ]),
+    ),
+    ("runTemplateRef", Seen::Fields(&[("name", Seen::Whole)])),
+    (
+        "selector",
+        Seen::Fields(&[
+            ("matchingLabels", Seen::Whole),
+            (
+                "resource",
+                Seen::Fields(&[("apiVersion", Seen::Whole), ("kind", Seen::Whole)]),
+            ),
+        ]),
+    ),
+    ("serviceAccountName", Seen::Whole),
+];
+
+const RUNNABLE: Seen = Seen::Fields(&[("metadata", METADATA), ("spec", Seen::Fields(SPEC))]);
+
+impl Seen {
+    /// A copy of what is seen. Nothing else is copied first: `managedFields` and `status` can be the larger part.
+    fn of(self, value: &Value) -> Value {
+        match (self, value) {
+            (Self::Fields(fields), Value::Object(value)) => {
+                let seen = fields.iter().filter_map(|(name, seen)| {
+                    Some(((*name).to_owned(), seen.of(value.get(*name)?)))
+                });
+                Value::Object(seen.collect())
+            }
+            _ => value.clone(),
+        }
+    }
+}
+
+/// A Runnable, as templates see it.
+pub(super) fn runnable(runnable: &Value) -> Value {
+    let mut visible = RUNNABLE.of(runnable);
+    hide_annotations(&mut visible);
+    if let Some(fields) = visible.as_object_mut() {
+        // Lists and watches leave them out.
+        fields.insert("apiVersion".into(), API_VERSION.into());
+        fields.insert("kind".into(), "Runnable".into());
+    }
+    let reference = visible.pointer_mut("/spec/runTemplateRef");
+    if let Some(reference) = reference.and_then(Value::as_object_mut) {
+        // Whatever the user wrote there: there is one kind of template.
+        reference.insert("kind".into(), "ClusterRunTemplate".into());
+    }
+    visible
+}
+
+/// A selected object: its metadata as of a Runnable, and all of its other fields.
+pub(super) fn selected(object: &Value) -> Value {
+    let Some(fields) = object.as_object() else {
+        return object.clone();
+    };
+    let visible = fields.iter().map(|(name, value)| {
+        let seen = match name.as_str() {
+            "metadata" => METADATA,
+            _ => Seen::Whole,
+        };
+        (name.clone(), seen.of(value))
+    });
+    let mut visible = Value::Object(visible.collect());
+    hide_annotations(&mut visible);
+    visible
+}
+
+/// Whether an annotation is one of Cartouche's own, which say when and how to run.
+pub(super) fn is_own_annotation(key: &str) -> bool {
+    key.strip_prefix(GROUP)
+        .is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// Takes away the copy of the manifest, and Cartouche's own annotations as if none of them had ever been set.
+fn hide_annotations(object: &mut Value) {
+    let metadata = object.get_mut("metadata").and_then(Value::as_object_mut);
+    let Some(metadata) = metadata else {
+        return;
+    };
+    let annotations = metadata.get_mut("annotations");
+    let Some(annotations) = annotations.and_then(Value::as_object_mut) else {
+        return;
+    };
+    let before = annotations.len();
+    annotations.retain(|key, _| !is_own_annotation(key));
+    if annotations.len() < before && annotations.is_empty() {
+        metadata.remove("annotations");
+    } else {
+        annotations.remove(LAST_APPLIED);
+    }
+}
+
+/// Whether a field of a Runnable's spec is seen.
+#[cfg(test)]
+pub(super) fn is_seen(field: &str) -> bool {
+    SPEC.iter().any(|(name, _)| *name == field)
+}
