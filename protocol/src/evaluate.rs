@@ -258,6 +258,9 @@ pub fn outputs(template: &Template, object: &Value) -> OutputsRead {
 fn faults(error: &OutputError, object: &Value) -> Vec<Fault> {
     let OutputError::Paths(paths) = error else {
         let cure = match error {
+            OutputError::ShowsSensitive { .. } => {
+                "let its path lead elsewhere, make it sensitive as well, or let the run give a value that stands in no other"
+            }
             OutputError::Secret => {
                 "take outputs out of the template: nobody reads a Secret for others"
             }

@@ -9,6 +9,7 @@ use crate::{
     diagnostic::Diagnostic,
     outputs::{is_refused, paths_of},
     path::Path,
+    sensitive::{Search, withheld},
 };
 
 /// The failure outputs that a template declares, by name.
@@ -33,8 +34,13 @@ impl FailureOutputs {
     }
 
     /// Reads them from a run of that `apiVersion` and kind: those that it has, in the order of their names, as far as there is
-    /// room. A Secret gives none.
-    pub(crate) fn read(&self, kind: Option<(&str, &str)>, run: &Value) -> BTreeMap<String, Value> {
+    /// room. In the place of one that shows a sensitive value it is said that it was withheld. A Secret gives none.
+    pub(crate) fn read(
+        &self,
+        kind: Option<(&str, &str)>,
+        run: &Value,
+        search: &Search<'_>,
+    ) -> BTreeMap<String, Value> {
         let mut found = BTreeMap::new();
         if kind.is_none_or(is_refused) {
             return found;
@@ -47,7 +53,9 @@ impl FailureOutputs {
             let bytes = bounds::json_bytes_within(value, room);
             if let Some(bytes) = bytes.filter(|_| bounds::is_shallow(value)) {
                 room -= bytes;
-                found.insert(name.clone(), value.clone());
+                let withheld = search.found_in(value).map(withheld);
+                let value = withheld.map_or_else(|| value.clone(), Value::from);
+                found.insert(name.clone(), value);
             }
         }
         found
@@ -66,7 +74,7 @@ mod tests {
         let mut problems = Vec::new();
         let outputs = FailureOutputs::compile(Some(&declared.collect()), &mut problems);
         assert_eq!(problems, []);
-        outputs.read(Some(("v1", "Pod")), run)
+        outputs.read(Some(("v1", "Pod")), run, &Search::default())
     }
 
     #[test]
@@ -89,7 +97,8 @@ mod tests {
         let declared = [("a".to_owned(), ".data.a".to_owned())].into();
         let outputs = FailureOutputs::compile(Some(&declared), &mut Vec::new());
         let run = json!({ "data": { "a": "x" } });
-        assert!(outputs.read(Some(("v1", "Secret")), &run).is_empty());
-        assert!(!outputs.read(Some(("v1", "Pod")), &run).is_empty());
+        let read = |kind| outputs.read(Some(("v1", kind)), &run, &Search::default());
+        assert!(read("Secret").is_empty());
+        assert!(!read("Pod").is_empty());
     }
 }

@@ -10,7 +10,10 @@ mod rule;
 
 use serde_json::Value;
 
-use crate::document::text;
+use crate::{
+    document::text,
+    sensitive::{Search, withheld},
+};
 pub use ended::ended_at;
 pub use judged::Judged;
 pub(crate) use judged::judged;
@@ -49,6 +52,9 @@ pub struct Health {
     pub discreet: Option<String>,
 }
 
+/// What is said in the place of a run's own words, where any of them may be a sensitive output.
+const UNSAID: &str =
+    "what the run says of this is not shown, since its template has sensitive outputs";
 /// Bytes of an engine's reason that are kept.
 const CAUSE_BYTES: usize = 128;
 
@@ -68,6 +74,32 @@ impl Health {
     pub fn silenced(mut self) -> Self {
         if let Some(discreet) = self.discreet.take() {
             self.message = discreet;
+        }
+        self
+    }
+
+    /// The same without what the run says of itself.
+    pub(crate) fn unsaid(mut self) -> Self {
+        // Where nothing matches, the words are Cartouche's.
+        if self.reason != UNKNOWN && !self.message.is_empty() {
+            UNSAID.clone_into(&mut self.message);
+        }
+        self
+    }
+
+    /// The same without the reason of the engine.
+    pub(crate) fn without_cause(mut self) -> Self {
+        self.cause.clear();
+        self
+    }
+
+    /// The same without words that contain what is searched for.
+    pub(crate) fn without(mut self, search: &Search<'_>) -> Self {
+        if search.found_in_text(&self.cause).is_some() {
+            self.cause.clear();
+        }
+        if let Some(name) = search.found_in_text(&self.message) {
+            self.message = withheld(name);
         }
         self
     }

@@ -1,5 +1,7 @@
 //! Values out of a finished run.
 
+mod shown;
+
 use std::collections::BTreeMap;
 
 use serde_json::Value;
@@ -7,10 +9,9 @@ use serde_json::Value;
 use crate::{
     bounds::{self, MAX_DEPTH, MAX_OUTPUT_BYTES, MAX_OUTPUTS, MAX_OUTPUTS_BYTES, Work},
     diagnostic::{Diagnostic, DiagnosticKind, Root, Segment},
-    failure_outputs::FailureOutputs,
     kinds::{OutputSource, known_fields},
     path::{Path, shown},
-    sensitive::Sensitive,
+    sensitive::{Search, Sensitive},
     termination_message::TERMINATION_MESSAGE,
 };
 
@@ -76,6 +77,16 @@ pub enum OutputError {
         name: String,
         /// Its bytes.
         bytes: usize,
+    },
+    /// A value that contains that of a sensitive output.
+    #[error(
+        "output [{name}] is withheld, and all others with it: it contains the value of the sensitive output [{sensitive}]"
+    )]
+    ShowsSensitive {
+        /// The output.
+        name: String,
+        /// The sensitive one.
+        sensitive: String,
     },
     /// The run is a Secret: whoever may create one could read what the cluster puts into it.
     #[error("outputs cannot be read from a Secret")]
@@ -169,28 +180,6 @@ impl Outputs {
         sensitive.map(|output| (output.name.as_str(), &output.path))
     }
 
-    /// Finds outputs and failure outputs that show the value of a sensitive one.
-    pub(crate) fn check_shown(&self, failure: &FailureOutputs, problems: &mut Vec<Diagnostic>) {
-        let open = self.0.iter().filter(|output| !output.sensitive);
-        let open = open.map(|output| ("outputs", output.name.as_str(), &output.path));
-        let failure = failure.paths();
-        let failure = failure.map(|(name, path)| ("failureOutputs", name, path));
-        for (field, name, path) in open.chain(failure) {
-            let mut sensitive = self.sensitive_paths();
-            if let Some((shown, _)) = sensitive.find(|(_, sensitive)| path.overlaps(sensitive)) {
-                let kind = DiagnosticKind::with_cure(
-                    format!("it shows the sensitive output {shown}"),
-                    "let its path lead elsewhere, or make it sensitive as well",
-                );
-                problems.push(Diagnostic::new(
-                    Root::Spec,
-                    Segment::keys([field, name]),
-                    kind,
-                ));
-            }
-        }
-    }
-
     /// Reads those that anybody may see from a run of that `apiVersion` and kind: all but optional ones, or none. Where a
     /// sensitive one has no value there are none either.
     pub(crate) fn read(
@@ -198,8 +187,44 @@ impl Outputs {
         kind: Option<(&str, &str)>,
         run: &Value,
     ) -> Result<Option<BTreeMap<String, Value>>, OutputError> {
-        let all = self.read_all(kind, run)?;
-        Ok(all.map(|all| Self::values(&all, |output| !output.sensitive)))
+        let Some(all) = self.read_all(kind, run)? else {
+            return Ok(None);
+        };
+        let (sensitive, open): (Vec<_>, Vec<_>) =
+            all.iter().partition(|(output, _)| output.sensitive);
+        let search = Search::new(
+            sensitive
+                .into_iter()
+                .map(|(output, value)| (output.name.as_str(), value)),
+        );
+        for (output, value) in open {
+            if let Some(sensitive) = search.found_in(value) {
+                return Err(OutputError::ShowsSensitive {
+                    name: output.name.clone(),
+                    sensitive: sensitive.to_owned(),
+                });
+            }
+        }
+        Ok(Some(Self::values(&all, |output| !output.sensitive)))
+    }
+
+    /// What is looked for in texts about a run: the values at sensitive paths, whether or not it gives outputs. Where one cannot
+    /// be known, it may be anywhere.
+    pub(crate) fn search(&self, run: &Value) -> Search<'_> {
+        let mut work = Work::new();
+        let (mut known, mut unknown) = (Vec::new(), None);
+        for (name, path) in self.sensitive_paths() {
+            let is_bounded = |value: &Value| {
+                bounds::is_shallow(value)
+                    && bounds::json_bytes_within(value, MAX_OUTPUT_BYTES).is_some()
+            };
+            match path.evaluate(run, &mut work) {
+                Ok(value) if is_bounded(value) => known.push((name, value)),
+                Err(error) if error.finds_nothing() => {}
+                Ok(_) | Err(_) => unknown = Some(name),
+            }
+        }
+        unknown.map_or_else(|| Search::new(known.into_iter()), Search::anywhere)
     }
 
     /// Reads the sensitive ones; none where not all outputs can be had.

@@ -17,6 +17,7 @@
 mod compare;
 mod error;
 mod evaluate;
+mod meet;
 mod parse;
 mod step;
 mod unquote;
@@ -114,15 +115,6 @@ impl Path {
     /// The keys that the path begins with, up to its first step that is no key.
     pub(crate) fn leading_keys(&self) -> Vec<&str> {
         self.nodes.iter().map_while(PathNode::key).collect()
-    }
-
-    /// Whether its value is that of another path, holds it, or is a part of it, as far as that can be told without a document.
-    pub(crate) fn overlaps(&self, other: &Self) -> bool {
-        let (own, others) = (self.leading_keys(), other.leading_keys());
-        let is_plain = |path: &Self, keys: &[&str]| keys.len() == path.steps();
-        opened(&self.raw) == opened(&other.raw)
-            || is_plain(self, &own) && others.starts_with(&own)
-            || is_plain(other, &others) && own.starts_with(&others)
     }
 
     /// The one value that the path leads to. A null is a value; none, or more than one, is an error.

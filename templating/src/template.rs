@@ -25,7 +25,7 @@ use crate::{
     sensitive::Sensitive,
     syntax,
     tag::Leaf,
-    termination_message::TERMINATION_MESSAGE,
+    termination_message::{TERMINATION_MESSAGE, add_own_message},
     warning::{Warning, WarningKind},
 };
 use body::Body;
@@ -82,11 +82,11 @@ impl Template {
         let sensitive = spec.sensitive_outputs.as_deref().unwrap_or_default();
         let outputs = Outputs::compile(spec.outputs.as_ref(), optional, sensitive, &mut problems);
         let failure = FailureOutputs::compile(spec.failure_outputs.as_ref(), &mut problems);
-        outputs.check_shown(&failure, &mut problems);
         let rule = spec
             .health_rule
             .as_ref()
             .and_then(|rule| CompiledRule::compile(rule, &mut problems));
+        outputs.check_shown(&failure, rule.as_ref(), &mut problems);
         let inputs = spec
             .input_schema
             .as_ref()
@@ -225,18 +225,35 @@ impl Template {
     }
 
     /// Whether a run has succeeded, failed, or neither yet. A run that does not say its kind (as the
-    /// items of a list) has that of the template, if it is literal.
+    /// items of a list) has that of the template, if it is literal. Where there are sensitive outputs, the run's own words are
+    /// left out if they may be one.
     #[must_use]
     pub fn health(&self, run: &Value) -> Health {
         let kind = self.kind_of(run).unwrap_or_default();
-        crate::health::health(self.rule.as_ref(), kind, run)
+        let health = crate::health::health(self.rule.as_ref(), kind, run);
+        if self.outputs.sensitive().next().is_none() {
+            return health;
+        }
+        let mut health = health.silenced();
+        if self.outputs.are_words_sensitive() {
+            return health.unsaid().without_cause();
+        }
+        if self.rule.is_some() {
+            health = health.unsaid();
+        }
+        let mut spoken = Cow::Borrowed(run);
+        if self.reads_termination_message() {
+            add_own_message(spoken.to_mut());
+        }
+        health.without(&self.outputs.search(&spoken))
     }
 
     /// By what [`Self::health`] judges a run, and what of it a run that has not ended does not show.
     #[must_use]
     pub fn judged(&self, run: &Value) -> Judged {
         let kind = self.kind_of(run).unwrap_or_default();
-        crate::health::judged(self.rule.as_ref(), kind, run)
+        let has_sensitive = self.outputs.sensitive().next().is_some();
+        crate::health::judged(self.rule.as_ref(), kind, run, has_sensitive)
     }
 
     /// The names of the outputs that it declares.
@@ -283,7 +300,8 @@ impl Template {
     /// What a run that failed has of them.
     #[must_use]
     pub fn failure_outputs(&self, run: &Value) -> BTreeMap<String, Value> {
-        self.failure.read(self.kind_of(run), run)
+        let search = self.outputs.search(run);
+        self.failure.read(self.kind_of(run), run, &search)
     }
 
     fn kind_of<'a>(&'a self, run: &'a Value) -> Option<(&'a str, &'a str)> {

@@ -254,7 +254,9 @@ fn render(
     };
     let mut notes = notes(&subject, &value);
     notes.extend(given.absent.iter().map(Absent::left_out));
-    if given.lacks_uid && run.rendered.has_secrets() {
+    let selects_without_uid =
+        selected.is_some_and(inputs_from::object::lacks_uid) && run.rendered.is_keyed();
+    if given.lacks_uid && run.rendered.has_secrets() || selects_without_uid {
         notes.push(OF_PLACEHOLDER_SECRET.to_owned());
     }
     Ok(RenderedRun {

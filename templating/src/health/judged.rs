@@ -45,6 +45,7 @@ pub(crate) fn judged(
     rule: Option<&CompiledRule>,
     (api_version, kind): (&str, &str),
     run: &Value,
+    has_sensitive_outputs: bool,
 ) -> Judged {
     match rule {
         Some(CompiledRule::AlwaysHealthy) => Judged::new("healthRule.alwaysHealthy", Vec::new()),
@@ -53,7 +54,7 @@ pub(crate) fn judged(
             Judged::new(by, vec![not_decided(run, kind)])
         }
         Some(CompiledRule::MultiMatch { healthy, .. }) => {
-            let may_show = !kinds::holds_secrets(kind);
+            let may_show = !kinds::holds_secrets(kind) && !has_sensitive_outputs;
             Judged::new("healthRule.multiMatch", healthy.missing(run, may_show))
         }
         None => built_in((api_version, kind), run),

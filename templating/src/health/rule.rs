@@ -77,6 +77,27 @@ impl CompiledRule {
         }
     }
 
+    /// The paths to what it shows of a run, each with the field of the template that says so.
+    pub(crate) fn shown(&self) -> Vec<(String, Path)> {
+        match self {
+            Self::AlwaysHealthy => Vec::new(),
+            Self::SingleCondition { kind, .. } => {
+                let field = "healthRule.singleConditionType".to_owned();
+                message_of(kind)
+                    .map(|path| (field, path))
+                    .into_iter()
+                    .collect()
+            }
+            Self::MultiMatch { healthy, unhealthy } => {
+                let sides = [("healthy", healthy), ("unhealthy", unhealthy)].into_iter();
+                let shown = sides.flat_map(|(side, matches)| {
+                    matches.shown(&format!("healthRule.multiMatch.{side}"))
+                });
+                shown.collect()
+            }
+        }
+    }
+
     pub(super) fn judge(&self, run: &Value) -> Health {
         match self {
             Self::AlwaysHealthy => Health::new(Verdict::Succeeded, ALWAYS_HEALTHY, ""),
@@ -96,6 +117,13 @@ impl CompiledRule {
             }
         }
     }
+}
+
+/// The path to the message of a condition.
+fn message_of(condition: &str) -> Option<Path> {
+    let of_type = format!(".status.conditions[?(@.type==\"{condition}\")].message");
+    let of_any = || Path::parse(".status.conditions[*].message");
+    Path::parse(&of_type).or_else(|_| of_any()).ok()
 }
 
 /// `<type>Condition`, of what may stand in a reason: no prefix, letters, digits and `_` only.
@@ -123,6 +151,20 @@ impl Matches {
             fields: fields.collect(),
             conditions,
         }
+    }
+
+    fn shown(&self, at: &str) -> Vec<(String, Path)> {
+        let conditions = self.conditions.iter().enumerate();
+        let conditions = conditions.filter_map(|(index, wanted)| {
+            let path = message_of(&wanted.condition_type)?;
+            Some((format!("{at}.matchConditions[{index}]"), path))
+        });
+        let fields = self.fields.iter().enumerate();
+        let fields = fields.filter_map(|(index, field)| {
+            let path = field.message.clone()?;
+            Some((format!("{at}.matchFields[{index}].messagePath"), path))
+        });
+        conditions.chain(fields).collect()
     }
 
     /// Reason and message of the first that matches.

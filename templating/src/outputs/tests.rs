@@ -6,6 +6,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::failure_outputs::FailureOutputs;
 
 fn outputs(declared: &[(&str, &str)]) -> Outputs {
     with_optional(declared, &[])
@@ -311,7 +312,7 @@ fn with_sensitive(
     let sensitive: Vec<String> = sensitive.iter().map(ToString::to_string).collect();
     let outputs = Outputs::compile(Some(&map(declared)), &[], &sensitive, &mut problems);
     let failure = FailureOutputs::compile(Some(&map(failure)), &mut problems);
-    outputs.check_shown(&failure, &mut problems);
+    outputs.check_shown(&failure, None, &mut problems);
     (outputs, problems.iter().map(ToString::to_string).collect())
 }
 

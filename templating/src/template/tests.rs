@@ -5,6 +5,7 @@
 
 mod rules;
 mod selected_secret;
+mod sensitive;
 
 use std::collections::BTreeMap;
 

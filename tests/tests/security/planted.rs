@@ -33,9 +33,13 @@ const CHANGED: &str = "8417";
 /// A sensitive output of a run that succeeds, and of one that fails.
 const OUTPUT: &str = "9154";
 const OF_A_FAILURE: &str = "6283";
-const PLANTED: [&str; 4] = [SOURCE, CHANGED, OUTPUT, OF_A_FAILURE];
+/// In a Secret that is selected, and in one that a Runnable made as its run.
+const SELECTED: &str = "5829";
+const OF_A_RUN: &str = "3947";
+const PLANTED: [&str; 6] = [SOURCE, CHANGED, OUTPUT, OF_A_FAILURE, SELECTED, OF_A_RUN];
 /// The Secret that an input comes from, and those that outputs go to.
 const GIVEN: &str = "given";
+const PICKED: &str = "picked";
 const MADE: &str = "made";
 const WHOLE: &str = "whole";
 
@@ -89,12 +93,83 @@ fn ended(succeeded: &str, pin: &str) -> Value {
     json!({ "conditions": [said], "user": "shop", "pin": pin, "reason": "no disk" })
 }
 
+/// A run that a value of a selected Secret goes into.
+fn taken(value: &str) -> Value {
+    trial(&json!({ "pin": base64(value) }))
+}
+
+/// Waits until a Runnable cannot be rendered, since it would show what follows from the uid of a run.
+async fn is_kept_from_a_run(place: &Fixture, name: &str, reason: &str) -> Result<()> {
+    let what = "a refusal of a Secret that is a run";
+    let refused = |it: &Value| {
+        let said = condition(it, "RunTemplateReady");
+        let message = said["message"].as_str().unwrap_or_default();
+        said["reason"] == reason && message.contains("made as its run")
+    };
+    place
+        .observed(RUNNABLE, name, what, refused)
+        .await
+        .map(drop)
+}
+
+/// A Secret is selected, and another one is made as a run, whose uid the status shows.
+async fn play_selected(place: &Fixture, reads: &str) -> Result<()> {
+    let labels = json!({ "is": PICKED });
+    let selector = |labels: &Value| {
+        let resource = json!({ "apiVersion": "v1", "kind": "Secret" });
+        json!({ "resource": resource, "matchingLabels": labels })
+    };
+    place
+        .put(json!({
+            "apiVersion": "v1", "kind": "Secret", "metadata": { "name": PICKED, "labels": labels },
+            "stringData": { "pin": SELECTED },
+        }))
+        .await?;
+    let takes = format!("{}-takes", place.namespace);
+    let template = json!({ "template": trial(&json!({ "pin": "$(selected.data.pin)$" })) });
+    place.template_named(&takes, template).await?;
+    let by_label = |labels: &Value| json!({ "runTemplateRef": { "name": takes }, "selector": selector(labels) });
+    place.runnable("taker", by_label(&labels)).await?;
+    end(place, "taker", 1, ended("True", "")).await?;
+
+    let keeps = format!("{}-keeps", place.namespace);
+    let metadata = json!({ "generateName": "kept-" });
+    let secret = json!({ "apiVersion": "v1", "kind": "Secret", "metadata": metadata });
+    place
+        .template_named(&keeps, json!({ "template": secret }))
+        .await?;
+    let keeper = json!({ "runTemplateRef": { "name": keeps } });
+    place.runnable("keeper", keeper).await?;
+    let made = |it: &Value| it["status"]["currentRun"]["uid"].is_string();
+    let kept = place
+        .observed(RUNNABLE, "keeper", "its Secret", made)
+        .await?;
+    let kept = kept["status"]["currentRun"]["name"].clone();
+    let data = Patch::Merge(json!({ "stringData": { "pin": OF_A_RUN } }));
+    place
+        .api(SECRET)
+        .patch(
+            kept.as_str().unwrap_or_default(),
+            &PatchParams::default(),
+            &data,
+        )
+        .await?;
+    let pin = json!({ "name": "password", "secretKeyRef": { "name": kept, "key": "pin" } });
+    let peeker = json!({ "runTemplateRef": { "name": reads }, "inputsFrom": [pin] });
+    place.runnable("peeker", peeker).await?;
+    is_kept_from_a_run(place, "peeker", "SourceError").await?;
+    let picker = by_label(&json!({ "carto.run/runnable-name": "keeper" }));
+    place.runnable("picker", picker).await?;
+    is_kept_from_a_run(place, "picker", "TemplateStampFailure").await
+}
+
 /// What is given, read, made, written, read again, changed, failed and refused, each as a Runnable may meet it.
 async fn play(place: &Fixture) -> Result<()> {
     let readable = json!({ "template": trial(&json!({ "inputs": "$(runnable.spec.inputs)$" })) });
     let reads = format!("{}-reads", place.namespace);
     place.template(makes()).await?;
     place.template_named(&reads, readable).await?;
+    play_selected(place, &reads).await?;
     give(place, SOURCE).await?;
     let mut keyed = json!({ "kind": "Secret", "name": MADE });
     keyed["keys"] = json!({ "user": "USER", "pin": "PIN" });
@@ -140,7 +215,7 @@ async fn play(place: &Fixture) -> Result<()> {
 async fn played() -> Result<(Fixture, Controller)> {
     let cluster = Cluster::start(DEMO, &Options::controllers()).await?;
     install_lab(&cluster, SOON).await?;
-    let writes: &[&str] = &["get", "create", "update", "delete"];
+    let writes: &[&str] = &["get", "list", "create", "update", "delete"];
     let rights = [
         TRIAL.rights_of_a_runnable(),
         RUNNABLE.rights(&["get"]),
@@ -180,6 +255,7 @@ fn guesses(reading: &Reading) -> Guesses {
         marked: vec!["password", "PIN", "pin"],
         document: trial(&json!({ "password": reference })),
         secret: "password",
+        taken,
         hashes: reading.hashes(),
     }
 }
@@ -211,7 +287,11 @@ async fn who_may_view_all_but_secrets_finds_no_value_of_four_digits_by_trying_al
     ensure!(found.is_empty(), "found by trying: {found:?}");
 
     // Who knows the uids of the Secrets finds each of them: nothing else keeps anybody from it.
-    for (secret, values) in [(GIVEN, vec![SOURCE, CHANGED]), (MADE, vec![OUTPUT])] {
+    for (secret, values) in [
+        (GIVEN, vec![SOURCE, CHANGED]),
+        (MADE, vec![OUTPUT]),
+        (PICKED, vec![SELECTED]),
+    ] {
         let uid = place.get(SECRET, secret).await?["metadata"]["uid"].take();
         let uid = uid.as_str().unwrap_or_default().to_owned();
         ensure!(!keys.contains(&uid), "the uid of {secret} was read");
@@ -230,6 +310,6 @@ fn a_value_is_seen_where_it_stands_alone_and_not_in_longer_words() {
     );
     assert_eq!(
         PLANTED.map(|value| reading.has(value)),
-        [false, true, false, true]
+        [false, true, false, true, false, false]
     );
 }

@@ -279,3 +279,113 @@ async fn a_template_whose_sensitive_outputs_are_none_of_its_outputs_is_not_accep
     );
     Ok(())
 }
+
+/// The value may stand in what a run says of itself, on each way into a status.
+#[tokio::test]
+async fn what_a_run_says_with_the_value_in_it_is_withheld() -> Result<()> {
+    let world = world("withheld").await?;
+    let mut template = answers();
+    template["outputs"]["pin"] = json!(".status.pin");
+    template["sensitiveOutputs"] = json!(["pin"]);
+    template["failureOutputs"] = json!({ "log": ".status.log", "code": ".status.code" });
+    world.template(template).await?;
+    let subject = writing(&world, json!([to(SECRET, "db")])).await?;
+    let run = subject.run(1).await?;
+    let message = format!("with {PIN} it did not work");
+    let mut failed = succeeded("False", &message);
+    failed["pin"] = json!(PIN);
+    failed["log"] = json!({ "url": format!("https://me:{PIN}@db") });
+    failed["code"] = json!(3);
+    world.play(&run, failed).await?;
+    let withheld = "withheld: it contains the value of the sensitive output [pin]";
+    subject
+        .says(
+            "StampedObjectCondition",
+            "False",
+            "SucceededCondition",
+            withheld,
+        )
+        .await?;
+    let status = subject.status().await?;
+    assert_eq!(
+        status["failure"]["outputs"],
+        json!({ "log": withheld, "code": 3 })
+    );
+
+    subject.input("foo", 2).await?;
+    let run = subject.run(2).await?;
+    let mut shown = answered(format!("is {PIN}"));
+    shown["pin"] = json!(PIN);
+    world.play(&run, shown).await?;
+    let part = "output [answer] is withheld, and all others with it";
+    subject.fails("OutputPathNotSatisfied", part).await?;
+    assert_eq!(subject.status().await?.get("outputs"), None);
+    ensure!(world.find(SECRET, "db").await?.is_none());
+
+    subject.input("foo", 3).await?;
+    gives(&world, &subject, 3, "three", PIN).await?;
+    holds(
+        &world,
+        SECRET,
+        "db",
+        json!({ "answer": "three", "pin": PIN }),
+    )
+    .await?;
+    let mut seen = vec![subject.object().await?.to_string(), world.controller.log()?];
+    for event in subject.events().await? {
+        seen.push(event.to_string());
+    }
+    for text in seen {
+        ensure!(!text.contains(PIN), "{text}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_rule_that_may_show_the_value_is_not_accepted_and_another_repeats_no_words() -> Result<()>
+{
+    let world = world("rules").await?;
+    let ruled = |message: &str| {
+        let mut template = answers();
+        template["outputs"]["pin"] = json!(".status.pin");
+        template["sensitiveOutputs"] = json!(["pin"]);
+        template["healthRule"] = json!({ "multiMatch": {
+            "healthy": { "matchFields": [
+                { "key": ".status.answer", "operator": "Exists", "messagePath": message },
+            ] },
+            "unhealthy": { "matchFields": [{ "key": ".status.never", "operator": "Exists" }] },
+        } });
+        template
+    };
+    for (index, message) in [".status.pin", ".status['pin','x']", ".status", "..pin"]
+        .into_iter()
+        .enumerate()
+    {
+        let name = world
+            .another_template(&format!("shown-{index}"), ruled(message))
+            .await?;
+        let (status, _, said) = world.accepted(&name).await?;
+        assert_eq!(status, "False", "{message}");
+        ensure!(
+            said.contains("messagePath: it shows the sensitive output pin"),
+            "{said}"
+        );
+    }
+    world.template(ruled(".status.said")).await?;
+    let subject = writing(&world, json!([to(SECRET, "db")])).await?;
+    let run = subject.run(1).await?;
+    // Too short to be looked for.
+    let status = json!({ "answer": "one", "pin": "abc", "said": "it is abc" });
+    world.play(&run, status).await?;
+    let part = "is not shown, since its template has sensitive outputs";
+    subject
+        .says("StampedObjectCondition", "True", "MatchedField", part)
+        .await?;
+    holds(
+        &world,
+        SECRET,
+        "db",
+        json!({ "answer": "one", "pin": "abc" }),
+    )
+    .await
+}

@@ -18,6 +18,8 @@ pub(super) struct Guesses {
     /// What is rendered by whoever reads a value under such a name, and under which.
     pub(super) document: Value,
     pub(super) secret: &'static str,
+    /// What is rendered by whoever takes a value out of a Secret.
+    pub(super) taken: fn(&str) -> Value,
     /// In hexadecimal, whole or the beginning.
     pub(super) hashes: BTreeSet<String>,
 }
@@ -48,8 +50,9 @@ impl Guesses {
         };
         let values: Vec<String> = (0..10_000).map(|value| format!("{value:04}")).collect();
         let texts: Vec<Vec<String>> = values.iter().map(|value| self.texts(value)).collect();
-        for (value, texts) in values.iter().zip(&texts) {
-            for text in texts.iter().chain(&self.documents(value)) {
+        let taken: Vec<[String; 2]> = values.iter().map(|value| self.taken(value)).collect();
+        for ((value, texts), taken) in values.iter().zip(&texts).zip(&taken) {
+            for text in texts.iter().chain(&self.documents(value)).chain(taken) {
                 note(digest(&SHA256, text.as_bytes()).as_ref(), value, &|| {
                     format!("SHA-256 of {text:?}")
                 });
@@ -57,8 +60,8 @@ impl Guesses {
         }
         for name in keys {
             let key = Key::new(HMAC_SHA256, name.as_bytes());
-            for (value, texts) in values.iter().zip(&texts) {
-                for text in texts {
+            for ((value, texts), taken) in values.iter().zip(&texts).zip(&taken) {
+                for text in texts.iter().chain(taken) {
                     let hash = sign(&key, text.as_bytes());
                     note(hash.as_ref(), value, &|| {
                         format!("HMAC of {text:?} with {name}")
@@ -86,6 +89,13 @@ impl Guesses {
         let beside =
             beside.flat_map(|name| ["", "\0"].map(|between| [*name, between, value].concat()));
         beside.chain([value.to_owned()]).collect()
+    }
+
+    /// The whole document that it is in, by itself and as a part of what is hashed.
+    fn taken(&self, value: &str) -> [String; 2] {
+        let document = (self.taken)(value);
+        let whole = json!({ "document": document });
+        [document, whole].map(|it| it.to_string())
     }
 
     /// What it is within, as the controller hashes what nobody keeps secret.

@@ -1,0 +1,87 @@
+//! Paths by which a status would show the value of a sensitive output.
+
+use std::sync::LazyLock;
+
+use crate::{
+    diagnostic::{Diagnostic, DiagnosticKind},
+    failure_outputs::FailureOutputs,
+    health::CompiledRule,
+    path::Path,
+    termination_message::TERMINATION_MESSAGE,
+};
+
+use super::Outputs;
+
+/// Where pods have the words of their containers, of which one is the termination message.
+const WORDS_OF_CONTAINERS: &str = ".status['containerStatuses','initContainerStatuses','ephemeralContainerStatuses'][*]\
+     ['state','lastState'].terminated.message";
+/// Where the words are that a status repeats of a run without a rule of its template.
+const WORDS_OF_ENGINES: [&str; 4] = [
+    ".status.conditions[*].message",
+    ".status.conditions[*].reason",
+    ".status.message",
+    ".status.reason",
+];
+
+static SPOKEN: LazyLock<Vec<Path>> =
+    LazyLock::new(|| read(&[TERMINATION_MESSAGE, WORDS_OF_CONTAINERS]));
+static SAID: LazyLock<Vec<Path>> = LazyLock::new(|| read(&WORDS_OF_ENGINES));
+
+fn read(paths: &[&str]) -> Vec<Path> {
+    paths
+        .iter()
+        .filter_map(|raw| Path::parse(raw).ok())
+        .collect()
+}
+
+impl Outputs {
+    /// Finds what else of a template shows the value of a sensitive output, or may.
+    pub(crate) fn check_shown(
+        &self,
+        failure: &FailureOutputs,
+        rule: Option<&CompiledRule>,
+        problems: &mut Vec<Diagnostic>,
+    ) {
+        let open = self.0.iter().filter(|output| !output.sensitive);
+        let open = open.map(|output| (format!("outputs.{}", output.name), output.path.clone()));
+        let failure = failure.paths();
+        let failure = failure.map(|(name, path)| (format!("failureOutputs.{name}"), path.clone()));
+        let rule = rule.map(CompiledRule::shown).unwrap_or_default();
+        for (at, path) in open.chain(failure).chain(rule) {
+            let mut sensitive = self.sensitive_paths();
+            if let Some((shown, _)) = sensitive.find(|(_, sensitive)| may_show(&path, sensitive)) {
+                let kind = DiagnosticKind::with_cure(
+                    format!("it shows the sensitive output {shown}, or may"),
+                    "let its path lead elsewhere, or make it sensitive as well",
+                );
+                problems.push(Diagnostic::in_spec(&at, kind));
+            }
+        }
+    }
+
+    /// Whether a sensitive output may be what engines say of a run.
+    pub(crate) fn are_words_sensitive(&self) -> bool {
+        let mut sensitive = self.sensitive_paths();
+        sensitive.any(|(_, path)| SAID.iter().any(|said| said.may_meet(path)))
+    }
+}
+
+/// Whether the value at a path may be that of a sensitive one, hold it or be a part of it. The termination message is a copy of
+/// words that stand in a pod.
+fn may_show(path: &Path, sensitive: &Path) -> bool {
+    let is_of_message = |path: &Path| path.leading_keys().first() == Some(&TERMINATION_MESSAGE);
+    let speaks = |path: &Path| SPOKEN.iter().any(|words| words.may_meet(path));
+    let are_told_apart = is_of_message(path) && is_of_message(sensitive);
+    path.may_meet(sensitive) || !are_told_apart && speaks(path) && speaks(sensitive)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_places_are_paths() {
+        assert_eq!(SPOKEN.len(), 2);
+        assert_eq!(SAID.len(), WORDS_OF_ENGINES.len());
+    }
+}
