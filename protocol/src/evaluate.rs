@@ -31,7 +31,7 @@ pub fn fetched_run(
 ) -> Option<FetchedRun> {
     let run = RunIdentity::of(object)?;
     let by = judge(Some(compiled), history, &run);
-    let (health, outputs, rules_hash) = judged(by, object);
+    let (health, outputs, rules_hash) = judged(Some(compiled), by, object);
     let by = by.and_then(|compiled| compiled.template.as_ref().ok());
     let given = matches!(outputs, OutputsRead::Values(_));
     Some(FetchedRun {
@@ -156,7 +156,8 @@ pub fn digested(
     object: &Value,
     deleted: bool,
 ) -> CachedRun {
-    let (health, outputs, rules_hash) = judged(judge(compiled, history, &run), object);
+    let by = judge(compiled, history, &run);
+    let (health, outputs, rules_hash) = judged(compiled, by, object);
     CachedRun {
         run,
         deleted,
@@ -195,9 +196,19 @@ pub fn applies(rules_hash: &str, entry: &HistoryEntry) -> bool {
         .is_none_or(|made_under| made_under == rules_hash)
 }
 
-fn judged(compiled: Option<&Compiled>, object: &Value) -> (Health, OutputsRead, Arc<str>) {
+/// Judges a run by the template that it was made under. Without that, it is known of the present one which words are not shown.
+fn judged(
+    present: Option<&Compiled>,
+    compiled: Option<&Compiled>,
+    object: &Value,
+) -> (Health, OutputsRead, Arc<str>) {
     let Some(compiled) = compiled else {
-        return (built_in_health(object), OutputsRead::None, "".into());
+        let health = built_in_health(object);
+        let health = match present.map(|it| &it.template) {
+            Some(Ok(template)) => template.discreet(health, object),
+            Some(Err(_)) | None => health,
+        };
+        return (health, OutputsRead::None, "".into());
     };
     let rules = compiled.rules_hash.clone();
     let Ok(template) = &compiled.template else {

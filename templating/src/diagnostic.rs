@@ -157,7 +157,7 @@ impl Diagnostic {
 }
 
 /// The steps to a field with a name of ours: no key in it holds a dot.
-fn fields(path: &str) -> Vec<Segment> {
+pub(crate) fn fields(path: &str) -> Vec<Segment> {
     let index = |name: &str| name.strip_suffix(']')?.parse().ok();
     let names = path.split(['.', '[']).filter(|name| !name.is_empty());
     names

@@ -225,12 +225,16 @@ impl Template {
     }
 
     /// Whether a run has succeeded, failed, or neither yet. A run that does not say its kind (as the
-    /// items of a list) has that of the template, if it is literal. Where there are sensitive outputs, the run's own words are
-    /// left out if they may be one.
+    /// items of a list) has that of the template, if it is literal.
     #[must_use]
     pub fn health(&self, run: &Value) -> Health {
         let kind = self.kind_of(run).unwrap_or_default();
-        let health = crate::health::health(self.rule.as_ref(), kind, run);
+        self.discreet(crate::health::health(self.rule.as_ref(), kind, run), run)
+    }
+
+    /// How a run fares by whatever rule, without words that may be a sensitive output.
+    #[must_use]
+    pub fn discreet(&self, health: Health, run: &Value) -> Health {
         if self.outputs.sensitive().next().is_none() {
             return health;
         }

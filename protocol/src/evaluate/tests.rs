@@ -1,9 +1,9 @@
 //! What outputs are read of a Job and its pods, and what is said where the message of these is gone.
 
-use cartouche_crds::ClusterRunTemplate;
+use cartouche_crds::{ClusterRunTemplate, HistoryEntry};
 use serde_json::{Value, json};
 
-use super::{outputs, outputs_with_pods};
+use super::{failure_with_pods, fetched_run, outputs, outputs_with_pods};
 use crate::{compiled::Compiled, ledger::OutputsRead};
 
 /// A template whose runs say their outputs in their termination message.
@@ -135,4 +135,53 @@ fn pods_that_no_output_reads_may_go() {
     let (read, _) = outputs_with_pods(&template, job(1), &[]);
     let expected = [("n".to_owned(), json!(1))].into();
     assert_eq!(read, OutputsRead::Values(expected));
+}
+
+const WITHHELD: &str = "withheld: it contains the value of the sensitive output [password]";
+
+fn sensitive(api_version: &str, kind: &str, path: &str) -> Compiled {
+    let object = json!({
+        "metadata": { "name": "t" },
+        "spec": {
+            "template": { "apiVersion": api_version, "kind": kind, "metadata": { "generateName": "a-" } },
+            "outputs": { "password": path }, "sensitiveOutputs": ["password"],
+            "failureOutputs": { "why": ".status.why" },
+        },
+    });
+    let object: ClusterRunTemplate = serde_json::from_value(object).unwrap();
+    Compiled::new(&object)
+}
+
+/// The value is in the words of the pod, and what shows it in the Job.
+#[test]
+fn what_a_job_shows_of_a_sensitive_value_that_its_pod_said_is_withheld() {
+    let compiled = sensitive("batch/v1", "Job", ".terminationMessage.password");
+    let mut job = job(0);
+    job["status"]["why"] = json!("hunter22 was refused");
+    let said = pod("Failed", "{\"password\":\"hunter22\"}");
+    let given = failure_with_pods(&compiled, job.clone(), &[said]).unwrap();
+    assert_eq!(given["why"], WITHHELD);
+    let given = failure_with_pods(&compiled, job, &[pod("Failed", "no")]).unwrap();
+    assert_eq!(given["why"], "hunter22 was refused");
+}
+
+/// A template that was edited says by the rules of today which values nobody is to see.
+#[test]
+fn a_run_of_other_rules_shows_no_sensitive_value_either() {
+    let compiled = sensitive("example.com/v1", "Trial", ".status.password");
+    let condition =
+        json!({ "type": "Succeeded", "status": "False", "message": "hunter22 was refused" });
+    let run = json!({
+        "apiVersion": "example.com/v1", "kind": "Trial", "metadata": { "name": "r", "uid": "u" },
+        "status": { "password": "hunter22", "conditions": [condition] },
+    });
+    for made_under in [json!(null), json!("other")] {
+        let entry = json!({
+            "sequence": 1, "inputHash": "v1:x", "apiVersion": "example.com/v1", "kind": "Trial", "name": "r", "uid": "u",
+            "rulesHash": made_under,
+        });
+        let entry: HistoryEntry = serde_json::from_value(entry).unwrap();
+        let found = fetched_run(&compiled, &[entry], &run).unwrap();
+        assert_eq!(found.health.message, WITHHELD);
+    }
 }

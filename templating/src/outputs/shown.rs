@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use crate::{
-    diagnostic::{Diagnostic, DiagnosticKind},
+    diagnostic::{Diagnostic, DiagnosticKind, Root, Segment, fields},
     failure_outputs::FailureOutputs,
     health::CompiledRule,
     path::Path,
@@ -43,10 +43,15 @@ impl Outputs {
         problems: &mut Vec<Diagnostic>,
     ) {
         let open = self.0.iter().filter(|output| !output.sensitive);
-        let open = open.map(|output| (format!("outputs.{}", output.name), output.path.clone()));
+        let open = open.map(|output| {
+            let at = Segment::keys(["outputs", &output.name]);
+            (at, output.path.clone())
+        });
         let failure = failure.paths();
-        let failure = failure.map(|(name, path)| (format!("failureOutputs.{name}"), path.clone()));
+        let failure =
+            failure.map(|(name, path)| (Segment::keys(["failureOutputs", name]), path.clone()));
         let rule = rule.map(CompiledRule::shown).unwrap_or_default();
+        let rule = rule.into_iter().map(|(field, path)| (fields(&field), path));
         for (at, path) in open.chain(failure).chain(rule) {
             let mut sensitive = self.sensitive_paths();
             if let Some((shown, _)) = sensitive.find(|(_, sensitive)| may_show(&path, sensitive)) {
@@ -54,7 +59,7 @@ impl Outputs {
                     format!("it shows the sensitive output {shown}, or may"),
                     "let its path lead elsewhere, or make it sensitive as well",
                 );
-                problems.push(Diagnostic::in_spec(&at, kind));
+                problems.push(Diagnostic::new(Root::Spec, at, kind));
             }
         }
     }

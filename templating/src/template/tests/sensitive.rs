@@ -72,6 +72,10 @@ fn a_template_that_may_show_one_is_refused_wherever_a_status_would() {
             assert!(said.starts_with(&expected), "{path}: {said}");
         }
     }
+    // A name may have dots.
+    let dotted = json!({ "outputs": { "a.b[0]": pin } });
+    let said = compiled(TRIAL, pin, &dotted).unwrap_err();
+    assert_eq!(said[0].at, Segment::keys(["outputs", "a.b[0]"]));
     for path in [".status.db.user", ".status.user", ".spec..pin"] {
         for more in [json!({ "outputs": { "open": path } }), showing(path)] {
             assert!(compiled(TRIAL, pin, &more).is_ok(), "{path}");
