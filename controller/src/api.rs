@@ -11,16 +11,21 @@ mod server_clock;
 mod warnings;
 mod watch_one;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use cartouche_crds::{API_VERSION, FIELD_MANAGER};
+use cartouche_protocol::object::MAX_DEPTH;
+use cartouche_templating::{
+    bounds::LIGHT,
+    weight::{most_weight, weight_of_levels},
+};
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use hyper::body::Bytes;
 use kube::{Client, Resource, client::Body, core::Status};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
-use crate::backoff::READS;
+use crate::{backoff::READS, budget::Budget};
 use bounded::Unread;
 pub use client::{Bearer, Caller, Connection, configure};
 pub use denied::DeniedRequest;
@@ -54,6 +59,8 @@ const READ_ATTEMPTS: u32 = 3;
 pub struct Requests {
     connection: Connection,
     caller: Caller,
+    /// That of the reconciliation that they are made for.
+    budget: Option<Arc<Budget>>,
 }
 
 /// What a create asks for.
@@ -80,7 +87,19 @@ impl Requests {
     /// Requests over a connection, which carry the caller's identity.
     #[must_use]
     pub fn new(connection: Connection, caller: Caller) -> Self {
-        Self { connection, caller }
+        Self {
+            connection,
+            caller,
+            budget: None,
+        }
+    }
+
+    /// The same within a budget: who reads what is heavy waits until no other does.
+    pub(crate) fn within(self, budget: Arc<Budget>) -> Self {
+        Self {
+            budget: Some(budget),
+            ..self
+        }
     }
 
     /// A client with the same identity, for watches.
@@ -183,8 +202,10 @@ impl Requests {
             let uri = format!("{}?limit={limit}&{selector}{continuation}", path.all());
             let text = self.read_text(&uri).await?;
             let page: Page<'_> = parsed(&text)?;
-            for object in page.objects() {
-                kept += usize::from(keep(object.map_err(|error| unreadable(&error))?));
+            for text in page.items() {
+                self.pass(text.as_bytes()).await;
+                let object = page.object(text).map_err(|error| unreadable(&error))?;
+                kept += usize::from(keep(object));
             }
             match page.next() {
                 None => return Ok(false),
@@ -212,7 +233,26 @@ impl Requests {
 
     /// Reads anything by its path, again if need be.
     pub async fn read<T: DeserializeOwned>(&self, uri: &str) -> Result<T, ApiError> {
-        parsed(&self.read_text(uri).await?)
+        self.decoded(&self.read_text(uri).await?).await
+    }
+
+    async fn decoded<T: DeserializeOwned>(&self, text: &[u8]) -> Result<T, ApiError> {
+        self.pass(text).await;
+        parsed(text)
+    }
+
+    /// Waits for the place that this needs as a tree.
+    async fn pass(&self, text: &[u8]) {
+        let Some(budget) = self
+            .budget
+            .as_ref()
+            .filter(|_| most_weight(text.len()) > LIGHT)
+        else {
+            return;
+        };
+        // What cannot be read is no tree.
+        let weight = weight_of_levels(text, MAX_DEPTH).unwrap_or_default();
+        budget.pass(weight).await;
     }
 
     async fn read_text(&self, uri: &str) -> Result<Bytes, ApiError> {
@@ -256,7 +296,7 @@ impl Requests {
     ) -> Result<(T, Vec<String>), ApiError> {
         let uri = created_at(path, "&fieldValidation=Warn");
         let (head, text) = self.exchange(Method::POST, &uri, bytes(object)?).await?;
-        Ok((parsed(&text)?, warnings::of(&head)))
+        Ok((self.decoded(&text).await?, warnings::of(&head)))
     }
 
     /// Replaces the status of an object of ours, on the condition that it is at this resourceVersion. Its
@@ -369,7 +409,7 @@ impl Requests {
         body: Vec<u8>,
     ) -> Result<T, ApiError> {
         let (_, text) = self.exchange(method, uri, body).await?;
-        parsed(&text)
+        self.decoded(&text).await
     }
 
     async fn exchange(

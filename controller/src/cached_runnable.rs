@@ -1,35 +1,69 @@
 //! A Runnable as the cache keeps it: small, while nobody looks at it.
 
 use std::{
+    borrow::Cow,
     ops::Deref,
     sync::{Arc, OnceLock},
 };
 
 use cartouche_crds::Runnable;
 use cartouche_protocol::sources::Seen;
+use cartouche_templating::{
+    bounds::{LIGHT, MAX_WEIGHT},
+    weight::{most_weight, weight, weight_of_text},
+};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use tokio::sync::OwnedSemaphorePermit;
 
 use crate::clock::moment;
 
-/// Inputs of more bytes than this are kept as text: as values, very many small maps take 35 times as much, and
-/// whoever may write Runnables would decide how much memory is left for others.
-const MOST_AS_VALUES: usize = 1024;
-/// A Runnable whose inputs have more bytes than this is large.
-const LARGE: usize = 64 * 1024;
+/// Inputs that weigh more than this are kept as text: as values they may take a hundred times as much memory, and who may
+/// write Runnables would decide how much is left for others.
+const MOST_AS_VALUES: usize = 16 * 1024;
 
 /// A Runnable that may lack its inputs, which [`Self::whole`] puts back.
 #[derive(Clone, Debug)]
 pub struct CachedRunnable {
     runnable: Arc<Runnable>,
     /// The inputs that it lacks.
-    inputs: Option<Arc<RawValue>>,
+    inputs: Option<Inputs>,
     /// When it was read out of an answer of the API server.
     arrived: u64,
     /// What decides about those whose inputs come from it, once any do.
     seen: OnceLock<Arc<Seen>>,
+}
+
+/// The inputs of a Runnable, as text.
+#[derive(Clone, Debug)]
+pub(crate) struct Inputs {
+    text: Arc<RawValue>,
+    /// What they weigh as a tree.
+    weight: usize,
+}
+
+/// A Runnable with its inputs, unless these are too heavy for any template.
+pub struct Whole {
+    /// The Runnable.
+    pub(crate) runnable: Arc<Runnable>,
+    /// What its inputs weigh, which it lacks if that is more than [`MAX_WEIGHT`].
+    pub(crate) weight: usize,
+    /// The place that it needs, if it was taken.
+    pub(crate) place: Option<OwnedSemaphorePermit>,
+}
+
+impl From<Arc<Runnable>> for Whole {
+    fn from(runnable: Arc<Runnable>) -> Self {
+        let inputs = runnable.spec.inputs.iter().flatten();
+        let weight = inputs.map(|(_, value)| weight(value)).sum();
+        Self {
+            runnable,
+            weight,
+            place: None,
+        }
+    }
 }
 
 /// The inputs of a Runnable, unread.
@@ -45,30 +79,52 @@ struct OnlyInputsOfSpec<'a> {
     inputs: Option<&'a RawValue>,
 }
 
+/// Takes inputs that weigh much out of the text of a Runnable, so that no tree is made of them.
+pub(crate) fn without_inputs(text: &str) -> serde_json::Result<(Cow<'_, str>, Option<Inputs>)> {
+    let whole = Ok((Cow::Borrowed(text), None));
+    if most_weight(text.len()) <= MOST_AS_VALUES {
+        return whole;
+    }
+    let read: Option<OnlyInputs<'_>> = serde_json::from_str(text).ok();
+    let inputs = read.and_then(|read| read.spec.inputs);
+    // Of anything else it is said what is wrong with it.
+    let Some(inputs) = inputs.filter(|inputs| inputs.get().starts_with('{')) else {
+        return whole;
+    };
+    let weight = weight_of_text(inputs.get())?;
+    if weight <= MOST_AS_VALUES {
+        return whole;
+    }
+    let begin = inputs.get().as_ptr() as usize - text.as_ptr() as usize;
+    let (before, after) = (&text[..begin], &text[begin + inputs.get().len()..]);
+    let inputs = Inputs {
+        text: inputs.to_owned().into(),
+        weight,
+    };
+    Ok((Cow::Owned(format!("{before}null{after}")), Some(inputs)))
+}
+
 impl CachedRunnable {
-    /// As small as it can be kept, if `text` is what it was read from.
+    /// The same with the inputs that were taken out of its text.
     #[must_use]
-    pub fn compacted(mut self, text: &str) -> Self {
-        if text.len() <= MOST_AS_VALUES {
-            return self;
-        }
-        let read: Option<OnlyInputs<'_>> = serde_json::from_str(text).ok();
-        let inputs = read.and_then(|read| read.spec.inputs);
-        if let Some(inputs) = inputs.filter(|inputs| inputs.get().len() > MOST_AS_VALUES) {
-            self.inputs = Some(inputs.to_owned().into());
-            Arc::make_mut(&mut self.runnable).spec.inputs = None;
-        }
-        self
+    pub(crate) fn with(self, inputs: Option<Inputs>) -> Self {
+        Self { inputs, ..self }
     }
 
-    /// All of it. Its inputs were read before, so that there is an error only by a mistake.
-    pub fn whole(&self) -> serde_json::Result<Arc<Runnable>> {
-        let Some(inputs) = &self.inputs else {
-            return Ok(self.runnable.clone());
+    /// All of it, but for inputs that are too heavy. They can be read, so that there is an error only by a mistake.
+    pub fn whole(&self) -> serde_json::Result<Whole> {
+        let Some(Inputs { text, weight }) = &self.inputs else {
+            return Ok(self.runnable.clone().into());
         };
-        let mut runnable = Runnable::clone(&self.runnable);
-        runnable.spec.inputs = Some(serde_json::from_str(inputs.get())?);
-        Ok(Arc::new(runnable))
+        let mut runnable = self.runnable.clone();
+        if *weight <= MAX_WEIGHT {
+            Arc::make_mut(&mut runnable).spec.inputs = Some(serde_json::from_str(text.get())?);
+        }
+        Ok(Whole {
+            runnable,
+            weight: *weight,
+            place: None,
+        })
     }
 
     /// What decides about those whose inputs come from it.
@@ -88,7 +144,7 @@ impl CachedRunnable {
     #[must_use]
     pub fn is_large(&self) -> bool {
         let inputs = self.inputs.as_ref();
-        inputs.is_some_and(|inputs| inputs.get().len() > LARGE)
+        inputs.is_some_and(|inputs| inputs.weight > LIGHT)
     }
 }
 
@@ -148,29 +204,74 @@ impl Resource for CachedRunnable {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use cartouche_templating::bounds::MAX_WEIGHT;
+    use serde_json::{Value, json};
 
-    use super::{CachedRunnable, LARGE, MOST_AS_VALUES};
+    use super::{CachedRunnable, without_inputs};
 
-    fn cached(inputs: &serde_json::Value) -> CachedRunnable {
+    fn text(inputs: &Value) -> String {
         let runnable = json!({
             "apiVersion": "carto.run/v1alpha1", "kind": "Runnable", "metadata": { "name": "app", "uid": "u" },
             "spec": { "runTemplateRef": { "name": "t" }, "inputs": inputs },
         });
-        let whole: cartouche_crds::Runnable = serde_json::from_value(runnable.clone()).unwrap();
-        let cached = CachedRunnable::from(whole.clone()).compacted(&runnable.to_string());
-        assert_eq!(*cached.whole().unwrap(), whole);
+        runnable.to_string()
+    }
+
+    fn read(text: &str) -> CachedRunnable {
+        let (rest, inputs) = without_inputs(text).unwrap();
+        let read: cartouche_crds::Runnable = serde_json::from_str(&rest).unwrap();
+        CachedRunnable::from(read).with(inputs)
+    }
+
+    fn cached(inputs: &Value) -> CachedRunnable {
+        let whole: cartouche_crds::Runnable = serde_json::from_str(&text(inputs)).unwrap();
+        let cached = read(&text(inputs));
+        assert_eq!(*cached.whole().unwrap().runnable, whole);
         cached
+    }
+
+    /// Maps of one entry in each other.
+    fn nested(chains: usize) -> Value {
+        let chain = (0..58).fold(json!(1), |inside, _| json!({ "a": inside }));
+        let chains = (0..chains).map(|at| (format!("c{at}"), chain.clone()));
+        Value::Object(chains.collect())
     }
 
     #[test]
     fn inputs_of_any_size_are_there_when_they_are_asked_for() {
         let small = cached(&json!({ "a": 1.25, "b": "x" }));
         assert!(small.spec.inputs.is_some() && !small.is_large());
-        let text = |size: usize| json!({ "a": "x".repeat(size), "b": [{}, { "c": null }, 1e300] });
-        let middling = cached(&text(MOST_AS_VALUES));
+        let texts = |size: usize| json!({ "a": "x".repeat(size), "b": [{}, { "c": null }, 1e300] });
+        let middling = cached(&texts(16 * 1024));
         assert!(middling.spec.inputs.is_none() && !middling.is_large());
-        assert!(cached(&text(LARGE)).is_large());
+        assert!(cached(&texts(1 << 20)).is_large());
         assert!(!cached(&json!(null)).is_large());
+    }
+
+    #[test]
+    fn what_weighs_much_is_kept_as_text_however_short_it_is() {
+        assert!(cached(&nested(1)).spec.inputs.is_none());
+        assert!(!cached(&nested(20)).is_large());
+        assert!(cached(&nested(30)).is_large());
+    }
+
+    #[test]
+    fn inputs_that_are_too_heavy_never_become_values() {
+        let whole = read(&text(&nested(500))).whole().unwrap();
+        assert!(whole.weight > MAX_WEIGHT && whole.runnable.spec.inputs.is_none());
+        assert_eq!(whole.runnable.spec.run_template_ref.name, "t");
+    }
+
+    #[test]
+    fn inputs_that_are_no_inputs_stay_where_it_is_said_that_they_are_wrong() {
+        for wrong in [json!("x".repeat(2_000)), json!([nested(1)])] {
+            assert!(without_inputs(&text(&wrong)).unwrap().1.is_none());
+        }
+        let deep = text(&json!({ "a": "DEEP" }));
+        let deep = deep.replace(
+            "\"DEEP\"",
+            &format!("{}{}", "[".repeat(140), "]".repeat(140)),
+        );
+        assert!(without_inputs(&deep).is_err());
     }
 }

@@ -5,6 +5,7 @@
 
 pub mod api;
 pub mod backoff;
+pub mod budget;
 pub mod cached_runnable;
 pub mod clock;
 pub mod discovery;

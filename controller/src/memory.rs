@@ -54,6 +54,8 @@ pub struct Memory {
     pub backoffs: Vec<Backoff>,
     /// The last reconciliation did not end with everything made that is due: a change of profiles may let it go on.
     pub is_unsettled: bool,
+    /// The last reconciliation held much of what others wrote: another one waits until no other does.
+    pub was_heavy: bool,
     /// Its template has changed since it was reconciled.
     pub of_edited_template: bool,
     /// Its account may list its runs but not get them.

@@ -7,13 +7,14 @@ use std::{
 };
 
 use cartouche_crds::Selector;
+use cartouche_templating::weight::weight;
 use serde_json::Value;
 
 use crate::lock::lock;
 
 /// Bytes of memory that all objects which are kept take at most, as estimated. Whoever selects one that
 /// is not kept lists it at each reconciliation.
-const MOST_BYTES: usize = 64 * 1024 * 1024;
+const MOST_BYTES: usize = 32 * 1024 * 1024;
 
 /// An object that a selector picked.
 #[derive(Clone, Debug)]
@@ -98,23 +99,6 @@ impl std::fmt::Debug for Kept {
             .field("uid", &self.uid)
             .field("bytes", &self.bytes)
             .finish_non_exhaustive()
-    }
-}
-
-/// About how many bytes a value takes in memory: small maps take far more than their text.
-fn weight(value: &Value) -> usize {
-    /// A node of a map, which has room for eleven entries.
-    const NODE: usize = 640;
-    const VALUE: usize = size_of::<Value>();
-    match value {
-        Value::Null | Value::Bool(_) | Value::Number(_) => VALUE,
-        Value::String(text) => VALUE + text.len(),
-        Value::Array(items) => VALUE + items.iter().map(weight).sum::<usize>(),
-        Value::Object(map) => {
-            let nodes = map.len().div_ceil(6) * NODE;
-            let entries = map.iter().map(|(key, value)| key.len() + weight(value));
-            VALUE + nodes + entries.sum::<usize>()
-        }
     }
 }
 

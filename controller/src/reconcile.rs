@@ -42,6 +42,7 @@ use kube::ResourceExt;
 use tokio::task::AbortHandle;
 
 use crate::{
+    cached_runnable::Whole,
     lock::lock,
     memory::{Leaving, Memory, Operation},
     mutants,
@@ -62,15 +63,18 @@ const LOOKED_UP_AFTER: Duration = Duration::from_mins(5);
 impl ControllerContext {
     /// One reconciliation of a Runnable, which reached the cache at that [`crate::clock::moment`]. It never fails as a
     /// whole: what is wrong becomes a condition, and a time after which to reconcile again.
-    pub async fn reconcile(&self, runnable: Arc<Runnable>, arrived: u64) -> Option<Duration> {
+    pub async fn reconcile(&self, runnable: impl Into<Whole>, arrived: u64) -> Option<Duration> {
         let began = Instant::now();
-        let Some(mut reconciliation) = Reconciliation::begin(self, runnable, arrived) else {
+        let Some(mut reconciliation) = Reconciliation::begin(self, runnable.into(), arrived) else {
             self.metrics
                 .reconcile("stale", began.elapsed().as_secs_f64());
             return None;
         };
         let (key, memory) = (reconciliation.key.clone(), reconciliation.memory.clone());
-        let uid = reconciliation.facts.runnable.uid.clone();
+        let (uid, budget) = (
+            reconciliation.facts.runnable.uid.clone(),
+            reconciliation.budget.clone(),
+        );
         let end = self.run(&mut reconciliation).await;
         let outcome = match &end {
             End::Settled => "settled",
@@ -82,6 +86,7 @@ impl ControllerContext {
             End::PutOff => "put-off",
         };
         let again = reconciliation.finish(end).await;
+        lock(&memory).was_heavy = budget.was_heavy();
         self.leave_late(&key, &uid, &memory);
         self.metrics
             .reconcile(outcome, began.elapsed().as_secs_f64());

@@ -23,7 +23,7 @@ use profiles::ProfileServer;
 use references::watch_references;
 use runnables::Runnables;
 use templates::TemplateServer;
-use tokio::{net::TcpListener, sync::Semaphore};
+use tokio::net::TcpListener;
 use unreadable::UnreadableReporter;
 
 use crate::{
@@ -150,7 +150,6 @@ pub async fn serve_over(
         store,
         reporter,
         watches,
-        large: Semaphore::new(1),
     };
     let serving = runnables.serve(flags, runnables_writer, queued, accounts_synced, stop);
     tokio::select! {

@@ -18,7 +18,7 @@ use kube::{
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::lock::lock;
+use crate::{budget::check_weight, lock::lock};
 use reads::Read;
 pub use reads::TemplateUnread;
 use warned::Warned;
@@ -71,7 +71,10 @@ impl Templates {
         let TemplateHead { metadata } = serde_json::from_str(answer.get())?;
         match self.kept(&metadata.name, Some(&metadata.uid), metadata.generation) {
             Some(kept) => Ok(kept),
-            None => Ok(self.compile(&serde_json::from_str(answer.get())?)),
+            None => {
+                check_weight(answer.get())?;
+                Ok(self.compile(&serde_json::from_str(answer.get())?))
+            }
         }
     }
 

@@ -6,6 +6,7 @@ use cartouche_crds::{CANCEL_REQUEST_ANNOTATION, Cancellation, HistoryEntry, Runn
 use cartouche_templating::{
     HASH_VERSION, Health, OutputError, OutputPathError, PodsTell, Rendered, Sensitive,
     TERMINATION_MESSAGE, Template, Verdict, add_message_of, add_message_of_failed, add_own_message,
+    bounds::{MAX_WEIGHT, takes},
     built_in_health, contains, explained, is_job, is_message_gone, kinds::asked_to_stop,
     strangers_among,
 };
@@ -16,7 +17,7 @@ use crate::{
     compiled::Compiled,
     diagnosis::{Fault, controller},
     ledger::{Asked, FetchedRun, Ledger, OutputsRead, PodsSaid, RunIdentity},
-    object::{MAX_DEPTH, is_shortened},
+    object::{MAX_DEPTH, is_shortened, too_heavy},
     reconcile_error::bounded,
 };
 
@@ -249,9 +250,11 @@ fn spoken<'a>(template: &Template, object: &'a Value) -> Cow<'a, Value> {
 #[must_use]
 pub fn outputs(template: &Template, object: &Value) -> OutputsRead {
     if is_shortened(object) && template.has_outputs() {
-        let why = format!(
-            "it is nested deeper than {MAX_DEPTH} levels, so that not all of it can be read"
-        );
+        let why = match too_heavy(object) {
+            Some(weight) => format!("it {}", takes(weight, MAX_WEIGHT)),
+            None => format!("it is nested deeper than {MAX_DEPTH} levels"),
+        };
+        let why = format!("{why}, so that not all of it can be read");
         let faults = vec![Fault::new(why.clone(), None)];
         return OutputsRead::Unsatisfied { why, faults };
     }

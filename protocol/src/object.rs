@@ -1,5 +1,7 @@
 //! Objects of any kind, whoever wrote them.
 
+mod heavy;
+
 use std::fmt;
 
 use serde::{
@@ -12,12 +14,12 @@ use crate::managed_fields::Writers;
 
 /// How many objects and arrays inside each other are read; `serde_json` goes no deeper.
 pub const MAX_DEPTH: usize = 127;
-/// Stands in an object of which something deeper was left out. It is no name that any kind has.
+/// Stands in an object of which something was left out: its weight, if that is why. It is no name that any kind has.
 const SHORTENED: &str = "\0shortened";
 
-/// An object as a tree. What lies deeper than [`MAX_DEPTH`] is left out (see [`is_shortened`]) and so is
-/// most of `managedFields`, which are as large as the rest of most objects (see [`Writers`]): no object that
-/// an API server can hold fails to be read.
+/// An object as a tree. What lies deeper than [`MAX_DEPTH`] is left out (see [`is_shortened`]), and so are large fields of one
+/// that is [too heavy](too_heavy) and most of `managedFields`, which are as large as the rest of most objects (see
+/// [`Writers`]): no object that an API server can hold fails to be read.
 #[derive(Clone, Debug)]
 pub struct Object(pub Value);
 
@@ -27,20 +29,41 @@ pub fn is_shortened(object: &Value) -> bool {
     object.get(SHORTENED).is_some()
 }
 
+/// What an object weighs of which something was left out because that is more than [`MAX_WEIGHT`](cartouche_templating::bounds::MAX_WEIGHT).
+#[must_use]
+pub fn too_heavy(object: &Value) -> Option<usize> {
+    let weight = object.get(SHORTENED)?.as_u64()?;
+    usize::try_from(weight).ok()
+}
+
 impl<'de> Deserialize<'de> for Object {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut shortened = false;
-        let mut value = ValueSeed {
+        let text = Box::<RawValue>::deserialize(deserializer)?;
+        read(text.get()).map(Self).map_err(serde::de::Error::custom)
+    }
+}
+
+fn read(text: &str) -> serde_json::Result<Value> {
+    let (mut is_deep, mut weight) = (false, None);
+    let mut value = if text.starts_with('{') && heavy::may_be(text)? {
+        let (value, weighs) = heavy::read(text, &mut is_deep)?;
+        weight = weighs;
+        value
+    } else {
+        let seed = ValueSeed {
             position: Position::Object,
             depth: 1,
-            shortened: &mut shortened,
-        }
-        .deserialize(deserializer)?;
-        if shortened && let Value::Object(fields) = &mut value {
-            fields.insert(SHORTENED.to_owned(), Value::Bool(true));
-        }
-        Ok(Self(value))
+            shortened: &mut is_deep,
+        };
+        seed.deserialize(&mut serde_json::Deserializer::from_str(text))?
+    };
+    let left_out = weight
+        .map(Value::from)
+        .or(is_deep.then_some(Value::Bool(true)));
+    if let (Some(left_out), Value::Object(fields)) = (left_out, &mut value) {
+        fields.insert(SHORTENED.to_owned(), left_out);
     }
+    Ok(value)
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -144,7 +167,9 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{MAX_DEPTH, Object, is_shortened};
+    use cartouche_templating::{bounds::MAX_WEIGHT, weight::weight};
+
+    use super::{MAX_DEPTH, Object, is_shortened, too_heavy};
 
     fn read(text: &str) -> Value {
         serde_json::from_str::<Object>(text).unwrap().0
@@ -188,5 +213,59 @@ mod tests {
                 "status": { "managedFields": [1], "metadata": { "managedFields": [2] } },
             })
         );
+    }
+
+    /// So many chains of maps in each other, each of some 40 KiB as a tree.
+    fn chains(count: usize) -> String {
+        let chain = format!("{}1{}", r#"{"a":"#.repeat(58), "}".repeat(58));
+        let chains = (0..count).map(|at| format!(r#""c{at}":{chain}"#));
+        format!("{{{}}}", chains.collect::<Vec<_>>().join(","))
+    }
+
+    #[test]
+    fn of_an_object_that_is_too_heavy_it_is_known_what_it_is_and_how_it_fares() {
+        let heavy = chains(2_900);
+        let of = |aaa: &str, spec: &str, status: &str| {
+            format!(
+                r#"{{"aaa":{aaa},"apiVersion":"a/v1","kind":"K","metadata":{{"name":"n","uid":"u","managedFields":[{{}}]}},"spec":{spec},"status":{status}}}"#
+            )
+        };
+        let status = r#"{"conditions":[1],"z":2}"#;
+        for text in [of(&heavy, "{}", status), of("{}", &heavy, status)] {
+            let value = read(&text);
+            assert!(weight(&value) < MAX_WEIGHT && is_shortened(&value));
+            assert!(too_heavy(&value) > Some(100 << 20));
+            assert_eq!(value["metadata"], json!({ "name": "n", "uid": "u" }));
+            assert_eq!(value["status"], json!({ "conditions": [1], "z": 2 }));
+        }
+        let value = read(&of(
+            "1",
+            "2",
+            &format!(r#"{{"all":{heavy},"conditions":[1]}}"#),
+        ));
+        assert_eq!(value["status"], json!({ "all": null, "conditions": [1] }));
+        let many = vec![
+            of("1", "2", &heavy),
+            of(&heavy, &heavy, &heavy),
+            heavy.clone(),
+        ];
+        for text in many {
+            let value = read(&text);
+            assert!(weight(&value) < 2 * MAX_WEIGHT && too_heavy(&value).is_some());
+        }
+    }
+
+    #[test]
+    fn who_wrote_which_field_counts_for_no_weight() {
+        let heavy = chains(2_900);
+        let text = format!(r#"{{"metadata":{{"name":"n","managedFields":[{heavy}]}},"spec":1}}"#);
+        assert_eq!(
+            read(&text),
+            json!({ "metadata": { "name": "n" }, "spec": 1 })
+        );
+        assert!(!is_shortened(&read(&format!(
+            r#"{{"spec":{}}}"#,
+            chains(300)
+        ))));
     }
 }

@@ -310,6 +310,9 @@ fn field<'a>(of: &'a ObjectRead, path: &str, from: &str) -> Result<&'a Value, Wr
             format!("{from}: {why}"),
             "give a path that leads to one value",
         ))),
+        (None, Some(NoValue::TooMuch(why))) => {
+            Err(Wrong::Fault(fault(format!("{from}: {why}"), TOO_MUCH)))
+        }
         (None, _) => {
             let cure = "see that the object says it, correct the path, or set optional if the template can do without it";
             Err(Wrong::Missing(fault(
@@ -332,6 +335,9 @@ fn text<'a>(map: &'a Value, key: &str, from: impl Fn() -> String) -> Result<&'a 
             None => no_key(&from()),
         })
 }
+
+/// What to do about an object, or a value, of which too much would have to be held.
+const TOO_MUCH: &str = "let it hold less, or let the run read it itself";
 
 fn unusable(from: &str, error: &UnreadableText) -> Wrong {
     let cure = "correct the value, or let the run read it itself";

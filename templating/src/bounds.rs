@@ -7,6 +7,18 @@ use std::io;
 
 use serde_json::Value;
 
+use crate::weight::{in_mib, weight};
+
+const MIB: usize = 1024 * 1024;
+
+/// [Weight](weight()) of one object, and of all that one reconciliation holds beside what it renders.
+pub const MAX_WEIGHT: usize = 16 * MIB;
+/// Weight of a template, and of a rendered document.
+pub const MAX_RENDERED_WEIGHT: usize = 8 * MIB;
+/// Weight of all outputs of a run.
+pub const MAX_OUTPUTS_WEIGHT: usize = 4 * MIB;
+/// What weighs no more is light: many such may be held at the same time.
+pub const LIGHT: usize = MIB;
 /// Bytes of a template as compact JSON.
 pub const MAX_TEMPLATE_BYTES: usize = 256 * 1024;
 /// Bytes of what a profile says of runs, as compact JSON.
@@ -85,6 +97,22 @@ impl Work {
         self.in_all = self.in_all.checked_sub(visits).ok_or(Exhausted::Render)?;
         Ok(())
     }
+}
+
+/// Why a value that is this heavy is refused, if it is.
+pub(crate) fn too_heavy(value: &Value, most: usize) -> Option<String> {
+    let weight = weight(value);
+    (weight > most).then(|| takes(weight, most))
+}
+
+/// The words for what weighs more than is taken.
+#[must_use]
+pub fn takes(weight: usize, most: usize) -> String {
+    format!(
+        "takes {} of memory as a tree of values, more than {}",
+        in_mib(weight),
+        in_mib(most)
+    )
 }
 
 /// Whether no more than [`MAX_DEPTH`] objects and arrays are inside each other. Goes no deeper than

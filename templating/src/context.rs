@@ -13,7 +13,7 @@ use cartouche_crds::RetentionPolicy;
 use serde_json::{Value, json};
 
 use crate::{
-    bounds::{self, MAX_CONTEXT_BYTES, MAX_RENDERED_BYTES, Work},
+    bounds::{self, MAX_CONTEXT_BYTES, MAX_RENDERED_BYTES, MAX_WEIGHT, Work},
     diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Segment, TO_INPUTS},
     document::text,
     kinds::holds_secrets,
@@ -56,22 +56,18 @@ impl Context {
     /// Takes a Runnable and, if it has a selector, the selected object, as the API server returns
     /// them. Fails when they are too large or too deep.
     pub fn new(runnable: &Value, selected: Option<&Value>) -> Result<Self, Diagnostics> {
-        let mut problems = Vec::new();
-        for (name, value) in [(RUNNABLE, Some(runnable)), (SELECTED, selected)] {
-            let kind = match value {
-                Some(value) if !value.is_object() => "is not an object".into(),
-                Some(value) if !bounds::is_shallow(value) => DiagnosticKind::too_deep(),
-                _ => continue,
-            };
-            problems.push(Diagnostic::new(Root::Context, Segment::keys([name]), kind));
-        }
-        Diagnostics::check(problems)?;
-        let root = json!({
-            RUNNABLE: visible::runnable(runnable),
-            SELECTED: selected.map(visible::selected),
-        });
+        Self::of(runnable.clone(), selected)
+    }
+
+    /// The same of a Runnable of which no copy is made.
+    pub fn of(runnable: Value, selected: Option<&Value>) -> Result<Self, Diagnostics> {
+        check_shapes(&runnable, selected)?;
+        let both = [
+            (RUNNABLE.to_owned(), visible::runnable(runnable)),
+            (SELECTED.to_owned(), selected.map(visible::selected).into()),
+        ];
         let context = Self {
-            root,
+            root: Value::Object(both.into_iter().collect()),
             secrets: BTreeMap::new(),
         };
         context.check_size("the Runnable and the object it selects")?;
@@ -102,12 +98,14 @@ impl Context {
         if sourced.is_empty() {
             return Ok(self);
         }
-        let given = self.inputs().and_then(Value::as_object);
-        let mut inputs = given.cloned().unwrap_or_default();
-        for (name, source) in sourced {
-            inputs.insert(name.clone(), source.value.clone());
+        if self.inputs().is_none_or(|given| !given.is_object()) {
+            self.set_inputs(Map::new().into());
         }
-        self.set_inputs(inputs.into());
+        let inputs = self.root.pointer_mut("/runnable/spec/inputs");
+        if let Some(inputs) = inputs.and_then(Value::as_object_mut) {
+            let given = sourced.iter();
+            inputs.extend(given.map(|(name, source)| (name.clone(), source.value.clone())));
+        }
         let marks = sourced.iter().filter_map(|(name, source)| {
             let mark = source.secret.clone()?;
             Some((name.clone(), mark))
@@ -126,10 +124,13 @@ impl Context {
     }
 
     fn check_size(&self, what: &str) -> Result<(), Diagnostics> {
-        if bounds::json_bytes_within(&self.root, MAX_CONTEXT_BYTES).is_some() {
+        let message = if bounds::json_bytes_within(&self.root, MAX_CONTEXT_BYTES).is_none() {
+            format!("{what} are together larger than {MAX_CONTEXT_BYTES} bytes")
+        } else if let Some(takes) = bounds::too_heavy(&self.root, MAX_WEIGHT) {
+            format!("{what}: all of it {takes}")
+        } else {
             return Ok(());
-        }
-        let message = format!("{what} are together larger than {MAX_CONTEXT_BYTES} bytes");
+        };
         let kind = DiagnosticKind::Limit(message);
         Err(Diagnostic::new(Root::Context, Vec::new(), kind).into())
     }
@@ -221,6 +222,20 @@ impl Context {
     }
 }
 
+/// Whether both are objects that are not too deep.
+fn check_shapes(runnable: &Value, selected: Option<&Value>) -> Result<(), Diagnostics> {
+    let mut problems = Vec::new();
+    for (name, value) in [(RUNNABLE, Some(runnable)), (SELECTED, selected)] {
+        let kind = match value {
+            Some(value) if !value.is_object() => "is not an object".into(),
+            Some(value) if !bounds::is_shallow(value) => DiagnosticKind::too_deep(),
+            _ => continue,
+        };
+        problems.push(Diagnostic::new(Root::Context, Segment::keys([name]), kind));
+    }
+    Diagnostics::check(problems)
+}
+
 /// What no tag may read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnreadableField {
@@ -270,7 +285,7 @@ pub enum UnreadableField {
 /// What can be told of a tag's path before there is a Runnable.
 pub(crate) fn check(path: &Path) -> Result<(), TagError> {
     match path.leading_keys().as_slice() {
-        [RUNNABLE, "status", ..] => Err(UnreadableField::Status.into()),
+        [RUNNABLE, STATUS, ..] => Err(UnreadableField::Status.into()),
         [RUNNABLE, "spec", field, ..] if WHEN_TO_RUN.contains(field) => {
             Err(UnreadableField::WhenToRun((*field).to_owned()).into())
         }

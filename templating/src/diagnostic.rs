@@ -231,6 +231,19 @@ impl Deref for Diagnostics {
     }
 }
 
+impl Diagnostics {
+    /// Why nothing is rendered of what tags read at these steps: there is no room for it.
+    #[must_use]
+    pub fn no_room<'a>(steps: impl IntoIterator<Item = &'a str>, why: String) -> Self {
+        Diagnostic::new(
+            Root::Context,
+            Segment::keys(steps),
+            DiagnosticKind::Limit(why),
+        )
+        .into()
+    }
+}
+
 impl From<Diagnostic> for Diagnostics {
     fn from(diagnostic: Diagnostic) -> Self {
         Self(vec![diagnostic])

@@ -128,7 +128,7 @@ fn of_tag(what: &str, path: &str, error: &TagError, said: &str) -> Explained {
             let (label, help) = error.advice();
             explained(format!("{what}: {error}"), label, help)
         }
-        TagError::TooLarge => explained(
+        TagError::TooLarge | TagError::TooHeavy => explained(
             format!("with {what}, {error}"),
             "too large with this",
             "give fewer or smaller inputs, or let the run read large data from a ConfigMap or an artifact",

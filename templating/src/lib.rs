@@ -61,6 +61,7 @@ mod tag;
 mod template;
 mod termination_message;
 mod warning;
+pub mod weight;
 
 pub use bounds::Exhausted;
 pub use contains::{contains, contains_document, may_be_left_out};

@@ -8,13 +8,13 @@
 use serde_json::{Value, json};
 
 use crate::{
-    bounds::{MAX_RENDERED_BYTES, Work},
+    bounds::Work,
     context::SELECTED,
     diagnostic::{Diagnostic, Diagnostics, Root, Segment, SegmentRef},
     json_text,
     path::Path,
     syntax::Tag,
-    tag::{self, BadTag, Leaf, Pieces, TagError},
+    tag::{self, BadTag, Leaf, Pieces, RenderRoom, TagError},
 };
 
 /// The roots of the paths in open tags.
@@ -259,7 +259,7 @@ impl Known {
         &'a self,
         path: &'a Path,
         work: &mut Work,
-        room: &mut usize,
+        room: &mut RenderRoom,
     ) -> Result<&'a Value, TagError> {
         match path.leading_keys().as_slice() {
             [RUN, RERUN_TOKEN] if !self.has_rerun => Err(OpenTagError::NoRerun.into()),
@@ -274,7 +274,7 @@ impl RunFacts<'_> {
     #[must_use]
     pub fn value(&self, path: &str, values: Option<&Value>) -> Option<Value> {
         let path = Path::parse(path).ok()?;
-        let (mut work, mut room) = (Work::new(), MAX_RENDERED_BYTES);
+        let (mut work, mut room) = (Work::new(), RenderRoom::new());
         let known = Known::new(self, values);
         known.find(&path, &mut work, &mut room).ok().cloned()
     }
@@ -300,7 +300,7 @@ pub(crate) fn fill(
     let mut filler = Filler {
         known: &Known::new(run, values),
         work: Work::new(),
-        room: MAX_RENDERED_BYTES,
+        room: RenderRoom::new(),
         problems: Vec::new(),
         stopped: false,
     };
@@ -312,7 +312,7 @@ pub(crate) fn fill(
 struct Filler<'a> {
     known: &'a Known,
     work: Work,
-    room: usize,
+    room: RenderRoom,
     problems: Vec<Diagnostic>,
     /// Whether a limit was reached: then the rest is not looked at.
     stopped: bool,

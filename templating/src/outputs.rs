@@ -7,7 +7,10 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::{
-    bounds::{self, MAX_DEPTH, MAX_OUTPUT_BYTES, MAX_OUTPUTS, MAX_OUTPUTS_BYTES, Work},
+    bounds::{
+        self, MAX_DEPTH, MAX_OUTPUT_BYTES, MAX_OUTPUTS, MAX_OUTPUTS_BYTES, MAX_OUTPUTS_WEIGHT,
+        Work, takes,
+    },
     diagnostic::{Diagnostic, DiagnosticKind, Root, Segment},
     kinds::{OutputSource, known_fields},
     path::{Path, shown},
@@ -87,6 +90,17 @@ pub enum OutputError {
         name: String,
         /// The sensitive one.
         sensitive: String,
+    },
+    /// Values that take too much memory together.
+    #[error(
+        "with output [{name}], what the outputs are together {}",
+        takes(*.weight, MAX_OUTPUTS_WEIGHT)
+    )]
+    TooHeavy {
+        /// The output that does not fit any more, in the order of names.
+        name: String,
+        /// What those up to it weigh.
+        weight: usize,
     },
     /// The run is a Secret: whoever may create one could read what the cluster puts into it.
     #[error("outputs cannot be read from a Secret")]
@@ -326,7 +340,7 @@ fn check_named(
 }
 
 fn check_sizes(found: &[(&Output, &Value)]) -> Result<(), OutputError> {
-    let mut room = MAX_OUTPUTS_BYTES;
+    let (mut room, mut weight) = (MAX_OUTPUTS_BYTES, 0);
     for (output, value) in found {
         let name = || output.name.clone();
         if !bounds::is_shallow(value) {
@@ -340,6 +354,11 @@ fn check_sizes(found: &[(&Output, &Value)]) -> Result<(), OutputError> {
                 name: name(),
                 bytes,
             })?;
+        weight += crate::weight::weight(value);
+        if weight > MAX_OUTPUTS_WEIGHT {
+            let name = name();
+            return Err(OutputError::TooHeavy { name, weight });
+        }
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use cartouche_crds::{ClusterRunProfileSpec, ProfilePatch};
 use serde_json::{Value, json};
 
 use crate::{
-    bounds::{self, MAX_PROFILE_BYTES},
+    bounds::{self, MAX_PROFILE_BYTES, MAX_RENDERED_WEIGHT, takes},
     context::Context,
     diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Segment},
     document::StampError,
@@ -146,7 +146,7 @@ fn oversize(
 ) -> Vec<Diagnostic> {
     let patches = patches.iter().map(|it| ("patches", &it.patch));
     let parts = pod_template.map(|it| ("podTemplate", it)).into_iter();
-    let mut room = MAX_PROFILE_BYTES;
+    let (mut room, mut weight) = (MAX_PROFILE_BYTES, 0);
     for (field, value) in parts.chain(patches).chain([("values", values)]) {
         let bytes = bounds::is_shallow(value).then(|| bounds::json_bytes_within(value, room));
         let kind = match bytes {
@@ -156,7 +156,12 @@ fn oversize(
             )),
             Some(Some(bytes)) => {
                 room -= bytes;
-                continue;
+                weight += crate::weight::weight(value);
+                if weight <= MAX_RENDERED_WEIGHT {
+                    continue;
+                }
+                let takes = takes(weight, MAX_RENDERED_WEIGHT);
+                DiagnosticKind::Limit(format!("with what stands before it, it {takes}"))
             }
         };
         return vec![Diagnostic::new(Root::Profile, vec![field.into()], kind)];

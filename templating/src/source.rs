@@ -12,7 +12,10 @@ use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Value, json};
 use sha2::Sha256;
 
-use crate::bounds::{self, MAX_CONTEXT_BYTES, MAX_DEPTH, MAX_LEAVES};
+use crate::{
+    bounds::{self, MAX_CONTEXT_BYTES, MAX_DEPTH, MAX_LEAVES, MAX_WEIGHT, takes},
+    weight::{weight, weight_of_text},
+};
 pub use field::{Fields, NoValue, wrong_path};
 
 /// What a source gives as an input.
@@ -58,6 +61,9 @@ pub enum UnreadableText {
         "with the inputs before it, it is larger than {MAX_CONTEXT_BYTES} bytes, or has more than {MAX_LEAVES} values"
     )]
     TooLarge,
+    /// With those before it, it is too heavy.
+    #[error("with the inputs before it, it {}", takes(*.0, MAX_WEIGHT))]
+    TooHeavy(usize),
 }
 
 /// What is left for the inputs from other objects of one Runnable. It is taken before a text is read: as JSON, a short one may
@@ -66,6 +72,7 @@ pub enum UnreadableText {
 pub struct Room {
     bytes: usize,
     values: usize,
+    weight: usize,
 }
 
 impl Default for Room {
@@ -73,6 +80,7 @@ impl Default for Room {
         Self {
             bytes: MAX_CONTEXT_BYTES,
             values: MAX_LEAVES,
+            weight: MAX_WEIGHT,
         }
     }
 }
@@ -100,7 +108,15 @@ impl Room {
             self.values = self.values.checked_sub(bounds::leaves(value))?;
             Some(())
         };
-        fits().ok_or(UnreadableText::TooLarge)
+        fits().ok_or(UnreadableText::TooLarge)?;
+        self.take_weight(weight(value))
+    }
+
+    fn take_weight(&mut self, weight: usize) -> Result<(), UnreadableText> {
+        let before = MAX_WEIGHT - self.weight;
+        let left = self.weight.checked_sub(weight);
+        self.weight = left.ok_or(UnreadableText::TooHeavy(before + weight))?;
+        Ok(())
     }
 }
 
@@ -110,10 +126,10 @@ pub fn read_text(text: &str, read_as: ReadAs, room: &mut Room) -> Result<Value, 
     if read_as == ReadAs::Text {
         return Ok(text.into());
     }
-    let value: Value = serde_json::from_str(text).map_err(|error| {
-        // What it says of the text may be a part of it.
-        UnreadableText::NotJson(error.line(), error.column())
-    })?;
+    // What it says of the text may be a part of it.
+    let not_json = |error: serde_json::Error| UnreadableText::NotJson(error.line(), error.column());
+    room.take_weight(weight_of_text(text).map_err(not_json)?)?;
+    let value: Value = serde_json::from_str(text).map_err(not_json)?;
     if bounds::is_shallow(&value) {
         Ok(value)
     } else {

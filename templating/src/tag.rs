@@ -8,20 +8,23 @@
 //! `$(` comes before the next `)$` is literal. And `$('text')$` is the text itself, so `$('$(')$` yields
 //! `$(`.
 
+mod room;
 mod split;
 
 use serde_json::Value;
 
 use crate::{
-    bounds::{MAX_RENDERED_BYTES, json_bytes_within},
+    bounds::{MAX_RENDERED_BYTES, MAX_RENDERED_WEIGHT},
     context::{self, UnreadableField},
     diagnostic::{Diagnostic, DiagnosticKind, Root, Segment},
     json_text,
     open::{self, OpenTagError},
     path::{Path, PathError, shown},
     syntax::Tag,
+    weight::in_mib,
 };
 
+pub(crate) use room::RenderRoom;
 pub(crate) use split::{END, Raw, START, has_tag, only_tag, split, unclosed};
 
 /// A string of a template, compiled.
@@ -70,12 +73,21 @@ pub enum TagError {
     /// What it yields is too large.
     #[error("the rendered document is larger than {MAX_RENDERED_BYTES} bytes")]
     TooLarge,
+    /// What it yields weighs too much as a tree.
+    #[error(
+        "the rendered document takes more than {} of memory as a tree of values",
+        in_mib(MAX_RENDERED_WEIGHT)
+    )]
+    TooHeavy,
 }
 
 impl TagError {
     /// Whether a limit was reached that makes it pointless to go on.
     fn is_final(&self) -> bool {
-        matches!(self, Self::TooLarge | Self::Path(PathError::Exhausted(_)))
+        matches!(
+            self,
+            Self::TooLarge | Self::TooHeavy | Self::Path(PathError::Exhausted(_))
+        )
     }
 }
 
@@ -253,10 +265,9 @@ fn keep(path: &Path, out: &mut String, alone: bool) -> Tag {
     }
 }
 
-/// A value, paid for in bytes before anything is copied. `room` is what the rendered document may still grow by.
-pub(crate) fn paid<'a>(value: &'a Value, room: &mut usize) -> Result<&'a Value, TagError> {
-    let bytes = json_bytes_within(value, *room).ok_or(TagError::TooLarge)?;
-    *room -= bytes;
+/// A value, paid for before anything is copied.
+pub(crate) fn paid<'a>(value: &'a Value, room: &mut RenderRoom) -> Result<&'a Value, TagError> {
+    room.pay(value)?;
     Ok(value)
 }
 

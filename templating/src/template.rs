@@ -10,7 +10,10 @@ use cartouche_crds::ClusterRunTemplateSpec;
 use serde_json::{Value, json};
 
 use crate::{
-    bounds::{self, MAX_DEPTH, MAX_LEAVES, MAX_RENDERED_BYTES, MAX_TAGS, MAX_TEMPLATE_BYTES},
+    bounds::{
+        self, MAX_DEPTH, MAX_LEAVES, MAX_RENDERED_BYTES, MAX_RENDERED_WEIGHT, MAX_TAGS,
+        MAX_TEMPLATE_BYTES,
+    },
     context::{Context, SELECTED},
     diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Segment, TO_INPUTS},
     digest, document,
@@ -350,7 +353,7 @@ fn oversize(template: &Value) -> Option<DiagnosticKind> {
     } else if bounds::leaves(template) > MAX_LEAVES {
         format!("it has more than {MAX_LEAVES} values")
     } else {
-        return None;
+        format!("it {}", bounds::too_heavy(template, MAX_RENDERED_WEIGHT)?)
     };
     Some(DiagnosticKind::Limit(message))
 }
@@ -371,7 +374,10 @@ pub(crate) fn check_rendered_size(document: &Value) -> Result<(), Diagnostics> {
     if bounds::leaves(document) > MAX_LEAVES {
         return refuse(format!("has more than {MAX_LEAVES} values"));
     }
-    Ok(())
+    match bounds::too_heavy(document, MAX_RENDERED_WEIGHT) {
+        Some(takes) => refuse(takes),
+        None => Ok(()),
+    }
 }
 
 /// The steps to an input.

@@ -17,7 +17,7 @@ use super::{
     bounded::{self, Fitting, Large, PageRequest, Unread},
     server_clock::{self, ServerClock},
 };
-use crate::{clock::boot_time, identity::IdentityMode, metrics::Metrics};
+use crate::{budget::HeavyPlace, clock::boot_time, identity::IdentityMode, metrics::Metrics};
 
 /// How long the API server may be silent on a connection that it owes an answer: longer than a watch
 /// is open.
@@ -69,6 +69,7 @@ pub struct Connection {
     deadline: Duration,
     fitting: Arc<Fitting>,
     pub(super) large: Arc<Large>,
+    heavy: HeavyPlace,
 }
 
 impl Connection {
@@ -98,6 +99,7 @@ impl Connection {
             deadline: super::DEADLINE,
             fitting: Arc::default(),
             large: Arc::default(),
+            heavy: HeavyPlace::default(),
             metrics,
         }
     }
@@ -114,6 +116,12 @@ impl Connection {
     pub fn with_deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
         self
+    }
+
+    /// The place of the one who may hold much of what is read.
+    #[must_use]
+    pub fn heavy(&self) -> &HeavyPlace {
+        &self.heavy
     }
 
     /// How long a request may take.

@@ -49,21 +49,24 @@ impl Page<'_> {
         token.filter(|token| !token.is_empty())
     }
 
-    /// Its items, each read when it is asked for.
-    pub(super) fn objects(&self) -> impl Iterator<Item = serde_json::Result<Value>> {
-        let kind = self.kind.trim_end_matches("List");
+    /// Its items, unread.
+    pub(super) fn items(&self) -> impl Iterator<Item = &str> {
         let items = self.items.iter().flatten();
-        items.map(move |text| {
-            let Object(mut item) = serde_json::from_str(text.get())?;
-            // Items of a list of a built-in kind carry neither.
-            if let Value::Object(fields) = &mut item {
-                fields
-                    .entry("apiVersion")
-                    .or_insert_with(|| self.api_version.as_ref().into());
-                fields.entry("kind").or_insert_with(|| kind.into());
-            }
-            Ok(item)
-        })
+        items.map(|text| text.get())
+    }
+
+    /// One of its items.
+    pub(super) fn object(&self, text: &str) -> serde_json::Result<Value> {
+        let Object(mut item) = serde_json::from_str(text)?;
+        // Items of a list of a built-in kind carry neither.
+        if let Value::Object(fields) = &mut item {
+            let kind = self.kind.trim_end_matches("List");
+            fields
+                .entry("apiVersion")
+                .or_insert_with(|| self.api_version.as_ref().into());
+            fields.entry("kind").or_insert_with(|| kind.into());
+        }
+        Ok(item)
     }
 }
 
@@ -82,8 +85,8 @@ mod tests {
         let page: Page<'_> = serde_json::from_str(&text).unwrap();
         assert_eq!(page.next(), Some("x"));
         let kinds: Vec<Value> = page
-            .objects()
-            .map(|object| object.unwrap()["kind"].clone())
+            .items()
+            .map(|text| page.object(text).unwrap()["kind"].clone())
             .collect();
         assert_eq!(kinds, [json!("Job"), json!("Own")]);
     }

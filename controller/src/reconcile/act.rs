@@ -10,6 +10,7 @@ use cartouche_protocol::{
     object::Object,
     reconcile_error::{Category, ReconcileError},
 };
+use cartouche_templating::bounds::MAX_WEIGHT;
 use serde_json::Value;
 
 use super::{
@@ -19,6 +20,7 @@ use super::{
 };
 use crate::{
     api::{ApiError, Requests},
+    budget::HeldFor,
     clock::boot_time,
     discovery::{DiscoveryError, Kind},
     lock::lock,
@@ -44,6 +46,7 @@ impl Reconciliation<'_> {
             BTreeSet::from([rendered.clone()])
         };
         let mut found = Vec::new();
+        self.budget.renew(HeldFor::Runs);
         for kind in kinds {
             match self.list_kind(account, &kind).await {
                 Ok(runs) => found.extend(runs),
@@ -92,7 +95,7 @@ impl Reconciliation<'_> {
             return Ok(Vec::new());
         }
         let path = kind.path(&self.key.namespace);
-        let mut found = Vec::new();
+        let (mut found, mut weight) = (Vec::new(), 0);
         let earlier = self.facts.earlier_runs();
         account
             .each(&path, &own_runs(&self.key), |object| {
@@ -100,10 +103,18 @@ impl Reconciliation<'_> {
                 let owner = &self.facts.runnable.uid;
                 let own = run.filter(|found| found.run.is_owned_by(owner));
                 let is_own = own.is_some();
-                found.extend(own);
+                weight += own.as_ref().map_or(0, FetchedRun::weight);
+                // The list goes on, so that it can be said how much there is; nothing more of it is held.
+                found.extend(own.filter(|_| weight <= MAX_WEIGHT));
                 is_own
             })
             .await?;
+        let held = self.budget.hold(HeldFor::Runs, weight).await;
+        held.map_err(|error| {
+            let (kind, runs) = (kind.resource(), "delete runs that are needed no more");
+            let error = format!("what the {kind} of this Runnable give {error}: {runs}");
+            DiscoveryError::Api(ApiError::Unsent(error))
+        })?;
         Ok(found)
     }
 

@@ -8,15 +8,19 @@ use cartouche_protocol::{
     diagnosis::{Diagnosis, Fault},
     facts::{PolicyFrom, Rendering},
     ledger::Cause,
+    object::too_heavy,
     policy::{Asks, Policy},
     reconcile_error::{Category, ReconcileError, Requeue},
 };
-use cartouche_templating::{Context, Rendered, Sourced, StampError, Template};
+use cartouche_templating::{
+    Context, Diagnostics, Rendered, Sourced, StampError, Template, weight::weight,
+};
 use serde_json::{Value, json};
 
 use super::reconciliation::{End, Reconciliation};
 use crate::{
     api::Requests,
+    budget::HeldFor,
     clock::boot_time,
     discovery::DiscoveryError,
     lock::lock,
@@ -91,6 +95,8 @@ impl Reconciliation<'_> {
         self.compiled = Some(compiled.clone());
         let own = Asks::of_runnable(&self.runnable.spec);
         self.facts.policy = Policy::of(&own, &compiled.asks).map_err(unusable)?;
+        self.budget.renew(HeldFor::Rendering);
+        self.hold_inputs().await?;
         let selected = match self.runnable.spec.selector.clone() {
             None => {
                 self.pick_nothing();
@@ -99,7 +105,9 @@ impl Reconciliation<'_> {
             Some(selector) => {
                 let selected = self.selected(&account, &selector, consistent).await;
                 self.has_unpicked = selected.is_err();
-                Some(selected?)
+                let selected = selected?;
+                self.hold_selected(&selected).await?;
+                Some(selected)
             }
         };
         let sources = Sources {
@@ -171,17 +179,37 @@ impl Reconciliation<'_> {
         selected: Option<&Value>,
         inputs: &BTreeMap<String, Sourced>,
     ) -> Result<(Rendered, Context), ReconcileError> {
-        let mut runnable = json!({
+        let runnable = json!({
             "apiVersion": API_VERSION, "kind": "Runnable", "metadata": self.runnable.metadata, "spec": self.runnable.spec,
         });
-        // Who wrote its status is nothing that a run is made of.
-        if let Some(Value::Object(metadata)) = runnable.get_mut("metadata") {
-            metadata.remove("managedFields");
-        }
-        Context::new(&runnable, selected)
+        Context::of(runnable, selected)
             .and_then(|context| context.with_sources(inputs))
             .and_then(|context| template.render_and_keep(context))
             .map_err(|problems| self.stamp_failure(self.unrendered(&problems), &problems))
+    }
+
+    /// Finds room for the inputs that the Runnable gives itself.
+    async fn hold_inputs(&self) -> Result<(), ReconcileError> {
+        let held = self.budget.hold(HeldFor::Rendering, self.inputs_weigh);
+        let at = ["runnable", "spec", "inputs"];
+        let refused = |error| self.no_room(at, format!("what the Runnable gives {error}"));
+        held.await.map_err(refused)
+    }
+
+    /// The same for what it selects.
+    async fn hold_selected(&self, selected: &Value) -> Result<(), ReconcileError> {
+        let weight = too_heavy(selected).unwrap_or_else(|| weight(selected));
+        let held = self.budget.hold(HeldFor::Rendering, weight).await;
+        held.map_err(|error| {
+            let text = |pointer| selected.pointer(pointer).and_then(Value::as_str);
+            let [kind, name] = ["/kind", "/metadata/name"].map(|it| text(it).unwrap_or_default());
+            self.no_room(["selected"], format!("{kind} {name} {error}"))
+        })
+    }
+
+    fn no_room<'a>(&self, steps: impl IntoIterator<Item = &'a str>, why: String) -> ReconcileError {
+        let problems = Diagnostics::no_room(steps, why);
+        self.stamp_failure(self.unrendered(&problems), &problems)
     }
 
     pub(super) fn stamp_failure(&self, cause: Diagnosis, error: &dyn Display) -> ReconcileError {
@@ -202,6 +230,7 @@ impl Reconciliation<'_> {
         }
         let (namespace, name) = (&self.key.namespace, self.runnable.spec.service_account());
         let requests = self.ctx.identity.of(namespace, name).await?;
+        let requests = requests.within(self.budget.clone());
         if !self.ctx.accounts.exists(namespace, name) {
             return Err(ReconcileError::caused(
                 Category::ServiceAccountError,

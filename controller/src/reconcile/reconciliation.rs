@@ -22,6 +22,8 @@ use super::{CONFLICT_PAUSE, ControllerContext, log, observe::Sources, patience};
 use crate::{
     api::Requests,
     backoff::HALF,
+    budget::Budget,
+    cached_runnable::Whole,
     clock::boot_time,
     events::Occasion,
     lock::lock,
@@ -64,6 +66,10 @@ pub(super) enum End {
 pub(super) struct Reconciliation<'a> {
     pub(super) ctx: &'a ControllerContext,
     pub(super) runnable: Arc<Runnable>,
+    /// What its inputs weigh, which it lacks if they are too heavy.
+    pub(super) inputs_weigh: usize,
+    /// What is held of what others wrote.
+    pub(super) budget: Arc<Budget>,
     pub(super) key: RunnableKey,
     pub(super) memory: Arc<Mutex<Memory>>,
     pub(super) facts: Facts,
@@ -98,13 +104,19 @@ impl<'a> Reconciliation<'a> {
     /// write: the event that brings it enqueues the Runnable.
     pub(super) fn begin(
         ctx: &'a ControllerContext,
-        runnable: Arc<Runnable>,
+        whole: impl Into<Whole>,
         arrived: u64,
     ) -> Option<Box<Self>> {
-        let key = RunnableKey::of(&runnable);
-        let uid = runnable.uid().unwrap_or_default();
+        let whole = whole.into();
+        let key = RunnableKey::of(&whole.runnable);
+        let uid = whole.runnable.uid().unwrap_or_default();
         let memory = ctx.memories.of(&key, &uid);
-        let (runnable, arrived) = up_to_date(ctx, &memory, runnable, arrived)?;
+        let (whole, arrived) = up_to_date(ctx, &memory, whole, arrived)?;
+        let Whole {
+            runnable,
+            weight: inputs_weigh,
+            place,
+        } = whole;
         let resource_version = runnable.resource_version().unwrap_or_default();
         let stored = Arc::new(runnable.status.clone().unwrap_or_default());
         let began = StoredStatus {
@@ -141,6 +153,11 @@ impl<'a> Reconciliation<'a> {
         Some(Box::new(Self {
             ctx,
             runnable,
+            inputs_weigh,
+            budget: Arc::new(Budget::new(
+                ctx.identity.connection().heavy().clone(),
+                place,
+            )),
             key,
             memory,
             facts,
@@ -405,19 +422,21 @@ impl<'a> Reconciliation<'a> {
 fn up_to_date(
     ctx: &ControllerContext,
     memory: &Mutex<Memory>,
-    runnable: Arc<Runnable>,
+    whole: Whole,
     arrived: u64,
-) -> Option<(Arc<Runnable>, u64)> {
+) -> Option<(Whole, u64)> {
     let behind = |runnable: &Runnable| {
         lock(memory)
             .state
             .is_behind(runnable.metadata.resource_version.as_deref())
     };
-    if !behind(&runnable) {
-        return Some((runnable, arrived));
+    if !behind(&whole.runnable) {
+        return Some((whole, arrived));
     }
     // The event may have come a moment ago, and was taken for an echo.
-    let newer = RunnableKey::of(&runnable).find(&ctx.runnables);
-    let newer = newer.filter(|newer| newer.uid() == runnable.uid() && !behind(newer));
-    newer.and_then(|newer| Some((newer.whole().ok()?, newer.arrived())))
+    let newer = RunnableKey::of(&whole.runnable).find(&ctx.runnables);
+    let newer = newer.filter(|newer| newer.uid() == whole.runnable.uid() && !behind(newer))?;
+    let place = whole.place;
+    let whole = newer.whole().ok()?;
+    Some((Whole { place, ..whole }, newer.arrived()))
 }

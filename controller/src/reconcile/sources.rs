@@ -10,17 +10,18 @@ use std::{
 
 use cartouche_crds::InputSource;
 use cartouche_protocol::{
-    diagnosis::{Denied, Diagnosis, Who},
+    diagnosis::{Denied, Diagnosis, Fault, Who},
     facts::{Dependencies, WatchState},
     reconcile_error::{Category, ReconcileError, Requeue},
     sourced_inputs::{self, NoInputs, SourceKind, SourceObject, SourceRead},
 };
-use cartouche_templating::Sourced;
+use cartouche_templating::{Sourced, weight::weight};
 
 use super::{LOOKED_UP_AFTER, reconciliation::Reconciliation};
 use crate::{
     api::{ApiError, Requests, ResourcePath},
     backoff::{FIFTH, TENTH},
+    budget::HeldFor,
     clock::boot_time,
     discovery::{DiscoveryError, Kind},
     lock::lock,
@@ -83,7 +84,10 @@ impl Reconciliation<'_> {
                 object: &object,
             };
             match self.source(account, &wanted, age).await {
-                Ok(found) => drop(read.insert(object, found)),
+                Ok(found) => {
+                    self.hold_source(&object, &found).await?;
+                    read.insert(object, found);
+                }
                 Err(error) => self.deny(&mut denied, &object, &error)?,
             }
         }
@@ -99,6 +103,26 @@ impl Reconciliation<'_> {
             return Err(self.without_inputs(taken));
         }
         Ok(taken.values)
+    }
+
+    /// Finds room for what was read of an object.
+    async fn hold_source(
+        &self,
+        object: &SourceObject,
+        found: &SourceRead,
+    ) -> Result<(), ReconcileError> {
+        let weight = found.content().map_or(0, |content| weight(content));
+        let held = self.budget.hold(HeldFor::Rendering, weight).await;
+        held.map_err(|error| {
+            lock(&self.memory).sources.are_wanting = true;
+            let cure = "take inputs from fewer or smaller objects, or let the run read them itself";
+            let what = format!("what is read of {object} {error}");
+            let wrong = NoInputs {
+                faults: vec![Fault::new(what, Some(cure.to_owned()))],
+                ..NoInputs::default()
+            };
+            wrong.error(LOOKED_UP_AFTER)
+        })
     }
 
     fn objects_of<'a>(
@@ -203,7 +227,7 @@ impl Reconciliation<'_> {
         };
         let mut read = Box::pin(self.read_source(account, wanted)).await?;
         self.watch_found(object, &read);
-        let place = read.content().map(|content| {
+        let place = read.content_mut().map(|content| {
             let place = self.ctx.picked.keep(content);
             // All who read the same share it.
             if let Some(kept) = &place {

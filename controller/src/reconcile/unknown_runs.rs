@@ -1,15 +1,16 @@
 //! Objects that look like runs of a Runnable and that no ledger knows: how they are told from runs, and how
 //! they are reported. I/O.
 
+use std::collections::BTreeMap;
+
 use cartouche_crds::{CurrentRun, FIELD_MANAGER};
 use cartouche_protocol::{
     facts::{LedgerWriter, Probe, RunName},
     ledger::{Ledger, RunIdentity},
     object::Object,
 };
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
 use kube::ResourceExt;
-use serde::Deserialize;
+use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Value, json};
 
 use super::reconciliation::{End, Reconciliation};
@@ -143,7 +144,22 @@ struct RunnableWriters {
 struct WritersMeta {
     resource_version: String,
     #[serde(default)]
-    managed_fields: Vec<ManagedFieldsEntry>,
+    managed_fields: Vec<StatusWriter>,
+}
+
+/// Of an entry of `managedFields`, which may be as large as all that users wrote, only what is asked for.
+#[derive(Deserialize)]
+struct StatusWriter {
+    manager: Option<String>,
+    subresource: Option<String>,
+    #[serde(rename = "fieldsV1", default)]
+    owned: Owned,
+}
+
+#[derive(Default, Deserialize)]
+struct Owned {
+    #[serde(rename = "f:status")]
+    status: Option<BTreeMap<String, IgnoredAny>>,
 }
 
 impl RunnableWriters {
@@ -151,18 +167,10 @@ impl RunnableWriters {
     /// status, since the rest of an object is written without it. (What more than ten have written of an
     /// object, the API server merges into an entry of nobody's, which names no part: it may well be ours.)
     fn ledger_writer(&self) -> LedgerWriter {
-        let owns_ledger = |entry: &&ManagedFieldsEntry| {
-            if entry.subresource.as_deref() != Some("status") {
-                return false;
-            }
-            let status = entry
-                .fields_v1
-                .as_ref()
-                .and_then(|owned| owned.0.get("f:status"));
-            let Some(Value::Object(fields)) = status else {
-                return false;
-            };
-            fields.is_empty() || fields.contains_key("f:currentRun")
+        let owns_ledger = |entry: &&StatusWriter| {
+            let fields = entry.owned.status.as_ref();
+            entry.subresource.as_deref() == Some("status")
+                && fields.is_some_and(|it| it.is_empty() || it.contains_key("f:currentRun"))
         };
         let mut others = self.metadata.managed_fields.iter().filter(owns_ledger);
         if others.any(|entry| entry.manager.as_deref() != Some(FIELD_MANAGER)) {

@@ -16,7 +16,8 @@ use serde_json::{Value, value::RawValue};
 
 use super::unreadable::{ReportUnreadable, UnreadableReporter};
 use crate::{
-    cached_runnable::{CachedRunnable, kind_of},
+    budget::check_weight,
+    cached_runnable::{CachedRunnable, kind_of, without_inputs},
     metrics::Metrics,
     watch::{self, config, own::OwnWatches},
 };
@@ -61,9 +62,10 @@ pub(super) trait OwnKind: Resource<DynamicType = ()> + Sized {
     /// A spec for an object of which only the metadata is known.
     fn blank() -> Self::Spec;
 
-    /// As it is to be kept, read from this text.
-    fn kept(self, _text: &str) -> Self {
-        self
+    /// Reads an object as it is to be kept.
+    fn read(text: &str) -> serde_json::Result<Self> {
+        check_weight(text)?;
+        serde_json::from_str(text).map(ReadParts::whole)
     }
 }
 
@@ -98,8 +100,10 @@ impl OwnKind for CachedRunnable {
         })
     }
 
-    fn kept(self, text: &str) -> Self {
-        self.compacted(text)
+    fn read(text: &str) -> serde_json::Result<Self> {
+        let (rest, inputs) = without_inputs(text)?;
+        let read: Self = serde_json::from_str(&rest).map(ReadParts::whole)?;
+        Ok(read.with(inputs))
     }
 
     fn blank() -> RunnableSpec {
@@ -248,8 +252,8 @@ fn whole<K: OwnKind>(text: &str) -> Result<K, Unreadable> {
         let bytes = outline.bytes();
         format!("it has {bytes} bytes, and {MAX_BYTES} are read at most")
     } else {
-        match serde_json::from_str::<ReadParts<K>>(text) {
-            Ok(parts) => return Ok(parts.whole().kept(text)),
+        match K::read(text) {
+            Ok(object) => return Ok(object),
             Err(error) => reason::<K>(text, &error),
         }
     };
@@ -273,6 +277,7 @@ fn reason<K: OwnKind>(text: &str, error: &serde_json::Error) -> String {
     let part = match outline {
         Some(outline)
             if fails(outline.spec, |text| {
+                check_weight(text)?;
                 serde_json::from_str::<K::Spec>(text).map(drop)
             }) =>
         {

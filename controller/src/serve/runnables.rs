@@ -15,7 +15,7 @@ use kube::{
         watcher,
     },
 };
-use tokio::sync::{Semaphore, mpsc::UnboundedReceiver, watch};
+use tokio::sync::{mpsc::UnboundedReceiver, watch};
 
 use super::{
     ACCOUNTS, PROFILES, RUNNABLES, TEMPLATES,
@@ -25,8 +25,14 @@ use super::{
     unreadable::UnreadableReporter,
 };
 use crate::{
-    backoff::HALF, cached_runnable::CachedRunnable, endpoints::Readiness, flags::Flags, lock::lock,
-    reconcile::ControllerContext, runnable_key::RunnableKey, watch::own::OwnWatches,
+    backoff::HALF,
+    cached_runnable::{CachedRunnable, Whole},
+    endpoints::Readiness,
+    flags::Flags,
+    lock::lock,
+    reconcile::ControllerContext,
+    runnable_key::RunnableKey,
+    watch::own::OwnWatches,
 };
 
 /// How long reconciliations under way may take to end after a signal to stop.
@@ -41,8 +47,6 @@ pub(super) struct Runnables {
     pub(super) store: Store<CachedRunnable>,
     pub(super) reporter: UnreadableReporter,
     pub(super) watches: OwnWatches,
-    /// The large ones are reconciled one at a time: see [`CachedRunnable::is_large`].
-    pub(super) large: Semaphore,
 }
 
 impl Runnables {
@@ -97,20 +101,31 @@ impl Runnables {
     }
 
     async fn reconcile_one(&self, key: RunnableKey) -> Option<Duration> {
-        let is_large = key.find(&self.store)?.is_large();
-        // Whoever has to wait gives its turn to others meanwhile.
-        let place = is_large.then(|| self.large.try_acquire());
-        if matches!(place, Some(Err(_))) {
-            return Some(HALF.over(LARGE_PAUSE));
-        }
         let cached = key.find(&self.store)?;
-        let runnable = cached
+        // Whoever has to wait gives its turn to others meanwhile.
+        let place = if self.is_large(&key, &cached) {
+            let Some(place) = self.ctx.identity.connection().heavy().take() else {
+                return Some(HALF.over(LARGE_PAUSE));
+            };
+            Some(place)
+        } else {
+            None
+        };
+        let whole = cached
             .whole()
             .inspect_err(
                 |error| tracing::error!(%error, "inputs that were read cannot be read again"),
             )
             .ok()?;
-        self.ctx.reconcile(runnable, cached.arrived()).await
+        let whole = Whole { place, ..whole };
+        self.ctx.reconcile(whole, cached.arrived()).await
+    }
+
+    /// Whether a reconciliation holds much, by its inputs, or as the last one did by anything else: these have their turn one
+    /// after the other.
+    fn is_large(&self, key: &RunnableKey, cached: &CachedRunnable) -> bool {
+        let memory = self.ctx.memories.known(key);
+        cached.is_large() || memory.is_some_and(|memory| lock(&memory).was_heavy)
     }
 
     /// Whether an event says more than that our own write has arrived.

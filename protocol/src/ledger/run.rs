@@ -8,7 +8,7 @@ use cartouche_crds::{
     RUN_SEQUENCE_LABEL, RUNNABLE_NAME_LABEL, RunResult, short_message,
 };
 use cartouche_templating::{
-    Health, PodsTell, Sensitive, Verdict, controlling_runnable, name_suffix,
+    Health, PodsTell, Sensitive, Verdict, controlling_runnable, name_suffix, weight::weight,
 };
 use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::Time,
@@ -261,6 +261,23 @@ impl FetchedRun {
     #[must_use]
     pub fn result(&self) -> Option<RunResult> {
         result_of(self.health.verdict)
+    }
+
+    /// What the values weigh that it gives.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        let given = match &self.outputs {
+            OutputsRead::Values(values) => Some(values),
+            _ => None,
+        };
+        let shown = given.into_iter().chain(&self.failure).flatten();
+        let sensitive = self.sensitive.names();
+        let sensitive = sensitive.filter_map(|name| self.sensitive.reveal(name));
+        shown
+            .map(|(_, value)| value)
+            .chain(sensitive)
+            .map(weight)
+            .sum()
     }
 }
 

@@ -6,10 +6,14 @@ use std::{
 };
 
 use cartouche_crds::{Runnable, SensitiveOutput};
-use cartouche_templating::{Fields, NoValue, is_run, secret_mark};
+use cartouche_templating::{
+    Fields, NoValue,
+    bounds::{MAX_WEIGHT, takes},
+    is_run, secret_mark,
+};
 use serde_json::{Map, Value, json};
 
-use crate::sources::Seen;
+use crate::{object::too_heavy, sources::Seen};
 
 /// What a read of such an object said.
 #[derive(Clone, Debug)]
@@ -100,7 +104,14 @@ impl SourceRead {
         let (mut fields, mut without) = (Map::new(), BTreeMap::new());
         let mut read = Fields::of(object);
         for path in paths {
-            match read.read(path) {
+            let value = match too_heavy(object) {
+                None => read.read(path),
+                Some(weight) => Err(NoValue::TooMuch(format!(
+                    "the object {}",
+                    takes(weight, MAX_WEIGHT)
+                ))),
+            };
+            match value {
                 Ok(value) => drop(fields.insert((*path).to_owned(), value)),
                 Err(why) => drop(without.insert((*path).to_owned(), why)),
             }
@@ -117,7 +128,18 @@ impl SourceRead {
     }
 
     /// What of it takes the more memory the larger it is.
-    pub fn content(&mut self) -> Option<&mut Arc<Value>> {
+    #[must_use]
+    pub fn content(&self) -> Option<&Value> {
+        match self {
+            Self::ConfigMap(value) => Some(value),
+            Self::Runnable(read) => Some(&read.outputs),
+            Self::Object(read) => Some(&read.fields),
+            Self::Absent | Self::Secret(_) | Self::Several(_) => None,
+        }
+    }
+
+    /// The same, to share it with others that are equal.
+    pub fn content_mut(&mut self) -> Option<&mut Arc<Value>> {
         match self {
             Self::ConfigMap(value) => Some(value),
             Self::Runnable(read) => Some(&mut read.outputs),

@@ -57,23 +57,23 @@ const SPEC: &[(&str, Seen)] = &[
 const RUNNABLE: Seen = Seen::Fields(&[("metadata", METADATA), ("spec", Seen::Fields(SPEC))]);
 
 impl Seen {
-    /// A copy of what is seen. Nothing else is copied first: `managedFields` and `status` can be the larger part.
-    fn of(self, value: &Value) -> Value {
+    /// Takes what is seen out of a value. Nothing is copied.
+    fn take(self, value: &mut Value) -> Value {
         match (self, value) {
             (Self::Fields(fields), Value::Object(value)) => {
                 let seen = fields.iter().filter_map(|(name, seen)| {
-                    Some(((*name).to_owned(), seen.of(value.get(*name)?)))
+                    Some(((*name).to_owned(), seen.take(value.get_mut(*name)?)))
                 });
                 Value::Object(seen.collect())
             }
-            _ => value.clone(),
+            (_, value) => value.take(),
         }
     }
 }
 
 /// A Runnable, as templates see it.
-pub(super) fn runnable(runnable: &Value) -> Value {
-    let mut visible = RUNNABLE.of(runnable);
+pub(super) fn runnable(mut runnable: Value) -> Value {
+    let mut visible = RUNNABLE.take(&mut runnable);
     hide_annotations(&mut visible);
     if let Some(fields) = visible.as_object_mut() {
         // Lists and watches leave them out.
@@ -94,11 +94,11 @@ pub(super) fn selected(object: &Value) -> Value {
         return object.clone();
     };
     let visible = fields.iter().map(|(name, value)| {
-        let seen = match name.as_str() {
-            "metadata" => METADATA,
-            _ => Seen::Whole,
-        };
-        (name.clone(), seen.of(value))
+        let mut value = value.clone();
+        if name == "metadata" {
+            value = METADATA.take(&mut value);
+        }
+        (name.clone(), value)
     });
     let mut visible = Value::Object(visible.collect());
     hide_annotations(&mut visible);

@@ -3,17 +3,27 @@
 use serde_json::{Map, Value};
 
 use super::{Others, SchemaNode};
-use crate::bounds::{self, MAX_DEFAULTED_BYTES};
+use crate::bounds::{self, MAX_DEFAULTED_BYTES, MAX_RENDERED_WEIGHT};
 use crate::diagnostic::DiagnosticKind;
+use crate::weight::{in_mib, weight};
 
 /// The defaults would make the inputs too large.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct TooMuch;
+pub(super) enum TooMuch {
+    /// By their text.
+    Bytes,
+    /// By what they weigh as a tree.
+    Weight,
+}
 
 impl From<TooMuch> for DiagnosticKind {
-    fn from(_: TooMuch) -> Self {
+    fn from(too_much: TooMuch) -> Self {
+        let most = match too_much {
+            TooMuch::Bytes => format!("{MAX_DEFAULTED_BYTES} bytes"),
+            TooMuch::Weight => format!("{} of memory", in_mib(MAX_RENDERED_WEIGHT)),
+        };
         Self::with_cure(
-            format!("the defaults of inputSchema would add more than {MAX_DEFAULTED_BYTES} bytes"),
+            format!("the defaults of inputSchema would add more than {most}"),
             "give fewer or smaller defaults inside lists and maps",
         )
     }
@@ -23,6 +33,7 @@ impl From<TooMuch> for DiagnosticKind {
 pub(super) fn add(node: &SchemaNode, value: &mut Value) -> Result<usize, TooMuch> {
     let mut adding = Adding {
         room: MAX_DEFAULTED_BYTES,
+        weight: MAX_RENDERED_WEIGHT,
         added: 0,
     };
     adding.below(node, value)?;
@@ -32,6 +43,8 @@ pub(super) fn add(node: &SchemaNode, value: &mut Value) -> Result<usize, TooMuch
 struct Adding {
     /// Bytes that may still be added.
     room: usize,
+    /// What these may still weigh.
+    weight: usize,
     added: usize,
 }
 
@@ -82,8 +95,10 @@ impl Adding {
         let (Some(default), Some(slot)) = (&node.default, slot) else {
             return Ok(());
         };
-        let bytes = bounds::json_bytes_within(default, self.room).ok_or(TooMuch)?;
+        let bytes = bounds::json_bytes_within(default, self.room).ok_or(TooMuch::Bytes)?;
         self.room -= bytes;
+        let left = self.weight.checked_sub(weight(default));
+        self.weight = left.ok_or(TooMuch::Weight)?;
         self.added += 1;
         slot.clone_from(default);
         Ok(())

@@ -9,6 +9,7 @@ use cartouche_crds::ClusterRunTemplateSpec;
 use serde_json::json;
 
 use super::*;
+use crate::bounds::MAX_RENDERED_BYTES;
 use crate::{Context, Owner, Rendered, Stamp, StampError, Template, contains, stamp};
 
 const FACTS: RunFacts<'static> = RunFacts {

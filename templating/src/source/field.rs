@@ -14,6 +14,9 @@ pub enum NoValue {
     /// It is no path, or does not lead to one value.
     #[error("{0}")]
     Unusable(String),
+    /// Its object, or the value, takes too much memory.
+    #[error("{0}")]
+    TooMuch(String),
 }
 
 /// Reads fields of one object: what it takes to find them, and what they are together, is bounded before anything is copied.
@@ -47,7 +50,7 @@ impl<'a> Fields<'a> {
             }
         })?;
         let fits = self.room.take_value(value);
-        fits.map_err(|error| NoValue::Unusable(error.to_string()))?;
+        fits.map_err(|error| NoValue::TooMuch(error.to_string()))?;
         Ok(value.clone())
     }
 }
@@ -91,6 +94,6 @@ mod tests {
         let mut fields = Fields::of(&object);
         let read = [".spec", ".spec.a", ".spec.a.b", ".spec.a.b[*]"].map(|path| fields.read(path));
         assert!(read[..3].iter().all(Result::is_ok));
-        assert!(matches!(fields.read(".spec"), Err(NoValue::Unusable(_))));
+        assert!(matches!(fields.read(".spec"), Err(NoValue::TooMuch(_))));
     }
 }

@@ -20,7 +20,7 @@ fn context() -> Context {
 }
 
 fn render(text: &str) -> Result<Value, Vec<BadTag>> {
-    let mut room = MAX_RENDERED_BYTES;
+    let mut room = RenderRoom::new();
     let (leaf, errors) = compile(text);
     if !errors.is_empty() {
         return Err(errors);

@@ -3,12 +3,12 @@
 use serde_json::Value;
 
 use crate::{
-    bounds::{MAX_RENDERED_BYTES, Work},
+    bounds::Work,
     context::Context,
     diagnostic::{Diagnostic, Diagnostics, Segment, SegmentRef, kept, spelled_out},
     meant,
     open::{Holder, OpenPlace},
-    tag::{self, BadTag, Leaf},
+    tag::{self, BadTag, Leaf, RenderRoom},
 };
 
 /// A document with its tags replaced: null where that failed, which is where it is open.
@@ -89,7 +89,7 @@ impl Body {
             context,
             unknown,
             work: Work::new(),
-            room: MAX_RENDERED_BYTES,
+            room: RenderRoom::new(),
             problems: Vec::new(),
             at: Vec::new(),
             open: Vec::new(),
@@ -191,7 +191,7 @@ struct Renderer<'a, U> {
     /// Whether nothing is known of what is at a path.
     unknown: U,
     work: Work,
-    room: usize,
+    room: RenderRoom,
     problems: Vec<Diagnostic>,
     at: Vec<SegmentRef<'a>>,
     /// Where nothing is known.

@@ -1,6 +1,7 @@
 //! Objects of strangers, which anybody may make who may create a kind that is watched: they are small and
 //! deep, or large and many. And objects of our own kinds that nobody can read.
 
+mod heavy;
 mod unreadable;
 
 use std::time::Duration;

@@ -3,7 +3,7 @@
 use cartouche_protocol::{
     diagnosis::Diagnosis,
     ledger::Ledger,
-    object::Object,
+    object::{Object, is_shortened},
     process_state::CREATES_SETTLE_IN,
     reconcile_error::{Requeue, bounded},
     sinks::{FoundSink, SinkProblem, created, replaced},
@@ -60,6 +60,11 @@ impl Reconciliation<'_> {
     ) -> Result<Option<FoundSink>, SinkProblem> {
         let path = self.sink_path(object);
         match account.get::<Object>(&path, &object.name).await {
+            // What was left out of it would be lost with the next write.
+            Ok(Object(found)) if is_shortened(&found) => {
+                let too_large = ApiError::Unsent("it is too large or too deep".to_owned());
+                Err(self.sink_failed(object, &too_large))
+            }
             Ok(Object(found)) => {
                 let found = FoundSink::of(object.kind, found, &self.owner(), ledger);
                 found.map(Some).ok_or_else(|| {

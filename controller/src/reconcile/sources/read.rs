@@ -12,12 +12,13 @@ use cartouche_protocol::{
 };
 use k8s_openapi::ByteString;
 use kube::ResourceExt;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Deserializer};
+use serde_json::{Value, json, value::RawValue};
 
 use super::Reconciliation;
 use crate::{
     api::{ApiError, Requests, ResourcePath, label_query},
+    cached_runnable::without_inputs,
     runnable_key::RunnableKey,
 };
 
@@ -50,6 +51,17 @@ struct Secret {
     data: BTreeMap<String, ByteString>,
 }
 
+/// A Runnable without the inputs that it has, of which it gives nothing.
+struct WithoutInputs(Runnable);
+
+impl<'de> Deserialize<'de> for WithoutInputs {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Box::<RawValue>::deserialize(deserializer)?;
+        let read = without_inputs(text.get()).and_then(|(rest, _)| serde_json::from_str(&rest));
+        read.map(Self).map_err(serde::de::Error::custom)
+    }
+}
+
 #[derive(Deserialize)]
 struct Identified {
     uid: String,
@@ -72,8 +84,8 @@ impl Reconciliation<'_> {
                 found.map(|read| secret(&read, keys))
             }
             SourceKind::Runnable => {
-                let found = account.get::<Runnable>(path, &object.name).await;
-                found.map(|runnable| self.runnable_read(&runnable, keys))
+                let found = account.get(path, &object.name).await;
+                found.map(|WithoutInputs(runnable)| self.runnable_read(&runnable, keys))
             }
             SourceKind::Any => match object.labels() {
                 None => {

@@ -113,10 +113,10 @@ async fn what_changes_while_it_is_read_is_read_again() {
 #[tokio::test]
 async fn what_finds_no_place_is_read_each_time() {
     let (ctx, asked) = answering(|_| sizes("s"));
-    let large = json!({ "metadata": { "uid": "large" }, "data": "x".repeat(64 << 20) });
+    let large = json!({ "metadata": { "uid": "large" }, "data": "x".repeat(32 << 20) });
     let full = ctx.picked.keep(&Arc::new(large));
     assert!(full.is_none(), "it is larger than all that is kept");
-    let almost = json!({ "metadata": { "uid": "almost" }, "data": "x".repeat((64 << 20) - 1536) });
+    let almost = json!({ "metadata": { "uid": "almost" }, "data": "x".repeat((32 << 20) - 2048) });
     let full = ctx.picked.keep(&Arc::new(almost));
     assert!(full.is_some());
     for _ in 0..2 {
@@ -235,4 +235,53 @@ async fn a_secret_that_cannot_be_read_any_more_is_not_asked_for_without_a_pause(
         let again = begun.sources_again().unwrap().as_secs();
         assert!((26..=33).contains(&again), "{again}");
     }
+}
+
+/// So many maps in each other, many times: a megabyte as a tree for ten kilobytes of text.
+fn chains(count: usize) -> Value {
+    let chain = (0..50).fold(json!(1), |inside, _| json!({ "a": inside }));
+    let chains = (0..count).map(|at| (format!("c{at}"), chain.clone()));
+    Value::Object(chains.collect())
+}
+
+/// A Runnable with inputs from so many other Runnables, each of which has an output like this.
+async fn reads_outputs(runnables: usize, output: Value) -> Result<usize, String> {
+    let ctx = serving(move |request| {
+        let name = request.uri().path().rsplit('/').next();
+        let name = name.unwrap_or_default().to_owned();
+        let spec =
+            json!({ "runTemplateRef": { "name": "t" }, "inputs": { "unasked": chains(2_000) } });
+        let status = json!({ "outputs": { "all": output } });
+        let metadata = json!({ "name": name, "namespace": "ns", "uid": name });
+        (
+            StatusCode::OK,
+            json!({ "metadata": metadata, "spec": spec, "status": status }),
+        )
+    });
+    let mut reader = runnable("r");
+    let from = (0..runnables).map(|at| {
+        json!({ "name": format!("i{at}"), "runnableRef": { "name": format!("source-{at}"), "output": "all" } })
+    });
+    reader.spec.inputs_from = Some(serde_json::from_value(from.collect()).unwrap());
+    let mut begun = begin(&ctx, reader);
+    let account = ctx.identity.own().clone().within(begun.budget.clone());
+    let sourced = begun.sourced(&account, false).await;
+    assert!(begun.budget.was_heavy());
+    sourced.map(|all| all.len()).map_err(|error| error.message)
+}
+
+#[tokio::test]
+async fn what_is_read_of_all_objects_together_has_room_for_so_much_as_a_tree() {
+    // Thirty-two ordinary ones.
+    let ordinary = json!({ "image": "registry.example.com/app@sha256:0", "tags": ["a", "b"] });
+    let read = reads_outputs(32, ordinary).await;
+    assert!(!read.is_err_and(|said| said.contains("MiB")));
+    let refused = reads_outputs(8, chains(90)).await.unwrap_err();
+    assert!(
+        refused.contains("Runnable source-5")
+            && refused.contains(
+                "of 3 MiB takes 17.9 MiB of memory as a tree of values, more than 16 MiB"
+            ),
+        "{refused}"
+    );
 }

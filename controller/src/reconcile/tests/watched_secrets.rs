@@ -1,5 +1,7 @@
 //! Which Secrets are watched for a Runnable.
 
+use std::sync::Arc;
+
 use cartouche_crds::Runnable;
 use cartouche_protocol::sourced_inputs::{SourceKind, SourceObject, SourceRead};
 use http::StatusCode;
@@ -43,7 +45,7 @@ fn watched(ctx: &ControllerContext) -> Vec<String> {
 }
 
 fn begin(ctx: &ControllerContext, runnable: Runnable) -> Box<Reconciliation<'_>> {
-    Reconciliation::begin(ctx, runnable.into(), moment()).unwrap()
+    Reconciliation::begin(ctx, Arc::new(runnable), moment()).unwrap()
 }
 
 fn object(name: &str) -> SourceObject {
@@ -60,7 +62,7 @@ fn find(ctx: &ControllerContext, runnable: Runnable, names: &[&str]) {
 }
 
 async fn look(ctx: &ControllerContext, runnable: Runnable) {
-    let _ = Box::pin(ctx.reconcile(runnable.into(), moment())).await;
+    let _ = Box::pin(ctx.reconcile(Arc::new(runnable), moment())).await;
 }
 
 #[tokio::test]

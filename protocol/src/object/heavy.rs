@@ -1,0 +1,98 @@
+//! Objects that would take too much memory as a tree.
+
+use std::collections::BTreeMap;
+
+use cartouche_templating::{
+    bounds::MAX_WEIGHT,
+    weight::{most_weight, weight, weight_of_levels},
+};
+use serde::de::DeserializeSeed;
+use serde_json::{Map, Value, value::RawValue};
+
+use super::{MAX_DEPTH, Position, ValueSeed};
+
+/// What a status may weigh of which the object is too heavy.
+const STATUS_WEIGHT: usize = MAX_WEIGHT / 2;
+/// What says which object it is, and is read whatever the rest weighs. The API server knows its fields, which are flat.
+const IDENTITY: [&str; 3] = ["apiVersion", "kind", "metadata"];
+const STATUS: &str = "status";
+
+/// The fields of an object, as text.
+type Fields<'a> = BTreeMap<String, &'a RawValue>;
+
+/// Whether an object may be too heavy, by its text.
+pub(super) fn may_be(text: &str) -> serde_json::Result<bool> {
+    Ok(most_weight(text.len()) > MAX_WEIGHT && weight_of_levels(text, MAX_DEPTH)? > MAX_WEIGHT)
+}
+
+/// An object that may be too heavy, and its weight if it is: then the fields are null for which there is no room. Those of the
+/// status have a room of their own, so that whatever else an object holds, it is known how it fares.
+pub(super) fn read(text: &str, is_deep: &mut bool) -> serde_json::Result<(Value, Option<usize>)> {
+    let (mut object, mut total) = (Map::new(), 0);
+    let mut parts = Fields::new();
+    for (field, text) in serde_json::from_str::<Fields<'_>>(text)? {
+        if IDENTITY.contains(&field.as_str()) {
+            let value = tree(&field, text, 2, is_deep)?;
+            total += weight(&value);
+            object.insert(field, value);
+        } else {
+            total += weight_of_levels(text.get(), MAX_DEPTH - 1)?;
+            parts.insert(field, text);
+        }
+    }
+    let is_heavy = total > MAX_WEIGHT;
+    if let Some(status) = parts.remove(STATUS) {
+        let status = if is_heavy && status.get().starts_with('{') {
+            let mut fields = Map::new();
+            let parts = serde_json::from_str(status.get())?;
+            fill(&mut fields, parts, 3, STATUS_WEIGHT, is_deep)?;
+            Value::Object(fields)
+        } else {
+            tree(STATUS, status, 2, is_deep)?
+        };
+        object.insert(STATUS.to_owned(), status);
+    }
+    fill(&mut object, parts, 2, MAX_WEIGHT, is_deep)?;
+    Ok((Value::Object(object), is_heavy.then_some(total)))
+}
+
+/// Reads the fields for which there is room.
+fn fill(
+    object: &mut Map<String, Value>,
+    parts: Fields<'_>,
+    depth: usize,
+    mut room: usize,
+    is_deep: &mut bool,
+) -> serde_json::Result<()> {
+    for (field, text) in parts {
+        let weight = weight_of_levels(text.get(), MAX_DEPTH + 1 - depth)?;
+        let value = match room.checked_sub(weight) {
+            Some(left) => {
+                room = left;
+                tree(&field, text, depth, is_deep)?
+            }
+            None => Value::Null,
+        };
+        object.insert(field, value);
+    }
+    Ok(())
+}
+
+/// The tree of a field, so many levels inside its object.
+fn tree(
+    field: &str,
+    text: &RawValue,
+    depth: usize,
+    shortened: &mut bool,
+) -> serde_json::Result<Value> {
+    let position = match field {
+        "metadata" if depth == 2 => Position::Metadata,
+        _ => Position::Elsewhere,
+    };
+    let seed = ValueSeed {
+        position,
+        depth,
+        shortened,
+    };
+    seed.deserialize(&mut serde_json::Deserializer::from_str(text.get()))
+}

@@ -1,0 +1,34 @@
+//! How much a rendered document may still grow by.
+
+use serde_json::Value;
+
+use super::TagError;
+use crate::{
+    bounds::{MAX_RENDERED_BYTES, MAX_RENDERED_WEIGHT, json_bytes_within},
+    weight::weight,
+};
+
+/// What a rendered document may still grow by: bytes of its text, and its weight as a tree.
+#[derive(Debug)]
+pub(crate) struct RenderRoom {
+    bytes: usize,
+    weight: usize,
+}
+
+impl RenderRoom {
+    pub(crate) fn new() -> Self {
+        Self {
+            bytes: MAX_RENDERED_BYTES,
+            weight: MAX_RENDERED_WEIGHT,
+        }
+    }
+
+    /// Pays for a value before it is copied.
+    pub(super) fn pay(&mut self, value: &Value) -> Result<(), TagError> {
+        let bytes = json_bytes_within(value, self.bytes).ok_or(TagError::TooLarge)?;
+        let left = self.weight.checked_sub(weight(value));
+        self.weight = left.ok_or(TagError::TooHeavy)?;
+        self.bytes -= bytes;
+        Ok(())
+    }
+}
