@@ -3,8 +3,8 @@
 use cartouche_protocol::ledger::MAX_HISTORY;
 use cartouche_templating::bounds::{
     MAX_CONTEXT_BYTES, MAX_DEFAULTED_BYTES, MAX_DEPTH, MAX_INPUT_SCHEMA_BYTES, MAX_LEAVES,
-    MAX_OUTPUT_BYTES, MAX_OUTPUTS, MAX_OUTPUTS_BYTES, MAX_PATH_BYTES, MAX_RENDERED_BYTES, MAX_TAGS,
-    MAX_TEMPLATE_BYTES,
+    MAX_OUTPUT_BYTES, MAX_OUTPUTS, MAX_OUTPUTS_BYTES, MAX_OUTPUTS_WEIGHT, MAX_PATH_BYTES,
+    MAX_RENDERED_BYTES, MAX_RENDERED_WEIGHT, MAX_TAGS, MAX_TEMPLATE_BYTES, MAX_WEIGHT,
 };
 
 fn size(bytes: usize) -> String {
@@ -23,7 +23,11 @@ fn count(number: usize) -> String {
 
 #[test]
 fn the_table_of_limits_is_what_the_code_keeps_to() {
-    let object = format!("{MAX_DEPTH} levels, {} values", count(MAX_LEAVES));
+    let rendered = format!("{} as a tree", size(MAX_RENDERED_WEIGHT));
+    let object = format!(
+        "{rendered}, {MAX_DEPTH} levels, {} values",
+        count(MAX_LEAVES)
+    );
     let schema = format!("{}, {MAX_DEPTH} levels; ", size(MAX_INPUT_SCHEMA_BYTES));
     let rows = [
         (
@@ -36,7 +40,11 @@ fn the_table_of_limits_is_what_the_code_keeps_to() {
         ),
         (
             "what a template can see",
-            format!("{} |", size(MAX_CONTEXT_BYTES)),
+            format!(
+                "{}, {} as a tree |",
+                size(MAX_CONTEXT_BYTES),
+                size(MAX_WEIGHT)
+            ),
         ),
         (
             "rendered object",
@@ -46,16 +54,17 @@ fn the_table_of_limits_is_what_the_code_keeps_to() {
         (
             "`inputSchema`",
             format!(
-                "{schema}a pattern 1 KiB; its defaults add {} to the inputs of a Runnable |",
+                "{schema}a pattern 1 KiB; its defaults add {} to the inputs of a Runnable, {rendered} |",
                 size(MAX_DEFAULTED_BYTES)
             ),
         ),
         (
             "outputs",
             format!(
-                "{MAX_OUTPUTS}, each {}, together {} |",
+                "{MAX_OUTPUTS}, each {}, together {}, {} as a tree |",
                 size(MAX_OUTPUT_BYTES),
-                size(MAX_OUTPUTS_BYTES)
+                size(MAX_OUTPUTS_BYTES),
+                size(MAX_OUTPUTS_WEIGHT)
             ),
         ),
         ("history in the status", format!("{MAX_HISTORY} runs |")),
