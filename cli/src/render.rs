@@ -6,7 +6,10 @@ pub(crate) mod profiles;
 use std::collections::BTreeMap;
 
 use cartouche_crds::{RERUN_REQUEST_ANNOTATION, RERUN_TOKEN_ANNOTATION, RerunRequest};
-use cartouche_protocol::{facts::made_with, rerun};
+use cartouche_protocol::{
+    facts::{approvable, made_with},
+    rerun,
+};
 use cartouche_templating::{
     Context, Diagnostic, Diagnostics, Owner, Rendered, RunFacts, Sourced, Stamp, StampError,
     Template,
@@ -48,6 +51,8 @@ pub(crate) struct Run {
     /// What it is made of: the open tags filled in, and the profile applied.
     pub(crate) rendered: Rendered,
     pub(crate) sequence: i64,
+    /// The hash that a person approves.
+    pub(crate) approvable: String,
     /// The request to run again that it would answer.
     pub(crate) rerun_token: Option<String>,
 }
@@ -142,6 +147,15 @@ fn made(
     };
     let profile = subject.with.map(|with| with.profile);
     let made = made_with(&rendered, &context, profile, &facts)?.into_owned();
+    let known = subject
+        .with
+        .map(|with| (with.version.name.as_str(), with.uid));
+    let approvable = approvable(
+        (&rendered, &context),
+        known,
+        (owner.uid, rerun_token),
+        |run| made_with(&rendered, &context, profile, run),
+    )?;
     let version = subject.with.map(|with| with.version.to_string());
     let stamp = Stamp {
         owner,
@@ -161,6 +175,7 @@ fn made(
         object,
         rendered: made,
         sequence,
+        approvable,
         rerun_token: rerun_token.map(str::to_owned),
     })
 }

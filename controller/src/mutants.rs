@@ -71,6 +71,8 @@ pub enum Mutant {
     ToldIsOver,
     /// An approval counts for whatever is made under its number.
     ApprovedByNumber,
+    /// What was approved is not compared again once a run has its number.
+    ApprovedUncompared,
     /// What changes again and again runs at once.
     NeverSettles,
     /// The intent is written for outputs of others out of the memory.

@@ -5,10 +5,8 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::profile::ProfileVersion;
-
-/// Whether a person has to approve each run before it begins, except for further attempts of `retry`; it is Manual if the
-/// Runnable or its template says so.
+/// Whether a person has to approve each run before it begins, except for further attempts of `retry` that are made of what was
+/// approved; it is Manual if the Runnable or its template says so.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum ApprovalPolicy {
     /// Nobody has to: it begins once it is due.
@@ -44,46 +42,33 @@ impl fmt::Display for ApprovalPolicy {
     }
 }
 
-/// What a person approves: one run of one document, made with one profile. Written `<number>:<hash>`, such as `4:v1:0f3a…`, and
-/// with a profile `<number>:<hash>:<profile>@<generation>`, in the annotation `carto.run/approved` of the Runnable.
+/// The run that a person approves, written `<number>:<hash>`, such as `4:v1:0f3a…`, in the annotation `carto.run/approved` of the
+/// Runnable. The hash covers all that the run is made of; its form is the controller's, and `status.pending.approval` has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Approval {
     /// The number of the run.
     pub sequence: i64,
-    /// The hash of its document, whole.
-    pub input_hash: String,
-    /// The profile that it is made with, if any.
-    pub profile: Option<ProfileVersion>,
+    /// The hash of what is sent to make it.
+    pub hash: String,
 }
 
 impl Approval {
-    /// Reads what somebody wrote. `None` if it has another form: nothing is left out or guessed, be it a space.
+    /// Reads the value of the annotation. `None` if it has another form: nothing is left out or guessed, be it a space.
     #[must_use]
     pub fn of(text: &str) -> Option<Self> {
-        let (sequence, rest) = text.split_once(':')?;
-        let (input_hash, profile) = match rest.rsplit_once(':') {
-            Some((input_hash, profile)) if profile.contains('@') => {
-                (input_hash, Some(ProfileVersion::of(profile)?))
-            }
-            _ => (rest, None),
-        };
+        let (sequence, hash) = text.split_once(':')?;
         let read = Self {
             sequence: sequence.parse().ok()?,
-            input_hash: input_hash.to_owned(),
-            profile,
+            hash: hash.to_owned(),
         };
-        let is_plain = input_hash.bytes().all(|byte| byte.is_ascii_graphic());
-        (is_plain && !input_hash.is_empty() && read.to_string() == text).then_some(read)
+        let is_plain = hash.bytes().all(|byte| byte.is_ascii_graphic());
+        (is_plain && !hash.is_empty() && read.to_string() == text).then_some(read)
     }
 }
 
 impl fmt::Display for Approval {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.sequence, self.input_hash)?;
-        match &self.profile {
-            Some(profile) => write!(f, ":{profile}"),
-            None => Ok(()),
-        }
+        write!(f, "{}:{}", self.sequence, self.hash)
     }
 }
 
@@ -93,19 +78,15 @@ mod tests {
 
     #[test]
     fn what_was_written_is_read_back() {
-        let approval = Approval {
-            sequence: 4,
-            input_hash: "v1:00ff".to_owned(),
-            profile: None,
-        };
-        assert_eq!(approval.to_string(), "4:v1:00ff");
-        let with_profile = Approval {
-            profile: ProfileVersion::of("gke@3"),
-            ..approval.clone()
-        };
-        assert_eq!(with_profile.to_string(), "4:v1:00ff:gke@3");
-        assert_eq!(Approval::of("4:v1:00ff"), Some(approval));
-        assert_eq!(Approval::of("4:v1:00ff:gke@3"), Some(with_profile));
+        for hash in ["v1:00ff", "m1:00ff", "x", "of-a:later:release@9"] {
+            let approval = Approval {
+                sequence: 4,
+                hash: hash.to_owned(),
+            };
+            let text = format!("4:{hash}");
+            assert_eq!(approval.to_string(), text);
+            assert_eq!(Approval::of(&text), Some(approval));
+        }
     }
 
     #[test]
@@ -123,10 +104,6 @@ mod tests {
             "*",
             "true",
             "4:*\n",
-            "4:v1:00ff:gke@",
-            "4:v1:00ff:gke@03",
-            "4:v1:00ff:@3",
-            "4::gke@3",
         ] {
             assert_eq!(Approval::of(text), None, "{text:?}");
         }

@@ -15,6 +15,7 @@ mod history;
 mod names;
 mod pending_run;
 mod profile;
+mod rejection;
 mod required_permission;
 mod rerun;
 mod retry;
@@ -43,7 +44,7 @@ pub use health_rule::{
 pub use history::{HistoryEntry, MAX_SEQUENCE, MESSAGE_BYTES, UnreadableLine, short_message};
 pub use names::{
     API_VERSION, APPROVED_ANNOTATION, CANCEL_REQUEST_ANNOTATION, FIELD_MANAGER, GROUP,
-    INPUT_HASH_ANNOTATION, PROFILE_ANNOTATION, PROFILE_REFRESH_ANNOTATION,
+    INPUT_HASH_ANNOTATION, PROFILE_ANNOTATION, PROFILE_REFRESH_ANNOTATION, REJECTED_ANNOTATION,
     RERUN_REQUEST_ANNOTATION, RERUN_TOKEN_ANNOTATION, RUN_SEQUENCE_LABEL, RUN_TEMPLATE_NAME_LABEL,
     RUNNABLE_NAME_LABEL, RUNNABLE_UID_LABEL, RUNNER_ARGS_ANNOTATION, RUNNER_CONTEXT_ANNOTATION,
     RUNNER_FILE_ANNOTATION, SINK_OF_ANNOTATION, SINK_SEQUENCE_ANNOTATION, SOURCES_ANNOTATION,
@@ -55,6 +56,7 @@ pub use profile::{
     MAX_RULE_TEMPLATES, MAX_RULES, MAX_VALUES, PinnedProfile, ProfilePatch, ProfileRequirement,
     ProfileRule, ProfileVersion,
 };
+pub use rejection::{MAX_REASON, Rejection};
 pub use required_permission::{MAX_REQUIRED, RequiredPermission};
 pub use rerun::RerunRequest;
 pub use retry::{Backoff, MAX_FACTOR, MAX_RETRIES, Retry, RetryOn};

@@ -23,6 +23,8 @@ pub const RERUN_TOKEN_ANNOTATION: &str = "carto.run/rerun-token";
 pub const RERUN_REQUEST_ANNOTATION: &str = "carto.run/rerun-request";
 /// On a Runnable: the one run that a person approves; see [`crate::Approval`].
 pub const APPROVED_ANNOTATION: &str = "carto.run/approved";
+/// On a Runnable: the one run that a person refuses, and why; see [`crate::Rejection`].
+pub const REJECTED_ANNOTATION: &str = "carto.run/rejected";
 /// On a run: the profile that it was made with, and its generation; see [`crate::ProfileVersion`].
 pub const PROFILE_ANNOTATION: &str = "carto.run/profile";
 /// On a Runnable: asks to choose its profile anew each time its value changes. On a run: the value that the choice of its

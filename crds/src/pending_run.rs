@@ -12,11 +12,13 @@ pub struct PendingRun {
     pub sequence: i64,
     /// Hash of what is rendered now; empty while that may still change (`Settling`).
     pub input_hash: String,
-    /// What it waits for, as in the reason of Ready: `Settling`, `ApprovalRequired` or `RunAtWork`.
+    /// What it waits for, as in the reason of Ready: `Settling`, `ApprovalRequired` or `RunAtWork`; or that a person has refused it:
+    /// `Rejected`.
     pub reason: String,
     /// Since when it waits for that, by the API server's clock.
     pub since: Time,
-    /// What approves exactly this run, as the value of the annotation `carto.run/approved`; while a person has to.
+    /// The value of the annotation `carto.run/approved` that approves exactly this run, while a person has to: its number, and a hash of
+    /// all that it is made of. Tools copy it as a whole and read nothing in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<String>,
     /// Whether the API server would make the run, as it said when the wait for a person began, of at most 1024 bytes: `accepted`, `refused: ` with

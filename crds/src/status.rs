@@ -140,6 +140,10 @@ pub struct CurrentRun {
     pub sequence: i64,
     /// Hash of the rendered document, with the version of the hash in front: `v1:<hex>`.
     pub input_hash: String,
+    /// Hash of all that it is made of, as a person approved it; absent if nobody had to, or if that is `inputHash`. A create whose
+    /// object has another one is not sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approved: Option<String>,
     /// Which attempt it is at the same document and re-run request; absent for the first.
     #[serde(default = "first_attempt", skip_serializing_if = "is_first_attempt")]
     #[schemars(range(min = 1), transform = schema::without_default)]

@@ -29,7 +29,7 @@ use gate::Beginning;
 use crate::facts::{Facts, LedgerState, LedgerWriter, NameRead, Rendering, RunName, WatchState};
 use crate::{
     diagnosis::Diagnosis,
-    ledger::{Due, Fate, Ledger, MAX_HISTORY, may_land},
+    ledger::{Due, Fate, Intent, Ledger, MAX_HISTORY, may_land},
     process_state::CREATES_SETTLE_IN,
     reconcile_error::{Category, ReconcileError, Requeue},
     sources::Provenance,
@@ -94,6 +94,8 @@ pub enum Change {
     Renumber,
     /// A further attempt follows a refusal.
     Attempt,
+    /// What is made under a number that was given is something else by now, and was approved as that.
+    Approve,
     /// The run exists.
     Confirm,
     /// The run was refused.
@@ -313,10 +315,14 @@ fn intend(facts: &Facts, rendering: &Rendering, mut ledger: Ledger, next: &Next<
         Err(step) => return step,
     };
     ledger.breaker = passed.breaker;
-    let uid = &facts.runnable.uid;
     let token = facts.runnable.rerun_token.clone();
+    let intent = Intent {
+        approved: passed.approved,
+        ..rendering.intent(token, next.attempt, passed.profile)
+    };
+    let uid = &facts.runnable.uid;
     let ledger = ledger.intend(
-        rendering.intent(token, next.attempt, passed.profile),
+        intent,
         |sequence| rendering.document.run_name(uid, sequence),
         next.fate,
         next.message,

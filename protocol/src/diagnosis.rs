@@ -12,7 +12,7 @@ mod wrong_type;
 
 use std::time::Duration;
 
-use cartouche_crds::{Stop, StopReason};
+use cartouche_crds::{Approval, Rejection, Stop, StopReason};
 use cartouche_templating::{Diagnostic, explained};
 
 use crate::{
@@ -20,7 +20,7 @@ use crate::{
     sources::{Failed, NotReady, SourceKey},
     told,
 };
-pub use approval::{GivenApproval, waits_for_a_person};
+pub use approval::{GivenApproval, Guarded, waits_for_a_person};
 pub use denied::{Denied, Who};
 pub use dependency::{named, why_not_ready};
 pub use holder::{Holder, controller};
@@ -176,17 +176,10 @@ pub enum Diagnosis {
         /// After how long it runs all the same.
         longest: Duration,
     },
-    /// The run that is due needs the yes of a person.
-    ApprovalRequired {
-        /// Its number.
-        sequence: i64,
-        /// Where the Runnable is.
-        namespace: String,
-        /// The Runnable.
-        runnable: String,
-        /// What somebody has approved, if anything: it is not this run.
-        given: Option<GivenApproval>,
-    },
+    /// The run that is due needs the yes of a person. What somebody has approved, if anything: it is not this run.
+    ApprovalRequired(Guarded, Option<GivenApproval>),
+    /// A person has refused the run that is due.
+    Rejected(Guarded, Rejection),
     /// These runs are at work, and no other may begin beside them.
     RunAtWork(Vec<InTheWay>),
     /// This run is to stop, for this reason since then, and nobody knows how its kind is stopped.
@@ -243,15 +236,8 @@ impl Diagnosis {
                     "{cure}; `cartouche diff {runnable} -n {namespace} --server-dry-run` asks again"
                 );
             }
-            Self::ApprovalRequired {
-                namespace,
-                runnable,
-                ..
-            } => {
-                return format!(
-                    "`cartouche approve {runnable} -n {namespace}` shows what it changes, and approves it"
-                );
-            }
+            Self::ApprovalRequired(guarded, _) => return guarded.approve(),
+            Self::Rejected(guarded, _) => return guarded.change(),
             Self::KindMissing(_, _, Some(hint)) => {
                 return format!("correct apiVersion and kind ({hint}), or install what serves it");
             }
@@ -345,9 +331,21 @@ impl Diagnosis {
             | Self::OutputsUnread(..)
             | Self::Forbidden(..)
             | Self::Invalid { .. }
-            | Self::ApprovalRequired { .. }
+            | Self::ApprovalRequired(..)
+            | Self::Rejected(..)
             | Self::RunAtWork(_)
             | Self::NameTaken(..) => "",
+        }
+    }
+
+    /// The run that it is about, as a person approves it.
+    #[must_use]
+    pub fn wanted(&self) -> Option<&Approval> {
+        match self {
+            Self::ApprovalRequired(guarded, _) | Self::Rejected(guarded, _) => {
+                Some(&guarded.wanted)
+            }
+            _ => None,
         }
     }
 

@@ -34,7 +34,7 @@ pub use cached_run::{CachedRun, OutputsDigest, digest, doubted};
 pub use dependencies::Dependencies;
 pub use dry_run::DryRun;
 pub use hindrance::Hindrance;
-pub use made::{Chosen, Unknown, chosen, held, made_with, subject};
+pub use made::{Chosen, Unknown, approvable, chosen, held, made_with, subject};
 pub use permitted::Permitted;
 pub use rendering::Rendering;
 pub use run_name::RunName;

@@ -134,6 +134,7 @@ impl Ledger {
             sequence,
             name: name(sequence),
             input_hash: intent.input_hash,
+            approved: intent.approved,
             attempt: intent.attempt,
             rerun_token: asked.filter(|token| self.answered_token.as_ref() != Some(token)),
             phase: RunPhase::Pending,

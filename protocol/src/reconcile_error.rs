@@ -59,6 +59,8 @@ pub enum Category {
     Settling,
     /// A run is due, and nobody has approved it yet.
     ApprovalRequired,
+    /// A run is due, and a person has refused it.
+    Rejected,
     /// A run is due, and no run may begin while an earlier one is at work.
     RunAtWork,
     /// A run was told to stop, and is still at work.
@@ -73,7 +75,7 @@ pub enum Category {
 
 impl Category {
     /// Every category, for metrics that are there from the start.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 29] = [
         Self::InvalidRunnable,
         Self::ServiceAccountError,
         Self::ServiceAccountTokenError,
@@ -97,6 +99,7 @@ impl Category {
         Self::PermissionMissing,
         Self::Settling,
         Self::ApprovalRequired,
+        Self::Rejected,
         Self::RunAtWork,
         Self::StopFailed,
         Self::OtherController,
@@ -131,6 +134,7 @@ impl Category {
             Self::PermissionMissing => "PermissionMissing",
             Self::Settling => "Settling",
             Self::ApprovalRequired => "ApprovalRequired",
+            Self::Rejected => "Rejected",
             Self::RunAtWork => "RunAtWork",
             Self::StopFailed => "StopFailed",
             Self::OtherController => "OtherController",
@@ -150,16 +154,29 @@ impl Category {
     /// Whether a run that is due is held back by what somebody asked for, which is no fault.
     #[must_use]
     pub fn is_hold(self) -> bool {
-        self.goes_before_the_run() || self == Self::Suspended
+        self == Self::Suspended || self.goes_before_the_run() && self != Self::Rejected
     }
 
-    /// Whether it holds a run back until something happens that is on its way, or a person says yes: whatever became of the
-    /// run before is not what the Runnable stands at.
+    /// Whether it holds a run back until something happens that is on its way, or a person says yes, or for good since one has
+    /// said no: whatever became of the run before is not what the Runnable stands at.
     #[must_use]
     pub fn goes_before_the_run(self) -> bool {
         matches!(
             self,
-            Self::DependencyNotReady | Self::Settling | Self::ApprovalRequired | Self::RunAtWork
+            Self::DependencyNotReady
+                | Self::Settling
+                | Self::ApprovalRequired
+                | Self::Rejected
+                | Self::RunAtWork
+        )
+    }
+
+    /// Whether it may hold back a run that has its number already, so that one may have been made before.
+    #[must_use]
+    pub fn waits_with_its_number(self) -> bool {
+        matches!(
+            self,
+            Self::ApprovalRequired | Self::Rejected | Self::RunAtWork
         )
     }
 

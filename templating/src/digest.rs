@@ -31,6 +31,20 @@ pub(crate) fn keyed_hash(key: &str, value: &Value) -> String {
     format!("{VERSION}{digits}")
 }
 
+/// Stands before the hash of what is sent to make a run, which none of a rendered document can be taken for.
+pub const MADE_VERSION: &str = "m1:";
+
+/// The hash of what is sent to make a run: `m1:` and the SHA-256 of its canonical JSON, or with a key the HMAC-SHA256. Only for
+/// values that are shallow.
+pub(crate) fn made_hash(made: &Value, key: Option<&str>) -> String {
+    let text = canonical(made);
+    let digits = match key {
+        Some(key) => hmac(key.as_bytes(), &[text.as_bytes()]),
+        None => hexadecimal(&Sha256::digest(text)),
+    };
+    format!("{MADE_VERSION}{digits}")
+}
+
 /// The first 16 hexadecimal digits of the same SHA-256: enough to tell the revisions of one thing from each other, and
 /// short enough to be kept by the dozen. Only for values that are shallow.
 #[must_use]

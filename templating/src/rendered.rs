@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use crate::{
+    context::Context,
     diagnostic::{Diagnostics, Segment},
     digest,
     document::{StampError, check_namespace, finish, text},
@@ -96,6 +97,27 @@ impl Rendered {
     pub fn needed(&self) -> Result<Option<Needed>, Diagnostics> {
         let requires = self.requires.as_ref();
         requires.map(|it| it.of_run(&self.document)).transpose()
+    }
+
+    /// The hash that a person approves, of what is [made](Self::filled) of this document: with the profile of this name and uid, if
+    /// any. It covers what is sent but for what tells a run from its siblings, so let the caller fill in a name and number that are
+    /// the same for all. What is sent as it is rendered has its [input hash](Self::input_hash).
+    #[must_use]
+    pub fn approved_hash(
+        &self,
+        made: &Self,
+        context: &Context,
+        profile: Option<(&str, &str)>,
+    ) -> String {
+        if profile.is_none() && !self.is_open() {
+            return self.input_hash.clone();
+        }
+        let made = json!({
+            "document": made.document,
+            "inputHash": self.input_hash,
+            "profile": profile.map(|(name, uid)| json!([name, uid])),
+        });
+        digest::made_hash(&made, context.secret_key())
     }
 
     pub(crate) fn requiring(mut self, requires: Option<Requires>) -> Self {

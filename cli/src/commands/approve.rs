@@ -1,14 +1,13 @@
 //! `cartouche approve`.
 
 mod answer;
-mod made_with;
 mod waiting;
 mod write;
 
 use std::{collections::BTreeSet, fmt::Write as _};
 
 use anyhow::{anyhow, bail};
-use cartouche_crds::{Approval, Runnable};
+use cartouche_crds::{Approval, MAX_REASON, Rejection, Runnable};
 use clap::Args;
 use kube::ResourceExt;
 
@@ -35,9 +34,10 @@ Examples:
   cartouche approve --all                        one after the other
   cartouche approve hello --yes -o json
   cartouche approve hello --approval \"$SEEN\"     what was looked at elsewhere
+  cartouche approve hello --reject --reason \"not before Monday\"
 
 It shows what a run changes that spec.approval: Manual holds back, asks, and sets the annotation
-carto.run/approved of the Runnable: for this number, this document and this profile, and no other. If one changes
+carto.run/approved of the Runnable: for this number and all that the run is made of, and no other. If any of that changes
 meanwhile, nothing is approved. What cannot be shown, since you may not read the template, what is selected,
 what inputs come from or the last run, is not approved; --approval takes the value of status.pending.approval that somebody has
 looked at, and approves it if that is still what waits. Who may not read a Secret that the template reads an input from sees
@@ -55,12 +55,18 @@ pub(crate) struct ApproveArgs {
     /// All of the namespace of which a run waits for a person
     #[arg(long, conflicts_with = "names")]
     all: bool,
-    /// Approve this without a look or a question, if it is what waits: as in status.pending.approval
-    #[arg(long, value_name = "NUMBER:HASH[:PROFILE]", conflicts_with = "all", value_parser = approval)]
+    /// Approve, or refuse, this without a look or a question, if it is what waits now: as in status.pending.approval
+    #[arg(long, value_name = "NUMBER:HASH", conflicts_with = "all", value_parser = approval)]
     approval: Option<Approval>,
     /// Approve what the status asks about, though you may not read the Secrets that tell whether it is what is shown
     #[arg(long, conflicts_with = "approval")]
     unverified: bool,
+    /// Refuse what waits, in the annotation carto.run/rejected: it is not run, and asked about no more until something else waits
+    #[arg(long, requires = "reason", conflicts_with_all = ["all", "unverified", "yes"])]
+    reject: bool,
+    /// The words that the status shows of what is refused, at most 1,024 characters
+    #[arg(long, value_name = "TEXT", requires = "reject", value_parser = reason)]
+    reason: Option<String>,
     /// Show it, and approve it without a question
     #[arg(short, long)]
     yes: bool,
@@ -75,8 +81,19 @@ pub(crate) struct ApproveArgs {
 }
 
 fn approval(text: &str) -> Result<Approval, String> {
-    let wrong = "it has another form than <number>:<hash>, such as 4:v1:0f3a…, or <number>:<hash>:<profile>@<generation>: take it as a whole from status.pending.approval";
+    let wrong = "it has another form than <number>:<hash>, such as 4:v1:0f3a…: take it as a whole from status.pending.approval";
     Approval::of(text).ok_or_else(|| wrong.to_owned())
+}
+
+fn reason(text: &str) -> Result<String, String> {
+    let (text, length) = (text.trim(), text.trim().chars().count());
+    match length {
+        0 => Err("it says nothing".to_owned()),
+        1..=MAX_REASON => Ok(text.to_owned()),
+        _ => Err(format!(
+            "it has {length} characters, and may have {MAX_REASON}"
+        )),
+    }
 }
 
 pub(crate) async fn execute(args: &ApproveArgs, cluster: &Cluster) -> anyhow::Result<Outcome> {
@@ -113,7 +130,7 @@ pub(crate) async fn execute(args: &ApproveArgs, cluster: &Cluster) -> anyhow::Re
 async fn names(args: &ApproveArgs, cluster: &Cluster) -> anyhow::Result<Vec<String>> {
     if args.all {
         let all = cluster.runnables(false).await?;
-        let asking = all.iter().filter(|it| waiting::asked_for(it).is_some());
+        let asking = all.iter().filter(|it| waiting::waits_for_a_yes(it));
         return Ok(asking.map(ResourceExt::name_any).collect());
     }
     let mut seen = BTreeSet::new();
@@ -164,6 +181,9 @@ async fn each(names: &[String], args: &ApproveArgs, cluster: &Cluster) -> anyhow
 
 async fn one(name: &str, args: &ApproveArgs, cluster: &Cluster) -> anyhow::Result<Answer> {
     let runnable = cluster.runnable(name).await?;
+    if args.reject {
+        return rejected(&runnable, args, cluster).await;
+    }
     if let Some(given) = &args.approval {
         return as_given(&runnable, given, args, cluster).await;
     }
@@ -213,15 +233,42 @@ async fn as_given(
     cluster: &Cluster,
 ) -> anyhow::Result<Answer> {
     let namespace = &cluster.namespace;
+    // What was approved before, and waits no more, says nothing of what waits now.
+    waiting::is_asked_for(runnable, given, &cluster.place())?;
     if waiting::is_given(runnable, given) {
         return Ok(Answer::already(namespace, runnable, given));
     }
-    waiting::is_asked_for(runnable, given, &cluster.place())?;
     if args.dry_run {
         return Ok(Answer::tried(namespace, runnable, given));
     }
     write::approve(runnable, given, cluster).await?;
     Ok(Answer::approved(namespace, runnable, given))
+}
+
+/// Refuses what the status asks about.
+async fn rejected(
+    runnable: &Runnable,
+    args: &ApproveArgs,
+    cluster: &Cluster,
+) -> anyhow::Result<Answer> {
+    let (namespace, place) = (&cluster.namespace, cluster.place());
+    let waits = match &args.approval {
+        Some(given) => {
+            waiting::is_asked_for(runnable, given, &place)?;
+            given.clone()
+        }
+        None => waiting::waits_now(runnable)?,
+    };
+    if args.dry_run {
+        return Ok(Answer::rejection_tried(namespace, runnable, &waits));
+    }
+    let rejection = Rejection {
+        approval: waits.to_string(),
+        by: cluster.user().await.unwrap_or_default(),
+        reason: args.reason.clone().unwrap_or_default(),
+    };
+    write::reject(runnable, (&waits, &rejection), cluster).await?;
+    Ok(Answer::rejected(namespace, runnable, &waits))
 }
 
 /// All that there is to see of a run before anybody says yes to it. It goes where the question goes.
@@ -242,7 +289,7 @@ fn shown(
         let changed = in_one_line(&changed);
         let _ = writeln!(out, "since the last run has changed: {changed}");
     }
-    if let Some(profile) = &approval.profile {
+    if let Some(profile) = &prospect.profile {
         let _ = writeln!(out, "it is made with ClusterRunProfile {profile}");
     }
     if !prospect.unread.is_empty() {

@@ -25,6 +25,7 @@ const NAMESPACE_NAME_LABEL: &str = "kubernetes.io/metadata.name";
 #[derive(Clone, Copy)]
 pub(crate) struct With<'a> {
     pub(crate) version: &'a ProfileVersion,
+    pub(crate) uid: &'a str,
     pub(crate) profile: &'a Profile,
     /// The request to choose anew that the choice answers.
     pub(crate) refresh_token: Option<&'a str>,
@@ -38,6 +39,7 @@ impl<'a> With<'a> {
     ) -> Result<Self, &'a Diagnostics> {
         Ok(Self {
             version: &known.version,
+            uid: &known.uid,
             profile: known.compiled.as_ref()?,
             refresh_token,
         })

@@ -294,29 +294,41 @@ fn a_change_of_the_profile_alone_makes_no_run() {
     assert!(!same.out.contains("profile"), "{}", same.out);
 }
 
+/// What the command says of a run that waits as this approval, made with the profile of this size.
+fn approve_as(asked: &str, size: &str) -> support::Output {
+    let waits = json!({
+        "metadata": { "annotations": { "carto.run/rerun-token": "again" } },
+        "status": { "pending": {
+            "sequence": 5, "inputHash": hash(), "reason": "ApprovalRequired", "approval": asked, "since": "2026-01-01T00:00:00Z",
+        } },
+    });
+    let profiles = vec![profile("old", 3, &json!([{}]), size)];
+    made(profiles, "Manual", &waits).cartouche(&["approve", "hello", "--dry-run"])
+}
+
+/// The approval of what is shown with the profile of this size.
+fn approval_of(size: &str) -> String {
+    let refused = approve_as("5:m1:0", size);
+    let (_, said) = refused.err.split_once("error: ").unwrap();
+    said.split(' ').next().unwrap().to_owned()
+}
+
 #[test]
-fn a_run_that_waits_is_shown_with_its_profile_and_approved_with_no_other() {
-    let approve = |generation| {
-        let asked = format!("5:{}:old@3", hash());
-        let waits = json!({
-            "metadata": { "annotations": { "carto.run/rerun-token": "again" } },
-            "status": { "pending": {
-                "sequence": 5, "inputHash": hash(), "reason": "ApprovalRequired", "approval": asked, "since": "2026-01-01T00:00:00Z",
-            } },
-        });
-        let profiles = vec![profile("old", generation, &json!([{}]), "small")];
-        made(profiles, "Manual", &waits).cartouche(&["approve", "hello", "--dry-run"])
-    };
-    let shown = approve(3);
+fn a_run_that_waits_is_shown_with_its_profile_and_approved_as_that_makes_it() {
+    let asked = approval_of("small");
+    assert!(asked.starts_with("5:m1:"), "{asked}");
+    let shown = approve_as(&asked, "small");
     assert_eq!(shown.code, 0, "{}", shown.err);
     for part in ["pool: small", "it is made with ClusterRunProfile old@3\n"] {
         assert!(shown.err.contains(part), "{}", shown.err);
     }
-    let changed = approve(4);
+    let changed = approve_as(&asked, "large");
     assert_eq!(changed.code, 2);
-    let said =
-        "what waits of hello is made with old@3, and would be with old@4 now: nothing is approved";
-    assert!(changed.err.contains(said), "{}", changed.err);
+    let said = format!("as its status says, which is {asked}: nothing is approved");
+    assert!(changed.err.contains(&said), "{}", changed.err);
+    let later = approve_as("5:x9:0", "small");
+    let said = "in a form that this release of the command does not know";
+    assert!(later.err.contains(said), "{}", later.err);
 }
 
 #[test]
@@ -328,7 +340,7 @@ fn inputs_whose_secret_has_changed_are_named_where_nothing_else_shows_it() {
             "status": {
                 "currentRun": { "sources": { "Secret/demo/deploy/token": version } },
                 "pending": {
-                    "sequence": 5, "inputHash": hash(), "reason": "ApprovalRequired", "approval": format!("5:{}:old@3", hash()),
+                    "sequence": 5, "inputHash": hash(), "reason": "ApprovalRequired", "approval": approval_of("small"),
                     "since": "2026-01-01T00:00:00Z",
                 },
             },

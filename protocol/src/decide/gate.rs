@@ -22,10 +22,10 @@ use crate::{
 pub(super) enum Beginning {
     /// Something new: a change, or a request.
     Run,
-    /// What somebody deleted before it had ended. Who approved that wanted it to end.
+    /// What somebody deleted before it had ended. Its approval serves again, while the run is made of what was approved.
     Again,
     /// A further attempt at what failed. Its limit bounds it, so that it neither counts as a run that nobody
-    /// asked for nor waits for those.
+    /// asked for nor waits for those. Its approval serves again as well.
     Attempt,
 }
 
@@ -35,6 +35,8 @@ pub(super) struct Passed {
     pub breaker: Option<Breaker>,
     /// The profile that the run is made with.
     pub profile: Option<PinnedProfile>,
+    /// The hash that a person has approved, if it is not the input hash.
+    pub approved: Option<String>,
 }
 
 /// What goes with an intent, if nothing holds it back; else what does, or the step that finds it out. Whoever
@@ -56,8 +58,8 @@ pub(super) fn intent(
     };
     if beginning == Beginning::Run {
         debounce::settled(facts)?;
-        approval::given(facts, rendering, ledger, pinned.as_ref())?;
     }
+    let approved = approval::given(facts, rendering, ledger, (pinned.as_ref(), beginning))?;
     // No run is stopped for one whose pods may not do their work; one that only waits for its turn asks nobody meanwhile.
     if facts.policy.concurrency != ConcurrencyPolicy::Replace {
         overlap::over(facts, ledger)?;
@@ -67,6 +69,7 @@ pub(super) fn intent(
     Ok(Passed {
         breaker,
         profile: pinned,
+        approved,
     })
 }
 
@@ -76,7 +79,8 @@ pub(super) fn first(facts: &Facts, rendering: &Rendering) -> Result<(), Step> {
     ready(facts)?;
     let next = profile::fitting(facts, rendering, &facts.ledger)?;
     debounce::settled(facts)?;
-    approval::given(facts, rendering, &facts.ledger, next.pinned.as_ref())
+    let next = (next.pinned.as_ref(), Beginning::Run);
+    approval::given(facts, rendering, &facts.ledger, next).map(drop)
 }
 
 /// Asked before what a run is made of is read consistently: that, unless what its inputs come from holds it back as far as
@@ -91,10 +95,16 @@ pub(super) fn consistent(facts: &Facts, rendering: &Rendering) -> Result<(), Ste
     Err(Step::RenderAgain)
 }
 
-/// What holds back the create of an entry that has its number, if anything does. Unless it follows its own intent at once,
+/// What holds back the create of an entry that has its number, if anything does. What it is made of may be something else than
+/// what was approved by now. Unless it follows its own intent at once,
 /// earlier runs may be at work beside it: the policy may have come since.
-pub(super) fn create(facts: &Facts, current: &CurrentRun) -> Result<(), Step> {
+pub(super) fn create(
+    facts: &Facts,
+    rendering: &Rendering,
+    current: &CurrentRun,
+) -> Result<(), Step> {
     resumed(facts)?;
+    approval::still_given(facts, rendering, current)?;
     if current.phase == RunPhase::Rejected || !facts.only_attempt {
         overlap::earlier_are_over(facts)?;
     }

@@ -17,7 +17,7 @@ pub(super) fn pending(facts: &Facts, rendering: &Rendering, current: &CurrentRun
     match &facts.created {
         None => seen_to_go(facts, current)
             .or_else(|| landed(facts, current))
-            .unwrap_or_else(|| send(facts, current)),
+            .unwrap_or_else(|| send(facts, rendering, current)),
         Some(CreateOutcome::Created(fetched)) => {
             confirm(facts, fetched).unwrap_or_else(|| Step::Stuck(strange(facts, current)))
         }
@@ -96,8 +96,8 @@ pub(super) fn landed(facts: &Facts, current: &CurrentRun) -> Option<Step> {
 }
 
 /// A further attempt after a refusal is recorded before it is sent.
-fn send(facts: &Facts, current: &CurrentRun) -> Step {
-    if let Err(step) = gate::create(facts, current) {
+fn send(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
+    if let Err(step) = gate::create(facts, rendering, current) {
         return made_meanwhile(facts, current, step);
     }
     if current.phase == RunPhase::Rejected && !current.attempted {
@@ -108,7 +108,8 @@ fn send(facts: &Facts, current: &CurrentRun) -> Step {
 
 /// No create is sent that would tell, by its refusal, that an earlier one has made the run: it is read once.
 fn made_meanwhile(facts: &Facts, current: &CurrentRun, held: Step) -> Step {
-    let waits = matches!(&held, Step::Stuck(error) if error.category == Category::RunAtWork);
+    let waits = |it: &ReconcileError| it.category.waits_with_its_number();
+    let waits = matches!(&held, Step::Stuck(error) if waits(error));
     if !waits || !overlap::may_come(current) {
         return held;
     }

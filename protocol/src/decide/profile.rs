@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use cartouche_crds::{PinnedProfile, ProfileVersion};
+use cartouche_crds::PinnedProfile;
 use cartouche_templating::Rendered;
 
 use super::{Change, Step, Waiting};
@@ -38,12 +38,6 @@ pub(super) fn fitting<'a>(
         made: made.map_err(Step::Stuck)?,
         pinned: chosen.pinned,
     })
-}
-
-/// The profile as it is now, as a person approves it.
-pub(super) fn version(facts: &Facts, pinned: Option<&PinnedProfile>) -> Option<ProfileVersion> {
-    let known = facts.profiles.named(&pinned?.name)?;
-    Some(known.version.clone())
 }
 
 /// What a request to choose anew comes to while nothing is due: the pin is written, or it is said why it stays.

@@ -1,8 +1,34 @@
-//! What a person has approved, where it is not the run that waits.
+//! The run that waits for a person, or that one has refused.
 
 use std::fmt;
 
-use cartouche_crds::{APPROVED_ANNOTATION, Approval};
+use cartouche_crds::{APPROVED_ANNOTATION, Approval, Rejection};
+use cartouche_templating::HASH_VERSION;
+
+/// A run that does not begin without a person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Guarded {
+    /// The text that approves it.
+    pub wanted: Approval,
+    /// The namespace of the Runnable.
+    pub namespace: String,
+    /// The Runnable.
+    pub runnable: String,
+}
+
+impl Guarded {
+    pub(super) fn approve(&self) -> String {
+        let (namespace, runnable) = (&self.namespace, &self.runnable);
+        format!(
+            "`cartouche approve {runnable} -n {namespace}` shows what it changes, and approves it"
+        )
+    }
+
+    pub(super) fn change(&self) -> String {
+        let approve = self.approve();
+        format!("change what was refused, which is asked about anew; or {approve} all the same")
+    }
+}
 
 /// What the annotation of a Runnable approves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,8 +39,8 @@ pub enum GivenApproval {
     OtherRun(i64),
     /// A run of this number, of another document.
     OtherDocument,
-    /// This run of this document, made with another profile, or another generation of it.
-    OtherProfile,
+    /// A run of this number, of another document, or with another profile, or with other values where these read something.
+    OtherMaking,
 }
 
 impl GivenApproval {
@@ -24,8 +50,8 @@ impl GivenApproval {
         match Approval::of(text) {
             None => Self::Unreadable,
             Some(given) if given.sequence != wanted.sequence => Self::OtherRun(given.sequence),
-            Some(given) if given.input_hash != wanted.input_hash => Self::OtherDocument,
-            Some(_) => Self::OtherProfile,
+            Some(_) if wanted.hash.starts_with(HASH_VERSION) => Self::OtherDocument,
+            Some(_) => Self::OtherMaking,
         }
     }
 }
@@ -37,11 +63,27 @@ pub fn waits_for_a_person(sequence: i64) -> String {
 }
 
 /// The same, and what is approved instead of it.
-pub(super) fn sentence(sequence: i64, given: Option<GivenApproval>) -> String {
-    let waits = waits_for_a_person(sequence);
+pub(super) fn sentence(guarded: &Guarded, given: Option<GivenApproval>) -> String {
+    let waits = waits_for_a_person(guarded.wanted.sequence);
     match given {
         Some(given) => format!("{waits} ({given})"),
         None => waits,
+    }
+}
+
+/// That a person has refused a run, in the words of that person. `{:?}` leaves no command for terminals in them.
+pub(super) fn rejected(guarded: &Guarded, rejection: &Rejection) -> String {
+    let by = match rejection.by.as_str() {
+        "" => "a person".to_owned(),
+        by => format!("{by:?}"),
+    };
+    let refused = format!(
+        "run {} is due, and {by} has refused it",
+        guarded.wanted.sequence
+    );
+    match rejection.reason.as_str() {
+        "" => refused,
+        reason => format!("{refused}: {reason:?}"),
     }
 }
 
@@ -50,12 +92,12 @@ impl fmt::Display for GivenApproval {
         write!(f, "the annotation {APPROVED_ANNOTATION} ")?;
         match self {
             Self::Unreadable => {
-                f.write_str("approves nothing: it has another form than <number>:<hash> or <number>:<hash>:<profile>@<generation>")
+                f.write_str("approves nothing: it has another form than <number>:<hash>")
             }
             Self::OtherRun(sequence) => write!(f, "is for run {sequence}"),
             Self::OtherDocument => f.write_str("is for another document than what is rendered now"),
-            Self::OtherProfile => {
-                f.write_str("is for another profile than the run is made with now, or for what that was")
+            Self::OtherMaking => {
+                f.write_str("is for something else than the run is made of now: its document, its profile, or what these read is another")
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cartouche_crds::{Stop, StopReason};
+use cartouche_crds::{Approval, Rejection, Stop, StopReason};
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
     sources::{Busy, Failed, NotReady, SourceKey},
 };
 
-use super::{Denied, Diagnosis, Fault, GivenApproval, Holder, InTheWay, Who, Why};
+use super::{Denied, Diagnosis, Fault, GivenApproval, Guarded, Holder, InTheWay, Who, Why};
 
 impl Diagnosis {
     /// An example of each.
@@ -183,12 +183,15 @@ impl Diagnosis {
             Self::Crowded(200),
             Self::OtherController(30),
             Self::Suspended,
-            Self::ApprovalRequired {
-                sequence: 4,
-                namespace: text("shop"),
-                runnable: text("build"),
-                given: Some(GivenApproval::OtherRun(3)),
-            },
+            Self::ApprovalRequired(guarded(), Some(GivenApproval::OtherRun(3))),
+            Self::Rejected(
+                guarded(),
+                Rejection {
+                    approval: guarded().wanted.to_string(),
+                    by: text("alice"),
+                    reason: text("not before Monday"),
+                },
+            ),
             Self::Settling {
                 pause: Duration::from_secs(10),
                 longest: Duration::from_secs(100),
@@ -199,6 +202,17 @@ impl Diagnosis {
             }]),
             Self::Unreadable(text("it is nested deeper than 127 levels")),
         ]
+    }
+}
+
+fn guarded() -> Guarded {
+    Guarded {
+        wanted: Approval {
+            sequence: 4,
+            hash: "v1:00ff".to_owned(),
+        },
+        namespace: "shop".to_owned(),
+        runnable: "build".to_owned(),
     }
 }
 

@@ -89,9 +89,12 @@ impl fmt::Display for Diagnosis {
             Self::DependencyNotReady(..) | Self::DependencyFailed(_) | Self::DependencyCycle(_) => {
                 f.write_str(&dependency::sentence(self))
             }
-            Self::ApprovalRequired {
-                sequence, given, ..
-            } => f.write_str(&approval::sentence(*sequence, *given)),
+            Self::ApprovalRequired(guarded, given) => {
+                f.write_str(&approval::sentence(guarded, *given))
+            }
+            Self::Rejected(guarded, rejection) => {
+                f.write_str(&approval::rejected(guarded, rejection))
+            }
             Self::Settling { pause, longest } => write!(
                 f,
                 "a run is due, and waits until what is rendered has stayed the same for {pause:?}, or has changed again and again for {longest:?}"

@@ -17,6 +17,9 @@ use crate::{
     reconcile_error::{Category, ReconcileError, Requeue},
 };
 
+/// The number that stands for all in [`approvable`].
+const APPROVABLE_SEQUENCE: i64 = 1;
+
 /// What the next run of a Runnable is made with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chosen {
@@ -128,14 +131,54 @@ impl Facts {
         if pinned.is_none() && !document.is_open() {
             return Ok(Cow::Borrowed(document));
         }
-        let token = self.runnable.rerun_token.as_deref();
         let run = RunFacts {
             name: &document.run_name(&self.runnable.uid, sequence),
             sequence,
             input_hash: document.input_hash(),
-            rerun_token: token.filter(|token| ledger.answered_by_seen() != Some(token)),
+            rerun_token: self.next_token(ledger),
         };
         self.made(rendering, pinned, &run)
+    }
+
+    /// The re-run request that the number which follows in a ledger answers.
+    fn next_token(&self, ledger: &Ledger) -> Option<&str> {
+        let token = self.runnable.rerun_token.as_deref();
+        token.filter(|token| ledger.answered_by_seen() != Some(token))
+    }
+
+    /// The hash that a person approves of what [`made_next`](Self::made_next) sends.
+    pub fn approvable_next(
+        &self,
+        rendering: &Rendering,
+        ledger: &Ledger,
+        pinned: Option<&PinnedProfile>,
+    ) -> Result<String, ReconcileError> {
+        self.approvable(rendering, pinned, self.next_token(ledger))
+    }
+
+    /// The hash that a person approves of what [`made_for`](Self::made_for) sends.
+    pub fn approvable_for(
+        &self,
+        rendering: &Rendering,
+        current: &CurrentRun,
+    ) -> Result<String, ReconcileError> {
+        let pinned = self.ledger.profile.as_deref();
+        self.approvable(rendering, pinned, current.rerun_token.as_deref())
+    }
+
+    fn approvable(
+        &self,
+        rendering: &Rendering,
+        pinned: Option<&PinnedProfile>,
+        rerun_token: Option<&str>,
+    ) -> Result<String, ReconcileError> {
+        let (document, context) = (&*rendering.document, &*rendering.context);
+        let profile = pinned.map(|pinned| self.profile_of(pinned)).transpose()?;
+        let profile = profile.map(|known| (known.version.name.as_str(), known.uid.as_str()));
+        let uid = &self.runnable.uid;
+        approvable((document, context), profile, (uid, rerun_token), |run| {
+            self.made(rendering, pinned, run)
+        })
     }
 
     /// Whether a run contains what is rendered, where no hash says it: what a profile says of how it is made does not count,
@@ -249,6 +292,27 @@ pub fn made_with<'a>(
     };
     let filled = document.filled(run, Some(profile.values()))?;
     profile.applied(&filled, context, run).map(Cow::Owned)
+}
+
+/// The hash that a person approves, of a document that is made with the profile of this name and uid, for the Runnable with this
+/// uid and the re-run request. Name and number are those of a first run there, whatever the number, so that one approval serves
+/// for all attempts, and only what somebody can change counts.
+pub fn approvable<'a, E>(
+    (document, context): (&'a Rendered, &Context),
+    profile: Option<(&str, &str)>,
+    (runnable_uid, rerun_token): (&str, Option<&str>),
+    made: impl FnOnce(&RunFacts<'_>) -> Result<Cow<'a, Rendered>, E>,
+) -> Result<String, E> {
+    if profile.is_none() && !document.is_open() {
+        return Ok(document.input_hash().to_owned());
+    }
+    let run = RunFacts {
+        name: &document.run_name(runnable_uid, APPROVABLE_SEQUENCE),
+        sequence: APPROVABLE_SEQUENCE,
+        input_hash: document.input_hash(),
+        rerun_token,
+    };
+    Ok(document.approved_hash(&*made(&run)?, context, profile))
 }
 
 /// No profile can be used.

@@ -43,6 +43,7 @@ impl Rendering {
     ) -> Intent {
         Intent {
             input_hash: self.document.input_hash().to_owned(),
+            approved: None,
             rerun_token,
             profile,
             api_version: self.document.api_version().to_owned(),

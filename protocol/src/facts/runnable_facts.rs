@@ -1,6 +1,6 @@
 //! What a Runnable says, as far as decisions go.
 
-use cartouche_crds::{APPROVED_ANNOTATION, Runnable};
+use cartouche_crds::{APPROVED_ANNOTATION, REJECTED_ANNOTATION, Rejection, Runnable};
 use k8s_openapi::jiff::Timestamp;
 
 use crate::{
@@ -31,6 +31,8 @@ pub struct RunnableFacts {
     pub rerun_token: Option<String>,
     /// The run that somebody approved, as it is written there.
     pub approved: Option<String>,
+    /// The run that somebody refused, and why.
+    pub rejected: Option<Rejection>,
     /// The profile that it asks for.
     pub profile_name: Option<String>,
     /// The request on it to choose its profile anew.
@@ -58,6 +60,7 @@ impl RunnableFacts {
             suspended: runnable.spec.suspend == Some(true),
             rerun_token: rerun::requested(runnable),
             approved: annotation(APPROVED_ANNOTATION).cloned(),
+            rejected: annotation(REJECTED_ANNOTATION).and_then(|text| Rejection::of(text)),
             profile_name: runnable.spec.profile_name.clone(),
             profile_refresh: requested_refresh(runnable),
             labels: metadata.labels.clone().unwrap_or_default(),

@@ -2,13 +2,34 @@
 
 use cartouche_crds::PinnedProfile;
 
-use super::RunIdentity;
+use super::{Ledger, RunIdentity};
+
+impl Ledger {
+    /// The hash of all that the current run is made of, as a person approved it, if one had to.
+    #[must_use]
+    pub fn approved_hash(&self) -> Option<&str> {
+        let current = self.current.as_ref()?;
+        Some(current.approved.as_deref().unwrap_or(&current.input_hash))
+    }
+
+    /// APPROVE: the current entry, which has its number, is going to be made of something else than was approved before, and a
+    /// person has approved that.
+    #[must_use]
+    pub fn approve(mut self, hash: String) -> Self {
+        if let Some(current) = &mut self.current {
+            current.approved = Some(hash).filter(|hash| *hash != current.input_hash);
+        }
+        self
+    }
+}
 
 /// What is about to run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Intent {
     /// Hash of what was rendered.
     pub input_hash: String,
+    /// The hash that a person has approved, if it is another one.
+    pub approved: Option<String>,
     /// The re-run request on the Runnable, if any.
     pub rerun_token: Option<String>,
     /// The profile that it is made with.

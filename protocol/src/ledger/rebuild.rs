@@ -249,6 +249,7 @@ fn current(run: &RunIdentity, sequence: i64) -> CurrentRun {
     CurrentRun {
         sequence,
         input_hash: hash(run),
+        approved: None,
         attempt: 1,
         rerun_token: None,
         phase: RunPhase::Created,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use cartouche_crds::{RunResult, RunnableStatus};
+use cartouche_crds::{PendingRun, RunResult, RunnableStatus};
 
 use super::{Known, NotReady, Readiness, Seen, SourceKey, coherence::not_yet_looked, moving};
 use crate::{
@@ -42,7 +42,9 @@ pub fn busy(seen: &Seen) -> Option<Busy> {
     if ledger.has_unfinished() {
         return Some(Busy::AtWork);
     }
-    if let Some(pending) = &status.pending {
+    // One that a person has refused stands at what it has.
+    let is_ahead = |pending: &&PendingRun| pending.reason != Category::Rejected.as_str();
+    if let Some(pending) = status.pending.as_ref().filter(is_ahead) {
         return Some(Busy::Waits(pending.reason.clone()));
     }
     // One whose time has come is as much ahead as any: it is taken away with the intent of the attempt.

@@ -1,6 +1,6 @@
 //! The run that is due and waits. Pure.
 
-use cartouche_crds::{Approval, ApprovalPolicy, PendingRun, ProfileVersion, RunnableStatus};
+use cartouche_crds::{Approval, ApprovalPolicy, PendingRun, RunnableStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::STAMPED_OBJECT_CONDITION;
@@ -18,9 +18,12 @@ pub(super) fn pending(
     ledger: &Ledger,
     error: &ReconcileError,
 ) -> Option<PendingRun> {
+    if let Some(wanted) = error.diagnosis.as_ref().and_then(|it| it.wanted()) {
+        return guarded(facts, wanted, error.category);
+    }
     let reason = match error.category {
         Category::RunAtWork | Category::StopFailed => Category::RunAtWork,
-        held @ (Category::ApprovalRequired | Category::Settling) => held,
+        held @ Category::Settling => held,
         held if held.is_of_dependencies() => return dependent(facts, ledger, held),
         _ => return None,
     };
@@ -32,32 +35,26 @@ pub(super) fn pending(
         _ => return None,
     };
     let input_hash = facts.rendering.as_ref().ok()?.document.input_hash();
-    let approval = (reason == Category::ApprovalRequired).then(|| Approval {
-        sequence,
-        input_hash: input_hash.to_owned(),
-        profile: next_profile(facts, ledger),
-    });
-    let dry_run = approval.as_ref().and_then(|wanted| match &facts.dry_run {
-        Some(answer) => Some(answer.to_string()),
-        None => dry_run_told(&facts.stored, wanted).map(str::to_owned),
-    });
     // Whatever changes while it has to settle is not worth a write.
     let hash_told = match reason {
         Category::Settling => "",
         _ => input_hash,
     };
-    Some(PendingRun {
-        approval: approval.map(|approval| approval.to_string()),
-        dry_run,
-        ..waiting(facts, sequence, hash_told, reason)?
-    })
+    waiting(facts, sequence, hash_told, reason)
 }
 
-/// The profile that the next run is made with, as it is now.
-fn next_profile(facts: &Facts, ledger: &Ledger) -> Option<ProfileVersion> {
-    let rendering = facts.rendering.as_ref().ok()?;
-    let pinned = facts.chosen(rendering, ledger).ok()?.pinned?;
-    Some(facts.profiles.named(&pinned.name)?.version.clone())
+/// What waits for a person, or was refused: a new number, or one that was given and is made of something else by now.
+fn guarded(facts: &Facts, wanted: &Approval, reason: Category) -> Option<PendingRun> {
+    let input_hash = facts.rendering.as_ref().ok()?.document.input_hash();
+    let dry_run = match &facts.dry_run {
+        Some(answer) => Some(answer.to_string()),
+        None => dry_run_told(&facts.stored, wanted).map(str::to_owned),
+    };
+    Some(PendingRun {
+        approval: Some(wanted.to_string()),
+        dry_run,
+        ..waiting(facts, wanted.sequence, input_hash, reason)?
+    })
 }
 
 /// What waits for what its inputs come from, be it that nothing can be rendered without. Whatever changes there meanwhile is not
@@ -108,6 +105,10 @@ pub fn waits_for_more(facts: &Facts) -> bool {
         reason if reason == Category::ApprovalRequired.as_str() => {
             let is_asked = facts.policy.approval == ApprovalPolicy::Manual;
             is_asked && pending.approval != facts.runnable.approved
+        }
+        reason if reason == Category::Rejected.as_str() => {
+            let rejected = facts.runnable.rejected.as_ref();
+            pending.approval.as_ref() == rejected.map(|it| &it.approval)
         }
         reason if reason == Category::RunAtWork.as_str() => {
             overlap::is_asked(facts) && may_be_at_work(&facts.ledger)

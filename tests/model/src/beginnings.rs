@@ -128,6 +128,7 @@ impl Checked {
             sources: None,
             sequence,
             input_hash: self.decisions.cast.hash(&make),
+            approved: None,
             rerun_token: None,
             phase: RunPhase::Created,
             attempted: true,

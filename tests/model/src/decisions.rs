@@ -158,9 +158,8 @@ impl Decisions {
         let stored = self.pool.stored(status);
         let wanted = Approval::of(stored.pending.as_ref()?.approval.as_deref()?)?;
         let mut documents = 0..=setup.last_document();
-        let is_it = |document: &u8| {
-            self.cast.document(*document).rendered.input_hash() == wanted.input_hash
-        };
+        let is_it =
+            |document: &u8| self.cast.document(*document).rendered.input_hash() == wanted.hash;
         let document = documents.find(is_it)?;
         Some((u16::try_from(wanted.sequence).ok()?, document))
     }

@@ -170,9 +170,7 @@ impl Mutant {
             Self::ReplacedAtOnce => overlap::forget_stopped(&mut facts),
             Self::DebounceIgnored => facts.policy.debounce = None,
             Self::ApprovedByHash => {
-                approval::count_if(&mut facts, |given, wanted| {
-                    given.input_hash == wanted.input_hash
-                });
+                approval::count_if(&mut facts, |given, wanted| given.hash == wanted.hash);
             }
             Self::ApprovedByNumber => {
                 approval::count_if(&mut facts, |given, wanted| {

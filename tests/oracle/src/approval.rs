@@ -1,5 +1,5 @@
-//! S8: where a person has to approve each run, none is intended but the one that was approved: this number of this document,
-//! made with this profile.
+//! S8: where a person has to approve each run, none is intended but the one that was approved: this number, and all that it is
+//! made of.
 
 use cartouche_crds::{Approval, CurrentRun, RunnableStatus};
 
@@ -18,7 +18,8 @@ impl Past {
     }
 
     /// Whether a run is intended that nobody has approved. What is found again was intended before; a further attempt, what
-    /// is made again because somebody deleted it, and what is renumbered because its name is taken need no other approval.
+    /// is made again because somebody deleted it, and what is renumbered because its name is taken need no other approval, as long
+    /// as they are made of what was approved.
     pub(crate) fn judge_approval(
         &mut self,
         runnable: &str,
@@ -26,18 +27,17 @@ impl Past {
         approved: Option<&str>,
         second: Option<i64>,
     ) {
-        let Some(after) = intended(old, new).filter(|_| self.needs_approval) else {
+        let after = intended(old, new).or_else(|| remade(old, new));
+        let Some(after) = after.filter(|_| self.needs_approval) else {
             return;
         };
-        // Of its profile the status has the name only.
-        let profile = new.profile.as_ref().map(|pinned| pinned.name.as_str());
         let is_approved = approved.and_then(Approval::of).is_some_and(|given| {
-            let its = given.profile.as_ref().map(|it| it.name.as_str());
-            (given.sequence, given.input_hash.as_str(), its)
-                == (after.sequence, after.input_hash.as_str(), profile)
+            (given.sequence, given.hash.as_str()) == (after.sequence, approved_hash(after))
         });
         let is_same = |before: &&CurrentRun| {
-            before.input_hash == after.input_hash && !asks(after, old.last_answered())
+            before.input_hash == after.input_hash
+                && approved_hash(before) == approved_hash(after)
+                && !asks(after, old.last_answered())
         };
         let before = old.current_run.as_ref().filter(is_same);
         let goes_on = before.is_some_and(|before| self.goes_on(runnable, before, after, second));
@@ -63,4 +63,16 @@ impl Past {
             || run.is_some_and(|run| run.cut_short)
             || self.is_taken(runnable, before)
     }
+}
+
+/// The run that has its number, if a write says that it is made of something else than before.
+fn remade<'a>(old: &RunnableStatus, new: &'a RunnableStatus) -> Option<&'a CurrentRun> {
+    let (before, after) = (old.current_run.as_ref()?, new.current_run.as_ref()?);
+    let is_it = before.sequence == after.sequence && before.input_hash == after.input_hash;
+    let is_other = after.approved.is_some() && before.approved != after.approved;
+    (is_it && is_other).then_some(after)
+}
+
+fn approved_hash(run: &CurrentRun) -> &str {
+    run.approved.as_deref().unwrap_or(&run.input_hash)
 }

@@ -97,6 +97,7 @@ async fn the_policy_is_sound(place: &Place) -> Result<()> {
 
 async fn nobody_else_approves(place: &Place) -> Result<()> {
     place.create("r").await?;
+    nobody_else_refuses(place).await?;
     let value = "1:v1:5ec3e7";
     for (arguments, input) in ways(&place.manifest("r", Some(value)), value) {
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
@@ -126,6 +127,41 @@ async fn nobody_else_approves(place: &Place) -> Result<()> {
         let said = place.refused(&place.editor, verb, &input).await?;
         ensure!(said.contains(REFUSED), "{verb:?} {manifest}: {said}");
     }
+    Ok(())
+}
+
+/// The annotation that refuses a run is guarded as the one that approves it, and taking it away is free.
+async fn nobody_else_refuses(place: &Place) -> Result<()> {
+    let rejected = "carto.run/rejected";
+    let no = json!({ "approval": "1:v1:00ff", "reason": "no" }).to_string();
+    let merge = |annotation: Value| {
+        json!({ "metadata": { "annotations": { rejected: annotation } } }).to_string()
+    };
+    let (set, other, away) = (
+        merge(no.clone().into()),
+        merge("other".into()),
+        merge(Value::Null),
+    );
+    let patch = ["patch", "runnable", "r", "--type=merge", "-p"];
+    let refused = |merge: String| async move {
+        let words = [&patch[..], &[merge.as_str()]].concat();
+        let said = place.refused(&place.editor, &words, "").await?;
+        ensure!(said.contains(REFUSED), "{said}");
+        Ok(())
+    };
+    refused(set.clone()).await?;
+    let mut new = place.manifest("refused", None);
+    new["metadata"]["annotations"] = json!({ rejected: no });
+    let creates = ["create", "-f", "-"];
+    let said = place
+        .refused(&place.editor, &creates, &new.to_string())
+        .await?;
+    ensure!(said.contains(REFUSED), "{said}");
+    let words = [&patch[..], &[&set]].concat();
+    place.kubectl(&place.approver, &words, "").await?;
+    refused(other).await?;
+    let words = [&patch[..], &[&away]].concat();
+    place.kubectl(&place.editor, &words, "").await?;
     Ok(())
 }
 

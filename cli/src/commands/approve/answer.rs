@@ -6,7 +6,10 @@ use cartouche_crds::{Approval, Runnable};
 use kube::ResourceExt as _;
 use serde::Serialize;
 
-use crate::outcome::{FAILED, FOUND, GOOD};
+use crate::{
+    live::pending::pending,
+    outcome::{FAILED, FOUND, GOOD},
+};
 
 /// How it went with one Runnable.
 #[derive(Debug, Serialize)]
@@ -21,6 +24,9 @@ pub(super) struct Answer {
     approval: Option<String>,
     /// Whether that is approved.
     approved: bool,
+    /// Whether that is refused.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    rejected: bool,
     /// The Secrets that were not read, so that nobody knows whether what was shown is what is approved.
     unverified: BTreeSet<String>,
     /// The same in words.
@@ -43,7 +49,25 @@ impl Answer {
         Self::of(namespace, runnable, approval, text).with(false, GOOD)
     }
 
-    /// Somebody has said no.
+    /// It is refused, as this annotation says.
+    pub(super) fn rejected(namespace: &str, runnable: &Runnable, approval: &Approval) -> Self {
+        Self {
+            rejected: true,
+            ..Self::of(namespace, runnable, approval, "is refused")
+        }
+    }
+
+    /// The same, which was only tried.
+    pub(super) fn rejection_tried(
+        namespace: &str,
+        runnable: &Runnable,
+        approval: &Approval,
+    ) -> Self {
+        let text = "would be refused (dry run: nothing was changed)";
+        Self::of(namespace, runnable, approval, text)
+    }
+
+    /// Somebody has said no to the question.
     pub(super) fn refused(namespace: &str, runnable: &Runnable, approval: &Approval) -> Self {
         Self::of(namespace, runnable, approval, "is not approved").with(false, FOUND)
     }
@@ -65,6 +89,7 @@ impl Answer {
             input_hash: None,
             approval: None,
             approved: false,
+            rejected: false,
             unverified: BTreeSet::new(),
             message,
             code,
@@ -76,7 +101,7 @@ impl Answer {
         let message = format!("run {sequence} of {name} {what}: {approval}");
         Self {
             sequence: Some(sequence),
-            input_hash: Some(approval.input_hash.clone()),
+            input_hash: pending(runnable).map(|pending| pending.input_hash.clone()),
             approval: Some(approval.to_string()),
             ..Self::about_none(namespace, &name, message, GOOD)
         }

@@ -1,14 +1,16 @@
 //! What there is to approve: only what is shown, and what the controller asks about as well.
 
 use anyhow::{anyhow, bail};
-use cartouche_crds::{APPROVED_ANNOTATION, Approval, ApprovalPolicy, Runnable};
+use cartouche_crds::{
+    APPROVED_ANNOTATION, Approval, ApprovalPolicy, REJECTED_ANNOTATION, Rejection, Runnable,
+};
 use cartouche_protocol::{
     ledger::Due,
     policy::{Asks, Policy},
 };
+use cartouche_templating::{HASH_VERSION, MADE_HASH_VERSION};
 use kube::ResourceExt as _;
 
-use super::made_with::is_made_with;
 use crate::{
     commands::{diff::Prospect, get::ready},
     foreign::in_one_line,
@@ -28,7 +30,7 @@ pub(super) enum Waiting {
 
 /// What is rendered, as far as it can be known.
 enum Rendered<'a> {
-    /// Whether a run of it is due, and its hash.
+    /// Whether a run of it is due, and the hash of what is made of it.
     Known(Due, &'a str),
     /// Its hash is not known, and why; the word of the status is taken for it.
     Unverified,
@@ -47,22 +49,38 @@ pub(super) fn waiting(
     let own = Asks::of_runnable(&prospect.runnable.spec);
     let general = Asks::of_template(&prospect.template.spec);
     let policy = Policy::as_far_as_usable(&own, &general).approval;
-    let rendered = match (prospect.due, prospect.input_hash()) {
-        (Some(due), Some(hash)) => Rendered::Known(due, hash),
-        (Some(due), None) if !matches!(due, Due::New(_)) => Rendered::Known(due, ""),
+    let asked = asked_for(runnable).and_then(Approval::of);
+    let rendered = match (prospect.due, hash_of(prospect, asked.as_ref())) {
+        (Some(due), Ok(hash)) => Rendered::Known(due, hash),
+        (Some(due), Err(_)) if asked.is_none() && !matches!(due, Due::New(_)) => {
+            Rendered::Known(due, "")
+        }
         // Without a hash it cannot be known whether what is shown is what waits.
         _ if unverified => Rendered::Unverified,
-        _ => Rendered::Untold(prospect.untold().unwrap_or_default()),
+        (_, Err(why)) => Rendered::Untold(why),
+        (None, Ok(_)) => Rendered::Untold(prospect.untold().unwrap_or_default()),
     };
-    let waits = of_rendered(runnable, policy, &rendered, place)?;
-    if let Waiting::ForPerson(approval) = &waits {
-        let shown = match prospect.unknown_profile.as_deref() {
-            None => Ok(prospect.profile.as_ref()),
-            Some(why) => Err(why),
-        };
-        is_made_with(approval, shown, unverified, (&runnable.name_any(), place))?;
+    of_rendered(runnable, policy, &rendered, place)
+}
+
+/// The hash that approves what is shown, or why it cannot be known.
+fn hash_of<'a>(prospect: &'a Prospect, asked: Option<&Approval>) -> Result<&'a str, String> {
+    let Some(input_hash) = prospect.input_hash() else {
+        return Err(prospect.untold().unwrap_or_default());
+    };
+    let asked = asked.map(|asked| asked.hash.as_str());
+    // What is made without a profile is shown as it is made.
+    if let Some(why) = prospect.unknown_profile.clone()
+        && asked != Some(input_hash)
+    {
+        return Err(why);
     }
-    Ok(waits)
+    let forms = [HASH_VERSION, MADE_HASH_VERSION];
+    if asked.is_some_and(|asked| !forms.iter().any(|form| asked.starts_with(form))) {
+        let why = "the controller asks in a form that this release of the command does not know";
+        return Err(why.to_owned());
+    }
+    Ok(&prospect.run.approvable)
 }
 
 fn of_rendered(
@@ -87,35 +105,34 @@ fn of_rendered(
         Rendered::Unverified => return of_status(runnable, place),
         Rendered::Untold(why) => return Err(unknown(why, &name, place)),
     };
-    let sequence = match due {
-        Due::New(sequence) => sequence,
-        Due::Pending(present) => {
+    let asked = asked_for(runnable).and_then(Approval::of);
+    let asked = asked.map(|asked| asked.sequence);
+    let sequence = match (due, asked) {
+        (Due::New(sequence), _) => sequence,
+        // It is made of something else by now than was approved.
+        (Due::Pending(present), Some(asked)) if asked == present => present,
+        // It failed, or was deleted, and what would be made next is something else.
+        (Due::Nothing(present), Some(asked)) if asked > present => asked,
+        (Due::Pending(present), _) => {
             return Ok(nothing(&format!(
                 "run {present} of {name} is to be made already"
             )));
         }
-        Due::Nothing(present) => {
+        (Due::Nothing(present), _) => {
             return Ok(nothing(&format!(
                 "run {present} of {name} is of what is rendered now"
             )));
         }
-        Due::OtherHash(present) => bail!(
+        (Due::OtherHash(present), _) => bail!(
             "whether run {present} of {name} is of what is rendered now is found out by the controller: nothing is approved\n\
              hint: wait a moment, and look again: `{}`",
             place.command(&format!("approve {name}"))
         ),
     };
-    let mut wanted = Approval {
+    let wanted = Approval {
         sequence,
-        input_hash: hash.to_owned(),
-        profile: None,
+        hash: hash.to_owned(),
     };
-    // The profile is looked at where it is known what is shown.
-    if let Some(asked) = asked_for(runnable).and_then(Approval::of)
-        && (asked.sequence, &asked.input_hash) == (wanted.sequence, &wanted.input_hash)
-    {
-        wanted = asked;
-    }
     of_wanted(runnable, wanted, place)
 }
 
@@ -165,8 +182,8 @@ fn unknown(untold: &str, name: &str, place: &Place) -> anyhow::Error {
     let diff = place.command(&format!("diff {name}"));
     let unverified = place.command(&format!("approve {name} --unverified"));
     anyhow!(
-        "{untold}, nor whether what you would see is what waits: nothing is approved\n\
-         hint: `{diff}` shows it; whoever may read the Secret can approve it, and `{unverified}` approves what the status asks about"
+        "{untold}; whether what you would see is what waits cannot be told: nothing is approved\n\
+         hint: `{diff}` shows it; whoever may read all of it can approve it, and `{unverified}` approves what the status asks about"
     )
 }
 
@@ -175,10 +192,27 @@ pub(super) fn asked_for(runnable: &Runnable) -> Option<&str> {
     pending::pending(runnable)?.approval.as_deref()
 }
 
-/// Whether somebody has written just this on the Runnable.
+/// Whether the controller asks a person, of whom nobody has said no yet.
+pub(super) fn waits_for_a_yes(runnable: &Runnable) -> bool {
+    pending::pending(runnable).is_some_and(pending::waits_for_approval)
+}
+
+/// What the controller asks about.
+pub(super) fn waits_now(runnable: &Runnable) -> anyhow::Result<Approval> {
+    let asked = asked_for(runnable).and_then(Approval::of);
+    asked.ok_or_else(|| {
+        let (name, said) = (runnable.name_any(), said_by_controller(runnable));
+        anyhow!("no run of {name} waits for a person, by the word of the controller, {said}: nothing is refused")
+    })
+}
+
+/// Whether somebody has written just this on the Runnable, and nobody has refused it.
 pub(super) fn is_given(runnable: &Runnable, approval: &Approval) -> bool {
-    let given = runnable.annotations().get(APPROVED_ANNOTATION);
-    given.is_some_and(|given| *given == approval.to_string())
+    let text = approval.to_string();
+    let annotation = |name: &str| runnable.annotations().get(name);
+    let rejection = annotation(REJECTED_ANNOTATION).and_then(|it| Rejection::of(it));
+    let is_refused = rejection.is_some_and(|it| it.approval == text);
+    !is_refused && annotation(APPROVED_ANNOTATION) == Some(&text)
 }
 
 /// An error unless it is just this that the controller asks for.
@@ -292,6 +326,28 @@ mod tests {
     }
 
     #[test]
+    fn what_has_its_number_or_is_tried_again_waits_as_the_controller_asks() {
+        let waits = || Waiting::ForPerson(approval());
+        assert_eq!(found(&json!({}), Due::Pending(4), "v1:a").unwrap(), waits());
+        assert_eq!(found(&json!({}), Due::Nothing(3), "v1:a").unwrap(), waits());
+        assert!(found(&json!({}), Due::Pending(4), "v1:b").is_err());
+        assert!(found(&json!({}), Due::Nothing(3), "v1:b").is_err());
+    }
+
+    #[test]
+    fn what_was_refused_is_not_approved_whatever_is_written_beside_that() {
+        let refused = |approval: &str| {
+            json!({ "metadata": { "annotations": {
+                "carto.run/approved": "4:v1:a",
+                "carto.run/rejected": json!({ "approval": approval, "reason": "no" }).to_string(),
+            } } })
+        };
+        let found = |approval: &str| found(&refused(approval), Due::New(4), "v1:a").unwrap();
+        assert_eq!(found("4:v1:a"), Waiting::ForPerson(approval()));
+        assert_eq!(found("3:v1:a"), Waiting::Approved(approval()));
+    }
+
+    #[test]
     fn what_is_written_on_it_already_is_approved_whatever_it_waits_for_by_now() {
         let given = json!({ "metadata": { "annotations": { "carto.run/approved": "4:v1:a" } } });
         let approved = || Waiting::Approved(approval());
@@ -303,7 +359,7 @@ mod tests {
 
     #[test]
     fn where_nothing_waits_for_a_person_it_says_why() {
-        let none = json!({});
+        let none = json!({ "status": { "pending": null } });
         assert!(
             nothing(&none, Due::Nothing(3)).contains("run 3 of hello is of what is rendered now")
         );

@@ -1,13 +1,13 @@
-//! Writes the approval of a run on its Runnable.
+//! Writes on its Runnable that a run is approved, or refused.
 
 use anyhow::{anyhow, bail};
-use cartouche_crds::{APPROVED_ANNOTATION, Approval, Runnable};
+use cartouche_crds::{APPROVED_ANNOTATION, Approval, REJECTED_ANNOTATION, Rejection, Runnable};
 use kube::{
     Api, ResourceExt as _,
     api::{Patch, PatchParams},
     core::Status,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     cluster::{CLIENT, Cluster, within},
@@ -17,10 +17,40 @@ use crate::{
 /// The resource that stands for the right to approve: who may not update it is refused by the policy of the cluster.
 const RIGHT: &str = "runnables/approval";
 
-/// Approves what was shown of the Runnable as it was read: an edit in between is a conflict.
+/// Approves what was shown of the Runnable as it was read: an edit in between is a conflict. Whatever was refused is so no more.
 pub(super) async fn approve(
     runnable: &Runnable,
     approval: &Approval,
+    cluster: &Cluster,
+) -> anyhow::Result<()> {
+    let mut annotations = json!({ APPROVED_ANNOTATION: approval.to_string() });
+    if runnable.annotations().contains_key(REJECTED_ANNOTATION) {
+        annotations[REJECTED_ANNOTATION] = Value::Null;
+    }
+    let what = format!("approving run {} of", approval.sequence);
+    write(runnable, &annotations, &what, cluster).await
+}
+
+/// Refuses what the status of the Runnable asks about as it was read. A yes to the same is taken away: whoever may take the no away
+/// could else bring it back.
+pub(super) async fn reject(
+    runnable: &Runnable,
+    (approval, rejection): (&Approval, &Rejection),
+    cluster: &Cluster,
+) -> anyhow::Result<()> {
+    let mut annotations = json!({ REJECTED_ANNOTATION: rejection.annotation() });
+    let given = runnable.annotations().get(APPROVED_ANNOTATION);
+    if given == Some(&rejection.approval) {
+        annotations[APPROVED_ANNOTATION] = Value::Null;
+    }
+    let what = format!("refusing run {} of", approval.sequence);
+    write(runnable, &annotations, &what, cluster).await
+}
+
+async fn write(
+    runnable: &Runnable,
+    annotations: &Value,
+    what: &str,
     cluster: &Cluster,
 ) -> anyhow::Result<()> {
     let (api, name): (Api<Runnable>, _) = (cluster.api(), runnable.name_any());
@@ -31,9 +61,9 @@ pub(super) async fn approve(
     };
     let patch = Patch::Merge(json!({ "metadata": {
         "resourceVersion": version,
-        "annotations": { APPROVED_ANNOTATION: approval.to_string() },
+        "annotations": annotations,
     } }));
-    let what = format!("approving run {} of {name}", approval.sequence);
+    let what = format!("{what} {name}");
     let parameters = PatchParams::apply(CLIENT);
     let patched = async {
         match api.patch(&name, &parameters, &patch).await {

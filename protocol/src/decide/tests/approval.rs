@@ -1,5 +1,8 @@
 //! Where a person has to approve each run, nothing begins without that, and nothing else waits for it.
 
+mod made;
+mod rejected;
+
 use std::sync::Arc;
 
 use cartouche_crds::{ApprovalPolicy, ConcurrencyPolicy, PendingRun, RunResult, RunnableStatus};

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::scene::*;
 use crate::{
     decide::{Change, Step, Waiting, decide, decide_without_rendering},
-    facts::{DryRun, Facts},
+    facts::Facts,
     ledger::tests::sample::*,
     reconcile_error::{Category, Requeue},
 };
@@ -256,33 +256,6 @@ fn what_only_a_run_says_counts_while_a_rule_matches_and_as_any_other_once_a_run_
     );
     let asked = none.asking_to_refresh("2");
     assert_eq!(pinned_by_intent(&asked), Some(pin("b", Some("2"))));
-}
-
-#[test]
-fn a_person_approves_a_run_with_its_profile_at_its_generation_and_another_generation_asks_anew() {
-    let manual = |generation: i64| {
-        let profile = profile("a", generation, json!({ "rules": [{}] }));
-        let mut facts = due_with("a").knowing([profile, for_template("b")]);
-        facts.policy.approval = ApprovalPolicy::Manual;
-        facts.dry_run = Some(DryRun::Accepted);
-        facts
-    };
-    let approving = |mut facts: Facts, profile: &str| {
-        facts.runnable.approved = Some(format!("3:{}{profile}", hash("B")));
-        facts
-    };
-    let approved = approving(manual(4), ":a@4");
-    assert_eq!(pinned_by_intent(&approved), Some(pin("a", None)));
-    for other in ["", ":a@3", ":b@4", ":b@1"] {
-        let error = stuck(&approving(manual(4), other), Category::ApprovalRequired);
-        assert!(error.message.contains("profile"), "{other}: {error:?}");
-    }
-    stuck(&approving(manual(5), ":a@4"), Category::ApprovalRequired);
-    // And so does another profile.
-    let refreshed = approving(manual(4), ":a@4").asking_to_refresh("1");
-    stuck(&refreshed, Category::ApprovalRequired);
-    let refreshed = approving(refreshed, ":b@1");
-    assert_eq!(pinned_by_intent(&refreshed), Some(pin("b", Some("1"))));
 }
 
 #[test]

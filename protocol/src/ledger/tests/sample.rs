@@ -86,6 +86,7 @@ pub(crate) fn intent(input: &str) -> Intent {
     Intent {
         profile: None,
         input_hash: hash(input),
+        approved: None,
         rerun_token: None,
         api_version: API_VERSION.to_owned(),
         kind: KIND.to_owned(),
@@ -108,6 +109,7 @@ pub(crate) fn created(sequence: i64, input: &str) -> CurrentRun {
         sources: None,
         sequence,
         input_hash: hash(input),
+        approved: None,
         rerun_token: None,
         phase: RunPhase::Created,
         attempted: true,

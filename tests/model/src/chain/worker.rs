@@ -206,6 +206,7 @@ impl Chain {
         let intent = Intent {
             profile: None,
             input_hash: document.hash(),
+            approved: None,
             rerun_token: asked,
             api_version: API_VERSION.to_owned(),
             kind: KIND.to_owned(),

@@ -10,9 +10,8 @@ pub(super) fn count_if(facts: &mut Facts, fits: impl Fn(&Approval, &Approval) ->
         return;
     };
     let wanted = Approval {
-        profile: None,
         sequence: facts.ledger.next_sequence(),
-        input_hash: rendering.document.input_hash().to_owned(),
+        hash: rendering.document.input_hash().to_owned(),
     };
     if fits(&given, &wanted) {
         facts.runnable.approved = Some(wanted.to_string());

@@ -62,6 +62,32 @@ fn s8_what_somebody_deleted_unfinished_is_made_again_without_another_approval() 
     breaks("S8", deleted().write(next("v1:b")));
 }
 
+/// The entry of this number, made of what this hash is of.
+fn made_of(sequence: i64, made: &str) -> RunnableStatus {
+    let mut status = intent(sequence, "v1:a");
+    status.current_run.as_mut().unwrap().approved = Some(made.to_owned());
+    status
+}
+
+#[test]
+fn s8_what_a_run_is_made_of_is_approved_with_the_rest() {
+    holds(approved("1:m1:a").write(made_of(1, "m1:a")));
+    for other in ["1:v1:a", "1:m1:b"] {
+        breaks("S8", approved(other).write(made_of(1, "m1:a")));
+    }
+}
+
+#[test]
+fn s8_what_a_number_is_made_of_changes_with_an_approval_only() {
+    let begun = || approved("1:m1:a").write(made_of(1, "m1:a"));
+    breaks("S8", begun().write(made_of(1, "m1:b")));
+    let again = History {
+        approved: Some("1:m1:b".to_owned()),
+        ..begun()
+    };
+    holds(again.write(made_of(1, "m1:b")));
+}
+
 #[test]
 fn s8_where_nobody_has_to_approve_nothing_is_asked() {
     let history = History {

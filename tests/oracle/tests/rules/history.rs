@@ -163,6 +163,7 @@ pub fn intent(number: i64, hash: &str) -> RunnableStatus {
         sources: None,
         sequence: number,
         input_hash: hash.to_owned(),
+        approved: None,
         rerun_token: None,
         phase: RunPhase::Pending,
         attempted: false,

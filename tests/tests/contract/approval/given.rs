@@ -35,7 +35,7 @@ async fn nothing_but_exactly_this_run_is_approved() -> Result<()> {
     let right = asked(&subject, 1).await?;
     let hash = right.trim_start_matches("1:").to_owned();
     let half = &right[..right.len() / 2];
-    let unreadable = "approves nothing: it has another form than <number>:<hash> or <number>:<hash>:<profile>@<generation>)";
+    let unreadable = "approves nothing: it has another form than <number>:<hash>)";
     let document = "is for another document than what is rendered now)";
     for (given, told) in [
         (format!("2:{hash}"), "is for run 2)"),

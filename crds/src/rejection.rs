@@ -1,0 +1,89 @@
+//! The run that a person refuses, and why.
+
+use serde::{Deserialize, Serialize};
+
+use crate::rerun::keep_words;
+
+/// Characters of a reason that are kept.
+pub const MAX_REASON: usize = 1_024;
+
+/// The value of the annotation `carto.run/rejected` of a Runnable, which `cartouche approve --reject` writes:
+/// `{"approval": "4:v1:0f3a…", "by": "alice", "reason": "not before Monday"}`. The admission policy of approvals says who may
+/// set it; the audit log of the API server is the proof of who did.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rejection {
+    /// The run that it refuses, as `status.pending.approval` has it.
+    pub approval: String,
+    /// The person, as the annotation names them.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub by: String,
+    /// The reason, in words.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+}
+
+impl Rejection {
+    /// Reads the annotation. `None` if it has another form; long texts are cut, and control characters become spaces.
+    #[must_use]
+    pub fn of(annotation: &str) -> Option<Self> {
+        let mut read: Self = serde_json::from_str(annotation).ok()?;
+        keep_words(&mut read.by);
+        read.reason = read
+            .reason
+            .chars()
+            .take(MAX_REASON)
+            .map(|character| {
+                if character.is_control() {
+                    ' '
+                } else {
+                    character
+                }
+            })
+            .collect();
+        Some(read)
+    }
+
+    /// The value of the annotation.
+    #[must_use]
+    pub fn annotation(&self) -> String {
+        serde_json::json!(self).to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rejection(reason: &str) -> Rejection {
+        Rejection {
+            approval: "4:v1:00ff".to_owned(),
+            by: "alice".to_owned(),
+            reason: reason.to_owned(),
+        }
+    }
+
+    #[test]
+    fn what_was_written_is_read_back() {
+        for reason in ["not before Monday", "", "\"quoted\": {}"] {
+            let rejection = rejection(reason);
+            assert_eq!(Rejection::of(&rejection.annotation()), Some(rejection));
+        }
+        let bare = r#"{"approval": "4:v1:00ff"}"#;
+        assert_eq!(Rejection::of(bare).unwrap().approval, "4:v1:00ff");
+    }
+
+    #[test]
+    fn another_form_refuses_nothing() {
+        for text in ["", "4:v1:00ff", "true", "{}", "[]", r#"{"approval": 4}"#] {
+            assert_eq!(Rejection::of(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn words_are_bounded_and_have_no_control_characters() {
+        let long = rejection(&"ä\u{1b}".repeat(2 * MAX_REASON));
+        let read = Rejection::of(&long.annotation()).unwrap();
+        assert_eq!(read.reason.chars().count(), MAX_REASON);
+        assert!(read.reason.starts_with("ä ä "), "{}", read.reason);
+    }
+}
