@@ -52,8 +52,9 @@ impl Server {
             "status": { "observedGeneration": 1, "conditions": [] },
         });
         if let Some(asked) = &self.asked {
+            let (_, hash) = asked.split_once(':').unwrap();
             runnable["status"]["pending"] = json!({
-                "sequence": 1, "inputHash": asked, "reason": "ApprovalRequired", "approval": asked,
+                "sequence": 1, "inputHash": hash, "reason": "ApprovalRequired", "approval": asked,
                 "since": "2026-01-01T00:00:00Z", "dryRun": "refused: jobs \"hello\" is forbidden: quota",
             });
         }

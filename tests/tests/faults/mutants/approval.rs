@@ -10,7 +10,7 @@ use cartouche_tests::{
         stage::{APP, Stage},
     },
     fixture::condition,
-    lab::succeeds,
+    lab::{TRIAL, fails, succeeds, template},
 };
 use serde_json::json;
 
@@ -50,6 +50,49 @@ async fn a_run_of_another_document_than_the_one_that_was_approved_is_noticed() -
         quiet(&stage).await?;
         let made = stage.end(APP).await?.made.len();
         let noticed = (made > 0).then(|| "it ran unapproved".to_owned());
+        Ok(noticed.into_iter().collect())
+    })
+    .await
+}
+
+/// A profile that puts an annotation of the Runnable into its runs.
+async fn reading(stage: &Stage) -> Result<()> {
+    let arg = "$(runnable.metadata.annotations.arg)$";
+    let patch = json!({
+        "apiVersion": TRIAL.api_version(), "kind": TRIAL.name,
+        "patch": { "metadata": { "annotations": { "arg": arg } } },
+    });
+    let profile = json!({
+        "apiVersion": "carto.run/v1alpha1", "kind": "ClusterRunProfile",
+        "metadata": { "name": stage.namespace },
+        "spec": { "rules": [{ "templates": [stage.namespace] }], "patches": [patch] },
+    });
+    stage.put(profile).await.map(drop)
+}
+
+#[tokio::test]
+async fn an_attempt_at_something_else_than_was_approved_is_noticed() -> Result<()> {
+    is_noticed(Mutant::ApprovedUncompared, |stage| async move {
+        let mut template = template(TRIAL);
+        template["approval"] = json!("Manual");
+        template["profile"] = json!("Required");
+        template["retry"] = json!({ "limit": 1, "backoff": { "initial": "8s", "max": "8s" } });
+        stage.template(template).await?;
+        reading(&stage).await?;
+        stage.runnable(APP, json!({ "inputs": fails(1) })).await?;
+        let says = |arg: &str| json!({ "metadata": { "annotations": { "arg": arg } } });
+        stage.patch(APP, says("good")).await?;
+        let first = stage.until(APP, "to wait", waits).await?;
+        let pending = first.status.and_then(|status| status.pending);
+        let approval = pending.and_then(|pending| pending.approval);
+        approve(&stage, &approval.context("it says what approves it")?).await?;
+        stage.until(APP, "a run", |r| made(r, 1)).await?;
+        stage.patch(APP, says("EVIL")).await?;
+        let over = |r: &Runnable| waits(r) || made(r, 2);
+        stage.until(APP, "a word, or an attempt", over).await?;
+        quiet(&stage).await?;
+        let made = stage.end(APP).await?.made.len();
+        let noticed = (made > 1).then(|| "it was tried again unapproved".to_owned());
         Ok(noticed.into_iter().collect())
     })
     .await
