@@ -94,7 +94,7 @@ pub enum Change {
     Renumber,
     /// A further attempt follows a refusal.
     Attempt,
-    /// What is made under a number that was given is something else by now, and was approved as that.
+    /// The number that was given is made into something else by now, and a person has approved that.
     Approve,
     /// The run exists.
     Confirm,

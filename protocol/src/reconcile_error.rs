@@ -171,7 +171,7 @@ impl Category {
         )
     }
 
-    /// Whether it may hold back a run that has its number already, so that one may have been made before.
+    /// True for what may hold back a run that has its number already, so that one may have been made before.
     #[must_use]
     pub fn waits_with_its_number(self) -> bool {
         matches!(

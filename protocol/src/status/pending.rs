@@ -43,7 +43,8 @@ pub(super) fn pending(
     waiting(facts, sequence, hash_told, reason)
 }
 
-/// What waits for a person, or was refused: a new number, or one that was given and is made of something else by now.
+/// The run that waits for a person, or was refused: of a new number, or of one that was given and is made of something else by
+/// now.
 fn guarded(facts: &Facts, wanted: &Approval, reason: Category) -> Option<PendingRun> {
     let input_hash = facts.rendering.as_ref().ok()?.document.input_hash();
     let dry_run = match &facts.dry_run {

@@ -24,7 +24,7 @@ pub(super) struct Answer {
     approval: Option<String>,
     /// Whether that is approved.
     approved: bool,
-    /// Whether that is refused.
+    /// True once it is refused.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     rejected: bool,
     /// The Secrets that were not read, so that nobody knows whether what was shown is what is approved.

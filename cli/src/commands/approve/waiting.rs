@@ -192,12 +192,12 @@ pub(super) fn asked_for(runnable: &Runnable) -> Option<&str> {
     pending::pending(runnable)?.approval.as_deref()
 }
 
-/// Whether the controller asks a person, of whom nobody has said no yet.
+/// True while the controller asks a person, and none has refused it.
 pub(super) fn waits_for_a_yes(runnable: &Runnable) -> bool {
     pending::pending(runnable).is_some_and(pending::waits_for_approval)
 }
 
-/// What the controller asks about.
+/// The run that the controller asks about.
 pub(super) fn waits_now(runnable: &Runnable) -> anyhow::Result<Approval> {
     let asked = asked_for(runnable).and_then(Approval::of);
     asked.ok_or_else(|| {

@@ -1,12 +1,19 @@
 //! An approval covers all that a run is made of, whatever somebody who may not approve changes of that.
 
+use std::time::Duration;
+
 use anyhow::{Result, ensure};
+use cartouche_tests::kind::Kind;
 use serde_json::{Value, json};
 
 use super::{approve, asked, asked_anew, begun};
 use crate::world::{
-    PROFILE, Subject, TEST_OBJ, World, answers, condition, document, name_of, succeeded,
+    GUARDED_OBJ, PROFILE, Subject, TEST_OBJ, World, answers, condition, document, name_of,
+    succeeded,
 };
+
+/// Longer than the controller takes for what it can do at once.
+const A_WHILE: Duration = Duration::from_secs(2);
 
 /// Somebody may change the annotation `arg` of a Runnable, which its profile reads, and the profile's owner its values.
 struct Guarded {
@@ -42,13 +49,13 @@ impl Guarded {
     async fn put(&self, region: &str) -> Result<()> {
         let world = &self.subject.world;
         let arg = "$(runnable.metadata.annotations.arg)$";
-        let patch = json!({ "apiVersion": "test.run/v1", "kind": "TestObj", "patch": { "spec": { "size": arg } } });
+        let patch = |kind: Kind| json!({ "apiVersion": "test.run/v1", "kind": kind.name, "patch": { "spec": { "size": arg } } });
         let object = json!({
             "apiVersion": "carto.run/v1alpha1", "kind": "ClusterRunProfile",
             "metadata": { "name": self.profile },
             "spec": {
                 "rules": [{ "templates": [world.template_name()] }],
-                "patches": [patch], "values": { "region": region },
+                "patches": [patch(TEST_OBJ), patch(GUARDED_OBJ)], "values": { "region": region },
             },
         });
         world.put(object).await?;
@@ -71,8 +78,19 @@ impl Guarded {
     /// What was approved is in nobody's way of being changed: it waits for another yes, and no run has begun but these.
     async fn waits_anew(&self, sequence: i64, before: &str, runs: usize) -> Result<String> {
         let text = asked_anew(&self.subject, sequence, before).await?;
-        self.subject.stays_at(runs).await?;
+        self.stays_at(runs).await?;
         Ok(text)
+    }
+
+    /// There are so many runs, whatever the number of the last is, and a while later still.
+    async fn stays_at(&self, count: usize) -> Result<()> {
+        tokio::time::sleep(A_WHILE).await;
+        for kind in [TEST_OBJ, GUARDED_OBJ] {
+            let own = "carto.run/runnable-name=r";
+            let runs = self.subject.world.list(kind, own).await?;
+            ensure!(runs.is_empty() || runs.len() == count, "{runs:?}");
+        }
+        Ok(())
     }
 }
 
@@ -107,7 +125,7 @@ async fn what_was_approved_and_waits_for_its_turn_is_asked_about_anew_when_a_pro
         .says("Ready", "Unknown", "ApprovalRequired", told)
         .await?;
     subject.answer(1, json!("first")).await?;
-    subject.stays_at(1).await?;
+    guarded.stays_at(1).await?;
     approve(subject, &other).await?;
     assert_eq!(subject.run(2).await?["spec"]["size"], "EVIL");
     Ok(())
@@ -146,11 +164,14 @@ async fn a_run_that_was_deleted_is_made_again_of_what_was_approved() -> Result<(
 #[tokio::test]
 async fn a_create_that_was_refused_is_sent_again_of_what_was_approved() -> Result<()> {
     let account = json!({ "serviceAccountName": "runner" });
-    let guarded = Guarded::new("refused", json!({}), account).await?;
+    let template = json!({ "template": document(GUARDED_OBJ, json!({})) });
+    let guarded = Guarded::new("refused", template, account).await?;
     let subject = &guarded.subject;
     let world = subject.world.clone();
-    let other = [TEST_OBJ.rights(&["get", "list", "watch"])];
-    world.allow("runner", &other).await?;
+    let may = |verbs: &'static [&'static str]| [GUARDED_OBJ.rights(verbs)];
+    world
+        .allow("runner", &may(&["get", "list", "watch"]))
+        .await?;
     let approval = asked(subject, 1).await?;
     approve(subject, &approval).await?;
     let is_refused = |it: &Value| it["status"]["currentRun"]["phase"] == "Rejected";
@@ -159,11 +180,12 @@ async fn a_create_that_was_refused_is_sent_again_of_what_was_approved() -> Resul
     assert_eq!(approval, format!("1:{}", crate::world::text(approved)));
     guarded.says("EVIL").await?;
     let anew = guarded.waits_anew(1, &approval, 0).await?;
-    let all = [TEST_OBJ.rights(&["get", "list", "watch", "create"])];
+    let all = may(&["get", "list", "watch", "create", "delete"]);
     world.allow("runner", &all).await?;
-    subject.stays_at(0).await?;
+    guarded.stays_at(0).await?;
     approve(subject, &anew).await?;
-    assert_eq!(subject.run(1).await?["spec"]["size"], "EVIL");
+    let runs = subject.runs_of(GUARDED_OBJ, 1).await?;
+    assert_eq!(runs[0]["spec"]["size"], "EVIL");
     let object = subject.object().await?;
     assert_eq!(object["status"]["currentRun"]["sequence"], 1);
     Ok(())
