@@ -2,7 +2,7 @@
 
 use cartouche_crds::{Approval, ApprovalPolicy};
 use cartouche_protocol::{
-    decide::{Step, decide},
+    decide::{Change, Step, decide},
     facts::{DryRun, Facts},
 };
 
@@ -37,17 +37,24 @@ fn by_number(step: Step, facts: &Facts) -> Step {
 fn uncompared(step: Step, facts: &Facts) -> Step {
     let wanted = wanted(&step, facts);
     let current = facts.ledger.current.as_ref();
-    let was_approved = current.is_some_and(|current| current.approved.is_some());
+    let approved = current.and_then(|current| current.approved.clone());
+    let is_same = |hash: &str| current.is_some_and(|current| current.input_hash == hash);
     let rendered = facts.rendering.as_ref();
-    let is_same = rendered.is_ok_and(|it| {
-        current.is_some_and(|current| it.document.input_hash() == current.input_hash)
-    });
-    if wanted.is_none() || !was_approved || !is_same {
+    let is_same = rendered.is_ok_and(|it| is_same(it.document.input_hash()));
+    if wanted.is_none() || approved.is_none() || !is_same {
         return step;
     }
     let mut facts = facts.clone();
     facts.policy.approval = ApprovalPolicy::Automatic;
-    decide(&facts)
+    match decide(&facts) {
+        Step::Write(mut ledger, change @ Change::Intent) => {
+            if let Some(current) = &mut ledger.current {
+                current.approved = approved;
+            }
+            Step::Write(ledger, change)
+        }
+        step => step,
+    }
 }
 
 /// The approval that a step waits for.
