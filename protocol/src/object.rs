@@ -46,9 +46,9 @@ impl<'de> Deserialize<'de> for Object {
 fn read(text: &str) -> serde_json::Result<Value> {
     let (mut is_deep, mut weight) = (false, None);
     let mut value = if text.starts_with('{') && heavy::may_be(text)? {
-        let (value, weighs) = heavy::read(text, &mut is_deep)?;
-        weight = weighs;
-        value
+        let read = heavy::read(text, &mut is_deep)?;
+        weight = read.1;
+        read.0
     } else {
         let seed = ValueSeed {
             position: Position::Object,

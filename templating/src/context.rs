@@ -10,7 +10,7 @@ mod visible;
 use std::{collections::BTreeMap, sync::LazyLock};
 
 use cartouche_crds::RetentionPolicy;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::{
     bounds::{self, MAX_CONTEXT_BYTES, MAX_RENDERED_BYTES, MAX_WEIGHT, Work},
@@ -43,6 +43,7 @@ const WHEN_TO_RUN: [&str; 8] = [
 const INPUTS_FROM: &str = "inputsFrom";
 /// Where outputs go is none either.
 const OUTPUTS_TO: &str = "writeOutputsTo";
+const STATUS: &str = "status";
 
 /// What one rendering sees.
 #[derive(Clone, Debug, Default)]

@@ -134,7 +134,7 @@ impl SourceRead {
             Self::ConfigMap(value) => Some(value),
             Self::Runnable(read) => Some(&read.outputs),
             Self::Object(read) => Some(&read.fields),
-            Self::Absent | Self::Secret(_) | Self::Several(_) => None,
+            Self::Absent | Self::Secret(_) | Self::SecretRun | Self::Several(_) => None,
         }
     }
 
