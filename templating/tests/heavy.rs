@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use cartouche_crds::{ClusterRunTemplateSpec, ReadAs};
 use cartouche_templating::{
-    Context, Fields, NoValue, OutputError, Room, Sourced, Template, UnreadableText,
+    Context, Fields, NoValue, OutputError, Room, Sourced, Template,
     bounds::{MAX_CONTEXT_BYTES, MAX_RENDERED_WEIGHT, MAX_TEMPLATE_BYTES, MAX_WEIGHT},
     read_text,
     weight::weight,
@@ -76,7 +76,7 @@ fn a_template_is_refused() {
 
 #[test]
 fn what_tags_read_is_refused_wherever_it_comes_from() {
-    let fits = maps(MAX_WEIGHT / 2);
+    let fits = maps(MAX_WEIGHT * 3 / 5);
     let small = runnable(json!({ "a": 1 }));
     assert!(Context::new(&runnable(json!({ "a": fits })), None).is_ok());
     for heavy in [maps(MAX_WEIGHT * 2), lists(MAX_WEIGHT * 2)] {
@@ -132,7 +132,7 @@ fn what_is_rendered_is_refused_before_it_is_copied() {
 fn defaults_are_refused_that_make_inputs_heavy() {
     let mut spec = spec(json!({ "all": "$(runnable.spec.inputs.list)$" }));
     let default = maps(MAX_RENDERED_WEIGHT / 20);
-    spec["inputSchema"] = json!({ "properties": { "list": { "type": "array", "items": {
+    spec["inputSchema"] = json!({ "type": "object", "properties": { "list": { "type": "array", "items": {
         "type": "object", "properties": { "d": { "type": "array", "items": {}, "default": default } },
     } } } });
     let template = compile(spec).unwrap();
@@ -173,12 +173,8 @@ fn outputs_are_refused() {
 fn inputs_from_other_objects_are_refused_as_text_and_as_fields() {
     let mut room = Room::default();
     let text = maps(MAX_WEIGHT / 3).to_string();
-    for fits in [true, true, true, false] {
-        let read = read_text(&text, ReadAs::Json, &mut room);
-        assert!(matches!(
-            (fits, &read),
-            (true, Ok(_)) | (false, Err(UnreadableText::TooHeavy(_)))
-        ));
+    for fits in [true, true, false] {
+        assert_eq!(read_text(&text, ReadAs::Json, &mut room).is_ok(), fits);
     }
     assert!(read_text(&text, ReadAs::Text, &mut Room::default()).is_ok());
     let object = json!({ "spec": maps(MAX_WEIGHT * 3 / 4) });
