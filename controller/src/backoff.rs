@@ -5,6 +5,10 @@ use std::time::Duration;
 
 /// A step of a Runnable, or a status that the API server did not take.
 pub const STEPS: Schedule = Schedule::new(Duration::from_secs(1), Duration::from_mins(5), FIFTH);
+/// A step that something else has tried earlier than its time, again and again.
+pub const FREED: Schedule = Schedule::new(Duration::from_secs(1), Duration::from_mins(1), FIFTH);
+/// A further run after one that was refused, while nothing changes but what is rendered.
+pub const INTENTS: Schedule = Schedule::new(Duration::from_secs(1), Duration::from_secs(10), FIFTH);
 /// A look at the pods of a run of which none runs: most soon do.
 pub const PODS: Schedule = Schedule::new(Duration::from_secs(30), Duration::from_mins(5), FIFTH);
 /// A watch that fails for another reason than a permission.
@@ -107,6 +111,8 @@ mod tests {
     fn delays_double_up_to_the_longest_and_are_spread_by_no_more_than_was_asked_for() {
         for schedule in [
             STEPS,
+            FREED,
+            INTENTS,
             WATCHES,
             OBJECT_WATCHES,
             REFUSED_WATCHES,

@@ -61,6 +61,11 @@ pub(crate) mod asleep {
 
     /// So many seconds go by on this thread.
     pub(crate) fn sleep(seconds: u64) {
-        SLEPT.set(SLEPT.get() + Duration::from_secs(seconds));
+        sleep_for(Duration::from_secs(seconds));
+    }
+
+    /// So much time goes by on this thread.
+    pub(crate) fn sleep_for(time: Duration) {
+        SLEPT.set(SLEPT.get() + time);
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use cartouche_crds::{ClusterRunProfile, ClusterRunProfileStatus};
 use cartouche_protocol::{
     diagnosis::{Diagnosis, Fault},
+    pace::Change,
     profiles::KnownProfile,
     reconcile_error::bounded,
     status::{ConditionValue, FALSE, TRUE},
@@ -16,7 +17,7 @@ use serde_json::json;
 use crate::{
     api::{Connection, Requests},
     profiles::ClusterProfiles,
-    template_status::{PAUSE, Refusals, conditions, write},
+    template_status::{PAUSE, StatusWrites, conditions, write},
 };
 
 /// Writes the status of profiles.
@@ -27,8 +28,8 @@ pub struct ProfileAcceptance {
     pub requests: Requests,
     /// For the API server's clock.
     pub connection: Connection,
-    /// What was refused.
-    pub refusals: Refusals,
+    /// What was written and what was refused.
+    pub writes: StatusWrites,
 }
 
 impl ProfileAcceptance {
@@ -39,12 +40,16 @@ impl ProfileAcceptance {
             return Action::requeue(PAUSE);
         };
         let status = status(&self.profiles.compiled(&profile), &stored, now);
-        if status == stored || profile.metadata.deletion_timestamp.is_some() {
-            self.refusals.remove(&profile.name_any());
+        let change = Change::of_conditions(&stored.conditions, &status.conditions);
+        if profile.metadata.deletion_timestamp.is_some() {
             return Action::await_change();
         }
+        if let Some(action) = self.writes.due(&profile.name_any(), &change) {
+            return action;
+        }
         let spec = json!(profile.spec);
-        write(&self.requests, &self.refusals, &*profile, spec, &status).await
+        let status = (&status, &change);
+        write(&self.requests, &self.writes, &*profile, spec, status).await
     }
 }
 

@@ -1,7 +1,9 @@
 //! `ClusterRunTemplate.status`: whether a template is acceptable, and all that is wrong with it.
 
 use std::{
+    borrow::Borrow,
     collections::HashMap,
+    hash::Hash,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -10,6 +12,7 @@ use cartouche_crds::{ClusterRunTemplate, ClusterRunTemplateStatus};
 use cartouche_protocol::{
     compiled::Compiled,
     diagnosis::{Diagnosis, Fault},
+    pace::{Change, Due, News, REPEATED_AFTER, StatusPace},
     reconcile_error::bounded,
     status::{ConditionValue, FALSE, STALLED, TRUE, condition},
 };
@@ -41,13 +44,72 @@ pub struct Acceptance {
     pub requests: Requests,
     /// For the API server's clock.
     pub connection: Connection,
-    /// What was refused.
-    pub refusals: Refusals,
+    /// What was written and what was refused.
+    pub writes: StatusWrites,
+}
+
+/// What is remembered of the writes of statuses of templates or profiles.
+#[derive(Default)]
+pub struct StatusWrites {
+    refusals: Refusals,
+    paces: Paces,
+}
+
+impl StatusWrites {
+    /// Whether a status is to be written now, and otherwise when to look again.
+    pub(crate) fn due(&self, name: &str, change: &Change) -> Option<Action> {
+        match self.paces.due(name, change, boot_time()) {
+            Due::Now => None,
+            Due::After(left) => Some(Action::requeue(left)),
+            Due::Never => {
+                self.refusals.remove(name);
+                Some(Action::await_change())
+            }
+        }
+    }
+}
+
+/// The pace of writes of each status, by what it is of.
+pub(crate) struct Paces<K = String>(Mutex<HashMap<K, StatusPace>>);
+
+impl<K> Default for Paces<K> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<K: Eq + Hash> Paces<K> {
+    /// When a change is to be written.
+    pub(crate) fn due<Q>(&self, of: &Q, change: &Change, now: Duration) -> Due
+    where
+        K: Borrow<Q>,
+        Q: ToOwned<Owned = K> + Eq + Hash + ?Sized,
+    {
+        if change.news == News::Nothing {
+            if let Some(pace) = lock(&self.0).get_mut(of) {
+                pace.due(change, now);
+            }
+            return Due::Never;
+        }
+        lock(&self.0)
+            .entry(of.to_owned())
+            .or_default()
+            .due(change, now)
+    }
+
+    /// A change was written.
+    pub(crate) fn wrote(&self, of: K, change: &Change, now: Duration) {
+        let mut all = lock(&self.0);
+        let is_of_use =
+            |pace: &StatusPace| pace.last().is_some_and(|at| at + 2 * REPEATED_AFTER > now);
+        all.retain(|_, pace| is_of_use(pace));
+        all.entry(of).or_default().wrote(change, now);
+    }
 }
 
 /// The templates whose status could not be written: how often in a row, and when the last time.
 #[derive(Default)]
-pub struct Refusals(Mutex<HashMap<String, (u32, Duration)>>);
+struct Refusals(Mutex<HashMap<String, (u32, Duration)>>);
 
 impl Refusals {
     /// One more was refused: how long it is left alone.
@@ -61,7 +123,7 @@ impl Refusals {
     }
 
     /// It was written, or there is nothing to write.
-    pub(crate) fn remove(&self, template: &str) {
+    fn remove(&self, template: &str) {
         lock(&self.0).remove(template);
     }
 }
@@ -77,22 +139,26 @@ impl Acceptance {
         let name = template.name_any();
         let warnings = self.templates.warnings(&compiled);
         let status = status(&compiled, &stored, &warnings, now);
-        if status == stored || template.metadata.deletion_timestamp.is_some() {
-            self.refusals.remove(&name);
+        let change = Change::of_conditions(&stored.conditions, &status.conditions);
+        if template.metadata.deletion_timestamp.is_some() {
             return Action::await_change();
         }
+        if let Some(action) = self.writes.due(&name, &change) {
+            return action;
+        }
         let spec = json!(template.spec);
-        write(&self.requests, &self.refusals, &*template, spec, &status).await
+        let status = (&status, &change);
+        write(&self.requests, &self.writes, &*template, spec, status).await
     }
 }
 
 /// Writes the status of a template or profile, and says when to try again.
 pub(crate) async fn write<K, S>(
     requests: &Requests,
-    refusals: &Refusals,
+    writes: &StatusWrites,
     object: &K,
     spec: Value,
-    status: &S,
+    (status, change): (&S, &Change),
 ) -> Action
 where
     K: Resource<DynamicType = ()>,
@@ -108,10 +174,11 @@ where
         Err(error) if error.is_conflict() => Action::requeue(FIFTH.over(PAUSE)),
         Err(error) if !error.is_not_found() => {
             tracing::debug!(kind = %K::kind(&()), name, %error, "a status was not written");
-            Action::requeue(refusals.add(&name, boot_time()))
+            Action::requeue(writes.refusals.add(&name, boot_time()))
         }
         Ok(_) | Err(_) => {
-            refusals.remove(&name);
+            writes.refusals.remove(&name);
+            writes.paces.wrote(name, change, boot_time());
             Action::await_change()
         }
     }
@@ -305,10 +372,38 @@ mod tests {
     }
 
     #[test]
+    fn what_another_release_says_of_a_template_is_replaced_once() {
+        let ours = after(&ClusterRunTemplateStatus::default(), 1, &["a"]);
+        let theirs = |message: &str| {
+            let mut theirs = ours.clone();
+            theirs.conditions[0].message = message.to_owned();
+            theirs
+        };
+        let paces = Paces::default();
+        let mut writes = 0;
+        for second in 0..600 {
+            let now = Duration::from_secs(second);
+            // The other release writes its own words over ours at once.
+            let change = Change::of_conditions(&theirs("b").conditions, &ours.conditions);
+            if paces.due("t", &change, now) == Due::Now {
+                paces.wrote("t".to_owned(), &change, now);
+                writes += 1;
+            }
+        }
+        assert_eq!(writes, 1);
+    }
+
+    #[test]
     fn of_templates_that_are_gone_nothing_is_kept() {
         let refusals = Refusals::default();
         refusals.add("gone", Duration::ZERO);
         refusals.add("a", FORGOTTEN_AFTER);
         assert_eq!(lock(&refusals.0).len(), 1);
+        let paces = Paces::default();
+        let ours = after(&ClusterRunTemplateStatus::default(), 1, &[]);
+        let change = Change::of_conditions(&[], &ours.conditions);
+        paces.wrote("gone".to_owned(), &change, Duration::ZERO);
+        paces.wrote("a".to_owned(), &change, 2 * REPEATED_AFTER);
+        assert_eq!(lock(&paces.0).len(), 1);
     }
 }

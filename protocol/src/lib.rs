@@ -12,6 +12,7 @@ pub mod facts;
 pub mod ledger;
 pub mod managed_fields;
 pub mod object;
+pub mod pace;
 pub mod permissions;
 pub mod policy;
 pub mod process_state;

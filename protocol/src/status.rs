@@ -18,14 +18,14 @@ use k8s_openapi::{
 use crate::diagnosis::Diagnosis;
 use crate::facts::Facts;
 use crate::policy::Ahead;
-use crate::told::{Told, plain};
+use crate::told::{Told, joined_tries, plain};
 use crate::{
     ledger::Ledger,
     reconcile_error::{Category, ReconcileError, Requeue},
 };
 pub use awaited::awaited_for;
 pub use condition_value::ConditionValue;
-pub use pending::{dry_run_told, says_settling, waits_for_more};
+pub use pending::{dry_run_told, waits_for_more};
 pub use told::said_of_run;
 use told::{is_of_run, told};
 use unsatisfied::unsatisfied;
@@ -160,7 +160,7 @@ pub fn unreadable(
 }
 
 /// A condition of an object whose conditions are `stored`: its time changes only with its status, that of Reconciling
-/// with its reason and generation, too.
+/// with its reason and generation, too. How often something was tried counts on from what is stored.
 #[must_use]
 pub fn condition(
     stored: &[Condition],
@@ -175,12 +175,14 @@ pub fn condition(
         name == RECONCILING && (it.reason != value.reason || it.observed_generation != generation)
     };
     let is_same = |it: &&Condition| it.type_ == name && it.status == value.status;
-    let kept = stored.find(is_same).filter(|it| !is_waiting_anew(it));
+    let same = stored.find(is_same);
+    let joined = same.and_then(|it| joined_tries(&it.message, &value.message));
+    let kept = same.filter(|it| !is_waiting_anew(it));
     Condition {
         type_: name.to_owned(),
         status: value.status.to_owned(),
         reason: value.reason,
-        message: value.message,
+        message: joined.unwrap_or(value.message),
         last_transition_time: kept.map_or(Time(now), |kept| kept.last_transition_time.clone()),
         observed_generation: generation,
     }

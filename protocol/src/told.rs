@@ -4,7 +4,7 @@
 //! <what is wrong>; to do: <what to do>; in full: <Cartographer's words>
 //! ```
 
-use std::{fmt::Write as _, time::Duration};
+use std::{fmt, time::Duration};
 
 use k8s_openapi::jiff::Timestamp;
 
@@ -73,20 +73,19 @@ pub fn with_tries(
     while least <= times / 10 {
         least *= 10;
     }
-    let mut tries = match least {
+    let times = match least {
         1 => "once".to_owned(),
         least => format!("at least {least} times"),
     };
-    // Writing into a String cannot fail.
     let seconds = |at: Timestamp| Timestamp::from_second(at.as_second()).unwrap_or(at);
-    if let Some(since) = since {
-        _ = write!(tries, " since {}", seconds(since));
-    }
-    if let Some(again) = again {
-        let minutes = again.as_secs().div_ceil(60);
-        _ = write!(tries, ", and again within {minutes} minutes");
-    }
-    put_tries(message, &tries)
+    let since = since.map(|since| seconds(since).to_string());
+    let again = again.map(|again| format!("{} minutes", again.as_secs().div_ceil(60)));
+    let tries = Tries {
+        times: &times,
+        since: since.as_deref(),
+        again: again.as_deref(),
+    };
+    put_tries(message, &tries.to_string())
 }
 
 /// How often that was tried, if the message says so.
@@ -112,6 +111,75 @@ pub fn without_tries(message: &str) -> String {
     match tries(message) {
         Some(tries) => message.replacen(&format!("{TRIED}{tries}"), "", 1),
         None => message.to_owned(),
+    }
+}
+
+/// The message of one process with the tries of both, where these are all in which it differs from the stored one: the
+/// earliest time, and the highest number. Two processes that try the same then agree on what they say of it.
+#[must_use]
+pub(crate) fn joined_tries(stored: &str, own: &str) -> Option<String> {
+    let (before, after) = (Tries::of(tries(stored)?), Tries::of(tries(own)?));
+    let message = without_tries(own);
+    (without_tries(stored) == message)
+        .then(|| put_tries(&message, &before.joined(after).to_string()))
+}
+
+/// The parts of what [`with_tries`] adds.
+#[derive(Clone, Copy)]
+struct Tries<'a> {
+    times: &'a str,
+    since: Option<&'a str>,
+    again: Option<&'a str>,
+}
+
+/// Stands before the time of the first try.
+const SINCE: &str = " since ";
+/// Stands before when it is tried again.
+const AGAIN: &str = ", and again within ";
+
+impl<'a> Tries<'a> {
+    fn of(tries: &'a str) -> Self {
+        let (tries, again) = parted(tries, AGAIN);
+        let (times, since) = parted(tries, SINCE);
+        Self {
+            times,
+            since,
+            again,
+        }
+    }
+
+    /// How many there were at least.
+    fn number(self) -> u32 {
+        let words = self.times.split(' ').find_map(|word| word.parse().ok());
+        words.unwrap_or(1)
+    }
+
+    fn joined(self, other: Self) -> Self {
+        // Times of the same form are in the order of their texts.
+        let since = self.since.into_iter().chain(other.since).min();
+        let more = if self.number() > other.number() {
+            self.times
+        } else {
+            other.times
+        };
+        Self {
+            times: more,
+            since,
+            again: other.again,
+        }
+    }
+}
+
+impl fmt::Display for Tries<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.times)?;
+        if let Some(since) = self.since {
+            write!(f, "{SINCE}{since}")?;
+        }
+        if let Some(again) = self.again {
+            write!(f, "{AGAIN}{again}")?;
+        }
+        Ok(())
     }
 }
 
@@ -189,6 +257,25 @@ mod tests {
         assert!(all.len() <= 10, "{all:?}");
         assert_eq!(told(7), "no; tried at least 5 times; to do: ask");
         assert_eq!(told(120), "no; tried at least 100 times; to do: ask");
+    }
+
+    #[test]
+    fn tries_of_two_processes_are_joined_where_they_say_the_same() {
+        let made = message("no", "ask", Some("not found"));
+        let tried = |message: &str, times, since| {
+            let since = Timestamp::from_second(since).ok();
+            with_tries(message, times, since, Some(Duration::from_mins(6)))
+        };
+        let (first, second) = (tried(&made, 7, 100), tried(&made, 2, 200));
+        let both = tried(&made, 5, 100);
+        assert_eq!(joined_tries(&first, &second), Some(both.clone()));
+        assert_eq!(joined_tries(&second, &first), Some(both.clone()));
+        assert_eq!(joined_tries(&both, &second), Some(both), "it stays so");
+        let more = tried(&made, 20, 200);
+        assert_eq!(joined_tries(&first, &more), Some(tried(&made, 20, 100)));
+        let other = tried("yes", 7, 100);
+        assert_eq!(joined_tries(&first, &other), None);
+        assert_eq!(joined_tries(&made, &second), None, "it had not been tried");
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use cartouche_protocol::facts::DryRun;
+
 /// Dry runs of what waits for a person, at most within a minute. What is rendered may change again and again.
 pub const MOST_DRY_RUNS: u32 = 6;
 /// That minute.
@@ -12,6 +14,8 @@ const DRY_RUN_WINDOW: Duration = Duration::from_mins(1);
 pub struct DryRuns {
     since: Duration,
     asked: u32,
+    /// A digest of what was asked about last, and the answer: the status may not have it yet.
+    last: Option<(u64, DryRun)>,
 }
 
 impl DryRuns {
@@ -23,11 +27,32 @@ impl DryRuns {
         self.asked += 1;
         self.asked <= MOST_DRY_RUNS
     }
+
+    /// The answer about this, if it is the last one.
+    #[must_use]
+    pub fn answer(&self, about: u64) -> Option<DryRun> {
+        let last = self.last.as_ref().filter(|(last, _)| *last == about);
+        last.map(|(_, answer)| answer.clone())
+    }
+
+    /// The server has answered about this.
+    pub fn answered(&mut self, about: u64, answer: &DryRun) {
+        self.last = Some((about, answer.clone()));
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_answer_is_kept_until_another_is_asked_for() {
+        let mut runs = DryRuns::default();
+        runs.answered(1, &DryRun::Accepted);
+        assert!(runs.answer(1).is_some() && runs.answer(2).is_none());
+        runs.answered(2, &DryRun::Unknown(String::new()));
+        assert!(runs.answer(1).is_none());
+    }
 
     #[test]
     fn the_server_is_asked_a_few_times_a_minute_about_what_waits_for_a_person() {

@@ -1,5 +1,5 @@
-//! How often a status is written only to tell what a Runnable waits for, or that what its run was made from has moved, and
-//! what has been told of either. On the clock that goes on while the machine sleeps.
+//! When it is first told what a Runnable waits for, how often that what its run was made from has moved, and how often a
+//! person is asked. On the clock that goes on while the machine sleeps.
 
 use std::time::Duration;
 
@@ -8,8 +8,8 @@ use cartouche_protocol::reconcile_error::Category;
 
 /// A wait that is over before this long is not told: most are, and each would cost two writes.
 const TOLD_AFTER: Duration = Duration::from_secs(2);
-/// What may change with each step of what the Runnable stems from is told so often at most: for whom it waits, or that one of
-/// these has failed, or that its sources have moved once more.
+/// What may change with each step of what the Runnable stems from is told so often at most: that its sources have moved once
+/// more, or that what waits for a person is another run.
 const TOLD_AGAIN_AFTER: Duration = Duration::from_secs(10);
 
 /// What is told of one Runnable.
@@ -17,14 +17,16 @@ const TOLD_AGAIN_AFTER: Duration = Duration::from_secs(10);
 pub struct Telling {
     /// What rests on what the cache has of the Runnables that its inputs stem from.
     by_ancestors: ByAncestors,
-    /// When it was last written what a run that is due waits for.
-    hold_told: Option<Duration>,
     /// When it was last written that its sources had moved.
     moved_on: Option<Duration>,
     /// They have moved since, which is not written yet.
     is_put_off: bool,
     /// What a person was last asked to approve, if what it waits for since may only interrupt that.
     asked: Option<String>,
+    /// The number of the run that a person is yet to be asked for.
+    to_ask: Option<i64>,
+    /// The number that a person was last asked for, and when.
+    asked_for: Option<(i64, Duration)>,
 }
 
 /// What rests on what the cache has of the Runnables that inputs stem from: then it counts what changes of these.
@@ -71,23 +73,8 @@ impl Telling {
     /// A run that is due is held back by what its inputs come from: how long until that is told, if it is not to be told now.
     pub fn hold(&mut self, hold: Hold, now: Duration) -> Option<Duration> {
         let since = self.by_ancestors.hold(now);
-        let first = if hold.is_passing {
-            since + TOLD_AFTER
-        } else {
-            now
-        };
-        let until = match self.hold_told {
-            Some(told) if hold.is_written => told + TOLD_AGAIN_AFTER,
-            // Another process has written it.
-            None if hold.is_written => now,
-            _ => first,
-        };
-        left(until, now)
-    }
-
-    /// It was written what holds it back.
-    pub fn hold_was_told(&mut self, now: Duration) {
-        self.hold_told = Some(now);
+        let is_early = hold.is_passing && !hold.is_written;
+        left(since + TOLD_AFTER, now).filter(|_| is_early)
     }
 
     /// Nothing of the kind holds a run back.
@@ -143,20 +130,47 @@ impl Telling {
         Some(again.saturating_sub(now))
     }
 
-    /// This status follows that one: whether a person is asked to approve something for the first time. What its inputs come from may
-    /// hold back what waits for a person, who is asked once for it all the same.
-    pub fn asks_anew(&mut self, before: &RunnableStatus, after: &RunnableStatus) -> bool {
-        let wanted = |status: &RunnableStatus| status.pending.as_ref()?.approval.clone();
+    /// This status follows that one: whether a person is to be asked to approve something for the first time is put down. What its
+    /// inputs come from may hold back what waits for a person, who is asked once for it all the same.
+    pub fn asks_anew(&mut self, before: &RunnableStatus, after: &RunnableStatus) {
         let known = wanted(before).or(self.asked.take());
         let wanted = wanted(after);
-        let is_new = wanted.is_some() && wanted != known;
+        let number = after.pending.as_ref().map(|it| it.sequence);
+        if wanted.is_some() && wanted != known {
+            self.to_ask = number;
+        }
         let reason = after.pending.as_ref().map(|it| it.reason.as_str());
         let is_interrupted = reason
             .and_then(Category::parse)
             .is_some_and(Category::is_of_dependencies);
         self.asked = wanted.or(known.filter(|_| is_interrupted));
-        is_new
     }
+
+    /// Whether a person is asked now for what waits by this status, which counts as asked.
+    pub fn may_ask(&mut self, status: &RunnableStatus, now: Duration) -> bool {
+        let number = status.pending.as_ref().map(|it| it.sequence);
+        let still = |_: &i64| wanted(status).is_some();
+        self.to_ask = self.to_ask.filter(still).and(number);
+        let asked = self.to_ask.filter(|_| self.asks_after(now).is_none());
+        if let Some(number) = asked {
+            (self.to_ask, self.asked_for) = (None, Some((number, now)));
+        }
+        asked.is_some()
+    }
+
+    /// How long until a person is asked for what waits, if that is put off: the same number was asked for a moment ago, with
+    /// something else in it.
+    #[must_use]
+    pub fn asks_after(&self, now: Duration) -> Option<Duration> {
+        let (number, asked_at) = self.asked_for?;
+        self.to_ask.filter(|to_ask| *to_ask == number)?;
+        left(asked_at + TOLD_AGAIN_AFTER, now)
+    }
+}
+
+/// What approves the run that waits for a person.
+fn wanted(status: &RunnableStatus) -> Option<String> {
+    status.pending.as_ref()?.approval.clone()
 }
 
 fn left(until: Duration, now: Duration) -> Option<Duration> {
@@ -195,18 +209,9 @@ mod tests {
     }
 
     #[test]
-    fn what_holds_it_back_is_told_again_after_a_while_whatever_that_is() {
+    fn what_is_written_already_is_not_put_off_here() {
         let mut telling = Telling::default();
-        assert_eq!(telling.hold(hold(false, false), at(10)), None);
-        telling.hold_was_told(at(10));
-        let flaps: Vec<bool> = (11..20).map(|second| second % 2 == 0).collect();
-        for (second, is_passing) in (11..20).zip(flaps) {
-            let left = telling.hold(hold(is_passing, true), at(second));
-            assert_eq!(left, Some(at(20 - second)));
-        }
-        assert_eq!(telling.hold(hold(true, true), at(20)), None);
-        // Nobody knows when another process told it.
-        assert_eq!(Telling::default().hold(hold(true, true), at(1)), None);
+        assert_eq!(telling.hold(hold(true, true), at(1)), None);
     }
 
     #[test]
@@ -241,8 +246,12 @@ mod tests {
         );
         let nothing = RunnableStatus::default();
         let mut telling = Telling::default();
-        let mut told =
-            |before: &RunnableStatus, after: &RunnableStatus| telling.asks_anew(before, after);
+        let mut second = 0;
+        let mut told = |before: &RunnableStatus, after: &RunnableStatus| {
+            second += 10;
+            telling.asks_anew(before, after);
+            telling.may_ask(after, at(second))
+        };
         assert!(told(&nothing, &asks("4:a")));
         assert!(!told(&asks("4:a"), &asks("4:a")));
         assert!(!told(&asks("4:a"), &held));
@@ -254,5 +263,41 @@ mod tests {
         let suspended = nothing.clone();
         assert!(!told(&asks("4:a"), &suspended));
         assert!(told(&suspended, &asks("4:a")));
+    }
+
+    #[test]
+    fn a_person_is_asked_once_in_a_while_for_the_latest_of_what_waits() {
+        let asks = |number| pending("ApprovalRequired", Some(number));
+        let mut telling = Telling::default();
+        telling.asks_anew(&RunnableStatus::default(), &asks("1:a"));
+        assert!(telling.may_ask(&asks("1:a"), at(1)));
+        for (before, after) in [("1:a", "1:b"), ("1:b", "1:c")] {
+            telling.asks_anew(&asks(before), &asks(after));
+            assert!(!telling.may_ask(&asks(after), at(2)));
+        }
+        assert_eq!(telling.asks_after(at(2)), Some(at(9)));
+        assert!(telling.may_ask(&asks("1:c"), at(11)));
+        assert_eq!(telling.asks_after(at(11)), None);
+        assert!(!telling.may_ask(&asks("1:c"), at(30)), "once");
+        telling.asks_anew(&asks("1:c"), &asks("1:d"));
+        assert!(telling.may_ask(&asks("1:d"), at(31)));
+        telling.asks_anew(&asks("1:d"), &asks("1:e"));
+        let over = RunnableStatus::default();
+        assert!(!telling.may_ask(&over, at(50)), "nothing waits any more");
+        assert_eq!(telling.asks_after(at(50)), None);
+    }
+
+    #[test]
+    fn a_person_is_asked_at_once_for_another_number() {
+        let mut telling = Telling::default();
+        let first = pending("ApprovalRequired", Some("4:a"));
+        telling.asks_anew(&RunnableStatus::default(), &first);
+        assert!(telling.may_ask(&first, at(1)));
+        let mut second = pending("ApprovalRequired", Some("5:b"));
+        if let Some(pending) = &mut second.pending {
+            pending.sequence = 5;
+        }
+        telling.asks_anew(&RunnableStatus::default(), &second);
+        assert!(telling.may_ask(&second, at(2)));
     }
 }

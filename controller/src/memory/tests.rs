@@ -10,10 +10,14 @@ use cartouche_protocol::{
 };
 
 use super::{
-    Leaving, LookedForSinks, MAX_BACKOFFS, Memories, Memory, MissingPermissions, Operation,
-    RunnableKey, STEPS, left::MAX_LEFT,
+    Leaving, LookedForSinks, Memories, Memory, MissingPermissions, Operation, RunnableKey,
+    backoffs::MAX_BACKOFFS, left::MAX_LEFT,
 };
-use crate::{clock::boot_time, lock::lock};
+use crate::{
+    backoff::STEPS,
+    clock::{asleep, boot_time},
+    lock::lock,
+};
 
 fn problem() -> ReconcileError {
     ReconcileError::new(Category::UnknownError, Requeue::Backoff, "no")
@@ -63,6 +67,82 @@ fn what_failed_long_ago_is_forgotten_and_never_more_is_kept_than_fits() {
     assert!(memory.last_failure(&Operation::Create(99)).is_some());
     memory.failed(Operation::List, &problem(), STEPS.longest * 4);
     assert_eq!(memory.backoffs.len(), 1);
+}
+
+/// A step that fails each time that it is tried, while something else frees it again and again: how often it is tried.
+fn tries(seconds: u64, mut free: impl FnMut(&mut Memory)) -> usize {
+    let mut memory = Memory::default();
+    let mut tries = 0;
+    for _ in 0..10 * seconds {
+        if memory
+            .in_backoff(&Operation::Create(1), boot_time())
+            .is_none()
+        {
+            memory.failed(Operation::Create(1), &problem(), boot_time());
+            tries += 1;
+        }
+        free(&mut memory);
+        asleep::sleep_for(Duration::from_millis(100));
+    }
+    tries
+}
+
+#[test]
+fn what_is_freed_again_and_again_is_tried_less_and_less_often() {
+    let alone = tries(600, |_| {});
+    let freed = tries(600, Memory::retry_now);
+    assert!((8..=13).contains(&alone), "{alone}");
+    assert!((12..=24).contains(&freed), "{freed}");
+}
+
+#[test]
+fn a_right_that_comes_has_it_tried_at_once_and_once_more_a_moment_later() {
+    let mut memory = Memory::default();
+    let is_held = |memory: &Memory| memory.in_backoff(&Operation::List, boot_time()).is_some();
+    for _ in 0..8 {
+        memory.failed(Operation::List, &problem(), boot_time());
+    }
+    assert!(is_held(&memory));
+    memory.retry_now();
+    assert!(!is_held(&memory));
+    memory.failed(Operation::List, &problem(), boot_time());
+    asleep::sleep_for(Duration::from_secs(2));
+    memory.retry_now();
+    assert!(!is_held(&memory));
+}
+
+#[test]
+fn a_change_of_what_is_rendered_frees_what_was_refused_and_nothing_else_does() {
+    let mut memory = Memory::default();
+    memory.rendered(1);
+    for _ in 0..8 {
+        memory.failed(Operation::Create(1), &problem(), boot_time());
+        memory.failed(Operation::List, &problem(), boot_time());
+    }
+    let is_held = |memory: &Memory, what| memory.in_backoff(&what, boot_time()).is_some();
+    memory.rendered(1);
+    memory.secret_changed("any");
+    memory.selection_changed();
+    assert!(is_held(&memory, Operation::Create(1)));
+    memory.rendered(2);
+    assert!(!is_held(&memory, Operation::Create(1)));
+    assert!(is_held(&memory, Operation::List));
+}
+
+#[test]
+fn runs_that_are_refused_one_after_another_are_intended_with_pauses_of_seconds() {
+    let mut memory = Memory::default();
+    let mut waits = Vec::new();
+    for _ in 0..12 {
+        waits.push(memory.failed(Operation::Intend(1), &problem(), boot_time()));
+    }
+    assert!(waits[0] < Duration::from_secs(2), "{waits:?}");
+    let most = Duration::from_secs(12);
+    assert!(waits.iter().all(|wait| *wait <= most), "{waits:?}");
+    assert!(waits[11] >= Duration::from_secs(8), "{waits:?}");
+    memory.created();
+    let held = memory.in_backoff(&Operation::Intend(1), boot_time());
+    assert!(held.is_none());
 }
 
 fn key(name: &str) -> RunnableKey {

@@ -310,13 +310,6 @@ impl Reconciliation<'_> {
         self.hurry();
         left
     }
-
-    /// It was written whom a run waits for.
-    pub(super) fn note_hold_told(&self, error: &ReconcileError) {
-        if error.category.is_of_dependencies() && self.has_written {
-            lock(&self.memory).telling.hold_was_told(boot_time());
-        }
-    }
 }
 
 /// Whether it may be over in a moment. Who is Stalled may be about to look at what has just come, and be so no more.

@@ -213,7 +213,7 @@ impl Reconciliation<'_> {
         self.ctx.metrics.run(RunEvent::Created);
         let mut memory = lock(&self.memory);
         memory.state.made = Some(CachedRun::of(&fetched));
-        memory.succeeded(&Operation::Create(current.sequence));
+        memory.created();
         memory.state.unconfirmed = Some(Box::new(fetched));
         End::PutOff
     }
@@ -229,8 +229,12 @@ impl Reconciliation<'_> {
         let operation = Operation::Create(current.sequence);
         let mut memory = lock(&self.memory);
         if error.is_definite_refusal() {
-            let times = (self.facts.now, boot_time());
-            CreateOutcome::Refused(memory.failed_again(&operation, refusal, times))
+            let now = boot_time();
+            let refusal = memory.failed_again(&operation, refusal, (self.facts.now, now));
+            if let Some(intending) = self.intending() {
+                memory.failed(intending, &refusal, now);
+            }
+            CreateOutcome::Refused(refusal)
         } else {
             // While a server is overloaded, nothing is written for each try.
             memory.failed(operation, &refusal, boot_time());

@@ -70,12 +70,14 @@ impl Reconciliation<'_> {
             lock(&self.memory).changes_due.unknown(boot_time());
             return;
         };
+        let hash = rendering.document.input_hash();
+        lock(&self.memory).rendered(digest(hash));
         let Some(pause) = self.facts.policy.debounce else {
             lock(&self.memory).changes_due = Changes::default();
             return;
         };
         let token = self.facts.runnable.rerun_token.as_deref();
-        let what = digest((rendering.document.input_hash(), token));
+        let what = digest((hash, token));
         let number = self.facts.ledger.next_sequence();
         let due = self.facts.may_intend().then_some((number, what));
         let mut memory = lock(&self.memory);

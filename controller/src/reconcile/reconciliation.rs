@@ -11,6 +11,7 @@ use cartouche_protocol::{
     compiled::Compiled,
     decide::{Change, Step, Waiting, may_report},
     facts::{Facts, RunnableFacts},
+    pace::{self, Due},
     process_state::StoredStatus,
     reconcile_error::{Category, ReconcileError, Requeue},
     sources::SourceKey,
@@ -204,6 +205,7 @@ impl<'a> Reconciliation<'a> {
         match step {
             Step::ListRuns { .. } => Some(Operation::List),
             Step::AskPermissions(needed) => Some(Operation::AskPermissions(digest(&**needed))),
+            Step::Write(_, Change::Intent) => self.intending(),
             Step::Write(_, Change::Renumber) => Some(Operation::Renumber),
             Step::ReadRun(name) | Step::AskServer(name) => Some(Operation::Read(name.name.clone())),
             Step::DryRun(sequence) => Some(Operation::Create(*sequence)),
@@ -216,6 +218,19 @@ impl<'a> Reconciliation<'a> {
                 .map(|current| Operation::Create(current.sequence)),
             _ => None,
         }
+    }
+
+    /// What it is called to intend one more run, while no person changes anything.
+    pub(super) fn intending(&self) -> Option<Operation> {
+        let cause = &self.facts.rendering.as_ref().ok()?.cause;
+        let (template, ancestors) = (&cause.template_uid, &cause.ancestors);
+        let of_people = (
+            cause.generation,
+            template,
+            cause.template_generation,
+            ancestors,
+        );
+        Some(Operation::Intend(digest(of_people)))
     }
 
     /// A step failed: how long it is left alone.
@@ -290,6 +305,7 @@ impl<'a> Reconciliation<'a> {
             self.sources_again(),
             self.moves_on_after(),
             self.sinks_again(),
+            self.asks_again(),
             self.is_out_of_sight().then_some(self.ctx.poll),
             grace,
             pods,
@@ -303,9 +319,10 @@ impl<'a> Reconciliation<'a> {
             return None;
         }
         let status = status::status(&self.facts, &self.facts.ledger, None);
-        if let Err(wait) = self.report(status).await {
-            return Some(wait);
-        }
+        let put_off = match self.report(status).await {
+            Ok(put_off) => put_off,
+            Err(wait) => return Some(wait),
+        };
         {
             let mut memory = lock(&self.memory);
             memory.is_well();
@@ -314,7 +331,8 @@ impl<'a> Reconciliation<'a> {
         if self.facts.listed_every_kind {
             lock(&self.memory).state.compared(&self.facts.ledger);
         }
-        self.apply_retention().await
+        let again = self.apply_retention().await;
+        again.into_iter().chain(put_off).min()
     }
 
     async fn finish_err(
@@ -330,13 +348,8 @@ impl<'a> Reconciliation<'a> {
         {
             return wait.into_iter().chain([left]).min();
         }
-        if error.category == Category::Settling {
-            if status::waits_for_more(&self.facts) {
-                return wait;
-            }
-            if let Some(left) = self.reported_settling() {
-                return wait.into_iter().chain([left]).min();
-            }
+        if error.category == Category::Settling && status::waits_for_more(&self.facts) {
+            return wait;
         }
         if let Some(left) = self.not_yet_told(&error) {
             return wait.into_iter().chain([left]).min();
@@ -344,27 +357,11 @@ impl<'a> Reconciliation<'a> {
         let patience = status::awaited_for(&self.facts, &error).map(|left| left + SECOND);
         let wait = wait.into_iter().chain(patience).min();
         let status = status::status(&self.facts, &self.facts.ledger, Some(&error));
-        let reported = self.report(status).await;
-        self.note_hold_told(&error);
-        if error.category == Category::Settling && self.has_written {
-            let told = (boot_time(), self.resource_version.clone());
-            lock(&self.memory).reported_settling = Some(told);
-        }
-        match reported {
-            Ok(()) => wait,
-            Err(sooner) => Some(wait.map_or(sooner, |wait| wait.min(sooner))),
-        }
-    }
-
-    /// Another controller, for which the change has settled, may say at once each time that something else is wrong: how long
-    /// until it is reported again that it has to settle.
-    fn reported_settling(&self) -> Option<Duration> {
-        let memory = lock(&self.memory);
-        let (at, version) = memory.reported_settling.as_ref()?;
-        let is_told = status::says_settling(&self.facts.stored);
-        let is_overwritten = !is_told && memory.state.is_own_latest(version);
-        let left = (*at + OTHER_PAUSE).saturating_sub(boot_time());
-        Some(left).filter(|left| is_overwritten && !left.is_zero())
+        let sooner = match self.report(status).await {
+            Ok(put_off) => put_off,
+            Err(sooner) => Some(sooner),
+        };
+        wait.into_iter().chain(sooner).min()
     }
 
     /// The other controller may answer at once each time it is reported: how long until it is reported
@@ -401,17 +398,21 @@ impl<'a> Reconciliation<'a> {
         (error.requeue != Requeue::OnChange).then_some(wait)
     }
 
-    /// Writes the status if it says anything new. `Err`: when to try again.
-    async fn report(&mut self, status: RunnableStatus) -> Result<(), Duration> {
+    /// Writes the status if it says anything new, or says how long that is put off. `Err`: when to try again.
+    async fn report(&mut self, status: RunnableStatus) -> Result<Option<Duration>, Duration> {
         if !may_report(&self.facts) {
             self.say_put_back(&status);
-            return Ok(());
+            return Ok(None);
         }
-        if !status::differs(&self.facts.stored, &status) {
-            return Ok(());
+        let change = pace::Change::of_runnable(&self.facts.stored, &status);
+        let due = lock(&self.memory).pace.due(&change, boot_time());
+        match due {
+            Due::Never => return Ok(None),
+            Due::After(left) => return Ok(Some(left)),
+            Due::Now => {}
         }
         match Box::pin(self.put(status)).await {
-            Ok(()) | Err(End::Gone) => Ok(()),
+            Ok(()) | Err(End::Gone) => Ok(None),
             Err(End::Refused(wait)) => Err(wait),
             Err(_) => Err(HALF.over(CONFLICT_PAUSE)),
         }

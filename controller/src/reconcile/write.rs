@@ -1,12 +1,13 @@
 //! Writes the status: ledger, conditions and outputs in one request. I/O.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use cartouche_crds::{RunPhase, RunResult, RunnableStatus, StopReason};
 use cartouche_protocol::{
     decide::{Change, Step, decide},
     facts::{CreateOutcome, LedgerWriter, NameRead, RunName},
     ledger::{AtWork, Ledger},
+    pace,
     reconcile_error::ReconcileError,
     retention::trimmed,
     sources::Provenance,
@@ -194,18 +195,38 @@ impl Reconciliation<'_> {
         }
     }
 
-    /// Says that a run waits for a person, once for each that does.
+    /// Says that a run waits for a person, once for each that does, and once in a while where these follow each other.
     fn announce_request(&self, new: &RunnableStatus) {
-        let telling = &mut lock(&self.memory).telling;
-        if telling.asks_anew(&self.facts.stored, new)
-            && let Some(waits) = new
-                .conditions
-                .iter()
-                .find(|it| it.type_ == status::RUN_TEMPLATE_READY)
-        {
+        let asks = {
+            let telling = &mut lock(&self.memory).telling;
+            telling.asks_anew(&self.facts.stored, new);
+            telling.may_ask(new, boot_time())
+        };
+        if asks {
+            self.ask_a_person(new);
+        }
+    }
+
+    fn ask_a_person(&self, status: &RunnableStatus) {
+        if let Some(waits) = status::find(status, status::RUN_TEMPLATE_READY) {
             let message = waits.message.clone();
             self.publish(&Occasion::ApprovalRequested(message));
         }
+    }
+
+    /// Says what a person has yet to be asked for, if it is time: how long until it is, otherwise.
+    pub(super) fn asks_again(&self) -> Option<Duration> {
+        let (asks, left) = {
+            let (telling, now) = (&mut lock(&self.memory).telling, boot_time());
+            (
+                telling.may_ask(&self.facts.stored, now),
+                telling.asks_after(now),
+            )
+        };
+        if asks {
+            self.ask_a_person(&self.facts.stored);
+        }
+        left
     }
 
     /// Says when what failed is tried again, and when it is not any more.
@@ -270,9 +291,11 @@ impl Reconciliation<'_> {
                 let version = written.metadata.resource_version;
                 self.warn(&status);
                 self.announce_request(&status);
+                let change = pace::Change::of_runnable(&self.facts.stored, &status);
                 self.facts.stored = Arc::new(status);
                 {
                     let mut memory = lock(&self.memory);
+                    memory.pace.wrote(&change, boot_time());
                     memory.state.wrote_status(&self.facts.stored, &version);
                     memory.succeeded(&Operation::Status(self.facts.runnable.generation));
                 }

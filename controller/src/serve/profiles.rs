@@ -28,7 +28,7 @@ use crate::{
     profile_status::ProfileAcceptance,
     reconcile::ControllerContext,
     runnable_key::RunnableKey,
-    template_status::Refusals,
+    template_status::StatusWrites,
     watch::{config, own::OwnWatches},
 };
 
@@ -55,7 +55,7 @@ impl ProfileServer {
             profiles: self.ctx.profiles.clone(),
             requests: own,
             connection: self.ctx.identity.connection().clone(),
-            refusals: Refusals::default(),
+            writes: StatusWrites::default(),
         });
         let store = self.store.clone();
         let namespaces = self.clone().watch_namespaces();

@@ -24,7 +24,7 @@ use crate::{
     lock::lock,
     reconcile::ControllerContext,
     runnable_key::RunnableKey,
-    template_status::{Acceptance, Refusals},
+    template_status::{Acceptance, StatusWrites},
     watch::own::OwnWatches,
 };
 
@@ -81,7 +81,7 @@ impl TemplateServer {
             templates: self.ctx.templates.clone(),
             requests: own,
             connection: self.ctx.identity.connection().clone(),
-            refusals: Refusals::default(),
+            writes: StatusWrites::default(),
         });
         let store = self.store.clone();
         let warned = self.ctx.templates.with_news();

@@ -1,9 +1,13 @@
 //! The status of an object of our own kinds that cannot be read says so. I/O.
 
-use std::collections::{BTreeMap, HashMap};
+use std::{
+    collections::{BTreeMap, HashMap},
+    time::Duration,
+};
 
 use cartouche_crds::{API_VERSION, ClusterRunProfile, ClusterRunTemplate, FIELD_MANAGER, Runnable};
 use cartouche_protocol::{
+    pace::{Change, Due},
     reconcile_error::{Category, bounded},
     status,
 };
@@ -27,10 +31,11 @@ use crate::{
     api::{ApiError, Connection, Requests, ResourcePath},
     backoff::STEPS,
     cached_runnable::CachedRunnable,
+    clock::boot_time,
     events::{Events, Occasion},
     metrics::Metrics,
     reconcile::ControllerContext,
-    template_status,
+    template_status::{self, Paces},
 };
 
 /// A kind whose objects say in their status that they cannot be read.
@@ -155,6 +160,7 @@ impl UnreadableReporter {
             connection: connection.clone(),
             events: ctx.events.clone(),
             metrics: ctx.metrics.clone(),
+            paces: Paces::default(),
         };
         tokio::spawn(task.run(waiting));
         Self { keys, connection }
@@ -193,6 +199,7 @@ struct ReportTask {
     connection: Connection,
     events: Events,
     metrics: Metrics,
+    paces: Paces<ObjectKey>,
 }
 
 /// The fields of a status, unread: what is not replaced stays as it is, to the letter.
@@ -211,7 +218,11 @@ impl ReportTask {
             tokio::select! {
                 key = waiting.recv() => match key {
                     Some(key) => {
-                        due.entry(key).or_insert_with(|| (Instant::now(), 0));
+                        let due = due.entry(key).or_insert_with(|| (Instant::now(), 0));
+                        // What was put off may be urgent now; what failed waits on.
+                        if due.1 == 0 {
+                            due.0 = Instant::now();
+                        }
                     }
                     None => return,
                 },
@@ -220,8 +231,11 @@ impl ReportTask {
                     sleep_until(at).await;
                     Some(key)
                 } => match self.report_one(&key).await {
-                    Ok(()) => {
+                    Ok(None) => {
                         due.remove(&key);
+                    }
+                    Ok(Some(left)) => {
+                        due.insert(key, (Instant::now() + left, 0));
                     }
                     Err(error) => {
                         tracing::debug!(name = key.2, %error, "the status of an object that cannot be read was not written");
@@ -235,17 +249,15 @@ impl ReportTask {
         }
     }
 
-    async fn report_one(&self, (resource, namespace, name): &ObjectKey) -> Result<(), ApiError> {
-        let path = ResourcePath::new(API_VERSION, resource, namespace.as_deref());
-        let outcome = if *resource == RUNNABLES {
-            self.report::<CachedRunnable>(&path, name).await
-        } else if *resource == PROFILES {
-            self.report::<ClusterRunProfile>(&path, name).await
-        } else {
-            self.report::<ClusterRunTemplate>(&path, name).await
+    /// `Some`: for how long it is put off.
+    async fn report_one(&self, key: &ObjectKey) -> Result<Option<Duration>, ApiError> {
+        let outcome = match key.0 {
+            RUNNABLES => self.report::<CachedRunnable>(key).await,
+            PROFILES => self.report::<ClusterRunProfile>(key).await,
+            _ => self.report::<ClusterRunTemplate>(key).await,
         };
         match outcome {
-            Err(error) if error.is_not_found() => Ok(()),
+            Err(error) if error.is_not_found() => Ok(None),
             other => other,
         }
     }
@@ -254,16 +266,17 @@ impl ReportTask {
     /// has written the ledger, there is an event only: a write would take away the note of that.
     async fn report<K: ReportUnreadable>(
         &self,
-        path: &ResourcePath,
-        name: &str,
-    ) -> Result<(), ApiError> {
-        let text: Box<RawValue> = self.requests.get(path, name).await?;
+        key: &ObjectKey,
+    ) -> Result<Option<Duration>, ApiError> {
+        let (resource, namespace, name) = key;
+        let path = ResourcePath::new(API_VERSION, resource, namespace.as_deref());
+        let text: Box<RawValue> = self.requests.get(&path, name).await?;
         let object: Guarded<K> =
             serde_json::from_str(text.get()).map_err(|error| no_object(&error))?;
         let metadata = object.meta().clone();
         // It was mended meanwhile: the watch brings it.
         let Err(unreadable) = object.object else {
-            return Ok(());
+            return Ok(None);
         };
         let now = self
             .connection
@@ -271,8 +284,11 @@ impl ReportTask {
             .now_for(&metadata)
             .unwrap_or_default();
         let conditions = K::conditions(&unreadable, metadata.generation, now);
-        if conditions == unreadable.stored {
-            return Ok(());
+        let change = Change::of_conditions(&unreadable.stored, &conditions);
+        match self.paces.due(key, &change, boot_time()) {
+            Due::Never => return Ok(None),
+            Due::After(left) => return Ok(Some(left)),
+            Due::Now => {}
         }
         let status = status_with(&text, &conditions, metadata.generation)
             .map_err(|error| no_object(&error))?;
@@ -283,9 +299,10 @@ impl ReportTask {
             self.requests
                 .replace_status::<IgnoredAny, _>(&object, &version, K::placeholder(), &status)
                 .await?;
+            self.paces.wrote(key.clone(), &change, boot_time());
         }
         object.announce(unreadable.why, &self.events, &self.metrics, now);
-        Ok(())
+        Ok(None)
     }
 }
 

@@ -230,9 +230,8 @@ impl SecretWatches {
         let users = lock(&self.known).users(secret);
         for key in users {
             if let Some(memory) = self.memories.known(&key) {
-                let mut memory = lock(&memory);
-                memory.secret_changed(&secret.name);
-                memory.retry_now();
+                // What was refused for what is rendered waits on: this may well leave that as it is.
+                lock(&memory).secret_changed(&secret.name);
             }
             self.enqueuer.enqueue(&key);
         }

@@ -334,11 +334,10 @@ impl SelectedWatch {
     /// Something has `changed`, if that is news.
     fn enqueue(&self, key: &RunnableKey, changed: impl FnOnce(&mut Memory) -> bool) {
         if let Some(memory) = self.memories.known(key) {
-            let mut memory = lock(&memory);
-            if !changed(&mut memory) {
+            // What was refused for what is rendered waits on: this may well leave that as it is.
+            if !changed(&mut lock(&memory)) {
                 return;
             }
-            memory.retry_now();
         }
         self.enqueuer.enqueue(key);
     }

@@ -120,13 +120,6 @@ pub fn waits_for_more(facts: &Facts) -> bool {
     is_of_it && goes_on && is_told
 }
 
-/// Whether the status says of what is due that it has to settle.
-#[must_use]
-pub fn says_settling(stored: &RunnableStatus) -> bool {
-    let pending = stored.pending.as_ref();
-    pending.is_some_and(|pending| pending.reason == Category::Settling.as_str())
-}
-
 /// Whether a run is at work, or one may be of which nobody knows.
 fn may_be_at_work(ledger: &Ledger) -> bool {
     ledger.at_work().next().is_some()

@@ -8,9 +8,11 @@ use std::{
     time::Duration,
 };
 
+use cartouche_crds::RunnableStatus;
 use cartouche_protocol::{
     diagnosis::Diagnosis,
     facts::Settling,
+    pace::Change,
     reconcile_error::{Category, ReconcileError, Requeue},
 };
 use http::{Method, StatusCode};
@@ -21,7 +23,10 @@ use super::super::{
     reconciliation::{End, Reconciliation},
 };
 use super::{runnable, serving};
-use crate::clock::{asleep::sleep, moment};
+use crate::{
+    clock::{asleep::sleep, boot_time, moment},
+    lock::lock,
+};
 
 const PAUSE: Duration = Duration::from_mins(1);
 
@@ -44,6 +49,9 @@ fn taking() -> (Arc<ControllerContext>, Arc<AtomicUsize>) {
 async fn look(ctx: &ControllerContext, resource_version: &str) -> Duration {
     let mut stored = runnable("r");
     stored.metadata.resource_version = Some(resource_version.to_owned());
+    if let Some(status) = &mut stored.status {
+        status.observed_generation = Some(0);
+    }
     let begun = Reconciliation::begin(ctx, Arc::new(stored), moment()).unwrap();
     let settles = ReconcileError::caused(
         Category::Settling,
@@ -78,8 +86,12 @@ async fn a_further_change_is_said_to_settle_after_anything_else_was_said_here() 
     look(&ctx, "1").await;
     let key = super::key();
     let memory = ctx.memories.of(&key, "r");
-    let status = Arc::new(runnable("r").status.unwrap());
-    crate::lock::lock(&memory).state.wrote_status(&status, "15");
+    let status = RunnableStatus {
+        observed_generation: Some(0),
+        ..runnable("r").status.unwrap()
+    };
+    let change = Change::of_runnable(&RunnableStatus::default(), &status);
+    lock(&memory).pace.wrote(&change, boot_time());
     look(&ctx, "16").await;
     assert_eq!(taken.load(Ordering::SeqCst), 2);
 }

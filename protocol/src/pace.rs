@@ -1,0 +1,246 @@
+//! The pace of status writes: when a status that differs from the stored one is written. Pure; the time is an argument.
+//!
+//! What has happened is written at once: the ledger, outputs, and the status and reason of a condition. Words come with
+//! patience: two processes may put the same thing differently, and what a run waits for may change many times a second.
+
+use std::{
+    hash::{DefaultHasher, Hash, Hasher},
+    time::Duration,
+};
+
+use cartouche_crds::{PendingRun, RunnableStatus};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+
+use crate::{
+    reconcile_error::Category,
+    status::{STAMPED_OBJECT_CONDITION, WATCH_UNAVAILABLE},
+    told,
+};
+
+/// The least time between two writes of one process that bring words only.
+pub const WORDS_APART: Duration = Duration::from_secs(10);
+/// How long the words of another process stand.
+pub const OTHERS_STAND: Duration = Duration::from_secs(30);
+/// How long messages stand that another process has put in place of the same messages of this one. Processes that
+/// disagree make few writes in the long run: three of them one in ten minutes.
+pub const REPEATED_AFTER: Duration = Duration::from_mins(30);
+
+/// How much of a status is new.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum News {
+    /// Nothing.
+    Nothing,
+    /// The text of a message, the hash of what waits and what approves it, or that a watch fails.
+    Words,
+    /// The status or reason of a condition.
+    Conditions,
+    /// The ledger, outputs, or the generation that it is about.
+    Ledger,
+}
+
+/// A status that is to follow the stored one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// How much is new.
+    pub news: News,
+    /// What waits, or what approves it, is another: a person may need to know that.
+    has_other_pending: bool,
+    /// A digest of the words that are stored.
+    before: u64,
+    /// A digest of the words that are to follow.
+    after: u64,
+}
+
+impl Change {
+    /// The status of a Runnable.
+    #[must_use]
+    pub fn of_runnable(stored: &RunnableStatus, next: &RunnableStatus) -> Self {
+        let words = |status: &RunnableStatus| digest(&status.conditions, status.pending.as_ref());
+        Self {
+            news: news_of_runnable(stored, next),
+            has_other_pending: stored.pending != next.pending,
+            before: words(stored),
+            after: words(next),
+        }
+    }
+
+    /// The conditions of an object whose status has nothing else.
+    #[must_use]
+    pub fn of_conditions(stored: &[Condition], next: &[Condition]) -> Self {
+        let news = if stored == next {
+            News::Nothing
+        } else if shown(stored).eq(shown(next)) {
+            News::Words
+        } else {
+            News::Conditions
+        };
+        Self {
+            news,
+            has_other_pending: false,
+            before: digest(stored, None),
+            after: digest(next, None),
+        }
+    }
+}
+
+fn news_of_runnable(stored: &RunnableStatus, next: &RunnableStatus) -> News {
+    if stored == next {
+        return News::Nothing;
+    }
+    let with_words_of_stored = RunnableStatus {
+        conditions: stored.conditions.clone(),
+        pending: stored.pending.clone(),
+        ..next.clone()
+    };
+    if *stored != with_words_of_stored {
+        return News::Ledger;
+    }
+    // For which of its sources a run waits, and whether that one has failed, may change with each step of theirs.
+    let is_held = is_of_dependencies(stored) && is_of_dependencies(next);
+    let conditions = |status: &RunnableStatus| {
+        let all = shown(&status.conditions);
+        let kept = all.filter(|it| !is_held || it.0 == STAMPED_OBJECT_CONDITION);
+        kept.map(|(name, status, reason, generation)| {
+            (
+                name.to_owned(),
+                status.to_owned(),
+                reason.to_owned(),
+                generation,
+            )
+        })
+        .collect::<Vec<_>>()
+    };
+    let waits = |status: &RunnableStatus| {
+        let pending = status.pending.as_ref()?;
+        let reason = (!is_held).then(|| pending.reason.clone());
+        Some((pending.sequence, reason))
+    };
+    if conditions(stored) == conditions(next) && waits(stored) == waits(next) {
+        News::Words
+    } else {
+        News::Conditions
+    }
+}
+
+/// Whether what waits does so for what its inputs come from.
+fn is_of_dependencies(status: &RunnableStatus) -> bool {
+    let reason = status.pending.as_ref().map(|it| it.reason.as_str());
+    reason
+        .and_then(Category::parse)
+        .is_some_and(Category::is_of_dependencies)
+}
+
+/// Conditions without words. Watches fail for one process, and not for another.
+fn shown(conditions: &[Condition]) -> impl Iterator<Item = (&str, &str, &str, Option<i64>)> {
+    let all = conditions.iter();
+    all.filter(|it| it.type_ != WATCH_UNAVAILABLE).map(|it| {
+        let (name, status, reason) = (&*it.type_, &*it.status, &*it.reason);
+        (name, status, reason, it.observed_generation)
+    })
+}
+
+/// A digest of all that people read. The number of tries counts on while all else stays.
+fn digest(conditions: &[Condition], pending: Option<&PendingRun>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for condition in conditions {
+        let message = told::without_tries(&condition.message);
+        (&condition.type_, &condition.status, &condition.reason).hash(&mut hasher);
+        message.hash(&mut hasher);
+    }
+    if let Some(pending) = pending {
+        (pending.sequence, &pending.input_hash, &pending.reason).hash(&mut hasher);
+        (&pending.approval, &pending.dry_run).hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+/// When a status is to be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Due {
+    /// Not at all.
+    Never,
+    /// Now.
+    Now,
+    /// After this time, if it still differs then.
+    After(Duration),
+}
+
+/// What a process remembers of its writes of one status. Times are of a clock that goes on while the machine sleeps.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StatusPace {
+    /// A digest of the words that this process wrote last, and when that was.
+    told: Option<(u64, Duration)>,
+    /// When it last wrote nothing but words.
+    words_at: Option<Duration>,
+    /// Since when it would put the words of another process differently.
+    differs_since: Option<Duration>,
+    /// How often in a row it has written what another process had replaced.
+    repeats: u32,
+}
+
+impl StatusPace {
+    /// When this change is to be written.
+    pub fn due(&mut self, change: &Change, now: Duration) -> Due {
+        let is_again = self.is_again(change);
+        let told_at = self.told.map_or(now, |(_, at)| at);
+        let until = match change.news {
+            News::Nothing => {
+                self.differs_since = None;
+                return Due::Never;
+            }
+            News::Ledger => now,
+            News::Conditions if is_again => told_at + self.repeated(WORDS_APART),
+            News::Conditions => now,
+            News::Words if self.has_told(change.before) => {
+                self.words_at.map_or(now, |at| at + WORDS_APART)
+            }
+            News::Words if is_again && change.has_other_pending => {
+                told_at + self.repeated(OTHERS_STAND)
+            }
+            News::Words if is_again => told_at + REPEATED_AFTER,
+            News::Words => *self.differs_since.get_or_insert(now) + OTHERS_STAND,
+        };
+        match until.checked_sub(now).filter(|left| !left.is_zero()) {
+            Some(left) => Due::After(left),
+            None => Due::Now,
+        }
+    }
+
+    /// This change was written.
+    pub fn wrote(&mut self, change: &Change, now: Duration) {
+        self.repeats = if self.is_again(change) {
+            self.repeats.saturating_add(1)
+        } else {
+            0
+        };
+        if change.news == News::Words {
+            self.words_at = Some(now);
+        }
+        self.told = Some((change.after, now));
+        self.differs_since = None;
+    }
+
+    /// When it was last of use.
+    #[must_use]
+    pub fn last(&self) -> Option<Duration> {
+        self.told.map(|(_, at)| at).max(self.differs_since)
+    }
+
+    /// The pause before what another process has replaced is written again, longer each time.
+    fn repeated(&self, first: Duration) -> Duration {
+        let pause = first.saturating_mul(1 << self.repeats.min(16));
+        pause.min(REPEATED_AFTER)
+    }
+
+    fn has_told(&self, words: u64) -> bool {
+        self.told.is_some_and(|(told, _)| told == words)
+    }
+
+    /// Whether another process has put its words in place of just these.
+    fn is_again(&self, change: &Change) -> bool {
+        self.has_told(change.after) && !self.has_told(change.before)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,260 @@
+//! How often processes write that see one status.
+
+use serde_json::{Value, json};
+
+use super::*;
+
+fn at(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+fn status(of: Value) -> RunnableStatus {
+    serde_json::from_value(of).unwrap()
+}
+
+/// A status that waits for this, and says so in these words.
+fn waits(reason: &str, hash: &str, message: &str) -> RunnableStatus {
+    status(json!({
+        "observedGeneration": 1,
+        "conditions": [condition("Ready", "Unknown", reason, message)],
+        "pending": {
+            "sequence": 2, "inputHash": hash, "reason": reason, "since": "2026-01-01T00:00:00Z",
+            "approval": format!("2:{hash}"),
+        },
+    }))
+}
+
+fn condition(name: &str, status: &str, reason: &str, message: &str) -> Value {
+    json!({
+        "type": name, "status": status, "reason": reason, "message": message,
+        "lastTransitionTime": "2026-01-01T00:00:00Z", "observedGeneration": 1,
+    })
+}
+
+fn says(message: &str) -> RunnableStatus {
+    status(json!({
+        "observedGeneration": 1, "conditions": [condition("Ready", "False", "UnknownError", message)],
+    }))
+}
+
+fn news(stored: &RunnableStatus, next: &RunnableStatus) -> News {
+    Change::of_runnable(stored, next).news
+}
+
+#[test]
+fn what_has_happened_is_told_from_words() {
+    let stored = waits("RunAtWork", "a", "waits for app-1");
+    assert_eq!(news(&stored, &stored), News::Nothing);
+    let words = waits("RunAtWork", "b", "waits for app-1");
+    assert_eq!(news(&stored, &words), News::Words);
+    let words = waits("RunAtWork", "a", "waits");
+    assert_eq!(news(&stored, &words), News::Words);
+    let mut unwatched = stored.clone();
+    let failing = condition(WATCH_UNAVAILABLE, "True", "WatchFailing", "jobs");
+    let failing: Condition = serde_json::from_value(failing).unwrap();
+    unwatched.conditions.push(failing);
+    assert_eq!(news(&stored, &unwatched), News::Words);
+    assert_eq!(news(&unwatched, &stored), News::Words);
+    let reason = waits("ApprovalRequired", "a", "waits for app-1");
+    assert_eq!(news(&stored, &reason), News::Conditions);
+    let mut begun = stored.clone();
+    begun.pending = None;
+    assert_eq!(news(&stored, &begun), News::Conditions);
+    let mut next = stored.clone();
+    next.pending.as_mut().unwrap().sequence += 1;
+    assert_eq!(news(&stored, &next), News::Conditions);
+    for field in [
+        json!({ "observedGeneration": 2 }),
+        json!({ "outputs": { "a": 1 } }),
+        json!({ "profile": { "name": "p", "hash": "" } }),
+    ] {
+        let mut written = serde_json::to_value(&stored).unwrap();
+        let (key, value) = field.as_object().unwrap().iter().next().unwrap();
+        written[key] = value.clone();
+        if let Ok(next) = serde_json::from_value::<RunnableStatus>(written) {
+            assert_eq!(news(&stored, &next), News::Ledger, "{field}");
+        }
+    }
+}
+
+#[test]
+fn for_which_of_its_sources_a_run_waits_is_words() {
+    let stored = waits("DependencyNotReady", "", "waits for a");
+    let failed = waits("DependencyFailed", "", "b has failed");
+    assert_eq!(news(&stored, &failed), News::Words);
+    let other = waits("ApprovalRequired", "", "waits");
+    assert_eq!(news(&stored, &other), News::Conditions);
+    let mut run_ended = failed.clone();
+    let ended = condition(STAMPED_OBJECT_CONDITION, "True", "Done", "");
+    run_ended
+        .conditions
+        .push(serde_json::from_value(ended).unwrap());
+    assert_eq!(news(&stored, &run_ended), News::Conditions);
+}
+
+/// Processes that see one status.
+struct Play {
+    stored: RunnableStatus,
+    paces: Vec<StatusPace>,
+    writes: Vec<(u64, usize)>,
+}
+
+impl Play {
+    fn of(processes: usize) -> Self {
+        Self {
+            stored: RunnableStatus::default(),
+            paces: vec![StatusPace::default(); processes],
+            writes: Vec::new(),
+        }
+    }
+
+    /// A process looks once, and would have the status say this.
+    fn look(&mut self, process: usize, next: &RunnableStatus, second: u64) {
+        let change = Change::of_runnable(&self.stored, next);
+        if self.paces[process].due(&change, at(second)) == Due::Now {
+            self.paces[process].wrote(&change, at(second));
+            self.stored = next.clone();
+            self.writes.push((second, process));
+        }
+    }
+
+    fn writes_within(&self, seconds: std::ops::Range<u64>) -> usize {
+        let all = self.writes.iter();
+        all.filter(|(second, _)| seconds.contains(second)).count()
+    }
+}
+
+#[test]
+fn what_waits_is_told_once_in_ten_seconds_however_often_it_changes() {
+    let mut play = Play::of(1);
+    for second in 0..100 {
+        play.look(0, &waits("RunAtWork", &second.to_string(), ""), second);
+    }
+    assert!((10..=12).contains(&play.writes.len()), "{:?}", play.writes);
+    // What has happened waits for none of that.
+    play.look(0, &waits("ApprovalRequired", "x", ""), 100);
+    assert_eq!(play.writes.last(), Some(&(100, 0)));
+}
+
+#[test]
+fn what_is_put_off_says_when_it_is_written() {
+    let mut pace = StatusPace::default();
+    let steps = [("a", at(0)), ("b", at(1))];
+    let mut stored = RunnableStatus::default();
+    for (message, now) in steps {
+        let change = Change::of_runnable(&stored, &says(message));
+        assert_eq!(pace.due(&change, now), Due::Now);
+        pace.wrote(&change, now);
+        stored = says(message);
+    }
+    let change = Change::of_runnable(&stored, &says("c"));
+    assert_eq!(pace.due(&change, at(3)), Due::After(at(8)));
+    assert_eq!(pace.due(&change, at(11)), Due::Now);
+}
+
+#[test]
+fn two_releases_that_say_it_differently_write_once_more_each() {
+    let mut play = Play::of(2);
+    for second in 0..600 {
+        play.look(0, &says("no such thing"), second);
+        if second >= 10 {
+            play.look(1, &says("there is no such thing"), second);
+        }
+    }
+    assert_eq!(play.writes, [(0, 0), (40, 1)]);
+    for second in 600..36_000 {
+        play.look(0, &says("no such thing"), second);
+        play.look(1, &says("there is no such thing"), second);
+    }
+    for hour in 1..10 {
+        let within = play.writes_within(3_600 * hour..3_600 * (hour + 1));
+        assert!(within <= 6, "{:?}", play.writes);
+    }
+}
+
+#[test]
+fn a_watch_that_fails_for_one_of_two_is_no_reason_to_fight() {
+    let mut failing = says("no");
+    let unwatched = condition(WATCH_UNAVAILABLE, "True", "WatchFailing", "jobs");
+    failing
+        .conditions
+        .push(serde_json::from_value(unwatched).unwrap());
+    let mut play = Play::of(2);
+    for second in 0..600 {
+        play.look(0, &failing, second);
+        play.look(1, &says("no"), second);
+    }
+    assert!(play.writes.len() <= 2, "{:?}", play.writes);
+}
+
+#[test]
+fn two_that_name_different_reasons_fight_less_and_less_often() {
+    let reason = |reason: &str| waits(reason, "", "");
+    let mut play = Play::of(2);
+    for second in 0..36_000 {
+        play.look(0, &reason("RunAtWork"), second);
+        play.look(1, &reason("ApprovalRequired"), second);
+    }
+    assert!(play.writes_within(0..60) <= 8, "{:?}", play.writes);
+    assert!(play.writes_within(32_400..36_000) <= 4);
+}
+
+#[test]
+fn what_a_person_is_to_approve_comes_back_though_the_one_who_replaced_it_is_gone() {
+    let mut play = Play::of(2);
+    play.look(0, &waits("ApprovalRequired", "a", ""), 0);
+    play.look(1, &waits("ApprovalRequired", "b", ""), 1);
+    play.look(1, &waits("ApprovalRequired", "b", ""), 31);
+    assert_eq!(play.writes, [(0, 0), (31, 1)]);
+    for second in 32..40 {
+        play.look(0, &waits("ApprovalRequired", "a", ""), second);
+    }
+    assert_eq!(play.writes.last(), Some(&(32, 0)));
+    let mut fight = Play::of(2);
+    for second in 0..36_000 {
+        fight.look(0, &waits("ApprovalRequired", "a", ""), second);
+        fight.look(1, &waits("ApprovalRequired", "b", ""), second);
+    }
+    assert!(fight.writes_within(32_400..36_000) <= 4);
+}
+
+#[test]
+fn what_is_new_here_is_no_repetition() {
+    let mut play = Play::of(2);
+    play.look(0, &waits("RunAtWork", "a", ""), 0);
+    play.look(1, &waits("ApprovalRequired", "a", ""), 1);
+    play.look(0, &waits("Settling", "", ""), 2);
+    assert_eq!(play.writes.len(), 3);
+    play.look(1, &waits("ApprovalRequired", "a", ""), 3);
+    assert_eq!(play.writes.len(), 3, "it was told, and replaced");
+    play.look(1, &waits("ApprovalRequired", "a", ""), 11);
+    assert_eq!(play.writes.len(), 4);
+}
+
+#[test]
+fn the_number_of_tries_is_no_other_text() {
+    let tried = |times| says(&told::with_tries("no", times, None, None));
+    let mut play = Play::of(2);
+    play.look(0, &tried(1), 0);
+    play.look(1, &says("it is no"), 30);
+    play.look(1, &says("it is no"), 60);
+    assert_eq!(play.writes.len(), 2);
+    play.look(0, &tried(10), 100);
+    assert_eq!(play.writes.len(), 2, "the same words, which were replaced");
+}
+
+#[test]
+fn conditions_of_templates_keep_the_same_pace() {
+    let said = |message: &str, status: &str| -> Vec<Condition> {
+        let of = condition("Accepted", status, "Invalid", message);
+        vec![serde_json::from_value(of).unwrap()]
+    };
+    let change = |before, after: &[Condition]| Change::of_conditions(before, after);
+    let (a, b, other) = (said("a", "False"), said("b", "False"), said("a", "True"));
+    assert_eq!(change(&a, &a).news, News::Nothing);
+    assert_eq!(change(&a, &b).news, News::Words);
+    assert_eq!(change(&a, &other).news, News::Conditions);
+    let mut pace = StatusPace::default();
+    assert_eq!(pace.due(&change(&a, &b), at(1)), Due::After(OTHERS_STAND));
+    assert_eq!(pace.due(&change(&a, &b), at(31)), Due::Now);
+}
