@@ -22,6 +22,7 @@ mod inputs;
 mod loops;
 mod objects;
 mod outputs;
+mod pace;
 mod profiles;
 mod retry;
 mod runner;

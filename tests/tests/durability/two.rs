@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
+use cartouche_crds::Runnable;
 use cartouche_tests::cluster::Seen;
 use kube::ResourceExt;
 use tokio::time::sleep;
@@ -10,7 +11,7 @@ use tokio::time::sleep;
 use crate::{
     engine::{TRIAL, hangs, succeeds},
     scene::{SOON, Scene},
-    sight::is_at,
+    sight::{is_at, says},
 };
 
 #[tokio::test]
@@ -108,5 +109,28 @@ async fn a_controller_that_begins_calls_nothing_lost_that_another_saw_go() -> Re
     one.resume()?;
     scene.until("app", "its second run", is_at(2)).await?;
     assert_eq!(scene.made("app")?, [1, 1]);
+    scene.nothing_twice()
+}
+
+/// Each knows a failure for another time, and has tried it a different number of times.
+#[tokio::test]
+async fn two_controllers_agree_on_what_they_say_of_a_run_that_is_refused() -> Result<()> {
+    let scene = Scene::begin("two-refused").await?;
+    scene.leave(TRIAL, &["get", "list"]).await?;
+    let one = scene.controller(&[]).await?;
+    scene.runnable("app", succeeds(1)).await?;
+    let refused = "StampedObjectRejectedByAPIServer";
+    let is_refused = |r: &Runnable| says(r, "Ready", "False", refused);
+    scene.until("app", "its refusal", is_refused).await?;
+    sleep(Duration::from_secs(10)).await;
+    let other = scene.controller(&[]).await?;
+    let before = scene.chronicle.statuses("app")?.len();
+    sleep(Duration::from_secs(30)).await;
+    let writes = scene.chronicle.statuses("app")?.len() - before;
+    assert!(
+        writes <= 4,
+        "{writes} writes of two controllers in half a minute"
+    );
+    drop((one, other));
     scene.nothing_twice()
 }
