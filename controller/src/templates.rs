@@ -69,13 +69,11 @@ impl Templates {
     /// The answer to a read of a template, which is read no further if it is compiled already.
     fn answered(&self, answer: &RawValue) -> serde_json::Result<Arc<Compiled>> {
         let TemplateHead { metadata } = serde_json::from_str(answer.get())?;
-        match self.kept(&metadata.name, Some(&metadata.uid), metadata.generation) {
-            Some(kept) => Ok(kept),
-            None => {
-                check_weight(answer.get())?;
-                Ok(self.compile(&serde_json::from_str(answer.get())?))
-            }
+        if let Some(kept) = self.kept(&metadata.name, Some(&metadata.uid), metadata.generation) {
+            return Ok(kept);
         }
+        check_weight(answer.get())?;
+        Ok(self.compile(&serde_json::from_str(answer.get())?))
     }
 
     /// A template that was read just now, compiled unless it is the one that is compiled already.

@@ -188,9 +188,8 @@ impl StatusPace {
                 self.differs_since = None;
                 return Due::Never;
             }
-            News::Ledger => now,
             News::Conditions if is_again => told_at + self.repeated(WORDS_APART),
-            News::Conditions => now,
+            News::Ledger | News::Conditions => now,
             News::Words if self.has_told(change.before) => {
                 self.words_at.map_or(now, |at| at + WORDS_APART)
             }

@@ -111,7 +111,7 @@ impl Reconciliation<'_> {
         object: &SourceObject,
         found: &SourceRead,
     ) -> Result<(), ReconcileError> {
-        let weight = found.content().map_or(0, |content| weight(content));
+        let weight = found.content().map_or(0, weight);
         let held = self.budget.hold(HeldFor::Rendering, weight).await;
         held.map_err(|error| {
             lock(&self.memory).sources.are_wanting = true;

@@ -25,7 +25,7 @@ pub(super) enum OfRun {
     /// It is gone.
     Gone,
     /// Nobody knows.
-    Failed(SinkProblem),
+    Failed(Box<SinkProblem>),
 }
 
 /// The sensitive outputs of a run that Secrets have, and that are still what was written.
@@ -112,7 +112,7 @@ impl Reconciliation<'_> {
         match of_run {
             Some(OfRun::Given(sensitive)) => Ok(sensitive.clone()),
             Some(OfRun::Failed(_)) if is_whole => Ok(held.current.clone()),
-            Some(OfRun::Failed(problem)) => Err(problem.clone()),
+            Some(OfRun::Failed(problem)) => Err(SinkProblem::clone(problem)),
             _ if has_all_in(&held.kept) => Ok(held.kept.clone()),
             Some(OfRun::Withheld) => Err(SinkProblem::Withheld(object, from.sequence)),
             Some(OfRun::Gone) | None => Err(SinkProblem::Lost(object, from.sequence)),
@@ -137,7 +137,7 @@ impl Reconciliation<'_> {
             return OfRun::Gone;
         };
         let failed = |cause, requeue| {
-            OfRun::Failed(SinkProblem::Failed(read.object.clone(), cause, requeue))
+            OfRun::Failed(SinkProblem::Failed(read.object.clone(), cause, requeue).into())
         };
         if !self.is_kind_known(&name).await {
             return failed(Diagnosis::NoAnswer("show the run"), Requeue::Backoff);
@@ -145,7 +145,7 @@ impl Reconciliation<'_> {
         let object = match self.read_object(&name, None).await {
             Ok(Some(object)) => object,
             Ok(None) => return OfRun::Gone,
-            Err(error) => return OfRun::Failed(self.sink_failed(&read.object, &error)),
+            Err(error) => return OfRun::Failed(self.sink_failed(&read.object, &error).into()),
         };
         let Some(mut found) = self.fetched(&self.facts.earlier_runs(), &object) else {
             return OfRun::Withheld;

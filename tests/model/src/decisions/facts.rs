@@ -236,6 +236,7 @@ fn runnable_facts(
         suspended: knowledge.suspended,
         rerun_token: token(setup.token(knowledge.spec)),
         approved: decisions.approval(knowledge.approved),
+        rejected: None,
         created: None,
     }
 }
