@@ -133,7 +133,7 @@ fn defaults_are_refused_that_make_inputs_heavy() {
     let mut spec = spec(json!({ "all": "$(runnable.spec.inputs.list)$" }));
     let default = maps(MAX_RENDERED_WEIGHT / 20);
     spec["inputSchema"] = json!({ "type": "object", "properties": { "list": { "type": "array", "items": {
-        "type": "object", "properties": { "d": { "type": "array", "items": {}, "default": default } },
+        "type": "object", "properties": { "d": { "x-kubernetes-preserve-unknown-fields": true, "default": default } },
     } } } });
     let template = compile(spec).unwrap();
     let given = |count: usize| {
