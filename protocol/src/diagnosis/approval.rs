@@ -5,6 +5,8 @@ use std::fmt;
 use cartouche_crds::{APPROVED_ANNOTATION, Approval, Rejection};
 use cartouche_templating::HASH_VERSION;
 
+use super::Diagnosis;
+
 /// A run that does not begin without a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Guarded {
@@ -62,8 +64,17 @@ pub fn waits_for_a_person(sequence: i64) -> String {
     format!("run {sequence} is due, and waits for a person to approve it")
 }
 
-/// The same, and what is approved instead of it.
-pub(super) fn sentence(guarded: &Guarded, given: Option<GivenApproval>) -> String {
+/// That a run does not begin without a person, or was refused by one.
+pub(super) fn sentence(diagnosis: &Diagnosis) -> String {
+    match diagnosis {
+        Diagnosis::ApprovalRequired(guarded, given) => waiting(guarded, *given),
+        Diagnosis::Rejected(guarded, rejection) => rejected(guarded, rejection),
+        _ => String::new(),
+    }
+}
+
+/// That a run waits, and the one that is approved instead of it.
+fn waiting(guarded: &Guarded, given: Option<GivenApproval>) -> String {
     let waits = waits_for_a_person(guarded.wanted.sequence);
     match given {
         Some(given) => format!("{waits} ({given})"),
@@ -72,7 +83,7 @@ pub(super) fn sentence(guarded: &Guarded, given: Option<GivenApproval>) -> Strin
 }
 
 /// That a person has refused a run, in the words of that person. `{:?}` leaves no command for terminals in them.
-pub(super) fn rejected(guarded: &Guarded, rejection: &Rejection) -> String {
+fn rejected(guarded: &Guarded, rejection: &Rejection) -> String {
     let by = match rejection.by.as_str() {
         "" => "a person".to_owned(),
         by => format!("{by:?}"),

@@ -89,11 +89,8 @@ impl fmt::Display for Diagnosis {
             Self::DependencyNotReady(..) | Self::DependencyFailed(_) | Self::DependencyCycle(_) => {
                 f.write_str(&dependency::sentence(self))
             }
-            Self::ApprovalRequired(guarded, given) => {
-                f.write_str(&approval::sentence(guarded, *given))
-            }
-            Self::Rejected(guarded, rejection) => {
-                f.write_str(&approval::rejected(guarded, rejection))
+            Self::ApprovalRequired(..) | Self::Rejected(..) => {
+                f.write_str(&approval::sentence(self))
             }
             Self::Settling { pause, longest } => write!(
                 f,
