@@ -13,9 +13,10 @@ pub(crate) fn text(value: &Value) -> anyhow::Result<String> {
     let mut text = serde_saphyr::to_string(value).context(UNWRITABLE)?;
     if has_commands(&text) {
         // YAML has escapes in double quotes only. A key is not put into them on request, and in JSON every key is.
-        text = match has_commands_in_keys(value) {
-            true => format!("{value:#}"),
-            false => serde_saphyr::to_string(&Quoted(value)).context(UNWRITABLE)?,
+        text = if has_commands_in_keys(value) {
+            format!("{value:#}")
+        } else {
+            serde_saphyr::to_string(&Quoted(value)).context(UNWRITABLE)?
         };
         text = in_yaml(&text).into_owned();
     }

@@ -7,7 +7,8 @@ use cartouche_templating::{
     HASH_VERSION, Health, OutputError, OutputPathError, PodsTell, Rendered, Sensitive,
     TERMINATION_MESSAGE, Template, Verdict, add_message_of, add_message_of_failed, add_own_message,
     bounds::{MAX_WEIGHT, takes},
-    built_in_health, contains, explained, is_job, is_message_gone, kinds::asked_to_stop,
+    built_in_health, contains, explained, is_job, is_message_gone,
+    kinds::asked_to_stop,
     strangers_among,
 };
 use serde_json::Value;

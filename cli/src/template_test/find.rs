@@ -116,9 +116,10 @@ fn ancestors(folder: &Path, boundary: &Boundary) -> Vec<PathBuf> {
 
 /// The folder of a path that has no beginning is the present one.
 fn named(folder: &Path) -> PathBuf {
-    match folder.as_os_str().is_empty() {
-        true => PathBuf::from("."),
-        false => folder.to_owned(),
+    if folder.as_os_str().is_empty() {
+        PathBuf::from(".")
+    } else {
+        folder.to_owned()
     }
 }
 

@@ -295,7 +295,7 @@ fn a_change_of_the_profile_alone_makes_no_run() {
 }
 
 /// What the command says of a run that waits as this approval, made with the profile of this size.
-fn approve_as(asked: &str, size: &str) -> support::Output {
+fn approve_as(asked: &str, size: &str) -> crate::support::Output {
     let waits = json!({
         "metadata": { "annotations": { "carto.run/rerun-token": "again" } },
         "status": { "pending": {

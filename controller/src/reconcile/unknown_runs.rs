@@ -157,7 +157,10 @@ struct StatusWriter {
 }
 
 #[derive(Default, Deserialize)]
-#[expect(clippy::zero_sized_map_values, reason = "a set cannot be read from an object")]
+#[expect(
+    clippy::zero_sized_map_values,
+    reason = "a set cannot be read from an object"
+)]
 struct Owned {
     #[serde(rename = "f:status")]
     status: Option<BTreeMap<String, IgnoredAny>>,

@@ -120,7 +120,7 @@ pub(super) fn assignments(
             );
         }
         let value = plain(value).replace('\'', r"'\''");
-        out.push_str(&format!("{variable}='{value}'\n"));
+        out.extend([variable.as_str(), "='", &value, "'\n"]);
     }
     Ok(out)
 }
