@@ -214,9 +214,9 @@ fn files(story: &Story, edited: &str) -> Result<()> {
         failed.out
     );
     let parts = [
-        "newcomer`: this would be run 1",
+        "newcomer`: `this would be run 1",
         "lost`: it cannot be told",
-        "- `cartouche-examples/hello`: nothing to run",
+        "- `cartouche-examples/hello`: `nothing to run",
     ];
     story::contains(&failed.out, &parts)?;
     story::contains(

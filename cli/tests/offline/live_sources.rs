@@ -187,7 +187,7 @@ fn who_may_not_read_the_secret_sees_the_document_and_no_hash() {
         markdown.out
     );
     assert!(
-        markdown.out.contains(&format!("`: {UNTOLD}")),
+        markdown.out.contains(&format!("`: `{UNTOLD}")),
         "{}",
         markdown.out
     );
