@@ -2,5 +2,6 @@
 
 mod expressions;
 mod fuzz;
+mod heavy;
 mod kinds;
 mod properties;

@@ -120,7 +120,7 @@ async fn two_that_wait_for_a_run_and_feed_each_other_make_few_requests() -> Resu
     Ok(())
 }
 
-/// A Runnable whose run is refused, and that reads a ConfigMap which the template does or does not show.
+/// A Runnable whose run is refused, and that reads a `ConfigMap` which the template does or does not show.
 async fn refused(prefix: &str, shown: &str) -> Result<(World, Subject)> {
     let world = world(prefix).await?;
     world
@@ -148,7 +148,7 @@ fn changing(count: usize) -> Value {
     config_map("it", json!({}), data)
 }
 
-/// Changes the ConfigMap as often as that can be done, up to fifty times a second.
+/// Changes the `ConfigMap` as often as that can be done, up to fifty times a second.
 async fn change(world: &World) -> Result<()> {
     for count in 1.. {
         let data = json!({ "data": { "count": count.to_string() } });

@@ -204,7 +204,7 @@ there is no ClusterRunTemplate x
         assert!(broken.contains("### `` demo/a` # b ``: "), "{broken}");
     }
 
-    /// A comment without its spans and blocks of code, as CommonMark finds them.
+    /// A comment without its spans and blocks of code, as `CommonMark` finds them.
     fn outside_of_code(text: &str) -> String {
         let mut out = String::new();
         let mut fence: Option<&str> = None;

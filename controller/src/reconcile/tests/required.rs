@@ -67,7 +67,7 @@ async fn missing(ctx: &ControllerContext, runnables: usize) -> Vec<String> {
     for number in 0..runnables {
         let mut runnable = runnable(&number.to_string());
         runnable.metadata.name = Some(format!("app-{number}"));
-        let mut begun = Reconciliation::begin(ctx, runnable.into(), moment()).unwrap();
+        let mut begun = Reconciliation::begin(ctx, Arc::new(runnable), moment()).unwrap();
         begun.ask_permissions(much()).await.unwrap();
         let permitted = begun.facts.permissions.clone().unwrap();
         missing.extend(permitted.missing.iter().map(ToString::to_string));

@@ -56,7 +56,7 @@ fn object(name: &str) -> SourceObject {
 fn find(ctx: &ControllerContext, runnable: Runnable, names: &[&str]) {
     let begun = begin(ctx, runnable);
     for name in names {
-        let read = SourceRead::secret("uid", std::iter::empty());
+        let read = SourceRead::secret(&json!({ "uid": "uid" }), std::iter::empty());
         begun.watch_found(&object(name), &read);
     }
 }

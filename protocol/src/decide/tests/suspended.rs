@@ -16,6 +16,7 @@ fn suspended(mut facts: Facts) -> Facts {
 }
 
 #[test]
+#[expect(clippy::large_stack_arrays, reason = "a test has room for them")]
 fn nothing_that_would_make_a_run_makes_one_while_it_is_suspended() {
     let gone = running(run(2, "A"));
     for facts in [

@@ -387,5 +387,6 @@ async fn a_rule_that_may_show_the_value_is_not_accepted_and_another_repeats_no_w
         "db",
         json!({ "answer": "one", "pin": "abc" }),
     )
-    .await
+    .await?;
+    Ok(())
 }

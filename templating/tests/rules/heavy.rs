@@ -3,7 +3,8 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "helpers of tests fail like tests"
+    clippy::needless_pass_by_value,
+    reason = "helpers of tests fail like tests, and take what the tests make for them"
 )]
 
 use std::collections::BTreeMap;
