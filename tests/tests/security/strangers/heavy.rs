@@ -7,6 +7,7 @@ use cartouche_tests::{
     cluster::Cluster,
     controller::{Controller, Settings},
     fixture::Fixture,
+    lab::TRIAL,
 };
 use serde_json::{Value, json};
 
@@ -142,6 +143,8 @@ async fn inputs_that_are_heavy_as_a_tree_take_no_memory_of_others() -> Result<()
 async fn sources_that_are_heavy_as_a_tree_take_no_memory_of_others() -> Result<()> {
     let cluster = cluster().await?;
     let (other, tenant) = (victim(&cluster).await?, victim(&cluster).await?);
+    let rights = TRIAL.rights(&["get", "list", "create", "delete"]);
+    tenant.allow("runner", &[rights]).await?;
     sources(&tenant, "refused", &chains(REFUSED)).await?;
     sources(&tenant, "many", &chains(TAKEN / 4)).await?;
     sources(&tenant, "taken", &chains(TAKEN / SOURCES)).await?;
