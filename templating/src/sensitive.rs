@@ -1,12 +1,15 @@
 //! Values that may be shown to nobody.
 
-use std::{collections::BTreeMap, fmt};
+use std::{borrow::Cow, collections::BTreeMap, fmt};
 
-use aho_corasick::AhoCorasick;
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use k8s_openapi::ByteString;
 use serde_json::{Value, json};
 
-use crate::json_text;
+use crate::{
+    bounds::{MAX_OUTPUTS_BYTES, json_bytes_within},
+    json_text,
+};
 
 /// Outputs by name whose values go into Secrets, and nowhere else: what shows them shows their names.
 #[derive(Clone, Default, PartialEq)]
@@ -48,38 +51,33 @@ const SHORTEST: usize = 4;
 /// Characters of base64 that are looked for inside of a longer one.
 const SHORTEST_INSIDE: usize = 6;
 
+/// Bytes of patterns that are looked for at the same time: an automaton takes some fifty times as many.
+const BATCH: usize = 256 * 1024;
+
 /// Finds sensitive values in texts that are to be shown: the texts and numbers in them, as they are, as JSON has them, and as
 /// base64 of them or of a text that they are in.
 #[derive(Default)]
 pub(crate) struct Search<'a> {
-    texts: Option<AhoCorasick>,
-    /// The output that each of the texts is of.
-    names: Vec<&'a str>,
+    /// Texts of sensitive values, each with its output.
+    texts: Vec<(&'a str, String)>,
     /// An output of which the texts are not known, so that any text may be one.
     anywhere: Option<&'a str>,
 }
 
 impl<'a> Search<'a> {
-    /// That for these values of outputs.
+    /// That for these values of outputs. Where they are too large together, they may be anywhere.
     pub(crate) fn new<'v>(values: impl Iterator<Item = (&'a str, &'v Value)>) -> Self {
-        let (mut texts, mut names) = (Vec::new(), Vec::new());
+        let (mut texts, mut room) = (Vec::new(), MAX_OUTPUTS_BYTES);
         for (name, value) in values {
-            each_text(value, &mut |text| {
-                texts.extend(forms(text));
-                names.resize(texts.len(), name);
-            });
+            let Some(bytes) = json_bytes_within(value, room) else {
+                return Self::anywhere(name);
+            };
+            room -= bytes;
+            each_text(value, &mut |text| texts.push((name, text.to_owned())));
         }
-        let Some(first) = names.first().copied() else {
-            return Self::default();
-        };
-        match AhoCorasick::new(texts) {
-            Ok(texts) => Self {
-                texts: Some(texts),
-                names,
-                anywhere: None,
-            },
-            // Too much to look for.
-            Err(_) => Self::anywhere(first),
+        Self {
+            texts,
+            anywhere: None,
         }
     }
 
@@ -93,25 +91,81 @@ impl<'a> Search<'a> {
 
     /// The output whose value a text contains, or may.
     pub(crate) fn found_in_text(&self, text: &str) -> Option<&'a str> {
-        if text.is_empty() {
-            return None;
-        }
-        let found = || self.texts.as_ref()?.find(text);
-        let of = || self.names.get(found()?.pattern().as_usize()).copied();
-        self.anywhere.or_else(of)
+        self.found_among(&[Cow::Borrowed(text)])
     }
 
     /// The same of the texts and numbers in a value, and of its keys.
     pub(crate) fn found_in(&self, value: &Value) -> Option<&'a str> {
-        match value {
-            Value::String(text) => self.found_in_text(text),
-            Value::Number(number) => self.found_in_text(&number.to_string()),
-            Value::Array(items) => items.iter().find_map(|item| self.found_in(item)),
-            Value::Object(fields) => fields
-                .iter()
-                .find_map(|(key, field)| self.found_in_text(key).or_else(|| self.found_in(field))),
-            Value::Null | Value::Bool(_) => None,
+        let mut shown = Vec::new();
+        each_shown(value, &mut shown);
+        self.found_among(&shown)
+    }
+
+    fn found_among(&self, shown: &[Cow<'_, str>]) -> Option<&'a str> {
+        let longest = shown.iter().map(|text| text.len()).max()?;
+        if longest > 0 && self.anywhere.is_some() {
+            return self.anywhere;
         }
+        // No form of a text is shorter than the text.
+        let may_be = |(_, text): &&(&str, String)| text.len() <= longest;
+        let mut batch = Batch::default();
+        for (name, text) in self.texts.iter().filter(may_be) {
+            for form in forms(text).into_iter().filter(|it| it.len() <= longest) {
+                batch.add(name, form);
+                if batch.bytes > BATCH
+                    && let Some(found) = std::mem::take(&mut batch).found_among(shown)
+                {
+                    return Some(found);
+                }
+            }
+        }
+        batch.found_among(shown)
+    }
+}
+
+/// Patterns that are looked for at the same time.
+#[derive(Default)]
+struct Batch<'a> {
+    patterns: Vec<String>,
+    /// The output that each of them is of.
+    names: Vec<&'a str>,
+    bytes: usize,
+}
+
+impl<'a> Batch<'a> {
+    fn add(&mut self, name: &'a str, pattern: String) {
+        self.bytes += pattern.len();
+        self.patterns.push(pattern);
+        self.names.push(name);
+    }
+
+    fn found_among(self, shown: &[Cow<'_, str>]) -> Option<&'a str> {
+        let first = *self.names.first()?;
+        // What is quicker takes some hundred bytes for each byte of a pattern.
+        let kind = Some(AhoCorasickKind::ContiguousNFA);
+        let Ok(automaton) = AhoCorasick::builder().kind(kind).build(&self.patterns) else {
+            return Some(first);
+        };
+        let found = shown
+            .iter()
+            .find_map(|text| automaton.find(text.as_ref()))?;
+        self.names.get(found.pattern().as_usize()).copied()
+    }
+}
+
+/// The texts, numbers and keys in a value.
+fn each_shown<'v>(value: &'v Value, shown: &mut Vec<Cow<'v, str>>) {
+    match value {
+        Value::String(text) => shown.push(text.into()),
+        Value::Number(number) => shown.push(number.to_string().into()),
+        Value::Array(items) => items.iter().for_each(|item| each_shown(item, shown)),
+        Value::Object(fields) => {
+            for (key, field) in fields {
+                shown.push(key.into());
+                each_shown(field, shown);
+            }
+        }
+        Value::Null | Value::Bool(_) => {}
     }
 }
 
@@ -249,6 +303,45 @@ mod tests {
         assert!(base64(odd).contains(['+', '/']), "{}", base64(odd));
         let shown = base64(odd).replace('+', "-").replace('/', "_");
         assert!(found(&json!(odd), &json!(shown)));
+    }
+
+    #[test]
+    fn what_is_long_is_found_in_batches_and_what_is_too_long_may_be_anywhere() {
+        let long = |size: usize| {
+            let numbers = (0..size / 8).map(|number| format!("{number:08x}"));
+            json!(numbers.collect::<String>())
+        };
+        let (one, other) = (long(64 * 1024), json!("second-value"));
+        let search = Search::new([("one", &one), ("other", &other)].into_iter());
+        let texts = search.texts.iter();
+        let bytes: usize = texts
+            .flat_map(|(_, text)| forms(text))
+            .map(|it| it.len())
+            .sum();
+        assert!(bytes > 2 * BATCH, "{bytes}");
+        let shown = |value: &Value| format!("<{}>", base64(value.as_str().unwrap()));
+        assert_eq!(search.found_in_text(&shown(&one)), Some("one"));
+        assert_eq!(search.found_in_text(&shown(&other)), Some("other"));
+        assert_eq!(search.found_in_text(&"-".repeat(200_000)), None);
+        let huge = long(MAX_OUTPUTS_BYTES);
+        let search = Search::new([("huge", &huge)].into_iter());
+        assert_eq!(search.found_in_text("a"), Some("huge"));
+    }
+
+    #[test]
+    fn no_form_of_a_text_is_shorter_than_the_text() {
+        for text in [
+            "7306",
+            "73065",
+            "a\"b\n",
+            "\u{3e}\u{3f}\u{3e}\u{3f}~~~~",
+            "é€😀x",
+        ] {
+            assert!(
+                forms(text).iter().all(|form| form.len() >= text.len()),
+                "{text}"
+            );
+        }
     }
 
     #[test]
