@@ -112,6 +112,14 @@ impl Requests {
         }
     }
 
+    /// The same requests, for answers that are known to be small, or are not read as trees.
+    pub(crate) fn unbudgeted(&self) -> Self {
+        Self {
+            budget: None,
+            ..self.clone()
+        }
+    }
+
     /// Gives each object of a consistent list to `keep`, which says whether it kept any of it; only a page of
     /// text and one object are held meanwhile.
     pub async fn each(
@@ -180,8 +188,17 @@ impl Requests {
             let uri = format!("{}?limit={limit}&{selector}{continuation}", path.all());
             let text = self.read_text(&uri).await?;
             let page: Page<'_> = parsed(&text)?;
+            let heaviest = page.items().map(|text| self.weighs(text.as_bytes())).max();
+            if let Some(budget) = &self.budget
+                && let Some(heaviest) = heaviest.filter(|it| *it > LIGHT)
+                && !budget.has_place()
+            {
+                // It may be long until there is one, and the page is large: it is asked for again.
+                drop(text);
+                budget.pass(heaviest).await;
+                continue;
+            }
             for text in page.items() {
-                self.pass(text.as_bytes()).await;
                 let object = page.object(text).map_err(|error| unreadable(&error))?;
                 kept += usize::from(keep(object));
             }
@@ -215,22 +232,19 @@ impl Requests {
     }
 
     async fn decoded<T: DeserializeOwned>(&self, text: &[u8]) -> Result<T, ApiError> {
-        self.pass(text).await;
+        if let Some(budget) = &self.budget {
+            budget.pass(self.weighs(text)).await;
+        }
         parsed(text)
     }
 
-    /// Waits for the place that this needs as a tree.
-    async fn pass(&self, text: &[u8]) {
-        let Some(budget) = self
-            .budget
-            .as_ref()
-            .filter(|_| most_weight(text.len()) > LIGHT)
-        else {
-            return;
-        };
+    /// The weight of a text as a tree, where that counts and may be much.
+    fn weighs(&self, text: &[u8]) -> usize {
+        if self.budget.is_none() || most_weight(text.len()) <= LIGHT {
+            return 0;
+        }
         // What cannot be read is no tree.
-        let weight = weight_of_levels(text, MAX_DEPTH).unwrap_or_default();
-        budget.pass(weight).await;
+        weight_of_levels(text, MAX_DEPTH).unwrap_or_default()
     }
 
     async fn read_text(&self, uri: &str) -> Result<Bytes, ApiError> {

@@ -97,10 +97,10 @@ impl Budget {
             }
             all
         };
-        self.pass(all).await;
         if all > MAX_WEIGHT {
             return Err(TooHeavy { own: weight, all });
         }
+        self.pass(all).await;
         Ok(())
     }
 
@@ -113,6 +113,11 @@ impl Budget {
         let wait = || self.heavy.0.clone().acquire_owned();
         // It is never closed.
         let _ = self.place.get_or_try_init(wait).await;
+    }
+
+    /// Whether it has the place for much.
+    pub(crate) fn has_place(&self) -> bool {
+        self.place.initialized()
     }
 
     /// Whether the place was needed: it is taken before the next reconciliation begins.

@@ -10,7 +10,7 @@ use cartouche_protocol::{
     object::Object,
     reconcile_error::{Category, ReconcileError},
 };
-use cartouche_templating::bounds::MAX_WEIGHT;
+use cartouche_templating::bounds::{LIGHT, MAX_WEIGHT};
 use serde_json::Value;
 
 use super::{
@@ -88,15 +88,22 @@ impl Reconciliation<'_> {
     async fn list_kind(
         &self,
         account: &Requests,
-        (api_version, kind): &(String, String),
+        of: &(String, String),
     ) -> Result<Vec<FetchedRun>, DiscoveryError> {
+        let (api_version, kind) = of;
         let kind = self.ctx.kinds.find_objects(api_version, kind).await?;
         if !kind.namespaced {
             return Ok(Vec::new());
         }
         let path = kind.path(&self.key.namespace);
-        let (mut found, mut weight) = (Vec::new(), 0);
         let earlier = self.facts.earlier_runs();
+        let (mut found, mut weight) = (Vec::new(), 0);
+        // No more is held than there is a place for.
+        let most = if self.budget.has_place() {
+            MAX_WEIGHT
+        } else {
+            LIGHT
+        };
         account
             .each(&path, &own_runs(&self.key), |object| {
                 let run = self.fetched(&earlier, &object);
@@ -105,10 +112,15 @@ impl Reconciliation<'_> {
                 let is_own = own.is_some();
                 weight += own.as_ref().map_or(0, FetchedRun::weight);
                 // The list goes on, so that it can be said how much there is; nothing more of it is held.
-                found.extend(own.filter(|_| weight <= MAX_WEIGHT));
+                found.extend(own.filter(|_| weight <= most));
                 is_own
             })
             .await?;
+        if weight > most && most < MAX_WEIGHT {
+            drop(found);
+            self.budget.pass(weight).await;
+            return Box::pin(self.list_kind(account, of)).await;
+        }
         let held = self.budget.hold(HeldFor::Runs, weight).await;
         held.map_err(|error| {
             let (kind, runs) = (kind.resource(), "delete runs that are needed no more");

@@ -1,8 +1,11 @@
 //! What is asked of what pods may do, and how often.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
 
 use cartouche_crds::RequiredPermission;
@@ -12,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::super::{ControllerContext, reconciliation::Reconciliation};
 use super::{runnable, serving};
-use crate::clock::moment;
+use crate::{budget::Budget, clock::moment, reviews::Asking};
 
 /// How often each question was asked: for the rules, and for one permission.
 #[derive(Default)]
@@ -100,4 +103,37 @@ async fn what_rules_do_not_settle_is_asked_until_enough_is_missing_and_shared_as
     let said = missing(&ctx, 200).await;
     assert_eq!(asked.counts(), (1, 8));
     assert_eq!(said.len(), 200);
+}
+
+/// So many rules that the answer is long.
+fn many_rules() -> Value {
+    let rule = |number: usize| json!({ "verbs": ["*"], "apiGroups": [""], "resources": [format!("things{number}")] });
+    let rules: Vec<Value> = (0..5_000).map(rule).collect();
+    json!({ "resourceRules": rules, "incomplete": false })
+}
+
+#[tokio::test]
+async fn a_long_list_of_rules_is_not_read() {
+    let (ctx, asked) = listing(many_rules());
+    missing(&ctx, 1).await;
+    assert_eq!(asked.counts(), (1, 8));
+}
+
+#[tokio::test]
+async fn an_answer_that_others_wait_for_waits_for_none_of_them() {
+    let (ctx, asked) = listing(many_rules());
+    let heavy = ctx.identity.connection().heavy().clone();
+    // Another one holds much, and is going to ask the same.
+    let _place = heavy.take().unwrap();
+    let requests = ctx.identity.of("ns", "pods").await.unwrap();
+    let requests = requests.within(Arc::new(Budget::new(heavy, None)));
+    let asking = Asking {
+        namespace: "ns",
+        name: "pods",
+        requests: &requests,
+    };
+    let rules = ctx.reviews.rules(asking, "ns");
+    let answer = tokio::time::timeout(Duration::from_secs(5), rules).await;
+    assert!(!answer.unwrap().are_complete());
+    assert_eq!(asked.counts(), (1, 0));
 }
