@@ -19,6 +19,9 @@ use crate::{
 
 /// The least time between two writes of one process that bring words only.
 pub const WORDS_APART: Duration = Duration::from_secs(10);
+/// Conditions that one process may turn at once; after these, one each [`WORDS_APART`]. What a Runnable reads may turn them
+/// without end, its own status among it.
+const TURNS_AT_ONCE: u32 = 6;
 /// How long the words of another process stand.
 pub const OTHERS_STAND: Duration = Duration::from_secs(30);
 /// How long messages stand that another process has put in place of the same messages of this one. Processes that
@@ -176,6 +179,8 @@ pub struct StatusPace {
     differs_since: Option<Duration>,
     /// How often in a row it has written what another process had replaced.
     repeats: u32,
+    /// When all turns of conditions that it wrote are made up for.
+    turns_until: Duration,
 }
 
 impl StatusPace {
@@ -189,7 +194,10 @@ impl StatusPace {
                 return Due::Never;
             }
             News::Conditions if is_again => told_at + self.repeated(WORDS_APART),
-            News::Ledger | News::Conditions => now,
+            News::Conditions => self
+                .turns_until
+                .saturating_sub(WORDS_APART * (TURNS_AT_ONCE - 1)),
+            News::Ledger => now,
             News::Words if self.has_told(change.before) => {
                 self.words_at.map_or(now, |at| at + WORDS_APART)
             }
@@ -212,8 +220,10 @@ impl StatusPace {
         } else {
             0
         };
-        if change.news == News::Words {
-            self.words_at = Some(now);
+        match change.news {
+            News::Words => self.words_at = Some(now),
+            News::Conditions => self.turns_until = self.turns_until.max(now) + WORDS_APART,
+            News::Nothing | News::Ledger => {}
         }
         self.told = Some((change.after, now));
         self.differs_since = None;

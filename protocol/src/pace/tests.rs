@@ -258,3 +258,37 @@ fn conditions_of_templates_keep_the_same_pace() {
     assert_eq!(pace.due(&change(&a, &b), at(1)), Due::After(OTHERS_STAND));
     assert_eq!(pace.due(&change(&a, &b), at(31)), Due::Now);
 }
+
+#[test]
+fn conditions_that_turn_without_end_are_written_once_in_ten_seconds() {
+    let stalled = status(json!({
+        "observedGeneration": 1, "conditions": [condition("Stalled", "True", "TemplateStampFailure", "no")],
+    }));
+    let waiting = waits("ApprovalRequired", "a", "to do");
+    let turns = [
+        Change::of_runnable(&stalled, &waiting),
+        Change::of_runnable(&waiting, &stalled),
+    ];
+    let mut pace = StatusPace::default();
+    let mut written = 0;
+    for tenth in 0..3_000_u32 {
+        let now = at(1_000) + Duration::from_millis(100) * tenth;
+        let change = &turns[written % 2];
+        assert_eq!(change.news, News::Conditions);
+        if pace.due(change, now) == Due::Now {
+            pace.wrote(change, now);
+            written += 1;
+        }
+        // Five minutes: those at once, and one each ten seconds.
+        let most = 6 + usize::try_from(tenth / 100).unwrap();
+        assert!(
+            written <= most,
+            "{written} after {tenth} tenths of a second"
+        );
+    }
+    assert!(written > 30, "{written}");
+    let mut edited = waiting.clone();
+    edited.observed_generation = Some(2);
+    let edit = Change::of_runnable(&stalled, &edited);
+    assert_eq!(pace.due(&edit, at(1_300)), Due::Now);
+}
