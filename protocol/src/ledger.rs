@@ -106,6 +106,14 @@ impl Ledger {
         self.runs().any(|(.., result)| result.is_none())
     }
 
+    /// The same without the present entry while it has no run.
+    #[must_use]
+    pub fn has_unfinished_runs(&self) -> bool {
+        let current = self.current.as_ref();
+        current.is_some_and(|it| it.uid.is_some() && it.result.is_none())
+            || self.history.iter().any(|it| it.result.is_none())
+    }
+
     /// INTENT: the present entry goes to the history and the next sequence becomes current, with
     /// its name fixed before any request to create it is sent.
     ///

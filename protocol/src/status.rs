@@ -324,7 +324,8 @@ fn stamped(facts: &Facts, ledger: &Ledger, error: Option<&ReconcileError>) -> Co
         .ok()
         .map(|rendering| rendering.document.input_hash());
     // While the next run has to wait, there is no other to speak of than the one before.
-    let is_held = error.is_some_and(|error| error.category.is_hold());
+    let is_held =
+        error.is_some_and(|error| error.category.is_hold()) || stuck_on(Category::Rejected);
     let slowed = stuck_on(Category::RunawayDetected)
         || stuck_on(Category::StopFailed)
         || error.is_some_and(|error| error.category.leaves_the_run())

@@ -39,12 +39,21 @@ pub fn busy(seen: &Seen) -> Option<Busy> {
     if status.observed_generation != Some(seen.generation) || is_asked_again {
         return Some(Busy::Changed);
     }
-    if ledger.has_unfinished() {
+    // One that a person has refused stands at what it has: a number that was given for that has no run.
+    let is_refused = |pending: &PendingRun| pending.reason == Category::Rejected.as_str();
+    let is_refused = status.pending.as_ref().is_some_and(is_refused);
+    let is_at_work = if is_refused {
+        ledger.has_unfinished_runs()
+    } else {
+        ledger.has_unfinished()
+    };
+    if is_at_work {
         return Some(Busy::AtWork);
     }
-    // One that a person has refused stands at what it has.
-    let is_ahead = |pending: &&PendingRun| pending.reason != Category::Rejected.as_str();
-    if let Some(pending) = status.pending.as_ref().filter(is_ahead) {
+    if is_refused {
+        return None;
+    }
+    if let Some(pending) = &status.pending {
         return Some(Busy::Waits(pending.reason.clone()));
     }
     // One whose time has come is as much ahead as any: it is taken away with the intent of the attempt.

@@ -57,6 +57,24 @@ fn a_change_that_its_status_does_not_speak_of_yet_unsettles_it() {
 }
 
 #[test]
+fn one_that_a_person_has_refused_stands_at_what_it_has() {
+    let refused = |seen: Seen| waiting(seen, "Rejected");
+    assert_eq!(busy(&refused(at_rest())), None);
+    for given in [pending(3, "B"), rejected(3, "B", true)] {
+        let seen = with_current(at_rest(), given);
+        assert_eq!(busy(&seen), Some(Busy::AtWork));
+        assert_eq!(busy(&refused(seen)), None);
+    }
+    let mut tried_again = ended(3, "B", RunResult::Failed);
+    tried_again.retry_at = Some(Time(at(9)));
+    let seen = with_current(at_rest(), tried_again);
+    assert_eq!(busy(&seen), Some(Busy::TriedAgain));
+    assert_eq!(busy(&refused(seen)), None);
+    let at_work = with_current(at_rest(), created(3, "B"));
+    assert_eq!(busy(&refused(at_work)), Some(Busy::AtWork));
+}
+
+#[test]
 fn a_request_for_another_run_unsettles_it_until_a_run_answers_it() {
     let asked = Seen {
         rerun_token: Some("again".to_owned()),

@@ -10,7 +10,7 @@ use crate::{
     facts::Facts,
     ledger::tests::sample::*,
     reconcile_error::Category,
-    status::{self, FALSE, READY, STALLED, find},
+    status::{self, FALSE, READY, STALLED, STAMPED_OBJECT_CONDITION, find},
 };
 
 fn rejecting(mut facts: Facts, approval: String) -> Facts {
@@ -36,6 +36,8 @@ fn what_a_person_refused_is_not_run_and_says_so_in_their_words() {
             assert_eq!(condition.reason, "Rejected", "{kind}");
         }
         assert_eq!(find(&status, READY).unwrap().status, FALSE);
+        let of_run = find(&status, STAMPED_OBJECT_CONDITION).unwrap();
+        assert_ne!(of_run.status, "Unknown", "it speaks of the run before");
         let pending = status.pending.clone().unwrap();
         assert_eq!(pending.reason, "Rejected");
         assert_eq!(pending.approval, Some(of(3, "B")));
