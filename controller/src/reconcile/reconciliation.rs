@@ -229,6 +229,9 @@ impl<'a> Reconciliation<'a> {
             template,
             cause.template_generation,
             ancestors,
+            &self.facts.runnable.rerun_token,
+            &self.facts.runnable.profile_refresh,
+            &self.facts.runnable.approved,
         );
         Some(Operation::Intend(digest(of_people)))
     }
