@@ -16,7 +16,9 @@ pub const MAX_WEIGHT: usize = 16 * MIB;
 /// Weight of a template, and of a rendered document.
 pub const MAX_RENDERED_WEIGHT: usize = 8 * MIB;
 /// Weight of all outputs of a run.
-pub const MAX_OUTPUTS_WEIGHT: usize = 4 * MIB;
+pub const MAX_OUTPUTS_WEIGHT: usize = MIB;
+/// Weight of all failure outputs together.
+pub(crate) const MAX_FAILURE_WEIGHT: usize = MIB / 4;
 /// What weighs no more is light: many such may be held at the same time.
 pub const LIGHT: usize = MIB;
 /// Bytes of a template as compact JSON.

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::{
-    bounds::{self, MAX_FAILURE_BYTES, Work},
+    bounds::{self, MAX_FAILURE_BYTES, MAX_FAILURE_WEIGHT, Work},
     diagnostic::Diagnostic,
     outputs::{is_refused, paths_of},
     path::Path,
     sensitive::{Search, withheld},
+    weight::weight,
 };
 
 /// The failure outputs that a template declares, by name.
@@ -46,13 +47,18 @@ impl FailureOutputs {
             return found;
         }
         let (mut work, mut room) = (Work::new(), MAX_FAILURE_BYTES);
+        let mut left = MAX_FAILURE_WEIGHT;
         for (name, path) in &self.0 {
             let Ok(value) = path.evaluate(run, &mut work) else {
                 continue;
             };
+            if !bounds::is_shallow(value) {
+                continue;
+            }
             let bytes = bounds::json_bytes_within(value, room);
-            if let Some(bytes) = bytes.filter(|_| bounds::is_shallow(value)) {
+            if let Some((bytes, weighed)) = bytes.zip(left.checked_sub(weight(value))) {
                 room -= bytes;
+                left = weighed;
                 let withheld = search.found_in(value).map(withheld);
                 let value = withheld.map_or_else(|| value.clone(), Value::from);
                 found.insert(name.clone(), value);
