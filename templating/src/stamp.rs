@@ -97,8 +97,9 @@ pub fn controlling_runnable(metadata: &Value) -> Option<&Value> {
     })
 }
 
-/// Whether an object is a run of a Runnable, as its metadata says: it has the label that every run has, or a Runnable controls
-/// it and has not marked it as an object that its outputs go to.
+/// Whether an object is a run of a Runnable, as its metadata says: a Runnable controls it and has not marked it as an object that
+/// its outputs go to, or nothing controls it and it has the label that every run has. Engines copy labels to what they make, and
+/// control that.
 #[must_use]
 pub fn is_run(metadata: &Value) -> bool {
     let has = |group: &str, key: &str| metadata.get(group).and_then(|all| all.get(key));
@@ -106,8 +107,16 @@ pub fn is_run(metadata: &Value) -> bool {
         let uid = owner.get("uid").filter(|uid| uid.is_string());
         uid.is_some() && has("annotations", SINK_OF_ANNOTATION) == uid
     };
-    has("labels", RUNNABLE_NAME_LABEL).is_some()
-        || controlling_runnable(metadata).is_some_and(|owner| !is_sink_of(owner))
+    match controlling_runnable(metadata) {
+        Some(owner) => !is_sink_of(owner),
+        None => !has_controller(metadata) && has("labels", RUNNABLE_NAME_LABEL).is_some(),
+    }
+}
+
+fn has_controller(metadata: &Value) -> bool {
+    let owners = metadata.get("ownerReferences").and_then(Value::as_array);
+    let mut owners = owners.into_iter().flatten();
+    owners.any(|owner| owner.get("controller") == Some(&Value::Bool(true)))
 }
 
 fn labels<'a>(stamp: &Stamp<'a>) -> impl Iterator<Item = (&'static str, Cow<'a, str>)> {
