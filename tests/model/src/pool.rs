@@ -71,7 +71,10 @@ impl Pool {
 
     /// Keeps a problem.
     pub fn problem(&self, problem: &ReconcileError) -> ProblemId {
-        let id = hashed(&(problem.category, &problem.message));
+        // What would approve it is in no message.
+        let wanted = problem.diagnosis.as_ref().and_then(|it| it.wanted());
+        let wanted = wanted.map(ToString::to_string);
+        let id = hashed(&(problem.category, &problem.message, wanted));
         keep(&self.problems, id, || problem.clone());
         ProblemId(id)
     }
