@@ -53,8 +53,13 @@ pub fn main_from(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let line = match parsed {
         Ok(line) => line,
         Err(error) => {
-            // Help and version come this way too, with an exit code of their own.
-            let _ = error.print();
+            // Help and version come this way too, with an exit code of their own. An error repeats what was typed, or what the
+            // shell found.
+            let _ = if error.use_stderr() {
+                outcome::print_error(&error.render().to_string())
+            } else {
+                error.print()
+            };
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(FAILED));
         }
     };

@@ -7,11 +7,12 @@ use std::{
 };
 
 use anstyle::{AnsiColor, Style};
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use clap::Args;
 
 use crate::foreign::{in_lines, in_one_line};
 use crate::outcome::{FOUND, GOOD, Outcome};
+use crate::source::replace;
 use crate::template_test::{
     Case, find, junit,
     perform::{Difference, Mode, perform},
@@ -80,8 +81,7 @@ pub(crate) fn execute(args: &TestArgs) -> anyhow::Result<Outcome> {
     let played: Vec<Played> = cases.into_iter().map(|case| play(case, mode)).collect();
     if let Some(path) = &args.junit {
         let results: Vec<_> = played.iter().map(result).collect();
-        std::fs::write(path, junit::document(&results))
-            .with_context(|| format!("{} cannot be written", path.display()))?;
+        replace(path, &junit::document(&results))?;
     }
     let failed = played.iter().filter(|played| !played.passed()).count();
     let mut out = String::new();

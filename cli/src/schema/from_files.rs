@@ -37,13 +37,12 @@ pub(crate) fn read(path: &Path, catalog: &mut Catalog) -> anyhow::Result<()> {
 
 fn json_files(folder: &Path, boundary: &Boundary, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
     for path in source::entries(folder)? {
-        let is_folder = path.is_dir();
-        if is_folder || is_json(&path) {
-            boundary.check_link(&path)?;
-        }
-        if is_folder {
-            json_files(&path, boundary, files)?;
+        if path.is_dir() {
+            if boundary.enters(&path)? {
+                json_files(&path, boundary, files)?;
+            }
         } else if is_json(&path) {
+            boundary.check_link(&path)?;
             files.push(path);
         }
     }

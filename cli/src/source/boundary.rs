@@ -3,12 +3,14 @@
 use std::{
     fs::{self, OpenOptions},
     io::{self, Write as _},
-    path::{Path, PathBuf},
+    path::{self, Path, PathBuf},
 };
 
 use anyhow::{Context as _, bail};
 
 use super::shown_path;
+
+const GIT: &str = ".git";
 
 /// The repository that a folder is in, or the folder itself if it is in none.
 #[derive(Clone, Debug)]
@@ -19,12 +21,25 @@ pub(crate) struct Boundary {
 }
 
 impl Boundary {
+    /// Fails if a link on the way to the folder leads out of the repository that the link is in.
     pub(crate) fn around(folder: &Path) -> anyhow::Result<Self> {
-        let folder = folder
-            .canonicalize()
-            .with_context(|| format!("the folder {} cannot be read", folder.display()))?;
-        let is_repository = |folder: &&Path| folder.join(".git").exists();
-        let repository = folder.ancestors().find(is_repository);
+        let unreadable = || format!("the folder {} cannot be read", folder.display());
+        let links = path::absolute(folder).with_context(unreadable)?;
+        for link in links.ancestors().filter(|it| it.is_symlink()) {
+            let (to, within) = (link.canonicalize(), link.parent().map(Path::canonicalize));
+            let (to, within) = (to.with_context(unreadable)?, within.transpose()?);
+            if let Some(repository) = within.as_deref().and_then(repository_of)
+                && !to.starts_with(repository)
+            {
+                let link = link.display();
+                let (repository, to) = (repository.display(), to.display());
+                bail!(
+                    "{link} is a link that leads out of the repository {repository}\nhint: name {to} itself"
+                );
+            }
+        }
+        let folder = folder.canonicalize().with_context(unreadable)?;
+        let repository = repository_of(&folder);
         Ok(Self {
             is_repository: repository.is_some(),
             root: repository.unwrap_or(&folder).to_owned(),
@@ -42,8 +57,25 @@ impl Boundary {
             .is_ok_and(|folder| folder == self.root)
     }
 
+    /// Whether a path leads nowhere else. What git keeps is no part of a repository: that may be passwords.
     pub(crate) fn contains(&self, path: &Path) -> bool {
-        target(path).is_ok_and(|path| path.starts_with(&self.root))
+        let is_below = |path: PathBuf| {
+            let below = path.strip_prefix(&self.root);
+            below.is_ok_and(|below| below.iter().all(|name| name != GIT))
+        };
+        target(path).is_ok_and(is_below)
+    }
+
+    /// Whether a folder that was found in another one is entered: not if it is a link back to one above it. Fails if it leads out.
+    pub(crate) fn enters(&self, folder: &Path) -> anyhow::Result<bool> {
+        if !folder.is_symlink() {
+            return Ok(true);
+        }
+        self.check_found(folder)?;
+        let to = folder.canonicalize()?;
+        let above = path::absolute(folder)?;
+        let mut above = above.ancestors().skip(1);
+        Ok(!above.any(|it| it.canonicalize().is_ok_and(|it| it == to)))
     }
 
     /// Refuses a path that a file names, and that leads out.
@@ -88,22 +120,49 @@ impl Boundary {
 
     /// Writes a file in place of what has its name: of a link, and not of what that leads to.
     pub(crate) fn write(&self, path: &Path, text: &str) -> anyhow::Result<()> {
-        let unwritable = || format!("{} cannot be written", path.display());
-        let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
-        let folder = folder.unwrap_or(Path::new("."));
-        self.check_found(folder)?;
-        let name = path.file_name().with_context(unwritable)?;
-        // Hidden, so that nothing takes it for a manifest.
-        let draft = folder.join(format!(
-            ".{}.{}",
-            name.to_string_lossy(),
-            std::process::id()
-        ));
-        write_new(&draft, text)
-            .and_then(|()| fs::rename(&draft, path))
-            .inspect_err(|_| drop(fs::remove_file(&draft)))
-            .with_context(unwritable)
+        self.check_found(folder_of(path))?;
+        replace(path, text)
     }
+}
+
+/// The innermost repository that a folder without links is in. It belongs to the owner of the folder: a `.git` of another user
+/// above it counts for nothing.
+fn repository_of(folder: &Path) -> Option<&Path> {
+    let owner = owner(folder);
+    let is_own = |git: &Path| git.exists() && self::owner(git) == owner;
+    folder.ancestors().find(|it| is_own(&it.join(GIT)))
+}
+
+#[cfg(unix)]
+fn owner(path: &Path) -> Option<u32> {
+    use std::os::unix::fs::MetadataExt as _;
+    path.metadata().ok().map(|it| it.uid())
+}
+
+#[cfg(not(unix))]
+fn owner(_: &Path) -> Option<u32> {
+    None
+}
+
+fn folder_of(path: &Path) -> &Path {
+    let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
+    folder.unwrap_or(Path::new("."))
+}
+
+/// Writes a file in place of what has its name: of a link, and not of what that leads to.
+pub(crate) fn replace(path: &Path, text: &str) -> anyhow::Result<()> {
+    let unwritable = || format!("{} cannot be written", path.display());
+    let name = path.file_name().with_context(unwritable)?;
+    // Hidden, so that nothing takes it for a manifest.
+    let draft = folder_of(path).join(format!(
+        ".{}.{}",
+        name.to_string_lossy(),
+        std::process::id()
+    ));
+    write_new(&draft, text)
+        .and_then(|()| fs::rename(&draft, path))
+        .inspect_err(|_| drop(fs::remove_file(&draft)))
+        .with_context(unwritable)
 }
 
 /// A file that was not there before, be it as a link.

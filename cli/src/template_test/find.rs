@@ -57,8 +57,7 @@ pub(crate) fn cases(root: &Path) -> anyhow::Result<Vec<Case>> {
 fn collect(folder: &Path, boundary: &Boundary, found: &mut Vec<PathBuf>) -> anyhow::Result<()> {
     let before = found.len();
     for path in source::entries(folder)? {
-        if path.is_dir() && !path.ends_with(PLAYED) {
-            boundary.check_link(&path)?;
+        if path.is_dir() && !path.ends_with(PLAYED) && boundary.enters(&path)? {
             collect(&path, boundary, found)?;
         }
     }

@@ -272,3 +272,70 @@ fn a_first_template_is_written_through_no_link() {
     );
     assert_eq!(fs::read_dir(proposed.at("home")).unwrap().count(), 1);
 }
+
+#[test]
+fn a_folder_that_is_named_is_no_link_out_of_its_repository() {
+    let proposed = Proposed::repository();
+    proposed.link("proposed/out", "");
+    proposed.link("proposed/tests/above", "home");
+    for folder in ["out", "out/home", "tests/above"] {
+        for command in ["test", "validate"] {
+            let output = proposed.run(&[command, folder]);
+            let all = [output.out.as_str(), &output.err].concat();
+            assert!(!all.contains(SECRET), "{command} {folder}: {all}");
+            assert_ne!(output.code, 0, "{command} {folder}: {all}");
+            assert!(
+                all.contains("is a link that leads out of the repository"),
+                "{all}"
+            );
+        }
+    }
+    // A link to the repository itself, from outside, is how people name it.
+    proposed.write("proposed/selected.yaml", SELECTED);
+    proposed.link("home/link", "proposed");
+    let linked = cartouche_in(&proposed.at("home"), &["test", "link/tests", "--update"]);
+    assert!(!linked.err.contains("leads out"), "{}", linked.err);
+}
+
+#[test]
+fn what_git_keeps_is_no_part_of_a_repository() {
+    let proposed = Proposed::repository();
+    proposed.write("proposed/.git/config", &format!("url = {SECRET}\n"));
+    proposed.link(
+        "proposed/tests/one/expected-error.txt",
+        "proposed/.git/config",
+    );
+    is_refused(&proposed.run(&["test", "."]), ".git");
+}
+
+#[test]
+fn results_take_the_place_of_a_link() {
+    let proposed = Proposed::repository();
+    proposed.write("home/bashrc", "mine\n");
+    proposed.link("proposed/results.xml", "home/bashrc");
+    proposed.run(&["test", ".", "--junit", "results.xml"]);
+    assert_eq!(
+        fs::read_to_string(proposed.at("home/bashrc")).unwrap(),
+        "mine\n"
+    );
+    let results = proposed.at("proposed/results.xml");
+    assert!(!results.is_symlink());
+    assert!(fs::read_to_string(results).unwrap().contains("<testsuite"));
+}
+
+#[test]
+fn links_that_lead_round_are_passed_over() {
+    let proposed = Proposed::repository();
+    for (link, to) in [
+        ("a", "."),
+        ("b", "."),
+        ("tests/x", "tests/one"),
+        ("tests/one/y", "tests"),
+    ] {
+        proposed.link(&format!("proposed/{link}"), &format!("proposed/{to}"));
+    }
+    let output = proposed.run(&["test", ".", "--list"]);
+    assert_eq!(output.code, 0, "{}", output.err);
+    assert!(output.out.lines().count() < 10, "{}", output.out);
+    assert_eq!(proposed.run(&["validate", "."]).code, 0);
+}
