@@ -73,9 +73,21 @@ pub fn is_message_gone(job: &Value, pods: &[Value]) -> bool {
     count.is_some_and(|count| count > 0) && succeeded(job, pods).next().is_none()
 }
 
-/// The pods of a Job that succeeded.
+/// The pods of a Job that succeeded. None that was made after its end.
 fn succeeded<'a>(job: &Value, pods: &'a [Value]) -> impl Iterator<Item = &'a Value> {
-    ended_as("Succeeded", job, pods)
+    let end = job
+        .pointer("/status/completionTime")
+        .and_then(Value::as_str);
+    let end = end.map(str::to_owned);
+    ended_as("Succeeded", job, pods).filter(move |pod| {
+        let made = pod
+            .pointer("/metadata/creationTimestamp")
+            .and_then(Value::as_str);
+        // Times of Kubernetes are in UTC, to the second.
+        end.as_deref()
+            .zip(made)
+            .is_none_or(|(end, made)| made <= end)
+    })
 }
 
 /// Its pods in this phase.
@@ -210,6 +222,22 @@ mod tests {
         assert_eq!(of(complete(json!(null)), &[one()]), Some((1, 0)));
         // Its count lags before its end.
         assert_eq!(of(json!({ "active": 1 }), &[one()]), None);
+    }
+
+    #[test]
+    fn no_pod_that_was_made_after_the_end_of_a_job_speaks_for_it() {
+        let mut run = job();
+        run["status"] = json!({ "succeeded": 1, "completionTime": "2026-01-01T00:00:09Z" });
+        let made = |at: &str, said: &str| {
+            let mut pod = pod("j", "Succeeded", "2026-01-01T00:01:00Z", said);
+            pod["metadata"]["creationTimestamp"] = json!(at);
+            pod
+        };
+        let late = made("2026-01-01T00:00:10Z", "late");
+        add_message_of(&mut run, std::slice::from_ref(&late));
+        assert_eq!(run.get("terminationMessage"), None);
+        add_message_of(&mut run, &[made("2026-01-01T00:00:09Z", "own"), late]);
+        assert_eq!(run["terminationMessage"], "own");
     }
 
     #[test]
