@@ -130,7 +130,7 @@ async fn nobody_else_approves(place: &Place) -> Result<()> {
     Ok(())
 }
 
-/// The annotation that refuses a run is guarded as the one that approves it, and taking it away is free.
+/// The annotation that refuses a run is guarded as the one that approves it, and taking it away alone is free.
 async fn nobody_else_refuses(place: &Place) -> Result<()> {
     let rejected = "carto.run/rejected";
     let no = json!({ "approval": "1:v1:00ff", "reason": "no" }).to_string();
@@ -151,7 +151,7 @@ async fn nobody_else_refuses(place: &Place) -> Result<()> {
     };
     refused(set.clone()).await?;
     let mut new = place.manifest("refused", None);
-    new["metadata"]["annotations"] = json!({ rejected: no });
+    new["metadata"]["annotations"] = json!({ rejected: no.clone() });
     let creates = ["create", "-f", "-"];
     let said = place
         .refused(&place.editor, &creates, &new.to_string())
@@ -161,6 +161,18 @@ async fn nobody_else_refuses(place: &Place) -> Result<()> {
     place.kubectl(&place.approver, &words, "").await?;
     refused(other).await?;
     let words = [&patch[..], &[&away]].concat();
+    place.kubectl(&place.editor, &words, "").await?;
+    // Beside an approval it would let the run begin.
+    let annotated = |yes: Value, no: Value| {
+        let annotations = json!({ APPROVED: yes, rejected: no });
+        json!({ "metadata": { "annotations": annotations } }).to_string()
+    };
+    let both = annotated("1:v1:00ff".into(), no.into());
+    let words = [&patch[..], &[&both]].concat();
+    place.kubectl(&place.approver, &words, "").await?;
+    refused(away).await?;
+    let neither = annotated(Value::Null, Value::Null);
+    let words = [&patch[..], &[&neither]].concat();
     place.kubectl(&place.editor, &words, "").await?;
     Ok(())
 }
