@@ -53,7 +53,7 @@ pub struct Flags {
     pub max_watched_objects: u32,
 
     /// How often runs of a kind are listed that the controller may not watch, and Secrets read that inputs come from and that
-    /// are not watched, in seconds. All Secrets together are read no more than 100 times a second.
+    /// are not watched, in seconds. All Secrets together are polled no more than 100 times a second.
     #[arg(long, env = "CARTOUCHE_POLL_SECONDS", value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub poll_seconds: u64,
 
