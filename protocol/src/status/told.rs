@@ -17,7 +17,8 @@ use crate::{
 /// Whether Ready speaks of the run, and of nothing else.
 pub(super) fn is_of_run(ready: &ConditionValue, stamped: &ConditionValue) -> bool {
     match ready.status {
-        FALSE => stamped.status == FALSE,
+        // The next run may have been refused after one that failed.
+        FALSE => ready == stamped,
         _ => ready.reason == RUN_IN_PROGRESS,
     }
 }

@@ -34,6 +34,7 @@ fn what_a_person_refused_is_not_run_and_says_so_in_their_words() {
         for kind in [READY, STALLED] {
             let condition = find(&status, kind).unwrap();
             assert_eq!(condition.reason, "Rejected", "{kind}");
+            assert!(condition.message.starts_with(said), "{}", condition.message);
         }
         assert_eq!(find(&status, READY).unwrap().status, FALSE);
         let of_run = find(&status, STAMPED_OBJECT_CONDITION).unwrap();
