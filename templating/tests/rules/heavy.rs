@@ -162,7 +162,7 @@ fn outputs_are_refused() {
         template.outputs(&json!({ "apiVersion": "v1", "kind": "ConfigMap", "data": data }))
     };
     assert!(of(&json!("x".repeat(60 * 1024))).is_ok());
-    let refused = of(&maps(3 << 19)).unwrap_err();
+    let refused = of(&maps(3 << 17)).unwrap_err();
     assert!(
         matches!(&refused, OutputError::TooHeavy { name, .. } if name == "c"),
         "{refused}"
