@@ -18,7 +18,7 @@ use crate::{
 pub(super) fn is_of_run(ready: &ConditionValue, stamped: &ConditionValue) -> bool {
     match ready.status {
         // The next run may have been refused after one that failed.
-        FALSE => ready == stamped,
+        FALSE => stamped.status == FALSE && ready.reason == stamped.reason,
         _ => ready.reason == RUN_IN_PROGRESS,
     }
 }
