@@ -58,8 +58,7 @@ async fn a_controller_stops_when_asked_and_starts_again_after_a_kill() -> Result
     assert_eq!(made.len(), 2);
 
     // A scrape counts what is there.
-    let metrics = controller.get("/metrics").await?;
-    for line in [
+    let lines = [
         "cartouche_runnables_ready{status=\"True\",reason=\"Ready\"} 1\n",
         "cartouche_oldest_unfinished_run_seconds 0\n",
         concat!(
@@ -67,9 +66,18 @@ async fn a_controller_stops_when_asked_and_starts_again_after_a_kill() -> Result
             env!("CARGO_PKG_VERSION"),
             "\"} 1\n"
         ),
-    ] {
-        assert!(metrics.contains(line), "{line}{metrics}");
+    ];
+    let has_all = |metrics: &str| lines.iter().all(|line| metrics.contains(line));
+    // It counts what watches have shown, and as it was a second ago.
+    let mut metrics = controller.get("/metrics").await?;
+    for _ in 0..20 {
+        if has_all(&metrics) {
+            break;
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        metrics = controller.get("/metrics").await?;
     }
+    assert!(has_all(&metrics), "{metrics}");
     let log = controller.log()?;
     for words in [
         "starting version=",
