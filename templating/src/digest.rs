@@ -18,17 +18,13 @@ pub const VERSION: &str = "v1:";
 /// numbers of one value written in one way (`1`, `1.0` and `1e0` are equal). Only for values that are
 /// shallow.
 pub(crate) fn hash(value: &Value) -> String {
-    format!(
-        "{VERSION}{}",
-        hexadecimal(&Sha256::digest(canonical(value)))
-    )
+    format!("{VERSION}{}", digits(value, None))
 }
 
 /// The same with the HMAC-SHA256 in place of the SHA-256: who does not know the key cannot find a value that was hashed by
 /// trying. Only for values that are shallow.
 pub(crate) fn keyed_hash(key: &str, value: &Value) -> String {
-    let digits = hmac(key.as_bytes(), &[canonical(value).as_bytes()]);
-    format!("{VERSION}{digits}")
+    format!("{VERSION}{}", digits(value, Some(key)))
 }
 
 /// Stands before the hash of what is sent to make a run, which none of a rendered document can be taken for.
@@ -37,12 +33,16 @@ pub const MADE_VERSION: &str = "m1:";
 /// The hash of what is sent to make a run: `m1:` and the SHA-256 of its canonical JSON, or with a key the HMAC-SHA256. Only for
 /// values that are shallow.
 pub(crate) fn made_hash(made: &Value, key: Option<&str>) -> String {
-    let text = canonical(made);
-    let digits = match key {
+    format!("{MADE_VERSION}{}", digits(made, key))
+}
+
+/// The SHA-256 of canonical JSON in hexadecimal, or with a key the HMAC-SHA256.
+fn digits(value: &Value, key: Option<&str>) -> String {
+    let text = canonical(value);
+    match key {
         Some(key) => hmac(key.as_bytes(), &[text.as_bytes()]),
         None => hexadecimal(&Sha256::digest(text)),
-    };
-    format!("{MADE_VERSION}{digits}")
+    }
 }
 
 /// The first 16 hexadecimal digits of the same SHA-256: enough to tell the revisions of one thing from each other, and

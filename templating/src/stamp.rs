@@ -89,11 +89,8 @@ pub fn owner_reference(owner: &Owner<'_>) -> Value {
 /// The owner reference in an object's metadata that makes a Runnable its controller.
 #[must_use]
 pub fn controlling_runnable(metadata: &Value) -> Option<&Value> {
-    let mut owners = metadata.get("ownerReferences")?.as_array()?.iter();
-    owners.find(|owner| {
-        owner.get("controller") == Some(&Value::Bool(true))
-            && text(owner, "kind") == "Runnable"
-            && text(owner, "apiVersion").starts_with("carto.run/")
+    controllers(metadata).find(|owner| {
+        text(owner, "kind") == "Runnable" && text(owner, "apiVersion").starts_with("carto.run/")
     })
 }
 
@@ -109,14 +106,17 @@ pub fn is_run(metadata: &Value) -> bool {
     };
     match controlling_runnable(metadata) {
         Some(owner) => !is_sink_of(owner),
-        None => !has_controller(metadata) && has("labels", RUNNABLE_NAME_LABEL).is_some(),
+        None => {
+            controllers(metadata).next().is_none() && has("labels", RUNNABLE_NAME_LABEL).is_some()
+        }
     }
 }
 
-fn has_controller(metadata: &Value) -> bool {
+/// The owner references in an object's metadata that control it; Kubernetes takes one at most.
+fn controllers(metadata: &Value) -> impl Iterator<Item = &Value> {
     let owners = metadata.get("ownerReferences").and_then(Value::as_array);
-    let mut owners = owners.into_iter().flatten();
-    owners.any(|owner| owner.get("controller") == Some(&Value::Bool(true)))
+    let owners = owners.into_iter().flatten();
+    owners.filter(|owner| owner.get("controller") == Some(&Value::Bool(true)))
 }
 
 fn labels<'a>(stamp: &Stamp<'a>) -> impl Iterator<Item = (&'static str, Cow<'a, str>)> {
