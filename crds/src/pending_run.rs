@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 pub struct PendingRun {
     /// The number that it would get now.
     pub sequence: i64,
-    /// Hash of what is rendered now; empty while that may still change (`Settling`).
+    /// Hash of what is rendered now; empty while that may still change (`Debouncing`).
     pub input_hash: String,
-    /// What it waits for, as in the reason of Ready: `Settling`, `ApprovalRequired` or `RunAtWork`; or that a person has refused it:
+    /// What it waits for, as in the reason of Ready: `Debouncing`, `ApprovalRequired` or `RunAtWork`; or that a person has refused it:
     /// `Rejected`.
     pub reason: String,
     /// Since when it waits for that, by the API server's clock.

@@ -170,7 +170,7 @@ pub enum Diagnosis {
     /// Objects that outputs cannot be written to.
     Sinks(Vec<Fault>),
     /// What is rendered has to stay the same for a while before it runs.
-    Settling {
+    Debouncing {
         /// For how long.
         pause: Duration,
         /// After how long it runs all the same.
@@ -302,7 +302,7 @@ impl Diagnosis {
             Self::OtherController(_) => {
                 "leave the status alone if it was edited by hand; else stop the other controller of carto.run, which may be Cartographer"
             }
-            Self::Settling { .. } => "nothing: it begins by itself",
+            Self::Debouncing { .. } => "nothing: it begins by itself",
             Self::DependencyNotReady(_, why) => dependency::waits_cure(why),
             Self::DependencyFailed(failed) => dependency::failed_cure(failed),
             Self::Profile(held) => held.cure(),

@@ -56,7 +56,7 @@ pub enum Category {
     /// The pods of the run that is due may not do what its template requires.
     PermissionMissing,
     /// A run is due, and waits until what is rendered has stayed the same for a while.
-    Settling,
+    Debouncing,
     /// A run is due, and nobody has approved it yet.
     ApprovalRequired,
     /// A run is due, and a person has refused it.
@@ -97,7 +97,7 @@ impl Category {
         Self::ProfileNotFound,
         Self::ProfileDoesNotFit,
         Self::PermissionMissing,
-        Self::Settling,
+        Self::Debouncing,
         Self::ApprovalRequired,
         Self::Rejected,
         Self::RunAtWork,
@@ -132,7 +132,7 @@ impl Category {
             Self::ProfileNotFound => "ProfileNotFound",
             Self::ProfileDoesNotFit => "ProfileDoesNotFit",
             Self::PermissionMissing => "PermissionMissing",
-            Self::Settling => "Settling",
+            Self::Debouncing => "Debouncing",
             Self::ApprovalRequired => "ApprovalRequired",
             Self::Rejected => "Rejected",
             Self::RunAtWork => "RunAtWork",
@@ -164,7 +164,7 @@ impl Category {
         matches!(
             self,
             Self::DependencyNotReady
-                | Self::Settling
+                | Self::Debouncing
                 | Self::ApprovalRequired
                 | Self::Rejected
                 | Self::RunAtWork

@@ -10,7 +10,7 @@ use super::{Mutant, makes};
 
 /// What was decided. What changes again and again runs at once.
 pub(super) fn decided(step: Step, facts: &Facts) -> Step {
-    let waits = matches!(&step, Step::Stuck(problem) if problem.category == Category::Settling);
+    let waits = matches!(&step, Step::Stuck(problem) if problem.category == Category::Debouncing);
     if !waits || !makes(Mutant::NeverSettles) {
         return step;
     }

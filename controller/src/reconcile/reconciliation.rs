@@ -351,7 +351,7 @@ impl<'a> Reconciliation<'a> {
         {
             return wait.into_iter().chain([left]).min();
         }
-        if error.category == Category::Settling && status::waits_for_more(&self.facts) {
+        if error.category == Category::Debouncing && status::waits_for_more(&self.facts) {
             return wait;
         }
         if let Some(left) = self.not_yet_told(&error) {

@@ -19,9 +19,9 @@ pub(super) fn settled(facts: &Facts) -> Result<(), Step> {
     }
     let longest = Settling::longest(pause);
     Err(Step::Stuck(ReconcileError::caused(
-        Category::Settling,
+        Category::Debouncing,
         Requeue::After(left),
-        Diagnosis::Settling { pause, longest },
+        Diagnosis::Debouncing { pause, longest },
         None,
     )))
 }

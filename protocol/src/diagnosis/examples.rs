@@ -192,7 +192,7 @@ impl Diagnosis {
                     reason: text("not before Monday"),
                 },
             ),
-            Self::Settling {
+            Self::Debouncing {
                 pause: Duration::from_secs(10),
                 longest: Duration::from_secs(100),
             },

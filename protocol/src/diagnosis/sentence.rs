@@ -92,7 +92,7 @@ impl fmt::Display for Diagnosis {
             Self::ApprovalRequired(..) | Self::Rejected(..) => {
                 f.write_str(&approval::sentence(self))
             }
-            Self::Settling { pause, longest } => write!(
+            Self::Debouncing { pause, longest } => write!(
                 f,
                 "a run is due, and waits until what is rendered has stayed the same for {pause:?}, or has changed again and again for {longest:?}"
             ),

@@ -223,7 +223,7 @@ fn what_is_new_here_is_no_repetition() {
     let mut play = Play::of(2);
     play.look(0, &waits("RunAtWork", "a", ""), 0);
     play.look(1, &waits("ApprovalRequired", "a", ""), 1);
-    play.look(0, &waits("Settling", "", ""), 2);
+    play.look(0, &waits("Debouncing", "", ""), 2);
     assert_eq!(play.writes.len(), 3);
     play.look(1, &waits("ApprovalRequired", "a", ""), 3);
     assert_eq!(play.writes.len(), 3, "it was told, and replaced");

@@ -23,7 +23,7 @@ pub(super) fn pending(
     }
     let reason = match error.category {
         Category::RunAtWork | Category::StopFailed => Category::RunAtWork,
-        held @ Category::Settling => held,
+        held @ Category::Debouncing => held,
         held if held.is_of_dependencies() => return dependent(facts, ledger, held),
         _ => return None,
     };
@@ -37,7 +37,7 @@ pub(super) fn pending(
     let input_hash = facts.rendering.as_ref().ok()?.document.input_hash();
     // Whatever changes while it has to settle is not worth a write.
     let hash_told = match reason {
-        Category::Settling => "",
+        Category::Debouncing => "",
         _ => input_hash,
     };
     waiting(facts, sequence, hash_told, reason)

@@ -46,7 +46,7 @@ pub fn held(log: &[Change]) -> usize {
         .filter(|change| change.key.resource == Resource::Runnables);
     let held = runnables.filter_map(|change| {
         let pending = &change.object["status"]["pending"];
-        if pending["reason"] != "Settling" {
+        if pending["reason"] != "Debouncing" {
             return None;
         }
         let sequence = pending["sequence"].as_i64()?;

@@ -149,7 +149,7 @@ impl Play {
             faults.insert("Retried".to_owned(), further_attempts(log));
             faults.insert("Waited".to_owned(), overlap::waits(log));
             faults.insert("Approved".to_owned(), approval::approvals(log));
-            faults.insert("Settling".to_owned(), debounce::held(log));
+            faults.insert("Debouncing".to_owned(), debounce::held(log));
             if let Some(chain) = self.plan.chain {
                 faults.extend(oracle::of_chain(log, chain));
             }

@@ -94,7 +94,7 @@ fn no_seed_makes_a_run_twice_or_loses_one() {
         ("StoppedAgain ", 80),
         ("Waited ", 100),
         ("Approved ", 300),
-        ("Settling ", 50),
+        ("Debouncing ", 50),
         ("RunsOfD ", 60),
         ("WaitedForOthers ", 200),
         ("MovedOn ", 10),

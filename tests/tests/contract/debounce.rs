@@ -27,10 +27,10 @@ async fn of_changes_that_follow_each_other_the_last_one_runs() -> Result<()> {
     let world = world("settle").await?;
     let subject = paused(&world, json!({ "inputs": { "foo": 1 } })).await?;
     subject
-        .says("Ready", "Unknown", "Settling", "stayed the same for 4s")
+        .says("Ready", "Unknown", "Debouncing", "stayed the same for 4s")
         .await?;
     subject
-        .says("Reconciling", "True", "Settling", "a run is due")
+        .says("Reconciling", "True", "Debouncing", "a run is due")
         .await?;
     let first = subject.run(1).await?;
     world.play(&first, answered("first")).await?;
@@ -39,9 +39,9 @@ async fn of_changes_that_follow_each_other_the_last_one_runs() -> Result<()> {
         subject.input("foo", value).await?;
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
-    subject.says("Ready", "Unknown", "Settling", "").await?;
+    subject.says("Ready", "Unknown", "Debouncing", "").await?;
     let status = subject.status().await?;
-    assert_eq!(status["pending"]["reason"], "Settling");
+    assert_eq!(status["pending"]["reason"], "Debouncing");
     assert_eq!(status["pending"]["sequence"], 2);
     subject.outputs(json!({ "answer": "first" })).await?;
     let second = subject.run(2).await?;
@@ -60,7 +60,7 @@ async fn what_goes_back_before_it_has_settled_makes_no_run() -> Result<()> {
     world.play(&first, answered("first")).await?;
     subject.ready("True").await?;
     subject.input("foo", 2).await?;
-    subject.says("Ready", "Unknown", "Settling", "").await?;
+    subject.says("Ready", "Unknown", "Debouncing", "").await?;
     subject.input("foo", 1).await?;
     let object = subject.ready("True").await?;
     assert_eq!(object["status"]["pending"], Value::Null);
@@ -74,7 +74,7 @@ async fn taking_the_pause_away_lets_begin_what_waits() -> Result<()> {
     let spec = json!({ "inputs": { "foo": 1 }, "start": { "debounce": "1h" } });
     let subject = world.runnable("r", spec).await?;
     subject
-        .says("Ready", "Unknown", "Settling", "for 3600s")
+        .says("Ready", "Unknown", "Debouncing", "for 3600s")
         .await?;
     subject.edit(|it| it["spec"]["start"] = Value::Null).await?;
     subject.run(1).await?;
@@ -89,7 +89,7 @@ async fn the_longer_pause_of_template_and_runnable_counts() -> Result<()> {
     world.template(template).await?;
     let subject = paused(&world, json!({ "inputs": { "foo": 1 } })).await?;
     subject
-        .says("Ready", "Unknown", "Settling", "for 3600s")
+        .says("Ready", "Unknown", "Debouncing", "for 3600s")
         .await?;
     assert_ne!(
         condition(&subject.object().await?, "Stalled")["status"],

@@ -148,7 +148,7 @@ mod tests {
     fn the_run_before_the_one_that_waits_is_not_followed() {
         let mut runnable = looking_at(2, &json!([]), &run("Created"));
         runnable["status"]["pending"] = json!({
-            "sequence": 2, "inputHash": "", "reason": "Settling", "since": "2026-01-01T00:00:00Z",
+            "sequence": 2, "inputHash": "", "reason": "Debouncing", "since": "2026-01-01T00:00:00Z",
         });
         let waits = awaited(&serde_json::from_value(runnable).unwrap());
         assert!(matches!(waits, Awaited::NotYet(_)), "{waits:?}");

@@ -54,9 +54,9 @@ async fn look(ctx: &ControllerContext, resource_version: &str) -> Duration {
     }
     let begun = Reconciliation::begin(ctx, Arc::new(stored), moment()).unwrap();
     let settles = ReconcileError::caused(
-        Category::Settling,
+        Category::Debouncing,
         Requeue::After(PAUSE),
-        Diagnosis::Settling {
+        Diagnosis::Debouncing {
             pause: PAUSE,
             longest: Settling::longest(PAUSE),
         },

@@ -92,7 +92,7 @@ fn a_change_that_bears_on_nothing_wakes_nobody_and_one_of_anything_but_outputs_m
     let mut told = at_work.clone();
     told["breaker"] = json!("1 u 1 2026-01-02T03:04:05Z 2");
     assert_eq!(applied(&index, "a", &[], &told), Concerned::default());
-    told["pending"] = json!({ "sequence": 2, "inputHash": "", "reason": "Settling", "since": "2026-01-02T03:04:05Z" });
+    told["pending"] = json!({ "sequence": 2, "inputHash": "", "reason": "Debouncing", "since": "2026-01-02T03:04:05Z" });
     let concerned = applied(&index, "a", &[], &told);
     assert_eq!(concerned.readers, keys(["b", "c"]));
     assert!(!concerned.outputs_changed);

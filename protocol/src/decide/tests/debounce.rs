@@ -31,21 +31,21 @@ fn changed() -> Facts {
 
 #[test]
 fn a_change_runs_once_it_has_stayed_the_same_for_a_while() {
-    let error = stuck(&paused(changed(), 4, 4), Category::Settling);
+    let error = stuck(&paused(changed(), 4, 4), Category::Debouncing);
     assert_eq!(error.requeue, Requeue::After(Duration::from_secs(6)));
     assert_eq!(intended(&paused(changed(), 10, 10)), (3, hash("B")));
 }
 
 #[test]
 fn what_changes_again_and_again_runs_after_ten_times_as_long() {
-    let error = stuck(&paused(changed(), 1, 97), Category::Settling);
+    let error = stuck(&paused(changed(), 1, 97), Category::Debouncing);
     assert_eq!(error.requeue, Requeue::After(Duration::from_secs(3)));
     assert_eq!(intended(&paused(changed(), 0, 100)), (3, hash("B")));
 }
 
 #[test]
 fn a_new_runnable_waits_before_anything_is_listed() {
-    stuck(&paused(new_runnable("A"), 0, 0), Category::Settling);
+    stuck(&paused(new_runnable("A"), 0, 0), Category::Debouncing);
     let step = decide(&paused(new_runnable("A"), 10, 10));
     assert!(matches!(step, Step::ListRuns { .. }), "{step:?}");
 }
@@ -62,7 +62,7 @@ fn what_somebody_deleted_unfinished_is_made_again_at_once() {
 fn nobody_is_asked_to_approve_what_changes_still() {
     let mut facts = paused(changed(), 4, 4);
     facts.policy.approval = ApprovalPolicy::Manual;
-    stuck(&facts, Category::Settling);
+    stuck(&facts, Category::Debouncing);
     assert_eq!(
         decide(&Facts {
             settling: paused(changed(), 10, 10).settling,
@@ -104,7 +104,7 @@ fn a_run_under_a_hash_of_another_release_is_not_held_for_ever() {
             ..phase
         };
         let facts = paused(with(current, "B"), 0, 0).reading_absent(&name(2));
-        stuck(&facts, Category::Settling);
+        stuck(&facts, Category::Debouncing);
         assert!(facts.may_intend());
     }
     let same = paused(with(created(2, "A"), "A"), 0, 0);
@@ -121,7 +121,7 @@ fn one_that_has_not_settled_here_leaves_what_another_controller_says_it_waits_fo
     let approval = status.pending.as_ref().and_then(|it| it.approval.clone());
     let mut anew = paused(changed(), 1, 1);
     anew.policy.approval = ApprovalPolicy::Manual;
-    stuck(&anew, Category::Settling);
+    stuck(&anew, Category::Debouncing);
     assert!(!status::waits_for_more(&anew));
     anew.stored = Arc::new(status);
     assert!(status::waits_for_more(&anew));
@@ -138,7 +138,7 @@ fn one_that_has_not_settled_here_leaves_what_another_controller_says_it_waits_fo
 #[test]
 fn each_further_change_that_settles_leaves_the_status_as_it_is() {
     let said = |facts: Facts| {
-        let error = stuck(&facts, Category::Settling);
+        let error = stuck(&facts, Category::Debouncing);
         status::status(&facts, &facts.ledger, Some(&error))
     };
     let first = Arc::new(said(paused(changed(), 1, 1)));
@@ -166,7 +166,7 @@ fn a_run_that_may_still_come_is_left_said_to_be_waited_for_too() {
     let mut anew = known.clone();
     anew.settling = Settling::default();
     anew.stored = Arc::new(status::status(&known, &known.ledger, Some(&waits)));
-    stuck(&anew, Category::Settling);
+    stuck(&anew, Category::Debouncing);
     assert!(status::waits_for_more(&anew));
     // Under Allow, too, that entry is waited for.
     known.policy.concurrency = ConcurrencyPolicy::Allow;

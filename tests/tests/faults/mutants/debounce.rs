@@ -18,7 +18,7 @@ async fn a_change_that_runs_before_it_has_settled_is_noticed() -> Result<()> {
         let spec = json!({ "inputs": succeeds(1), "start": { "debounce": "1h" } });
         stage.runnable(APP, spec).await?;
         let settles =
-            |r: &Runnable| condition(r, "Ready").is_some_and(|it| it.reason == "Settling");
+            |r: &Runnable| condition(r, "Ready").is_some_and(|it| it.reason == "Debouncing");
         let over = |r: &Runnable| settles(r) || made(r, 1);
         stage.until(APP, "a word, or a run", over).await?;
         quiet(&stage).await?;
