@@ -4,7 +4,7 @@ use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
 use cartouche_crds::{CANCEL_REQUEST_ANNOTATION, Cancellation, HistoryEntry, Runnable};
 use cartouche_templating::{
-    HASH_VERSION, Health, OutputError, OutputPathError, PodsTell, Rendered, Sensitive,
+    EndedPods, HASH_VERSION, Health, OutputError, OutputPathError, PodsTell, Rendered, Sensitive,
     TERMINATION_MESSAGE, Template, Verdict, add_message_of, add_message_of_failed, add_own_message,
     bounds::{MAX_WEIGHT, takes},
     built_in_health, contains, explained, is_job, is_message_gone,
@@ -99,7 +99,7 @@ fn failure(
 pub fn failure_with_pods(
     compiled: &Compiled,
     mut job: Value,
-    pods: &[Value],
+    pods: EndedPods,
 ) -> Option<BTreeMap<String, Value>> {
     add_message_of_failed(&mut job, pods);
     let template = compiled.template.as_ref().ok()?;
@@ -111,7 +111,7 @@ pub fn failure_with_pods(
 pub fn outputs_with_pods(
     compiled: &Compiled,
     job: Value,
-    pods: &[Value],
+    pods: EndedPods,
 ) -> (OutputsRead, Sensitive) {
     let Ok(template) = &compiled.template else {
         return (OutputsRead::Elsewhere, Sensitive::default());
@@ -123,9 +123,9 @@ pub fn outputs_with_pods(
     (outputs, sensitive.unwrap_or_default())
 }
 
-fn outputs_of_job(template: &Template, job: &mut Value, pods: &[Value]) -> OutputsRead {
+fn outputs_of_job(template: &Template, job: &mut Value, pods: EndedPods) -> OutputsRead {
     // Asked first: of an output that needs the message, a path that finds nothing would be blamed.
-    if template.reads_termination_message() && is_message_gone(job, pods) {
+    if template.reads_termination_message() && is_message_gone(job, &pods) {
         let what = "its pods that succeeded are gone, and with them its termination message";
         let cure = "keep pods of Jobs until they are read; `cartouche rerun` runs it again";
         return OutputsRead::Unsatisfied {
@@ -134,7 +134,7 @@ fn outputs_of_job(template: &Template, job: &mut Value, pods: &[Value]) -> Outpu
         };
     }
     if template.reads_termination_message()
-        && let Some((found, counted)) = strangers_among(pods, job)
+        && let Some((found, counted)) = strangers_among(&pods, job)
     {
         let what = format!(
             "{found} pods have succeeded that name it as their Job, and it counts {counted}: nothing tells which of them is a stranger's"
@@ -205,7 +205,7 @@ fn judged(
     object: &Value,
 ) -> (Health, OutputsRead, Arc<str>) {
     let Some(compiled) = compiled else {
-        let health = built_in_health(object);
+        let health = by_kind(object);
         let health = match present.map(|it| &it.template) {
             Some(Ok(template)) => template.discreet(health, object),
             Some(Err(_)) | None => health,
@@ -214,10 +214,19 @@ fn judged(
     };
     let rules = compiled.rules_hash.clone();
     let Ok(template) = &compiled.template else {
-        return (built_in_health(object), OutputsRead::None, rules);
+        return (by_kind(object), OutputsRead::None, rules);
     };
     let (health, outputs) = by_template(template, object);
     (health, outputs, rules)
+}
+
+/// Health by what is known of the kind. An engine's message has any length.
+fn by_kind(object: &Value) -> Health {
+    let health = built_in_health(object);
+    Health {
+        message: bounded(health.message),
+        ..health
+    }
 }
 
 /// How a run fares by a template, and what it gives. Outputs of a Job that are in its pods are
@@ -225,7 +234,7 @@ fn judged(
 #[must_use]
 pub fn by_template(template: &Template, object: &Value) -> (Health, OutputsRead) {
     let mut health = template.health(object);
-    // What the engine says is as long as it likes.
+    // An engine's message has any length.
     health.message = bounded(health.message);
     let outputs = match health.verdict {
         Verdict::Succeeded if template.reads_termination_message() && is_job(object) => {

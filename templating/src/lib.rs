@@ -93,7 +93,7 @@ pub use stamp::{Owner, Stamp, controlling_runnable, is_run, owner_reference, sta
 pub use tag::TagError;
 pub use template::{Attempt, Draft, Template};
 pub use termination_message::{
-    TERMINATION_MESSAGE, add_message_of, add_message_of_failed, add_own_message,
+    EndedPods, TERMINATION_MESSAGE, add_message_of, add_message_of_failed, add_own_message,
     has_message_in_pods, is_job, is_message_gone, strangers_among,
 };
 pub use warning::{Warning, WarningKind};

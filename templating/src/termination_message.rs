@@ -16,6 +16,8 @@ use crate::{
 
 /// The field that output paths read.
 pub const TERMINATION_MESSAGE: &str = "terminationMessage";
+/// Bytes of a message that is read as JSON: the kubelet keeps 4 KiB of one container, and 12 KiB of all.
+const MOST_BYTES: usize = 12 * 1024;
 
 /// Whether a run's message is in its pods: whether it is a Job.
 #[must_use]
@@ -39,68 +41,103 @@ pub fn add_own_message(run: &mut Value) {
     }
 }
 
+/// The pods of a Job that have ended. Of all of them only this is held, however many and however large they are.
+#[derive(Clone, Debug)]
+pub struct EndedPods {
+    maker: Option<Maker>,
+    /// The end of the Job. No pod that was made later speaks for it.
+    end: Option<String>,
+    succeeded: u64,
+    last_succeeded: Option<LastWords>,
+    last_failed: Option<LastWords>,
+}
+
+#[derive(Clone, Debug)]
+struct LastWords {
+    finished: Option<String>,
+    message: Option<Value>,
+}
+
+impl EndedPods {
+    /// None is known yet of the pods of this Job.
+    #[must_use]
+    pub fn of(job: &Value) -> Self {
+        let completed = job.pointer("/status/completionTime");
+        let failed = || holding(job, "Failed")?.get("lastTransitionTime");
+        let end = completed.or_else(failed).and_then(Value::as_str);
+        Self {
+            maker: Maker::of(job),
+            end: end.map(str::to_owned),
+            succeeded: 0,
+            last_succeeded: None,
+            last_failed: None,
+        }
+    }
+
+    /// Takes in a pod, and says if it is the Job's. Another one, or one that has not ended, changes nothing.
+    pub fn hear(&mut self, pod: &Value) -> bool {
+        let is_own = self.maker.as_ref().is_some_and(|maker| maker.made(pod));
+        if is_own && !self.is_late(pod) {
+            self.hear_own(pod);
+        }
+        is_own
+    }
+
+    fn hear_own(&mut self, pod: &Value) {
+        let last = match pod.pointer("/status/phase").and_then(Value::as_str) {
+            Some("Succeeded") => {
+                self.succeeded += 1;
+                &mut self.last_succeeded
+            }
+            Some("Failed") => &mut self.last_failed,
+            _ => return,
+        };
+        let finished = finished(pod);
+        let known = last.as_ref();
+        if known.is_none_or(|known| known.finished.as_deref() <= finished) {
+            *last = Some(LastWords {
+                finished: finished.map(str::to_owned),
+                message: message(pod),
+            });
+        }
+    }
+
+    /// True if the pod was made after the end of the Job, or nothing says when. Times of Kubernetes are in UTC, to the second.
+    fn is_late(&self, pod: &Value) -> bool {
+        let made = pod.pointer("/metadata/creationTimestamp");
+        let made = made.and_then(Value::as_str);
+        let end = self.end.as_deref();
+        end.is_some_and(|end| made.is_none_or(|made| made > end))
+    }
+}
+
 /// Adds the termination message of its pods to a Job that was read: that of the pod which succeeded
 /// last.
-pub fn add_message_of(job: &mut Value, pods: &[Value]) {
-    let last = succeeded(job, pods).max_by_key(|pod| finished(pod));
-    let message = last.and_then(message);
-    put(job, message);
+pub fn add_message_of(job: &mut Value, pods: EndedPods) {
+    put(job, pods.last_succeeded.and_then(|it| it.message));
 }
 
 /// The same to a Job that failed: that of the pod which failed last.
-pub fn add_message_of_failed(job: &mut Value, pods: &[Value]) {
-    let last = ended_as("Failed", job, pods).max_by_key(|pod| finished(pod));
-    let message = last.and_then(message);
-    put(job, message);
+pub fn add_message_of_failed(job: &mut Value, pods: EndedPods) {
+    put(job, pods.last_failed.and_then(|it| it.message));
 }
 
 /// The pods that succeeded as pods of a Job, and how many of these the complete Job counts, if it counts fewer. The Job controller
 /// counts no pod that it has not made or adopted: then a stranger's is among them, and nothing tells which.
 #[must_use]
-pub fn strangers_among(pods: &[Value], job: &Value) -> Option<(u64, u64)> {
+pub fn strangers_among(pods: &EndedPods, job: &Value) -> Option<(u64, u64)> {
     // Before that the count lags behind the pods.
     holding(job, "Complete")?;
     let counted = job.pointer("/status/succeeded").and_then(Value::as_u64);
-    let (counted, found) = (counted.unwrap_or_default(), succeeded(job, pods).count());
-    let found = u64::try_from(found).unwrap_or(u64::MAX);
+    let (counted, found) = (counted.unwrap_or_default(), pods.succeeded);
     (found > counted).then_some((found, counted))
 }
 
 /// Whether pods of a Job succeeded and none of them is there any more: what they said is not missing, it is gone.
 #[must_use]
-pub fn is_message_gone(job: &Value, pods: &[Value]) -> bool {
+pub fn is_message_gone(job: &Value, pods: &EndedPods) -> bool {
     let count = job.pointer("/status/succeeded").and_then(Value::as_u64);
-    count.is_some_and(|count| count > 0) && succeeded(job, pods).next().is_none()
-}
-
-/// The pods of a Job that succeeded. None that was made after its end.
-fn succeeded<'a>(job: &Value, pods: &'a [Value]) -> impl Iterator<Item = &'a Value> {
-    let end = job
-        .pointer("/status/completionTime")
-        .and_then(Value::as_str);
-    let end = end.map(str::to_owned);
-    ended_as("Succeeded", job, pods).filter(move |pod| {
-        let made = pod
-            .pointer("/metadata/creationTimestamp")
-            .and_then(Value::as_str);
-        // Times of Kubernetes are in UTC, to the second.
-        end.as_deref()
-            .zip(made)
-            .is_none_or(|(end, made)| made <= end)
-    })
-}
-
-/// Its pods in this phase.
-fn ended_as<'a>(
-    phase: &'static str,
-    job: &Value,
-    pods: &'a [Value],
-) -> impl Iterator<Item = &'a Value> {
-    let maker = Maker::of(job);
-    pods.iter().filter(move |pod| {
-        maker.as_ref().is_some_and(|maker| maker.made(pod))
-            && pod.pointer("/status/phase").and_then(Value::as_str) == Some(phase)
-    })
+    count.is_some_and(|count| count > 0) && pods.succeeded == 0
 }
 
 fn put(run: &mut Value, message: Option<Value>) {
@@ -121,8 +158,10 @@ fn message(pod: &Value) -> Option<Value> {
     let text = ended(pod)
         .filter_map(|ended| ended.get("message")?.as_str())
         .find(|text| !text.is_empty())?;
-    match serde_json::from_str(text) {
-        Ok(object @ Value::Object(_)) => Some(object),
+    // A longer one is not the kubelet's, and may be a tree that takes far more than its text.
+    let object = (text.len() <= MOST_BYTES).then(|| serde_json::from_str(text));
+    match object {
+        Some(Ok(object @ Value::Object(_))) => Some(object),
         _ => Some(Value::from(text.trim_end_matches('\n'))),
     }
 }
@@ -141,7 +180,7 @@ fn ended(pod: &Value) -> impl Iterator<Item = &Value> {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{add_message_of, add_own_message};
+    use super::{EndedPods, add_own_message, strangers_among};
 
     fn pod(owner: &str, phase: &str, finished: &str, message: &str) -> Value {
         json!({
@@ -155,6 +194,24 @@ mod tests {
                 { "state": { "terminated": { "finishedAt": finished, "message": message } } },
             ] },
         })
+    }
+
+    fn heard(job: &Value, pods: &[Value]) -> EndedPods {
+        let mut heard = EndedPods::of(job);
+        for pod in pods {
+            heard.hear(pod);
+        }
+        heard
+    }
+
+    fn add_message_of(job: &mut Value, pods: &[Value]) {
+        let pods = heard(job, pods);
+        super::add_message_of(job, pods);
+    }
+
+    fn add_message_of_failed(job: &mut Value, pods: &[Value]) {
+        let pods = heard(job, pods);
+        super::add_message_of_failed(job, pods);
     }
 
     fn job() -> Value {
@@ -176,6 +233,28 @@ mod tests {
             add_own_message(&mut run);
             assert_eq!(run["terminationMessage"], expected, "{message}");
         }
+    }
+
+    #[test]
+    fn a_message_that_is_longer_than_any_of_the_kubelet_stays_text() {
+        let long = format!("{{\"a\":[{}]}}", "[],".repeat(10_000) + "[]");
+        let mut run = pod("x", "Succeeded", "2026-01-01T00:00:00Z", &long);
+        add_own_message(&mut run);
+        assert_eq!(run["terminationMessage"], long);
+    }
+
+    #[test]
+    fn of_any_number_of_pods_only_the_last_words_are_held() {
+        let mut heard = EndedPods::of(&job());
+        let mut pod = pod("j", "Succeeded", "2026-01-01T00:00:01Z", "said");
+        for n in 0..1_000 {
+            pod["metadata"]["labels"][format!("l{n}")] = json!("x");
+        }
+        for _ in 0..100 {
+            heard.hear(&pod);
+        }
+        assert_eq!(heard.succeeded, 100);
+        assert!(format!("{heard:?}").len() < 1_000);
     }
 
     #[test]
@@ -203,7 +282,7 @@ mod tests {
         assert_eq!(run["terminationMessage"], "genuine");
         let mut failed = job();
         stranger["status"]["phase"] = json!("Failed");
-        super::add_message_of_failed(&mut failed, &[stranger]);
+        add_message_of_failed(&mut failed, &[stranger]);
         assert_eq!(failed.get("terminationMessage"), None);
     }
 
@@ -213,7 +292,7 @@ mod tests {
         let of = |status: Value, pods: &[Value]| {
             let mut job = job();
             job["status"] = status;
-            super::strangers_among(pods, &job)
+            strangers_among(&heard(&job, pods), &job)
         };
         let complete = |succeeded: Value| json!({ "succeeded": succeeded, "conditions": [{ "type": "Complete", "status": "True" }] });
         assert_eq!(of(complete(json!(1)), &[one()]), None);
@@ -238,6 +317,26 @@ mod tests {
         assert_eq!(run.get("terminationMessage"), None);
         add_message_of(&mut run, &[made("2026-01-01T00:00:09Z", "own"), late]);
         assert_eq!(run["terminationMessage"], "own");
+        // Nothing says when it was made.
+        let mut run = job();
+        run["status"] = json!({ "completionTime": "2026-01-01T00:00:09Z" });
+        add_message_of(
+            &mut run,
+            &[pod("j", "Succeeded", "2026-01-01T00:00:01Z", "x")],
+        );
+        assert_eq!(run.get("terminationMessage"), None);
+        let mut failed = job();
+        let condition = json!({ "type": "Failed", "status": "True", "lastTransitionTime": "2026-01-01T00:00:09Z" });
+        failed["status"] = json!({ "conditions": [condition] });
+        let mut pods = [
+            made("2026-01-01T00:00:08Z", "own"),
+            made("2026-01-01T00:00:10Z", "late"),
+        ];
+        for pod in &mut pods {
+            pod["status"]["phase"] = json!("Failed");
+        }
+        add_message_of_failed(&mut failed, &pods);
+        assert_eq!(failed["terminationMessage"], "own");
     }
 
     #[test]
@@ -249,7 +348,7 @@ mod tests {
             pod("j", "Succeeded", "2026-01-01T00:00:03Z", "succeeded"),
             pod("other", "Failed", "2026-01-01T00:00:04Z", "stranger"),
         ];
-        super::add_message_of_failed(&mut run, &pods);
+        add_message_of_failed(&mut run, &pods);
         assert_eq!(run["terminationMessage"], "second");
     }
 

@@ -11,8 +11,8 @@ use cartouche_protocol::{
     reconcile_error::{Category, ReconcileError},
 };
 use cartouche_templating::{
-    Maker, PodsTell, PodsWords, Sensitive, Template, had_failed_pods, has_message_in_pods, is_job,
-    is_late,
+    EndedPods, Maker, PodsTell, PodsWords, Sensitive, Template, had_failed_pods,
+    has_message_in_pods, is_job, is_late,
     kinds::{self, PodsOf},
     no_pod_yet,
 };
@@ -71,10 +71,9 @@ impl Reconciliation<'_> {
         let Some(compiled) = compiled.filter(|_| is_job(object)) else {
             return;
         };
-        let mut pods = Vec::new();
-        let listed = self.each_pod(&found.run, |pod| pods.push(kept(pod)));
-        if listed.await.is_ok() {
-            found.failure = failure_with_pods(compiled, object.clone(), &pods);
+        if let Ok(pods) = self.ended_pods(&found.run, object).await {
+            let pods = pods.unwrap_or_else(|| EndedPods::of(object));
+            found.failure = failure_with_pods(compiled, object.clone(), pods);
         }
     }
 
@@ -103,10 +102,9 @@ impl Reconciliation<'_> {
         let Some(compiled) = &self.compiled else {
             return Ok(unread());
         };
-        let mut pods = Vec::new();
-        match self.each_pod(run, |pod| pods.push(kept(pod))).await {
-            Ok(true) => Ok(outputs_with_pods(compiled, job, &pods)),
-            Ok(false) => Ok(unread()),
+        match self.ended_pods(run, &job).await {
+            Ok(Some(pods)) => Ok(outputs_with_pods(compiled, job, pods)),
+            Ok(None) => Ok(unread()),
             Err(error) => {
                 let (namespace, kind, name) = (&self.key.namespace, &run.kind, &run.name);
                 let cause = self.cause_of(&error, "list the pods of the run");
@@ -184,24 +182,18 @@ impl Reconciliation<'_> {
         Some((self.account.as_ref()?, path, query))
     }
 
-    /// Hands on each pod of a run. `false` if nothing says which are its.
-    async fn each_pod(
+    /// The pods of a Job that have ended. `None` if nothing says which are its.
+    async fn ended_pods(
         &self,
         run: &RunIdentity,
-        mut see: impl FnMut(Value),
-    ) -> Result<bool, ApiError> {
+        job: &Value,
+    ) -> Result<Option<EndedPods>, ApiError> {
         let Some((account, path, query)) = self.pods_of(run) else {
-            return Ok(false);
+            return Ok(None);
         };
-        let maker = maker(run);
-        let keep = |pod: Value| {
-            let is_own = maker.made(&pod);
-            if is_own {
-                see(pod);
-            }
-            is_own
-        };
-        account.each(&path, &query, keep).await.map(|()| true)
+        let mut pods = EndedPods::of(job);
+        account.each(&path, &query, |pod| pods.hear(&pod)).await?;
+        Ok(Some(pods))
     }
 
     /// Looks why the current run does not go on, if none of its pods runs, or it has none: not at once, since most soon do, and then
@@ -272,15 +264,4 @@ impl Reconciliation<'_> {
 
 fn maker(run: &RunIdentity) -> Maker {
     Maker::new(&run.api_version, &run.kind, &run.uid)
-}
-
-/// What outputs need of a pod.
-fn kept(mut pod: Value) -> Value {
-    if let Some(fields) = pod.as_object_mut() {
-        fields.retain(|field, _| field == "metadata" || field == "status");
-    }
-    if let Some(metadata) = pod.get_mut("metadata").and_then(Value::as_object_mut) {
-        metadata.retain(|field, _| matches!(field.as_str(), "ownerReferences" | "labels" | "uid"));
-    }
-    pod
 }

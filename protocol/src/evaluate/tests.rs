@@ -1,6 +1,9 @@
 //! What outputs are read of a Job and its pods, and what is said where the message of these is gone.
 
+use std::collections::BTreeMap;
+
 use cartouche_crds::{ClusterRunTemplate, HistoryEntry};
+use cartouche_templating::{EndedPods, Sensitive};
 use serde_json::{Value, json};
 
 use super::{failure_with_pods, fetched_run, outputs, outputs_with_pods};
@@ -72,11 +75,33 @@ fn a_name_with_dots_is_told_how_it_is_written() {
     );
 }
 
+fn heard(job: &Value, pods: &[Value]) -> EndedPods {
+    let mut heard = EndedPods::of(job);
+    for pod in pods {
+        heard.hear(pod);
+    }
+    heard
+}
+
+fn given(compiled: &Compiled, job: Value, pods: &[Value]) -> (OutputsRead, Sensitive) {
+    let pods = heard(&job, pods);
+    outputs_with_pods(compiled, job, pods)
+}
+
+fn failure_given(
+    compiled: &Compiled,
+    job: Value,
+    pods: &[Value],
+) -> Option<BTreeMap<String, Value>> {
+    let pods = heard(&job, pods);
+    failure_with_pods(compiled, job, pods)
+}
+
 #[test]
 fn a_job_gives_what_its_pod_said() {
     let template = template(&json!({ "a": ".terminationMessage.a" }), &["a"]);
     let pods = [pod("Failed", ""), pod("Succeeded", r#"{ "a": 1 }"#)];
-    let (read, _) = outputs_with_pods(&template, job(1), &pods);
+    let (read, _) = given(&template, job(1), &pods);
     let expected = [("a".to_owned(), json!(1))].into();
     assert_eq!(read, OutputsRead::Values(expected));
 }
@@ -85,10 +110,10 @@ fn a_job_gives_what_its_pod_said() {
 fn of_more_pods_than_the_job_counts_none_gives_outputs_and_that_is_said() {
     let template = template(&json!({ "a": ".terminationMessage.a" }), &["a"]);
     let both = [r#"{ "a": 1 }"#, r#"{ "a": "forged" }"#].map(|said| pod("Succeeded", said));
-    let (why, cure) = unsatisfied(outputs_with_pods(&template, job(1), &both).0);
+    let (why, cure) = unsatisfied(given(&template, job(1), &both).0);
     assert!(why.starts_with("2 pods have succeeded"), "{why}");
     assert!(cure.starts_with("see who may create pods"), "{cure}");
-    let (read, _) = outputs_with_pods(&template, job(2), &both);
+    let (read, _) = given(&template, job(2), &both);
     assert!(matches!(read, OutputsRead::Values(_)), "{read:?}");
 }
 
@@ -96,7 +121,7 @@ fn of_more_pods_than_the_job_counts_none_gives_outputs_and_that_is_said() {
 fn an_output_is_not_missing_where_the_pod_that_said_it_is_gone() {
     let template = template(&json!({ "a": ".terminationMessage.a" }), &["a"]);
     for left in [vec![], vec![pod("Failed", "no")]] {
-        let (why, cure) = unsatisfied(outputs_with_pods(&template, job(1), &left).0);
+        let (why, cure) = unsatisfied(given(&template, job(1), &left).0);
         assert!(why.contains("are gone"), "{why}");
         assert!(cure.starts_with("keep pods of Jobs"), "{cure}");
     }
@@ -105,7 +130,7 @@ fn an_output_is_not_missing_where_the_pod_that_said_it_is_gone() {
 #[test]
 fn a_pod_that_is_gone_is_told_of_an_output_that_no_run_may_lack_too() {
     let template = template(&json!({ "a": ".terminationMessage.a" }), &[]);
-    let (why, cure) = unsatisfied(outputs_with_pods(&template, job(1), &[]).0);
+    let (why, cure) = unsatisfied(given(&template, job(1), &[]).0);
     assert!(why.contains("are gone"), "{why}");
     assert!(cure.starts_with("keep pods of Jobs"), "{cure}");
 }
@@ -114,7 +139,7 @@ fn a_pod_that_is_gone_is_told_of_an_output_that_no_run_may_lack_too() {
 fn a_pod_that_said_nothing_is_not_gone() {
     let template = template(&json!({ "a": ".terminationMessage.a" }), &[]);
     let pods = [pod("Succeeded", "")];
-    let (_, cure) = unsatisfied(outputs_with_pods(&template, job(1), &pods).0);
+    let (_, cure) = unsatisfied(given(&template, job(1), &pods).0);
     assert!(cure.starts_with("have a container"), "{cure}");
 }
 
@@ -124,7 +149,7 @@ fn a_job_that_needed_no_pod_has_none_that_is_gone() {
     let mut none = job(0);
     for status in [none["status"].clone(), json!({})] {
         none["status"] = status;
-        let (read, _) = outputs_with_pods(&template, none.clone(), &[]);
+        let (read, _) = given(&template, none.clone(), &[]);
         assert_eq!(read, OutputsRead::Values([].into()));
     }
 }
@@ -132,7 +157,7 @@ fn a_job_that_needed_no_pod_has_none_that_is_gone() {
 #[test]
 fn pods_that_no_output_reads_may_go() {
     let template = template(&json!({ "n": ".status.succeeded" }), &[]);
-    let (read, _) = outputs_with_pods(&template, job(1), &[]);
+    let (read, _) = given(&template, job(1), &[]);
     let expected = [("n".to_owned(), json!(1))].into();
     assert_eq!(read, OutputsRead::Values(expected));
 }
@@ -159,9 +184,9 @@ fn what_a_job_shows_of_a_sensitive_value_that_its_pod_said_is_withheld() {
     let mut job = job(0);
     job["status"]["why"] = json!("hunter22 was refused");
     let said = pod("Failed", "{\"password\":\"hunter22\"}");
-    let given = failure_with_pods(&compiled, job.clone(), &[said]).unwrap();
+    let given = failure_given(&compiled, job.clone(), &[said]).unwrap();
     assert_eq!(given["why"], WITHHELD);
-    let given = failure_with_pods(&compiled, job, &[pod("Failed", "no")]).unwrap();
+    let given = failure_given(&compiled, job, &[pod("Failed", "no")]).unwrap();
     assert_eq!(given["why"], "hunter22 was refused");
 }
 
