@@ -1,6 +1,11 @@
 //! Values that may be shown to nobody.
 
-use std::{borrow::Cow, collections::BTreeMap, fmt};
+use std::{
+    borrow::Cow,
+    cell::OnceCell,
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use k8s_openapi::ByteString;
@@ -51,8 +56,12 @@ const SHORTEST: usize = 4;
 /// Characters of base64 that are looked for inside of a longer one.
 const SHORTEST_INSIDE: usize = 6;
 
-/// Bytes of patterns that are looked for at the same time: an automaton takes some fifty times as many.
-const BATCH: usize = 256 * 1024;
+/// Bytes of a text that are looked for first: what contains it contains its beginning.
+const BEGINNING: usize = 256;
+/// Bytes of patterns that are looked for. An automaton takes some fifty times as many, and is built at each look at a run.
+const MOST_PATTERNS: usize = 64 * 1024;
+/// Beginnings in a text that are looked at. Each text is looked for as a whole once.
+const MOST_BEGINNINGS: usize = 1_000;
 
 /// Finds sensitive values in texts that are to be shown: the texts and numbers in them, as they are, as JSON has them, and as
 /// base64 of them or of a text that they are in.
@@ -60,8 +69,10 @@ const BATCH: usize = 256 * 1024;
 pub(crate) struct Search<'a> {
     /// Texts of sensitive values, each with its output.
     texts: Vec<(&'a str, String)>,
-    /// An output of which the texts are not known, so that any text may be one.
+    /// An output of which the texts are not known, or are too many, so that any text may be one.
     anywhere: Option<&'a str>,
+    /// Made when something is first looked for.
+    beginnings: OnceCell<Option<Beginnings>>,
 }
 
 impl<'a> Search<'a> {
@@ -77,7 +88,7 @@ impl<'a> Search<'a> {
         }
         Self {
             texts,
-            anywhere: None,
+            ..Self::default()
         }
     }
 
@@ -102,54 +113,72 @@ impl<'a> Search<'a> {
     }
 
     fn found_among(&self, shown: &[Cow<'_, str>]) -> Option<&'a str> {
-        let longest = shown.iter().map(|text| text.len()).max()?;
-        if longest > 0 && self.anywhere.is_some() {
+        if shown.iter().all(|text| text.is_empty()) {
+            return None;
+        }
+        if self.anywhere.is_some() || self.texts.is_empty() {
             return self.anywhere;
         }
-        // No form of a text is shorter than the text.
-        let may_be = |(_, text): &&(&str, String)| text.len() <= longest;
-        let mut batch = Batch::default();
-        for (name, text) in self.texts.iter().filter(may_be) {
-            for form in forms(text).into_iter().filter(|it| it.len() <= longest) {
-                batch.add(name, form);
-                if batch.bytes > BATCH
-                    && let Some(found) = std::mem::take(&mut batch).found_among(shown)
-                {
-                    return Some(found);
+        let beginnings = self.beginnings.get_or_init(|| Beginnings::of(&self.texts));
+        let Some(beginnings) = beginnings else {
+            return self.texts.first().map(|(name, _)| *name);
+        };
+        let found = beginnings.first(shown, |at| {
+            let (_, text) = &self.texts[at];
+            let is_whole = text.len() <= BEGINNING;
+            is_whole || forms(text).iter().any(|form| contain(shown, form))
+        })?;
+        self.texts.get(found).map(|(name, _)| *name)
+    }
+}
+
+fn contain(shown: &[Cow<'_, str>], form: &str) -> bool {
+    shown.iter().any(|text| text.contains(form))
+}
+
+/// The beginnings of all forms of all texts.
+struct Beginnings {
+    automaton: AhoCorasick,
+    /// The text that each of them is of.
+    texts: Vec<usize>,
+}
+
+impl Beginnings {
+    /// `None` if they are more than are looked for.
+    fn of(texts: &[(&str, String)]) -> Option<Self> {
+        let (mut patterns, mut of, mut bytes) = (Vec::new(), Vec::new(), 0);
+        for (at, (_, text)) in texts.iter().enumerate() {
+            for form in forms(&text[..text.floor_char_boundary(BEGINNING)]) {
+                bytes += form.len();
+                if bytes > MOST_PATTERNS {
+                    return None;
                 }
+                patterns.push(form);
+                of.push(at);
             }
         }
-        batch.found_among(shown)
-    }
-}
-
-/// Patterns that are looked for at the same time.
-#[derive(Default)]
-struct Batch<'a> {
-    patterns: Vec<String>,
-    /// The output that each of them is of.
-    names: Vec<&'a str>,
-    bytes: usize,
-}
-
-impl<'a> Batch<'a> {
-    fn add(&mut self, name: &'a str, pattern: String) {
-        self.bytes += pattern.len();
-        self.patterns.push(pattern);
-        self.names.push(name);
-    }
-
-    fn found_among(self, shown: &[Cow<'_, str>]) -> Option<&'a str> {
-        let first = *self.names.first()?;
         // What is quicker takes some hundred bytes for each byte of a pattern.
         let kind = Some(AhoCorasickKind::ContiguousNFA);
-        let Ok(automaton) = AhoCorasick::builder().kind(kind).build(&self.patterns) else {
-            return Some(first);
-        };
+        let automaton = AhoCorasick::builder().kind(kind).build(&patterns).ok()?;
+        Some(Self {
+            automaton,
+            texts: of,
+        })
+    }
+
+    /// The first text whose beginning is shown and that holds, or may where too many beginnings are shown.
+    fn first(&self, shown: &[Cow<'_, str>], mut holds: impl FnMut(usize) -> bool) -> Option<usize> {
         let found = shown
             .iter()
-            .find_map(|text| automaton.find(text.as_ref()))?;
-        self.names.get(found.pattern().as_usize()).copied()
+            .flat_map(|text| self.automaton.find_overlapping_iter(text.as_ref()));
+        let mut seen = BTreeSet::new();
+        for (count, found) in found.enumerate() {
+            let text = *self.texts.get(found.pattern().as_usize())?;
+            if count >= MOST_BEGINNINGS || seen.insert(text) && holds(text) {
+                return Some(text);
+            }
+        }
+        None
     }
 }
 
@@ -305,43 +334,44 @@ mod tests {
         assert!(found(&json!(odd), &json!(shown)));
     }
 
+    fn long(size: usize) -> Value {
+        let numbers = (0..size / 8).map(|number| format!("{number:08x}"));
+        json!(numbers.collect::<String>())
+    }
+
     #[test]
-    fn what_is_long_is_found_in_batches_and_what_is_too_long_may_be_anywhere() {
-        let long = |size: usize| {
-            let numbers = (0..size / 8).map(|number| format!("{number:08x}"));
-            json!(numbers.collect::<String>())
-        };
+    fn what_is_long_is_found_by_its_beginning_and_what_is_too_long_may_be_anywhere() {
         let (one, other) = (long(64 * 1024), json!("second-value"));
         let search = Search::new([("one", &one), ("other", &other)].into_iter());
-        let texts = search.texts.iter();
-        let bytes: usize = texts
-            .flat_map(|(_, text)| forms(text))
-            .map(|it| it.len())
-            .sum();
-        assert!(bytes > BATCH, "{bytes}");
         let shown = |value: &Value| format!("<{}>", base64(value.as_str().unwrap()));
         assert_eq!(search.found_in_text(&shown(&one)), Some("one"));
         assert_eq!(search.found_in_text(&shown(&other)), Some("other"));
         assert_eq!(search.found_in_text(&"-".repeat(200_000)), None);
+        let beginning = &one.as_str().unwrap()[..BEGINNING];
+        assert_eq!(search.found_in_text(beginning), None, "not all of it");
+        assert_eq!(search.found_in_text(&beginning.repeat(2_000)), Some("one"));
         let huge = long(MAX_OUTPUTS_BYTES);
         let search = Search::new([("huge", &huge)].into_iter());
         assert_eq!(search.found_in_text("a"), Some("huge"));
     }
 
+    /// Whoever may write what a run says decides how many texts are looked for, and how often.
     #[test]
-    fn no_form_of_a_text_is_shorter_than_the_text() {
-        for text in [
-            "7306",
-            "73065",
-            "a\"b\n",
-            "\u{3e}\u{3f}\u{3e}\u{3f}~~~~",
-            "é€😀x",
-        ] {
-            assert!(
-                forms(text).iter().all(|form| form.len() >= text.len()),
-                "{text}"
-            );
-        }
+    fn many_texts_are_looked_for_by_one_automaton_and_too_many_may_be_anywhere() {
+        let texts = |many: usize| -> Value {
+            let texts = (0..many).map(|text| format!("{text:060}"));
+            texts.collect::<Vec<_>>().into()
+        };
+        let some = texts(100);
+        let search = Search::new([("some", &some)].into_iter());
+        assert_eq!(search.found_in_text("none of them"), None);
+        let first = std::ptr::from_ref(search.beginnings.get().unwrap());
+        let shown = json!([format!("{:060}", 99)]);
+        assert_eq!(search.found_in(&shown), Some("some"));
+        assert!(std::ptr::eq(first, search.beginnings.get().unwrap()));
+        let many = texts(1_000);
+        let search = Search::new([("many", &many)].into_iter());
+        assert_eq!(search.found_in_text("none of them"), Some("many"));
     }
 
     #[test]
