@@ -30,8 +30,8 @@ pub(super) enum Priority {
 pub(super) struct FairQueue {
     /// Reconciliations at the same time at most.
     most: usize,
-    /// Reconciliations of all namespaces that have some. A quarter of all stays free for those that had no work
-    /// until now.
+    /// Reconciliations that namespaces share by need. The others are for namespaces in which none goes on: one each, so that a
+    /// namespace waits only for as many others as there are such places.
     shared: usize,
     /// Reconciliations that go on, and the namespaces that have any.
     running: usize,
@@ -63,7 +63,7 @@ impl FairQueue {
         let most = usize::from(concurrency);
         Self {
             most,
-            shared: most - most / 4,
+            shared: most - (most / 4).max(usize::from(most > 1)),
             running: 0,
             busy: 0,
             namespaces: HashMap::new(),
@@ -93,7 +93,8 @@ impl FairQueue {
             let idle = namespace.reconciling.is_empty();
             let sharing = self.busy + usize::from(idle);
             let share = (self.shared / sharing).max(1);
-            let next = if namespace.reconciling.len() < share {
+            let has_room = idle || self.running < self.shared;
+            let next = if has_room && namespace.reconciling.len() < share {
                 namespace.get()
             } else {
                 None
