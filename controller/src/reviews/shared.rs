@@ -18,14 +18,22 @@ const MOST: usize = 128;
 /// Answers, and when each was asked for. The one who asks holds its place; the others wait for the answer.
 pub(super) struct Shared<K, V> {
     places: Mutex<HashMap<K, Place<V>>>,
+    shared_for: Duration,
 }
 
-type Place<V> = Arc<tokio::sync::Mutex<Option<(Duration, Arc<V>)>>>;
+type Place<V> = Arc<tokio::sync::Mutex<Option<Asked<V>>>>;
+
+struct Asked<V> {
+    at: Duration,
+    /// `None`: it failed, or is not to be shared.
+    answer: Option<Arc<V>>,
+}
 
 impl<K, V> Default for Shared<K, V> {
     fn default() -> Self {
         Self {
             places: Mutex::default(),
+            shared_for: SHARED_FOR,
         }
     }
 }
@@ -60,17 +68,30 @@ impl<K: Hash + Eq, V> Shared<K, V> {
         is_small: impl Fn(&V) -> bool,
         ask: impl Future<Output = Result<V, E>>,
     ) -> Result<Arc<V>, E> {
+        let came = boot_time();
         let place = self.place(key);
-        let mut answer = place.lock().await;
-        if let Some((at, answer)) = &*answer
-            && is_fresh(*at)
-        {
-            return Ok(answer.clone());
+        let mut asked = place.lock().await;
+        if let Some(known) = asked.as_ref().filter(|it| self.is_fresh(it, came)) {
+            if let Some(answer) = &known.answer {
+                return Ok(answer.clone());
+            }
+            // Each asks by itself then. Were the place held meanwhile, they would ask one after the other.
+            drop(asked);
+            return ask.await.map(Arc::new);
         }
         let at = boot_time();
-        let asked = Arc::new(ask.await?);
-        *answer = is_small(&asked).then(|| (at, asked.clone()));
-        Ok(asked)
+        let answer = ask.await.map(Arc::new);
+        let to_share = answer.as_ref().ok().filter(|it| is_small(it));
+        *asked = Some(Asked {
+            at,
+            answer: to_share.cloned(),
+        });
+        answer
+    }
+
+    /// True for an answer that was asked for late enough for one who came at this time. How long it took does not count.
+    fn is_fresh(&self, asked: &Asked<V>, came: Duration) -> bool {
+        came.saturating_sub(asked.at) < self.shared_for
     }
 
     /// The place of an answer; one of its own, which nobody shares, where all are taken.
@@ -78,10 +99,11 @@ impl<K: Hash + Eq, V> Shared<K, V> {
         let mut places = lock(&self.places);
         if places.len() >= MOST && !places.contains_key(&key) {
             places.retain(|_, place| {
-                let answer = place.try_lock();
+                let asked = place.try_lock();
                 // One that is held is being asked for.
-                answer.map_or(true, |answer| {
-                    answer.as_ref().is_some_and(|(at, _)| is_fresh(*at))
+                asked.map_or(true, |asked| {
+                    let is_fresh = |it: &Asked<V>| self.is_fresh(it, boot_time());
+                    asked.as_ref().is_some_and(is_fresh)
                 })
             });
             if places.len() >= MOST {
@@ -95,10 +117,6 @@ impl<K: Hash + Eq, V> Shared<K, V> {
     pub(super) fn forget(&self, are: impl Fn(&K) -> bool) {
         lock(&self.places).retain(|key, _| !are(key));
     }
-}
-
-fn is_fresh(at: Duration) -> bool {
-    boot_time().saturating_sub(at) < SHARED_FOR
 }
 
 #[cfg(test)]
@@ -125,6 +143,31 @@ mod tests {
         ask("a").await;
         ask("b").await;
         assert_eq!(asked.get(), 3);
+    }
+
+    /// What takes longer than it is shared for is still the answer of all who waited for it.
+    #[tokio::test]
+    async fn a_slow_answer_is_asked_for_once_and_one_that_fails_keeps_none_waiting_for_another() {
+        let shared = Shared {
+            shared_for: Duration::from_millis(10),
+            ..Shared::default()
+        };
+        let (asked, at_once, most) = (Cell::new(0), Cell::new(0), Cell::new(0));
+        let ask = |fails: bool| {
+            let (asked, at_once, most) = (&asked, &at_once, &most);
+            shared.try_get(fails, async move {
+                asked.set(asked.get() + 1);
+                at_once.set(at_once.get() + 1);
+                most.set(most.get().max(at_once.get()));
+                tokio::time::sleep(Duration::from_millis(30)).await;
+                at_once.set(at_once.get() - 1);
+                if fails { Err(()) } else { Ok(()) }
+            })
+        };
+        futures::future::join_all((0..10).map(|_| ask(false))).await;
+        assert_eq!((asked.get(), most.get()), (1, 1));
+        futures::future::join_all((0..10).map(|_| ask(true))).await;
+        assert_eq!((asked.get(), most.get()), (11, 9));
     }
 
     #[tokio::test]
