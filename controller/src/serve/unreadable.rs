@@ -1,7 +1,8 @@
 //! The status of an object of our own kinds that cannot be read says so. I/O.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
@@ -33,6 +34,7 @@ use crate::{
     cached_runnable::CachedRunnable,
     clock::boot_time,
     events::{Events, Occasion},
+    lock::lock,
     metrics::Metrics,
     reconcile::ControllerContext,
     template_status::{self, Paces},
@@ -143,6 +145,8 @@ type ObjectKey = (&'static str, Option<String>, String);
 #[derive(Clone)]
 pub(super) struct UnreadableReporter {
     keys: UnboundedSender<ObjectKey>,
+    /// Those in the channel: each object is in it once, however often it changes.
+    waiting: Arc<Mutex<HashSet<ObjectKey>>>,
     connection: Connection,
 }
 
@@ -153,7 +157,8 @@ const PROFILES: &str = "clusterrunprofiles";
 impl UnreadableReporter {
     /// Starts the task that writes the statuses.
     pub(super) fn start(ctx: &ControllerContext) -> Self {
-        let (keys, waiting) = unbounded_channel();
+        let (keys, received) = unbounded_channel();
+        let waiting = Arc::<Mutex<HashSet<ObjectKey>>>::default();
         let connection = ctx.identity.connection().clone();
         let task = ReportTask {
             requests: ctx.identity.own().clone(),
@@ -161,9 +166,14 @@ impl UnreadableReporter {
             events: ctx.events.clone(),
             metrics: ctx.metrics.clone(),
             paces: Paces::default(),
+            waiting: waiting.clone(),
         };
-        tokio::spawn(task.run(waiting));
-        Self { keys, connection }
+        tokio::spawn(task.run(received));
+        Self {
+            keys,
+            waiting,
+            connection,
+        }
     }
 
     /// Has the status of an object say it, unless it does already.
@@ -188,8 +198,11 @@ impl UnreadableReporter {
             TEMPLATES
         };
         if let Some(name) = metadata.name.clone() {
-            // Nobody listens only while the process stops.
-            let _ = self.keys.send((resource, metadata.namespace.clone(), name));
+            let key = (resource, metadata.namespace.clone(), name);
+            if lock(&self.waiting).insert(key.clone()) {
+                // The receiver is gone only while the process stops.
+                let _ = self.keys.send(key);
+            }
         }
     }
 }
@@ -200,6 +213,7 @@ struct ReportTask {
     events: Events,
     metrics: Metrics,
     paces: Paces<ObjectKey>,
+    waiting: Arc<Mutex<HashSet<ObjectKey>>>,
 }
 
 /// The fields of a status, unread: what is not replaced stays as it is, to the letter.
@@ -209,20 +223,18 @@ struct OnlyStatus {
 }
 
 impl ReportTask {
-    async fn run(self, mut waiting: UnboundedReceiver<ObjectKey>) {
+    async fn run(self, mut received: UnboundedReceiver<ObjectKey>) {
         // When each is tried, and how often it has failed.
         let mut due: HashMap<ObjectKey, (Instant, u32)> = HashMap::new();
         loop {
             let first = due.iter().min_by_key(|(_, (at, _))| *at);
             let first = first.map(|(key, (at, _))| (key.clone(), *at));
             tokio::select! {
-                key = waiting.recv() => match key {
+                key = received.recv() => match key {
+                    // What was put off, or failed, waits on: each look is a read of the whole object.
                     Some(key) => {
-                        let due = due.entry(key).or_insert_with(|| (Instant::now(), 0));
-                        // What was put off may be urgent now; what failed waits on.
-                        if due.1 == 0 {
-                            due.0 = Instant::now();
-                        }
+                        lock(&self.waiting).remove(&key);
+                        due.entry(key).or_insert_with(|| (Instant::now(), 0));
                     }
                     None => return,
                 },
