@@ -45,7 +45,8 @@ pub struct Bearer {
 impl Bearer {
     /// A token that was just given out, as the header that carries it.
     #[must_use]
-    pub fn new(header: HeaderValue) -> Self {
+    pub fn new(mut header: HeaderValue) -> Self {
+        header.set_sensitive(true);
         Self {
             header,
             refused: Arc::default(),

@@ -237,14 +237,21 @@ impl From<kube::Error> for ApiError {
 /// cut what it says.
 const MOST_READ: usize = 4 * cartouche_protocol::reconcile_error::TEXT_BYTES;
 
+/// What stands before a value in the errors of Kubernetes (`k8s.io/apimachinery/pkg/util/validation/field`).
+const MARKS: [&str; 4] = [
+    "Invalid value: ",
+    "Unsupported value: ",
+    "Duplicate value: ",
+    "Not found: ",
+];
+
 /// Admission errors echo the values they refuse, which may have come out of a Secret that only the
 /// account may read. Long ones are left out.
 fn withheld(message: &str) -> String {
-    const MARK: &str = "Invalid value: ";
     const MOST: usize = 64;
     let (mut text, mut rest) = (String::new(), message);
     while text.len() < MOST_READ
-        && let Some(at) = rest.find(MARK).map(|at| at + MARK.len())
+        && let Some(at) = first_value(rest)
     {
         let value = &rest[at..];
         let end = match value.chars().next() {
@@ -264,6 +271,14 @@ fn withheld(message: &str) -> String {
         text.push_str(&rest[..rest.floor_char_boundary(MOST_READ)]);
     }
     text
+}
+
+/// The place of the first value in a text.
+fn first_value(text: &str) -> Option<usize> {
+    let ends = MARKS
+        .iter()
+        .filter_map(|mark| Some(text.find(mark)? + mark.len()));
+    ends.min()
 }
 
 fn closing_quote(text: &str) -> usize {

@@ -58,8 +58,8 @@ impl Reconciliation<'_> {
                 return self.read_run(to.name).await;
             }
             Err(error) => {
-                tracing::info!(namespace = self.key.namespace, runnable = self.key.name, run = to.name.name, %error, "a run cannot be told to stop");
                 let error = self.unstopped(&error);
+                tracing::info!(namespace = self.key.namespace, runnable = self.key.name, run = to.name.name, error = %error.message, "a run cannot be told to stop");
                 lock(&self.memory).failed(what, &error, boot_time());
                 self.put_off_stops(&to.name.kind, &error);
             }
