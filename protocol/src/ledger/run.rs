@@ -263,7 +263,7 @@ impl FetchedRun {
         result_of(self.health.verdict)
     }
 
-    /// What the values weigh that it gives.
+    /// The weight of the values that it gives, and of what its engine says.
     #[must_use]
     pub fn weight(&self) -> usize {
         let given = match &self.outputs {
@@ -273,11 +273,8 @@ impl FetchedRun {
         let shown = given.into_iter().chain(&self.failure).flatten();
         let sensitive = self.sensitive.names();
         let sensitive = sensitive.filter_map(|name| self.sensitive.reveal(name));
-        shown
-            .map(|(_, value)| value)
-            .chain(sensitive)
-            .map(weight)
-            .sum()
+        let values = shown.map(|(_, value)| value).chain(sensitive);
+        values.map(weight).sum::<usize>() + self.health.message.len()
     }
 }
 
