@@ -1,5 +1,5 @@
 use cartouche_protocol::ledger::{Asked, OutputsRead, PodsSaid};
-use cartouche_templating::{Health, PodsTell, Verdict};
+use cartouche_templating::{Health, PodsTell, Verdict, kinds::Standing};
 
 use super::*;
 use crate::lock::lock;
@@ -25,6 +25,7 @@ fn seen(verdict: Verdict) -> CachedRun {
         health: health(verdict),
         pods_tell: PodsTell::Nothing,
         asked: Asked::No,
+        standing: Standing::FREE,
         outputs: OutputsDigest::None,
         rules_hash: "rules".into(),
         version: None,
@@ -46,6 +47,7 @@ fn read(verdict: Verdict) -> FetchedRun {
         stopped: None,
         version: None,
         asked: Asked::No,
+        standing: Standing::FREE,
     }
 }
 
