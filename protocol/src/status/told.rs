@@ -68,7 +68,7 @@ fn queued(facts: &Facts, current: &CurrentRun) -> Option<String> {
     ))
 }
 
-/// It is not over before its engine says so. One that a queue holds is not told but deleted.
+/// It is not over before its engine says so. A run that a queue holds has none, and is deleted.
 fn stopping(stop: &Stop, is_queued: bool) -> String {
     let end = if is_queued {
         "is queued, and is deleted a minute after that"

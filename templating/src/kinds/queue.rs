@@ -150,9 +150,9 @@ mod tests {
             let pod = json!({ "spec": spec, "status": { "conditions": [condition] } });
             stands("v1", "Pod", &pod)
         };
-        let gates = json!([{ "name": "kueue.x-k8s.io/admission" }]);
-        let gated = json!({ "schedulingGates": gates });
-        assert_eq!(pod(gated, "False"), (Works::NotYet, false));
+        let gate = json!({ "name": "kueue.x-k8s.io/admission" });
+        let held = json!({ "schedulingGates": [gate] });
+        assert_eq!(pod(held, "False"), (Works::NotYet, false));
         let waiting = json!({ "schedulingGates": [] });
         assert_eq!(pod(waiting, "False"), (Works::Untimed, false));
         assert_eq!(pod(json!({ "nodeName": "a" }), "True"), (at(), true));

@@ -71,7 +71,7 @@ const fn watched(resource: &'static str) -> Watch {
     }
 }
 
-/// A PipelineRun waits until somebody takes the word away.
+/// A `PipelineRun` waits until the word is taken away.
 const QUEUE: Queue = Queue {
     owned: Some("status"),
     sign: "spec.status is PipelineRunPending",

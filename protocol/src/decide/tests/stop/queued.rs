@@ -215,7 +215,7 @@ fn a_persons_word_that_a_queued_run_does_not_heed_is_put_down() {
 }
 
 #[test]
-fn a_persons_word_that_the_run_heeds_needs_nobody_else() {
+fn a_persons_word_that_the_run_heeds_is_left_to_the_run() {
     for now in [Standing::FREE, works(Works::Untimed)] {
         let mut facts = cancelled_while(now);
         facts.policy_from = PolicyFrom::Read;
