@@ -2,7 +2,7 @@
 //! some reads and some patience, never a run.
 
 use std::{
-    collections::{BTreeSet, HashMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
     hash::{DefaultHasher, Hash, Hasher},
     sync::{Arc, Mutex},
     time::Duration,
@@ -14,6 +14,8 @@ use cartouche_protocol::{
     reconcile_error::Requeue,
     sourced_inputs::{SourceKind, SourceObject},
 };
+
+use k8s_openapi::jiff::Timestamp;
 
 use crate::{
     clock::boot_time, lock::lock, picked::Picked, runnable_key::RunnableKey, watch::Watched,
@@ -58,6 +60,8 @@ pub struct Memory {
     pub looked_for: LookedFor,
     /// Runs that were told to stop.
     pub asked_to_stop: LookedFor,
+    /// Runs, by uid, that work and do not say since when, with the time at which each was first seen so.
+    pub seen_at_work: BTreeMap<String, Timestamp>,
     /// The runs, by uid, of which it was reported that they do not stop, and whether they had been told.
     pub reported_unstopped: BTreeSet<(String, bool)>,
     /// For how long a change is known, where that counts.

@@ -8,7 +8,7 @@ use cartouche_templating::{
     TERMINATION_MESSAGE, Template, Verdict, add_message_of, add_message_of_failed, add_own_message,
     bounds::{MAX_WEIGHT, takes},
     built_in_health, contains, explained, is_job, is_message_gone,
-    kinds::asked_to_stop,
+    kinds::{asked_to_stop, standing},
     strangers_among,
 };
 use serde_json::Value;
@@ -48,6 +48,7 @@ pub fn fetched_run(
         controller: controller(object),
         stopped: stopped(object),
         asked: asked(object),
+        standing: standing(object),
         version: version(object),
         health,
         outputs,
@@ -165,6 +166,7 @@ pub fn digested(
         deleted,
         pods_tell: PodsTell::of(object, &health),
         asked: asked(object),
+        standing: standing(object),
         health,
         outputs: OutputsDigest::of(&outputs),
         rules_hash,

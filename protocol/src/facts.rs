@@ -12,6 +12,7 @@ mod run_at_hand;
 mod run_name;
 mod runnable_facts;
 mod settling;
+mod work;
 
 use std::{
     borrow::Cow,
@@ -23,7 +24,7 @@ use cartouche_crds::{CurrentRun, HistoryEntry, RunnableStatus};
 use k8s_openapi::jiff::Timestamp;
 
 use crate::{
-    ledger::{BreakerLimits, FetchedRun, Ledger, RunIdentity, past},
+    ledger::{Asked, BreakerLimits, FetchedRun, Ledger, RunIdentity, past},
     policy::Policy,
     process_state::Remembered,
     profiles::Profiles,
@@ -65,6 +66,8 @@ pub struct Facts {
     pub literal_kind: Option<(String, String)>,
     /// Of runs at work, by uid, what became of the last request to stop; without those that are due to be asked.
     pub stops: BTreeMap<String, StopOutcome>,
+    /// Runs, by uid, that work and do not say since when, with the time at which this process first saw each so.
+    pub seen_at_work: BTreeMap<String, Timestamp>,
     /// What the template renders, or why it does not.
     pub rendering: Result<Rendering, ReconcileError>,
     /// How well runs of the current kind are watched.
@@ -249,6 +252,7 @@ impl Facts {
             policy_from: PolicyFrom::Nowhere,
             literal_kind: None,
             stops: BTreeMap::new(),
+            seen_at_work: BTreeMap::new(),
             rendering: Err(not_rendered),
             watch: WatchState::Starting,
             unwatched: None,
@@ -361,10 +365,20 @@ impl Facts {
     /// Whether a person has cancelled the run with this uid, by whatever shows it.
     #[must_use]
     pub fn is_cancelled(&self, uid: &str) -> bool {
+        self.asked(uid)
+            .any(|asked| self.ledger.is_cancelled(uid, asked))
+    }
+
+    /// True if a person has written into the run with this uid, with `cartouche cancel`, that it is to stop.
+    #[must_use]
+    pub fn is_asked_by_person(&self, uid: &str) -> bool {
+        self.asked(uid).any(|asked| asked == Asked::ByPerson)
+    }
+
+    fn asked(&self, uid: &str) -> impl Iterator<Item = Asked> {
         let read = self.fetched_run(uid).map(|run| run.asked);
         let seen = self.cached_run(uid).map(|run| run.asked);
-        let mut asked = read.into_iter().chain(seen);
-        asked.any(|asked| self.ledger.is_cancelled(uid, asked))
+        read.into_iter().chain(seen)
     }
 
     /// It was found out in this reconciliation that the ledger did not go back, or has caught up since.

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cartouche_crds::{InputSource, OutputSink, Selector};
-use cartouche_templating::{Template, has_message_in_pods};
+use cartouche_templating::{Template, has_message_in_pods, kinds::queue_of};
 
 use crate::{policy::Policy, sourced_inputs::SourceObject};
 
@@ -107,7 +107,10 @@ pub fn of_stop(name: &str, template: &Template, policy: &Policy) -> Option<Need>
         target: target(template),
         namespace: None,
         names: Vec::new(),
-        verbs: request.verbs(),
+        verbs: match kind.and_then(|(api_version, kind)| queue_of(api_version, kind)) {
+            Some(queue) if queue.may_ignore_stop => &["patch", "delete"],
+            Some(_) | None => request.verbs(),
+        },
         why: format!("to stop runs of the template {name} {which}"),
         optional: false,
     })

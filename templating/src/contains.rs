@@ -6,10 +6,16 @@
 
 use serde_json::Value;
 
-use crate::{bounds, document::is_own_label, number::integer, rendered::Rendered};
+use crate::{
+    bounds,
+    document::{is_own_label, text},
+    kinds,
+    number::integer,
+    rendered::Rendered,
+};
 
 /// Whether a live object contains what was rendered. Its name, its namespace and its owner do not
-/// matter, nor do labels and annotations that Cartouche sets, nor what is filled in when a run is made. Of what refers
+/// matter, nor do labels and annotations that Cartouche sets, what is filled in when a run is made, and what a queue writes. Of what refers
 /// to secret values no object says which they were when it was made.
 #[must_use]
 pub fn contains(live: &Value, rendered: &Rendered) -> bool {
@@ -32,16 +38,27 @@ pub fn contains(live: &Value, rendered: &Rendered) -> bool {
 /// run. Its status does not matter either.
 #[must_use]
 pub fn contains_document(live: &Value, document: &Value) -> bool {
+    let queue = kinds::queue_of(text(document, "apiVersion"), text(document, "kind"));
+    let queues = queue.and_then(|queue| queue.owned);
     let (Some(live), Some(document)) = (live.as_object(), document.as_object()) else {
         return false;
     };
-    document
-        .iter()
-        .all(|(key, expected)| bounds::is_shallow(expected) && part(key, live.get(key), expected))
+    document.iter().all(|(key, expected)| {
+        bounds::is_shallow(expected) && part((key, queues), live.get(key), expected)
+    })
 }
 
-fn part(key: &str, found: Option<&Value>, expected: &Value) -> bool {
+/// A part of an object. `queues` is the field of its `spec` that queues write.
+fn part((key, queues): (&str, Option<&str>), found: Option<&Value>, expected: &Value) -> bool {
     match key {
+        "spec" => match (queues, expected.as_object()) {
+            (Some(queues), Some(fields)) if fields.contains_key(queues) => {
+                let mut rest = fields.clone();
+                rest.remove(queues);
+                holds(found, &Value::Object(rest))
+            }
+            _ => holds(found, expected),
+        },
         "status" => true,
         // The items of a list need not say what they are.
         "apiVersion" | "kind" => found.is_none_or(|found| found == expected),

@@ -9,6 +9,7 @@ mod argo;
 mod job;
 mod passive;
 mod pod;
+mod queue;
 mod stop;
 mod tekton;
 
@@ -16,6 +17,7 @@ use serde_json::Value;
 
 use crate::health::Verdict;
 
+pub use queue::{Queue, Standing, Works, queue_of, standing};
 pub use stop::{StopMethodError, StopRequest, asked_to_stop};
 
 /// The table. Within a group, a kind by name goes before the rest of its group.
@@ -48,6 +50,8 @@ pub struct KnownKind {
     pub outputs: OutputSource,
     /// How a run is stopped.
     pub cancel: Cancel,
+    /// How a queue holds runs, if one does.
+    pub queue: Option<&'static Queue>,
     /// Which pods a run has.
     pub pods: PodsOf,
     /// The labels by which its engine tells its pods from others that name it as their controller: one of them has the uid of the

@@ -6,7 +6,7 @@ use cartouche_protocol::ledger::RunState;
 use cartouche_protocol::policy::{Asks, Policy};
 use cartouche_templating::{
     Template,
-    kinds::{StopRequest, asked_to_stop},
+    kinds::{Standing, StopRequest, asked_to_stop, queue_of, standing},
 };
 use clap::Args;
 use k8s_openapi::jiff::Timestamp;
@@ -38,7 +38,7 @@ Examples:
 
 The run is asked to stop in the way of its kind, with your own permissions: a Tekton TaskRun or PipelineRun by
 spec.status, an Argo Workflow by spec.shutdown, a Job or Pod by a deadline of one second; or as spec.stop of its
-template says. It then counts as failed, is not tried again, and no new run is made until something changes. Deleting a run instead would make a new one. Who asked,
+template says. One that a queue holds does not heed that: the controller deletes it, in about a minute. It then counts as failed, is not tried again, and no new run is made until something changes. Deleting a run instead would make a new one. Who asked,
 and why, is written on the run, in the annotation carto.run/cancel-request; `cartouche history` and `why` show
 it. Before more than one run is stopped you are asked; without a terminal --yes is needed. Exit code 1 if some
 of them could not be stopped.")]
@@ -179,24 +179,27 @@ impl Cancel {
         };
         let by = requests::cancellation(&object.metadata);
         // A deadline may be the run's own: only the request keeps it from being tried again.
-        let spec = object.data.get("spec");
-        let in_its_way =
-            asked_to_stop(&json!({ "apiVersion": api_version, "kind": kind, "spec": spec }));
+        let part = |field: &str| object.data.get(field);
+        let (spec, status) = (part("spec"), part("status"));
+        let whole =
+            json!({ "apiVersion": api_version, "kind": kind, "spec": spec, "status": status });
+        let in_its_way = asked_to_stop(&whole);
+        let left = left_to_controller(run, request, standing(&whole));
         let is_asked = match request {
             StopRequest::Patch(_) => request.is_in(&object.data),
             StopRequest::Delete => object.metadata.deletion_timestamp.is_some(),
         };
         // What its timeout has asked for is no person's word.
-        let by_person = by.is_some() || in_its_way && run.stop.is_none();
+        let by_person = by.is_some() || in_its_way && run.stop.is_none() && left.is_empty();
         if is_asked && by_person {
             let by = by.map_or_else(String::new, |by| in_one_line(&format!(" ({by})")));
-            let text = format!("{run_name} was asked to stop already{by}\n");
+            let text = format!("{run_name} was asked to stop already{by}{left}\n");
             return Ok(Outcome::good(text));
         }
         let what = format!("stopping {run_name}");
         within(&what, self.stop(&api, &object, request)).await?;
         Ok(Outcome::good(format!(
-            "{run_name} is to stop; run {} of {name} then counts as failed, and is not tried again\n",
+            "{run_name} is to stop{left}; run {} of {name} then counts as failed, and is not tried again\n",
             run.sequence
         )))
     }
@@ -227,6 +230,27 @@ impl Templates {
                 run.name,
             )
         })
+    }
+}
+
+/// The rest of a sentence about a run that does not heed what is asked of it: the controller sees who asked, and deletes it.
+fn left_to_controller(run: &LedgerRun, request: &StopRequest, standing: Standing) -> String {
+    let (api_version, kind) = (&run.api_version, &run.kind);
+    // The template may know more of one that no queue holds.
+    let is_of_kind = StopRequest::of_kind(api_version, kind).as_ref() == Some(request);
+    let is_told = standing.heeds_stop || *request == StopRequest::Delete;
+    let queue = queue_of(api_version, kind).filter(|_| standing.is_queued());
+    match queue {
+        _ if is_told => String::new(),
+        Some(queue) => format!(
+            ": it is queued ({}), and the controller deletes it in about a minute",
+            queue.sign
+        ),
+        None if is_of_kind => {
+            ": it does not heed that as it stands, and the controller deletes it in about a minute"
+                .to_owned()
+        }
+        None => String::new(),
     }
 }
 

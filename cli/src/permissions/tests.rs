@@ -1,5 +1,8 @@
 use cartouche_crds::{ClusterRunTemplateSpec, ResourceRef, Selector};
-use cartouche_protocol::permissions::{of_selector, of_sources, of_template};
+use cartouche_protocol::{
+    permissions::{of_selector, of_sources, of_stop, of_template},
+    policy::{Asks, Policy},
+};
 use cartouche_templating::Template;
 use serde_json::{Value, json};
 
@@ -52,6 +55,29 @@ fn the_plural_of_a_kind_with_an_engine_is_known_without_a_cluster() {
     ] {
         let rules = of(api_version, kind, &[]).unwrap();
         assert_eq!(rules[0], (resource.to_owned(), RUNS.to_vec()));
+    }
+}
+
+#[test]
+fn to_stop_runs_that_may_not_heed_it_they_may_be_deleted_too() {
+    let asks = Asks {
+        timeout: Some("1h".to_owned()),
+        ..Asks::default()
+    };
+    let policy = Policy::of(&Asks::default(), &asks).unwrap();
+    let verbs = |api_version: &str, kind: &str| {
+        let need = of_stop("t", &template(api_version, kind, &json!({})), &policy);
+        need.unwrap().verbs
+    };
+    for (api_version, kind) in [
+        ("batch/v1", "Job"),
+        ("v1", "Pod"),
+        ("argoproj.io/v1alpha1", "Workflow"),
+    ] {
+        assert_eq!(verbs(api_version, kind), ["patch", "delete"], "{kind}");
+    }
+    for kind in ["TaskRun", "PipelineRun"] {
+        assert_eq!(verbs("tekton.dev/v1", kind), ["patch"], "{kind}");
     }
 }
 

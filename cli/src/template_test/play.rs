@@ -14,7 +14,7 @@ use cartouche_protocol::{
     process_state::Remembered,
     status,
 };
-use cartouche_templating::{PodsTell, Sensitive, Template};
+use cartouche_templating::{PodsTell, Sensitive, Template, kinds::Standing};
 use k8s_openapi::jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
@@ -138,6 +138,7 @@ fn reading(template: &Template, object: &Value) -> Option<FetchedRun> {
         stopped: None,
         version: None,
         asked: Asked::No,
+        standing: Standing::FREE,
     })
 }
 

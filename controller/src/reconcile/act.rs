@@ -181,6 +181,7 @@ impl Reconciliation<'_> {
             self.facts.read_since.insert(name.clone(), since);
         }
         self.facts.reads.insert(name, read);
+        self.take_in_work();
         Ok(())
     }
 

@@ -279,6 +279,8 @@ impl<'a> Reconciliation<'a> {
         {
             self.ctx.enqueuer.enqueue(&self.key);
         }
+        // What was just made was in no watch before.
+        self.take_in_work();
         // By the clock of the last decision: to write the status moves it, and what is due since then nobody has decided.
         let times = [self.next_attempt(settled), self.next_stop()];
         let mut pods = None;

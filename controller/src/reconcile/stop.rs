@@ -40,6 +40,13 @@ impl Reconciliation<'_> {
         self.facts.stops = stops.collect();
     }
 
+    /// Puts down which runs work without a word of since when, once it is known how each stands.
+    pub(super) fn take_in_work(&mut self) {
+        let seen = &mut lock(&self.memory).seen_at_work;
+        *seen = self.facts.untimed(seen);
+        self.facts.seen_at_work.clone_from(seen);
+    }
+
     /// Tells a run to stop.
     pub(super) async fn stop(&mut self, to: ToStop) -> Result<(), End> {
         let what = Operation::Stop(to.name.kind.clone());

@@ -57,6 +57,7 @@ impl Reconciliation<'_> {
             WatchState::Polled => self.poll(&watched).await,
             WatchState::Starting | WatchState::Synced => runs.cached_runs(&self.facts.runnable.uid),
         };
+        self.take_in_work();
     }
 
     /// What this process still waits for, of what it remembers of the current run.

@@ -101,6 +101,7 @@ impl Runs {
         if let Some(known) = owner.cached_runs.iter_mut().find(|known| *known == before) {
             known.health = fetched.health.clone();
             known.rules_hash = fetched.rules_hash.clone();
+            known.standing = fetched.standing;
             // Outputs out of pods are not in the object that the watch shows.
             if known.outputs != OutputsDigest::Elsewhere {
                 known.outputs = OutputsDigest::of(&fetched.outputs);

@@ -110,7 +110,7 @@ fn unseen_is_over(facts: &Facts, current: &CurrentRun) -> Result<(), Step> {
 }
 
 /// Whether a time has not come yet: it is of a clock that was fast, or of nobody.
-pub(super) fn is_ahead(facts: &Facts, at: Timestamp) -> bool {
+pub(crate) fn is_ahead(facts: &Facts, at: Timestamp) -> bool {
     facts
         .now
         .is_some_and(|now| at.duration_since(now) > LANDED_BY)

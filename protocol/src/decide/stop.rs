@@ -1,7 +1,7 @@
 //! A run that has worked for longer than its timeout, or makes way for a later one, is told to stop.
 
 use cartouche_crds::{Stop, StopReason};
-use cartouche_templating::kinds::StopRequest;
+use cartouche_templating::kinds::{StopRequest, queue_of};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use super::{Change, Step, ToStop, overlap};
@@ -19,7 +19,11 @@ pub const STOPS_WITHIN: SignedDuration = SignedDuration::from_mins(5);
 /// stop; that the current one does not is what is wrong with the Runnable.
 pub(super) fn stopped(facts: &Facts) -> Step {
     let mut at_work = facts.ledger.at_work();
-    let next = at_work.find_map(|run| overdue(facts, &run).or_else(|| told(facts, &run)));
+    let next = at_work.find_map(|run| {
+        overdue(facts, &run)
+            .or_else(|| cancelled(facts, &run))
+            .or_else(|| told(facts, &run))
+    });
     next.unwrap_or_else(|| {
         let mut at_work = facts.ledger.at_work();
         let current = at_work.find(|run| run.is_current);
@@ -33,6 +37,25 @@ fn overdue(facts: &Facts, run: &AtWork<'_>) -> Option<Step> {
     if facts.now? < deadline(facts, run)? {
         return None;
     }
+    put_down(facts, run, |found| reason(found, StopReason::TimedOut))
+}
+
+/// A person's word that the run itself does not heed is put down, so that it goes the way of those that were told to stop.
+fn cancelled(facts: &Facts, run: &AtWork<'_>) -> Option<Step> {
+    let standing = facts.standing(run.uid)?;
+    let is_held = run.stop.is_none() && !standing.heeds_stop;
+    if !is_held || !facts.is_asked_by_person(run.uid) || facts.now.is_none() {
+        return None;
+    }
+    put_down(facts, run, |_| StopReason::Cancelled)
+}
+
+/// By the present template, and after a read that finds the run at work.
+fn put_down(
+    facts: &Facts,
+    run: &AtWork<'_>,
+    reason: impl FnOnce(&FetchedRun) -> StopReason,
+) -> Option<Step> {
     match facts.policy_from {
         PolicyFrom::Nowhere => return None,
         // A cached template may give less time than the present one.
@@ -42,8 +65,8 @@ fn overdue(facts: &Facts, run: &AtWork<'_>) -> Option<Step> {
     match facts.reads.get(&run.name) {
         None => Some(Step::ReadRun(run.name.clone())),
         Some(NameRead::Found(found)) if is_at_work(found, run) => {
-            let reason = reason(found, StopReason::TimedOut);
-            let next = facts.ledger.clone().stop(run.uid, reason, facts.now?);
+            let next = facts.ledger.clone();
+            let next = next.stop(run.uid, reason(found), facts.now?);
             // In a ledger that was edited by hand two entries may have one uid: what changes nothing is not written.
             (next != facts.ledger).then(|| Step::Write(Box::new(next), Change::Stop))
         }
@@ -68,7 +91,7 @@ pub(super) fn reason(found: &FetchedRun, ours: StopReason) -> StopReason {
 /// Until when a run may work that was not told to stop yet.
 fn deadline(facts: &Facts, run: &AtWork<'_>) -> Option<Timestamp> {
     match run.stop {
-        None => facts.policy.deadline(run.started_at?),
+        None => facts.policy.deadline(facts.works_since(run)?),
         Some(_) => None,
     }
 }
@@ -90,6 +113,10 @@ fn told(facts: &Facts, run: &AtWork<'_>) -> Option<Step> {
     let request = way(facts, run)?;
     let version = match (&request, facts.reads.get(&run.name)) {
         (_, Some(NameRead::Found(found))) if is_at_work(found, run) => found.version,
+        // A patch would be lost on one that a queue holds.
+        (StopRequest::Patch(_), None) if is_unknown(facts, run) => {
+            return Some(Step::ReadRun(run.name.clone()));
+        }
         (StopRequest::Patch(_), None | Some(NameRead::Denied)) => None,
         // What has ended meanwhile is not taken away.
         (StopRequest::Delete, None) => return Some(Step::ReadRun(run.name.clone())),
@@ -103,6 +130,12 @@ fn told(facts: &Facts, run: &AtWork<'_>) -> Option<Step> {
         request,
         version,
     })))
+}
+
+/// Nothing tells yet whether the run heeds its stop, as some of its kind do not.
+fn is_unknown(facts: &Facts, run: &AtWork<'_>) -> bool {
+    let queue = queue_of(&run.name.api_version, &run.name.kind);
+    facts.standing(run.uid).is_none() && queue.is_some_and(|queue| queue.may_ignore_stop)
 }
 
 /// From when on a run is told, if not at once. Another create for its number may be on its way until a while after the
@@ -123,7 +156,8 @@ fn way(facts: &Facts, run: &AtWork<'_>) -> Option<StopRequest> {
     let literal = facts.literal_kind.as_ref();
     let literal = literal.map(|(api_version, kind)| (api_version.as_str(), kind.as_str()));
     let of_run = (run.name.api_version.as_str(), run.name.kind.as_str());
-    facts.policy.way_to_stop(of_run, literal)
+    let standing = facts.standing(run.uid).unwrap_or_default();
+    facts.policy.way_to_stop_now(of_run, literal, standing)
 }
 
 /// Why a run that was told to stop is still at work.

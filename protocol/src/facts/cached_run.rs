@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use cartouche_crds::CurrentRun;
-use cartouche_templating::{Health, PodsTell};
+use cartouche_templating::{Health, PodsTell, kinds::Standing};
 use serde_json::Value;
 
 use super::{CreateOutcome, Facts, RunName};
@@ -23,6 +23,8 @@ pub struct CachedRun {
     pub pods_tell: PodsTell,
     /// By what it shows that it was asked to stop.
     pub asked: Asked,
+    /// Its standing between its creation and its end.
+    pub standing: Standing,
     /// Its outputs, as a digest.
     pub outputs: OutputsDigest,
     /// The rules; empty for what is known of its kind, where its template was not at hand.
@@ -32,7 +34,7 @@ pub struct CachedRun {
 }
 
 /// Two of them are equal if they say the same, in whichever version, and whether or not pods run: that is looked at
-/// from time to time.
+/// from time to time. So is since when one works, once no queue holds it.
 impl PartialEq for CachedRun {
     fn eq(&self, other: &Self) -> bool {
         let Self {
@@ -41,6 +43,7 @@ impl PartialEq for CachedRun {
             health,
             pods_tell,
             asked,
+            standing,
             outputs,
             rules_hash,
             version: _,
@@ -50,6 +53,7 @@ impl PartialEq for CachedRun {
             && *health == other.health
             && (*pods_tell == PodsTell::WhyItFailed) == (other.pods_tell == PodsTell::WhyItFailed)
             && *asked == other.asked
+            && standing.is_queued() == other.standing.is_queued()
             && *outputs == other.outputs
             && *rules_hash == other.rules_hash
     }
@@ -134,6 +138,7 @@ impl CachedRun {
             health: fetched.health.clone(),
             pods_tell: fetched.pods_tell,
             asked: fetched.asked,
+            standing: fetched.standing,
             outputs: OutputsDigest::of(&fetched.outputs),
             rules_hash: fetched.rules_hash.clone(),
             version: None,

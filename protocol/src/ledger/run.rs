@@ -8,7 +8,8 @@ use cartouche_crds::{
     RUN_SEQUENCE_LABEL, RUNNABLE_NAME_LABEL, RunResult, short_message,
 };
 use cartouche_templating::{
-    Health, PodsTell, Sensitive, Verdict, controlling_runnable, name_suffix, weight::weight,
+    Health, PodsTell, Sensitive, Verdict, controlling_runnable, kinds::Standing, name_suffix,
+    weight::weight,
 };
 use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::Time,
@@ -252,6 +253,8 @@ pub struct FetchedRun {
     pub stopped: Option<Cancellation>,
     /// By what it shows that it was asked to stop.
     pub asked: Asked,
+    /// Its standing between its creation and its end.
+    pub standing: Standing,
     /// The resourceVersion that it was read in.
     pub version: Option<u64>,
 }

@@ -1,7 +1,7 @@
 //! How runs are stopped.
 
 use cartouche_crds::StopMethod;
-use cartouche_templating::kinds::StopRequest;
+use cartouche_templating::kinds::{Standing, StopRequest};
 
 use super::Policy;
 use crate::diagnosis::Fault;
@@ -27,12 +27,37 @@ impl Policy {
         run: (&str, &str),
         literal: Option<(&str, &str)>,
     ) -> Option<StopRequest> {
-        let (api_version, kind) = run;
+        let given = self.given_way(run, literal);
+        given.or_else(|| StopRequest::of_kind(run.0, run.1))
+    }
+
+    /// The way for a run that stands like this. One that does not heed its stop is deleted: the template goes before what is known
+    /// of the kind, but nothing acts on a patch of a run that a queue holds.
+    #[must_use]
+    pub fn way_to_stop_now(
+        &self,
+        run: (&str, &str),
+        literal: Option<(&str, &str)>,
+        standing: Standing,
+    ) -> Option<StopRequest> {
+        let given = self.given_way(run, literal);
+        let is_known = given.is_some() && !standing.is_queued();
+        if !standing.heeds_stop && !is_known {
+            return Some(StopRequest::Delete);
+        }
+        given.or_else(|| StopRequest::of_kind(run.0, run.1))
+    }
+
+    /// The template's way, if it is meant for runs of this kind.
+    fn given_way(
+        &self,
+        (api_version, kind): (&str, &str),
+        literal: Option<(&str, &str)>,
+    ) -> Option<StopRequest> {
         let is_meant = literal.is_none_or(|(its_version, its_kind)| {
             its_kind == kind && group(its_version) == group(api_version)
         });
-        let given = self.stop.clone().filter(|_| is_meant);
-        given.or_else(|| StopRequest::of_kind(api_version, kind))
+        self.stop.clone().filter(|_| is_meant)
     }
 }
 

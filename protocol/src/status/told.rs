@@ -1,7 +1,7 @@
 //! What Ready says of the run: more than its engine does, where its pods have spoken. Pure.
 
 use cartouche_crds::{CurrentRun, RunResult, RunnableStatus, Stop, StopReason};
-use cartouche_templating::PodsTell;
+use cartouche_templating::{PodsTell, kinds::queue_of};
 
 use super::{
     ConditionValue, FALSE, READY, RUN_IN_PROGRESS, STAMPED_OBJECT_CONDITION, find, is_stored,
@@ -13,6 +13,9 @@ use crate::{
     reconcile_error::bounded,
     told::plain,
 };
+
+/// The beginning of what is said of a run that a queue holds.
+const QUEUED: &str = "it is queued";
 
 /// Whether Ready speaks of the run, and of nothing else.
 pub(super) fn is_of_run(ready: &ConditionValue, stamped: &ConditionValue) -> bool {
@@ -30,7 +33,11 @@ pub(super) fn told(facts: &Facts, ledger: &Ledger, stamped: &ConditionValue) -> 
     let stop = current.stop.as_ref();
     let fresh = match current.result {
         Some(RunResult::Failed) => run.filter(|run| run.result() == current.result),
-        None if stop.is_some() => return stop.map(stopping),
+        None if stop.is_some() => {
+            let is_queued = queued(facts, current).is_some();
+            return stop.map(|stop| stopping(stop, is_queued));
+        }
+        None if queued(facts, current).is_some() => return queued(facts, current),
         None => match &facts.hindrance {
             Hindrance::Nothing => return None,
             Hindrance::Said(said) => return Some(bounded(said.clone())),
@@ -51,20 +58,35 @@ pub(super) fn told(facts: &Facts, ledger: &Ledger, stamped: &ConditionValue) -> 
     }
 }
 
-/// It is not over before its engine says so.
-fn stopping(stop: &Stop) -> String {
+/// The words for a run that a queue holds.
+fn queued(facts: &Facts, current: &CurrentRun) -> Option<String> {
+    let standing = facts.standing(current.uid.as_deref()?)?;
+    let queue = queue_of(&current.api_version, &current.kind).filter(|_| standing.is_queued())?;
+    let sign = queue.sign;
+    Some(format!(
+        "{QUEUED} ({sign}), and does not work before it is let go; a timeout counts from then on"
+    ))
+}
+
+/// It is not over before its engine says so. A run that a queue holds has none, and is deleted.
+fn stopping(stop: &Stop, is_queued: bool) -> String {
+    let end = if is_queued {
+        "is queued, and is deleted a minute after that"
+    } else {
+        "has not ended yet"
+    };
     match stop.reason {
         StopReason::TimedOut => format!(
-            "it has worked for longer than its timeout, was told to stop at {}, and has not ended yet",
+            "it has worked for longer than its timeout, was told to stop at {}, and {end}",
             stop.at.0
         ),
         StopReason::Replaced => format!(
-            "it was told to stop for a later run at {}, and has not ended yet",
+            "it was told to stop for a later run at {}, and {end}",
             stop.at.0
         ),
         StopReason::Withdrawn | StopReason::Cancelled | StopReason::Other(_) => {
             format!(
-                "it was told to stop ({}), and has not ended yet",
+                "it was told to stop ({}), and {end}",
                 plain(stop.reason.as_str())
             )
         }
@@ -79,7 +101,11 @@ fn said_before(facts: &Facts, current: &CurrentRun, stamped: &ConditionValue) ->
     );
     let is_same = is_stored(facts, current) && ConditionValue::of(before) == *stamped;
     let is_of_run = is_of_run(&ConditionValue::of(ready), stamped);
-    (is_same && is_of_run).then(|| ready.message.clone())
+    // Known not to be queued any more, it is not said to be.
+    let uid = current.uid.as_deref().unwrap_or_default();
+    let is_free = facts.standing(uid).is_some_and(|it| !it.is_queued());
+    let is_over = is_free && ready.message.starts_with(QUEUED);
+    (is_same && is_of_run && !is_over).then(|| ready.message.clone())
 }
 
 /// What a status says of its current run: why it failed, or does not go on, else what its engine says.

@@ -22,7 +22,13 @@ pub(super) fn judge((api_version, kind): (&str, &str), run: &Value) -> Health {
         HealthFrom::SucceededCondition => Health::unknown(""),
         HealthFrom::Conditions { reason, decisive } => by_own_conditions(run, reason, decisive),
         HealthFrom::Phase { reason, failures } => {
-            by_phase(run, reason, failures, known.pods == PodsOf::Itself)
+            let no_success = known.queue.and_then(|queue| (queue.no_success)(run));
+            match by_phase(run, reason, failures, known.pods == PodsOf::Itself) {
+                health if health.verdict == Verdict::Succeeded && no_success.is_some() => {
+                    Health::new(Verdict::Failed, reason, no_success.unwrap_or_default())
+                }
+                health => health,
+            }
         }
         HealthFrom::Existence => Health::new(Verdict::Succeeded, ALWAYS_HEALTHY, ""),
     }

@@ -1,6 +1,12 @@
 //! Argo Workflows.
 
-use super::{Cancel, HealthFrom, KnownKind, OutputSource, PodsOf, Watch};
+use serde_json::Value;
+
+use super::{
+    Cancel, HealthFrom, KnownKind, OutputSource, PodsOf, Queue, Standing, Watch, Works,
+    queue::since,
+};
+use crate::document::text;
 
 pub(super) const KINDS: &[KnownKind] = &[KnownKind {
     group: "argoproj.io",
@@ -19,9 +25,46 @@ pub(super) const KINDS: &[KnownKind] = &[KnownKind {
         field: "shutdown",
         words: &["Terminate", "Stop"],
     },
+    queue: Some(&QUEUE),
     pods: PodsOf::Labelled("workflows.argoproj.io/workflow"),
     pod_uid_labels: &[],
     pod_template: None,
     pods_account: Some("/spec/serviceAccountName"),
     restart_policy: None,
 }];
+
+/// A Workflow waits for a lock, or for its turn.
+const QUEUE: Queue = Queue {
+    owned: None,
+    sign: "its phase is Pending",
+    standing,
+    may_ignore_stop: true,
+    no_success: stopped_before_it_began,
+};
+
+fn standing(workflow: &Value) -> Standing {
+    let status = workflow.get("status").unwrap_or_default();
+    let works = match since(workflow, "startedAt") {
+        Works::Untimed if text(status, "phase") == "Pending" => Works::NotYet,
+        works => works,
+    };
+    Standing {
+        works,
+        heeds_stop: works != Works::NotYet,
+    }
+}
+
+/// Argo marks a Workflow as Succeeded that is shut down while it waits for a lock (argo-workflows#16776). The first of its nodes
+/// has its own name. Nodes that are compressed or kept elsewhere are those of a Workflow that has begun.
+fn stopped_before_it_began(workflow: &Value) -> Option<&'static str> {
+    let part = |field: &str| workflow.get(field).unwrap_or_default();
+    let (metadata, spec, status) = (part("metadata"), part("spec"), part("status"));
+    let is_elsewhere = ["compressedNodes", "offloadNodeStatusVersion"]
+        .iter()
+        .any(|field| !text(status, field).is_empty());
+    let nodes = status.get("nodes").unwrap_or_default();
+    let first = nodes.get(text(metadata, "name")).unwrap_or_default();
+    let has_succeeded = is_elsewhere || text(first, "phase") == "Succeeded";
+    (!text(spec, "shutdown").is_empty() && !has_succeeded)
+        .then_some("it was shut down before its entry node had succeeded")
+}

@@ -1,7 +1,19 @@
 //! Jobs of Kubernetes.
 
-use super::{Cancel, HealthFrom, KnownKind, OutputSource, PodsOf, RestartPolicy, Watch};
-use crate::health::Verdict;
+use serde_json::Value;
+
+use super::{
+    Cancel, HealthFrom, KnownKind, OutputSource, PodsOf, Queue, RestartPolicy, Standing, Watch,
+    Works,
+    queue::{any_success, since},
+};
+use crate::{
+    document::text,
+    health::{Verdict, holding},
+};
+
+/// The controller of Jobs that is part of Kubernetes.
+const JOB_CONTROLLER: &str = "kubernetes.io/job-controller";
 
 pub(super) const KINDS: &[KnownKind] = &[KnownKind {
     group: "batch",
@@ -23,6 +35,7 @@ pub(super) const KINDS: &[KnownKind] = &[KnownKind {
     },
     outputs: OutputSource::RunAndMessageOfPods,
     cancel: Cancel::Deadline { seconds: 1 },
+    queue: Some(&QUEUE),
     pods: PodsOf::Labelled("batch.kubernetes.io/job-name"),
     // The second one is what Kubernetes had before 1.27, and sets to this day.
     pod_uid_labels: &["batch.kubernetes.io/controller-uid", "controller-uid"],
@@ -35,3 +48,30 @@ pub(super) const KINDS: &[KnownKind] = &[KnownKind {
         advice: "it is OnFailure or Never; with Never every failed pod counts against backoffLimit",
     }),
 }];
+
+const QUEUE: Queue = Queue {
+    owned: Some("suspend"),
+    sign: "spec.suspend is true",
+    standing,
+    may_ignore_stop: true,
+    no_success: any_success,
+};
+
+/// A deadline counts from `status.startTime`, and not while the Job is suspended.
+fn standing(job: &Value) -> Standing {
+    let spec = job.get("spec").unwrap_or_default();
+    let is_suspended = spec.get("suspend") == Some(&Value::Bool(true));
+    let works = if is_suspended {
+        Works::NotYet
+    } else if holding(job, "Suspended").is_some() {
+        // Its controller has yet to see that it was let go, and to take down the new start.
+        Works::Untimed
+    } else {
+        since(job, "startTime")
+    };
+    let manager = text(spec, "managedBy");
+    Standing {
+        works,
+        heeds_stop: !is_suspended && matches!(manager, "" | JOB_CONTROLLER),
+    }
+}

@@ -34,6 +34,7 @@ const PASSIVE: KnownKind = KnownKind {
     health: HealthFrom::Existence,
     outputs: OutputSource::Run,
     cancel: Cancel::NeverAtWork,
+    queue: None,
     pods: PodsOf::Unknown,
     pod_uid_labels: &[],
     pod_template: None,

@@ -1,6 +1,12 @@
 //! Pods, which can be runs without any engine.
 
-use super::{Cancel, HealthFrom, KnownKind, OutputSource, PodsOf, RestartPolicy, Watch};
+use serde_json::Value;
+
+use super::{
+    Cancel, HealthFrom, KnownKind, OutputSource, PodsOf, Queue, RestartPolicy, Standing, Watch,
+    Works, queue::any_success,
+};
+use crate::{document::text, health::holding};
 
 pub(super) const KINDS: &[KnownKind] = &[KnownKind {
     group: "",
@@ -16,6 +22,7 @@ pub(super) const KINDS: &[KnownKind] = &[KnownKind {
     },
     outputs: OutputSource::RunAndItsMessage,
     cancel: Cancel::Deadline { seconds: 1 },
+    queue: Some(&QUEUE),
     pods: PodsOf::Itself,
     pod_uid_labels: &[],
     pod_template: Some(""),
@@ -28,3 +35,28 @@ pub(super) const KINDS: &[KnownKind] = &[KnownKind {
         advice: "it is Always, OnFailure or Never; a run that is to end needs OnFailure or Never",
     }),
 }];
+
+const QUEUE: Queue = Queue {
+    owned: Some("schedulingGates"),
+    sign: "it has scheduling gates",
+    standing,
+    may_ignore_stop: true,
+    no_success: any_success,
+};
+
+/// The kubelet sees to the deadline, so that a Pod without a node has none.
+fn standing(pod: &Value) -> Standing {
+    let spec = pod.get("spec").unwrap_or_default();
+    let gates = spec.get("schedulingGates").and_then(Value::as_array);
+    let works = if gates.is_some_and(|gates| !gates.is_empty()) {
+        Works::NotYet
+    } else {
+        let scheduled = holding(pod, "PodScheduled");
+        let since = scheduled.and_then(|it| text(it, "lastTransitionTime").parse().ok());
+        since.map_or(Works::Untimed, Works::Since)
+    };
+    Standing {
+        works,
+        heeds_stop: !text(spec, "nodeName").is_empty(),
+    }
+}

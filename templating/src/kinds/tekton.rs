@@ -1,6 +1,12 @@
 //! Tekton Pipelines: its runs, and what selectors name.
 
-use super::{Cancel, HealthFrom, KnownKind, OutputSource, PodsOf, Watch};
+use serde_json::Value;
+
+use super::{
+    Cancel, HealthFrom, KnownKind, OutputSource, PodsOf, Queue, Standing, Watch, Works,
+    queue::{any_success, since},
+};
+use crate::document::text;
 
 pub(super) const KINDS: &[KnownKind] = &[
     KnownKind {
@@ -21,6 +27,7 @@ pub(super) const KINDS: &[KnownKind] = &[
             field: "status",
             words: &["Cancelled", "CancelledRunFinally", "StoppedRunFinally"],
         },
+        queue: Some(&QUEUE),
         pods: PodsOf::Labelled("tekton.dev/pipelineRun"),
         pods_account: Some("/spec/taskRunTemplate/serviceAccountName"),
         ..ANY
@@ -49,6 +56,7 @@ const ANY: KnownKind = KnownKind {
     health: HealthFrom::SucceededCondition,
     outputs: OutputSource::Run,
     cancel: Cancel::Unknown,
+    queue: None,
     pods: PodsOf::Unknown,
     pod_uid_labels: &[],
     pod_template: None,
@@ -60,5 +68,27 @@ const fn watched(resource: &'static str) -> Watch {
     Watch::ClusterRole {
         file: "kinds-tekton.yaml",
         resource,
+    }
+}
+
+/// A `PipelineRun` waits until the word is taken away.
+const QUEUE: Queue = Queue {
+    owned: Some("status"),
+    sign: "spec.status is PipelineRunPending",
+    standing,
+    may_ignore_stop: false,
+    no_success: any_success,
+};
+
+/// Tekton cancels one that waits as any other.
+fn standing(run: &Value) -> Standing {
+    let spec = run.get("spec").unwrap_or_default();
+    let works = match text(spec, "status") {
+        "PipelineRunPending" => Works::NotYet,
+        _ => since(run, "startTime"),
+    };
+    Standing {
+        works,
+        heeds_stop: true,
     }
 }

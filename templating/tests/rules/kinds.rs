@@ -402,3 +402,38 @@ fn nothing_else_knows_an_engine_by_its_name() {
         }
     }
 }
+
+#[test]
+fn a_workflow_that_was_shut_down_has_succeeded_only_if_its_entry_node_has() {
+    let judged = |shutdown: &str, status: Value| {
+        let health = built_in_health(&json!({
+            "apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow", "metadata": { "name": "w" },
+            "spec": { "shutdown": shutdown }, "status": status,
+        }));
+        (health.verdict, health.message)
+    };
+    let with_nodes = |nodes: Value| json!({ "phase": "Succeeded", "nodes": nodes });
+    let node = |name: &str, phase: &str| json!({ name: { "phase": phase } });
+    let (verdict, message) = judged("Terminate", with_nodes(json!({})));
+    assert_eq!(verdict, Verdict::Failed);
+    assert!(message.contains("before its entry node had succeeded"));
+    for nodes in [
+        Value::Null,
+        node("w", "Failed"),
+        node("w-1", "Succeeded"),
+        json!([]),
+    ] {
+        let (verdict, _) = judged("Stop", with_nodes(nodes.clone()));
+        assert_eq!(verdict, Verdict::Failed, "{nodes}");
+    }
+    let done = with_nodes(node("w", "Succeeded"));
+    assert_eq!(judged("Stop", done).0, Verdict::Succeeded);
+    assert_eq!(judged("", with_nodes(json!({}))).0, Verdict::Succeeded);
+    // What is compressed or kept elsewhere are nodes that have run.
+    for field in ["compressedNodes", "offloadNodeStatusVersion"] {
+        let status = json!({ "phase": "Succeeded", field: "x" });
+        assert_eq!(judged("Stop", status).0, Verdict::Succeeded);
+    }
+    let running = json!({ "phase": "Running" });
+    assert_eq!(judged("Stop", running).0, Verdict::Unknown);
+}

@@ -396,6 +396,7 @@ fn invent_end(facts: &mut Facts) {
         health: unknown(),
         pods_tell: PodsTell::Nothing,
         asked: Asked::No,
+        standing: cartouche_templating::kinds::Standing::FREE,
         outputs: OutputsDigest::None,
         rules_hash: rendering.rules_hash.clone(),
         version: None,

@@ -12,6 +12,7 @@ mod gitops;
 mod jobs;
 mod played;
 mod pods;
+mod queues;
 mod replaced;
 mod scene;
 mod tekton;

@@ -54,47 +54,6 @@ async fn a_job_is_stopped_by_a_deadline() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_job_that_its_queue_keeps_suspended_is_said_not_to_stop() -> Result<()> {
-    let scene = Scene::with_stops(cluster().await?, JOB).await?;
-    let mut suspended = played::job("hang");
-    suspended["suspend"] = true.into();
-    let timeout = json!({ "timeout": "3s" });
-    scene.start(suspended, timeout, json!({})).await?;
-    let has_deadline = |job: &Value| job["spec"]["activeDeadlineSeconds"] == 1;
-    scene.run("the deadline", has_deadline).await?;
-    // It was told so long ago that it should have ended.
-    let earlier = "2026-01-01T00:00:00Z";
-    scene
-        .edit_status("it", |status| {
-            status["currentRun"]["stop"]["at"] = earlier.into();
-        })
-        .await?;
-    let says_so = |it: &Value| {
-        let ready = condition(it, "Ready");
-        text(&ready["message"]).contains("was told to stop, and is still at work")
-    };
-    let it = scene
-        .observed(RUNNABLE, "it", "to say that it does not stop", says_so)
-        .await?;
-    assert_eq!(condition(&it, "Ready")["reason"], "StopFailed");
-    let run = scene
-        .run("it to be suspended still", |job| {
-            job["spec"]["suspend"] == true
-        })
-        .await?;
-    scene
-        .patch(&run, json!({ "spec": { "suspend": false } }))
-        .await?;
-    let is_over = |it: &Value| it["status"]["currentRun"]["result"] == "Failed";
-    let it = scene
-        .observed(RUNNABLE, "it", "to have ended", is_over)
-        .await?;
-    let said = text(&condition(&it, "Ready")["message"]);
-    ensure!(said.contains("by its timeout"), "{said}");
-    scene.never_more_runs_than(1).await
-}
-
-#[tokio::test]
 async fn a_pod_is_given_a_deadline() -> Result<()> {
     let scene = Scene::with_stops(cluster().await?, POD).await?;
     let spec = json!({ "restartPolicy": "Never", "containers": played::containers() });

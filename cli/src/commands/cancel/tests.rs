@@ -135,6 +135,42 @@ fn a_run_is_stopped_as_its_template_says_and_else_in_the_way_of_its_kind() {
     assert!(unread.contains("cannot be read: forbidden"), "{unread}");
 }
 
+/// The rest of what `cancel` says of a Job with this `spec`, asked in this way.
+fn left(spec: &Value, request: Option<StopRequest>) -> String {
+    let runnable: Runnable = serde_json::from_value(json!({
+        "apiVersion": "carto.run/v1alpha1", "kind": "Runnable", "metadata": { "name": "hello" },
+        "spec": { "runTemplateRef": { "name": "greet" } },
+        "status": { "currentRun": {
+            "sequence": 1, "name": "r", "inputHash": "v1:a", "apiVersion": "batch/v1", "kind": "Job",
+            "phase": "Created", "uid": "u",
+        } },
+    }))
+    .unwrap();
+    let job = json!({ "apiVersion": "batch/v1", "kind": "Job", "spec": spec });
+    let request = request.or_else(|| StopRequest::of_kind("batch/v1", "Job"));
+    left_to_controller(
+        &current(&runnable).unwrap(),
+        &request.unwrap(),
+        standing(&job),
+    )
+}
+
+#[test]
+fn of_a_run_that_does_not_heed_its_stop_it_is_said_who_deletes_it() {
+    let queued = json!({ "suspend": true });
+    let said = left(&queued, None);
+    assert!(said.starts_with(": it is queued (spec.suspend is true)"));
+    assert!(said.ends_with("the controller deletes it in about a minute"));
+    assert_eq!(left(&queued, Some(StopRequest::Delete)), "");
+    assert_eq!(left(&json!({}), None), "");
+    let elsewhere = json!({ "managedBy": "kueue.x-k8s.io/multikueue" });
+    assert!(left(&elsewhere, None).contains("does not heed that"));
+    // Its template knows how that is stopped.
+    let patch = StopRequest::Patch(json!({ "paused": true }).as_object().unwrap().clone());
+    assert_eq!(left(&elsewhere, Some(patch.clone())), "");
+    assert!(left(&queued, Some(patch)).contains("it is queued"));
+}
+
 #[test]
 fn the_help_names_each_kind_that_can_be_stopped() {
     let command = CancelArgs::augment_args(clap::Command::new("cancel"));

@@ -163,17 +163,17 @@ fn is_rendered_now(due: Option<Due>, sequence: i64) -> bool {
 }
 
 /// By what a run at work is judged; nothing where it, or its template, cannot be read.
-pub(super) async fn judged(
-    run: &LedgerRun,
-    template: &ClusterRunTemplate,
-    cluster: &Cluster,
-) -> Option<Judged> {
+pub(super) fn judged(template: &ClusterRunTemplate, object: &Value) -> Option<Judged> {
+    let template = Template::compile(&template.spec).ok()?;
+    Some(template.judged(object))
+}
+
+/// The object of a run that is at work.
+pub(super) async fn at_work(run: &LedgerRun, cluster: &Cluster) -> Option<Value> {
     if run.state != RunState::Running {
         return None;
     }
-    let template = Template::compile(&template.spec).ok()?;
-    let object = object(run, cluster).await.ok().flatten()?;
-    Some(template.judged(&object))
+    object(run, cluster).await.ok().flatten()
 }
 
 /// What the events of a run say that has made no pod so far.

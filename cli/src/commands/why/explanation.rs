@@ -7,6 +7,7 @@ use cartouche_protocol::{
     reconcile_error::Category,
     status::{READY, RUN_TEMPLATE_READY, TRUE, blocking},
 };
+use cartouche_templating::kinds::standing;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt as _;
 use serde::Serialize;
@@ -119,8 +120,10 @@ impl Explanation {
             },
         };
         if let (Some(run), Some(template)) = (&mut run, &template) {
-            run.deadline = deadline(runnable, template);
-            run.judged = explained_run::judged(&run.run, template, cluster).await;
+            let object = explained_run::at_work(&run.run, cluster).await;
+            let standing = object.as_ref().map(standing).unwrap_or_default();
+            run.deadline = deadline(runnable, template, standing);
+            run.judged = object.and_then(|it| explained_run::judged(template, &it));
         }
         if let Some(run) = &mut run {
             run.warning = explained_run::warning(&run.run, cluster).await;

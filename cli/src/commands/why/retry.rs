@@ -5,6 +5,7 @@ use cartouche_protocol::{
     ledger::Ledger,
     policy::{Ahead, Asks, Policy},
 };
+use cartouche_templating::kinds::{Standing, Works};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde::Serialize;
 
@@ -84,13 +85,22 @@ impl Retry {
     }
 }
 
-/// Until when the current run may work, as the controller decides it.
-pub(super) fn deadline(runnable: &Runnable, template: &ClusterRunTemplate) -> Option<Time> {
+/// Until when the current run may work, as the controller decides it, where that is known: not while a queue holds it.
+pub(super) fn deadline(
+    runnable: &Runnable,
+    template: &ClusterRunTemplate,
+    standing: Standing,
+) -> Option<Time> {
     let own = Asks::of_runnable(&runnable.spec);
     let policy = Policy::as_far_as_usable(&own, &Asks::of_template(&template.spec));
     let ledger = Ledger::of(runnable.status.as_ref()?);
     let current = ledger.at_work().find(|run| run.is_current)?;
-    let started_at = current.started_at.filter(|_| current.stop.is_none())?;
+    let made = current.started_at.filter(|_| current.stop.is_none())?;
+    let started_at = match standing.works {
+        Works::SinceCreation => made,
+        Works::Since(at) => made.max(at),
+        Works::NotYet | Works::Untimed => return None,
+    };
     policy.deadline(started_at).map(Time)
 }
 
@@ -167,7 +177,7 @@ mod tests {
                 "apiVersion": "carto.run/v1alpha1", "kind": "ClusterRunTemplate", "metadata": { "name": "greet" },
                 "spec": { "template": {}, "timeout": "5m" },
             }));
-            let deadline = deadline(&runnable.unwrap(), &template.unwrap());
+            let deadline = deadline(&runnable.unwrap(), &template.unwrap(), Standing::FREE);
             deadline.map(|at| at.0.to_string())
         };
         assert_eq!(until(&json!({})).as_deref(), Some("2026-01-01T00:05:00Z"));

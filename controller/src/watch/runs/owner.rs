@@ -39,6 +39,7 @@ impl RunOwner {
                 // A read for its sake must not be older than what was shown last, news or not.
                 known.version = cached_run.version;
                 known.pods_tell = cached_run.pods_tell;
+                known.standing = cached_run.standing;
                 return false;
             }
             Some(known) => *known = cached_run,

@@ -1,5 +1,9 @@
 use cartouche_protocol::ledger::{Asked, OutputsRead, PodsSaid};
-use cartouche_templating::{Health, PodsTell, Verdict};
+use cartouche_templating::{
+    Health, PodsTell, Verdict,
+    kinds::{Standing, Works},
+};
+use k8s_openapi::jiff::Timestamp;
 
 use super::*;
 use crate::lock::lock;
@@ -25,6 +29,7 @@ fn seen(verdict: Verdict) -> CachedRun {
         health: health(verdict),
         pods_tell: PodsTell::Nothing,
         asked: Asked::No,
+        standing: Standing::FREE,
         outputs: OutputsDigest::None,
         rules_hash: "rules".into(),
         version: None,
@@ -46,6 +51,7 @@ fn read(verdict: Verdict) -> FetchedRun {
         stopped: None,
         version: None,
         asked: Asked::No,
+        standing: Standing::FREE,
     }
 }
 
@@ -72,6 +78,29 @@ fn a_read_brings_the_cached_run_up_to_date_that_it_was_made_for() {
         &read(Verdict::Failed),
     );
     assert_eq!(runs.cached_runs("owner")[0].health.verdict, Verdict::Failed);
+}
+
+#[test]
+fn that_a_queue_lets_a_run_go_is_news_and_since_when_it_works_is_none() {
+    let standing = |works: Works| CachedRun {
+        standing: Standing {
+            works,
+            ..Standing::FREE
+        },
+        ..seen(Verdict::Unknown)
+    };
+    let runs = runs(standing(Works::NotYet));
+    let shown = |works| {
+        let mut inner = lock(&runs.inner);
+        runs.put(&mut inner, short("owner"), &key(), standing(works), 0)
+    };
+    assert!(!shown(Works::NotYet));
+    assert!(shown(Works::Untimed), "it was let go");
+    let since = Works::Since(Timestamp::UNIX_EPOCH);
+    assert!(!shown(since));
+    let known = runs.cached_runs("owner")[0].standing.works;
+    assert_eq!(known, since, "it is known all the same");
+    assert!(shown(Works::NotYet), "it was taken back");
 }
 
 #[test]

@@ -244,6 +244,7 @@ pub(crate) fn seen(fetched: &FetchedRun) -> CachedRun {
         rules_hash: fetched.rules_hash.clone(),
         version: None,
         asked: fetched.asked,
+        standing: fetched.standing,
     }
 }
 

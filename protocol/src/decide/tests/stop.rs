@@ -1,5 +1,6 @@
 //! Runs that have worked for longer than their timeout are told to stop: in which order, and what becomes of them.
 
+mod queued;
 mod read;
 
 use cartouche_crds::{CurrentRun, HistoryEntry, Retry, RunResult, Stop, StopMethod, StopReason};

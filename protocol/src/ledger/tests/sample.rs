@@ -269,6 +269,7 @@ pub(crate) fn fetched(run: RunIdentity, verdict: Verdict, outputs: OutputsRead) 
         controller: None,
         stopped: None,
         asked: Asked::No,
+        standing: cartouche_templating::kinds::Standing::FREE,
         version: None,
     }
 }

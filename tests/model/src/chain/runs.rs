@@ -72,6 +72,7 @@ pub(super) fn fetched(run: &Run) -> FetchedRun {
         },
         rules_hash: RULES.into(),
         matches: false,
+        standing: cartouche_templating::kinds::Standing::FREE,
         pods_tell: PodsTell::Nothing,
         pods_said: PodsSaid::Nothing,
         controller: None,
