@@ -4,8 +4,8 @@ use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
 use cartouche_crds::{CANCEL_REQUEST_ANNOTATION, Cancellation, HistoryEntry, Runnable};
 use cartouche_templating::{
-    Health, OutputError, OutputPathError, PodsTell, Rendered, Sensitive,
-    TERMINATION_MESSAGE, Template, Verdict, add_message_of, add_message_of_failed, add_own_message,
+    Health, OutputError, OutputPathError, PodsTell, Rendered, Sensitive, TERMINATION_MESSAGE,
+    Template, Verdict, add_message_of, add_message_of_failed, add_own_message,
     bounds::{MAX_WEIGHT, takes},
     built_in_health, contains, explained, is_job, is_message_gone,
     kinds::asked_to_stop,

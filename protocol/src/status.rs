@@ -329,8 +329,7 @@ fn stamped(facts: &Facts, ledger: &Ledger, error: Option<&ReconcileError>) -> Co
         || error.is_some_and(|error| error.category.leaves_the_run())
         || is_held;
     let Some(current) = ledger.current.as_ref().filter(|current| {
-        current.phase == RunPhase::Created
-            && (slowed || is_rendered(&current.input_hash))
+        current.phase == RunPhase::Created && (slowed || is_rendered(&current.input_hash))
     }) else {
         return ConditionValue::unknown();
     };

@@ -14,8 +14,8 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     bounds::{self, MAX_CONTEXT_BYTES, MAX_RENDERED_BYTES, MAX_WEIGHT, Work},
-    digest::Hashing,
     diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Segment, TO_INPUTS},
+    digest::Hashing,
     document::text,
     kinds::holds_secrets,
     path::{Path, PathError},

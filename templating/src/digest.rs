@@ -78,7 +78,9 @@ impl<'a> Hashes<'a> {
 
 /// What stands before the digits of a hash, the colon included.
 fn version(hash: &str) -> Option<&str> {
-    hash.split_inclusive(':').next().filter(|it| it.ends_with(':'))
+    hash.split_inclusive(':')
+        .next()
+        .filter(|it| it.ends_with(':'))
 }
 
 impl<'a> From<&'a str> for Hashes<'a> {

@@ -197,7 +197,11 @@ impl Template {
         }
         check_rendered_size(&document)?;
         // Labels of which one is no text are no labels at all: the author was warned of those that the template gives itself.
-        if !self.warnings.iter().any(|it| it.kind == WarningKind::NoLabels) {
+        if !self
+            .warnings
+            .iter()
+            .any(|it| it.kind == WarningKind::NoLabels)
+        {
             Diagnostics::check(document::labels_without_text(&document))?;
         }
         let rendered = document::finish(document)?;

@@ -33,12 +33,16 @@ pub(super) fn may_be_due(facts: &Facts, current: &CurrentRun) -> bool {
         && matches!(facts.due(&facts.ledger), Some(Due::OtherHash(_)))
 }
 
-/// Until when an entry of another release is left to that release, which may be about to make its run.
+/// Until when an entry of another release is left alone: that release may be about to make its run, and a minute after it was
+/// withdrawn no create of it can land. That release speaks of it, so that both do not write two texts in turn.
 pub(super) fn left_alone_until(facts: &Facts, current: &CurrentRun) -> Option<Timestamp> {
-    let intended = current.intent_at.as_ref()?.0;
-    let is_left = !is_withdrawn(current) && may_be_due(facts, current);
-    (is_left && !is_ahead(facts, intended))
-        .then(|| intended.checked_add(LANDED_BY).unwrap_or(Timestamp::MAX))
+    let stop = current.stop.as_ref().filter(|_| is_withdrawn(current));
+    let since = match stop {
+        Some(stop) => stop.at.0,
+        None => current.intent_at.as_ref()?.0,
+    };
+    let is_left = may_be_due(facts, current) && !is_ahead(facts, since);
+    is_left.then(|| since.checked_add(LANDED_BY).unwrap_or(Timestamp::MAX))
 }
 
 /// Whether the next run may have to wait, for these or for anything else, while there is more to say of the current one.
@@ -123,7 +127,11 @@ fn unseen_is_over(facts: &Facts, current: &CurrentRun) -> Result<(), Step> {
     }
     let Some(now) = facts.now else {
         // The next answer of the API server has its time.
-        return Err(waits(facts, vec![(name.clone(), may_come_since(facts, &name))], Some(Timestamp::MAX)));
+        return Err(waits(
+            facts,
+            vec![(name.clone(), may_come_since(facts, &name))],
+            Some(Timestamp::MAX),
+        ));
     };
     let withdrawn = facts.ledger.clone().withdraw(now);
     Err(Step::Write(Box::new(withdrawn), Change::MakeWay))
@@ -168,7 +176,11 @@ pub(crate) fn past_may_come(entry: &HistoryEntry) -> bool {
 fn lands_no_more(facts: &Facts, name: RunName, last_sent: Timestamp) -> Result<(), Step> {
     let until = last_sent.checked_add(LANDED_BY).unwrap_or(Timestamp::MAX);
     if facts.now.is_none_or(|now| now < until) {
-        return Err(waits(facts, vec![(name.clone(), may_come_since(facts, &name))], Some(until)));
+        return Err(waits(
+            facts,
+            vec![(name.clone(), may_come_since(facts, &name))],
+            Some(until),
+        ));
     }
     match facts.reads.get(&name) {
         None => Err(Step::ReadRun(name)),

@@ -204,7 +204,8 @@ impl Facts {
             return false;
         };
         contains_rendered(&self.ledger, &rendering.document, object)
-            || is_comparable(&self.ledger, &rendering.document) && self.was_made_of(rendering, run, object)
+            || is_comparable(&self.ledger, &rendering.document)
+                && self.was_made_of(rendering, run, object)
     }
 
     /// Whether a run that says with which profile it was made is what that makes of the rendering. One of another generation of

@@ -46,7 +46,9 @@ struct Renderings {
 impl Renderings {
     fn object<'a>(&'a self, named: &'a Value) -> &'a Value {
         let name = named.as_str();
-        name.map_or(named, |name| self.shared.get(name).expect("a shared object"))
+        name.map_or(named, |name| {
+            self.shared.get(name).expect("a shared object")
+        })
     }
 
     fn rendered(&self, case: &Case) -> Result<Rendered, String> {
@@ -90,14 +92,26 @@ fn no_release_changes_the_hash_of_what_another_has_rendered() {
     }
     let text = fs::read_to_string(file()).expect("the file is there");
     let known: Renderings = serde_json::from_str(&text).expect("it holds renderings");
-    let is_of = |part: &str| known.cases.iter().filter(|it| it.name.starts_with(part)).count();
-    assert!(is_of("examples/") >= 15 && is_of("docs/") >= 3, "it lacks examples");
+    let is_of = |part: &str| {
+        known
+            .cases
+            .iter()
+            .filter(|it| it.name.starts_with(part))
+            .count()
+    };
+    assert!(
+        is_of("examples/") >= 15 && is_of("docs/") >= 3,
+        "it lacks examples"
+    );
     assert!(known.cases.len() >= 200, "only {} cases", known.cases.len());
-    let changed = known.cases.iter().filter_map(|case| match known.rendered(case) {
-        Ok(rendered) if rendered.input_hash() == case.hash => None,
-        Ok(rendered) => Some(format!("{}: {:#}", case.name, rendered.document())),
-        Err(problems) => Some(format!("{} is refused: {problems}", case.name)),
-    });
+    let changed = known
+        .cases
+        .iter()
+        .filter_map(|case| match known.rendered(case) {
+            Ok(rendered) if rendered.input_hash() == case.hash => None,
+            Ok(rendered) => Some(format!("{}: {:#}", case.name, rendered.document())),
+            Err(problems) => Some(format!("{} is refused: {problems}", case.name)),
+        });
     let changed: Vec<String> = changed.collect();
     assert!(
         changed.is_empty(),

@@ -41,7 +41,13 @@ impl Checked {
             runs: Vec::new(),
             wire: Vec::new(),
             workers: (0..setup.workers)
-                .map(|worker| idle(if worker == 0 { setup.beside } else { Release::Present }))
+                .map(|worker| {
+                    idle(if worker == 0 {
+                        setup.beside
+                    } else {
+                        Release::Present
+                    })
+                })
                 .collect(),
             forbidden: false,
             overdue: false,

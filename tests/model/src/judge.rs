@@ -148,7 +148,8 @@ pub(crate) fn arrive(model: &Checked, world: &mut World, make: &Make) {
     // back, so that each is to run once.
     let is_of_same = |run: &Run| {
         let (one, other) = (&run.make, make);
-        !one.forged && (one.owner, one.document, one.token) == (other.owner, other.document, other.token)
+        !one.forged
+            && (one.owner, one.document, one.token) == (other.owner, other.document, other.token)
     };
     if model.setup.beside != Release::Present && world.runs.iter().any(is_of_same) {
         world.ghost.broken |= S3;

@@ -27,7 +27,10 @@ async fn nothing_is_left_where_runnables_go_first_then_the_controller_and_then_t
     let made = scene.made_of(TRIAL)?.len();
 
     let (background, all) = (DeleteParams::background(), ListParams::default());
-    scene.runnables().delete_collection(&background, &all).await?;
+    scene
+        .runnables()
+        .delete_collection(&background, &all)
+        .await?;
     let gone = || async {
         let runnables = scene.runnables().list(&all).await?.items.len();
         let runs = scene.trials().list(&all).await?.items.len();
@@ -40,9 +43,16 @@ async fn nothing_is_left_where_runnables_go_first_then_the_controller_and_then_t
     scene.cluster.eventually(what, AFTER_QUIET, gone).await?;
     assert!(controller.runs()?, "{}", controller.log()?);
     assert!(controller.stop().await?.success());
-    assert_eq!(scene.made_of(TRIAL)?.len(), made, "a run was made of what goes");
+    assert_eq!(
+        scene.made_of(TRIAL)?.len(),
+        made,
+        "a run was made of what goes"
+    );
     let log = controller.log()?;
-    assert!(!log.contains(" ERROR ") && !log.contains("panicked"), "{log}");
+    assert!(
+        !log.contains(" ERROR ") && !log.contains("panicked"),
+        "{log}"
+    );
 
     let definitions = scene.cluster.all::<CustomResourceDefinition>();
     for definition in DEFINITIONS {

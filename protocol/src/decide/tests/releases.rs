@@ -46,8 +46,8 @@ fn it_is_withdrawn_and_looked_for_once_more_before_the_same_document_gets_anothe
         ledger: withdrawn,
         ..facts
     };
-    let waits = stuck(&later(facts.clone(), 59), Category::RunAtWork);
-    assert_eq!(waits.requeue, Requeue::After(std::time::Duration::from_secs(1)));
+    let waiting = Waiting::OtherRelease(std::time::Duration::from_secs(1));
+    assert_eq!(decide(&later(facts.clone(), 59)), Step::Wait(waiting));
     let facts = later(facts, 60);
     // That read was before the minute was over.
     assert_eq!(decide(&facts), Step::ReadRun(run_name(&name(2))));
@@ -58,6 +58,7 @@ fn it_is_withdrawn_and_looked_for_once_more_before_the_same_document_gets_anothe
 fn a_run_of_it_that_turns_up_meanwhile_is_the_run() {
     let made = RunIdentity {
         input_hash: unseen(0).ledger.current.map(|it| it.input_hash),
+        created: Some(at(NOW)),
         ..run(2, "A")
     };
     let withdrawn = |facts: Facts| Facts {
@@ -88,12 +89,17 @@ fn without_a_time_of_the_intent_it_is_withdrawn_and_without_a_clock_that_is_wait
     written(&facts, Change::MakeWay);
     facts.now = None;
     let waits = stuck(&facts, Category::RunAtWork);
-    assert_eq!(waits.requeue, Requeue::After(std::time::Duration::from_secs(1)));
+    assert_eq!(
+        waits.requeue,
+        Requeue::After(std::time::Duration::from_secs(1))
+    );
 }
 
 /// What the release after this one decides of a ledger that this one wrote.
 fn next(current: CurrentRun, input: &str) -> Facts {
-    with(current, input).rendered_as(document_of_next(input)).fresh()
+    with(current, input)
+        .rendered_as(document_of_next(input))
+        .fresh()
 }
 
 #[test]
@@ -116,8 +122,13 @@ fn a_number_that_the_release_before_has_given_is_made_under_its_hash() {
     let rendering = facts.rendering.as_ref().unwrap();
     assert_eq!(rendering.hash_like(&hash("A")), hash("A"));
     let made = CreateOutcome::Created(Box::new(running(run(2, "A"))));
-    let confirmed = written(&facts.after(made), Change::Confirm).current.unwrap();
-    assert_eq!((confirmed.uid, confirmed.input_hash), (Some(uid(2)), hash("A")));
+    let confirmed = written(&facts.after(made), Change::Confirm)
+        .current
+        .unwrap();
+    assert_eq!(
+        (confirmed.uid, confirmed.input_hash),
+        (Some(uid(2)), hash("A"))
+    );
     // Another document is a change at once, as under one release.
     let changed = next(pending(2, "A"), "B").reading_absent(&name(2));
     assert_eq!(intended(&changed).0, 3);

@@ -5,7 +5,8 @@ use super::*;
 fn rendered(labels: Value, inputs: Value) -> Result<Rendered, Diagnostics> {
     let mut template = template(json!({}));
     template["metadata"]["labels"] = labels;
-    let runnable = json!({ "metadata": { "name": "r", "namespace": "ns" }, "spec": { "inputs": inputs } });
+    let runnable =
+        json!({ "metadata": { "name": "r", "namespace": "ns" }, "spec": { "inputs": inputs } });
     compile(template)?.render(&Context::new(&runnable, None).unwrap())
 }
 

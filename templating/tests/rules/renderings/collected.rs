@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use super::Case;
 
 /// How many documents are made by chance.
-const BY_CHANCE: u64 = 120;
+const BY_CHANCE: u64 = 200;
 
 /// Objects that many cases share.
 pub fn shared() -> Map<String, Value> {
@@ -54,15 +54,24 @@ pub fn cases() -> Vec<Case> {
     let mut pages: Vec<_> = files_in(&root().join("docs"));
     pages.retain(|page| page.extension().is_some_and(|it| it == "md"));
     for page in pages {
-        let name = page.file_name().expect("a name").to_string_lossy().into_owned();
-        let objects = blocks(&read(&page)).iter().flat_map(|text| objects(text)).collect();
+        let name = page
+            .file_name()
+            .expect("a name")
+            .to_string_lossy()
+            .into_owned();
+        let objects = blocks(&read(&page))
+            .iter()
+            .flat_map(|text| objects(text))
+            .collect();
         cases.extend(of_objects(&format!("docs/{name}"), &objects));
     }
     cases.extend(of_corpus("tag", |text| Some(config_map(json!(text)))));
     cases.extend(of_corpus("digest", |text| {
         Some(config_map(serde_json::from_str(text).ok()?))
     }));
-    cases.extend(of_corpus("template", |text| serde_json::from_str(text).ok()));
+    cases.extend(of_corpus("template", |text| {
+        serde_json::from_str(text).ok()
+    }));
     cases.extend((0..BY_CHANCE).map(by_chance));
     cases
 }
@@ -87,11 +96,16 @@ fn of_objects(place: &str, objects: &Vec<Value>) -> Vec<Case> {
     };
     let runnables = objects.iter().filter(|it| it["kind"] == "Runnable");
     let cases = runnables.filter_map(|runnable| {
-        let template = named("ClusterRunTemplate", &runnable["spec"]["runTemplateRef"]["name"])?;
+        let template = named(
+            "ClusterRunTemplate",
+            &runnable["spec"]["runTemplateRef"]["name"],
+        )?;
         let mut runnable = runnable.clone();
         runnable["metadata"]["uid"] = "0f5c9f62-2b0e-4c8e-a2d4-7a2a1f6a3c10".into();
         let asked = &runnable["spec"]["selector"]["resource"];
-        let selected = objects.iter().find(|it| !asked.is_null() && it["kind"] == asked["kind"]);
+        let selected = objects
+            .iter()
+            .find(|it| !asked.is_null() && it["kind"] == asked["kind"]);
         let spec: ClusterRunTemplateSpec = serde_json::from_value(template["spec"].clone()).ok()?;
         Some(Case {
             name: format!("{place}/{}", runnable["metadata"]["name"].as_str()?),
@@ -127,11 +141,17 @@ fn sources(runnable: &Value) -> BTreeMap<String, (Value, Option<String>)> {
 }
 
 fn of_corpus(target: &str, template: impl Fn(&str) -> Option<Value>) -> Vec<Case> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus").join(target);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/corpus")
+        .join(target);
     let cases = files_in(&folder).into_iter().filter_map(|file| {
         let text = fs::read_to_string(&file).ok()?;
         let name = file.file_name()?.to_string_lossy().into_owned();
-        case(format!("corpus/{target}/{name}"), &template(&text)?, "object")
+        case(
+            format!("corpus/{target}/{name}"),
+            &template(&text)?,
+            "object",
+        )
     });
     cases.collect()
 }
@@ -182,7 +202,11 @@ fn by_chance(seed: u64) -> Case {
     if random.below(3) == 0 {
         template["metadata"]["labels"] = labels;
     }
-    let selected = if random.below(4) == 0 { "secret" } else { "object" };
+    let selected = if random.below(4) == 0 {
+        "secret"
+    } else {
+        "object"
+    };
     case(format!("chance/{seed}"), &template, selected).expect("a template")
 }
 
@@ -207,7 +231,16 @@ impl Random {
                 Value::Object(entries.collect())
             }
             6 => json!(self.below(1 << 40)),
-            7 => json!([null, true, 1.5, -3, 1e300][usize::try_from(self.below(5)).unwrap_or_default()]),
+            7 => [
+                json!(null),
+                json!(true),
+                json!(1.5),
+                json!(-3),
+                json!(1e300),
+            ]
+            .into_iter()
+            .nth(usize::try_from(self.below(5)).unwrap_or_default())
+            .unwrap_or_default(),
             _ => {
                 let at = usize::try_from(self.below(16)).unwrap_or_default();
                 LEAVES[at].into()
@@ -222,7 +255,9 @@ fn root() -> PathBuf {
 
 fn files_in(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).expect("the folder is there");
-    let mut files: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
+    let mut files: Vec<_> = entries
+        .map(|entry| entry.expect("an entry").path())
+        .collect();
     files.sort();
     files
 }
@@ -251,7 +286,9 @@ fn blocks(page: &str) -> Vec<String> {
     for line in page.lines() {
         let indent = line.len() - line.trim_start().len();
         match &mut open {
-            None if line.trim_start().starts_with("```yaml") => open = Some((indent, String::new())),
+            None if line.trim_start().starts_with("```yaml") => {
+                open = Some((indent, String::new()))
+            }
             None => {}
             Some(_) if line.trim_start().starts_with("```") => {
                 blocks.extend(open.take().map(|(_, text)| text));

@@ -1,8 +1,8 @@
 //! The configurations in which each mistake on purpose shows.
 
 use super::{
-    ab, approval, debounce, faults, lost_status::restored_kinds, memory, overlap, plain, releases, retention,
-    retries, timeouts,
+    ab, approval, debounce, faults, lost_status::restored_kinds, memory, overlap, plain, releases,
+    retention, retries, timeouts,
 };
 use crate::{
     configuration::{Configuration, Left},

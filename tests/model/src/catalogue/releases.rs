@@ -25,6 +25,8 @@ pub(super) fn configurations() -> Vec<Configuration> {
             name: "two.releases.latest",
             concurrency: cartouche_crds::ConcurrencyPolicy::LatestOnly,
             left: faults(0, 1),
+            // Each tells its own hash of what waits.
+            known: &["comes to rest"],
             ..beside()
         },
         Configuration {

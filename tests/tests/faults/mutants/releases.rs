@@ -19,7 +19,9 @@ async fn a_number_of_another_release_that_is_given_up_at_once_is_noticed() -> Re
         };
         stage.until(APP, "an intent", is_intended).await?;
         second.resume()?;
-        stage.until(APP, "an output", |r| output(r) == Some(1)).await?;
+        stage
+            .until(APP, "an output", |r| output(r) == Some(1))
+            .await?;
         // The late create has landed by then.
         tokio::time::sleep(2 * cartouche_tests::fault_proxy::LATE).await;
         noticed(&stage, &[1]).await
