@@ -33,6 +33,10 @@ generate:
     cargo generate
     UPDATE_DOCS=1 cargo test --quiet --workspace --test program help
 
+# Write tests/releases/renderings.json anew. Only until the first release is tagged, and never after: CONTRIBUTING.md, "Another hash".
+renderings:
+    UPDATE_RENDERINGS=1 cargo test --quiet --package cartouche-templating --test rules renderings
+
 # Two controllers killed by turns while a chain of Runnables changes so many times; 200 take about half an hour.
 chain changes="200" length="10":
     CHAIN_CHANGES={{ changes }} CHAIN_LENGTH={{ length }} cargo test --package cartouche-tests --test durability \

@@ -2,6 +2,7 @@
 
 use std::{net::SocketAddr, time::Duration};
 
+use cartouche_templating::Hashing;
 use clap::{Parser, ValueEnum};
 
 use crate::identity::IdentityMode;
@@ -84,6 +85,10 @@ pub struct Flags {
         default_value = "info,kube_runtime=warn"
     )]
     pub log: String,
+
+    /// The versions of hashes, which are those of the release: no flag sets them.
+    #[arg(skip)]
+    pub hashing: Hashing,
 }
 
 /// How logs are written.

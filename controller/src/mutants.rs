@@ -9,6 +9,7 @@ mod chain;
 mod concurrency;
 mod debounce;
 mod lifecycle;
+mod releases;
 
 use std::future::Future;
 
@@ -20,6 +21,9 @@ use cartouche_protocol::{
     reconcile_error::{Category, ReconcileError, Requeue},
     retention::MINIMUM_AGE,
 };
+#[cfg(feature = "mutants")]
+use cartouche_templating::HashVersion;
+use cartouche_templating::Hashing;
 use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
@@ -83,6 +87,31 @@ pub enum Mutant {
     NeverMovesOn,
     /// Of those that others stem from in turn nobody asks whether they have settled.
     AncestorsUnasked,
+    /// A number that another release has given is given up at once.
+    OtherReleaseSuperseded,
+}
+
+/// Names the release that a process plays, of those that hash otherwise: `next` knows the hashes of this one, `after-next` does not.
+pub const RELEASE: &str = "CARTOUCHE_PLAYED_RELEASE";
+
+/// How this process hashes what is rendered.
+#[cfg(not(feature = "mutants"))]
+#[must_use]
+pub(crate) const fn hashing(of_release: Hashing) -> Hashing {
+    of_release
+}
+
+/// How this process hashes what is rendered.
+#[cfg(feature = "mutants")]
+#[must_use]
+pub(crate) fn hashing(of_release: Hashing) -> Hashing {
+    let own = HashVersion::Next;
+    let former = match std::env::var(RELEASE).as_deref() {
+        Ok("next") => Some(HashVersion::V1),
+        Ok("after-next") => None,
+        _ => return of_release,
+    };
+    Hashing { own, former }
 }
 
 /// Whether this process makes this mistake.
@@ -128,6 +157,7 @@ pub(crate) fn decided(step: Step, facts: &Facts) -> Step {
     let step = concurrency::decided(lifecycle::decided(step, facts), facts);
     let step = debounce::decided(step, facts);
     let step = chain::decided(step, facts);
+    let step = releases::decided(step, facts);
     match approval::decided(step, facts) {
         Step::Write(mut ledger, change) => {
             if makes(Mutant::NameOfHash) && matches!(change, Change::Intent | Change::Renumber) {

@@ -322,6 +322,7 @@ fn patience(waiting: Waiting, memory: &Mutex<Memory>) -> Option<Duration> {
         // The watch enqueues it; the time is for a watch that cannot be had.
         Waiting::FirstList => return Some(Duration::from_secs(10)),
         Waiting::Watch => return Some(Duration::from_secs(5)),
+        Waiting::OtherRelease(left) => return Some(left),
         Waiting::CreatesSettle => memory.state.without_ledger.as_ref()?.0 + CREATES_SETTLE_IN,
         Waiting::GracePeriod => memory.state.missing.as_ref()?.1,
     };

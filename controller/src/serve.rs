@@ -35,6 +35,7 @@ use crate::{
     flags::Flags,
     identity::Identity,
     metrics::Metrics,
+    mutants,
     picked::PickedObjects,
     reconcile::ControllerContext,
     reviews::Reviews,
@@ -212,6 +213,7 @@ pub(crate) fn wire(
         limits: BreakerLimits {
             max_runs: flags.runaway_runs,
         },
+        hashing: mutants::hashing(flags.hashing),
         poll: flags.poll(),
         identity,
         runnables,

@@ -17,10 +17,12 @@ mod retry;
 mod stop;
 mod superseded;
 
-pub use first_run::another_document;
+pub use first_run::{another_document, is_of_another_document};
 pub(crate) use overlap::may_come;
 pub use pending::MOST_RENUMBERED;
 pub use stop::{STOPS_WITHIN, earlier_that_do_not_stop, next_stop};
+
+use std::time::Duration;
 
 use cartouche_crds::RunPhase;
 use cartouche_templating::{Needed, kinds::StopRequest};
@@ -128,6 +130,8 @@ pub enum Waiting {
     GracePeriod,
     /// No create can be on its way any more.
     CreatesSettle,
+    /// A controller of another release, for so long: it has intended a run, and may be about to make it.
+    OtherRelease(Duration),
 }
 
 /// The next step.
@@ -152,9 +156,15 @@ pub fn decide_without_rendering(facts: &Facts) -> Step {
 fn unless_put_back(facts: &Facts, step: Step) -> Step {
     match step {
         Step::RenderAgain | Step::ListRuns { .. } | Step::Wait(_) => step,
-        _ if is_marked(facts) && !facts.runnable.deleting => Step::ReadLedgerWriter,
+        _ if is_marked(facts) && !is_leaving(facts) => Step::ReadLedgerWriter,
         step => step,
     }
+}
+
+/// Whether nothing is done for a Runnable any more. One that a finalizer of ours keeps is to be left in order, by a ledger that was
+/// not put back.
+fn is_leaving(facts: &Facts) -> bool {
+    facts.runnable.deleting && !facts.runnable.is_kept_by_us
 }
 
 /// Somebody else has written the status, and nobody has asked yet whether that was the ledger.
@@ -198,7 +208,7 @@ fn decided(facts: &Facts) -> Step {
         return step;
     }
     let token = facts.runnable.rerun_token.as_deref();
-    match facts.ledger.due(rendering.document.input_hash(), token) {
+    match facts.ledger.due(rendering.document.hashes(), token) {
         Due::OtherHash(_) => first_run::migrate_hash(facts, rendering, current),
         Due::New(_) => supersede(facts, rendering),
         Due::Pending(_) => pending::pending(facts, rendering, current),
@@ -242,8 +252,8 @@ fn looked_after(facts: &Facts) -> Step {
 /// wait for it.
 fn moved_on(facts: &Facts, rendering: &Rendering) -> Option<Step> {
     let (ledger, sources) = (&facts.ledger, facts.dependencies.traced.as_ref()?);
-    let hash = rendering.document.input_hash();
-    if !Provenance::of(ledger).moves_on(ledger, hash, sources) {
+    let hashes = rendering.document.hashes();
+    if !Provenance::of(ledger).moves_on(ledger, hashes, sources) {
         return None;
     }
     Some(if rendering.consistent {

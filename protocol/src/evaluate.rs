@@ -4,7 +4,7 @@ use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
 use cartouche_crds::{CANCEL_REQUEST_ANNOTATION, Cancellation, HistoryEntry, Runnable};
 use cartouche_templating::{
-    EndedPods, HASH_VERSION, Health, OutputError, OutputPathError, PodsTell, Rendered, Sensitive,
+    EndedPods, Health, OutputError, OutputPathError, PodsTell, Rendered, Sensitive,
     TERMINATION_MESSAGE, Template, Verdict, add_message_of, add_message_of_failed, add_own_message,
     bounds::{MAX_WEIGHT, takes},
     built_in_health, contains, explained, is_job, is_message_gone,
@@ -75,14 +75,14 @@ fn asked(object: &Value) -> Asked {
 /// Whether a run contains what is rendered. Nobody asks while the hash of the current run says it.
 #[must_use]
 pub fn contains_rendered(ledger: &Ledger, rendered: &Rendered, object: &Value) -> bool {
-    is_comparable(ledger) && contains(object, rendered)
+    is_comparable(ledger, rendered) && contains(object, rendered)
 }
 
 /// Whether runs are compared with what is rendered, since the hash of the current run does not say whether it is of that.
 #[must_use]
-pub fn is_comparable(ledger: &Ledger) -> bool {
+pub fn is_comparable(ledger: &Ledger, rendered: &Rendered) -> bool {
     let current = ledger.current.as_ref();
-    current.is_none_or(|current| !current.input_hash.starts_with(HASH_VERSION))
+    current.is_none_or(|current| rendered.hashes().like(&current.input_hash).is_none())
 }
 
 /// What a template reads in a run that failed. Of a Job, the words of its pods are not read with it.

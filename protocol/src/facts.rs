@@ -314,7 +314,7 @@ impl Facts {
     #[must_use]
     pub fn is_waited_for(&self, current: &CurrentRun) -> bool {
         let rendered = self.rendering.as_ref();
-        let is_rendered = rendered.is_ok_and(|it| it.document.input_hash() == current.input_hash);
+        let is_rendered = rendered.is_ok_and(|it| it.document.has_hash(&current.input_hash));
         self.policy.may_hold() && !is_rendered
     }
 

@@ -318,11 +318,9 @@ fn stamped(facts: &Facts, ledger: &Ledger, error: Option<&ReconcileError>) -> Co
     if stuck_on(Category::OtherController) {
         return stored();
     }
-    let rendered = facts
-        .rendering
-        .as_ref()
-        .ok()
-        .map(|rendering| rendering.document.input_hash());
+    let rendered = facts.rendering.as_ref();
+    let is_rendered =
+        |hash: &str| rendered.is_ok_and(|rendering| rendering.document.has_hash(hash));
     // While the next run has to wait, there is no other to speak of than the one before.
     let is_held =
         error.is_some_and(|error| error.category.is_hold()) || stuck_on(Category::Rejected);
@@ -331,8 +329,7 @@ fn stamped(facts: &Facts, ledger: &Ledger, error: Option<&ReconcileError>) -> Co
         || error.is_some_and(|error| error.category.leaves_the_run())
         || is_held;
     let Some(current) = ledger.current.as_ref().filter(|current| {
-        current.phase == RunPhase::Created
-            && (slowed || Some(current.input_hash.as_str()) == rendered)
+        current.phase == RunPhase::Created && (slowed || is_rendered(&current.input_hash))
     }) else {
         return ConditionValue::unknown();
     };

@@ -15,6 +15,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     bounds::{self, MAX_CONTEXT_BYTES, MAX_RENDERED_BYTES, MAX_WEIGHT, Work},
     diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Segment, TO_INPUTS},
+    digest::Hashing,
     document::text,
     kinds::holds_secrets,
     path::{Path, PathError},
@@ -51,6 +52,8 @@ pub struct Context {
     root: Value,
     /// What stands for the secret values that inputs refer to, by input.
     secrets: BTreeMap<String, String>,
+    /// How what is rendered is hashed.
+    hashing: Hashing,
 }
 
 impl Context {
@@ -70,10 +73,22 @@ impl Context {
         let context = Self {
             root: Value::Object(both.into_iter().collect()),
             secrets: BTreeMap::new(),
+            hashing: Hashing::default(),
         };
         context.check_size("the Runnable and the object it selects")?;
         context.check_secret(selected)?;
         Ok(context)
+    }
+
+    /// The same, of which what is rendered is hashed so.
+    #[must_use]
+    pub fn hashed(self, hashing: Hashing) -> Self {
+        Self { hashing, ..self }
+    }
+
+    /// How what is rendered is hashed.
+    pub(crate) fn hashing(&self) -> Hashing {
+        self.hashing
     }
 
     /// The uid is the key of what is shown of a Secret, and that of a run stands in a status.

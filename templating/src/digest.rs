@@ -1,8 +1,8 @@
 //! One hash for everything that means the same document.
 //!
 //! The hash of a rendered document decides whether a run is made, so it must not change between two
-//! releases: the golden vectors below pin it. A release that has to hash differently raises
-//! [`VERSION`], and then entries of the older version are compared by content.
+//! releases: `tests/releases` pins it. A release that has to hash differently adds a [`HashVersion`], and knows the former
+//! one as well: see [`Hashing`].
 
 use std::fmt::Write as _;
 
@@ -11,20 +11,93 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{json_text, number::integer, source::hmac};
 
-/// Stands before every hash.
-pub const VERSION: &str = "v1:";
+/// Stands before every hash of a release.
+pub const VERSION: &str = HashVersion::V1.prefix();
 
-/// `v1:` and the SHA-256, in hexadecimal, of the canonical JSON of the value: keys sorted, no spaces,
-/// numbers of one value written in one way (`1`, `1.0` and `1e0` are equal). Only for values that are
-/// shallow.
-pub(crate) fn hash(value: &Value) -> String {
-    format!("{VERSION}{}", digits(value, None))
+/// A way to hash what is rendered. It stands before each hash, so that hashes of two versions are never taken for each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum HashVersion {
+    /// The way of all releases so far.
+    #[default]
+    V1,
+    /// A way that no release has: tests play a controller with it beside one with the first.
+    #[doc(hidden)]
+    Next,
 }
 
-/// The same with the HMAC-SHA256 in place of the SHA-256: who does not know the key cannot find a value that was hashed by
-/// trying. Only for values that are shallow.
-pub(crate) fn keyed_hash(key: &str, value: &Value) -> String {
-    format!("{VERSION}{}", digits(value, Some(key)))
+impl HashVersion {
+    /// The text before the digits.
+    #[must_use]
+    pub const fn prefix(self) -> &'static str {
+        match self {
+            Self::V1 => "v1:",
+            Self::Next => "v2:",
+        }
+    }
+
+    /// The prefix and the SHA-256, in hexadecimal, of the canonical JSON of the value: keys sorted, no spaces, numbers of one
+    /// value written in one way (`1`, `1.0` and `1e0` are equal). With a key it is the HMAC-SHA256: a person without the key
+    /// cannot find a value that was hashed by trying. Only for values that are shallow.
+    pub(crate) fn hash(self, value: &Value, key: Option<&str>) -> String {
+        let text = match self {
+            Self::V1 => canonical(value),
+            Self::Next => format!("[2,{}]", canonical(value)),
+        };
+        format!("{}{}", self.prefix(), digits(&text, key))
+    }
+}
+
+/// How a controller hashes what is rendered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Hashing {
+    /// The version of what it intends.
+    pub own: HashVersion,
+    /// The version of the release before, if that was another one: a ledger of that release is read by its hashes.
+    pub former: Option<HashVersion>,
+}
+
+/// The hashes of one document: that of this release, and that of the release before, if it hashed otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hashes<'a> {
+    /// By this release.
+    pub own: &'a str,
+    /// By the release before.
+    pub former: Option<&'a str>,
+}
+
+impl<'a> Hashes<'a> {
+    /// The one of the same version as another hash. `None` if that version is not known, so that nothing tells whether both are of
+    /// one document.
+    #[must_use]
+    pub fn like(self, other: &str) -> Option<&'a str> {
+        let version = version(other)?;
+        let mut known = [Some(self.own), self.former].into_iter().flatten();
+        known.find(|hash| hash.starts_with(version))
+    }
+}
+
+/// What stands before the digits of a hash, the colon included.
+fn version(hash: &str) -> Option<&str> {
+    hash.split_inclusive(':')
+        .next()
+        .filter(|it| it.ends_with(':'))
+}
+
+impl<'a> From<&'a str> for Hashes<'a> {
+    fn from(own: &'a str) -> Self {
+        Self { own, former: None }
+    }
+}
+
+impl<'a> From<&'a String> for Hashes<'a> {
+    fn from(own: &'a String) -> Self {
+        own.as_str().into()
+    }
+}
+
+/// The hash of a value by the first version. Only for values that are shallow.
+pub(crate) fn hash(value: &Value) -> String {
+    HashVersion::V1.hash(value, None)
 }
 
 /// Stands before the hash of what is sent to make a run, which none of a rendered document can be taken for.
@@ -33,12 +106,11 @@ pub const MADE_VERSION: &str = "m1:";
 /// The hash of what is sent to make a run: `m1:` and the SHA-256 of its canonical JSON, or with a key the HMAC-SHA256. Only for
 /// values that are shallow.
 pub(crate) fn made_hash(made: &Value, key: Option<&str>) -> String {
-    format!("{MADE_VERSION}{}", digits(made, key))
+    format!("{MADE_VERSION}{}", digits(&canonical(made), key))
 }
 
-/// The SHA-256 of canonical JSON in hexadecimal, or with a key the HMAC-SHA256.
-fn digits(value: &Value, key: Option<&str>) -> String {
-    let text = canonical(value);
+/// The SHA-256 of a text in hexadecimal, or with a key the HMAC-SHA256.
+fn digits(text: &str, key: Option<&str>) -> String {
     match key {
         Some(key) => hmac(key.as_bytes(), &[text.as_bytes()]),
         None => hexadecimal(&Sha256::digest(text)),
@@ -73,6 +145,27 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    fn keyed_hash(key: &str, value: &Value) -> String {
+        HashVersion::V1.hash(value, Some(key))
+    }
+
+    #[test]
+    fn two_versions_say_different_things_of_one_value_and_are_told_apart_by_their_prefix() {
+        let value = json!({ "a": 1 });
+        let [own, former] = [HashVersion::Next, HashVersion::V1].map(|it| it.hash(&value, None));
+        assert_ne!(own[3..], former[3..]);
+        let both = Hashes {
+            own: &own,
+            former: Some(&former),
+        };
+        assert_eq!(both.like("v1:of another document"), Some(&*former));
+        assert_eq!(both.like("v2:of another document"), Some(&*own));
+        for unknown in ["v0:unknown", "v3:x", "v1", "", "v11:x"] {
+            assert_eq!(both.like(unknown), None, "{unknown:?}");
+        }
+        assert_eq!(Hashes::from(&former).like(&own), None);
+    }
 
     #[test]
     fn maps_are_sorted_because_no_dependency_switches_on_preserve_order() {

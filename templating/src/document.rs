@@ -178,6 +178,41 @@ pub(crate) fn is_own_label(key: &str) -> bool {
     OWN.iter().any(|(_, own)| own.contains(&key))
 }
 
+/// The labels that tags have made something else than texts. With one of them all would be gone, that of a queue among them.
+pub(crate) fn labels_without_text(document: &Value) -> Vec<Diagnostic> {
+    let labels = document.pointer("/metadata/labels");
+    let wrong = |at: &[&str], value: &Value| {
+        let kind = DiagnosticKind::with_cure(
+            format!("it is {}, and a label is a text", named_type(value)),
+            "put the value in quotes where it is given, or the tag into a longer text",
+        );
+        Diagnostic::new(Root::Template, Segment::keys(at.iter().copied()), kind)
+    };
+    match labels {
+        None | Some(Value::Null) => Vec::new(),
+        Some(Value::Object(labels)) => {
+            let labels = labels.iter().filter(|(_, value)| !value.is_string());
+            labels
+                .map(|(key, value)| wrong(&["metadata", LABELS, key], value))
+                .collect()
+        }
+        Some(other) => vec![Diagnostic::in_template("metadata.labels", {
+            DiagnosticKind::plain(format!("it is {}, and not an object", named_type(other)))
+        })],
+    }
+}
+
+fn named_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
 fn is_text_map(value: &Value) -> bool {
     value.is_null()
         || value

@@ -67,7 +67,10 @@ pub use bounds::Exhausted;
 pub use contains::{contains, contains_document, may_be_left_out};
 pub use context::{Context, UnreadableField};
 pub use diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Segment, field_path};
-pub use digest::{MADE_VERSION as MADE_HASH_VERSION, VERSION as HASH_VERSION, short_hash};
+pub use digest::{
+    HashVersion, Hashes, Hashing, MADE_VERSION as MADE_HASH_VERSION, VERSION as HASH_VERSION,
+    short_hash,
+};
 pub use document::{StampError, is_own_kind, remove_own_labels};
 pub use health::{Health, Judged, Verdict, built_in_health, ended_at};
 pub use input_schema::{

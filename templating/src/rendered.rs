@@ -1,13 +1,13 @@
 //! What a template renders for a Runnable.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use serde_json::{Map, Value, json};
 
 use crate::{
     context::Context,
     diagnostic::{Diagnostics, Segment},
-    digest,
+    digest::{self, Hashes, Hashing},
     document::{StampError, check_namespace, finish, text},
     name,
     open::{self, OpenPlace, RunFacts},
@@ -22,6 +22,8 @@ use crate::{
 pub struct Rendered {
     document: Value,
     input_hash: String,
+    /// The same as the release before hashed it, if that did it otherwise.
+    former_hash: Option<String>,
     has_secrets: bool,
     is_keyed: bool,
     open: Vec<OpenPlace>,
@@ -34,6 +36,7 @@ impl Rendered {
     pub(crate) fn new(document: Value) -> Self {
         Self {
             input_hash: digest::hash(&document),
+            former_hash: None,
             document,
             has_secrets: false,
             is_keyed: false,
@@ -65,6 +68,34 @@ impl Rendered {
     #[must_use]
     pub fn input_hash(&self) -> &str {
         &self.input_hash
+    }
+
+    /// That hash, and the one that the release before made of the same, if it hashed otherwise.
+    #[must_use]
+    pub fn hashes(&self) -> Hashes<'_> {
+        Hashes {
+            own: &self.input_hash,
+            former: self.former_hash.as_deref(),
+        }
+    }
+
+    /// Whether a hash, of any version that is known, is of this document.
+    #[must_use]
+    pub fn has_hash(&self, hash: &str) -> bool {
+        self.hashes().like(hash) == Some(hash)
+    }
+
+    /// The same document, hashed by the version of another hash where that is known. A number that was given keeps the hash that
+    /// it was given with, in all that is made or approved for it.
+    #[must_use]
+    pub fn hashed_like(&self, other: &str) -> Cow<'_, Self> {
+        match self.hashes().like(other) {
+            Some(hash) if hash != self.input_hash => Cow::Owned(Self {
+                input_hash: hash.to_owned(),
+                ..self.clone()
+            }),
+            Some(_) | None => Cow::Borrowed(self),
+        }
     }
 
     /// Whether it reads an input that refers to a secret value, of which the document shows nothing.
@@ -143,6 +174,7 @@ impl Rendered {
         runner::check_size(&document)?;
         Ok(Self {
             input_hash: self.input_hash.clone(),
+            former_hash: self.former_hash.clone(),
             has_secrets: self.has_secrets,
             is_keyed: self.is_keyed,
             requires: self.requires.clone(),
@@ -151,13 +183,13 @@ impl Rendered {
     }
 
     /// The same where some strings hold open tags, and where the document reads inputs that refer to secret values: which
-    /// these are, and what stands for each of those, by input, is part of the hash. With a key the hash is a
-    /// [keyed](digest::keyed_hash) one.
+    /// these are, and what stands for each of those, by input, is part of the hash. With a key the hash is a keyed one.
     pub(crate) fn with(
         mut self,
         secrets: &BTreeMap<&str, &str>,
         open: Vec<OpenPlace>,
         key: Option<&str>,
+        hashing: Hashing,
     ) -> Self {
         self.open = open;
         self.open.sort_by(|one, other| one.at.cmp(&other.at));
@@ -174,14 +206,19 @@ impl Rendered {
         }
         self.is_keyed = key.is_some();
         // Other documents are hashed alone: templates without any of these keep the hash that ledgers hold.
-        if self.is_keyed || !hashed.is_empty() {
-            hashed.insert("document".into(), self.document.clone());
-            let hashed = hashed.into();
-            self.input_hash = match key {
-                Some(key) => digest::keyed_hash(key, &hashed),
-                None => digest::hash(&hashed),
-            };
+        let is_alone = !self.is_keyed && hashed.is_empty();
+        if is_alone && hashing == Hashing::default() {
+            return self;
         }
+        let hashed = if is_alone {
+            Cow::Borrowed(&self.document)
+        } else {
+            hashed.insert("document".into(), self.document.clone());
+            Cow::Owned(hashed.into())
+        };
+        let former = hashing.former.map(|former| former.hash(&hashed, key));
+        self.input_hash = hashing.own.hash(&hashed, key);
+        self.former_hash = former;
         self
     }
 

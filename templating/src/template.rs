@@ -196,6 +196,14 @@ impl Template {
             runner.add_to(&mut document, &mut open, completed)?;
         }
         check_rendered_size(&document)?;
+        // Labels of which one is no text are no labels at all: the author was warned of those that the template gives itself.
+        if !self
+            .warnings
+            .iter()
+            .any(|it| it.kind == WarningKind::NoLabels)
+        {
+            Diagnostics::check(document::labels_without_text(&document))?;
+        }
         let rendered = document::finish(document)?;
         let secrets = context.secrets().iter();
         let read = secrets.filter(|(name, _)| self.reads_input(name));
@@ -206,7 +214,7 @@ impl Template {
         let key = context
             .secret_key()
             .filter(|_| self.reads(&[SELECTED.into()]));
-        let rendered = rendered.with(&read.collect(), open, key);
+        let rendered = rendered.with(&read.collect(), open, key, context.hashing());
         Ok(rendered.requiring(requires))
     }
 

@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use cartouche_protocol::ledger::BreakerLimits;
+use cartouche_templating::Hashing;
 use kube::runtime::reflector::Store;
 
 use crate::{
@@ -75,6 +76,8 @@ pub struct ControllerContext {
     pub metrics: Metrics,
     /// How many runs are too many.
     pub limits: BreakerLimits,
+    /// How what is rendered is hashed.
+    pub hashing: Hashing,
     /// How often runs of a kind that may not be watched are listed.
     pub poll: Duration,
 }

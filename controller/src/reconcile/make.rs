@@ -97,6 +97,11 @@ impl Reconciliation<'_> {
         let request = token.and_then(|token| self.rerun_request(token));
         let current = self.facts.ledger.current.as_ref();
         let current = current.filter(|current| current.sequence == sequence);
+        // A number keeps the hash that it was given with.
+        let input_hash = match current {
+            Some(current) => rendering.hash_like(&current.input_hash),
+            None => document.input_hash(),
+        };
         let sources = current.and_then(|current| current.sources.as_ref());
         let sources = sources
             .filter(|it| !it.is_empty())
@@ -110,7 +115,7 @@ impl Reconciliation<'_> {
             template_name: &runnable.template,
             name: name.unwrap_or(&fresh),
             sequence,
-            input_hash: document.input_hash(),
+            input_hash,
             rerun_token: token,
             rerun_request: request.as_deref(),
             sources: sources.as_deref(),

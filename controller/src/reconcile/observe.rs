@@ -188,7 +188,7 @@ impl Reconciliation<'_> {
         });
         Context::of(runnable, selected)
             .and_then(|context| context.with_sources(inputs))
-            .and_then(|context| template.render_and_keep(context))
+            .and_then(|context| template.render_and_keep(context.hashed(self.ctx.hashing)))
             .map_err(|problems| self.stamp_failure(self.unrendered(&problems), &problems))
     }
 

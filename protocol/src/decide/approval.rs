@@ -29,8 +29,7 @@ pub(super) fn given(
     }
     let hash = facts.approvable_next(rendering, ledger, pinned);
     let hash = hash.map_err(Step::Stuck)?;
-    let goes_on = beginning != Beginning::Run && ledger.approved_hash() == Some(&hash);
-    if !goes_on {
+    if beginning == Beginning::Run || !is_approved_already(facts, rendering, ledger, pinned)? {
         let wanted = Approval {
             sequence: ledger.next_sequence(),
             hash: hash.clone(),
@@ -41,6 +40,17 @@ pub(super) fn given(
         })?;
     }
     Ok(Some(hash).filter(|hash| hash != rendering.document.input_hash()))
+}
+
+/// Whether the current entry was approved to be made of this.
+fn is_approved_already(
+    facts: &Facts,
+    rendering: &Rendering,
+    ledger: &Ledger,
+    pinned: Option<&PinnedProfile>,
+) -> Result<bool, Step> {
+    let hash = facts.approvable_again(rendering, ledger, pinned);
+    Ok(ledger.approved_hash() == Some(&hash.map_err(Step::Stuck)?))
 }
 
 /// `Ok` if what is sent for an entry that has its number is what was approved for it; else that it waits, or the ledger in which

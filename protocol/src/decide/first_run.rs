@@ -3,14 +3,21 @@
 use std::{cmp::Reverse, collections::HashMap};
 
 use cartouche_crds::{CurrentRun, RunPhase};
-use cartouche_templating::HASH_VERSION;
+use cartouche_templating::Rendered;
 
-use super::{Beginning, Change, Next, Step, Waiting, gate, intend, supersede};
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
+
+use super::{Beginning, Change, Next, Step, Waiting, gate, intend, overlap, supersede};
 use crate::{
     explanation::explanation,
     facts::{Facts, LedgerState, LedgerWriter, NameRead, Rendering, RunName},
     ledger::{Fate, FetchedRun, Ledger, ListedRun, RunIdentity, rebuild},
 };
+
+/// How long is waited for the API server's clock, which comes with each of its answers.
+const SECOND: SignedDuration = SignedDuration::from_secs(1);
+/// Stands in a hash in place of the digits.
+const ANOTHER: &str = "another";
 
 /// The first reconciliation, a takeover, or a status that was lost: whatever runs exist become the ledger;
 /// only where there are none is the first one intended.
@@ -143,7 +150,7 @@ fn rebuilt(
     let newest = next
         .current
         .as_ref()
-        .filter(|current| !current.input_hash.starts_with(HASH_VERSION))
+        .filter(|current| !is_known(&rendering.document, current))
         .and_then(|current| current.uid.clone());
     if found
         .iter()
@@ -193,28 +200,42 @@ pub(super) fn migrate_hash(facts: &Facts, rendering: &Rendering, current: &Curre
         _ => {
             let message = explanation(found, current.stop.as_ref());
             let next = intend(facts, rendering, facts.ledger.clone(), &first(&message));
-            waiting_noted(facts, next)
+            waiting_noted(facts, rendering, next)
         }
     }
 }
 
 /// Where the next run waits, for whatever it is, and this one is of another document, that is written down: once its object is
 /// gone nobody could find it out again, and the next run would be forgotten.
-fn waiting_noted(facts: &Facts, next: Step) -> Step {
+fn waiting_noted(facts: &Facts, rendering: &Rendering, next: Step) -> Step {
     match next {
         Step::Stuck(_) => {
-            let noted = facts.ledger.clone().migrate_hash(&another_document());
+            let another = another_document(&rendering.document);
+            let noted = facts.ledger.clone().migrate_hash(&another);
             Step::Write(Box::new(noted), Change::MigrateHash)
         }
         next => next,
     }
 }
 
-/// A hash of this version that no document has: that of a run taken over of which only that is known, that it is of another
-/// document than what waits for its end.
+/// A hash of this controller's version that no document has: that of a run taken over of which only that is known, that it is of
+/// another document than what waits for its end.
 #[must_use]
-pub fn another_document() -> String {
-    format!("{HASH_VERSION}another")
+pub fn another_document(rendered: &Rendered) -> String {
+    let version = rendered.hashes().own.split_inclusive(':').next();
+    format!("{}{ANOTHER}", version.unwrap_or_default())
+}
+
+/// Whether a hash says only that a run is of another document than what waited for it.
+#[must_use]
+pub fn is_of_another_document(hash: &str) -> bool {
+    hash.split_once(':')
+        .is_some_and(|(_, rest)| rest == ANOTHER)
+}
+
+/// Whether the version of this entry's hash is known here, so that it tells whether it is of what is rendered.
+fn is_known(rendered: &Rendered, current: &CurrentRun) -> bool {
+    rendered.hashes().like(&current.input_hash).is_some()
 }
 
 /// A first attempt, after a run of which this was said last.
@@ -242,12 +263,26 @@ fn relink_unread(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> 
         };
         return match confirmed {
             Some(confirmed) => Step::Write(Box::new(confirmed), Change::Confirm),
-            None => supersede(facts, rendering),
+            None => supersede_unknown(facts, rendering, current),
         };
     }
     // Gone: whether it was made from this very input cannot be known any more, and a new release
     // must not run a whole cluster again. Its end is noticed as that of any other run.
     linked(facts.ledger.clone(), rendering)
+}
+
+/// A number that another release has given, and of which no run is there. What it is of cannot be known, so that it may be of the
+/// very document that is due: it is given up only when no create of it can land any more. That release is left a minute to make the
+/// run, then the entry is withdrawn, as where runs wait for each other.
+fn supersede_unknown(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
+    let now = facts.now.unwrap_or(Timestamp::MIN);
+    match overlap::left_alone_until(facts, current) {
+        Some(until) if now < until => {
+            let left = facts.now.map_or(SECOND, |now| until.duration_since(now));
+            Step::Wait(Waiting::OtherRelease(left.unsigned_abs()))
+        }
+        _ => supersede(facts, rendering),
+    }
 }
 
 fn linked(ledger: Ledger, rendering: &Rendering) -> Step {

@@ -13,14 +13,36 @@ use crate::{
     diagnosis::{Diagnosis, InTheWay, Why},
     explanation::explanation,
     facts::{Facts, NameRead, PolicyFrom, RunName},
-    ledger::{AtWork, LANDED_BY, Ledger, is_withdrawn},
+    ledger::{AtWork, Due, LANDED_BY, Ledger, is_withdrawn, may_land},
     reconcile_error::{Category, ReconcileError, Requeue},
 };
 
-/// Whether anybody asks if earlier runs are over: the policy, or an entry that was withdrawn under another one.
+/// Whether it counts if earlier runs are over: by the policy, or of an entry that was withdrawn under another one, or that may be
+/// of the very document that is due.
 pub(crate) fn is_asked(facts: &Facts) -> bool {
     let current = facts.ledger.current.as_ref();
-    facts.policy.concurrency != ConcurrencyPolicy::Allow || current.is_some_and(is_withdrawn)
+    facts.policy.concurrency != ConcurrencyPolicy::Allow
+        || current.is_some_and(|current| is_withdrawn(current) || may_be_due(facts, current))
+}
+
+/// Whether an entry may make a run of what is due: its create may still land, and its hash, of a version that is not known, does
+/// not tell what it is of. A further number would be a second run for one change.
+pub(super) fn may_be_due(facts: &Facts, current: &CurrentRun) -> bool {
+    current.phase != RunPhase::Created
+        && may_land(current, facts.now)
+        && matches!(facts.due(&facts.ledger), Some(Due::OtherHash(_)))
+}
+
+/// Until when an entry of another release is left alone: that release may be about to make its run, and a minute after it was
+/// withdrawn no create of it can land. That release speaks of it, so that both do not write two texts in turn.
+pub(super) fn left_alone_until(facts: &Facts, current: &CurrentRun) -> Option<Timestamp> {
+    let stop = current.stop.as_ref().filter(|_| is_withdrawn(current));
+    let since = match stop {
+        Some(stop) => stop.at.0,
+        None => current.intent_at.as_ref()?.0,
+    };
+    let is_left = may_be_due(facts, current) && !is_ahead(facts, since);
+    is_left.then(|| since.checked_add(LANDED_BY).unwrap_or(Timestamp::MAX))
 }
 
 /// Whether the next run may have to wait, for these or for anything else, while there is more to say of the current one.
@@ -34,7 +56,8 @@ pub(super) fn over(facts: &Facts, ledger: &Ledger) -> Result<(), Step> {
         return Ok(());
     }
     let does_not_stop = followed(facts)?;
-    let unseen = ledger.current.as_ref().filter(|run| may_come(run));
+    let current = ledger.current.as_ref();
+    let unseen = current.filter(|run| may_come(run) || may_be_due(facts, run));
     let unseen = unseen.map_or(Ok(()), |current| unseen_is_over(facts, current));
     let over = unseen.and_then(|()| match facts.policy.concurrency {
         ConcurrencyPolicy::Allow => Ok(()),
@@ -103,7 +126,12 @@ fn unseen_is_over(facts: &Facts, current: &CurrentRun) -> Result<(), Step> {
         return Err(Step::ReadRun(name));
     }
     let Some(now) = facts.now else {
-        return Err(waits(facts, vec![(name, Why::MayCome)], None));
+        // The next answer of the API server has its time.
+        return Err(waits(
+            facts,
+            vec![(name.clone(), may_come_since(facts, &name))],
+            Some(Timestamp::MAX),
+        ));
     };
     let withdrawn = facts.ledger.clone().withdraw(now);
     Err(Step::Write(Box::new(withdrawn), Change::MakeWay))
@@ -148,12 +176,20 @@ pub(crate) fn past_may_come(entry: &HistoryEntry) -> bool {
 fn lands_no_more(facts: &Facts, name: RunName, last_sent: Timestamp) -> Result<(), Step> {
     let until = last_sent.checked_add(LANDED_BY).unwrap_or(Timestamp::MAX);
     if facts.now.is_none_or(|now| now < until) {
-        return Err(waits(facts, vec![(name, Why::MayCome)], Some(until)));
+        return Err(waits(
+            facts,
+            vec![(name.clone(), may_come_since(facts, &name))],
+            Some(until),
+        ));
     }
     match facts.reads.get(&name) {
         None => Err(Step::ReadRun(name)),
         // It was withdrawn under another policy: nobody waits for what cannot be seen any more.
-        Some(NameRead::Denied) if facts.policy.concurrency == ConcurrencyPolicy::Allow => Ok(()),
+        Some(NameRead::Denied)
+            if facts.policy.concurrency == ConcurrencyPolicy::Allow && !is_of_due(facts, &name) =>
+        {
+            Ok(())
+        }
         Some(NameRead::Denied) => Err(waits(facts, vec![(name, Why::Unread)], None)),
         // Something may have come of them since.
         Some(NameRead::Absent | NameRead::Found(_))
@@ -167,6 +203,21 @@ fn lands_no_more(facts: &Facts, name: RunName, last_sent: Timestamp) -> Result<(
         // If it is its run, that was written down before this is asked.
         Some(NameRead::Absent | NameRead::Found(_)) => Ok(()),
     }
+}
+
+/// Why nobody has seen a run of this name that may still come.
+fn may_come_since(facts: &Facts, name: &RunName) -> Why {
+    if is_of_due(facts, name) {
+        Why::OtherRelease
+    } else {
+        Why::MayCome
+    }
+}
+
+/// Whether this is the name of an entry that may have made a run of what is due.
+fn is_of_due(facts: &Facts, name: &RunName) -> bool {
+    let current = facts.ledger.current.as_ref();
+    current.is_some_and(|current| RunName::of(current) == *name && may_be_due(facts, current))
 }
 
 /// Runs that were made have ended, and nothing has come of what nobody has seen; where they make way for the next one, they

@@ -69,7 +69,7 @@ fn has_ended(facts: &Facts, fetched: &FetchedRun) -> bool {
 pub(super) fn landed(facts: &Facts, current: &CurrentRun) -> Option<Step> {
     let is_sent = !is_withdrawn(current)
         && facts.rendering.as_ref().is_ok_and(|rendering| {
-            rendering.document.input_hash() == current.input_hash
+            rendering.document.has_hash(&current.input_hash)
                 && facts.made_for(rendering, current).is_ok()
         });
     let is_listed = facts.listed.iter().flatten();

@@ -16,6 +16,7 @@ mod laws;
 mod overlap;
 mod profiles;
 mod put_off;
+mod releases;
 mod reporting;
 mod restored;
 mod retry;

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use cartouche_crds::{APPROVED_ANNOTATION, Approval, Rejection};
-use cartouche_templating::HASH_VERSION;
+use cartouche_templating::MADE_HASH_VERSION;
 
 use super::Diagnosis;
 
@@ -52,8 +52,8 @@ impl GivenApproval {
         match Approval::of(text) {
             None => Self::Unreadable,
             Some(given) if given.sequence != wanted.sequence => Self::OtherRun(given.sequence),
-            Some(_) if wanted.hash.starts_with(HASH_VERSION) => Self::OtherDocument,
-            Some(_) => Self::OtherMaking,
+            Some(_) if wanted.hash.starts_with(MADE_HASH_VERSION) => Self::OtherMaking,
+            Some(_) => Self::OtherDocument,
         }
     }
 }

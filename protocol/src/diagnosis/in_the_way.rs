@@ -21,6 +21,8 @@ pub enum Why {
     Stopping,
     /// A create for it may be on its way: whether it was made is looked for a little later.
     MayCome,
+    /// Another release has intended it, in words that do not tell what it is of.
+    OtherRelease,
     /// The `ServiceAccount` may not read whether it is there, or has ended.
     Unread,
 }
@@ -32,6 +34,9 @@ pub(super) fn sentence(runs: &[InTheWay]) -> String {
             Why::AtWork => format!("{run} is at work"),
             Why::Stopping => format!("{run} was told to stop, and has not ended"),
             Why::MayCome => format!("{run} was given up, but may still be made for a minute"),
+            Why::OtherRelease => format!(
+                "{run}, which a controller of another release has intended, may still be made for a minute"
+            ),
             Why::Unread => {
                 format!("{run} may be at work, and the ServiceAccount may not read whether it is")
             }
@@ -41,10 +46,14 @@ pub(super) fn sentence(runs: &[InTheWay]) -> String {
     if runs.len() > NAMED {
         said.push(format!("and {} more", runs.len() - NAMED));
     }
-    format!(
-        "a new run is due, and waits for the earlier one, as concurrencyPolicy asks: {}",
-        said.join("; ")
-    )
+    let by_policy = runs.iter().any(|one| one.why != Why::OtherRelease);
+    let asked = if by_policy {
+        ", as concurrencyPolicy asks"
+    } else {
+        ""
+    };
+    let said = said.join("; ");
+    format!("a new run is due, and waits for the earlier one{asked}: {said}")
 }
 
 pub(super) fn cure(runs: &[InTheWay]) -> String {

@@ -9,7 +9,7 @@ impl Facts {
     pub fn due(&self, ledger: &Ledger) -> Option<Due> {
         let rendering = self.rendering.as_ref().ok()?;
         let token = self.runnable.rerun_token.as_deref();
-        Some(ledger.due(rendering.document.input_hash(), token))
+        Some(ledger.due(rendering.document.hashes(), token))
     }
 
     /// Whether something else is to run than what the current run was made of, or is once more on request.

@@ -113,7 +113,7 @@ impl Facts {
         let run = RunFacts {
             name: &current.name,
             sequence: current.sequence,
-            input_hash: rendering.document.input_hash(),
+            input_hash: rendering.hash_like(&current.input_hash),
             rerun_token: current.rerun_token.as_deref(),
         };
         self.made(rendering, self.ledger.profile.as_deref(), &run)
@@ -153,7 +153,19 @@ impl Facts {
         ledger: &Ledger,
         pinned: Option<&PinnedProfile>,
     ) -> Result<String, ReconcileError> {
-        self.approvable(rendering, pinned, self.next_token(ledger))
+        let token = self.next_token(ledger);
+        self.approvable(rendering, &rendering.document, pinned, token)
+    }
+
+    /// The same as it was approved for the current entry, which may have been hashed by the release before.
+    pub fn approvable_again(
+        &self,
+        rendering: &Rendering,
+        ledger: &Ledger,
+        pinned: Option<&PinnedProfile>,
+    ) -> Result<String, ReconcileError> {
+        let document = like_current(rendering, ledger.current.as_ref());
+        self.approvable(rendering, &document, pinned, self.next_token(ledger))
     }
 
     /// The hash that a person approves of what [`made_for`](Self::made_for) sends.
@@ -163,16 +175,19 @@ impl Facts {
         current: &CurrentRun,
     ) -> Result<String, ReconcileError> {
         let pinned = self.ledger.profile.as_deref();
-        self.approvable(rendering, pinned, current.rerun_token.as_deref())
+        let document = like_current(rendering, Some(current));
+        let token = current.rerun_token.as_deref();
+        self.approvable(rendering, &document, pinned, token)
     }
 
     fn approvable(
         &self,
         rendering: &Rendering,
+        document: &Rendered,
         pinned: Option<&PinnedProfile>,
         rerun_token: Option<&str>,
     ) -> Result<String, ReconcileError> {
-        let (document, context) = (&*rendering.document, &*rendering.context);
+        let context = &*rendering.context;
         let profile = pinned.map(|pinned| self.profile_of(pinned)).transpose()?;
         let profile = profile.map(|known| (known.version.name.as_str(), known.uid.as_str()));
         let uid = &self.runnable.uid;
@@ -189,7 +204,8 @@ impl Facts {
             return false;
         };
         contains_rendered(&self.ledger, &rendering.document, object)
-            || is_comparable(&self.ledger) && self.was_made_of(rendering, run, object)
+            || is_comparable(&self.ledger, &rendering.document)
+                && self.was_made_of(rendering, run, object)
     }
 
     /// Whether a run that says with which profile it was made is what that makes of the rendering. One of another generation of
@@ -232,6 +248,14 @@ impl Facts {
             rerun_token: run.rerun_token.as_deref(),
         };
         self.made(rendering, pinned.as_ref(), &facts)
+    }
+}
+
+/// What is rendered, hashed as this entry is.
+fn like_current<'a>(rendering: &'a Rendering, current: Option<&CurrentRun>) -> Cow<'a, Rendered> {
+    match current {
+        Some(current) => rendering.document.hashed_like(&current.input_hash),
+        None => Cow::Borrowed(&rendering.document),
     }
 }
 

@@ -33,6 +33,13 @@ pub struct Rendering {
 }
 
 impl Rendering {
+    /// The hash of the document by the version of another hash, where that is known; else its own.
+    #[must_use]
+    pub fn hash_like(&self, other: &str) -> &str {
+        let hashes = self.document.hashes();
+        hashes.like(other).unwrap_or(hashes.own)
+    }
+
     /// What a run of it would be, as this attempt and with this profile.
     #[must_use]
     pub fn intent(

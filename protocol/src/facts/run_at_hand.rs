@@ -21,7 +21,7 @@ impl Facts {
         self.is_current_run(run)
             && current
                 .zip(rendering.ok())
-                .is_some_and(|(current, it)| it.document.input_hash() == current.input_hash)
+                .is_some_and(|(current, it)| it.document.has_hash(&current.input_hash))
     }
 }
 

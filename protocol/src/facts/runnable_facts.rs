@@ -1,6 +1,6 @@
 //! What a Runnable says, as far as decisions go.
 
-use cartouche_crds::{APPROVED_ANNOTATION, REJECTED_ANNOTATION, Rejection, Runnable};
+use cartouche_crds::{APPROVED_ANNOTATION, GROUP, REJECTED_ANNOTATION, Rejection, Runnable};
 use k8s_openapi::jiff::Timestamp;
 
 use crate::{
@@ -25,6 +25,8 @@ pub struct RunnableFacts {
     pub account: String,
     /// It is being deleted.
     pub deleting: bool,
+    /// Whether one of our finalizers keeps it. No release puts one there yet.
+    pub is_kept_by_us: bool,
     /// No new run is to be made for it.
     pub suspended: bool,
     /// The re-run request on it.
@@ -57,6 +59,7 @@ impl RunnableFacts {
             template: runnable.spec.run_template_ref.name.clone(),
             account: runnable.spec.service_account().to_owned(),
             deleting: metadata.deletion_timestamp.is_some(),
+            is_kept_by_us: metadata.finalizers.iter().flatten().any(|it| is_ours(it)),
             suspended: runnable.spec.suspend == Some(true),
             rerun_token: rerun::requested(runnable),
             approved: annotation(APPROVED_ANNOTATION).cloned(),
@@ -67,4 +70,11 @@ impl RunnableFacts {
             created: metadata.creation_timestamp.as_ref().map(|at| at.0),
         }
     }
+}
+
+/// Whether a finalizer is of this group of kinds.
+fn is_ours(finalizer: &str) -> bool {
+    finalizer
+        .split_once('/')
+        .is_some_and(|(group, _)| group == GROUP)
 }

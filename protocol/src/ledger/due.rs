@@ -1,7 +1,7 @@
 //! Whether a run is due.
 
 use cartouche_crds::{RunPhase, last_answered};
-use cartouche_templating::HASH_VERSION;
+use cartouche_templating::Hashes;
 
 use super::{Ledger, is_withdrawn, stop::was_replaced};
 
@@ -14,7 +14,7 @@ pub enum Due {
     Pending(i64),
     /// The run exists, or existed.
     Nothing(i64),
-    /// The hash of the run was made in another way: whether it is of the same document has to be found out.
+    /// The hash of the run is of a version that is not known: whether it is of the same document has to be found out.
     OtherHash(i64),
 }
 
@@ -48,14 +48,17 @@ impl Ledger {
     /// Whether what is rendered, or a re-run request, asks for a run. A request counts once the run before it
     /// exists, and stays answered when its annotation is taken away. What was stopped or given up for another document,
     /// and then is rendered again, is one that has not run, unless it succeeded or turned up.
+    ///
+    /// An entry that the release before has written is read by the hash that this one made, and keeps it: were it written anew,
+    /// a controller of that release beside this one would write it back.
     #[must_use]
-    pub fn due(&self, input_hash: &str, rerun_token: Option<&str>) -> Due {
+    pub fn due<'a>(&self, rendered: impl Into<Hashes<'a>>, rerun_token: Option<&str>) -> Due {
         let Some(current) = &self.current else {
             return Due::New(self.next_sequence());
         };
-        if !current.input_hash.starts_with(HASH_VERSION) {
+        let Some(input_hash) = rendered.into().like(&current.input_hash) else {
             return Due::OtherHash(current.sequence);
-        }
+        };
         let exists = current.phase == RunPhase::Created;
         // It was to make way for another document, and is wanted again.
         let made_way = was_replaced(current) || is_withdrawn(current);

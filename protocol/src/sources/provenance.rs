@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use cartouche_crds::HistoryEntry;
+use cartouche_templating::Hashes;
 
 use super::Sources;
 use crate::{decide::Change, ledger::Ledger};
@@ -101,10 +102,17 @@ impl Provenance {
     /// Then they are written, so that whoever stems from this Runnable does not wait for it. Nothing is written where there
     /// are no sources, and were none.
     #[must_use]
-    pub fn moves_on(&self, ledger: &Ledger, input_hash: &str, sources: &Sources) -> bool {
+    pub fn moves_on<'a>(
+        &self,
+        ledger: &Ledger,
+        rendered: impl Into<Hashes<'a>>,
+        sources: &Sources,
+    ) -> bool {
         let current = ledger.current.as_ref();
         let known = self.of_current(ledger);
-        current.is_some_and(|current| current.input_hash == input_hash)
+        let rendered = rendered.into();
+        let is_of = |hash: &str| rendered.like(hash) == Some(hash);
+        current.is_some_and(|current| is_of(&current.input_hash))
             && known.map_or(!sources.is_empty(), |known| known != sources)
     }
 

@@ -3,6 +3,7 @@
     reason = "values are written in the calls"
 )]
 
+mod labels;
 mod rules;
 mod selected_secret;
 mod sensitive;

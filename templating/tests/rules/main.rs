@@ -5,3 +5,4 @@ mod fuzz;
 mod heavy;
 mod kinds;
 mod properties;
+mod renderings;

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::{
     cast::{NOW, owner_uid, run_uid},
-    configuration::Before,
+    configuration::{Before, Release},
     model::Checked,
     pool::NameId,
     process::Memory,
@@ -40,7 +40,15 @@ impl Checked {
             },
             runs: Vec::new(),
             wire: Vec::new(),
-            workers: vec![idle(); usize::from(setup.workers)],
+            workers: (0..setup.workers)
+                .map(|worker| {
+                    idle(if worker == 0 {
+                        setup.beside
+                    } else {
+                        Release::Present
+                    })
+                })
+                .collect(),
             forbidden: false,
             overdue: false,
             backup: copied.then_some(status),
@@ -148,8 +156,9 @@ impl Checked {
     }
 }
 
-fn idle() -> Worker {
+fn idle(release: Release) -> Worker {
     Worker {
+        release,
         cache: None,
         template: 0,
         seen: Vec::new(),

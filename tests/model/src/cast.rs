@@ -7,11 +7,15 @@ use cartouche_crds::{
     RUN_TEMPLATE_NAME_LABEL, RUNNABLE_NAME_LABEL,
 };
 use cartouche_protocol::{compiled::Compiled, facts::RunName};
-use cartouche_templating::{Context, Owner, Rendered, Stamp, stamp};
+use cartouche_templating::{Context, HashVersion, Hashing, Owner, Rendered, Stamp, stamp};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use crate::{configuration::Configuration, pool::Pool, world::Make};
+use crate::{
+    configuration::{Configuration, Release},
+    pool::Pool,
+    world::Make,
+};
 
 /// The API server's clock. It stands still; see [`Pool::aged`].
 pub const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
@@ -29,10 +33,26 @@ const EARLIER_VERSION: &str = "v0:";
 /// What the template renders for one input.
 #[derive(Clone, Debug)]
 pub struct Document {
-    /// The document.
+    /// The document, as this release hashes it.
     pub rendered: Arc<Rendered>,
+    /// As a release hashes it that does it otherwise, and knows the hashes of this one.
+    pub next: Arc<Rendered>,
+    /// As one does that does not know them.
+    pub after_next: Arc<Rendered>,
     /// The template.
     pub compiled: Arc<Compiled>,
+}
+
+impl Document {
+    /// As a worker of this release has it.
+    #[must_use]
+    pub fn by(&self, release: Release) -> &Arc<Rendered> {
+        match release {
+            Release::Present => &self.rendered,
+            Release::Next => &self.next,
+            Release::AfterNext => &self.after_next,
+        }
+    }
 }
 
 /// All documents of a configuration, by number.
@@ -102,8 +122,16 @@ impl Cast {
             });
             let context = Context::new(&runnable, None).expect("a context");
             let template = compiled.template.as_ref().expect("it compiles");
-            let rendered = Arc::new(template.render(&context).expect("it renders"));
-            Document { rendered, compiled }
+            let rendered = |own, former| {
+                let context = context.clone().hashed(Hashing { own, former });
+                Arc::new(template.render(&context).expect("it renders"))
+            };
+            Document {
+                rendered: rendered(HashVersion::V1, None),
+                next: rendered(HashVersion::Next, Some(HashVersion::V1)),
+                after_next: rendered(HashVersion::Next, None),
+                compiled,
+            }
         });
         Self {
             documents: documents.collect(),
@@ -126,7 +154,11 @@ impl Cast {
     /// The hash that a run of this make carries.
     #[must_use]
     pub fn hash(&self, make: &Make) -> String {
-        let hash = self.document(make.document).rendered.input_hash();
+        let document = self.document(make.document);
+        if make.next_version {
+            return document.next.input_hash().to_owned();
+        }
+        let hash = document.rendered.input_hash();
         if make.earlier_version {
             hash.replacen(cartouche_templating::HASH_VERSION, EARLIER_VERSION, 1)
         } else {

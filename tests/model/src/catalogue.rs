@@ -7,6 +7,7 @@ mod memory;
 mod mistakes;
 mod overlap;
 mod put_off;
+mod releases;
 mod retries;
 mod takeover;
 mod timeouts;
@@ -378,6 +379,7 @@ pub fn configurations() -> Vec<Configuration> {
     all.extend(memory::configurations());
     all.extend(overlap::configurations());
     all.extend(put_off::configurations());
+    all.extend(releases::configurations());
     all.extend(retries::configurations());
     all.extend(takeover::configurations());
     all.extend(timeouts::configurations());

@@ -46,6 +46,18 @@ pub enum Restored {
     Unnoted,
 }
 
+/// The release of a controller, as far as hashes tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Release {
+    /// This one.
+    #[default]
+    Present,
+    /// One that hashes otherwise, and knows the hashes of this one.
+    Next,
+    /// One that hashes otherwise, and knows no other hashes.
+    AfterNext,
+}
+
 /// How often things may still go wrong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Left {
@@ -97,6 +109,8 @@ pub struct Configuration {
     pub inputs: Vec<(u8, u8)>,
     /// Controllers at work at once.
     pub workers: u8,
+    /// The release of the first of them.
+    pub beside: Release,
     /// Faults.
     pub left: Left,
     /// What the input is read from: the template, or the Runnable itself.
@@ -167,6 +181,7 @@ impl Default for Configuration {
             name: "",
             inputs: vec![(0, 0), (1, 0), (0, 0)],
             workers: 2,
+            beside: Release::Present,
             left: Left {
                 crashes: 1,
                 losses: 1,

@@ -20,6 +20,7 @@ use cartouche_protocol::{
     retention::{retention, trimmed},
     status,
 };
+use cartouche_templating::HashVersion;
 use k8s_openapi::jiff::SignedDuration;
 
 use crate::{
@@ -191,6 +192,7 @@ impl Decisions {
                 .name(&cartouche_protocol::facts::RunName::of(current)),
             rewritten: false,
             earlier_version: false,
+            next_version: current.input_hash.starts_with(HashVersion::Next.prefix()),
             old: false,
             forged: false,
             early: false,

@@ -16,6 +16,7 @@ use serde_json::json;
 
 use crate::{
     cast::{NOW, owner_uid, run_of, run_uid, token},
+    configuration::Release,
     model::Checked,
     pool::StatusId,
     world::{Knowledge, Make, Presence, Run, STRANGER, Uid, World},
@@ -142,6 +143,16 @@ pub(crate) fn arrive(model: &Checked, world: &mut World, make: &Make) {
     };
     if model.setup.concurrency != ConcurrencyPolicy::Allow && world.runs.iter().any(is_at_work) {
         world.ghost.broken |= S6;
+    }
+    // Hashes of two releases do not tell that they are of one change. Where such releases are beside each other no document comes
+    // back, so that each is to run once.
+    let is_of_same = |run: &Run| {
+        let (one, other) = (&run.make, make);
+        !one.forged
+            && (one.owner, one.document, one.token) == (other.owner, other.document, other.token)
+    };
+    if model.setup.beside != Release::Present && world.runs.iter().any(is_of_same) {
+        world.ghost.broken |= S3;
     }
 }
 

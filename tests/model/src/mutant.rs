@@ -5,6 +5,7 @@
 
 mod approval;
 mod overlap;
+mod releases;
 mod retries;
 mod stops;
 
@@ -133,6 +134,10 @@ pub enum Mutant {
     ReplacedForGood,
     /// What changes again and again runs at once.
     DebounceIgnored,
+    /// A number that another release has given is given up at once.
+    OtherReleaseSuperseded,
+    /// A number that another release has given is given up when its intent is old, though creates may still be sent for it.
+    OtherReleaseOld,
     /// An approval counts for each run of its document.
     ApprovedByHash,
     /// An approval counts for whatever is made under its number.
@@ -187,6 +192,8 @@ impl Mutant {
     /// What comes of a decision.
     pub(crate) fn bend_step(self, facts: &Facts, step: Step) -> Step {
         match (self, step) {
+            (Self::OtherReleaseSuperseded, step) => releases::superseded_at_once(facts, step),
+            (Self::OtherReleaseOld, step) => releases::superseded_when_old(facts, step),
             (Self::ChangeWaitsForRetry, Step::Write(_, Change::Intent))
                 if retries::is_ahead(facts) =>
             {

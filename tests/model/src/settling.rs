@@ -200,7 +200,7 @@ impl Checked {
     fn is_up_to_date(&self, world: &World) -> bool {
         let stored = self.decisions.pool.stored(world.runnable.status);
         let document = self.setup.document(world.runnable.input);
-        let rendered = &self.decisions.cast.document(document).rendered;
+        let rendered = self.decisions.cast.document(document);
         let Some(current) = &stored.current_run else {
             return false;
         };
@@ -215,7 +215,7 @@ impl Checked {
         let is_own = run.make.owner == world.runnable.owner && !run.make.forged;
         let newest =
             own(world).all(|run| !run.is_there() || i64::from(run.make.number) <= current.sequence);
-        let for_input = current.input_hash == rendered.input_hash()
+        let for_input = rendered.next.has_hash(&current.input_hash)
             && (run.make.document == document || !run.is_there() && self.setup.adopts())
             && (asked.is_none() || asked.as_deref() == stored.last_answered());
         let told = match current.result {

@@ -10,6 +10,7 @@ use cartouche_protocol::{
 
 use crate::{
     cast::{run_of, token},
+    configuration::Release,
     decisions::{End, Move},
     judge,
     model::Checked,
@@ -86,9 +87,10 @@ impl Checked {
             self.setup.document(knowledge.input),
             self.setup.token(knowledge.spec),
         );
-        let hash = self.decisions.cast.document(document).rendered.input_hash();
+        let document_known = self.decisions.cast.document(document);
+        let hashes = document_known.by(knowledge.release).hashes();
         let ledger = self.decisions.ledger(knowledge.stored);
-        let is_due = ledger.may_intend(ledger.due(hash, token(asked).as_deref()));
+        let is_due = ledger.may_intend(ledger.due(hashes, token(asked).as_deref()));
         let due = (document, asked);
         let known = worker.memory.due.filter(|it| (it.0, it.1) == due);
         worker.memory.due = is_due.then(|| known.unwrap_or((document, asked, false)));
@@ -128,6 +130,7 @@ impl Checked {
         let Some(begun) = begun else {
             return false;
         };
+        let release = worker.release;
         let input = if self.setup.by_template {
             worker.template
         } else {
@@ -136,6 +139,7 @@ impl Checked {
         worker.pass = Some(Pass {
             version: cached.version,
             knowledge: Knowledge {
+                release,
                 overdue: world.overdue,
                 told: worker.memory.told.clone(),
                 ..known_at_first(&cached, input, &begun, worker.memory.unconfirmed)
@@ -320,6 +324,7 @@ fn known_at_first(
 ) -> Knowledge {
     let made_before = begun.created.as_ref().and(unconfirmed);
     Knowledge {
+        release: Release::Present,
         owner: cached.owner,
         suspended: cached.suspended,
         mistyped: cached.mistyped,

@@ -3,7 +3,7 @@
 use cartouche_protocol::facts::{LedgerState, LedgerWriter};
 
 use crate::{
-    configuration::Left,
+    configuration::{Left, Release},
     pool::{NameId, ProblemId, StatusId},
     process::Memory,
 };
@@ -32,6 +32,8 @@ pub struct Make {
     pub rewritten: bool,
     /// Its hash is of another version.
     pub earlier_version: bool,
+    /// Its hash is of the next release's version.
+    pub next_version: bool,
     /// Older than the minimum age.
     pub old: bool,
     /// Somebody who may create the kind made it, with all that is public: owner, number, hash, name.
@@ -58,6 +60,7 @@ impl Make {
             name,
             rewritten: false,
             earlier_version: false,
+            next_version: false,
             old: false,
             forged: false,
             early: false,
@@ -180,6 +183,8 @@ pub enum Outcome {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[allow(clippy::struct_excessive_bools)] // facts, each on its own
 pub struct Knowledge {
+    /// The release of the worker.
+    pub release: Release,
     /// The incarnation of the Runnable.
     pub owner: u8,
     /// The Runnable was suspended.
@@ -293,6 +298,8 @@ pub enum Known {
 /// One controller.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Worker {
+    /// Its release.
+    pub release: Release,
     /// The Runnable, as cached.
     pub cache: Option<Cached>,
     /// The template, as cached: how far it had moved on.

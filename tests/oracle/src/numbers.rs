@@ -1,7 +1,6 @@
 //! S1 and S3: one object for a number, and a cause for every number. L2: the ledger knows them all.
 
 use cartouche_crds::{CurrentRun, RunPhase, RunnableStatus};
-use cartouche_templating::HASH_VERSION;
 
 use crate::{
     loss::Lost,
@@ -25,6 +24,7 @@ impl Past {
     /// S1 to S3, and P3, of a run of ours that was just made, the last of all.
     pub(crate) fn judge_made(&mut self, index: usize) {
         self.judge_number(index);
+        self.judge_repeated(index);
         self.judge_made_of(index);
         self.judge_intent(index);
         self.judge_made_with(index);
@@ -89,6 +89,35 @@ impl Past {
             Lost::Runs => !self.is_stood_for(&one.run.kind),
         });
         unseen && one.run.kind != kind
+    }
+
+    /// S3: two releases that hash otherwise made no two runs of one change. Their hashes do not tell that it was one; what the runs
+    /// are made of does.
+    fn judge_repeated(&mut self, index: usize) {
+        let new = &self.runs[index];
+        let number = |it: &Known| it.run.number.unwrap_or_default();
+        let repeats = |other: &&Known| {
+            let (first, second) = if number(other) < number(new) {
+                (*other, new)
+            } else {
+                (new, *other)
+            };
+            let asks = second.run.token.is_some() && second.run.token != first.run.token;
+            let is_over = first.cut_short || first.unrecorded || first.run.result == Some(false);
+            number(first) + 1 == number(second)
+                && are_of_two_releases(&first.run.hash, &second.run.hash)
+                && first.run.content.is_some()
+                && first.run.content == second.run.content
+                && !asks
+                && !is_over
+        };
+        let own = self.runs[..index].iter();
+        let mut own = own.filter(|it| it.is_ours() && it.run.runnable == new.run.runnable);
+        let has_lost = !self.losses(&new.run.runnable).is_empty();
+        if let Some(other) = own.find(repeats).filter(|_| !has_lost) {
+            let what = format!("{} and {} are of one change", other.run.name, new.run.name);
+            self.found.broken("S3", what);
+        }
     }
 
     /// S3: a ledger gave the number to this hash and name before.
@@ -313,10 +342,15 @@ fn is_number_of(newest: &Known, after: &CurrentRun) -> bool {
 }
 
 /// Whether a ledger may say this hash of a run that was made with the other one. A run keeps the hash that its
-/// release gave it; a later release writes what its own version of the hash says of the same document.
+/// release gave it; another release writes what its own version of the hash says of the same document.
 pub(crate) fn may_be_same(said: &str, made: &str) -> bool {
-    let is_other = version(made).is_some_and(|version| version != HASH_VERSION);
-    said == made || is_other && said.starts_with(HASH_VERSION)
+    said == made || are_of_two_releases(said, made)
+}
+
+/// Whether two hashes are of two versions, so that they do not tell whether they are of one document.
+pub(crate) fn are_of_two_releases(one: &str, other: &str) -> bool {
+    let versions = version(one).zip(version(other));
+    versions.is_some_and(|(one, other)| one != other)
 }
 
 /// The version that stands before a hash, if one does: `v`, a number, and a colon.

@@ -13,6 +13,7 @@ use cartouche_controller::{
     metrics::Metrics,
     serve::{serve_over, unready},
 };
+use cartouche_templating::{HashVersion, Hashing};
 use clap::Parser;
 use http::Uri;
 use hyper::rt::ReadBufCursor;
@@ -37,12 +38,18 @@ use crate::server::PORT;
 pub const SERVER: &str = "server";
 
 /// Runs a controller on the host that this is called on, until the host is stopped.
-pub async fn serve(concurrency: Option<u16>) -> turmoil::Result {
+pub async fn serve(concurrency: Option<u16>, is_next_release: bool) -> turmoil::Result {
     let metrics = Metrics::default();
     let client = client()?;
     let concurrency = concurrency.map(|count| format!("--concurrency={count}"));
     let words = ["cartouche-controller".to_owned()].into_iter();
-    let flags = Flags::try_parse_from(words.chain(concurrency))?;
+    let mut flags = Flags::try_parse_from(words.chain(concurrency))?;
+    if is_next_release {
+        flags.hashing = Hashing {
+            own: HashVersion::Next,
+            former: Some(HashVersion::V1),
+        };
+    }
     let connection = Connection::over(client, metrics.clone());
     serve_over(
         connection,

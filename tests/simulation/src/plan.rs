@@ -24,6 +24,8 @@ pub struct Plan {
     pub runnables: usize,
     /// How many controllers.
     pub controllers: usize,
+    /// Whether the last controller is of the next release, which hashes otherwise, in every ninth seed with two of them.
+    pub next_release: bool,
     /// How likely a request meets a fault until the calm.
     pub chance: f64,
     /// How likely a run fails.
@@ -87,6 +89,7 @@ impl Plan {
             seed,
             runnables: 2 + random.usize(..3),
             controllers: 1 + usize::from(random.f64() < 0.6),
+            next_release: false,
             chance: [0.0, 0.03, 0.06, 0.12][random.usize(..4)],
             failing: 0.25,
             longest_run: [4.0, 12.0, 50.0][random.usize(..3)],
@@ -159,6 +162,11 @@ impl Plan {
         if seed % 11 == WITH_DEBOUNCE {
             let mut random = fastrand::Rng::with_seed(seed ^ DEBOUNCE);
             plan.debounce = Some(Debounce::draw(&mut random));
+        }
+        // What waits for a person, or is tried again, is told by its hash, which is another one for each release.
+        if seed % 9 == WITH_NEXT_RELEASE && plan.asked.is_none() && plan.retries.is_none() {
+            plan.next_release = true;
+            plan.controllers = 2;
         }
         if seed % 8 == WITH_SINKS {
             draw.random = fastrand::Rng::with_seed(seed ^ SINKS);
@@ -240,6 +248,8 @@ const WITH_APPROVAL: u64 = 7;
 const DEBOUNCE: u64 = 0x64_6562_6f75_6e63;
 /// In every eleventh seed what is rendered has to settle; it is none that once failed without that.
 const WITH_DEBOUNCE: u64 = 7;
+/// In every ninth seed the second of two controllers is of the next release.
+const WITH_NEXT_RELEASE: u64 = 6;
 /// Tells that of chains.
 const CHAINS: u64 = 0x63_6861_696e_7300;
 /// In every fourth seed there is a chain; it is none that once failed without that.

@@ -185,7 +185,10 @@ impl Play {
         sim.host(SERVER, move || api.clone().serve());
         for controller in 0..self.plan.controllers {
             let concurrency = self.plan.concurrency;
-            sim.host(name(controller), move || controllers::serve(concurrency));
+            let is_next = self.plan.next_release && controller + 1 == self.plan.controllers;
+            sim.host(name(controller), move || {
+                controllers::serve(concurrency, is_next)
+            });
         }
         sim
     }

@@ -4,6 +4,7 @@
 use std::{net::SocketAddr, ops::Deref, sync::Arc, time::Duration};
 
 use anyhow::Result;
+use cartouche_controller::mutants::RELEASE;
 use cartouche_crds::ClusterRunTemplate;
 use kube::api::{ApiResource, DeleteParams, ListParams};
 use serde_json::{Value, json};
@@ -162,6 +163,22 @@ impl Stage {
     /// A further controller for this namespace, with no proxy and no mistake.
     pub async fn second_controller(&self) -> Result<Controller> {
         self.start_controller_with(&self.demo, &[]).await
+    }
+
+    /// The controller is begun anew as one of another release.
+    pub async fn begin_as(&mut self, release: &str) -> Result<()> {
+        drop(self.controller.lock().await.take());
+        let played = (RELEASE.to_owned(), release.to_owned());
+        self.settings.environment.push(played);
+        self.start_controller().await
+    }
+
+    /// A further controller for this namespace, of this release, with no proxy and with the mistake of the stage.
+    pub async fn second_of_this_release(&self) -> Result<Controller> {
+        let mut settings = Settings::with_arguments(&["--namespace", &self.namespace]);
+        settings.environment.clone_from(&self.settings.environment);
+        settings.environment.retain(|(name, _)| name != RELEASE);
+        Controller::start(&self.demo, &self.cluster, &settings).await
     }
 
     /// Where the controller serves its health, if it was ever started: no other process has this

@@ -31,6 +31,7 @@ mod status;
 mod takeover;
 mod timeout;
 mod two;
+mod uninstall;
 mod upgraded;
 mod versions;
 

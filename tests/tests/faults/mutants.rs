@@ -6,6 +6,7 @@ mod chain;
 mod concurrency;
 mod debounce;
 mod lifecycle;
+mod releases;
 
 use anyhow::{Result, bail};
 use cartouche_controller::mutants::Mutant;
@@ -337,6 +338,7 @@ fn every_mistake_has_its_scene() {
         include_str!("mutants/concurrency.rs"),
         include_str!("mutants/debounce.rs"),
         include_str!("mutants/lifecycle.rs"),
+        include_str!("mutants/releases.rs"),
     ];
     for mutant in Mutant::value_variants() {
         let played = format!("is_noticed(Mutant::{mutant:?},");

@@ -16,7 +16,7 @@ use cartouche_protocol::{
     ledger::{Due, Ledger},
     profiles::Profiles,
 };
-use cartouche_templating::{Diagnostic, Template, kinds, syntax};
+use cartouche_templating::{Diagnostic, HASH_VERSION, Template, kinds, syntax};
 use serde_json::Value;
 
 use super::{
@@ -361,7 +361,8 @@ impl State {
 
 /// Whether a run is due. Where the hash is not known, that is told only if it is the same whatever it is.
 fn due(ledger: &Ledger, hash: Option<&str>, asked: Option<&str>) -> Option<Due> {
-    let of_another = ledger.due(hash.unwrap_or_default(), asked);
+    let another = format!("{HASH_VERSION}unknown");
+    let of_another = ledger.due(hash.unwrap_or(&another), asked);
     let current = ledger.current.as_ref().filter(|_| hash.is_none());
     let of_same = current.map(|current| ledger.due(&current.input_hash, asked));
     Some(of_another).filter(|due| of_same.is_none_or(|same| same == *due))

@@ -339,6 +339,8 @@ fn where_somebody_else_has_written_the_status_it_is_found_out_before_a_run_is_ma
     assert_eq!(decide(&settled), Step::ReadLedgerWriter);
     settled.runnable.deleting = true;
     assert_eq!(decide(&settled), Step::Settled, "nothing is written");
+    settled.runnable.is_kept_by_us = true;
+    assert_eq!(decide(&settled), Step::ReadLedgerWriter);
 }
 
 /// Our own write would take away the note of who wrote before.

@@ -8,7 +8,9 @@ use std::{
 use cartouche_crds::{
     ClusterRunTemplateSpec, CurrentRun, HistoryEntry, OutputsFrom, RunPhase, RunResult,
 };
-use cartouche_templating::{Context, Health, PodsTell, Rendered, Template, Verdict, name_suffix};
+use cartouche_templating::{
+    Context, HashVersion, Hashing, Health, PodsTell, Rendered, Template, Verdict, name_suffix,
+};
 use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::Time,
     jiff::{SignedDuration, Timestamp},
@@ -50,7 +52,20 @@ pub(crate) fn document_with_fixed_name(input: &str) -> Rendered {
     rendered(&json!({ "name": "only" }), input)
 }
 
+/// What the template renders for an input, as a release after this one hashes it.
+pub(crate) fn document_of_next(input: &str) -> Rendered {
+    let next = Hashing {
+        own: HashVersion::Next,
+        former: Some(HashVersion::V1),
+    };
+    hashed(&json!({ "generateName": "build-" }), input, next)
+}
+
 fn rendered(metadata: &Value, input: &str) -> Rendered {
+    hashed(metadata, input, Hashing::default())
+}
+
+fn hashed(metadata: &Value, input: &str, hashing: Hashing) -> Rendered {
     let spec = ClusterRunTemplateSpec {
         profile: None,
         runner: None,
@@ -73,9 +88,8 @@ fn rendered(metadata: &Value, input: &str) -> Rendered {
     };
     let runnable = json!({ "metadata": { "name": "r", "namespace": "default" }, "spec": {} });
     let template = Template::compile(&spec).unwrap();
-    template
-        .render(&Context::new(&runnable, None).unwrap())
-        .unwrap()
+    let context = Context::new(&runnable, None).unwrap().hashed(hashing);
+    template.render(&context).unwrap()
 }
 
 pub(crate) fn hash(input: &str) -> String {

@@ -1,7 +1,7 @@
 //! The hash of what a selected Secret gave.
 
 use super::*;
-use crate::digest;
+use crate::digest::{self, HashVersion};
 
 fn template(spec: &Value) -> Template {
     let spec = json!({ "template": {
@@ -39,7 +39,7 @@ fn it_is_not_found_by_trying_values() {
     assert_eq!(open.document(), secret.document());
     // Only those who know the uid try with success.
     for (uid, is_it) in [("uid", true), ("", false), ("other", false)] {
-        let tried = digest::keyed_hash(uid, &json!({ "document": secret.document() }));
+        let tried = HashVersion::V1.hash(&json!({ "document": secret.document() }), Some(uid));
         assert_eq!(tried == secret.input_hash(), is_it, "{uid}");
     }
 }

@@ -1,8 +1,8 @@
 //! The configurations in which each mistake on purpose shows.
 
 use super::{
-    ab, approval, debounce, faults, lost_status::restored_kinds, memory, overlap, plain, retention,
-    retries, timeouts,
+    ab, approval, debounce, faults, lost_status::restored_kinds, memory, overlap, plain, releases,
+    retention, retries, timeouts,
 };
 use crate::{
     configuration::{Configuration, Left},
@@ -352,6 +352,16 @@ fn of_overlap() -> Vec<Configuration> {
             "what made way lost when it is wanted again",
             Mutant::ReplacedForGood,
             overlap::wanted_again(),
+        ),
+        (
+            "a number of another release given up at once",
+            Mutant::OtherReleaseSuperseded,
+            releases::one_change(),
+        ),
+        (
+            "a number of another release given up by its age",
+            Mutant::OtherReleaseOld,
+            releases::one_change(),
         ),
     ];
     named(all)

@@ -20,7 +20,7 @@ use serde_json::{Map, Value};
 use super::Decisions;
 use crate::{
     cast::{self, Document, NAMESPACE, NOW, RUNNABLE, TEMPLATE, owner_uid, token},
-    configuration::Configuration,
+    configuration::{Configuration, Release},
     world::{Knowledge, Outcome, Shown},
 };
 
@@ -31,6 +31,7 @@ impl Decisions {
         let reader = Reader {
             decisions: self,
             document: self.cast.document(setup.document(knowledge.input)),
+            release: knowledge.release,
             ledger: &ledger,
         };
         let limits = BreakerLimits {
@@ -118,6 +119,7 @@ fn policy(setup: &Configuration, knowledge: &Knowledge) -> Policy {
 struct Reader<'a> {
     decisions: &'a Decisions,
     document: &'a Document,
+    release: Release,
     ledger: &'a Ledger,
 }
 
@@ -129,7 +131,7 @@ impl Reader<'_> {
 
     fn found(&self, shown: &Shown) -> Option<FetchedRun> {
         let object = self.object(shown);
-        let matches = contains_rendered(self.ledger, &self.document.rendered, &object);
+        let matches = contains_rendered(self.ledger, self.document.by(self.release), &object);
         let fetched = fetched_run(&self.document.compiled, &self.ledger.history, &object)?;
         Some(FetchedRun { matches, ..fetched })
     }
@@ -170,7 +172,7 @@ fn rendering(setup: &Configuration, knowledge: &Knowledge, document: &Document) 
         context: std::sync::Arc::default(),
         needs_profile: false,
         consistent: knowledge.consistent,
-        document: document.rendered.clone(),
+        document: document.by(knowledge.release).clone(),
         rules_hash: document.compiled.rules_hash.clone(),
         has_outputs: true,
         has_health_rule: false,
@@ -233,6 +235,7 @@ fn runnable_facts(
         generation: i64::from(setup.generation(knowledge.spec)),
         template: TEMPLATE.to_owned(),
         deleting: false,
+        is_kept_by_us: false,
         suspended: knowledge.suspended,
         rerun_token: token(setup.token(knowledge.spec)),
         approved: decisions.approval(knowledge.approved),

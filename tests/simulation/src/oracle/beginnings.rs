@@ -2,8 +2,7 @@
 //! its runs is taken for something else.
 
 use cartouche_crds::{CurrentRun, RunnableStatus};
-use cartouche_protocol::decide::another_document;
-use cartouche_templating::HASH_VERSION;
+use cartouche_protocol::{decide::is_of_another_document, ledger::UNKNOWN_HASH};
 use serde_json::Value;
 
 use super::{
@@ -42,8 +41,8 @@ fn taken_for_another(log: &[Change], at: usize, found: &mut Verdict) {
     }
     let linked = |status: RunnableStatus| {
         let current = status.current_run;
-        let current = current.filter(|run| run.input_hash != another_document());
-        current.filter(|run| run.input_hash.starts_with(HASH_VERSION) && run.uid.is_some())
+        let current = current.filter(|run| !is_of_another_document(&run.input_hash));
+        current.filter(|run| run.input_hash != UNKNOWN_HASH && run.uid.is_some())
     };
     let Some(current) = linked(status(&change.object)) else {
         return;
@@ -81,7 +80,7 @@ fn original_before<'a>(log: &'a [Change], run: &Change) -> Option<&'a Change> {
         let current = status(&change.object).current_run?;
         (Some(current.sequence) < number(&run.object)).then_some(current)
     })?;
-    if before.input_hash.starts_with(HASH_VERSION) {
+    if before.input_hash != UNKNOWN_HASH {
         return None;
     }
     let mut all = log.iter();

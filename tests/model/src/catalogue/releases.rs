@@ -1,0 +1,61 @@
+//! The configurations in which two releases are beside each other that hash in two ways.
+
+use super::{ab, faults, plain};
+use crate::configuration::{Configuration, Left, Release};
+
+/// The later release knows the hashes of the other one, or it does not.
+pub(super) fn configurations() -> Vec<Configuration> {
+    vec![
+        beside(),
+        Configuration {
+            name: "two.releases.rights",
+            inputs: vec![(0, 0)],
+            left: Left {
+                rights: 2,
+                ..faults(0, 1)
+            },
+            ..beside()
+        },
+        Configuration {
+            name: "two.releases.token",
+            inputs: vec![(0, 0), (0, 1)],
+            ..beside()
+        },
+        Configuration {
+            name: "two.releases.latest",
+            concurrency: cartouche_crds::ConcurrencyPolicy::LatestOnly,
+            left: faults(0, 1),
+            // Each tells its own hash of what waits.
+            known: &["comes to rest"],
+            ..beside()
+        },
+        Configuration {
+            name: "two.releases.unknown",
+            beside: Release::AfterNext,
+            // Each writes its own hash of the run that the other has written: see `docs/operations.md`.
+            known: &["comes to rest"],
+            ..beside()
+        },
+    ]
+}
+
+/// A release and the next one, while it takes over.
+pub(super) fn beside() -> Configuration {
+    Configuration {
+        name: "two.releases",
+        inputs: ab(),
+        beside: Release::Next,
+        time: true,
+        left: faults(1, 1),
+        ..plain()
+    }
+}
+
+/// The same with a single change, of which a create may be late.
+pub(super) fn one_change() -> Configuration {
+    Configuration {
+        inputs: vec![(0, 0)],
+        left: faults(0, 1),
+        ..beside()
+    }
+}
