@@ -4,6 +4,7 @@ use std::{
     borrow::Cow,
     ops::Deref,
     sync::{Arc, OnceLock},
+    time::Duration,
 };
 
 use cartouche_crds::Runnable;
@@ -18,7 +19,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::clock::moment;
+use crate::clock::{boot_time, moment};
 
 /// Inputs that weigh more than this are kept as text: as values they may take a hundred times as much memory, and who may
 /// write Runnables would decide how much is left for others.
@@ -32,6 +33,8 @@ pub struct CachedRunnable {
     inputs: Option<Inputs>,
     /// When it was read out of an answer of the API server.
     arrived: u64,
+    /// The same by [`boot_time`].
+    came: Duration,
     /// What decides about those whose inputs come from it, once any do.
     seen: OnceLock<Arc<Seen>>,
 }
@@ -140,6 +143,12 @@ impl CachedRunnable {
         self.arrived
     }
 
+    /// When it came, by [`boot_time`].
+    #[must_use]
+    pub fn came(&self) -> Duration {
+        self.came
+    }
+
     /// Whether it takes so much memory as a whole that few should be whole at the same time.
     #[must_use]
     pub fn is_large(&self) -> bool {
@@ -154,6 +163,7 @@ impl From<Runnable> for CachedRunnable {
             runnable: Arc::new(runnable),
             inputs: None,
             arrived: moment(),
+            came: boot_time(),
             seen: OnceLock::new(),
         }
     }

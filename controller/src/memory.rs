@@ -66,6 +66,8 @@ pub struct Memory {
     pub reported_unstopped: BTreeSet<(String, bool)>,
     /// For how long a change is known, where that counts.
     pub changes_due: Changes,
+    /// How long its spec has waited for a run, to be counted.
+    pub changed: ChangedSpec,
     /// How often the API server was asked of late what it makes of what waits for a person.
     pub dry_runs: DryRuns,
     /// What the account may not do.
@@ -214,7 +216,7 @@ mod permissions;
 mod pods;
 mod telling;
 pub use backoffs::{Backoff, Operation};
-pub use changes::Changes;
+pub use changes::{ChangedSpec, Changes};
 pub use dry_runs::{DryRuns, MOST_DRY_RUNS};
 pub use known_sinks::{KnownSinks, LookedForSinks};
 pub use known_sources::KnownSources;

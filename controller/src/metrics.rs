@@ -1,18 +1,26 @@
-//! What operators watch. Label values come from closed sets: no names of users' objects.
+//! The metrics that operators watch. Label values come from closed sets: no names of users' objects.
 
-use std::sync::{Arc, Mutex, OnceLock};
+mod classic;
+mod labels;
+mod process;
 
+use std::{
+    sync::{Arc, Mutex, OnceLock, atomic::AtomicU64},
+    time::Duration,
+};
+
+use cartouche_crds::{RunResult, StopReason};
 use cartouche_protocol::reconcile_error::Category;
 use http::{Method, StatusCode};
 use k8s_openapi::jiff::Timestamp;
+use labels::{
+    BuildLabels, MethodLabels, OutcomeLabels, ReadyLabels, ReasonLabels, RequestLabels,
+    ResourceLabels, ResultLabels, SecretLabels, VerbLabels, WatchLabels,
+};
+pub use labels::{ObjectWatch, StatusVerb, WatchLabel};
 use prometheus_client::{
-    encoding::{EncodeLabelSet, EncodeLabelValue, text::encode},
-    metrics::{
-        counter::Counter,
-        family::Family,
-        gauge::Gauge,
-        histogram::{Histogram, exponential_buckets},
-    },
+    encoding::text::encode,
+    metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
     registry::Registry,
 };
 
@@ -21,7 +29,20 @@ use crate::{lock::lock, survey::Survey};
 /// Says how all Runnables fare, and what time it is for the API server.
 type Surveyor = Box<dyn Fn() -> (Survey, Option<Timestamp>) + Send + Sync>;
 
-/// Every metric in one place: its field, its name behind `cartouche_`, and what it says to operators.
+/// Durations for each method.
+type ByMethod = Family<MethodLabels, Histogram, fn() -> Histogram>;
+
+/// A number with digits behind the point.
+type Seconds = Gauge<f64, AtomicU64>;
+
+/// From 5 ms, which a change takes on an idle machine, to the time after which a request has been given up.
+fn durations() -> Histogram {
+    Histogram::new([
+        0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
+    ])
+}
+
+/// The table of all metrics: the field, the name (that of a counter ends in `_total` when it is shown), and the help.
 macro_rules! metrics {
     ($($field:ident: $type:ty = $new:expr, $name:literal, $help:literal;)*) => {
         /// All metrics of the process.
@@ -36,161 +57,96 @@ macro_rules! metrics {
 
         impl Metrics {
             fn registered() -> Self {
-                let mut registry = Registry::with_prefix("cartouche");
+                let mut registry = Registry::default();
                 $(let $field: $type = $new;
                 registry.register($name, $help, $field.clone());)*
                 Self { registry: Arc::new(registry), surveyor: Arc::default(), answering: Arc::default(), $($field,)* }
             }
         }
+
+        /// The names in the table, with the types.
+        #[cfg(test)]
+        const TABLE: &[(&str, &str)] = &[$(($name, stringify!($type)),)*];
     };
 }
 
 metrics! {
-    requests: Family<RequestLabels, Counter> = Family::default(), "api_requests",
-        "Requests to the API server by method, identity (controller or account) and class of answer; a rising share of none or 5xx means that the API server is in trouble";
-    reconciles: Family<ReconcileLabels, Counter> = Family::default(), "reconciles",
+    runs_created: Counter = Counter::default(), "cartouche_runs_created",
+        "Runs that were made";
+    runs_finished: Family<ResultLabels, Counter> = Family::default(), "cartouche_runs_finished",
+        "Results of present runs, by result; how a run ends that a newer one has superseded is not counted";
+    runs_deleted: Counter = Counter::default(), "cartouche_runs_deleted",
+        "Finished runs that retention deleted";
+    run_retries: Counter = Counter::default(), "cartouche_run_retries",
+        "Further attempts at what failed";
+    run_stops: Family<ReasonLabels, Counter> = Family::default(), "cartouche_run_stops",
+        "Runs that are to stop, by reason: TimedOut, Replaced (for a later one), Cancelled by a person or Other";
+    change_to_run: Histogram = durations(), "cartouche_change_to_run_seconds",
+        "From when a changed spec of a Runnable reached this process to when its run was made; changes that wait for something else meanwhile, or whose create fails, are left out";
+    oldest_waiting: Seconds = Gauge::default(), "cartouche_oldest_waiting_change_age_seconds",
+        "How long the oldest change has waited that this process has not acted on: a spec that no status speaks of, or a run that is intended and not made; 0 without one. Above a minute something is wrong";
+    queue_length: Gauge = Gauge::default(), "cartouche_queue_length",
+        "Runnables that wait for their turn to be reconciled";
+    requests: Family<RequestLabels, Counter> = Family::default(), "cartouche_api_requests",
+        "Requests to the API server by method, identity (controller or account) and class of answer; a rising share of none or 5xx means that the API server is in trouble, and 429 that it holds this controller back";
+    request_seconds: ByMethod = Family::new_with_constructor(durations), "cartouche_api_request_duration_seconds",
+        "How long the API server took to begin its answer, by method; requests without an answer are left out";
+    reconciles: Family<OutcomeLabels, Counter> = Family::default(), "cartouche_reconciles",
         "Reconciliations of a Runnable by outcome; many that wait or have a problem deserve a look at conditions";
-    reconcile_seconds: Histogram = Histogram::new(exponential_buckets(0.000_1, 4.0, 9)), "reconcile_seconds",
+    reconcile_seconds: Histogram = durations(), "cartouche_reconcile_duration_seconds",
         "How long a reconciliation took, requests included";
-    problems: Family<ProblemLabels, Counter> = Family::default(), "problems",
+    problems: Family<ReasonLabels, Counter> = Family::default(), "cartouche_reconcile_problems",
         "Problems met, by the reason that the Runnable's condition shows";
-    runs: Family<RunLabels, Counter> = Family::default(), "runs",
-        "Runs created, succeeded, failed, lost, removed and retried";
-    events_dropped: Counter = Counter::default(), "events_dropped",
+    events_dropped: Counter = Counter::default(), "cartouche_events_dropped",
         "Kubernetes Events not sent because there were too many of a namespace, a newer one of the same reason among them, or because they were not accepted";
-    watches: Family<WatchLabels, Gauge> = Family::default(), "watches",
+    watched_kinds: Family<WatchLabels, Gauge> = Family::default(), "cartouche_watched_kinds",
         "Kinds that are watched, polled for want of permissions, or polled because their watch fails";
-    object_watches: Family<ObjectWatchLabels, Gauge> = Family::default(), "object_watches",
+    watched_secrets: Family<SecretLabels, Gauge> = Family::default(), "cartouche_watched_secrets",
         "Secrets that inputs come from, by how they are watched: Watched, Starting, Refused (the account may not), Full (beyond --max-watched-objects) or Failing; all but those that are Watched are polled";
-    own_watches: Family<OwnWatchLabels, Gauge> = Family::default(), "own_watches_failing",
-        "Whether the watch of something that the controller itself needs fails or may not be had, by resource: what it would tell of is noticed late";
-    runnables: Gauge = Gauge::default(), "runnables",
-        "Runnables known";
-    ready: Family<ReadyLabels, Gauge> = Family::default(), "runnables_ready",
-        "Runnables by status and reason of Ready; Run is the reason where that is a word of the run itself";
-    oldest_unfinished: Gauge = Gauge::default(), "oldest_unfinished_run_seconds",
+    watch_up: Family<ResourceLabels, Gauge> = Family::default(), "cartouche_watch_up",
+        "1 while the watch of something that the controller itself needs works, by resource; while it is 0, what happens there is noticed late";
+    runnables: Family<ReadyLabels, Gauge> = Family::default(), "cartouche_runnables",
+        "Runnables by status and reason of Ready; Run is the reason where that is a word of the run itself, and Unobserved where no status was written yet";
+    oldest_unfinished: Gauge = Gauge::default(), "cartouche_oldest_unfinished_run_seconds",
         "How long ago the oldest run began that has not ended; 0 without one";
-    build: Family<BuildLabels, Gauge> = Family::default(), "build_info",
+    build: Family<BuildLabels, Gauge> = Family::default(), "cartouche_build_info",
         "Always 1; its label is the version of the controller";
-    unknown_runs: Counter = Counter::default(), "unknown_runs",
+    unknown_runs: Counter = Counter::default(), "cartouche_unknown_runs",
         "Objects that claim to be runs of a Runnable whose ledger cannot know them: forged, or left by a restored backup";
-    unlistable_kinds: Counter = Counter::default(), "unlistable_kinds",
+    unlistable_kinds: Counter = Counter::default(), "cartouche_unlistable_kinds",
         "Kinds that were left out when the runs of a Runnable without a ledger were listed, because its ServiceAccount may not list them: a permission that was taken away too early hides runs";
-    cached_runs_dropped: Counter = Counter::default(), "cached_runs_dropped",
+    cached_runs_dropped: Counter = Counter::default(), "cartouche_cached_runs_dropped",
         "Objects that claim to be runs of one Runnable and are not kept in mind, because there are more than 1,000, or as many that went: probably forged";
-    undecodable: Counter = Counter::default(), "undecodable_objects",
+    undecodable: Counter = Counter::default(), "cartouche_undecodable_objects",
         "Objects that could not be read and are ignored";
-    refused: Counter = Counter::default(), "status_refusals",
-        "Reads and writes of a Runnable's status that failed for another reason than a conflict; nothing is run for a Runnable whose status cannot be written";
-    panics: Counter = Counter::default(), "panics",
+    status_errors: Family<VerbLabels, Counter> = Family::default(), "cartouche_status_errors",
+        "Reads (get) and writes (update) of a Runnable's status that failed for another reason than a conflict; nothing is run for a Runnable whose status cannot be written";
+    status_conflicts: Counter = Counter::default(), "cartouche_status_conflicts",
+        "Writes of a Runnable's status that the API server refused because someone else had written the Runnable meanwhile; many mean a second controller, or a tool that writes all the time";
+    panics: Counter = Counter::default(), "cartouche_panics",
         "Reconciliations of a Runnable that a mistake in the controller ended; report it";
-    task_restarts: Counter = Counter::default(), "task_restarts",
+    task_restarts: Counter = Counter::default(), "cartouche_task_restarts",
         "Watches that ended by a mistake of the controller and were begun anew: please report what the log says";
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct RequestLabels {
-    method: &'static str,
-    identity: &'static str,
-    code: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ReconcileLabels {
-    outcome: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ProblemLabels {
-    category: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct RunLabels {
-    event: RunEvent,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct WatchLabels {
-    state: WatchLabel,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ObjectWatchLabels {
-    state: ObjectWatch,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ReadyLabels {
-    status: &'static str,
-    reason: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct BuildLabels {
-    version: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OwnWatchLabels {
-    resource: &'static str,
-}
-
-/// What happened to a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelValue)]
-pub enum RunEvent {
-    /// Its object was created.
-    Created,
-    /// It succeeded.
-    Succeeded,
-    /// It failed.
-    Failed,
-    /// It vanished unseen.
-    Lost,
-    /// Retention deleted it.
-    Removed,
-    /// It failed, and the next attempt at it was begun.
-    Retried,
-    /// It worked for too long, and was told to stop.
-    Stopped,
-}
-
-/// How a kind is watched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelValue)]
-pub enum WatchLabel {
-    /// By a watch.
-    Watched,
-    /// By lists now and then, for want of permissions.
-    Polled,
-    /// By lists now and then, because the watch fails.
-    Failing,
-}
-
-/// How one object is watched that inputs come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelValue)]
-pub enum ObjectWatch {
-    /// It is not known yet.
-    Starting,
-    /// Changes are told.
-    Watched,
-    /// The account may not.
-    Refused,
-    /// There are too many.
-    Full,
-    /// The watch fails.
-    Failing,
+    process_cpu: Counter<f64, AtomicU64> = Counter::default(), "process_cpu_seconds",
+        "CPU time of the process";
+    process_memory: Gauge = Gauge::default(), "process_resident_memory_bytes",
+        "Resident memory of the process";
+    process_start: Seconds = Gauge::default(), "process_start_time_seconds",
+        "When the process began, in seconds since 1970";
+    process_files: Gauge = Gauge::default(), "process_open_fds",
+        "Open files and connections of the process";
 }
 
 impl Default for Metrics {
     fn default() -> Self {
         let metrics = Self::registered();
         for category in Category::ALL {
-            drop(metrics.problems.get_or_create(&ProblemLabels {
-                category: category.as_str(),
-            }));
+            let reason = category.as_str();
+            drop(metrics.problems.get_or_create(&ReasonLabels { reason }));
         }
         let version = env!("CARGO_PKG_VERSION");
         metrics.build.get_or_create(&BuildLabels { version }).set(1);
+        metrics.process_start.set(process::seconds_since_1970());
         metrics
     }
 }
@@ -209,15 +165,32 @@ impl Metrics {
         let Some((survey, now)) = self.surveyor.get().map(|survey| survey()) else {
             return;
         };
-        self.ready.clear();
-        for ((status, reason), count) in survey.ready {
-            let labels = ReadyLabels { status, reason };
-            self.ready.get_or_create(&labels).set(count);
+        self.runnables.clear();
+        // So that a sum is 0 where there are none, and not nothing.
+        drop(self.runnables.get_or_create(&ReadyLabels::BEST));
+        for ((ready, reason), count) in survey.ready {
+            let labels = ReadyLabels { ready, reason };
+            self.runnables.get_or_create(&labels).set(count);
         }
         let age = now
             .zip(survey.oldest_unfinished)
             .map(|(now, begun)| now.duration_since(begun).as_secs().max(0));
         self.oldest_unfinished.set(age.unwrap_or(0));
+        let waiting = survey.oldest_waiting.unwrap_or_default();
+        self.oldest_waiting.set(waiting.as_secs_f64());
+    }
+
+    fn look_at_the_process(&self) {
+        if let Some(cpu) = process::cpu_seconds() {
+            self.process_cpu
+                .inc_by((cpu - self.process_cpu.get()).max(0.0));
+        }
+        if let Some(bytes) = process::resident_bytes() {
+            self.process_memory.set(bytes);
+        }
+        if let Some(files) = process::open_files() {
+            self.process_files.set(files);
+        }
     }
 
     /// All metrics as text, in the OpenMetrics format.
@@ -225,17 +198,31 @@ impl Metrics {
     pub fn text(&self) -> String {
         let _one = lock(&self.answering);
         self.survey();
+        self.look_at_the_process();
         let mut text = String::new();
         // Writing into a String cannot fail.
         let _ = encode(&mut text, &self.registry);
         text
     }
 
-    pub(crate) fn request(&self, method: &Method, controller: bool, status: Option<StatusCode>) {
+    /// The same in the older text format, for those who ask for `text/plain`.
+    #[must_use]
+    pub fn classic(text: &str) -> String {
+        classic::from_open_metrics(text)
+    }
+
+    pub(crate) fn request(
+        &self,
+        method: &Method,
+        controller: bool,
+        status: Option<StatusCode>,
+        took: Duration,
+    ) {
         let method = match *method {
             Method::GET => "GET",
             Method::POST => "POST",
             Method::PUT => "PUT",
+            Method::PATCH => "PATCH",
             Method::DELETE => "DELETE",
             _ => "other",
         };
@@ -245,6 +232,7 @@ impl Metrics {
             Some(404) => "404",
             Some(409) => "409",
             Some(403) => "403",
+            Some(429) => "429",
             Some(400..500) => "4xx",
             Some(_) => "5xx",
         };
@@ -256,25 +244,56 @@ impl Metrics {
                 code,
             })
             .inc();
+        if status.is_some() {
+            self.request_seconds
+                .get_or_create(&MethodLabels { method })
+                .observe(took.as_secs_f64());
+        }
     }
 
     pub(crate) fn reconcile(&self, outcome: &'static str, seconds: f64) {
         self.reconciles
-            .get_or_create(&ReconcileLabels { outcome })
+            .get_or_create(&OutcomeLabels { outcome })
             .inc();
         self.reconcile_seconds.observe(seconds);
     }
 
     pub(crate) fn problem(&self, category: Category) {
-        self.problems
-            .get_or_create(&ProblemLabels {
-                category: category.as_str(),
-            })
+        let reason = category.as_str();
+        self.problems.get_or_create(&ReasonLabels { reason }).inc();
+    }
+
+    pub(crate) fn run_created(&self) {
+        self.runs_created.inc();
+    }
+
+    pub(crate) fn run_finished(&self, result: RunResult) {
+        let result = result.as_str();
+        self.runs_finished
+            .get_or_create(&ResultLabels { result })
             .inc();
     }
 
-    pub(crate) fn run(&self, event: RunEvent) {
-        self.runs.get_or_create(&RunLabels { event }).inc();
+    pub(crate) fn run_deleted(&self) {
+        self.runs_deleted.inc();
+    }
+
+    pub(crate) fn run_retried(&self) {
+        self.run_retries.inc();
+    }
+
+    pub(crate) fn run_stopped(&self, reason: Option<&StopReason>) {
+        let reason = labels::of_stop(reason);
+        self.run_stops.get_or_create(&ReasonLabels { reason }).inc();
+    }
+
+    pub(crate) fn change_to_run(&self, took: Duration) {
+        self.change_to_run.observe(took.as_secs_f64());
+    }
+
+    pub(crate) fn queue_length(&self, length: usize) {
+        self.queue_length
+            .set(i64::try_from(length).unwrap_or(i64::MAX));
     }
 
     pub(crate) fn events_dropped(&self, count: usize) {
@@ -282,7 +301,7 @@ impl Metrics {
     }
 
     pub(crate) fn watches(&self, state: WatchLabel, count: i64) {
-        self.watches
+        self.watched_kinds
             .get_or_create(&WatchLabels { state })
             .set(count);
     }
@@ -290,8 +309,8 @@ impl Metrics {
     /// An object is watched in this way from now on, and in the other no more.
     pub(crate) fn object_watch(&self, now: Option<ObjectWatch>, before: Option<ObjectWatch>) {
         let gauge = |state| {
-            self.object_watches
-                .get_or_create_owned(&ObjectWatchLabels { state })
+            self.watched_secrets
+                .get_or_create_owned(&SecretLabels { state })
         };
         if let Some(state) = now {
             gauge(state).inc();
@@ -301,14 +320,16 @@ impl Metrics {
         }
     }
 
-    pub(crate) fn own_watch(&self, resource: &'static str, fails: bool) {
-        self.own_watches
-            .get_or_create(&OwnWatchLabels { resource })
-            .set(i64::from(fails));
+    /// The watch of something that the controller itself needs works, or does not.
+    pub(crate) fn own_watch(&self, resource: &'static str, works: bool) {
+        self.watch_up
+            .get_or_create(&ResourceLabels { resource })
+            .set(i64::from(works));
     }
 
-    pub(crate) fn runnables(&self, count: usize) {
-        self.runnables.set(i64::try_from(count).unwrap_or(i64::MAX));
+    /// Nothing needs that watch any more.
+    pub(crate) fn own_watch_unneeded(&self, resource: &'static str) {
+        self.watch_up.remove(&ResourceLabels { resource });
     }
 
     pub(crate) fn unknown_run(&self) {
@@ -323,8 +344,12 @@ impl Metrics {
         self.unlistable_kinds.inc();
     }
 
-    pub(crate) fn status_refused(&self) {
-        self.refused.inc();
+    pub(crate) fn status_refused(&self, verb: StatusVerb) {
+        self.status_errors.get_or_create(&VerbLabels { verb }).inc();
+    }
+
+    pub(crate) fn status_conflict(&self) {
+        self.status_conflicts.inc();
     }
 
     pub(crate) fn panicked(&self) {
@@ -339,3 +364,6 @@ impl Metrics {
         self.undecodable.inc();
     }
 }
+
+#[cfg(test)]
+mod tests;

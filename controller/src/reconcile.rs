@@ -75,7 +75,11 @@ impl ControllerContext {
             reconciliation.facts.runnable.uid.clone(),
             reconciliation.budget.clone(),
         );
+        reconciliation.note_change();
         let end = self.run(&mut reconciliation).await;
+        if matches!(end, End::Settled | End::Stuck(..)) {
+            lock(&memory).changed.left();
+        }
         let outcome = match &end {
             End::Settled => "settled",
             End::Waiting(_) => "waiting",

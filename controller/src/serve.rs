@@ -29,6 +29,7 @@ use unreadable::UnreadableReporter;
 use crate::{
     api::Connection,
     cached_runnable::CachedRunnable,
+    clock::boot_time,
     discovery::Kinds,
     endpoints::{self, Readiness},
     events::Events,
@@ -108,9 +109,12 @@ pub async fn serve_over(
     let (store, runnables_writer) = reflector::store::<CachedRunnable>();
     let (all, clock) = (store.clone(), connection.clock().clone());
     metrics.surveyed_by(move || {
-        let all = all.state();
-        let runnables = all.iter().map(|cached| &***cached);
-        (Survey::of(runnables), clock.now())
+        let (all, moment, now) = (all.state(), boot_time(), clock.now());
+        let runnables = all.iter().map(|cached| {
+            let known_for = moment.saturating_sub(cached.came());
+            (&***cached, known_for)
+        });
+        (Survey::of(runnables, now), now)
     });
     let (enqueuer, queued) = Enqueuer::new();
     let ctx = Arc::new(wire(

@@ -1,8 +1,8 @@
 //! How all Runnables fare, counted when somebody asks for metrics.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
-use cartouche_crds::Runnable;
+use cartouche_crds::{RunPhase, Runnable};
 use cartouche_protocol::{
     reconcile_error::Category,
     status::{READY, RUN_IN_PROGRESS, RUN_LOST},
@@ -12,20 +12,31 @@ use k8s_openapi::jiff::Timestamp;
 /// The reason of whatever is not Ready for a reason that is its run's: of those there may be any number.
 const OF_ITS_RUN: &str = "Run";
 
+/// The reason of a Runnable whose status says nothing yet.
+const UNOBSERVED: &str = "Unobserved";
+
 /// All Runnables together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Survey {
-    /// How many there are of each status and reason of Ready; both are empty for one that was not observed yet.
+    /// How many there are of each status and reason of Ready.
     pub ready: BTreeMap<(&'static str, &'static str), i64>,
     /// When the oldest run began that has not ended.
     pub oldest_unfinished: Option<Timestamp>,
+    /// For how long the oldest change has waited.
+    pub oldest_waiting: Option<Duration>,
 }
 
 impl Survey {
-    /// Counts these.
-    pub fn of<'a>(runnables: impl IntoIterator<Item = &'a Runnable>) -> Self {
+    /// Counts these, each with the time for which it has been known as it is. It is `now` for the API server.
+    pub fn of<'a>(
+        runnables: impl IntoIterator<Item = (&'a Runnable, Duration)>,
+        now: Option<Timestamp>,
+    ) -> Self {
         let mut survey = Self::default();
-        for runnable in runnables {
+        for (runnable, known_for) in runnables {
+            let waits = [unobserved(runnable, known_for), intended(runnable, now)];
+            let oldest = survey.oldest_waiting.into_iter();
+            survey.oldest_waiting = oldest.chain(waits.into_iter().flatten()).max();
             *survey.ready.entry(ready(runnable)).or_default() += 1;
             let oldest = survey.oldest_unfinished.into_iter();
             survey.oldest_unfinished = oldest.chain(unfinished(runnable)).min();
@@ -37,7 +48,7 @@ impl Survey {
 fn ready(runnable: &Runnable) -> (&'static str, &'static str) {
     let conditions = runnable.status.iter().flat_map(|it| &it.conditions);
     let Some(ready) = conditions.into_iter().find(|it| it.type_ == READY) else {
-        return ("", "");
+        return ("Unknown", UNOBSERVED);
     };
     let among =
         |closed: &[&'static str], word: &str| closed.iter().find(|it| **it == word).copied();
@@ -45,6 +56,27 @@ fn ready(runnable: &Runnable) -> (&'static str, &'static str) {
     let own = among(&[READY, RUN_IN_PROGRESS, RUN_LOST], &ready.reason);
     let reason = own.or_else(|| Category::parse(&ready.reason).map(Category::as_str));
     (status, reason.unwrap_or(OF_ITS_RUN))
+}
+
+/// For how long a spec has waited that no status speaks of. One that waits to stay the same is no delay.
+fn unobserved(runnable: &Runnable, known_for: Duration) -> Option<Duration> {
+    let observed = runnable
+        .status
+        .as_ref()
+        .and_then(|it| it.observed_generation);
+    let waits = observed != runnable.metadata.generation
+        && runnable.metadata.deletion_timestamp.is_none()
+        // Of one that cannot be read another status tells.
+        && !runnable.spec.run_template_ref.name.is_empty()
+        && ready(runnable).1 != Category::Debouncing.as_str();
+    waits.then_some(known_for)
+}
+
+/// For how long a run has been intended and is not made.
+fn intended(runnable: &Runnable, now: Option<Timestamp>) -> Option<Duration> {
+    let current = runnable.status.as_ref()?.current_run.as_ref()?;
+    let intended = (current.phase == RunPhase::Pending).then_some(current.intent_at.as_ref()?)?;
+    Duration::try_from(now?.duration_since(intended.0)).ok()
 }
 
 /// When the runs of a Runnable began that have not ended, as far as that is known.
@@ -62,6 +94,7 @@ fn unfinished(runnable: &Runnable) -> impl Iterator<Item = Timestamp> {
 
 #[cfg(test)]
 mod tests {
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
     use serde_json::json;
 
     use super::*;
@@ -74,6 +107,11 @@ mod tests {
             "status": status,
         }))
         .unwrap()
+    }
+
+    fn survey(all: &[Runnable], now: Option<Timestamp>) -> Survey {
+        let known_for = Duration::from_secs(7);
+        Survey::of(all.iter().map(|it| (it, known_for)), now)
     }
 
     fn told(status: &str, reason: &str) -> Runnable {
@@ -95,13 +133,13 @@ mod tests {
             runnable(&json!({})),
         ];
         let expected = [
-            (("", ""), 1),
             (("False", "Run"), 2),
             (("False", "RunTemplateNotFound"), 1),
             (("True", "Ready"), 2),
             (("Unknown", "RunInProgress"), 1),
+            (("Unknown", "Unobserved"), 1),
         ];
-        assert_eq!(Survey::of(&all).ready, expected.into());
+        assert_eq!(survey(&all, None).ready, expected.into());
     }
 
     #[test]
@@ -121,11 +159,52 @@ mod tests {
         }] }));
         let ended = run(Some("Failed"), "2026-01-01T00:00:01Z");
         let running = run(None, "2026-01-01T00:00:03Z");
-        let oldest = |all: &[Runnable]| Survey::of(all).oldest_unfinished.map(|at| at.to_string());
+        let oldest = |all: &[Runnable]| {
+            let oldest = survey(all, None).oldest_unfinished;
+            oldest.map(|at| at.to_string())
+        };
         assert_eq!(oldest(std::slice::from_ref(&ended)), None);
         let all = [ended, running.clone()];
         assert_eq!(oldest(&all).as_deref(), Some("2026-01-01T00:00:03Z"));
         let all = [running, superseded];
         assert_eq!(oldest(&all).as_deref(), Some("2026-01-01T00:00:02Z"));
+    }
+
+    #[test]
+    fn the_oldest_change_waits_that_no_status_speaks_of_or_that_is_intended_and_not_made() {
+        let now: Timestamp = "2026-01-01T00:01:00Z".parse().unwrap();
+        let waits = |status: serde_json::Value| {
+            let mut runnable = runnable(&status);
+            runnable.metadata.generation = Some(2);
+            survey(&[runnable], Some(now)).oldest_waiting
+        };
+        let seconds = |seconds| Some(Duration::from_secs(seconds));
+        assert_eq!(waits(json!({})), seconds(7));
+        assert_eq!(waits(json!({ "observedGeneration": 1 })), seconds(7));
+        assert_eq!(waits(json!({ "observedGeneration": 2 })), None);
+        let entry = |phase: &str| {
+            json!({ "observedGeneration": 2, "currentRun": {
+                "sequence": 2, "inputHash": "v1:0", "phase": phase, "apiVersion": "v1", "kind": "Pod",
+                "name": "a", "intentAt": "2026-01-01T00:00:20Z",
+            } })
+        };
+        assert_eq!(waits(entry("Pending")), seconds(40));
+        assert_eq!(waits(entry("Created")), None);
+        assert_eq!(waits(entry("Rejected")), None);
+    }
+
+    #[test]
+    fn what_waits_by_design_is_no_change_that_waits() {
+        let mut debounced = told("Unknown", "Debouncing");
+        debounced.metadata.generation = Some(2);
+        let mut deleted = runnable(&json!({}));
+        deleted.metadata.generation = Some(2);
+        let mut unreadable = deleted.clone();
+        deleted.metadata.deletion_timestamp = Some(Time(Timestamp::UNIX_EPOCH));
+        unreadable.spec.run_template_ref.name.clear();
+        assert_eq!(
+            survey(&[debounced, deleted, unreadable], None).oldest_waiting,
+            None
+        );
     }
 }

@@ -59,8 +59,15 @@ async fn a_controller_stops_when_asked_and_starts_again_after_a_kill() -> Result
 
     // A scrape counts what is there.
     let lines = [
-        "cartouche_runnables_ready{status=\"True\",reason=\"Ready\"} 1\n",
+        "cartouche_runnables{ready=\"True\",reason=\"Ready\"} 1\n",
         "cartouche_oldest_unfinished_run_seconds 0\n",
+        "cartouche_oldest_waiting_change_age_seconds 0.0\n",
+        "cartouche_queue_length 0\n",
+        // Of this start.
+        "cartouche_runs_created_total 1\n",
+        "cartouche_runs_finished_total{result=\"Succeeded\"} 1\n",
+        "cartouche_change_to_run_seconds_count 1\n",
+        "cartouche_watch_up{resource=\"runnables.carto.run\"} 1\n",
         concat!(
             "cartouche_build_info{version=\"",
             env!("CARGO_PKG_VERSION"),

@@ -53,6 +53,9 @@ impl Story {
     pub async fn begin(example: &str) -> Result<(Self, Controller)> {
         let story = Self::without_cartouche().await?;
         story.cluster.install_cartouche().await?;
+        // The command needs none of what they refuse.
+        let policies = repository().join("config/policies");
+        story.cluster.apply_kustomization(&policies).await?;
         let controller = story.controller().await?;
         story
             .cluster

@@ -239,8 +239,9 @@ impl Connection {
             method: request.method().clone(),
             controller: matches!(caller, Caller::Controller),
             status: None,
+            sent: boot_time(),
         };
-        let sent = boot_time();
+        let sent = counted.sent;
         let tells_time = server_clock::is_of_main(request.uri().path());
         let outcome = client.send(request).await;
         if let Ok(response) = &outcome {
@@ -274,12 +275,14 @@ struct Counted<'a> {
     method: Method,
     controller: bool,
     status: Option<StatusCode>,
+    sent: Duration,
 }
 
 impl Drop for Counted<'_> {
     fn drop(&mut self) {
+        let took = boot_time().saturating_sub(self.sent);
         self.metrics
-            .request(&self.method, self.controller, self.status);
+            .request(&self.method, self.controller, self.status, took);
     }
 }
 

@@ -12,6 +12,7 @@ use crate::{lock::lock, metrics::Metrics};
 
 const TEXT: &str = "text/plain";
 const METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+const CLASSIC: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// How long a text of metrics is answered from memory: each new one counts all Runnables.
 const KEPT: Duration = Duration::from_secs(1);
@@ -33,8 +34,8 @@ impl Answers {
         }
     }
 
-    /// The answer to a request for this path.
-    pub(super) fn to(&self, path: &str) -> Response<Full<Bytes>> {
+    /// The answer to a request for this path, to someone who accepts this.
+    pub(super) fn to(&self, path: &str, accepts: Option<&HeaderValue>) -> Response<Full<Bytes>> {
         let (status, kind, body) = match path {
             "/healthz" => (StatusCode::OK, TEXT, Bytes::from_static(b"ok\n")),
             "/readyz" => match self.readiness.missing() {
@@ -46,6 +47,11 @@ impl Answers {
                     (StatusCode::SERVICE_UNAVAILABLE, TEXT, lines.into())
                 }
             },
+            "/metrics" if wants_classic(accepts) => {
+                let text = self.metrics();
+                let classic = Metrics::classic(&String::from_utf8_lossy(&text));
+                (StatusCode::OK, CLASSIC, classic.into())
+            }
             "/metrics" => (StatusCode::OK, METRICS, self.metrics()),
             _ => {
                 let hint = Bytes::from_static(b"try /healthz, /readyz or /metrics\n");
@@ -72,15 +78,77 @@ impl Answers {
     }
 }
 
+/// Whether someone would rather have `text/plain` than OpenMetrics, by the weights in what they accept.
+fn wants_classic(accepts: Option<&HeaderValue>) -> bool {
+    let accepts = accepts.and_then(|accepts| accepts.to_str().ok());
+    let weight = |wanted: &[&str]| {
+        let ranges = accepts.unwrap_or_default().split(',');
+        let weights = ranges.filter_map(|range| {
+            let mut parts = range.split(';').map(str::trim);
+            let kind = parts.next()?.to_ascii_lowercase();
+            let weight = parts.find_map(|part| part.strip_prefix("q="));
+            let weight = weight.map_or(Ok(1.0), str::parse::<f64>).unwrap_or(0.0);
+            wanted.contains(&kind.as_str()).then_some(weight)
+        });
+        weights.fold(0.0, f64::max)
+    };
+    weight(&["text/plain"]) > weight(&["application/openmetrics-text", "application/*", "*/*"])
+}
+
 #[cfg(test)]
 mod tests {
     use http_body_util::BodyExt;
 
     use super::*;
 
+    async fn answered(answers: &Answers, path: &str, accepts: Option<&str>) -> (String, String) {
+        let accepts = accepts.map(|accepts| HeaderValue::from_str(accepts).unwrap());
+        let answer = answers.to(path, accepts.as_ref());
+        let kind = answer.headers()[header::CONTENT_TYPE].to_str().unwrap();
+        let kind = kind.to_owned();
+        let body = answer.into_body().collect().await.unwrap().to_bytes();
+        (kind, String::from_utf8(body.to_vec()).unwrap())
+    }
+
     async fn body(answers: &Answers, path: &str) -> String {
-        let body = answers.to(path).into_body();
-        String::from_utf8(body.collect().await.unwrap().to_bytes().to_vec()).unwrap()
+        answered(answers, path, None).await.1
+    }
+
+    #[tokio::test]
+    async fn who_would_rather_have_text_gets_the_older_format() {
+        let answers = Answers::new(Readiness::default(), Metrics::default());
+        let prometheus = "application/openmetrics-text;version=1.0.0;q=0.5,\
+            application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2";
+        let old_first = "text/plain;version=0.0.4;q=0.5,application/openmetrics-text;version=1.0.0;q=0.4,*/*;q=0.2";
+        for (accepts, classic) in [
+            (None, false),
+            (Some("*/*"), false),
+            (Some(prometheus), false),
+            (
+                Some("text/html, application/xhtml+xml;q=0.9, */*;q=0.8"),
+                false,
+            ),
+            (Some("text/plain"), true),
+            (Some("Text/Plain; version=0.0.4, */*;q=0.1"), true),
+            (Some(old_first), true),
+        ] {
+            let (kind, text) = answered(&answers, "/metrics", accepts).await;
+            assert_eq!(kind, if classic { CLASSIC } else { METRICS }, "{accepts:?}");
+            assert_eq!(text.ends_with("# EOF\n"), !classic, "{accepts:?}");
+            let declared = "# TYPE cartouche_panics_total counter\ncartouche_panics_total 0\n";
+            assert_eq!(text.contains(declared), classic, "{accepts:?}");
+        }
+    }
+
+    /// Or all replicas would be begun anew whenever the API server is away.
+    #[tokio::test]
+    async fn a_process_is_alive_whatever_it_waits_for() {
+        let readiness = Readiness::waiting_for(&["things"]);
+        readiness.lacks("others", "the API server does not answer".to_owned());
+        let answers = Answers::new(readiness, Metrics::default());
+        let status = |path| answers.to(path, None).status();
+        assert_eq!(status("/readyz"), StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(status("/healthz"), StatusCode::OK);
     }
 
     #[tokio::test(start_paused = true)]

@@ -2,7 +2,7 @@
 
 use std::{convert::Infallible, net::IpAddr, sync::Arc, time::Duration};
 
-use http::Request;
+use http::{Request, header};
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
@@ -42,7 +42,10 @@ pub(super) async fn accept(listener: TcpListener, answers: Answers) {
 /// One request, and the answer to it.
 async fn serve_one(stream: TcpStream, answers: Arc<Answers>) {
     let service = hyper::service::service_fn(|request: Request<Incoming>| {
-        std::future::ready(Ok::<_, Infallible>(answers.to(request.uri().path())))
+        let accepts = request.headers().get(header::ACCEPT);
+        std::future::ready(Ok::<_, Infallible>(
+            answers.to(request.uri().path(), accepts),
+        ))
     });
     let connection = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())

@@ -69,9 +69,49 @@ impl Changes {
     }
 }
 
+/// A changed spec that has no run yet, and when it came.
+#[derive(Debug, Default)]
+pub struct ChangedSpec {
+    generation: Option<i64>,
+    since: Option<Duration>,
+}
+
+impl ChangedSpec {
+    /// A look at a spec that no status speaks of, which came then.
+    pub fn came(&mut self, generation: Option<i64>, at: Duration) {
+        if self.generation != generation {
+            (self.generation, self.since) = (generation, Some(at));
+        }
+    }
+
+    /// Its run is made. Since when it has waited, unless it was left for something else meanwhile.
+    pub fn made(&mut self) -> Option<Duration> {
+        self.since.take()
+    }
+
+    /// It makes no run, or waits for something else.
+    pub fn left(&mut self) {
+        self.since = None;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_changed_spec_counts_once_and_not_when_it_was_left_meanwhile() {
+        let (mut changed, at) = (ChangedSpec::default(), Duration::from_secs);
+        changed.came(Some(1), at(3));
+        // After a conflict it is looked at again.
+        changed.came(Some(1), at(4));
+        assert_eq!(changed.made(), Some(at(3)));
+        assert_eq!(changed.made(), None);
+        changed.came(Some(2), at(5));
+        changed.left();
+        changed.came(Some(2), at(6));
+        assert_eq!(changed.made(), None);
+    }
 
     const PAUSE: Duration = Duration::from_secs(10);
 

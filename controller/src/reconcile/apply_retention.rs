@@ -16,7 +16,6 @@ use crate::{
     events::Occasion,
     lock::lock,
     memory::Operation,
-    metrics::RunEvent,
     mutants,
     watch::{Purpose, Watched},
 };
@@ -71,7 +70,7 @@ impl Reconciliation<'_> {
             outcome => outcome?,
         }
         lock(&self.memory).state.retired.insert(uid.clone());
-        self.ctx.metrics.run(RunEvent::Removed);
+        self.ctx.metrics.run_deleted();
         let object = format!("{}/{}", kind.resource(), entry.name);
         self.publish(&Occasion::Removed(object));
         Ok(())

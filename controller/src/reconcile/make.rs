@@ -25,7 +25,6 @@ use crate::{
     events::Occasion,
     lock::lock,
     memory::{Operation, digest},
-    metrics::RunEvent,
     mutants,
 };
 
@@ -215,8 +214,12 @@ impl Reconciliation<'_> {
             "{resource}/{}",
             fetched.run.name
         )));
-        self.ctx.metrics.run(RunEvent::Created);
+        self.ctx.metrics.run_created();
         let mut memory = lock(&self.memory);
+        if let Some(since) = memory.changed.made() {
+            let took = boot_time().saturating_sub(since);
+            self.ctx.metrics.change_to_run(took);
+        }
         memory.state.made = Some(CachedRun::of(&fetched));
         memory.created();
         memory.state.unconfirmed = Some(Box::new(fetched));

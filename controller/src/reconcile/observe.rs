@@ -64,6 +64,16 @@ impl Reconciliation<'_> {
         Ok(())
     }
 
+    /// A spec that no status speaks of: when it came.
+    pub(super) fn note_change(&self) {
+        let generation = self.runnable.metadata.generation;
+        if generation != self.facts.stored.observed_generation
+            && let Some(cached) = self.key.find(&self.ctx.runnables)
+        {
+            lock(&self.memory).changed.came(generation, cached.came());
+        }
+    }
+
     /// For how long what is due has been that, where a change has to stay the same for a while.
     pub(super) fn note_what_is_due(&mut self) {
         let Ok(rendering) = &self.facts.rendering else {

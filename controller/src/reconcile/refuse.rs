@@ -9,7 +9,10 @@ use super::{
     make::LEDGER_FRESH_FOR,
     reconciliation::{End, Reconciliation},
 };
-use crate::{api::ApiError, clock::boot_time, discovery::Kind, lock::lock, memory::Operation};
+use crate::{
+    api::ApiError, clock::boot_time, discovery::Kind, lock::lock, memory::Operation,
+    metrics::StatusVerb,
+};
 
 impl Reconciliation<'_> {
     /// A write of the status was refused a moment ago: how long nothing is done at all, since nothing could
@@ -35,7 +38,11 @@ impl Reconciliation<'_> {
             // What it says is too old to act on.
             Ok(_) if boot_time().saturating_sub(began) > LEDGER_FRESH_FOR => {
                 let late = format!("the answer took more than {} s", LEDGER_FRESH_FOR.as_secs());
-                Err(self.refuse(Operation::Ledger, "read", &ApiError::Unanswered(late)))
+                Err(self.refuse(
+                    Operation::Ledger,
+                    StatusVerb::Get,
+                    &ApiError::Unanswered(late),
+                ))
             }
             Ok(found) if version(&found) == self.resource_version => {
                 lock(&self.memory).succeeded(&Operation::Ledger);
@@ -43,12 +50,13 @@ impl Reconciliation<'_> {
             }
             Ok(_) => Err(End::Conflict),
             Err(error) if error.is_not_found() => Err(End::Gone),
-            Err(error) => Err(self.refuse(Operation::Ledger, "read", &error)),
+            Err(error) => Err(self.refuse(Operation::Ledger, StatusVerb::Get, &error)),
         }
     }
 
     /// The ledger cannot be read or written: reported once, and tried again later each time.
-    pub(super) fn refuse(&self, what: Operation, doing: &str, error: &ApiError) -> End {
+    pub(super) fn refuse(&self, what: Operation, verb: StatusVerb, error: &ApiError) -> End {
+        let doing = verb.doing();
         let refusal = ReconcileError::new(
             Category::UnknownError,
             error.requeue(),
@@ -57,7 +65,7 @@ impl Reconciliation<'_> {
             ),
         );
         tracing::warn!(namespace = self.key.namespace, runnable = self.key.name, %error, "failed to {doing} the status of a Runnable");
-        self.ctx.metrics.status_refused();
+        self.ctx.metrics.status_refused(verb);
         let mut memory = lock(&self.memory);
         if memory.last_failure(&what).is_none() {
             self.publish_warning("StatusRefused", refusal.message.clone());

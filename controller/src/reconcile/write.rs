@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use cartouche_crds::{RunPhase, RunResult, RunnableStatus, StopReason};
+use cartouche_crds::{RunPhase, RunnableStatus, StopReason};
 use cartouche_protocol::{
     decide::{Change, Step, decide},
     facts::{CreateOutcome, LedgerWriter, NameRead, RunName},
@@ -23,7 +23,7 @@ use crate::{
     events::Occasion,
     lock::lock,
     memory::Operation,
-    metrics::RunEvent,
+    metrics::StatusVerb,
     mutants::{self, Mutant},
 };
 
@@ -165,11 +165,7 @@ impl Reconciliation<'_> {
         if result(before) != current.result
             && let Some(result) = current.result
         {
-            self.ctx.metrics.run(match result {
-                RunResult::Succeeded => RunEvent::Succeeded,
-                RunResult::Failed => RunEvent::Failed,
-                RunResult::Lost => RunEvent::Lost,
-            });
+            self.ctx.metrics.run_finished(result);
         }
         self.announce_attempts(before);
         if before.outputs != self.facts.ledger.outputs
@@ -184,8 +180,9 @@ impl Reconciliation<'_> {
     fn announce_stop(&self, before: &Ledger) {
         let is_new = |run: &AtWork<'_>| run.stop.is_some() && before.stop_of(run.uid).is_none();
         for run in self.facts.ledger.at_work().filter(is_new) {
-            self.ctx.metrics.run(RunEvent::Stopped);
-            let why = match run.stop.map(|stop| &stop.reason) {
+            let reason = run.stop.map(|stop| &stop.reason);
+            self.ctx.metrics.run_stopped(reason);
+            let why = match reason {
                 Some(StopReason::Replaced) => "makes way for a later run",
                 Some(StopReason::Cancelled) => "was cancelled, and works on",
                 _ => "has worked for longer than its timeout",
@@ -235,7 +232,7 @@ impl Reconciliation<'_> {
             return;
         };
         if current.sequence > old.sequence && current.attempt > old.attempt {
-            self.ctx.metrics.run(RunEvent::Retried);
+            self.ctx.metrics.run_retried();
         }
         // A change goes first.
         if self.facts.is_another_due() {
@@ -305,11 +302,14 @@ impl Reconciliation<'_> {
                 self.look_at_the_clock();
                 Ok(())
             }
-            Err(error) if error.is_conflict() => Err(End::Conflict),
+            Err(error) if error.is_conflict() => {
+                self.ctx.metrics.status_conflict();
+                Err(End::Conflict)
+            }
             Err(error) if error.is_not_found() => Err(End::Gone),
             Err(error) => {
                 let what = Operation::Status(self.facts.runnable.generation);
-                Err(self.refuse(what, "write", &error))
+                Err(self.refuse(what, StatusVerb::Update, &error))
             }
         }
     }

@@ -36,6 +36,8 @@ pub(super) struct FairQueue {
     /// Reconciliations that go on, and the namespaces that have any.
     running: usize,
     busy: usize,
+    /// Runnables that wait, of all namespaces.
+    waiting: usize,
     namespaces: HashMap<String, Namespace>,
     /// Namespaces in which somebody waits; the next one first.
     order: VecDeque<String>,
@@ -66,6 +68,7 @@ impl FairQueue {
             shared: most - (most / 4).max(usize::from(most > 1)),
             running: 0,
             busy: 0,
+            waiting: 0,
             namespaces: HashMap::new(),
             order: VecDeque::new(),
         }
@@ -75,10 +78,17 @@ impl FairQueue {
     pub(super) fn enqueue(&mut self, key: &RunnableKey, priority: Priority) {
         let namespace = self.namespaces.entry(key.namespace.clone()).or_default();
         let nobody_waited = namespace.waiting.is_empty();
+        let waited = namespace.waiting.len();
         namespace.enqueue(&key.name, priority);
+        self.waiting += namespace.waiting.len() - waited;
         if nobody_waited && !namespace.waiting.is_empty() {
             self.order.push_back(key.namespace.clone());
         }
+    }
+
+    /// How many wait for their turn. Those that are reconciled, and will be once more, do not.
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting
     }
 
     /// Begins the next reconciliation, if one may begin.
@@ -103,6 +113,7 @@ impl FairQueue {
                 self.order.push_back(name.clone());
             }
             if let Some(runnable) = next {
+                self.waiting -= 1;
                 self.running += 1;
                 self.busy += usize::from(idle);
                 return Some(RunnableKey {

@@ -58,7 +58,7 @@ impl Queue {
             if let Some(key) = due {
                 delayed.cancel(&key);
                 match priority(&key) {
-                    Some(priority) => lock(&self.fair).enqueue(&key, priority),
+                    Some(priority) => self.enqueue(&key, priority),
                     None => drop(delayed.panics.remove(&key)),
                 }
             }
@@ -111,9 +111,18 @@ impl Queue {
         STEPS.delay(*attempts)
     }
 
+    fn enqueue(&self, key: &RunnableKey, priority: Priority) {
+        let mut fair = lock(&self.fair);
+        fair.enqueue(key, priority);
+        self.metrics.queue_length(fair.waiting());
+    }
+
     /// A function of its own, so that the lock is not held while the loop over it locks again.
     fn get(&self) -> Option<RunnableKey> {
-        lock(&self.fair).get()
+        let mut fair = lock(&self.fair);
+        let next = fair.get();
+        self.metrics.queue_length(fair.waiting());
+        next
     }
 }
 

@@ -168,7 +168,6 @@ impl Runnables {
                 }
                 watcher::Event::Init | watcher::Event::InitApply(_) => {}
             }
-            ctx.metrics.runnables(store.len());
         }
     }
 }

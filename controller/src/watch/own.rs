@@ -39,6 +39,7 @@ impl OwnWatches {
         W: Fn(&watcher::Error) -> String + Send,
     {
         let progress = Arc::new(Progress::new(WatchState::Starting, self.deadline));
+        self.metrics.own_watch(what, false);
         let on_change = {
             let (own, progress) = (self.clone(), progress.clone());
             move || own.report(what, progress.silent())
@@ -71,11 +72,12 @@ impl OwnWatches {
 
     /// Nothing needs this watch any more, and so nobody lacks it.
     pub fn unneeded(&self, what: &'static str) {
-        self.report(what, None);
+        self.readiness.has(what);
+        self.metrics.own_watch_unneeded(what);
     }
 
     fn report(&self, what: &'static str, silent: Option<String>) {
-        self.metrics.own_watch(what, silent.is_some());
+        self.metrics.own_watch(what, silent.is_none());
         match silent {
             Some(why) => self.readiness.lacks(what, why),
             None => self.readiness.has(what),
@@ -108,7 +110,7 @@ mod tests {
 
     /// What is said, and counted.
     fn said(own: &OwnWatches) -> (Vec<String>, bool) {
-        let failing = r#"cartouche_own_watches_failing{resource="things"} 1"#;
+        let failing = r#"cartouche_watch_up{resource="things"} 0"#;
         (
             own.readiness.lacking(),
             own.metrics.text().contains(failing),

@@ -102,14 +102,14 @@ async fn recorded() {
 
 /// Waits until so many Secrets of the cluster are watched in this way.
 async fn counted(world: &World, state: &str, count: usize) -> Result<()> {
-    let line = format!("cartouche_object_watches{{state=\"{state}\"}} {count}\n");
+    let line = format!("cartouche_watched_secrets{{state=\"{state}\"}} {count}\n");
     let counting = world.eventually(&line, || async {
         let metrics = world.controller.get("/metrics").await?;
         Ok(if metrics.contains(&line) {
             Seen::Done(())
         } else {
             let lines = metrics.lines();
-            let shown = lines.filter(|it| it.starts_with("cartouche_object_watches"));
+            let shown = lines.filter(|it| it.starts_with("cartouche_watched_secrets"));
             Seen::NotYet(shown.collect::<Vec<_>>().join("; "))
         })
     });

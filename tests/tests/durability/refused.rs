@@ -99,7 +99,7 @@ async fn a_status_that_is_refused_is_tried_less_and_less_often_and_told_of_once(
     let told = scene.events("app", "Warning", "StatusRefused").await?;
     assert_eq!(told.len(), 1, "{told:?}");
     let metrics = controller.get("/metrics").await?;
-    let counted = format!("cartouche_status_refusals_total {tried}");
+    let counted = format!("cartouche_status_errors_total{{verb=\"update\"}} {tried}");
     assert!(metrics.contains(&counted), "{tried}: {metrics}");
     allow(&scene).await?;
     // Another spec is tried at once.

@@ -1,6 +1,6 @@
 //! Who may approve a run, where `config/approval` is applied.
 
-mod place;
+pub(crate) mod place;
 
 use anyhow::{Context as _, Result, ensure};
 use cartouche_tests::{

@@ -8,6 +8,7 @@ mod one_namespace;
 mod overlays;
 mod planted;
 mod pods;
+mod policies;
 mod roles;
 mod secrets;
 mod strangers;

@@ -288,7 +288,7 @@ async fn tells_of_a_failing_watch(controller: &Controller, failing: bool) -> Res
     ensure!(if failing { told } else { ready == "ok\n" }, "{ready}");
     let metrics = controller.get("/metrics").await?;
     let count = u8::from(failing);
-    let gauge = format!("cartouche_watches{{state=\"Failing\"}} {count}");
+    let gauge = format!("cartouche_watched_kinds{{state=\"Failing\"}} {count}");
     ensure!(metrics.contains(&gauge), "{metrics}");
     Ok(())
 }

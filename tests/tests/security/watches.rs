@@ -49,7 +49,7 @@ fn template(kind: Kind) -> Value {
 /// How many kinds are watched, polled, ...
 async fn watches(controller: &Controller, state: &str) -> Result<usize> {
     let metrics = controller.get("/metrics").await?;
-    let start = format!("cartouche_watches{{state=\"{state}\"}} ");
+    let start = format!("cartouche_watched_kinds{{state=\"{state}\"}} ");
     let line = metrics.lines().find_map(|line| line.strip_prefix(&start));
     Ok(line.with_context(|| metrics.clone())?.parse()?)
 }

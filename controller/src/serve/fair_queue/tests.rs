@@ -29,7 +29,24 @@ fn one_by_one(fair: &mut FairQueue) -> Vec<usize> {
 }
 
 fn is_empty(fair: &FairQueue) -> bool {
-    fair.namespaces.is_empty() && fair.order.is_empty() && (fair.running, fair.busy) == (0, 0)
+    fair.namespaces.is_empty()
+        && fair.order.is_empty()
+        && (fair.running, fair.busy, fair.waiting) == (0, 0, 0)
+}
+
+#[test]
+fn each_that_waits_counts_once_and_not_while_it_is_reconciled() {
+    let mut fair = FairQueue::new(4);
+    waking(&mut fair, "a", [1, 2, 2]);
+    fair.enqueue(&key("a", 1), Priority::Other);
+    waking(&mut fair, "b", [1]);
+    assert_eq!(fair.waiting(), 3);
+    let begun = fair.get().unwrap();
+    assert_eq!(fair.waiting(), 2);
+    fair.enqueue(&begun, Priority::Changed);
+    assert_eq!(fair.waiting(), 2);
+    fair.done(&begun);
+    assert_eq!(fair.waiting(), 3);
 }
 
 #[test]

@@ -22,14 +22,14 @@ fn folder() -> PathBuf {
 }
 
 /// A namespace where runs wait, of a cluster with the policy, and two people of it.
-pub(super) struct Place {
-    pub(super) served: Fixture,
-    pub(super) editor: Account,
-    pub(super) approver: Account,
+pub(crate) struct Place {
+    pub(crate) served: Fixture,
+    pub(crate) editor: Account,
+    pub(crate) approver: Account,
 }
 
 impl Place {
-    pub(super) async fn new(cluster: &Cluster) -> Result<Self> {
+    pub(crate) async fn new(cluster: &Cluster) -> Result<Self> {
         let rights = [CONFIG_MAP.rights_of_a_runnable()];
         let served = ground::namespace(cluster, "approval", &rights).await?;
         let mut template = echo();
@@ -56,7 +56,7 @@ impl Place {
     }
 
     /// Gives an account a role in the namespace.
-    pub(super) async fn bind(&self, (kind, role): (&str, &str), account: &str) -> Result<()> {
+    pub(crate) async fn bind(&self, (kind, role): (&str, &str), account: &str) -> Result<()> {
         let group = "rbac.authorization.k8s.io";
         let bind = json!({
             "apiVersion": format!("{group}/v1"), "kind": "RoleBinding",
@@ -68,7 +68,7 @@ impl Place {
     }
 
     /// kubectl, as somebody, of whom nothing else is known.
-    pub(super) async fn kubectl(
+    pub(crate) async fn kubectl(
         &self,
         who: &Account,
         arguments: &[&str],
@@ -81,7 +81,7 @@ impl Place {
     }
 
     /// What is said to somebody who must not do it.
-    pub(super) async fn refused(
+    pub(crate) async fn refused(
         &self,
         who: &Account,
         arguments: &[&str],
@@ -119,7 +119,7 @@ impl Place {
     }
 
     /// A Runnable as one writes it, with an approval or without.
-    pub(super) fn manifest(&self, name: &str, approval: Option<&str>) -> Value {
+    pub(crate) fn manifest(&self, name: &str, approval: Option<&str>) -> Value {
         let mut manifest = self.served.manifest(name, says("hello"));
         if let Some(approval) = approval {
             manifest["metadata"]["annotations"] = json!({ APPROVED: approval });
@@ -127,13 +127,13 @@ impl Place {
         manifest
     }
 
-    pub(super) async fn annotation(&self, name: &str) -> Result<Value> {
+    pub(crate) async fn annotation(&self, name: &str) -> Result<Value> {
         let mut object = self.served.get(RUNNABLE, name).await?;
         Ok(object["metadata"]["annotations"][APPROVED].take())
     }
 
     /// The editor makes a Runnable that nobody has approved.
-    pub(super) async fn create(&self, name: &str) -> Result<()> {
+    pub(crate) async fn create(&self, name: &str) -> Result<()> {
         let manifest = self.manifest(name, None).to_string();
         let creates = ["create", "-f", "-"];
         self.kubectl(&self.editor, &creates, &manifest).await?;

@@ -225,7 +225,7 @@ impl Scene {
     /// How many are in this state, as it is counted.
     pub(super) fn counted(&self, state: &str) -> i64 {
         let text = self.metrics.text();
-        let start = format!("cartouche_object_watches{{state=\"{state}\"}} ");
+        let start = format!("cartouche_watched_secrets{{state=\"{state}\"}} ");
         let line = text.lines().find_map(|line| line.strip_prefix(&start));
         line.map_or(0, |count| count.parse().unwrap())
     }
