@@ -127,6 +127,11 @@ soak minutes="10" *options:
 bench *options="together 100":
     cargo bench-cluster {{ options }}
 
+# Play attacks on the controller, ten at once of each, and measure its memory, its requests at rest and the delay of others; those named, or
+# all: some 20 minutes.
+attacks *names:
+    cargo bench-cluster attacks {{ names }} --seconds 30 --json target/attacks.json
+
 # Profile the controller under load with perf; docs/performance.md says what profiles have shown.
 profile *options="together 100":
     cargo run --profile profiling --package cartouche-bench --bin bench-cluster -- {{ options }} \

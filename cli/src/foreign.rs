@@ -3,8 +3,13 @@
 //!
 //! All of it is escaped here, and everything that is printed comes through [`to_a_terminal`]. An escape is one of JSON, so
 //! that a document in JSON stays the same; [`crate::yaml`] has those of YAML.
+//!
+//! What is printed may also be the log of a CI system, which takes some lines for commands: [`is_order`] says which.
 
 use std::{borrow::Cow, fmt::Write as _};
+
+/// How annotations of this command go on after their level.
+pub(crate) const OF_THIS_COMMAND: &str = " title=cartouche";
 
 /// A text in one line that is nothing but text to a terminal. Line breaks and tabs become blanks.
 pub(crate) fn in_one_line(text: &str) -> String {
@@ -22,31 +27,46 @@ pub(crate) fn in_yaml(text: &str) -> Cow<'_, str> {
     escaped(text, nothing, as_yaml)
 }
 
-/// What may be printed: lines, tabs, and the colours that this command paints with.
+/// What may be printed: lines, tabs, the colours that this command paints with, and its own annotations.
 pub(crate) fn to_a_terminal(text: &str) -> Cow<'_, str> {
-    escaped(text, colour, as_json)
+    escaped(text, own, as_json)
 }
 
 /// Whether something of it has to be escaped.
 pub(crate) fn has_commands(text: &str) -> bool {
-    text.chars().any(is_escaped)
+    matches!(escaped(text, nothing, as_json), Cow::Owned(_))
 }
 
-/// Escapes what a terminal does not show as it is, but for where `kept` says otherwise of the rest of the text.
+/// The same, wherever in a line the text comes to stand.
+pub(crate) fn may_have_commands(text: &str) -> bool {
+    text.contains("::") || has_commands(text)
+}
+
+/// Escapes what is not to be shown as it is, but for as many bytes as `kept` says of the rest of the text.
 fn escaped(
     text: &str,
-    kept: impl Fn(&str) -> bool,
+    kept: impl Fn(&str) -> usize,
     escape: impl Fn(&mut String, char),
 ) -> Cow<'_, str> {
     let mut out = String::new();
-    let mut copied = 0;
-    for (at, character) in text.char_indices().filter(|(_, it)| is_escaped(*it)) {
-        if kept(text.get(at..).unwrap_or_default()) {
+    let (mut copied, mut kept_until) = (0, 0);
+    let mut is_blank_so_far = true;
+    for (at, character) in text.char_indices() {
+        if at < kept_until {
             continue;
         }
-        out.push_str(text.get(copied..at).unwrap_or_default());
-        escape(&mut out, character);
-        copied = at + character.len_utf8();
+        let rest = text.get(at..).unwrap_or_default();
+        if is_escaped(character) || is_order(rest, is_blank_so_far) {
+            kept_until = at + kept(rest);
+            if at < kept_until {
+                is_blank_so_far &= character == '\u{1b}';
+                continue;
+            }
+            out.push_str(text.get(copied..at).unwrap_or_default());
+            escape(&mut out, character);
+            copied = at + character.len_utf8();
+        }
+        is_blank_so_far = character == '\n' || (is_blank_so_far && character.is_whitespace());
     }
     if copied == 0 {
         return Cow::Borrowed(text);
@@ -71,19 +91,45 @@ fn as_yaml(out: &mut String, character: char) {
     };
 }
 
-fn nothing(_: &str) -> bool {
-    false
+fn nothing(_: &str) -> usize {
+    0
 }
 
-/// Whether a text begins with bold, a colour that can be read on black and on white, or the end of both. Nothing hides
-/// or moves a text with these.
-fn colour(text: &str) -> bool {
-    let Some(code) = text.strip_prefix("\u{1b}[") else {
-        return false;
+/// How much of the beginning of a text is this command's own.
+fn own(text: &str) -> usize {
+    colour(text).max(annotation(text))
+}
+
+/// The length of bold, a colour that can be read on black and on white, or the end of both, with which a text begins. Nothing
+/// hides or moves a text with these. A log that is no terminal does not have them.
+fn colour(text: &str) -> usize {
+    const START: &str = "\u{1b}[";
+    let Some(code) = text.strip_prefix(START) else {
+        return 0;
     };
     let digits = code.bytes().take_while(u8::is_ascii_digit).take(3).count();
     let (code, rest) = code.split_at(digits);
-    rest.starts_with('m') && matches!(code.parse(), Ok(0 | 1 | 31..=36 | 91..=96))
+    let is_own = rest.starts_with('m') && matches!(code.parse(), Ok(0 | 1 | 31..=36 | 91..=96));
+    if is_own { START.len() + digits + 1 } else { 0 }
+}
+
+/// The length of the beginning of an annotation of GitHub Actions, as `--output github` writes it. All that an imitation can do is
+/// to annotate in the same name.
+fn annotation(text: &str) -> usize {
+    let begins = |level: &&str| text.starts_with(&format!("::{level}{OF_THIS_COMMAND}"));
+    let level = ["error", "warning", "notice"].into_iter().find(begins);
+    level.map_or(0, |level| "::".len() + level.len() + OF_THIS_COMMAND.len())
+}
+
+/// Whether a text begins with what the log of a CI system takes for a command: for GitHub Actions `::` where nothing but blanks stands
+/// before it in its line, and `##[` anywhere; for Azure Pipelines and `TeamCity` also with a word between.
+fn is_order(text: &str, begins_its_line: bool) -> bool {
+    if begins_its_line && text.starts_with("::") {
+        return true;
+    }
+    let word = text.strip_prefix("##");
+    let after = word.map(|it| it.trim_start_matches(|c: char| c.is_ascii_alphanumeric()));
+    after.is_some_and(|it| it.starts_with('['))
 }
 
 fn is_escaped(character: char) -> bool {
@@ -105,7 +151,9 @@ fn is_command(character: char) -> bool {
             | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}'
             | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}'
     );
-    character.is_control() || is_break || is_direction || is_unseen
+    // No character at all, and none that XML or YAML may have.
+    let is_none = matches!(character, '\u{fffe}' | '\u{ffff}');
+    character.is_control() || is_break || is_direction || is_unseen || is_none
 }
 
 #[cfg(test)]
@@ -113,7 +161,7 @@ mod tests {
     use super::*;
 
     /// Characters and their escapes.
-    const COMMANDS: [(&str, &str); 16] = [
+    const COMMANDS: [(&str, &str); 18] = [
         ("\u{1b}", "\\u001b"),
         ("\u{9b}", "\\u009b"),
         ("\u{8}", "\\u0008"),
@@ -130,6 +178,8 @@ mod tests {
         ("\u{ad}", "\\u00ad"),
         ("\u{fe0f}", "\\ufe0f"),
         ("\u{feff}", "\\ufeff"),
+        ("\u{fffe}", "\\ufffe"),
+        ("\u{ffff}", "\\uffff"),
     ];
 
     #[test]
@@ -152,6 +202,62 @@ mod tests {
             let shown = format!("{value:#}");
             let read: serde_json::Value = serde_json::from_str(&to_a_terminal(&shown)).unwrap();
             assert_eq!(read, value);
+        }
+    }
+
+    #[test]
+    fn the_log_of_a_ci_system_has_no_command() {
+        for order in [
+            "::error::x",
+            "::add-mask::x",
+            "  \u{a0}::stop-commands::x",
+            "a\n::group::x",
+            "a\n\t ::group::x",
+            "##[error]x",
+            "a ##[add-path]x",
+            "##vso[task.setvariable variable=a]x",
+            "a##teamcity[message text='x']",
+        ] {
+            let lines = in_lines(order);
+            assert!(has_commands(order) && !has_commands(&lines), "{lines}");
+            assert_eq!(lines.matches("\\u00").count(), 1, "{lines}");
+            assert!(!has_commands(&in_one_line(order)), "{order}");
+            assert!(!has_commands(&to_a_terminal(order)), "{order}");
+            // A colour is taken out of a log.
+            let painted = to_a_terminal(&format!("\u{1b}[31m{order}")).into_owned();
+            assert!(!has_commands(painted.trim_start_matches("\u{1b}[31m")));
+            let read: String = serde_json::from_str(&format!(
+                "\"{}\"",
+                lines.replace('\n', "\\n").replace('\t', "\\t")
+            ))
+            .unwrap();
+            assert_eq!(read, order);
+        }
+        for text in [
+            "a::b",
+            "a: ::b",
+            "## title",
+            "### [x](y)",
+            "# [x]",
+            ": :",
+            "-::",
+        ] {
+            assert_eq!(in_lines(text), text);
+            assert_eq!(to_a_terminal(text), text);
+        }
+    }
+
+    #[test]
+    fn annotations_of_this_command_are_kept_and_no_others() {
+        let own = "::error title=cartouche yaml,file=a,line=1::x\n::notice title=cartouche::y\n";
+        assert_eq!(to_a_terminal(own), own);
+        assert!(!has_commands(&in_lines(own)));
+        for other in [
+            "::error title=x::y",
+            "::debug title=cartouche::y",
+            "::error::",
+        ] {
+            assert!(to_a_terminal(other).starts_with("\\u003a:"), "{other}");
         }
     }
 

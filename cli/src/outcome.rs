@@ -91,6 +91,11 @@ pub(crate) fn print(text: &str) -> io::Result<bool> {
     }
 }
 
+/// Prints a remark to standard error, at once.
+pub(crate) fn note(text: &str) -> io::Result<()> {
+    print_error(&format!("note: {}\n", foreign::in_one_line(text)))
+}
+
 /// Prints to standard error.
 pub(crate) fn print_error(text: &str) -> io::Result<()> {
     anstream::stderr().write_all(foreign::to_a_terminal(text).as_bytes())

@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 use serde_saphyr::DoubleQuoted;
 
-use crate::foreign::{has_commands, in_one_line, in_yaml};
+use crate::foreign::{has_commands, in_one_line, in_yaml, may_have_commands};
 
 /// A document, with keys in alphabetical order as the API server returns them.
 pub(crate) fn text(value: &Value) -> anyhow::Result<String> {
@@ -39,7 +39,9 @@ struct Quoted<'a>(&'a Value);
 impl Serialize for Quoted<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.0 {
-            Value::String(text) if has_commands(text) => DoubleQuoted(text).serialize(serializer),
+            Value::String(text) if may_have_commands(text) => {
+                DoubleQuoted(text).serialize(serializer)
+            }
             Value::Array(items) => serializer.collect_seq(items.iter().map(Quoted)),
             Value::Object(fields) => {
                 serializer.collect_map(fields.iter().map(|(key, value)| (key, Quoted(value))))
@@ -54,7 +56,7 @@ fn has_commands_in_keys(value: &Value) -> bool {
         Value::Array(items) => items.iter().any(has_commands_in_keys),
         Value::Object(fields) => fields
             .iter()
-            .any(|(key, value)| has_commands(key) || has_commands_in_keys(value)),
+            .any(|(key, value)| may_have_commands(key) || has_commands_in_keys(value)),
         _ => false,
     }
 }
@@ -92,6 +94,26 @@ mod tests {
                 assert_eq!(read, value, "{text}");
             }
         }
+    }
+
+    #[test]
+    fn a_document_has_no_line_that_a_log_takes_for_a_command() {
+        let long = format!("{} ::error::x", "long ".repeat(30));
+        for value in [
+            json!("::error::x"),
+            json!({ "a": "b\n::error::x\n" }),
+            json!({ "a": ["::error::x", "c\n  ::error::x\nd"] }),
+            json!({ "::error::x": "::error::y", "a": { "::b": 1 } }),
+            json!({ "a": "##[error]x", "b": "c ##vso[d]e", "##[e]": "f\ng" }),
+            json!({ "a": long, "b": "c\n::d" }),
+        ] {
+            let text = text(&value).unwrap();
+            assert!(!has_commands(&text), "{text}");
+            let read: Value = serde_saphyr::from_str(&text).unwrap();
+            assert_eq!(read, value, "{text}");
+        }
+        let plain = json!({ "a": "Vec::new", "b": "x\ny :: z" });
+        assert!(!text(&plain).unwrap().contains("\\u"));
     }
 
     #[test]

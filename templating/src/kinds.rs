@@ -59,8 +59,9 @@ pub struct KnownKind {
     pub pod_uid_labels: &'static [&'static str],
     /// The JSON pointer to the pod that it runs, as its template has it, if it has one as Kubernetes writes it.
     pub pod_template: Option<&'static str>,
-    /// The JSON pointer to the name of the `ServiceAccount` that its pods have; without a name there it is `default`.
-    pub pods_account: Option<&'static str>,
+    /// The JSON pointers to the name of the `ServiceAccount` that its pods have, one for each way in which its versions say it, the
+    /// one that counts first; without a name at any of them it is `default`. None where it is not known.
+    pub pods_account: &'static [&'static str],
     /// The restart policy that it needs, if it has one.
     pub restart_policy: Option<RestartPolicy>,
 }
@@ -224,18 +225,19 @@ pub fn known_fields(api_version: &str, kind: &str) -> Option<&'static KnownKind>
     known(api_version, kind).filter(|known| known.is_of_version(api_version))
 }
 
-/// The `ServiceAccount` that the pods of a run have. `None` if nobody knows where runs of its kind say it.
+/// The `ServiceAccount` that the pods of a run have. `None` if it is not known where runs of its kind say it.
 #[must_use]
 pub fn pods_account(run: &Value) -> Option<&str> {
     let text = |field: &str| run.get(field)?.as_str();
-    let pointer = known(text("apiVersion")?, text("kind")?)?.pods_account?;
+    let pointers = known(text("apiVersion")?, text("kind")?)?.pods_account;
     let named = |pointer: &str| {
         let account = run.pointer(pointer).and_then(Value::as_str);
         account.filter(|account| !account.is_empty())
     };
     // The older name, which Kubernetes still takes for it.
-    let account = named(pointer).or_else(|| named(pointer.strip_suffix("Name")?));
-    Some(account.unwrap_or(DEFAULT_ACCOUNT))
+    let either = |pointer: &&str| named(pointer).or_else(|| named(pointer.strip_suffix("Name")?));
+    let account = pointers.iter().find_map(either);
+    (!pointers.is_empty()).then_some(account.unwrap_or(DEFAULT_ACCOUNT))
 }
 
 /// The same of the kind of an object.

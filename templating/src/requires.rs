@@ -41,7 +41,7 @@ impl CompiledRequires {
     ) -> Option<Self> {
         let requires = spec.requires.as_deref().filter(|it| !it.is_empty())?;
         let is_unknown = |(api_version, kind)| {
-            kinds::known(api_version, kind).is_none_or(|known| known.pods_account.is_none())
+            kinds::known(api_version, kind).is_none_or(|known| known.pods_account.is_empty())
         };
         if kind.is_some_and(is_unknown) {
             problems.push(without_account());
@@ -131,13 +131,21 @@ mod tests {
     use crate::Template;
 
     fn needed(kind: &str, requires: &Value, namespace: &Value) -> Result<Needed, String> {
+        let named = json!({ "serviceAccountName": "builder" });
         let (api_version, pod) = match kind {
-            "Job" => (
-                "batch/v1",
-                json!({ "template": { "spec": { "serviceAccountName": "builder" } } }),
-            ),
+            "Job" => ("batch/v1", json!({ "template": { "spec": named } })),
             _ => ("test.run/v1", json!({})),
         };
+        needed_for(api_version, kind, &pod, requires, namespace)
+    }
+
+    fn needed_for(
+        api_version: &str,
+        kind: &str,
+        pod: &Value,
+        requires: &Value,
+        namespace: &Value,
+    ) -> Result<Needed, String> {
         let template = json!({
             "apiVersion": api_version, "kind": kind, "metadata": { "generateName": "x-" }, "spec": pod,
         });
@@ -183,6 +191,29 @@ mod tests {
         )
         .unwrap();
         assert_eq!(own.permissions[0].namespace.as_deref(), Some("a"));
+    }
+
+    #[test]
+    fn the_account_of_a_pipeline_run_is_where_its_version_has_it() {
+        let named = json!({ "serviceAccountName": "builder" });
+        for (api_version, spec, account) in [
+            (
+                "tekton.dev/v1",
+                json!({ "taskRunTemplate": named }),
+                "builder",
+            ),
+            ("tekton.dev/v1beta1", named, "builder"),
+            ("tekton.dev/v1beta1", json!({}), "default"),
+        ] {
+            let needed = needed_for(
+                api_version,
+                "PipelineRun",
+                &spec,
+                &secrets("a"),
+                &json!("a"),
+            );
+            assert_eq!(needed.unwrap().account, account, "{api_version} {spec}");
+        }
     }
 
     #[test]

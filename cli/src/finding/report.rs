@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use super::{Finding, Severity, sarif, text};
-use crate::foreign::in_lines;
+use crate::foreign::{OF_THIS_COMMAND, in_lines};
 
 /// How findings are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -174,7 +174,7 @@ fn annotation(finding: &Finding) -> String {
         Severity::Note => "notice",
         other => other.as_str(),
     };
-    let mut out = format!("::{level} title=cartouche {}", finding.rule.id());
+    let mut out = format!("::{level}{OF_THIS_COMMAND} {}", finding.rule.id());
     if let Some(place) = &finding.place {
         let (line, column) = place.line_and_column();
         // Writing to a string cannot fail.
@@ -193,7 +193,7 @@ fn notice(left_out: &LeftOut<'_>) -> String {
     let file = left_out.file.map(property);
     let file = file.map_or_else(String::new, |file| format!(",file={file}"));
     format!(
-        "::notice title=cartouche{file}::{}\n",
+        "::notice{OF_THIS_COMMAND}{file}::{}\n",
         data(&left_out.to_string())
     )
 }

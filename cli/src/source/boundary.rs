@@ -9,6 +9,7 @@ use std::{
 use anyhow::{Context as _, bail};
 
 use super::shown_path;
+use crate::outcome;
 
 const GIT: &str = ".git";
 
@@ -66,12 +67,18 @@ impl Boundary {
         target(path).is_ok_and(is_below)
     }
 
-    /// Whether a folder that was found in another one is entered: not if it is a link back to one above it. Fails if it leads out.
+    /// Whether a folder that was found in another one is entered: not if it is a link back to one above it, nor if it leads out, as
+    /// those of Bazel and Nix do to what they have built. The latter is noted on standard error.
     pub(crate) fn enters(&self, folder: &Path) -> anyhow::Result<bool> {
         if !folder.is_symlink() {
             return Ok(true);
         }
-        self.check_found(folder)?;
+        if let Err(out) = self.check_found(folder) {
+            let out = out.to_string();
+            let first = out.lines().next().unwrap_or_default();
+            outcome::note(&format!("{first}: it is passed over"))?;
+            return Ok(false);
+        }
         let to = folder.canonicalize()?;
         let above = path::absolute(folder)?;
         let mut above = above.ancestors().skip(1);

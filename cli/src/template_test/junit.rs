@@ -60,7 +60,7 @@ pub(crate) fn document(results: &[Result<'_>]) -> String {
 
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    // XML 1.0 cannot write most control characters.
+    // XML 1.0 cannot write most control characters, nor what is no character.
     for c in in_lines(text).chars() {
         match c {
             '&' => out.push_str("&amp;"),
@@ -71,4 +71,30 @@ fn escaped(text: &str) -> String {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_character_is_one_that_xml_has() {
+        let all: String = (0..=u32::from(char::MAX))
+            .filter_map(char::from_u32)
+            .collect();
+        let results = [Result {
+            name: &all,
+            took: Duration::ZERO,
+            failure: Some(all.clone()),
+        }];
+        let is_of_xml = |c: char| {
+            matches!(
+                c,
+                '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..
+            )
+        };
+        let document = document(&results);
+        let wrong = document.chars().find(|c| !is_of_xml(*c));
+        assert_eq!(wrong, None);
+    }
 }

@@ -9,15 +9,16 @@ use crate::support::{Output, command, finish, played::Played};
 
 /// Stands around what is looked for, so that it is seen where it is printed.
 const MARK: &str = "EVIL";
-/// Commands to a terminal, one of them a colour that this command paints with itself.
-const COMMANDS: [&str; 5] = [
+/// Commands to a terminal, one of them a colour that this command paints with itself; and some to CI systems, which read logs.
+const COMMANDS: [&str; 6] = [
     "\u{1b}[2J",
     "\u{1b}]0;title\u{7}",
     "\u{1b}[31mEVIL",
     "\u{9b}2J",
     "\u{8}\r\u{7f}",
+    "\n ::error::EVIL\n::add-mask::E\n##[error]E##vso[task.complete]",
 ];
-const CHARACTERS: [char; 27] = [
+const CHARACTERS: [char; 29] = [
     '\u{85}',
     '\u{9d}',
     '\u{202a}',
@@ -45,6 +46,8 @@ const CHARACTERS: [char; 27] = [
     '\u{e007f}',
     '\u{3164}',
     '\u{fe0f}',
+    '\u{fffe}',
+    '\u{ffff}',
 ];
 
 fn hostile() -> String {
@@ -62,7 +65,13 @@ fn found_in(text: &str) -> Option<String> {
         let is_own = matches!(c, '\n' | '\t');
         !is_own && (c.is_control() || CHARACTERS.contains(&c))
     };
-    let wrong = plain.lines().find(|line| line.contains(is_wrong));
+    let is_order = |line: &str| {
+        let annotates = line.trim_start().starts_with("::") && !line.contains(" title=cartouche");
+        annotates || line.contains("##[") || line.contains("##vso[")
+    };
+    let wrong = plain
+        .lines()
+        .find(|line| line.contains(is_wrong) || is_order(line));
     wrong.map(|line| format!("{line:?}"))
 }
 
@@ -80,7 +89,7 @@ fn template() -> Value {
             "inputSchema": {
                 "type": "object", "required": ["name"], "description": "all inputs",
                 "properties": {
-                    "name": { "type": "string", "description": "whom", "default": "you", "example": "her", "pattern": "^.*$" },
+                    "name": { "type": "string", "description": "whom", "default": "you", "example": "her", "pattern": "^[\\s\\S]*$" },
                     "size": { "type": "string", "enum": ["s", "m"], "default": "s" },
                 },
             },
@@ -159,7 +168,7 @@ fn write(folder: &Path, file: &str, document: &Value) {
     let text: String = format!("{document:#}")
         .chars()
         .map(|c| match u32::from(c) {
-            0x7f..=0x9f | 0xfeff => format!("\\u{:04x}", u32::from(c)),
+            0x7f..=0x9f | 0xfeff | 0xfffe | 0xffff => format!("\\u{:04x}", u32::from(c)),
             _ => c.to_string(),
         })
         .collect();

@@ -29,7 +29,7 @@ pub(super) const KINDS: &[KnownKind] = &[KnownKind {
     pods: PodsOf::Labelled("workflows.argoproj.io/workflow"),
     pod_uid_labels: &[],
     pod_template: None,
-    pods_account: Some("/spec/serviceAccountName"),
+    pods_account: &["/spec/serviceAccountName"],
     restart_policy: None,
 }];
 

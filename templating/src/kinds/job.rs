@@ -40,7 +40,7 @@ pub(super) const KINDS: &[KnownKind] = &[KnownKind {
     // The second one is what Kubernetes had before 1.27, and sets to this day.
     pod_uid_labels: &["batch.kubernetes.io/controller-uid", "controller-uid"],
     pod_template: Some("/spec/template"),
-    pods_account: Some("/spec/template/spec/serviceAccountName"),
+    pods_account: &["/spec/template/spec/serviceAccountName"],
     restart_policy: Some(RestartPolicy {
         pod_spec: &["spec", "template", "spec"],
         allowed: &["OnFailure", "Never"],

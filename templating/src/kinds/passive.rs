@@ -38,6 +38,6 @@ const PASSIVE: KnownKind = KnownKind {
     pods: PodsOf::Unknown,
     pod_uid_labels: &[],
     pod_template: None,
-    pods_account: None,
+    pods_account: &[],
     restart_policy: None,
 };

@@ -26,7 +26,7 @@ pub(super) const KINDS: &[KnownKind] = &[KnownKind {
     pods: PodsOf::Itself,
     pod_uid_labels: &[],
     pod_template: Some(""),
-    pods_account: Some("/spec/serviceAccountName"),
+    pods_account: &["/spec/serviceAccountName"],
     restart_policy: Some(RestartPolicy {
         pod_spec: &["spec"],
         allowed: &["Always", "OnFailure", "Never"],

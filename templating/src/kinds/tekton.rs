@@ -17,7 +17,7 @@ pub(super) const KINDS: &[KnownKind] = &[
             words: &["TaskRunCancelled"],
         },
         pods: PodsOf::Labelled("tekton.dev/taskRun"),
-        pods_account: Some("/spec/serviceAccountName"),
+        pods_account: &["/spec/serviceAccountName"],
         ..ANY
     },
     KnownKind {
@@ -29,7 +29,11 @@ pub(super) const KINDS: &[KnownKind] = &[
         },
         queue: Some(&QUEUE),
         pods: PodsOf::Labelled("tekton.dev/pipelineRun"),
-        pods_account: Some("/spec/taskRunTemplate/serviceAccountName"),
+        // The second one is that of `v1beta1`, which no other version has.
+        pods_account: &[
+            "/spec/taskRunTemplate/serviceAccountName",
+            "/spec/serviceAccountName",
+        ],
         ..ANY
     },
     KnownKind {
@@ -60,7 +64,7 @@ const ANY: KnownKind = KnownKind {
     pods: PodsOf::Unknown,
     pod_uid_labels: &[],
     pod_template: None,
-    pods_account: None,
+    pods_account: &[],
     restart_policy: None,
 };
 

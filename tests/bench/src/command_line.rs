@@ -5,7 +5,7 @@ use std::{path::PathBuf, str::FromStr};
 use cartouche_tests::hidden::Hidden;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::measure::Subject;
+use crate::{measure::Subject, scenarios::Attack};
 
 /// Measures a controller of Runnables (carto.run/v1alpha1) beside the ceiling of this machine.
 ///
@@ -181,6 +181,13 @@ pub(crate) enum Command {
         /// How long it is left alone.
         #[arg(long, default_value_t = 3)]
         minutes: u64,
+    },
+    /// What tenants and strangers can do to a controller and to others: each attack ten at once, at the size that is allowed. Fails if one breaks a
+    /// bound. Give --seconds at least 30.
+    Attacks {
+        /// Which of them.
+        #[arg(value_enum, default_values_t = Attack::value_variants().to_vec())]
+        attacks: Vec<Attack>,
     },
     /// What each sort of request costs the API server. No controller.
     Shapes {

@@ -27,6 +27,7 @@ pub(crate) fn write(files: &[PathBuf]) -> Result<()> {
         all.chains.extend(one.chains);
         all.idle.extend(one.idle);
         all.shapes.extend(one.shapes);
+        all.attacks.extend(one.attacks);
     }
     let page = repository().join("docs/performance.md");
     let mut text =
@@ -49,8 +50,9 @@ pub(crate) fn write(files: &[PathBuf]) -> Result<()> {
     Ok(())
 }
 
-fn sections(all: &Measured) -> [(&'static str, String); 9] {
+fn sections(all: &Measured) -> [(&'static str, String); 10] {
     let machine = match all.idle_mib {
+        _ if all.rows.is_empty() => String::new(),
         Some(idle) => format!(
             "Measured on {}. Memory of the controller before any Runnable: {idle:.1} MiB.\n",
             all.machine
@@ -67,6 +69,11 @@ fn sections(all: &Measured) -> [(&'static str, String); 9] {
     let edits: String = all.edits.iter().map(report::edited).collect();
     let held: String = all.held.iter().map(report::held).collect();
     let chains: String = all.chains.iter().map(report::chained).collect();
+    let attacks = report::attacked(&all.attacks);
+    let attacks = match attacks.as_str() {
+        "" => attacks,
+        _ => format!("Measured on {}.\n{attacks}", all.machine),
+    };
     let idle: String = all.idle.iter().map(report::left_alone).collect();
     [
         ("machine", machine),
@@ -81,6 +88,7 @@ fn sections(all: &Measured) -> [(&'static str, String); 9] {
         ("chain", chains),
         ("idle", idle),
         ("shapes", report::shapes(&all.shapes)),
+        ("attacks", attacks),
     ]
 }
 

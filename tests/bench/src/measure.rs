@@ -253,6 +253,28 @@ pub(crate) struct Shape {
     pub(crate) latency: Quantiles,
 }
 
+/// Somebody attacks a controller that serves others.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Attacked {
+    pub(crate) attack: String,
+    /// In MiB, as all memory here.
+    pub(crate) memory_before: f64,
+    pub(crate) memory_peak: f64,
+    /// How long the attack took to be made, and how long its rest was measured.
+    pub(crate) began_in: f64,
+    pub(crate) seconds: f64,
+    /// Of the controller, a second, once all is made; those for others left out.
+    pub(crate) requests: f64,
+    pub(crate) status_writes: f64,
+    /// CPU time of the controller then, in seconds of each second.
+    pub(crate) cpu: f64,
+    /// Of Runnables in another namespace, from a change to its run: without the attack, while it is made, and then.
+    pub(crate) before: Quantiles,
+    pub(crate) beginning: Quantiles,
+    pub(crate) at_rest: Quantiles,
+}
+
 /// Everything that one call of the benchmark has measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -268,6 +290,7 @@ pub(crate) struct Measured {
     pub(crate) chains: Vec<Chained>,
     pub(crate) idle: Vec<Idle>,
     pub(crate) shapes: Vec<Shape>,
+    pub(crate) attacks: Vec<Attacked>,
 }
 
 impl Row {

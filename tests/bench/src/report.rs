@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use crate::measure::{Measured, Quantiles, RequestCount, Row, Shape, Start, Subject, float};
 
-pub(crate) use figures::{chained, edited, held, left_alone};
+pub(crate) use figures::{attacked, chained, edited, held, left_alone};
 
 /// Everything.
 pub(crate) fn tables(measured: &Measured) -> String {
@@ -27,6 +27,7 @@ pub(crate) fn tables(measured: &Measured) -> String {
     measured.edits.iter().for_each(|edit| text += &edited(edit));
     measured.held.iter().for_each(|one| text += &held(one));
     measured.chains.iter().for_each(|one| text += &chained(one));
+    text += &attacked(&measured.attacks);
     measured
         .idle
         .iter()

@@ -1,5 +1,6 @@
 //! What is measured: each scenario is a question.
 
+mod attacks;
 mod chain;
 mod cold_start;
 mod growth;
@@ -11,6 +12,8 @@ mod template_edit;
 use std::{fs, time::Duration};
 
 use anyhow::{Context, Result, bail};
+
+pub(crate) use attacks::{Attack, broken};
 
 use crate::{
     command_line::{Command, Settings},
@@ -42,6 +45,15 @@ pub(crate) fn run(scenario: &Command, settings: &Settings) -> Result<()> {
     if let Some(file) = &settings.json {
         let text = serde_json::to_string_pretty(&measured)?;
         fs::write(file, text).with_context(|| format!("writing {}", file.display()))?;
+    }
+    let broken: Vec<_> = measured.attacks.iter().filter_map(broken).collect();
+    if !broken.is_empty() {
+        bail!("{}", broken.join("\n"));
+    }
+    if let Command::Attacks { attacks } = scenario
+        && measured.attacks.len() < attacks.len()
+    {
+        bail!("not every attack could be measured");
     }
     Ok(())
 }
@@ -93,6 +105,15 @@ async fn measure(scenario: &Command, settings: &Settings) -> Result<Measured> {
             let seconds = minutes * 60;
             let idle = idle::idle(settings, point.runnables, point.runs, seconds).await?;
             measured.idle.push(idle);
+        }
+        Command::Attacks { attacks } => {
+            for attack in attacks {
+                match attacks::attacked(settings, *attack).await {
+                    Ok(one) => measured.attacks.push(one),
+                    // The others take minutes each.
+                    Err(error) => eprintln!("warning: {}: {error:#}", attack.title()),
+                }
+            }
         }
         Command::Shapes { requests } => {
             measured.shapes = shapes::shapes(settings, *requests).await?;

@@ -62,6 +62,8 @@ pub(crate) struct Running {
     pub(crate) process: Process,
     /// As the audit log names it.
     pub(crate) user: String,
+    /// Where it serves health and metrics, if it was started here.
+    pub(crate) health: Option<SocketAddr>,
     supervised: Option<Supervised>,
 }
 
@@ -194,7 +196,13 @@ impl Site {
         api::ensure(&self.client(), path, &kind.template(name, "first")).await
     }
 
-    async fn bind(&self, name: &str, role: &str, kind: &str, subject: &str) -> Result<()> {
+    pub(crate) async fn bind(
+        &self,
+        name: &str,
+        role: &str,
+        kind: &str,
+        subject: &str,
+    ) -> Result<()> {
         let api_group = "rbac.authorization.k8s.io";
         let binding: Value = json!({
             "metadata": { "name": name },
@@ -219,6 +227,7 @@ impl Site {
                     .user
                     .clone()
                     .unwrap_or_else(|| Controller::account().user()),
+                health: None,
                 supervised: None,
             });
         }
@@ -227,7 +236,7 @@ impl Site {
             (Subject::Controller, Some(_)) => Account::new(NAMESPACE, "controller"),
             _ => Account::new(NAMESPACE, "reference"),
         };
-        let program = self.program(subject, settings)?;
+        let (program, health) = self.program(subject, settings)?;
         let kubeconfig = self.cluster.kubeconfig_of(&account).await?;
         let program = program.env("KUBECONFIG", kubeconfig);
         let supervised = Supervised::start(&self.exe, &program)
@@ -237,38 +246,41 @@ impl Site {
             subject,
             process,
             user: account.user(),
+            health,
             supervised: Some(supervised),
         })
     }
 
-    fn program(&self, subject: Subject, settings: &Settings) -> Result<Program> {
+    fn program(
+        &self,
+        subject: Subject,
+        settings: &Settings,
+    ) -> Result<(Program, Option<SocketAddr>)> {
         let port = free_port()?;
+        let health = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let log = |name: &str| self.cluster.folder().join(format!("{name}-{port}.log"));
         let concurrency = settings.reference_concurrency.to_string();
-        Ok(match (subject, &settings.controller) {
-            (Subject::Controller, Some(path)) => {
-                Program::new(path, log("controller")).args(&settings.args)
-            }
-            (Subject::Controller, None) => {
-                let health = SocketAddr::from((Ipv4Addr::LOCALHOST, port)).to_string();
-                Program::new(&self.exe, log("controller"))
-                    .args(["controller", "--health-address", &health])
-                    .args(&settings.args)
-            }
-            (Subject::TwoWrites, _) => Program::new(&self.exe, log("two-writes")).args([
-                "reference",
-                "two-writes",
-                &concurrency,
-            ]),
-            (Subject::WithConditions, _) => Program::new(&self.exe, log("with-conditions")).args([
-                "reference",
-                "with-conditions",
-                &concurrency,
-            ]),
-            (Subject::Blind, _) => {
-                Program::new(&self.exe, log("blind")).args(["reference", "blind", &concurrency])
-            }
-        })
+        let program =
+            match (subject, &settings.controller) {
+                (Subject::Controller, Some(path)) => {
+                    Program::new(path, log("controller")).args(&settings.args)
+                }
+                (Subject::Controller, None) => Program::new(&self.exe, log("controller"))
+                    .args(["controller", "--health-address", &health.to_string()])
+                    .args(&settings.args),
+                (Subject::TwoWrites, _) => Program::new(&self.exe, log("two-writes")).args([
+                    "reference",
+                    "two-writes",
+                    &concurrency,
+                ]),
+                (Subject::WithConditions, _) => Program::new(&self.exe, log("with-conditions"))
+                    .args(["reference", "with-conditions", &concurrency]),
+                (Subject::Blind, _) => {
+                    Program::new(&self.exe, log("blind")).args(["reference", "blind", &concurrency])
+                }
+            };
+        let is_shipped = subject == Subject::Controller && settings.controller.is_none();
+        Ok((program, is_shipped.then_some(health)))
     }
 }
 

@@ -14,6 +14,8 @@
 //! - "pinned": what is chosen is written with the number: the one profile that matches with the highest rank. Where several do,
 //!   no number is given.
 //! - "proof": a run is made with a profile that is there; and with one that only a run names, if a rule of it matches.
+//! - "approved": where a person has to approve each run, one is made only of what a person saw and approved for its number: these
+//!   inputs, and the profile as it was then, though it changes between the approval, the number and the create.
 //! - "rests": when all is quiet, the ledger knows every run, and has one for the inputs, or it is said that no profile can be
 //!   used.
 //!

@@ -163,6 +163,18 @@ impl SeenRun {
         &self.metadata.uid
     }
 
+    pub(crate) fn name(&self) -> &str {
+        &self.metadata.name
+    }
+
+    /// The name of the Runnable whose run it is.
+    pub(crate) fn of(&self) -> &str {
+        let labels = &self.metadata.labels;
+        labels
+            .get("carto.run/runnable-name")
+            .map_or("", String::as_str)
+    }
+
     pub(crate) fn has_ended(&self) -> bool {
         !self.status.conditions.is_empty()
     }

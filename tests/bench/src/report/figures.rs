@@ -3,7 +3,7 @@
 use std::fmt::{Display, Write};
 
 use super::{number, requests, starts};
-use crate::measure::{Chained, Edit, Held, Idle};
+use crate::measure::{Attacked, Chained, Edit, Held, Idle, Quantiles};
 
 /// A heading, and a table of what was measured and how much it is.
 struct Figures(String);
@@ -75,6 +75,33 @@ pub(crate) fn chained(chained: &Chained) -> String {
     figures.line("max", ms(output.max));
     figures.line("CPU a run", ms(chained.cpu_ms_per_run));
     figures.0 + &requests("controller", chained.runs, &chained.requests)
+}
+
+/// Attacks: one line each.
+pub(crate) fn attacked(attacks: &[Attacked]) -> String {
+    if attacks.is_empty() {
+        return String::new();
+    }
+    let mut text = "\n| attack | memory at most | requests a second at rest | status writes a second | others' change to run before, p50 (p95) | \
+                    while it is made | at rest | p50 to before |\n|---|---:|---:|---:|---:|---:|---:|---:|\n"
+        .to_owned();
+    let both = |it: &Quantiles| format!("{} ({}) ms", number(it.p50), number(it.p95));
+    for it in attacks {
+        let _ = writeln!(
+            text,
+            "| {} | {} | {:.1} | {:.1} | {} | {} | {} | {:.2}, {:.2} |",
+            it.attack,
+            mib(it.memory_peak),
+            it.requests,
+            it.status_writes,
+            both(&it.before),
+            both(&it.beginning),
+            both(&it.at_rest),
+            it.beginning.p50 / it.before.p50,
+            it.at_rest.p50 / it.before.p50,
+        );
+    }
+    text
 }
 
 /// One template edited under many Runnables.

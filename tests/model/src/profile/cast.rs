@@ -36,6 +36,10 @@ pub struct LedgerId(u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ObjectId(u64);
 
+/// The text of an approval, by the hash of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ApprovalId(u64);
+
 /// All of it, each kept once.
 #[derive(Debug)]
 pub struct Cast {
@@ -43,6 +47,9 @@ pub struct Cast {
     pub(super) compiled: Arc<Compiled>,
     ledgers: RwLock<HashMap<u64, Arc<Ledger>>>,
     objects: RwLock<HashMap<u64, Arc<Value>>>,
+    approvals: RwLock<HashMap<u64, Arc<String>>>,
+    /// Whether a person has to approve each run.
+    pub(super) is_guarded: bool,
     /// What was decided, by what was known.
     pub(super) decided: RwLock<HashMap<u64, Arc<Next>>>,
 }
@@ -91,7 +98,7 @@ pub(super) fn pin_of(ledger: &Ledger) -> Option<Pin> {
 
 impl Cast {
     #[expect(clippy::expect_used, reason = "the template is fixed")]
-    pub(super) fn new() -> Self {
+    pub(super) fn new(is_guarded: bool) -> Self {
         let spec = json!({ "template": {
             "apiVersion": "example.dev/v1", "kind": "Task", "metadata": { "generateName": "run-" },
             "spec": { "input": "$(runnable.spec.inputs.value)$" },
@@ -104,6 +111,8 @@ impl Cast {
             compiled: Arc::new(Compiled::new(&template)),
             ledgers: RwLock::default(),
             objects: RwLock::default(),
+            approvals: RwLock::default(),
+            is_guarded,
             decided: RwLock::default(),
         }
     }
@@ -132,6 +141,18 @@ impl Cast {
     pub(super) fn ledger(&self, id: LedgerId) -> Ledger {
         let ledger = get(&self.ledgers, id.0);
         ledger.map(|ledger| (*ledger).clone()).unwrap_or_default()
+    }
+
+    /// Keeps the text of an approval.
+    pub(super) fn keep_approval(&self, text: &str) -> ApprovalId {
+        let id = hashed(&text);
+        keep(&self.approvals, id, || text.to_owned());
+        ApprovalId(id)
+    }
+
+    /// The text with this number.
+    pub(super) fn approval(&self, id: ApprovalId) -> Option<String> {
+        get(&self.approvals, id.0).map(|text| (*text).clone())
     }
 
     /// The object to create for the current entry of a ledger, with this profile, and what is rendered made with it.
@@ -187,6 +208,12 @@ impl Cast {
     pub(super) fn place(&self, object: ObjectId) -> Option<String> {
         let object = self.shown(Run { uid: 0, object });
         object["spec"]["place"].as_str().map(str::to_owned)
+    }
+
+    /// The inputs that an object was made of.
+    pub(super) fn input(&self, object: ObjectId) -> Option<u8> {
+        let object = self.shown(Run { uid: 0, object });
+        object["spec"]["input"].as_str()?.parse().ok()
     }
 
     /// The number of the run of this name.

@@ -15,7 +15,23 @@ fn setup(name: &'static str, workers: usize, left: Left) -> Setup {
         rules: ONE,
         workers,
         left,
+        approval: false,
         mutant: Mutant::None,
+    }
+}
+
+/// One in which a person has to approve each run, and does so at any moment, for what would be made then.
+fn guarded(name: &'static str, workers: usize, left: Left) -> Setup {
+    Setup {
+        approval: true,
+        ..setup(name, workers, left)
+    }
+}
+
+fn approved(approvals: u8, profiles: u8) -> Left {
+    Left {
+        approvals,
+        ..changes(profiles)
     }
 }
 
@@ -124,6 +140,32 @@ pub fn configurations() -> Vec<Setup> {
             },
         ),
         none,
+        guarded("profile.approved", 1, approved(2, 2)),
+        guarded(
+            "profile.approved-and-changed",
+            1,
+            Left {
+                inputs: 1,
+                ..approved(2, 1)
+            },
+        ),
+        guarded(
+            "profile.approved-in-a-crash",
+            1,
+            Left {
+                crashes: 2,
+                ..approved(2, 2)
+            },
+        ),
+        guarded("profile.approved.two-workers", 2, approved(1, 1)),
+        guarded(
+            "profile.approved-and-refreshed",
+            1,
+            Left {
+                requests: 1,
+                ..approved(2, 1)
+            },
+        ),
     ]
 }
 
@@ -192,6 +234,20 @@ pub fn mutants() -> Vec<(Setup, &'static str)> {
             crashed,
             Mutant::NotLookedFor,
             "rests",
+        ),
+        (
+            Setup {
+                mutant: Mutant::ComparedOnce,
+                ..guarded(
+                    "an approval that is compared only once",
+                    1,
+                    Left {
+                        crashes: 1,
+                        ..approved(1, 1)
+                    },
+                )
+            },
+            "approved",
         ),
         mistake(
             "the first of several that match",

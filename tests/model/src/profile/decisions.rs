@@ -2,24 +2,25 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use cartouche_crds::{PinnedProfile, RunPhase};
+use cartouche_crds::{Approval, ApprovalPolicy, PinnedProfile, RunPhase};
 use cartouche_protocol::{
     decide::{self, Step, decide, decide_without_rendering},
     evaluate::{digested, fetched_run},
     facts::{
-        CachedRun, CreateOutcome, Facts, LedgerState, LedgerWriter, NameRead, Rendering, RunName,
-        RunnableFacts, WatchState,
+        CachedRun, CreateOutcome, DryRun, Facts, LedgerState, LedgerWriter, NameRead, Rendering,
+        RunName, RunnableFacts, WatchState,
     },
     ledger::{BreakerLimits, Cause, FetchedRun, Ledger, RunIdentity},
+    policy::Policy,
     process_state::Remembered,
     profiles::Profiles,
     reconcile_error::{Category, ReconcileError},
 };
 
 use super::{
-    cast::{self, Cast, OWNER, ObjectId},
+    cast::{self, ApprovalId, Cast, OWNER, ObjectId},
     mutant::Mutant,
-    world::{Answer, Change, Effect, Known, Profile, Rule, Run},
+    world::{Answer, Approved, Change, Effect, Known, Profile, Rule, Run},
 };
 use crate::{
     cast::{NAMESPACE, NOW, RUNNABLE, TEMPLATE},
@@ -146,10 +147,18 @@ impl Cast {
             generation: i64::from(known.own.version),
             template: TEMPLATE.to_owned(),
             profile_refresh: cast::request(known.own.request),
+            approved: known.own.approved.and_then(|it| self.approval(it)),
             ..RunnableFacts::default()
         };
+        let is_compared = mutant != Mutant::ComparedOnce || !is_pending(&ledger);
+        let mut policy = Policy::default();
+        if self.is_guarded && is_compared {
+            policy.approval = ApprovalPolicy::Manual;
+        }
         Facts {
             now: Some(NOW),
+            policy,
+            dry_run: self.is_guarded.then_some(DryRun::Accepted),
             rendering: Ok(self.rendering(known, &ledger, mutant)),
             watch: WatchState::Synced,
             cached_runs: seen
@@ -174,6 +183,40 @@ impl Cast {
                 BreakerLimits { max_runs: 100 },
             )
         }
+    }
+
+    /// What is to be approved of what would be made by what is known: for a number that was given and has no run, or for the next
+    /// one, if something is due.
+    pub(super) fn approvable(&self, known: &Known) -> Option<(Approved, ApprovalId)> {
+        let facts = self.facts(known, Mutant::None);
+        let (ledger, rendering) = (&facts.ledger, facts.rendering.as_ref().ok()?);
+        let current = ledger.current.as_ref();
+        let (sequence, pinned, hash) = match current.filter(|_| is_pending(ledger)) {
+            Some(current) => {
+                let hash = facts.approvable_for(rendering, current).ok()?;
+                (current.sequence, ledger.profile.as_deref().cloned(), hash)
+            }
+            None if current.is_some_and(|it| it.input_hash == rendering.document.input_hash()) => {
+                return None;
+            }
+            None => {
+                let pinned = facts.chosen(rendering, ledger).ok()?.pinned;
+                let hash = facts.approvable_next(rendering, ledger, pinned.as_ref());
+                (ledger.next_sequence(), pinned, hash.ok()?)
+            }
+        };
+        let pin = pinned.and_then(|it| cast::pin(&it.name, it.refresh_token.as_deref()));
+        let profile = pin.and_then(|pin| {
+            let there = known.profiles[usize::from(pin.profile)]?;
+            Some((pin.profile, there.generation))
+        });
+        let seen = Approved {
+            number: u8::try_from(sequence).ok()?,
+            input: known.own.input,
+            profile,
+        };
+        let text = Approval { sequence, hash }.to_string();
+        Some((seen, self.keep_approval(&text)))
     }
 
     fn rendering(&self, known: &Known, ledger: &Ledger, mutant: Mutant) -> Rendering {

@@ -4,7 +4,7 @@ use cartouche_crds::RunPhase;
 
 use super::{
     cast::{self, Cast, LedgerId, ObjectId},
-    world::{Change, Given, Known, Pin, Profiles, Rule, World},
+    world::{Approved, Change, Given, Known, Pin, Profiles, Rule, World},
 };
 
 /// A number was given though the inputs are those of the run before.
@@ -17,6 +17,9 @@ pub(super) const P3: u8 = 4;
 pub(super) const PINNED: u8 = 8;
 /// A profile was used that is not there, or that only a run names and no rule gives.
 pub(super) const PROOF: u8 = 16;
+
+/// A run is made of something that no person has approved for its number.
+pub(super) const APPROVED: u8 = 32;
 
 /// The one profile of the highest rank; `None` if there is none, or several.
 fn best(profiles: Profiles) -> Option<u8> {
@@ -141,6 +144,17 @@ impl World {
         let says = profile.map(|it| it.version.to_string());
         let same = |it: &&super::world::Run| cast.identity(it.object).sequence == run.sequence;
         let is_one = self.runs.iter().filter(same).count() == 1;
+        let was_seen = |seen: &Approved| {
+            let place = seen.profile.map(|(profile, generation)| {
+                format!("{}@{generation}", cast::profile_name(profile.into()))
+            });
+            run.sequence == Some(seen.number.into())
+                && cast.input(object) == Some(seen.input)
+                && cast.place(object) == place
+        };
+        if cast.is_guarded && !self.approved.iter().any(was_seen) {
+            self.breaks(APPROVED);
+        }
         if !is_as_given || says != cast.place(object) || !is_one {
             self.breaks(P3);
         }

@@ -8,7 +8,7 @@ use stateright::{Model, Property};
 
 use super::{
     cast::Cast,
-    judge::{P1, P2, P3, PINNED, PROOF},
+    judge::{APPROVED, P1, P2, P3, PINNED, PROOF},
     mutant::Mutant,
     world::{Effect, Left, Profile, Profiles, Rule, Stored, Worker, World},
 };
@@ -30,6 +30,8 @@ pub struct Setup {
     pub workers: usize,
     /// What may happen.
     pub left: Left,
+    /// Whether a person has to approve each run.
+    pub approval: bool,
     /// The mistake that is made.
     pub mutant: Mutant,
 }
@@ -51,6 +53,8 @@ pub enum Action {
     Request,
     /// Somebody changes the inputs.
     Input,
+    /// A person approves what would be made.
+    Approve,
     /// The ledger is lost.
     Wipe,
     /// A worker's cache takes over the Runnable.
@@ -76,8 +80,8 @@ impl Explored for ProfileModel {
 
     fn fresh(setup: Setup) -> Self {
         Self {
+            cast: Cast::new(setup.approval),
             setup,
-            cast: Cast::new(),
         }
     }
 
@@ -112,6 +116,7 @@ impl ProfileModel {
             version: 1,
             input: 0,
             request: 0,
+            approved: None,
             is_served: false,
             ledger: self.cast.keep_ledger(&Ledger::default()),
         };
@@ -135,6 +140,7 @@ impl ProfileModel {
             wire: Vec::new(),
             workers: vec![worker; self.setup.workers],
             given: Vec::new(),
+            approved: Vec::new(),
             is_unproven: false,
             left: self.setup.left,
             broken: 0,
@@ -156,6 +162,10 @@ impl ProfileModel {
                 world.left.inputs -= 1;
                 world.stored.input ^= 1;
                 world.stored.version += 1;
+            }
+            Action::Approve => {
+                world.left.approvals -= 1;
+                self.approve(world);
             }
             Action::Wipe => {
                 world.left.wipes -= 1;
@@ -190,6 +200,17 @@ impl ProfileModel {
         world.workers.sort_unstable();
     }
 
+    /// A person approves what would be made next, or for the number that was given, by all that there is now.
+    fn approve(&self, world: &mut World) {
+        if let Some((seen, text)) = self.approvable(world)
+            && world.stored.approved != Some(text)
+        {
+            world.stored.approved = Some(text);
+            world.stored.version += 1;
+            world.approved.push(seen);
+        }
+    }
+
     /// Whether a fair schedule comes to rest with everything as it should be.
     fn rests(&self, world: &World) -> bool {
         if world.broken != 0 {
@@ -202,6 +223,7 @@ impl ProfileModel {
         for _ in 0..ROUNDS {
             let before = (world.stored, world.runs.len());
             let mut is_held = false;
+            self.approve(&mut world);
             for worker in 0..world.workers.len() {
                 self.finish(&mut world, worker);
                 let caught_up = &mut world.workers[worker];
@@ -292,6 +314,7 @@ impl Model for ProfileModel {
         let others = [
             (left.requests > 0, Action::Request),
             (left.inputs > 0, Action::Input),
+            (left.approvals > 0, Action::Approve),
             (left.wipes > 0 && has_ledger, Action::Wipe),
         ];
         actions.extend(others.iter().filter(|(may, _)| *may).map(|(_, one)| *one));
@@ -310,6 +333,7 @@ impl Model for ProfileModel {
             Property::always("P3", |_, world: &World| world.broken & P3 == 0),
             Property::always("pinned", |_, world: &World| world.broken & PINNED == 0),
             Property::always("proof", |_, world: &World| world.broken & PROOF == 0),
+            Property::always("approved", |_, world: &World| world.broken & APPROVED == 0),
             Property::always("rests", |model: &Self, world| model.rests(world)),
         ]
     }

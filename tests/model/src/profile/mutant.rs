@@ -24,6 +24,8 @@ pub enum Mutant {
     Followed,
     /// Of several that match, the first is taken.
     TieIgnored,
+    /// What was approved is compared when the number is given, and not again before the create.
+    ComparedOnce,
     /// A run that may have been made is not looked for, though no create is sent since its profile is gone.
     NotLookedFor,
 }

@@ -1,9 +1,10 @@
 //! A look of a worker, step by step.
 
 use super::{
+    cast::ApprovalId,
     decisions::Next,
     model::ProfileModel,
-    world::{Answer, Effect, Known, Pass, Run, World},
+    world::{Answer, Approved, Effect, Known, Pass, Profiles, Run, Stored, World},
 };
 
 /// Reads of one look, at most.
@@ -14,20 +15,21 @@ impl ProfileModel {
     pub(super) fn look(&self, world: &mut World, index: usize) -> bool {
         let is_settled = !may_arrive(world);
         let worker = &world.workers[index];
+        let seen = world.runs[..worker.seen].to_vec();
         let known = Known {
-            own: worker.cache,
-            profiles: worker.profiles,
-            seen: world.runs[..worker.seen].to_vec(),
             is_settled,
-            is_consistent: false,
-            listed: None,
-            read: Vec::new(),
-            knows_writer: false,
-            answer: None,
-            has_written: false,
-            is_stuck: false,
+            ..Known::at_first(worker.cache, worker.profiles, seen)
         };
         self.go_on(world, index, known)
+    }
+
+    /// What a person sees who approves what would be made by all that there is now, and what he writes.
+    pub(super) fn approvable(&self, world: &World) -> Option<(Approved, ApprovalId)> {
+        if !self.setup.approval {
+            return None;
+        }
+        let known = Known::at_first(world.stored, world.profiles, world.runs.clone());
+        self.cast.approvable(&known)
     }
 
     /// Decides and reads, up to what has an effect. Whether the look ends before with no profile to use.
@@ -111,6 +113,25 @@ impl ProfileModel {
         world.runs.push(run);
         world.judge_made(&self.cast, object);
         Answer::Made(run)
+    }
+}
+
+impl Known {
+    /// What caches show.
+    fn at_first(own: Stored, profiles: Profiles, seen: Vec<Run>) -> Self {
+        Self {
+            own,
+            profiles,
+            seen,
+            is_settled: false,
+            is_consistent: false,
+            listed: None,
+            read: Vec::new(),
+            knows_writer: false,
+            answer: None,
+            has_written: false,
+            is_stuck: false,
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! A state of the model: the Runnable, the profiles, the runs, and the workers.
 
-use super::cast::{LedgerId, ObjectId};
+use super::cast::{ApprovalId, LedgerId, ObjectId};
 
 /// Profiles that there may be.
 pub const PROFILES: usize = 2;
@@ -14,6 +14,8 @@ pub struct Stored {
     pub input: u8,
     /// The request to choose anew; 0 for none.
     pub request: u8,
+    /// What a person has written to approve a run.
+    pub approved: Option<ApprovalId>,
     /// Whether a controller has written its status.
     pub is_served: bool,
     /// What its status says of runs.
@@ -59,6 +61,17 @@ pub struct Given {
     pub input: u8,
     /// The pin that was written with it.
     pub pin: Option<Pin>,
+}
+
+/// The run that a person has seen, and approved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Approved {
+    /// Its number.
+    pub number: u8,
+    /// Its inputs.
+    pub input: u8,
+    /// The profile that it was to be made with, by number and generation.
+    pub profile: Option<(u8, u8)>,
 }
 
 /// What a Runnable is pinned to.
@@ -165,6 +178,8 @@ pub struct Left {
     pub requests: u8,
     /// Changes of the inputs.
     pub inputs: u8,
+    /// Approvals of what would be made, before everything else is at rest.
+    pub approvals: u8,
     /// Statuses that are lost.
     pub wipes: u8,
     /// Crashes of a worker.
@@ -186,6 +201,8 @@ pub struct World {
     pub workers: Vec<Worker>,
     /// What each number was given for, from 1 on.
     pub given: Vec<Given>,
+    /// What a person has approved, in order.
+    pub approved: Vec<Approved>,
     /// The pin is one that only a run names.
     pub is_unproven: bool,
     /// What may still happen.

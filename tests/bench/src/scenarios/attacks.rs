@@ -1,0 +1,191 @@
+//! What tenants and strangers can do to a controller, and through it to others: each attack ten at once, at the size that is allowed.
+
+mod ground;
+mod heavy;
+mod loops;
+mod many;
+
+use std::{
+    future::Future,
+    time::{Duration, Instant},
+};
+
+use anyhow::Result;
+use clap::ValueEnum;
+use tokio::task::JoinSet;
+
+use super::{SETTLE, template_edit};
+use crate::{
+    command_line::Settings,
+    load::{Field, paced},
+    measure::{Attacked, Subject, float, mib},
+    phase::cpu_seconds,
+    site::Site,
+};
+use ground::Ground;
+
+/// Of each sort.
+const AT_ONCE: usize = 10;
+/// Between the last that is made and what is measured at rest; and where very many things are read for the first time.
+const AFTERMATH: Duration = Duration::from_secs(20);
+const LONG_AFTERMATH: Duration = Duration::from_secs(90);
+/// What the controller may take, which is half of what it is shipped with.
+const MOST_MIB: f64 = 256.0;
+/// How often as long as before others may wait.
+const MOST_DELAY: f64 = 2.0;
+
+/// An attack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Attack {
+    /// Runnables that read 8 objects, which just fit together.
+    ObjectsThatFit,
+    /// Runnables that read 8 objects of 1 MB, maps in each other.
+    Objects,
+    /// The same with 32.
+    ManyObjects,
+    /// Suspended Runnables with inputs that just fit.
+    InputsThatFit,
+    /// Suspended Runnables with 1 MB of inputs, maps in each other.
+    Inputs,
+    /// 1,500 Runnables that name 32 Secrets each which are not there.
+    Secrets,
+    /// 1,500 connections to the port of metrics and health, with heads that do not end.
+    Heads,
+    /// Templates that render as much as they may, and templates that render far more.
+    Templates,
+    /// Runs that give as much as they may, and runs that give far more.
+    Outputs,
+    /// Runs of 1 MB, maps in each other, that give nothing of it.
+    Runs,
+    /// Pairs of Runnables that wait for a person, and read each other's version.
+    PairsThatWait,
+    /// Pairs of Runnables that wait for a run, and read each other's version.
+    PairsAtWork,
+    /// Runs that are refused, beside a `ConfigMap` that changes 50 times a second.
+    Refused,
+    /// The same where the change is rendered.
+    RefusedAnew,
+    /// 200 Runnables that wait for a person, with 50 changes a second.
+    Events,
+}
+
+impl Attack {
+    /// Makes all of it. What goes on goes on in `tasks`.
+    async fn begin(self, ground: &Ground<'_>, tasks: &mut JoinSet<Result<()>>) -> Result<()> {
+        match self {
+            Self::ObjectsThatFit => heavy::sources(ground, 8, heavy::FITTING / 8).await,
+            Self::Objects => heavy::sources(ground, 8, heavy::MEGABYTE).await,
+            Self::ManyObjects => heavy::sources(ground, 32, heavy::MEGABYTE).await,
+            Self::InputsThatFit => heavy::inputs(ground, heavy::FITTING).await,
+            Self::Inputs => heavy::inputs(ground, heavy::MEGABYTE).await,
+            Self::Templates => heavy::templates(ground).await,
+            Self::Outputs => heavy::outputs(ground).await,
+            Self::Runs => heavy::runs(ground).await,
+            Self::Secrets => many::secrets(ground).await,
+            Self::Heads => many::heads(ground, tasks),
+            Self::Events => many::events(ground, tasks).await,
+            Self::PairsThatWait => loops::pairs_that_wait(ground).await,
+            Self::PairsAtWork => loops::pairs_at_work(ground).await,
+            Self::Refused => loops::refused(ground, tasks, "fixed").await,
+            Self::RefusedAnew => loops::refused(ground, tasks, "count").await,
+        }
+    }
+
+    fn aftermath(self) -> Duration {
+        match self {
+            Self::Secrets => LONG_AFTERMATH,
+            _ => AFTERMATH,
+        }
+    }
+
+    pub(crate) fn title(self) -> String {
+        let value = self.to_possible_value();
+        let value = value.as_ref();
+        let help = value.and_then(|it| it.get_help()).map(ToString::to_string);
+        let name = value.map(clap::builder::PossibleValue::get_name);
+        let help = help.unwrap_or_default();
+        format!("`{}`: {help}", name.unwrap_or_default())
+    }
+}
+
+/// What an attack broke of what is promised.
+pub(crate) fn broken(it: &Attacked) -> Option<String> {
+    let slower = (it.beginning.p50.max(it.at_rest.p50)) / it.before.p50.max(0.001);
+    let mut said = Vec::new();
+    if it.memory_peak >= MOST_MIB {
+        said.push(format!("{:.0} MiB", it.memory_peak));
+    }
+    if slower > MOST_DELAY {
+        said.push(format!("others wait {slower:.1} times as long"));
+    }
+    (!said.is_empty()).then(|| format!("{} ({})", it.attack, said.join(", ")))
+}
+
+/// Measures a controller on a cluster of its own that serves others while it is attacked.
+pub(crate) async fn attacked(settings: &Settings, attack: Attack) -> Result<Attacked> {
+    let site = Site::prepare(settings).await?;
+    let controller = site.run(Subject::Controller, settings).await?;
+    let mut others = template_edit::others(&site, settings.keep.into()).await?;
+    tokio::time::sleep(SETTLE).await;
+    let measured = Duration::from_secs(settings.seconds);
+    others.board.take_tally();
+    paced(&mut others, template_edit::RATE, measured).await?;
+    let before = others.board.take_tally().change_to_run.quantiles();
+    let memory_before = mib(controller.process.memory()?.peak);
+
+    let ground = Ground::prepare(&site, &controller, &others.plan.namespace).await?;
+    let mut tasks = JoinSet::new();
+    let step = site.progress.step(attack.title());
+    let begin = Instant::now();
+    meanwhile(&mut others, attack.begin(&ground, &mut tasks)).await??;
+    let began_in = begin.elapsed().as_secs_f64();
+    meanwhile(&mut others, tokio::time::sleep(attack.aftermath())).await?;
+    let beginning = others.board.take_tally().change_to_run.quantiles();
+
+    let audit = site.cluster.audit()?;
+    let (rest, cpu) = (Instant::now(), cpu_seconds(controller.process)?);
+    meanwhile(&mut others, tokio::time::sleep(measured)).await?;
+    let seconds = rest.elapsed().as_secs_f64();
+    let cpu = (cpu_seconds(controller.process)? - cpu) / seconds;
+    step.done();
+    controller.runs()?;
+    if let Some(ended) = tasks.try_join_next() {
+        ended??;
+    }
+    let requests = ground.requests(&audit)?;
+    let writes = requests.iter().filter(|it| ground::is_status_write(it));
+    let a_second = |count: usize| float(count as u64) / seconds;
+    Ok(Attacked {
+        attack: attack.title(),
+        memory_before,
+        memory_peak: mib(controller.process.memory()?.peak),
+        began_in,
+        seconds,
+        requests: a_second(requests.len()),
+        status_writes: a_second(writes.count()),
+        cpu,
+        before,
+        beginning,
+        at_rest: others.board.take_tally().change_to_run.quantiles(),
+    })
+}
+
+/// Changes Runnables of others until something has ended.
+async fn meanwhile<T>(others: &mut Field, until: impl Future<Output = T>) -> Result<T> {
+    let ended = {
+        let change = async {
+            loop {
+                if let Err(error) = paced(others, template_edit::RATE, Duration::from_secs(1)).await
+                {
+                    return error;
+                }
+            }
+        };
+        tokio::select! {
+            ended = until => ended,
+            error = change => return Err(error),
+        }
+    };
+    others.all_answered().await?;
+    Ok(ended)
+}

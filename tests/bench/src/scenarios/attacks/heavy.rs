@@ -1,0 +1,173 @@
+//! Texts that are small, and trees that are not: maps of one entry in each other.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use serde_json::{Value, json};
+
+use super::{AT_ONCE, ground::Ground};
+use crate::{
+    api,
+    kinds::RunKind,
+    load::{SeenRun, name},
+};
+
+/// Chains of maps of which a tree has 15 MiB: what one reconciliation may hold.
+pub(super) const FITTING: usize = 390;
+/// Those that have 1 MB of text, and more than 100 MiB as a tree.
+pub(super) const MEGABYTE: usize = 2_800;
+/// Those that may be rendered beside themselves as inputs: 6 MiB, and not too deep.
+const RENDERED: usize = 245;
+/// Those that outputs may hold: less than 1 MiB.
+const OUTPUT: usize = 29;
+/// Maps in each other, where only their number counts, and where documents may not be deeper.
+const DEEP: usize = 58;
+const SHALLOW: usize = 40;
+const PATIENCE: Duration = Duration::from_mins(3);
+
+/// So many chains. They stand in a list, of which the API server notes no owner field by field: that would take it longer than a
+/// request may.
+fn chains(count: usize, levels: usize) -> String {
+    let chain = format!("{}1{}", r#"{"a":"#.repeat(levels), "}".repeat(levels));
+    let chains = (0..count).map(|at| format!(r#""c{at}":{chain}"#));
+    format!("[{{{}}}]", chains.collect::<Vec<_>>().join(","))
+}
+
+fn plain(inputs: &Value) -> Value {
+    let mut inputs = inputs.clone();
+    inputs["change"] = json!(1);
+    inputs["repository"] = json!("r");
+    inputs["source"] = json!({});
+    json!({ "runTemplateRef": { "name": "bench" }, "inputs": inputs })
+}
+
+/// Runnables that read so many objects.
+pub(super) async fn sources(ground: &Ground<'_>, objects: usize, chain: usize) -> Result<()> {
+    let heavy = chains(chain, DEEP);
+    let (api_version, kind) = (RunKind::api_version(), RunKind::number(0).kind);
+    for index in 0..objects {
+        let text = format!(
+            r#"{{"apiVersion":"{api_version}","kind":"{kind}","metadata":{{"name":"heavy-{index}"}},"spec":{{"a":{heavy}}}}}"#
+        );
+        ground.create(&ground.runs(), &text).await?;
+    }
+    let from = (0..objects).map(|index| {
+        json!({ "name": format!("s{index}"), "objectRef": {
+            "apiVersion": api_version, "kind": kind, "name": format!("heavy-{index}"), "path": ".spec.a",
+        } })
+    });
+    let mut spec = plain(&json!({}));
+    spec["inputsFrom"] = from.collect();
+    ground.many(AT_ONCE, |_| spec.clone()).await
+}
+
+/// Suspended Runnables with such inputs.
+pub(super) async fn inputs(ground: &Ground<'_>, chain: usize) -> Result<()> {
+    let heavy = chains(chain, DEEP);
+    let mut spec = plain(&json!({ "heavy": "HEAVY" }));
+    spec["suspend"] = json!(true);
+    for index in 0..AT_ONCE {
+        ground.runnable(&name(index), spec.clone(), &heavy).await?;
+    }
+    Ok(())
+}
+
+/// A template of runs that have this, and give some of it.
+fn template(of_run: &Value, outputs: &Value) -> Value {
+    json!({
+        "template": {
+            "apiVersion": RunKind::api_version(), "kind": RunKind::number(0).kind,
+            "metadata": { "generateName": "work-" },
+            "spec": { "change": "$(runnable.spec.inputs.change)$", "heavy": of_run },
+        },
+        "outputs": outputs,
+    })
+}
+
+/// What just fits is rendered, and what far more would be rendered of.
+pub(super) async fn templates(ground: &Ground<'_>) -> Result<()> {
+    let tag = "$(runnable.spec.inputs.heavy)$";
+    for (sort, tags, chain) in [("fits", 1, RENDERED), ("bomb", 900, RENDERED / 2)] {
+        let heavy = chains(chain, SHALLOW);
+        for index in 0..AT_ONCE {
+            let name = format!("{sort}-{index}");
+            ground
+                .template(&name, &template(&json!(vec![tag; tags]), &json!({})))
+                .await?;
+            let mut spec = plain(&json!({ "heavy": "HEAVY" }));
+            spec["runTemplateRef"]["name"] = json!(name);
+            ground.runnable(&name, spec, &heavy).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Runs that end with this in their status.
+async fn end_all(ground: &Ground<'_>, runs: usize, heavy: impl Fn(&str) -> String) -> Result<()> {
+    let begin = Instant::now();
+    let mut ended = std::collections::HashSet::new();
+    while ended.len() < runs {
+        let (listed, _) = api::list::<SeenRun>(&ground.client, &ground.runs()).await?;
+        let begun = listed.iter().filter(|run| !run.has_ended());
+        for run in begun
+            .filter(|run| !ended.contains(run.uid()))
+            .collect::<Vec<_>>()
+        {
+            let path = format!("{}/{}/status", ground.runs(), run.name());
+            let heavy = heavy(run.of());
+            let condition = r#"{"type":"Succeeded","status":"True","reason":"Done","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}"#;
+            let text = format!(r#"{{"status":{{"change":1,{heavy},"conditions":[{condition}]}}}}"#);
+            ground.patch(&path, text).await?;
+            ended.insert(run.uid().to_owned());
+        }
+        if begin.elapsed() > PATIENCE {
+            bail!("{} of {runs} runs were made", ended.len());
+        }
+        tokio::time::sleep(Duration::from_millis(300)).await;
+    }
+    Ok(())
+}
+
+/// Four texts of 60 KB and some maps, which fit; and 1 MB, which does not.
+pub(super) async fn outputs(ground: &Ground<'_>) -> Result<()> {
+    let names = ["a", "b", "c", "d", "tree"];
+    let paths = names.map(|name| (name.to_owned(), json!(format!(".status.{name}"))));
+    let outputs: Value = paths.into_iter().collect::<serde_json::Map<_, _>>().into();
+    ground
+        .template("gives", &template(&json!(1), &outputs))
+        .await?;
+    for sort in ["fits", "large"] {
+        for index in 0..AT_ONCE {
+            let mut spec = plain(&json!({}));
+            spec["runTemplateRef"]["name"] = json!("gives");
+            ground
+                .runnable(&format!("{sort}-{index}"), spec, "")
+                .await?;
+        }
+    }
+    let (fits, large) = (chains(OUTPUT, SHALLOW), chains(MEGABYTE, DEEP));
+    let text = "x".repeat(60_000);
+    let heavy = |of: &str| {
+        let tree = if of.starts_with("fits") {
+            &fits
+        } else {
+            &large
+        };
+        let texts = ["a", "b", "c", "d"].map(|name| format!(r#""{name}":"{text}""#));
+        format!(r#"{},"tree":{tree}"#, texts.join(","))
+    };
+    end_all(ground, 2 * AT_ONCE, heavy).await
+}
+
+/// Runs that have 1 MB of what they do not give.
+pub(super) async fn runs(ground: &Ground<'_>) -> Result<()> {
+    let outputs = json!({ "change": ".status.change" });
+    ground
+        .template("large", &template(&json!(1), &outputs))
+        .await?;
+    let mut spec = plain(&json!({}));
+    spec["runTemplateRef"]["name"] = json!("large");
+    ground.many(AT_ONCE, |_| spec.clone()).await?;
+    let large = chains(MEGABYTE, DEEP);
+    end_all(ground, AT_ONCE, |_| format!(r#""tree":{large}"#)).await
+}

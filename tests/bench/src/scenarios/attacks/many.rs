@@ -1,0 +1,93 @@
+//! Very many of something small.
+
+use std::{net::SocketAddr, time::Duration};
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+    task::JoinSet,
+    time::{interval, sleep, timeout},
+};
+
+use super::ground::Ground;
+use crate::load::name;
+
+const RUNNABLES: usize = 1_500;
+const SECRETS: usize = 32;
+const CONNECTIONS: usize = 1_500;
+/// Before a connection that was given up is begun again.
+const PAUSE: Duration = Duration::from_secs(10);
+/// Bytes of a head that does not end.
+const HEAD: usize = 400_000;
+const WAITING: usize = 200;
+/// Between two of fifty a second.
+pub(super) const FIFTIETH: Duration = Duration::from_millis(20);
+
+/// Runnables that name Secrets of their own which are not there.
+pub(super) async fn secrets(ground: &Ground<'_>) -> Result<()> {
+    let from = |runnable: usize| -> Value {
+        let each = (0..SECRETS).map(|index| {
+            let name = format!("missing-{runnable}-{index}");
+            json!({ "name": format!("s{index}"), "secretKeyRef": { "name": name, "key": "k" } })
+        });
+        each.collect()
+    };
+    let spec = |runnable| {
+        json!({
+            "runTemplateRef": { "name": "bench" }, "inputs": { "change": 1 }, "inputsFrom": from(runnable),
+        })
+    };
+    ground.many(RUNNABLES, spec).await
+}
+
+/// Connections that are begun again some time after they are given up: 1,500 that are given up at once would take all of this machine
+/// by themselves.
+pub(super) fn heads(ground: &Ground<'_>, tasks: &mut JoinSet<Result<()>>) -> Result<()> {
+    let address = ground
+        .health
+        .context("only a controller that is started here has a known port")?;
+    for _ in 0..CONNECTIONS {
+        tasks.spawn(async move {
+            loop {
+                // Whatever comes of it.
+                let _ = timeout(Duration::from_secs(30), head(address)).await;
+                sleep(PAUSE).await;
+            }
+        });
+    }
+    Ok(())
+}
+
+async fn head(address: SocketAddr) -> Result<()> {
+    let mut connection = TcpStream::connect(address).await?;
+    connection
+        .write_all(b"GET /metrics HTTP/1.1\r\nX: ")
+        .await?;
+    connection.write_all(&vec![b'a'; HEAD]).await?;
+    while connection.read(&mut [0; 64]).await? > 0 {}
+    Ok(())
+}
+
+/// Runnables that ask a person each time they change, which they do all the time.
+pub(super) async fn events(ground: &Ground<'_>, tasks: &mut JoinSet<Result<()>>) -> Result<()> {
+    let spec = json!({
+        "runTemplateRef": { "name": "bench" }, "approval": "Manual",
+        "inputs": { "change": 1, "repository": "r", "source": {} },
+    });
+    ground.many(WAITING, |_| spec.clone()).await?;
+    let (client, path) = (ground.client.clone(), ground.runnables());
+    tasks.spawn(async move {
+        let mut ticks = interval(FIFTIETH);
+        for change in 2_u64.. {
+            ticks.tick().await;
+            let runnable = name(usize::try_from(change)? % WAITING);
+            let body = json!({ "spec": { "inputs": { "change": change } } });
+            let path = format!("{path}/{runnable}");
+            crate::api::send::<serde::de::IgnoredAny>(&client, "PATCH", &path, &body).await?;
+        }
+        Ok(())
+    });
+    Ok(())
+}
