@@ -25,6 +25,7 @@ fn template(data: Value) -> Value {
 
 fn compile(template: Value) -> Result<Template, Diagnostics> {
     Template::compile(&ClusterRunTemplateSpec {
+        unknown_fields: Vec::new(),
         profile: None,
         runner: None,
         requires: None,
@@ -133,6 +134,7 @@ fn bad_tags_are_reported_all_at_once_in_document_order() {
 #[test]
 fn what_is_wrong_whatever_a_runnable_says_is_found_by_compiling() {
     let spec = ClusterRunTemplateSpec {
+        unknown_fields: Vec::new(),
         profile: None,
         runner: None,
         requires: None,
@@ -258,6 +260,7 @@ fn a_rendering_that_is_too_large_or_too_deep_is_refused() {
 
 fn attempt(template: Value, inputs: &Value) -> Attempt {
     let draft = Draft::new(&ClusterRunTemplateSpec {
+        unknown_fields: Vec::new(),
         profile: None,
         runner: None,
         requires: None,
@@ -401,6 +404,7 @@ fn tags_of_other_tools_are_warned_of_and_placeholders_of_engines_are_not() {
 #[test]
 fn a_run_that_does_not_say_its_kind_has_that_of_the_template() {
     let spec = |kind: &str| ClusterRunTemplateSpec {
+        unknown_fields: Vec::new(),
         profile: None,
         runner: None,
         requires: None,

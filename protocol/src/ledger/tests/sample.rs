@@ -52,6 +52,7 @@ pub(crate) fn document_with_fixed_name(input: &str) -> Rendered {
 
 fn rendered(metadata: &Value, input: &str) -> Rendered {
     let spec = ClusterRunTemplateSpec {
+        unknown_fields: Vec::new(),
         profile: None,
         runner: None,
         requires: None,
