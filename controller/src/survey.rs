@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use cartouche_crds::Runnable;
 use cartouche_protocol::{
+    newer_release::leaves_alone,
     reconcile_error::Category,
     status::{READY, RUN_IN_PROGRESS, RUN_LOST},
 };
@@ -35,6 +36,9 @@ impl Survey {
 }
 
 fn ready(runnable: &Runnable) -> (&'static str, &'static str) {
+    if let Some(newer) = leaves_alone(runnable.status.as_ref()) {
+        return ("Unknown", newer.category.as_str());
+    }
     let conditions = runnable.status.iter().flat_map(|it| &it.conditions);
     let Some(ready) = conditions.into_iter().find(|it| it.type_ == READY) else {
         return ("", "");
@@ -93,12 +97,14 @@ mod tests {
             told("False", "AnotherWord"),
             told("Unknown", "RunInProgress"),
             runnable(&json!({})),
+            runnable(&json!({ "needs": ["ticks"] })),
         ];
         let expected = [
             (("", ""), 1),
             (("False", "Run"), 2),
             (("False", "RunTemplateNotFound"), 1),
             (("True", "Ready"), 2),
+            (("Unknown", "NewerRelease"), 1),
             (("Unknown", "RunInProgress"), 1),
         ];
         assert_eq!(Survey::of(&all).ready, expected.into());

@@ -7,6 +7,7 @@ use kube::runtime::reflector::Store;
 
 use crate::{
     cached_runnable::CachedRunnable,
+    definitions::Definitions,
     discovery::Kinds,
     events::Events,
     identity::Identity,
@@ -45,6 +46,8 @@ pub struct ControllerContext {
     pub templates: Arc<Templates>,
     /// The profiles.
     pub profiles: Arc<ClusterProfiles>,
+    /// The definitions of our own kinds.
+    pub definitions: Arc<Definitions>,
     /// The ServiceAccounts.
     pub accounts: Arc<Accounts>,
     /// What accounts may do.
