@@ -30,7 +30,6 @@ fn nothing_that_would_make_a_run_makes_one() {
             .fresh()
             .seeing(seen_to_go(&gone))
             .reading_absent(&name(2)),
-        with(rejected(2, "A", true), "A"),
         with(rejected(2, "A", false), "A"),
     ] {
         let due = decide(&facts);
