@@ -3,6 +3,7 @@
 pub(crate) mod age;
 pub(crate) mod events;
 pub(crate) mod managed_fields;
+pub(crate) mod newer_release;
 pub(crate) mod object_diff;
 pub(crate) mod pending;
 pub(crate) mod place;

@@ -17,6 +17,7 @@ const FIRST_GENERATION: i64 = 1;
 /// What is known of it.
 pub(crate) fn known(document: &Document) -> KnownProfile {
     let spec = ClusterRunProfileSpec {
+        unknown_fields: Vec::new(),
         rules: document.field("rules"),
         pod_template: document.field("podTemplate"),
         patches: document.field("patches"),

@@ -37,6 +37,7 @@ pub(crate) fn spec(document: &Document) -> Option<ClusterRunTemplateSpec> {
     let named = |key: &str| part(key).filter(|_| outputs.as_ref().is_none_or(are_readable));
     let (optional, sensitive) = (named("optionalOutputs"), named("sensitiveOutputs"));
     Some(ClusterRunTemplateSpec {
+        unknown_fields: Vec::new(),
         profile: document.field("profile"),
         runner: document.field("runner"),
         requires: document.field("requires"),

@@ -54,6 +54,22 @@ impl Readiness {
         }
     }
 
+    /// One of them is missing, be it once more, for this reason.
+    pub fn misses(&self, what: &'static str, why: String) {
+        let mut missing = lock(&self.missing);
+        match missing.iter_mut().find(|(missing, _)| *missing == what) {
+            Some((_, reason)) => *reason = why,
+            None => missing.push((what, why)),
+        }
+    }
+
+    /// Whether any of these is missing.
+    #[must_use]
+    pub fn is_missing(&self, any: &[&str]) -> bool {
+        let missing = lock(&self.missing);
+        missing.iter().any(|(missing, _)| any.contains(missing))
+    }
+
     /// Something cannot be watched now: what it would tell of is noticed later. The reason is for strangers as well.
     pub fn lacks(&self, what: &'static str, why: String) {
         lock(&self.lacking).insert(what, why);

@@ -8,6 +8,7 @@ pub mod backoff;
 pub mod budget;
 pub mod cached_runnable;
 pub mod clock;
+pub mod definitions;
 pub mod discovery;
 pub mod endpoints;
 pub mod events;

@@ -78,6 +78,8 @@ pub struct Memory {
     pub watched: BTreeSet<Watched>,
     /// When it was last reported that another controller writes the status.
     pub reported_other: Option<Duration>,
+    /// When it was last told that another release is needed, and a digest of why.
+    pub told_release: Option<(u64, Duration)>,
     /// The unknown runs that were reported, by uid.
     pub reported: BTreeSet<String>,
     /// That the kind of its runs is polled was reported.

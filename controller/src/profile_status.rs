@@ -5,6 +5,7 @@ use std::sync::Arc;
 use cartouche_crds::{ClusterRunProfile, ClusterRunProfileStatus};
 use cartouche_protocol::{
     diagnosis::{Diagnosis, Fault},
+    newer_release,
     pace::Change,
     profiles::KnownProfile,
     reconcile_error::bounded,
@@ -58,9 +59,11 @@ fn status(
     stored: &ClusterRunProfileStatus,
     now: Timestamp,
 ) -> ClusterRunProfileStatus {
-    let (status, reason, message) = match &profile.compiled {
-        Ok(_) => (TRUE, "Accepted", String::new()),
-        Err(diagnostics) => {
+    let known = newer_release::known_profile(profile).err();
+    let (status, reason, message) = match (known, &profile.compiled) {
+        (Some(newer), _) => (FALSE, newer.category.as_str(), newer.message),
+        (None, Ok(_)) => (TRUE, "Accepted", String::new()),
+        (None, Err(diagnostics)) => {
             let diagnosis = Diagnosis::UnusableProfile(Fault::all(diagnostics));
             let in_full = bounded(diagnostics.to_string());
             (FALSE, "Invalid", diagnosis.message(Some(&in_full)))
@@ -99,6 +102,13 @@ mod tests {
     #[test]
     fn a_profile_is_accepted_unless_something_is_wrong_whatever_the_run() {
         assert_eq!(told(&json!({})), ("True".to_owned(), String::new()));
+    }
+
+    #[test]
+    fn a_profile_with_a_field_of_a_newer_release_is_not_accepted() {
+        let (status, message) = told(&json!({ "rules": [{ "clusters": ["b"] }] }));
+        assert_eq!(status, "False");
+        assert!(message.contains("rules.0.clusters"), "{message}");
     }
 
     #[test]

@@ -34,6 +34,7 @@ use std::{
 use cartouche_crds::Runnable;
 use cartouche_protocol::{
     decide::{MOST_RENUMBERED, Step, Waiting, decide, decide_without_rendering},
+    newer_release,
     process_state::CREATES_SETTLE_IN,
     reconcile_error::{Category, ReconcileError},
 };
@@ -70,6 +71,13 @@ impl ControllerContext {
                 .reconcile("stale", began.elapsed().as_secs_f64());
             return None;
         };
+        // Before anything is asked or written, be it as the controller or as the account.
+        if let Some(newer) = newer_release::leaves_alone(reconciliation.runnable.status.as_ref()) {
+            reconciliation.leave_alone(&newer);
+            self.metrics
+                .reconcile("left-alone", began.elapsed().as_secs_f64());
+            return None;
+        }
         let (key, memory) = (reconciliation.key.clone(), reconciliation.memory.clone());
         let (uid, budget) = (
             reconciliation.facts.runnable.uid.clone(),

@@ -30,6 +30,7 @@ use crate::{
     api::Connection,
     cached_runnable::CachedRunnable,
     clock::boot_time,
+    definitions::{Definitions, OF_THIS_RELEASE},
     discovery::Kinds,
     endpoints::{self, Readiness},
     events::Events,
@@ -47,9 +48,9 @@ use crate::{
     },
 };
 
-const RUNNABLES: &str = "runnables.carto.run";
-const PROFILES: &str = "clusterrunprofiles.carto.run";
-const TEMPLATES: &str = "clusterruntemplates.carto.run";
+pub(crate) const RUNNABLES: &str = "runnables.carto.run";
+pub(crate) const PROFILES: &str = "clusterrunprofiles.carto.run";
+pub(crate) const TEMPLATES: &str = "clusterruntemplates.carto.run";
 
 /// Runs the controller until SIGTERM or SIGINT. The error is a sentence for people.
 pub async fn serve(flags: Flags) -> Result<(), String> {
@@ -92,7 +93,7 @@ pub async fn serve(flags: Flags) -> Result<(), String> {
 /// What must be there before Runnables are served.
 #[must_use]
 pub fn unready() -> Readiness {
-    Readiness::waiting_for(&[RUNNABLES, TEMPLATES, PROFILES, ACCOUNTS])
+    Readiness::waiting_for(&[RUNNABLES, TEMPLATES, PROFILES, ACCOUNTS, OF_THIS_RELEASE])
 }
 
 /// Runs the controller over a connection until `stop`, and then until the reconciliations under way have
@@ -232,6 +233,7 @@ pub(crate) fn wire(
         memories,
         secrets: Arc::new(secrets),
         profiles: Arc::default(),
+        definitions: Arc::new(Definitions::new(readiness.clone())),
         enqueuer,
     }
 }

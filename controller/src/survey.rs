@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use cartouche_crds::{RunPhase, Runnable};
 use cartouche_protocol::{
+    newer_release::leaves_alone,
     reconcile_error::Category,
     status::{READY, RUN_IN_PROGRESS, RUN_LOST},
 };
@@ -46,6 +47,9 @@ impl Survey {
 }
 
 fn ready(runnable: &Runnable) -> (&'static str, &'static str) {
+    if let Some(newer) = leaves_alone(runnable.status.as_ref()) {
+        return ("Unknown", newer.category.as_str());
+    }
     let conditions = runnable.status.iter().flat_map(|it| &it.conditions);
     let Some(ready) = conditions.into_iter().find(|it| it.type_ == READY) else {
         return ("Unknown", UNOBSERVED);
@@ -131,11 +135,13 @@ mod tests {
             told("False", "AnotherWord"),
             told("Unknown", "RunInProgress"),
             runnable(&json!({})),
+            runnable(&json!({ "needs": ["ticks"] })),
         ];
         let expected = [
             (("False", "Run"), 2),
             (("False", "RunTemplateNotFound"), 1),
             (("True", "Ready"), 2),
+            (("Unknown", "NewerRelease"), 1),
             (("Unknown", "RunInProgress"), 1),
             (("Unknown", "Unobserved"), 1),
         ];

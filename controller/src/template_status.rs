@@ -12,6 +12,7 @@ use cartouche_crds::{ClusterRunTemplate, ClusterRunTemplateStatus};
 use cartouche_protocol::{
     compiled::Compiled,
     diagnosis::{Diagnosis, Fault},
+    newer_release,
     pace::{Change, Due, News, REPEATED_AFTER, StatusPace},
     reconcile_error::bounded,
     status::{ConditionValue, FALSE, STALLED, TRUE, condition},
@@ -190,8 +191,10 @@ fn status(
     warned: &[String],
     now: Timestamp,
 ) -> ClusterRunTemplateStatus {
-    let (status, reason, message) = match &compiled.template {
-        Ok(template) => {
+    let known = newer_release::known_template(compiled).err();
+    let (status, reason, message) = match (known, &compiled.template) {
+        (Some(newer), _) => (FALSE, newer.category.as_str(), newer.message),
+        (None, Ok(template)) => {
             let own: Vec<String> = template
                 .warnings()
                 .iter()
@@ -208,7 +211,7 @@ fn status(
             };
             (TRUE, reason, warnings.join("; "))
         }
-        Err(diagnostics) => {
+        (None, Err(diagnostics)) => {
             let diagnosis = Diagnosis::Unacceptable(Fault::all(diagnostics));
             let in_full = bounded(diagnostics.to_string());
             (FALSE, "Invalid", diagnosis.message(Some(&in_full)))

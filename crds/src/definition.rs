@@ -1,12 +1,27 @@
 //! The `CustomResourceDefinition`s: the derived schemas, completed.
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, JSON, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
 use kube::CustomResourceExt;
 use serde_json::json;
 
-use crate::{ClusterRunProfile, ClusterRunTemplate, Runnable};
+use crate::{ClusterRunProfile, ClusterRunTemplate, Runnable, SCHEMA_ANNOTATION};
+
+/// The number of the schemas of this release, one for all definitions. Each release that adds a field raises it: a controller does
+/// not intend runs under definitions of a lower one, which drop what it writes and what users write for it.
+pub const SCHEMA: u32 = 1;
+
+/// The number of the schema of a definition with these annotations: 0 if it bears none, as Cartographer's do.
+#[must_use]
+pub fn schema_of(annotations: &BTreeMap<String, String>) -> u32 {
+    let number = annotations.get(SCHEMA_ANNOTATION);
+    number
+        .and_then(|number| number.parse().ok())
+        .unwrap_or_default()
+}
 
 /// The definition of the Runnable, as it is installed.
 #[must_use]
@@ -40,6 +55,8 @@ fn completed(
     mut definition: CustomResourceDefinition,
     spec_description: &str,
 ) -> CustomResourceDefinition {
+    let annotations = definition.metadata.annotations.get_or_insert_default();
+    annotations.insert(SCHEMA_ANNOTATION.to_owned(), SCHEMA.to_string());
     for root in roots(&mut definition) {
         tidy(root);
         complete_root(root, spec_description);
@@ -151,6 +168,17 @@ mod tests {
                 "/properties/spec/properties/values/additionalProperties",
             ]
         );
+    }
+
+    #[test]
+    fn every_definition_bears_the_number_of_its_schema() {
+        let of = super::schema_of;
+        for definition in [runnable(), cluster_run_template(), cluster_run_profile()] {
+            assert_eq!(of(&definition.metadata.annotations.unwrap()), SCHEMA);
+        }
+        let with = |number: &str| of(&[(SCHEMA_ANNOTATION.to_owned(), number.to_owned())].into());
+        assert_eq!(["7", "", "-1", "two"].map(with), [7, 0, 0, 0]);
+        assert_eq!(of(&BTreeMap::new()), 0);
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod duration;
 mod health_rule;
 mod history;
 mod names;
+mod needs;
 mod pending_run;
 mod profile;
 mod rejection;
@@ -29,13 +30,14 @@ mod source;
 mod start;
 mod status;
 mod stop;
+mod strict;
 mod written;
 
 pub use approval::{Approval, ApprovalPolicy};
 pub use breaker::{Breaker, NoBreaker};
 pub use cancellation::Cancellation;
 pub use concurrency::ConcurrencyPolicy;
-pub use definition::{cluster_run_profile, cluster_run_template, runnable};
+pub use definition::{SCHEMA, cluster_run_profile, cluster_run_template, runnable, schema_of};
 pub use duration::{LONGEST_DURATION, SHORTEST_DURATION, duration};
 pub use health_rule::{
     AlwaysHealthy, ConditionMatch, FieldMatch, FieldOperator, HealthMatchRule, HealthRule,
@@ -47,9 +49,10 @@ pub use names::{
     INPUT_HASH_ANNOTATION, PROFILE_ANNOTATION, PROFILE_REFRESH_ANNOTATION, REJECTED_ANNOTATION,
     RERUN_REQUEST_ANNOTATION, RERUN_TOKEN_ANNOTATION, RUN_SEQUENCE_LABEL, RUN_TEMPLATE_NAME_LABEL,
     RUNNABLE_NAME_LABEL, RUNNABLE_UID_LABEL, RUNNER_ARGS_ANNOTATION, RUNNER_CONTEXT_ANNOTATION,
-    RUNNER_FILE_ANNOTATION, SINK_OF_ANNOTATION, SINK_SEQUENCE_ANNOTATION, SOURCES_ANNOTATION,
-    VERSION, is_config_map_key, is_dns_label, is_dns_subdomain,
+    RUNNER_FILE_ANNOTATION, SCHEMA_ANNOTATION, SINK_OF_ANNOTATION, SINK_SEQUENCE_ANNOTATION,
+    SOURCES_ANNOTATION, VERSION, is_config_map_key, is_dns_label, is_dns_subdomain,
 };
+pub use needs::needs_of_status;
 pub use pending_run::PendingRun;
 pub use profile::{
     ClusterRunProfile, ClusterRunProfileSpec, ClusterRunProfileStatus, MAX_PATCHES,

@@ -47,6 +47,9 @@ pub const SINK_OF_ANNOTATION: &str = "carto.run/outputs-of";
 /// On an object that outputs are written to: the number of the run whose outputs it has.
 pub const SINK_SEQUENCE_ANNOTATION: &str = "carto.run/outputs-sequence";
 
+/// On each definition: the number of its schema, see [`crate::SCHEMA`].
+pub const SCHEMA_ANNOTATION: &str = "carto.run/schema";
+
 /// The field manager of every write that Cartouche makes.
 pub const FIELD_MANAGER: &str = "cartouche";
 

@@ -22,7 +22,7 @@ pub const MAX_VALUES: usize = 64;
 /// Says where runs are made and how: what is the same for all runs of a team, a stage or a cluster, whatever their templates
 /// say. What it says is applied when a run is made, and a change of it makes none.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", remote = "Self")]
 #[kube(
     group = "carto.run",
     version = "v1alpha1",
@@ -59,6 +59,12 @@ pub struct ClusterRunProfileSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "values")]
     pub values: Option<BTreeMap<String, Value>>,
+
+    /// Fields that somebody has set and that this release does not know, by path: a newer one wrote them, or was to read
+    /// them.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub unknown_fields: Vec<String>,
 }
 
 fn values(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {

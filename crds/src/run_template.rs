@@ -23,7 +23,7 @@ use crate::{
 
 /// Says what a Runnable runs, when a run has succeeded, and which of its values are outputs.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", remote = "Self")]
 #[kube(
     group = "carto.run",
     version = "v1alpha1",
@@ -124,6 +124,12 @@ pub struct ClusterRunTemplateSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = MAX_REQUIRED))]
     pub requires: Option<Vec<RequiredPermission>>,
+
+    /// Fields that somebody has set and that this release does not know, by path: a newer one wrote them, or was to read
+    /// them.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub unknown_fields: Vec<String>,
 }
 
 /// What the controller thinks of the template.

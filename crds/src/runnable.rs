@@ -20,7 +20,7 @@ use crate::{
 
 /// Runs a `ClusterRunTemplate` exactly once per change of what the template renders.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", remote = "Self")]
 #[kube(
     group = "carto.run",
     version = "v1alpha1",
@@ -123,6 +123,12 @@ pub struct RunnableSpec {
     /// outputs came from are never deleted, others ten minutes after their end at the earliest.
     #[serde(default)]
     pub retention_policy: RetentionPolicy,
+
+    /// Fields that somebody has set and that this release does not know, by path: a newer one wrote them, or was to read
+    /// them.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub unknown_fields: Vec<String>,
 }
 
 impl RunnableSpec {

@@ -55,6 +55,8 @@ pub struct RunnableStatus {
     pub profile: Option<Box<PinnedProfile>>,
     /// Counts runs, to slow feedback loops.
     pub breaker: Option<Breaker>,
+    /// Words for what a release has to know to do anything for the Runnable. What is no word is there as its JSON.
+    pub needs: Vec<String>,
 }
 
 impl RunnableStatus {

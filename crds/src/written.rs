@@ -9,6 +9,7 @@ use serde_json::{Value, value::RawValue};
 
 use crate::{
     history::HistoryEntry,
+    needs,
     pending_run::PendingRun,
     profile::PinnedProfile,
     schema,
@@ -132,6 +133,26 @@ pub(crate) struct WrittenStatus {
         deserialize_with = "text"
     )]
     breaker: Option<String>,
+
+    /// Words for what a controller has to know to do anything for the Runnable: one of a release that does not know each of them
+    /// leaves it alone. A later release writes them, where an earlier one would do harm.
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "needs::words"
+    )]
+    #[schemars(length(max = needs::MOST), inner(length(min = 1, max = needs::BYTES)))]
+    needs: Vec<String>,
+
+    /// A reserved key, which says that there is a need for `clusters`.
+    #[serde(
+        default,
+        rename = "cluster",
+        skip_serializing,
+        deserialize_with = "needs::is_there"
+    )]
+    #[schemars(skip)]
+    has_cluster: bool,
 }
 
 /// What can be read of a list: what was stored under an earlier definition, nobody has checked.
@@ -190,6 +211,10 @@ impl From<WrittenStatus> for RunnableStatus {
                 Err(_) => unreadable_history.push(line),
             }
         }
+        let mut needs = written.needs;
+        if written.has_cluster {
+            needs.push(needs::CLUSTERS.to_owned());
+        }
         let surplus = unreadable_history.len().saturating_sub(MAX_UNREADABLE);
         unreadable_history.drain(..surplus);
         history.sort_by_key(|entry| entry.sequence);
@@ -209,6 +234,7 @@ impl From<WrittenStatus> for RunnableStatus {
             unreadable_history,
             dropped_lines: dropped_lines + surplus,
             breaker: written.breaker.and_then(|line| line.parse().ok()),
+            needs,
         }
     }
 }
@@ -241,6 +267,8 @@ impl From<RunnableStatus> for WrittenStatus {
             unfinished_runs,
             history,
             breaker: status.breaker.map(|breaker| breaker.to_string()),
+            needs: status.needs,
+            has_cluster: false,
         }
     }
 }

@@ -198,6 +198,12 @@ pub enum Diagnosis {
     NameFreed,
     /// The Runnable cannot be read: why.
     Unreadable(String),
+    /// Its status needs what these words stand for, which this release does not know.
+    NewerNeeds(Vec<String>),
+    /// This object, as it is called in a sentence, has fields that this release does not know.
+    NewerFields(String, Vec<String>),
+    /// The definitions that are installed are older than this release: what is known of them, and what to do.
+    DefinitionsOutdated(String, String),
 }
 
 impl Diagnosis {
@@ -242,6 +248,7 @@ impl Diagnosis {
                 return format!("correct apiVersion and kind ({hint}), or install what serves it");
             }
             Self::RunAtWork(runs) => return in_the_way::cure(runs),
+            Self::DefinitionsOutdated(_, cure) => return cure.clone(),
             Self::NameTaken(_, fixed, _) => {
                 if *fixed {
                     "use metadata.generateName in the template instead of metadata.name, or delete that object"
@@ -320,6 +327,12 @@ impl Diagnosis {
                 "see that no admission webhook removes labels or annotations of new objects"
             }
             Self::Unreadable(_) => "correct the Runnable",
+            Self::NewerNeeds(_) => {
+                "upgrade what says this; controllers of that newer release go on with it meanwhile"
+            }
+            Self::NewerFields(..) => {
+                "upgrade the controller, or take these fields away if they are not needed"
+            }
             Self::Unrendered(..)
             | Self::Unacceptable(_)
             | Self::UnusableProfile(_)
@@ -334,6 +347,7 @@ impl Diagnosis {
             | Self::ApprovalRequired(..)
             | Self::Rejected(..)
             | Self::RunAtWork(_)
+            | Self::DefinitionsOutdated(..)
             | Self::NameTaken(..) => "",
         }
     }

@@ -132,6 +132,8 @@ pub struct Facts {
     pub hindrance: Hindrance,
     /// What is known of the objects that outputs are written to.
     pub sinks: Box<Sinks>,
+    /// Why no number is given and no run is made, if the definitions that are installed are older than this release.
+    pub definitions: Option<ReconcileError>,
     /// How many runs are too many.
     pub limits: BreakerLimits,
 }
@@ -283,6 +285,7 @@ impl Facts {
             looked_for: BTreeSet::new(),
             hindrance: Hindrance::NotAsked,
             sinks,
+            definitions: None,
             limits,
         }
     }

@@ -11,6 +11,7 @@ pub mod explanation;
 pub mod facts;
 pub mod ledger;
 pub mod managed_fields;
+pub mod newer_release;
 pub mod object;
 pub mod pace;
 pub mod permissions;

@@ -69,13 +69,18 @@ pub enum Category {
     OtherController,
     /// A run is due, and the Runnable is suspended.
     Suspended,
+    /// It is of a newer release: its status needs what this release does not know, or what it is made of has fields that
+    /// this release does not know.
+    NewerRelease,
+    /// A run is due, and the definitions of our kinds that are installed are of an older release than this one.
+    DefinitionsOutdated,
     /// Anything else.
     UnknownError,
 }
 
 impl Category {
     /// Every category, for metrics that are there from the start.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 31] = [
         Self::InvalidRunnable,
         Self::ServiceAccountError,
         Self::ServiceAccountTokenError,
@@ -104,6 +109,8 @@ impl Category {
         Self::StopFailed,
         Self::OtherController,
         Self::Suspended,
+        Self::NewerRelease,
+        Self::DefinitionsOutdated,
         Self::UnknownError,
     ];
 
@@ -139,6 +146,8 @@ impl Category {
             Self::StopFailed => "StopFailed",
             Self::OtherController => "OtherController",
             Self::Suspended => "Suspended",
+            Self::NewerRelease => "NewerRelease",
+            Self::DefinitionsOutdated => "DefinitionsOutdated",
             Self::UnknownError => "UnknownError",
         }
     }
@@ -176,14 +185,16 @@ impl Category {
     pub fn waits_with_its_number(self) -> bool {
         matches!(
             self,
-            Self::ApprovalRequired | Self::Rejected | Self::RunAtWork
+            Self::ApprovalRequired | Self::Rejected | Self::RunAtWork | Self::DefinitionsOutdated
         )
     }
 
-    /// Whether it is of what inputs come from, or of how the next run is made: nothing is wrong with the run that there is.
+    /// Whether it is of what inputs come from, of how the next run is made, or of another release: nothing is wrong with the run
+    /// that there is.
     #[must_use]
     pub fn leaves_the_run(self) -> bool {
         matches!(self, Self::SourceError | Self::PermissionMissing)
+            || matches!(self, Self::NewerRelease | Self::DefinitionsOutdated)
             || self.is_of_dependencies()
             || self.is_of_profiles()
     }
@@ -219,6 +230,7 @@ impl Category {
                     | Self::TemplateStampFailure
                     | Self::PolicyInvalid
                     | Self::SourceError
+                    | Self::NewerRelease
             )
     }
 

@@ -129,6 +129,7 @@ pub fn status(facts: &Facts, ledger: &Ledger, error: Option<&ReconcileError>) ->
         // They go with this write, which is made for that if for nothing else.
         dropped_lines: 0,
         breaker: ledger.breaker.clone(),
+        needs: facts.stored.needs.clone(),
     };
     if is_between {
         return pending::left_as_said(status, &facts.stored);

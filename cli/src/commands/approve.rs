@@ -20,8 +20,8 @@ use crate::{
     },
     foreign::in_one_line,
     format::Format,
-    live::{pending, selection::plain},
-    outcome::{FAILED, FOUND, Outcome},
+    live::{newer_release, pending, selection::plain},
+    outcome::{FAILED, FOUND, Outcome, print_error},
 };
 use answer::Answer;
 use waiting::{Waiting, waiting};
@@ -181,6 +181,7 @@ async fn each(names: &[String], args: &ApproveArgs, cluster: &Cluster) -> anyhow
 
 async fn one(name: &str, args: &ApproveArgs, cluster: &Cluster) -> anyhow::Result<Answer> {
     let runnable = cluster.runnable(name).await?;
+    print_error(&newer_release::beside(&runnable))?;
     if args.reject {
         return rejected(&runnable, args, cluster).await;
     }

@@ -17,7 +17,7 @@ use crate::{
     commands::outputs::plain,
     foreign::in_one_line,
     live::{
-        age,
+        age, newer_release,
         runs::{self, LedgerRun},
         selection::SelectionArgs,
         table,
@@ -183,14 +183,17 @@ fn row(runnable: &Runnable, namespaces: bool, wide: bool) -> Vec<String> {
     let outputs = runnable.status.as_ref();
     let outputs = outputs.and_then(|status| status.outputs.as_ref());
     let reason = runs::retry_scheduled(runnable).map_or(reason, |scheduled| &scheduled.reason);
+    let newer = newer_release::left_alone(runnable).map(|newer| newer.category.as_str());
     // The reason of a run that is held back, and the word for a Runnable that would hold one back.
     let suspended = Category::Suspended.as_str();
     let numbered = |run: &LedgerRun| format!("{} {}", run.sequence, run.name);
     let mut row = vec![
         runnable.name_any(),
         status.to_owned(),
-        match runnable.spec.suspend {
-            Some(true) if reason != suspended => format!("{reason}, {suspended}"),
+        match (newer, runnable.spec.suspend) {
+            (Some(newer), _) if reason.is_empty() => newer.to_owned(),
+            (Some(newer), _) => format!("{reason}, {newer}"),
+            (None, Some(true)) if reason != suspended => format!("{reason}, {suspended}"),
             _ => reason.to_owned(),
         },
         current.map_or(String::new(), numbered),

@@ -13,7 +13,10 @@ use kube::ResourceExt as _;
 
 use crate::{
     cluster::Cluster,
-    live::selection::{SelectionArgs, plain},
+    live::{
+        newer_release,
+        selection::{SelectionArgs, plain},
+    },
     outcome::{FAILED, FOUND, Outcome, print_error},
 };
 
@@ -171,7 +174,11 @@ async fn one_alone(
         Plan::Nothing(text) => Ok(Outcome::good(text)),
         Plan::Impossible(error) => Err(error),
         Plan::Due if dry_run => Ok(Outcome::good(would(deed, runnable))),
-        Plan::Due => deed.perform(runnable, cluster).await,
+        Plan::Due => {
+            let mut done = deed.perform(runnable, cluster).await?;
+            done.err.push_str(&newer_release::beside(runnable));
+            Ok(done)
+        }
     }
 }
 

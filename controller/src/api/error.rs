@@ -25,6 +25,9 @@ pub enum ApiError {
     /// It was never sent.
     #[error("{0}")]
     Unsent(String),
+    /// A status was written without these fields, which the definition that is installed does not know.
+    #[error("the API server drops {}", .0.join(", "))]
+    Dropped(Vec<String>),
 }
 
 /// That the API server answers with an error, in words that name no object.
@@ -41,6 +44,7 @@ impl ApiError {
             Self::Answered { code, reason, .. } => answers(*code, reason),
             Self::Unanswered(_) => "the API server does not answer".to_owned(),
             Self::Unsent(why) => why.clone(),
+            Self::Dropped(_) => "the API server drops fields of a status".to_owned(),
         }
     }
 
@@ -172,7 +176,7 @@ impl ApiError {
                 (400..500).contains(code) && !matches!(code, 408 | 409 | 429)
             }
             Self::Unsent(_) => true,
-            Self::Unanswered(_) => false,
+            Self::Unanswered(_) | Self::Dropped(_) => false,
         }
     }
 
@@ -208,7 +212,7 @@ impl ApiError {
         match self {
             Self::Answered { code, .. } => matches!(code, 408 | 429 | 500 | 502 | 503 | 504),
             Self::Unanswered(_) => true,
-            Self::Unsent(_) => false,
+            Self::Unsent(_) | Self::Dropped(_) => false,
         }
     }
 }

@@ -19,6 +19,20 @@ pub(super) fn of(headers: &HeaderMap) -> Vec<String> {
     warnings
 }
 
+/// The fields of a status that the API server says it has dropped, since the definition does not know them (KEP-2885).
+pub(super) fn dropped_of_status(headers: &HeaderMap) -> Vec<String> {
+    if !headers.contains_key(header::WARNING) {
+        return Vec::new();
+    }
+    let field = |text: &String| {
+        let field = text.strip_prefix("unknown field \"")?;
+        let field = field.strip_suffix('"').unwrap_or(field);
+        let is_of_status = field == "status" || field.starts_with("status.");
+        is_of_status.then(|| field.to_owned())
+    };
+    of(headers).iter().filter_map(field).collect()
+}
+
 /// The first quoted string; in it a backslash stands before a quote or a backslash.
 fn text(header: &str) -> Option<String> {
     let (code, rest) = header.split_once(' ')?;
@@ -63,6 +77,30 @@ mod tests {
                 "batch/v1beta1 CronJob is deprecated in v1.21+"
             ]
         );
+    }
+
+    #[test]
+    fn fields_of_a_status_that_were_dropped_are_told_from_all_else() {
+        let mut headers = HeaderMap::new();
+        assert!(dropped_of_status(&headers).is_empty());
+        for field in [
+            "status.currentRun",
+            "status.unfinishedRuns[0].stop",
+            "spec.status",
+            "status",
+            "statuses",
+        ] {
+            let warning = format!(r#"299 - "unknown field \"{field}\"""#);
+            headers.append(header::WARNING, HeaderValue::from_str(&warning).unwrap());
+        }
+        let old = r#"299 - "status.x is deprecated""#;
+        headers.append(header::WARNING, HeaderValue::from_static(old));
+        let dropped = [
+            "status.currentRun",
+            "status.unfinishedRuns[0].stop",
+            "status",
+        ];
+        assert_eq!(dropped_of_status(&headers), dropped);
     }
 
     #[test]

@@ -3,7 +3,10 @@
 use cartouche_crds::{API_VERSION, FIELD_MANAGER};
 use http::Method;
 use kube::Resource;
-use serde::{Serialize, de::DeserializeOwned};
+use serde::{
+    Serialize,
+    de::{DeserializeOwned, IgnoredAny},
+};
 use serde_json::{Value, json};
 
 use super::{ApiError, Requests, ResourcePath, warnings};
@@ -26,7 +29,7 @@ pub enum CreateMode {
 #[serde(rename_all = "camelCase")]
 struct StatusUpdate<'a, Status> {
     api_version: &'static str,
-    kind: &'a str,
+    kind: String,
     metadata: Value,
     spec: Value,
     status: &'a Status,
@@ -76,22 +79,37 @@ impl Requests {
         T: DeserializeOwned,
         K: Resource<DynamicType = ()>,
     {
-        let meta = object.meta();
-        let namespace = meta.namespace.as_deref();
-        let name = meta.name.as_deref().unwrap_or_default();
-        let body = StatusUpdate {
-            api_version: API_VERSION,
-            kind: &K::kind(&()),
-            metadata: json!({
-                "name": name, "namespace": namespace, "uid": meta.uid, "resourceVersion": resource_version,
-            }),
-            spec,
-            status,
-        };
-        let path = ResourcePath::new(API_VERSION, &K::plural(&()), namespace);
-        let named = path.named(name);
-        let uri = format!("{named}/status?fieldManager={FIELD_MANAGER}&timeout={WRITE_TIMEOUT}");
-        self.once(Method::PUT, &uri, bytes(&body)?).await
+        let uri = status_of(object);
+        let update = update_of(object, resource_version, spec, status);
+        self.put_status(&uri, &update).await
+    }
+
+    /// The same without effect: whether the server would drop any of it.
+    pub async fn try_status<K>(
+        &self,
+        object: &K,
+        resource_version: &str,
+        spec: Value,
+        status: &impl Serialize,
+    ) -> Result<(), ApiError>
+    where
+        K: Resource<DynamicType = ()>,
+    {
+        let uri = status_of(object) + "&dryRun=All";
+        let update = update_of(object, resource_version, spec, status);
+        self.put_status::<IgnoredAny>(&uri, &update).await.map(drop)
+    }
+
+    async fn put_status<T: DeserializeOwned>(
+        &self,
+        uri: &str,
+        update: &impl Serialize,
+    ) -> Result<T, ApiError> {
+        let (head, text) = self.exchange(Method::PUT, uri, bytes(update)?).await?;
+        match warnings::dropped_of_status(&head) {
+            dropped if dropped.is_empty() => self.decoded(&text).await,
+            dropped => Err(ApiError::Dropped(dropped)),
+        }
     }
 
     /// Replaces an object, on the condition that it is at the resourceVersion that it carries.
@@ -115,7 +133,7 @@ impl Requests {
     ) -> Result<(), ApiError> {
         let uri = format!("{}?fieldManager={FIELD_MANAGER}", path.named(name));
         let body = bytes(change)?;
-        self.once::<serde::de::IgnoredAny>(Method::PATCH, &uri, body)
+        self.once::<IgnoredAny>(Method::PATCH, &uri, body)
             .await
             .map(drop)
     }
@@ -161,9 +179,36 @@ impl Requests {
         let options = json!({
             "apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": propagation, "preconditions": preconditions,
         });
-        self.once::<serde::de::IgnoredAny>(Method::DELETE, &path.named(name), bytes(&options)?)
+        self.once::<IgnoredAny>(Method::DELETE, &path.named(name), bytes(&options)?)
             .await
             .map(drop)
+    }
+}
+
+/// Where the status of an object of ours is written.
+fn status_of<K: Resource<DynamicType = ()>>(object: &K) -> String {
+    let meta = object.meta();
+    let path = ResourcePath::new(API_VERSION, &K::plural(&()), meta.namespace.as_deref());
+    let named = path.named(meta.name.as_deref().unwrap_or_default());
+    format!("{named}/status?fieldManager={FIELD_MANAGER}&timeout={WRITE_TIMEOUT}")
+}
+
+/// What is written there.
+fn update_of<'a, K: Resource<DynamicType = ()>, Status: Serialize>(
+    object: &K,
+    resource_version: &str,
+    spec: Value,
+    status: &'a Status,
+) -> StatusUpdate<'a, Status> {
+    let meta = object.meta();
+    StatusUpdate {
+        api_version: API_VERSION,
+        kind: K::kind(&()).into_owned(),
+        metadata: json!({
+            "name": meta.name, "namespace": meta.namespace, "uid": meta.uid, "resourceVersion": resource_version,
+        }),
+        spec,
+        status,
     }
 }
 

@@ -8,6 +8,7 @@ use kube::runtime::reflector::Store;
 
 use crate::{
     cached_runnable::CachedRunnable,
+    definitions::Definitions,
     discovery::Kinds,
     events::Events,
     identity::Identity,
@@ -46,6 +47,8 @@ pub struct ControllerContext {
     pub templates: Arc<Templates>,
     /// The profiles.
     pub profiles: Arc<ClusterProfiles>,
+    /// The definitions of our own kinds.
+    pub definitions: Arc<Definitions>,
     /// The ServiceAccounts.
     pub accounts: Arc<Accounts>,
     /// What accounts may do.

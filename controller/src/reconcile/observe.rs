@@ -8,6 +8,7 @@ use cartouche_protocol::{
     diagnosis::{Diagnosis, Fault},
     facts::{PolicyFrom, Rendering},
     ledger::Cause,
+    newer_release,
     object::too_heavy,
     policy::{Asks, Policy},
     reconcile_error::{Category, ReconcileError, Requeue},
@@ -102,11 +103,16 @@ impl Reconciliation<'_> {
         self.facts.policy_from = PolicyFrom::Nowhere;
         let account = self.account().await?;
         let compiled = self.template_and_policy(consistent).await?;
-        let template = compiled
-            .template
-            .as_ref()
-            .map_err(|problems| self.stamp_failure(self.unrendered(problems), problems))?;
+        let known = newer_release::known_fields(&self.runnable.spec, &compiled);
+        let template = match (&compiled.template, &known) {
+            (Ok(template), _) => template,
+            (Err(_), Err(newer)) => return Err(newer.clone()),
+            (Err(problems), Ok(())) => {
+                return Err(self.stamp_failure(self.unrendered(problems), problems));
+            }
+        };
         self.compiled = Some(compiled.clone());
+        known?;
         let own = Asks::of_runnable(&self.runnable.spec);
         self.facts.policy = Policy::of(&own, &compiled.asks).map_err(unusable)?;
         self.budget.renew(HeldFor::Rendering);

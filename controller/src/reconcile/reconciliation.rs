@@ -140,6 +140,7 @@ impl<'a> Reconciliation<'a> {
             now: ctx.identity.connection().now(),
             chance: fastrand::u64(..),
             looked_for,
+            definitions: ctx.definitions.outdated(),
             profiles: ctx
                 .profiles
                 .for_runnable(&key.namespace, ctx.without_namespaces().is_some()),
@@ -349,6 +350,16 @@ impl<'a> Reconciliation<'a> {
         log(&self.key, &error);
         self.ctx.metrics.problem(error.category);
         let wait = wait.or_else(|| self.pause(&error));
+        if let Some(outdated) = self.facts.definitions.clone()
+            && matches!(
+                error.category,
+                Category::DefinitionsOutdated | Category::OtherController
+            )
+        {
+            // A status would say it for as long as a controller of the former release makes the run all the same.
+            self.tell_of_release(&outdated);
+            return wait;
+        }
         if error.category == Category::OtherController
             && let Some(left) = self.reported_other()
         {

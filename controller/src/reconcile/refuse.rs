@@ -2,19 +2,66 @@
 
 use std::time::Duration;
 
-use cartouche_protocol::reconcile_error::{Category, ReconcileError};
+use cartouche_protocol::reconcile_error::{Category, ReconcileError, Requeue};
 use serde::de::DeserializeOwned;
 
 use super::{
+    log,
     make::LEDGER_FRESH_FOR,
     reconciliation::{End, Reconciliation},
 };
 use crate::{
-    api::ApiError, clock::boot_time, discovery::Kind, lock::lock, memory::Operation,
+    api::ApiError,
+    clock::boot_time,
+    discovery::Kind,
+    lock::lock,
+    memory::{Operation, digest},
     metrics::StatusVerb,
 };
 
+/// How often it is told of one Runnable that another release is needed.
+const TOLD_AGAIN_AFTER: Duration = Duration::from_hours(1);
+
 impl Reconciliation<'_> {
+    /// A newer release serves the Runnable: nothing is done for it, and nothing is watched, by this process. Other Runnables
+    /// may go on reading its outputs.
+    pub(super) fn leave_alone(&self, newer: &ReconcileError) {
+        log(&self.key, newer);
+        self.ctx.metrics.problem(newer.category);
+        self.ctx.unwatch(&self.key);
+        let watched = std::mem::take(&mut lock(&self.memory).watched);
+        for watched in &watched {
+            self.ctx.selections.remove(watched, &self.key);
+        }
+        self.tell_of_release(newer);
+    }
+
+    /// That another release is needed, of the controller or of the definitions, is told once in a while.
+    pub(super) fn tell_of_release(&self, needed: &ReconcileError) {
+        let what = digest((
+            needed.category.as_str(),
+            needed.requeue == Requeue::OnChange,
+        ));
+        let now = boot_time();
+        {
+            let told = &mut lock(&self.memory).told_release;
+            if told.is_some_and(|(told, at)| told == what && now < at + TOLD_AGAIN_AFTER) {
+                return;
+            }
+            *told = Some((what, now));
+        }
+        self.publish_warning(needed.category.as_str(), needed.message.clone());
+    }
+
+    /// The API server has dropped fields of the status, or would have: nothing that was written is believed.
+    pub(super) fn dropped(&self, fields: &[String]) -> End {
+        let left = self.ctx.definitions.drop_fields(fields, boot_time());
+        if let Some(outdated) = self.ctx.definitions.outdated() {
+            self.tell_of_release(&outdated);
+        }
+        End::Refused(left)
+    }
+
     /// A write of the status was refused a moment ago: how long nothing is done at all, since nothing could
     /// be put down. Another spec may be another status.
     pub(super) fn refused(&self) -> Option<Duration> {

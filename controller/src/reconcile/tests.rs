@@ -2,6 +2,7 @@
 
 mod asking;
 mod late;
+mod releases;
 mod required;
 mod selecting;
 mod settling;

@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 
 use super::reconciliation::{End, Reconciliation};
 use crate::{
+    api::ApiError,
     clock::boot_time,
     discovery::Kind,
     events::Occasion,
@@ -278,6 +279,12 @@ impl Reconciliation<'_> {
         let version = mutants::precondition(&self.resource_version, latest).await;
         let template = &self.runnable.spec.run_template_ref.name;
         let spec = json!({ "runTemplateRef": { "name": template } });
+        if self.ctx.definitions.are_doubted() {
+            let tried = own.try_status(&*self.runnable, &version, spec.clone(), &status);
+            if let Err(error) = tried.await {
+                return Err(self.unwritten(&error));
+            }
+        }
         // What is written holds from when it was sent: others may have written since, however late the answer comes.
         let sent = boot_time();
         match own
@@ -302,14 +309,22 @@ impl Reconciliation<'_> {
                 self.look_at_the_clock();
                 Ok(())
             }
-            Err(error) if error.is_conflict() => {
+            Err(error) => Err(self.unwritten(&error)),
+        }
+    }
+
+    /// The status was not written, or not as it was to be.
+    fn unwritten(&self, error: &ApiError) -> End {
+        match error {
+            error if error.is_conflict() => {
                 self.ctx.metrics.status_conflict();
-                Err(End::Conflict)
+                End::Conflict
             }
-            Err(error) if error.is_not_found() => Err(End::Gone),
-            Err(error) => {
+            error if error.is_not_found() => End::Gone,
+            ApiError::Dropped(fields) => self.dropped(fields),
+            error => {
                 let what = Operation::Status(self.facts.runnable.generation);
-                Err(self.refuse(what, StatusVerb::Update, &error))
+                self.refuse(what, StatusVerb::Update, error)
             }
         }
     }

@@ -5,7 +5,7 @@ mod metadata;
 use cartouche_crds::{
     ClusterRunProfile, ClusterRunProfileSpec, ClusterRunProfileStatus, ClusterRunTemplate,
     ClusterRunTemplateSpec, ClusterRunTemplateStatus, FIELD_MANAGER, RunTemplateRef, Runnable,
-    RunnableSpec, RunnableStatus,
+    RunnableSpec, RunnableStatus, needs_of_status,
 };
 use cartouche_protocol::object::MAX_DEPTH;
 use futures::{Stream, StreamExt};
@@ -47,6 +47,8 @@ pub(super) struct Unreadable {
     pub(super) why: String,
     /// The conditions in its status, which mostly can be read all the same.
     pub(super) stored: Vec<Condition>,
+    /// The words in its status for what a release has to know to do anything for it.
+    pub(super) needs: Vec<String>,
 }
 
 /// A kind of our own that is watched.
@@ -108,6 +110,7 @@ impl OwnKind for CachedRunnable {
 
     fn blank() -> RunnableSpec {
         RunnableSpec {
+            unknown_fields: Vec::new(),
             profile_name: None,
             coherence: None,
             run_template_ref: RunTemplateRef::default(),
@@ -146,6 +149,7 @@ impl OwnKind for ClusterRunTemplate {
 
     fn blank() -> ClusterRunTemplateSpec {
         ClusterRunTemplateSpec {
+            unknown_fields: Vec::new(),
             profile: None,
             runner: None,
             requires: None,
@@ -259,12 +263,14 @@ fn whole<K: OwnKind>(text: &str) -> Result<K, Unreadable> {
     };
     let stored = serde_json::from_str::<Outline<'_>>(text).ok();
     let stored = stored.and_then(|outline| outline.status);
+    let needs = stored.map_or_else(Vec::new, |status| needs_of_status(status.get()));
     let stored: OnlyConditions = stored
         .and_then(|status| serde_json::from_str(status.get()).ok())
         .unwrap_or_default();
     Err(Unreadable {
         why,
         stored: stored.conditions,
+        needs,
     })
 }
 

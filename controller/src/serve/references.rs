@@ -39,7 +39,10 @@ pub(super) fn watch_references(
         let requeues = Arc::new(Requeues::default());
         move |reference| match reference {
             Reference::Accounts(accounts) => refer(&ctx, &runnables, &accounts),
-            reference => requeues.trigger(&ctx, reference),
+            reference => {
+                ctx.follow_definitions();
+                requeues.trigger(&ctx, reference);
+            }
         }
     };
     let metrics = || ctx.metrics.clone();
@@ -55,7 +58,10 @@ pub(super) fn watch_references(
         let (references, enqueue) = (references.clone(), enqueue.clone());
         move || watch_permissions(references.clone(), enqueue.clone())
     };
-    let definitions = move || watch_definitions(references.clone(), enqueue.clone());
+    let definitions = {
+        let definitions = ctx.definitions.clone();
+        move || watch_definitions(references.clone(), definitions.clone(), enqueue.clone())
+    };
     tokio::spawn(supervised(ACCOUNTS.to_owned(), metrics(), accounts, || {}));
     tokio::spawn(supervised(
         "permissions".to_owned(),

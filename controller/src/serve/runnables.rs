@@ -27,12 +27,13 @@ use super::{
 use crate::{
     backoff::HALF,
     cached_runnable::{CachedRunnable, Whole},
+    definitions::{Definitions, OF_THIS_RELEASE},
     endpoints::Readiness,
     flags::Flags,
     lock::lock,
     reconcile::ControllerContext,
     runnable_key::RunnableKey,
-    watch::own::OwnWatches,
+    watch::{own::OwnWatches, references::DEFINITIONS},
 };
 
 /// How long reconciliations under way may take to end after a signal to stop.
@@ -86,7 +87,11 @@ impl Runnables {
         let queue = Queue::new(flags.concurrency, self.ctx.metrics.clone());
         let serving = queue.serve(
             stream::select(triggers, enqueued).boxed(),
-            prepared(self.watches.readiness.clone(), accounts),
+            prepared(
+                self.watches.readiness.clone(),
+                accounts,
+                self.ctx.definitions.clone(),
+            ),
             stop,
             |key| Some(priority(&self.ctx, &*key.find(&self.store)?)),
             |key| Some(self.reconcile_one(key.clone())),
@@ -173,17 +178,26 @@ impl Runnables {
 }
 
 /// Without the accounts, the templates and the profiles every Runnable would look broken, or runs would be made without their
-/// profile.
-async fn prepared(readiness: Readiness, mut accounts: watch::Receiver<bool>) {
+/// profile; without the definitions they might be made under older ones.
+async fn prepared(
+    readiness: Readiness,
+    mut accounts: watch::Receiver<bool>,
+    definitions: Arc<Definitions>,
+) {
     let _ = accounts.wait_for(|synced| *synced).await;
     readiness.reached(ACCOUNTS);
-    let waits = || {
-        let missing = readiness.missing();
-        let needed = [TEMPLATES, PROFILES];
-        let mut needed = needed.iter();
-        needed.any(|needed| missing.iter().any(|missing| missing.contains(needed)))
-    };
+    let waits = || readiness.is_missing(&[TEMPLATES, PROFILES]);
     while waits() {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    while !definitions.are_listed() {
+        if readiness.why_lacking(DEFINITIONS).is_some() {
+            tracing::warn!(
+                "definitions may not be watched: that they are older than this release is noticed only by what the API server drops of a status, and fields of newer ones by nothing but the needs of a status"
+            );
+            readiness.reached(OF_THIS_RELEASE);
+            return;
+        }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

@@ -8,6 +8,7 @@ use std::{
 
 use cartouche_crds::{API_VERSION, ClusterRunProfile, ClusterRunTemplate, FIELD_MANAGER, Runnable};
 use cartouche_protocol::{
+    newer_release,
     pace::{Change, Due},
     reconcile_error::{Category, bounded},
     status,
@@ -33,12 +34,16 @@ use crate::{
     backoff::STEPS,
     cached_runnable::CachedRunnable,
     clock::boot_time,
+    definitions::Definitions,
     events::{Events, Occasion},
     lock::lock,
     metrics::Metrics,
     reconcile::ControllerContext,
     template_status::{self, Paces},
 };
+
+/// How often it is told of one object that a newer release serves it.
+const TOLD_AGAIN_AFTER: Duration = Duration::from_hours(1);
 
 /// A kind whose objects say in their status that they cannot be read.
 pub(super) trait ReportUnreadable: OwnKind {
@@ -52,8 +57,8 @@ pub(super) trait ReportUnreadable: OwnKind {
     /// The spec that the schema wants in a write of the status; the server ignores it.
     fn placeholder() -> Value;
 
-    /// Reports it beside the status, when it is news.
-    fn announce(self, _: String, _: &Events, _: &Metrics, _: Timestamp) {}
+    /// Reports this beside the status, when it is news.
+    fn announce(self, _: (Category, String), _: &Events, _: &Metrics, _: Timestamp) {}
 }
 
 impl ReportUnreadable for CachedRunnable {
@@ -74,11 +79,17 @@ impl ReportUnreadable for CachedRunnable {
         json!({ "runTemplateRef": { "name": "unread" } })
     }
 
-    fn announce(self, why: String, events: &Events, metrics: &Metrics, now: Timestamp) {
-        metrics.problem(Category::InvalidRunnable);
+    fn announce(
+        self,
+        (category, message): (Category, String),
+        events: &Events,
+        metrics: &Metrics,
+        now: Timestamp,
+    ) {
+        metrics.problem(category);
         let occasion = Occasion::Warning {
-            reason: Category::InvalidRunnable.to_string(),
-            message: message(&why),
+            reason: category.to_string(),
+            message,
         };
         events.publish(&self, &occasion, Some(now));
     }
@@ -163,10 +174,12 @@ impl UnreadableReporter {
         let task = ReportTask {
             requests: ctx.identity.own().clone(),
             connection: connection.clone(),
+            definitions: ctx.definitions.clone(),
             events: ctx.events.clone(),
             metrics: ctx.metrics.clone(),
             paces: Paces::default(),
             waiting: waiting.clone(),
+            told_newer: Mutex::default(),
         };
         tokio::spawn(task.run(received));
         Self {
@@ -210,10 +223,13 @@ impl UnreadableReporter {
 struct ReportTask {
     requests: Requests,
     connection: Connection,
+    definitions: Arc<Definitions>,
     events: Events,
     metrics: Metrics,
     paces: Paces<ObjectKey>,
     waiting: Arc<Mutex<HashSet<ObjectKey>>>,
+    /// When it was told of an object that a newer release serves it.
+    told_newer: Mutex<HashMap<ObjectKey, Duration>>,
 }
 
 /// The fields of a status, unread: what is not replaced stays as it is, to the letter.
@@ -295,6 +311,14 @@ impl ReportTask {
             .clock()
             .now_for(&metadata)
             .unwrap_or_default();
+        if let Err(newer) = newer_release::known_needs(&unreadable.needs) {
+            if self.tells_of_newer(key) {
+                let why = (newer.category, newer.message);
+                let object = K::of(metadata, K::blank(), None);
+                object.announce(why, &self.events, &self.metrics, now);
+            }
+            return Ok(None);
+        }
         let conditions = K::conditions(&unreadable, metadata.generation, now);
         let change = Change::of_conditions(&unreadable.stored, &conditions);
         match self.paces.due(key, &change, boot_time()) {
@@ -308,13 +332,29 @@ impl ReportTask {
         let is_noted = has_foreign_ledger(&metadata, &status);
         let object = K::of(metadata, K::blank(), None);
         if !is_noted {
+            if self.definitions.are_doubted() {
+                let tried = self
+                    .requests
+                    .try_status(&object, &version, K::placeholder(), &status);
+                tried.await?;
+            }
             self.requests
                 .replace_status::<IgnoredAny, _>(&object, &version, K::placeholder(), &status)
                 .await?;
             self.paces.wrote(key.clone(), &change, boot_time());
         }
-        object.announce(unreadable.why, &self.events, &self.metrics, now);
+        let why = (Category::InvalidRunnable, message(&unreadable.why));
+        object.announce(why, &self.events, &self.metrics, now);
         Ok(None)
+    }
+
+    /// Whether it is time to tell of an object that a newer release serves it.
+    fn tells_of_newer(&self, key: &ObjectKey) -> bool {
+        let (mut told, now) = (lock(&self.told_newer), boot_time());
+        told.retain(|_, at| now < *at + TOLD_AGAIN_AFTER);
+        let is_told = told.contains_key(key);
+        told.entry(key.clone()).or_insert(now);
+        !is_told
     }
 }
 
@@ -391,6 +431,21 @@ mod tests {
         second.stored = CachedRunnable::conditions(&first, Some(1), now);
         let again = CachedRunnable::conditions(&second, Some(1), now);
         assert_eq!(again, second.stored);
+    }
+
+    #[test]
+    fn one_that_a_newer_release_serves_is_known_though_it_cannot_be_read() {
+        let text = json!({
+            "metadata": { "name": "a" }, "spec": { "inputs": 5, "runTemplateRef": { "name": "t" } },
+            "status": { "currentRun": { "phase": "Elsewhere" }, "needs": ["ticks"] },
+        });
+        let read = |text: String| {
+            let guarded: Guarded<CachedRunnable> = serde_json::from_str(&text).unwrap();
+            newer_release::known_needs(&guarded.object.unwrap_err().needs)
+        };
+        assert!(read(text.to_string()).is_err());
+        assert!(read(text.to_string().replace("ticks", "")).is_err());
+        assert_eq!(read(text.to_string().replace("needs", "other")), Ok(()));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
+use cartouche_crds::SCHEMA_ANNOTATION;
 use futures::StreamExt;
 use k8s_openapi::{
     api::{
@@ -26,10 +27,13 @@ use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
 use super::{config, own::OwnWatches};
-use crate::lock::lock;
+use crate::{definitions::Definitions, lock::lock};
 
 /// What has to be known before any Runnable is served.
 pub const ACCOUNTS: &str = "serviceaccounts";
+
+/// The definitions of custom resources.
+pub const DEFINITIONS: &str = "customresourcedefinitions";
 
 /// What an event of a reference says.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -203,12 +207,54 @@ pub async fn watch_permissions(references: References, enqueue: impl Fn(Referenc
     );
 }
 
-/// Watches the definitions of custom resources, for ever.
-pub async fn watch_definitions(references: References, enqueue: impl Fn(Reference)) {
-    let api = references.everywhere();
-    let notify = |object: &ObjectMeta| enqueue(Reference::Definition(object.name.clone()));
-    watch_all::<CustomResourceDefinition>(&references, api, "customresourcedefinitions", notify)
-        .await;
+/// Watches the definitions of custom resources, for ever. Those of our own kinds are taken in before it is notified of them.
+pub async fn watch_definitions(
+    references: References,
+    definitions: Arc<Definitions>,
+    enqueue: impl Fn(Reference),
+) {
+    let api = references.everywhere::<PartialObjectMeta<CustomResourceDefinition>>();
+    let events = watcher(api, config());
+    let mut events = references.own.follow_plainly(DEFINITIONS, events).boxed();
+    let mut listed: Vec<ObjectMeta> = Vec::new();
+    while let Some(event) = events.next().await {
+        let changed = match event {
+            watcher::Event::Init => {
+                listed.clear();
+                continue;
+            }
+            watcher::Event::InitApply(object) => {
+                listed.push(numbered(object.metadata));
+                continue;
+            }
+            watcher::Event::InitDone => {
+                definitions.list(&std::mem::take(&mut listed));
+                None
+            }
+            watcher::Event::Apply(object) => {
+                definitions.put(&object.metadata);
+                object.metadata.name
+            }
+            watcher::Event::Delete(object) => {
+                definitions.remove(&object.metadata);
+                object.metadata.name
+            }
+        };
+        enqueue(Reference::Definition(changed));
+    }
+}
+
+/// What is kept of a definition until its list is complete.
+fn numbered(object: ObjectMeta) -> ObjectMeta {
+    let mut annotations = object.annotations;
+    if let Some(annotations) = &mut annotations {
+        annotations.retain(|name, _| name == SCHEMA_ANNOTATION);
+    }
+    ObjectMeta {
+        name: object.name,
+        annotations,
+        ..ObjectMeta::default()
+    }
 }
 
 /// Notifies of every event; of a complete list once, since what happened before it is not known.

@@ -47,6 +47,7 @@ pub(super) fn intent(
     ledger: &Ledger,
     beginning: Beginning,
 ) -> Result<Passed, Step> {
+    defined(facts)?;
     resumed(facts)?;
     ready(facts)?;
     let Fitting { pinned, made } = profile::fitting(facts, rendering, ledger)?;
@@ -75,6 +76,7 @@ pub(super) fn intent(
 
 /// What holds back the first run of a Runnable without any, of what can be told before anything is listed.
 pub(super) fn first(facts: &Facts, rendering: &Rendering) -> Result<(), Step> {
+    defined(facts)?;
     resumed(facts)?;
     ready(facts)?;
     let next = profile::fitting(facts, rendering, &facts.ledger)?;
@@ -89,6 +91,7 @@ pub(super) fn consistent(facts: &Facts, rendering: &Rendering) -> Result<(), Ste
     if rendering.consistent {
         return Ok(());
     }
+    defined(facts)?;
     if !facts.runnable.suspended && !facts.dependencies.rests_on_own_reads {
         ready(facts)?;
     }
@@ -103,12 +106,19 @@ pub(super) fn create(
     rendering: &Rendering,
     current: &CurrentRun,
 ) -> Result<(), Step> {
+    defined(facts)?;
     resumed(facts)?;
     approval::still_given(facts, rendering, current)?;
     if current.phase == RunPhase::Rejected || !facts.only_attempt {
         overlap::earlier_are_over(facts)?;
     }
     Ok(())
+}
+
+/// Under definitions of an older release the API server may drop what is written of a run, and what was asked for in its spec.
+fn defined(facts: &Facts) -> Result<(), Step> {
+    let outdated = facts.definitions.clone();
+    outdated.map_or(Ok(()), |error| Err(Step::Stuck(error)))
 }
 
 fn resumed(facts: &Facts) -> Result<(), Step> {

@@ -13,6 +13,7 @@ mod existing;
 mod gone;
 mod history;
 mod laws;
+mod outdated;
 mod overlap;
 mod profiles;
 mod put_off;

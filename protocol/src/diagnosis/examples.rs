@@ -201,6 +201,14 @@ impl Diagnosis {
                 why: Why::AtWork,
             }]),
             Self::Unreadable(text("it is nested deeper than 127 levels")),
+            Self::NewerNeeds(vec![text("clusters")]),
+            Self::NewerFields(text("the Runnable"), vec![text("start.at")]),
+            Self::DefinitionsOutdated(
+                text(
+                    "the definition runnables.carto.run is of schema 0, and this controller needs 1",
+                ),
+                text("install the definitions of this release"),
+            ),
         ]
     }
 }

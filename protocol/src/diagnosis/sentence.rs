@@ -105,6 +105,19 @@ impl fmt::Display for Diagnosis {
                 f,
                 "{runs} earlier runs have not ended, so no further run is made"
             ),
+            Self::NewerNeeds(words) => write!(
+                f,
+                "a newer release of Cartouche serves the Runnable, and this release leaves it alone, as it does not know {}",
+                quoted(words)
+            ),
+            Self::NewerFields(object, fields) => write!(
+                f,
+                "{object} has fields that this release of Cartouche does not know: {}",
+                fields.join(", ")
+            ),
+            Self::DefinitionsOutdated(why, _) => {
+                write!(f, "a new run is due, and none is made: {why}")
+            }
             Self::MarksRemoved => {
                 f.write_str("the object came back without the label or annotation of its run")
             }
@@ -113,6 +126,11 @@ impl fmt::Display for Diagnosis {
             ),
         }
     }
+}
+
+fn quoted(words: &[String]) -> String {
+    let words = words.iter().map(|word| format!("{word:?}"));
+    words.collect::<Vec<_>>().join(", ")
 }
 
 /// How it is said of a run that it has done its work and its outputs cannot be read, before why.

@@ -13,6 +13,7 @@ use crate::{
     diagnosis::{Diagnosis, Fault},
     evaluate::{contains_rendered, is_comparable},
     ledger::{Ledger, RunIdentity, RunProfile},
+    newer_release,
     profiles::{Held, Known, KnownProfile, Labels, NotRefreshed, Profiles, Subject, pin},
     reconcile_error::{Category, ReconcileError, Requeue},
 };
@@ -64,12 +65,14 @@ impl Facts {
     /// The profile of a pin, if it is there and can be used.
     fn profile_of(&self, pinned: &PinnedProfile) -> Result<&KnownProfile, ReconcileError> {
         let found = self.profiles.named(&pinned.name);
-        found.map(|found| &**found).ok_or_else(|| {
+        let found = found.ok_or_else(|| {
             held(Held::Gone {
                 name: pinned.name.clone(),
                 not_refreshed: None,
             })
-        })
+        })?;
+        newer_release::known_profile(found)?;
+        Ok(found)
     }
 
     /// What is sent to make a run with this profile: what is rendered, with its open tags filled in and the profile applied. What

@@ -72,6 +72,15 @@ pub enum Unchosen {
     /// None matches, and the template makes no run without one.
     #[error("no profile matches, and the template makes no run without one")]
     NoneMatches,
+    /// One that matches, as far as this release knows, has fields that it does not know: they may say that it is not meant, or
+    /// that another is not.
+    #[error("the profile '{name}' has fields that this release of Cartouche does not know: {}", .fields.join(", "))]
+    Newer {
+        /// Its name.
+        name: String,
+        /// The fields, by path.
+        fields: Vec<String>,
+    },
     /// The one that the Runnable asks for is none of those that match with the highest rank.
     #[error("spec.profileName is '{name}', and {}", offer(.offered))]
     NotOffered {
@@ -102,6 +111,7 @@ impl Unchosen {
         match self {
             Self::Ambiguous(_) => Category::ProfileAmbiguous,
             Self::NoneMatches | Self::NotOffered { .. } => Category::ProfileNotFound,
+            Self::Newer { .. } => Category::NewerRelease,
         }
     }
 
@@ -111,6 +121,9 @@ impl Unchosen {
         match self {
             Self::Ambiguous(_) => "set spec.profileName to one of them, or let one rule say more",
             Self::NoneMatches => "let a rule of a profile match",
+            Self::Newer { .. } => {
+                "upgrade the controller, or take these fields away if they are not needed"
+            }
             Self::NotOffered { offered, .. } if offered.is_empty() => {
                 "take spec.profileName away, or let a rule of that profile match"
             }
@@ -153,11 +166,18 @@ pub fn choose<'a>(
     subject: &Subject<'_>,
 ) -> Result<Choice<'a>, Unchosen> {
     let ranked = profiles.iter();
-    let ranked = ranked.filter_map(|profile| Some((rank(profile.spec, subject)?, profile.name)));
-    let ranked: Vec<(Rank, &str)> = ranked.collect();
+    let ranked = ranked.filter_map(|profile| Some((rank(profile.spec, subject)?, profile)));
+    let ranked: Vec<(Rank, &Candidate<'_>)> = ranked.collect();
+    let mut matching = ranked.iter().map(|(_, profile)| profile);
+    if let Some(newer) = matching.find(|it| !it.spec.unknown_fields.is_empty()) {
+        return Err(Unchosen::Newer {
+            name: newer.name.to_owned(),
+            fields: newer.spec.unknown_fields.clone(),
+        });
+    }
     let highest = ranked.iter().map(|(rank, _)| *rank).max();
     let offered = ranked.iter().filter(|(rank, _)| Some(*rank) == highest);
-    let mut offered: Vec<&'a str> = offered.map(|(_, name)| *name).collect();
+    let mut offered: Vec<&'a str> = offered.map(|(_, profile)| profile.name).collect();
     offered.sort_unstable();
     let names = || offered.iter().map(|name| (*name).to_owned()).collect();
     match (subject.asks_for, offered.as_slice()) {

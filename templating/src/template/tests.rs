@@ -26,6 +26,7 @@ fn template(data: Value) -> Value {
 
 fn compile(template: Value) -> Result<Template, Diagnostics> {
     Template::compile(&ClusterRunTemplateSpec {
+        unknown_fields: Vec::new(),
         profile: None,
         runner: None,
         requires: None,
@@ -134,6 +135,7 @@ fn bad_tags_are_reported_all_at_once_in_document_order() {
 #[test]
 fn what_is_wrong_whatever_a_runnable_says_is_found_by_compiling() {
     let spec = ClusterRunTemplateSpec {
+        unknown_fields: Vec::new(),
         profile: None,
         runner: None,
         requires: None,
@@ -259,6 +261,7 @@ fn a_rendering_that_is_too_large_or_too_deep_is_refused() {
 
 fn attempt(template: Value, inputs: &Value) -> Attempt {
     let draft = Draft::new(&ClusterRunTemplateSpec {
+        unknown_fields: Vec::new(),
         profile: None,
         runner: None,
         requires: None,
@@ -402,6 +405,7 @@ fn tags_of_other_tools_are_warned_of_and_placeholders_of_engines_are_not() {
 #[test]
 fn a_run_that_does_not_say_its_kind_has_that_of_the_template() {
     let spec = |kind: &str| ClusterRunTemplateSpec {
+        unknown_fields: Vec::new(),
         profile: None,
         runner: None,
         requires: None,

@@ -69,6 +69,7 @@ fn table() -> Table {
 fn spec(template: Value, path: Option<&str>) -> ClusterRunTemplateSpec {
     let outputs = path.map(|path| BTreeMap::from([("out".to_owned(), path.to_owned())]));
     ClusterRunTemplateSpec {
+        unknown_fields: Vec::new(),
         profile: None,
         runner: None,
         requires: None,

@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 
 fn spec(template: Value) -> ClusterRunTemplateSpec {
     ClusterRunTemplateSpec {
+        unknown_fields: Vec::new(),
         profile: None,
         runner: None,
         requires: None,

@@ -266,6 +266,7 @@ impl Decisions {
         }
         drop(known);
         let spec = RunnableSpec {
+            unknown_fields: Vec::new(),
             profile_name: None,
             coherence: None,
             run_template_ref: RunTemplateRef {

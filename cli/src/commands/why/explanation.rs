@@ -6,6 +6,7 @@ use cartouche_protocol::{
     ledger::Due,
     reconcile_error::Category,
     status::{READY, RUN_TEMPLATE_READY, TRUE, blocking},
+    told::Told,
 };
 use cartouche_templating::kinds::standing;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -20,7 +21,7 @@ use super::{
 use crate::{
     cluster::Cluster,
     commands::diff::{self, Edited, Prospect},
-    live::{pending, place::Place, requests, runs},
+    live::{newer_release, pending, place::Place, requests, runs},
 };
 
 /// What to do where no controller has written a status.
@@ -40,6 +41,9 @@ pub(super) struct Explanation {
     pub(super) reason: String,
     pub(super) message: String,
     pub(super) suspended: bool,
+    /// Why controllers of this release leave it alone, if they do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) left_alone: Option<String>,
     /// The profile that it is pinned to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) profile: Option<PinnedProfile>,
@@ -155,9 +159,13 @@ impl Explanation {
         let is_deleted = matches!(next, Next::Deleting { .. });
         let advised = status.zip(blocking).filter(|_| !is_deleted);
         let advised = advised.and_then(|(status, blocking)| advice(status, blocking));
+        let newer = newer_release::left_alone(runnable);
+        let newer = newer.as_ref().map(|newer| Told::of(&newer.message));
+        let advised = newer.as_ref().map_or(advised, |newer| newer.to_do);
         Self {
             name: runnable.name_any(),
             namespace,
+            left_alone: newer.map(|newer| newer.what.to_owned()),
             ready: ready.map(|ready| ready.status.clone()),
             reason: text(|ready| &ready.reason),
             message: text(|ready| &ready.message),

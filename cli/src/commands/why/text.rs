@@ -46,6 +46,9 @@ fn state(explanation: &Explanation) -> String {
             format!("{name}: Ready is {paint}{status}{paint:#} ({reason})\n")
         }
     };
+    if let Some(why) = &explanation.left_alone {
+        let _ = writeln!(out, "  {}", in_one_line(why));
+    }
     if explanation.suspended {
         out.push_str("  suspended: no new run is made until it is resumed\n");
     }

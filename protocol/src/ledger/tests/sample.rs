@@ -67,6 +67,7 @@ fn rendered(metadata: &Value, input: &str) -> Rendered {
 
 fn hashed(metadata: &Value, input: &str, hashing: Hashing) -> Rendered {
     let spec = ClusterRunTemplateSpec {
+        unknown_fields: Vec::new(),
         profile: None,
         runner: None,
         requires: None,

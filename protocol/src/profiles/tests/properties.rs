@@ -85,6 +85,7 @@ proptest! {
             Err(Unchosen::NotOffered { name, offered }) => {
                 prop_assert!(scene.asks_for == Some(name.as_str()) && offered == winners && !offered.contains(&name));
             }
+            Err(newer @ Unchosen::Newer { .. }) => prop_assert!(false, "{newer}"),
         }
     }
 

@@ -240,6 +240,7 @@ fn a_check_without_end_is_refused() {
 #[test]
 fn a_colon_in_what_a_user_wrote_parts_no_message() {
     let spec = cartouche_crds::ClusterRunTemplateSpec {
+        unknown_fields: Vec::new(),
         profile: None,
         runner: None,
         requires: None,

@@ -4,6 +4,7 @@ use super::*;
 
 fn spec() -> ClusterRunTemplateSpec {
     ClusterRunTemplateSpec {
+        unknown_fields: Vec::new(),
         profile: None,
         runner: None,
         requires: None,

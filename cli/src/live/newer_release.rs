@@ -1,0 +1,50 @@
+//! What is said of a Runnable that a newer release serves: what is asked for in it, a controller of this release does not do.
+
+use cartouche_crds::Runnable;
+use cartouche_protocol::{
+    newer_release::leaves_alone, reconcile_error::ReconcileError, told::Told,
+};
+use kube::ResourceExt as _;
+
+use crate::foreign::in_one_line;
+
+/// Why controllers of this release leave it alone, if they do.
+pub(crate) fn left_alone(runnable: &Runnable) -> Option<ReconcileError> {
+    leaves_alone(runnable.status.as_ref())
+}
+
+/// What to know beside the answer of a command that has written something; empty where there is nothing to know.
+pub(crate) fn beside(runnable: &Runnable) -> String {
+    let Some(newer) = left_alone(runnable) else {
+        return String::new();
+    };
+    let (name, what) = (
+        runnable.name_any(),
+        in_one_line(Told::of(&newer.message).what),
+    );
+    format!("{name}: {what}; what comes of this command, that newer release decides\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::beside;
+
+    #[test]
+    fn what_a_newer_release_does_with_it_this_command_does_not_claim_to_know() {
+        let said = |needs| {
+            let runnable = json!({
+                "apiVersion": "carto.run/v1alpha1", "kind": "Runnable", "metadata": { "name": "hello" },
+                "spec": { "runTemplateRef": { "name": "greet" } }, "status": { "needs": needs },
+            });
+            beside(&serde_json::from_value(runnable).unwrap())
+        };
+        assert_eq!(said(json!([])), "");
+        let newer = said(json!(["ticks"]));
+        assert!(
+            newer.starts_with("hello: a newer release") && newer.contains("\"ticks\""),
+            "{newer}"
+        );
+    }
+}

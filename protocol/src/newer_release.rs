@@ -1,0 +1,126 @@
+//! Objects of a newer release: what this release leaves alone, and what it makes no run of.
+
+use cartouche_crds::{RunnableSpec, RunnableStatus};
+
+use crate::{
+    compiled::Compiled,
+    diagnosis::Diagnosis,
+    profiles::KnownProfile,
+    reconcile_error::{Category, ReconcileError, Requeue},
+};
+
+/// The words in `needs` of a status that this release knows: it does what they stand for.
+const KNOWN_NEEDS: [&str; 0] = [];
+
+/// Whether a status with these words is of a newer release. Then nothing is done for its Runnable: no run is made, stopped or
+/// deleted, nothing is written, and nothing is asked as its `ServiceAccount`.
+pub fn known_needs(needs: &[String]) -> Result<(), ReconcileError> {
+    let unknown = needs.iter().filter(|word| !KNOWN_NEEDS.contains(&&***word));
+    let unknown: Vec<String> = unknown.cloned().collect();
+    if unknown.is_empty() {
+        return Ok(());
+    }
+    Err(newer(Diagnosis::NewerNeeds(unknown)))
+}
+
+/// The same of a status as a whole, where there is one.
+#[must_use]
+pub fn leaves_alone(status: Option<&RunnableStatus>) -> Option<ReconcileError> {
+    known_needs(&status?.needs).err()
+}
+
+/// Whether all fields of a Runnable and of its template are known. No run is made of others, and those that exist are
+/// followed.
+pub fn known_fields(runnable: &RunnableSpec, template: &Compiled) -> Result<(), ReconcileError> {
+    of_fields(|| "the Runnable".to_owned(), &runnable.unknown_fields)?;
+    known_template(template)
+}
+
+/// The same of a template alone.
+pub fn known_template(template: &Compiled) -> Result<(), ReconcileError> {
+    let name = || format!("ClusterRunTemplate {:?}", template.name);
+    of_fields(name, &template.unknown_fields)
+}
+
+/// The same of a profile that a run would be made with.
+pub fn known_profile(profile: &KnownProfile) -> Result<(), ReconcileError> {
+    let name = || format!("ClusterRunProfile {:?}", profile.version.name);
+    of_fields(name, &profile.spec.unknown_fields)
+}
+
+fn of_fields(object: impl Fn() -> String, unknown: &[String]) -> Result<(), ReconcileError> {
+    if unknown.is_empty() {
+        return Ok(());
+    }
+    Err(newer(Diagnosis::NewerFields(object(), unknown.to_vec())))
+}
+
+fn newer(diagnosis: Diagnosis) -> ReconcileError {
+    ReconcileError::caused(Category::NewerRelease, Requeue::OnChange, diagnosis, None)
+}
+
+/// Why no run is made under definitions that are older than this release.
+#[must_use]
+pub fn outdated(why: &str, to_do: &str, requeue: Requeue) -> ReconcileError {
+    let diagnosis = Diagnosis::DefinitionsOutdated(why.to_owned(), to_do.to_owned());
+    ReconcileError::caused(Category::DefinitionsOutdated, requeue, diagnosis, None)
+}
+
+#[cfg(test)]
+mod tests {
+    use cartouche_crds::ClusterRunTemplate;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn template(field: &str) -> Compiled {
+        let mut template = json!({
+            "metadata": { "name": "t" },
+            "spec": { "template": { "apiVersion": "v1", "kind": "Pod", "metadata": { "generateName": "r-" }, "any": 1 } },
+        });
+        template["spec"][field] = json!({});
+        let template: ClusterRunTemplate = serde_json::from_value(template).unwrap();
+        Compiled::new(&template)
+    }
+
+    fn runnable(spec: &Value) -> RunnableSpec {
+        serde_json::from_value(spec.clone()).unwrap()
+    }
+
+    #[test]
+    fn this_release_knows_no_need_and_leaves_alone_whatever_has_one() {
+        let alone = |status: Value| leaves_alone(Some(&serde_json::from_value(status).unwrap()));
+        for status in [
+            json!({ "needs": ["clusters"] }),
+            json!({ "needs": 5 }),
+            json!({ "cluster": {} }),
+            json!({ "needs": ["a", "b"], "conditions": [] }),
+        ] {
+            let error = alone(status.clone());
+            assert_eq!(
+                error.map(|it| it.category),
+                Some(Category::NewerRelease),
+                "{status}"
+            );
+        }
+        assert_eq!(alone(json!({})), None);
+        assert_eq!(alone(json!({ "needs": [] })), None);
+        assert_eq!(leaves_alone(None), None);
+    }
+
+    #[test]
+    fn a_field_of_a_newer_release_holds_a_run_and_is_named() {
+        let plain = json!({ "runTemplateRef": { "name": "t" }, "inputs": { "a": { "b": 1 } } });
+        let mut newer = plain.clone();
+        newer["start"] = json!({ "at": "noon" });
+        assert_eq!(known_fields(&runnable(&plain), &template("runner")), Ok(()));
+        let error = known_fields(&runnable(&newer), &template("runner")).unwrap_err();
+        assert_eq!(error.category, Category::NewerRelease);
+        assert!(error.message.contains("start.at"), "{error}");
+        let error = known_fields(&runnable(&plain), &template("cluster")).unwrap_err();
+        assert!(
+            error.message.contains("ClusterRunTemplate \"t\"") && error.message.contains("cluster"),
+            "{error}"
+        );
+    }
+}
