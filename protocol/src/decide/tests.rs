@@ -19,6 +19,7 @@ mod put_off;
 mod reporting;
 mod restored;
 mod retry;
+mod room;
 pub(crate) mod scene;
 mod sources;
 mod stop;

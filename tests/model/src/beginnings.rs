@@ -144,6 +144,7 @@ impl Checked {
             attempt: 1,
             stop: None,
             retry_at: None,
+            unknown_fields: cartouche_crds::UnknownFields::default(),
         })
     }
 }
@@ -181,5 +182,6 @@ fn finished(sequence: i64) -> HistoryEntry {
         unknown: Vec::new(),
         attempt: 1,
         stop: None,
+        unknown_fields: cartouche_crds::UnknownFields::default(),
     }
 }
