@@ -4,7 +4,7 @@ use cartouche_crds::{CurrentRun, HistoryEntry, RunResult, UnknownFields};
 use serde_json::{Value, json};
 
 use super::sample::*;
-use crate::ledger::{Asked, Fate, Ledger, ListedRun, rebuild};
+use crate::ledger::{Asked, Fate, Ledger, ListedRun, RunIdentity, rebuild};
 
 fn later() -> Value {
     json!({ "cluster": "east 1", "ticks": 3, "list": [1], "takenBy": "none of ours" })
@@ -76,7 +76,11 @@ fn a_run_that_turns_up_after_it_was_given_up_has_them_again() {
     let before = superseded(with_later(pending(3, "A")));
     let given_up = before.give_up(3, "not found", Some(at(60)));
     assert_eq!(entry(&given_up, 3).unknown, IN_LINE);
-    let there = given_up.shown_up(&run(3, "A"));
+    let landed = RunIdentity {
+        created: Some(at(50)),
+        ..run(3, "A")
+    };
+    let there = given_up.shown_up(&landed);
     assert_eq!(
         names(&entry(&there, 3).unknown_fields),
         ["cluster", "ticks"]

@@ -5,10 +5,9 @@ use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
 use crate::world::{
-    PROFILE, RUNNABLE, TEMPLATE, TEST_OBJ, World, answered, answers, condition, document, name_of,
-    succeeded,
+    Kind, PROFILE, RUNNABLE, TEMPLATE, TEST_OBJ, World, answered, answers, condition, document,
+    name_of, succeeded,
 };
-use cartouche_tests::Kind;
 
 /// Unknown fields of every type.
 fn later(mut object: Value) -> Value {
@@ -187,10 +186,13 @@ async fn a_status_without_room_for_a_result_makes_no_further_run_and_says_what_t
     subject.observed().await?;
     world
         .edit_status("r", |status| {
-            let line = |number: usize| {
-                format!("{number} Lost v1/Pod/a - - - h later={}", "x".repeat(4_000))
-            };
-            status["history"] = (0..290).map(line).collect();
+            let long = "x".repeat(4_000);
+            let odd = (0..100).map(|number| format!("odd {number} {long}"));
+            let lines = (0..200).map(|number| {
+                let number = number + 1000;
+                format!("{number} Lost v1/Pod/a - - - h later={long}")
+            });
+            status["history"] = odd.chain(lines).collect();
         })
         .await?;
     subject.input("foo", 2).await?;
