@@ -209,6 +209,7 @@ fn outputs_by_time(ledger: &mut Ledger, facts: &Facts) {
                 name: fetched.run.name.clone(),
                 uid: fetched.run.uid.clone(),
                 rules_hash: fetched.rules_hash.to_string(),
+                unknown_fields: cartouche_crds::UnknownFields::default(),
             });
         }
     }

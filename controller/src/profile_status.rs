@@ -78,6 +78,7 @@ fn status(
     ClusterRunProfileStatus {
         observed_generation: Some(generation),
         conditions: conditions(&stored.conditions, value, Some(generation), now),
+        unknown_fields: stored.unknown_fields.clone(),
     }
 }
 

@@ -226,6 +226,7 @@ fn status(
     ClusterRunTemplateStatus {
         observed_generation: Some(compiled.generation),
         conditions,
+        unknown_fields: stored.unknown_fields.clone(),
     }
 }
 

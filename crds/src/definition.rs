@@ -105,7 +105,8 @@ fn tidy(schema: &mut JSONSchemaProps) {
         .description
         .take()
         .map(|text| text.replace('\n', " "));
-    if schema.x_kubernetes_preserve_unknown_fields != Some(true) {
+    let is_any = schema.x_kubernetes_preserve_unknown_fields == Some(true);
+    if !is_any || schema.properties.is_some() {
         schema.nullable = None;
     }
     let members = schema.properties.iter_mut().flat_map(|p| p.values_mut());
@@ -168,6 +169,55 @@ mod tests {
                 "/properties/spec/properties/values/additionalProperties",
             ]
         );
+    }
+
+    /// A later release puts fields into these that this one must not prune. Whoever adds an object to a status opens it, and
+    /// names it here.
+    #[test]
+    fn every_object_of_a_status_lets_unknown_fields_stand() {
+        fn objects(schema: &Value, at: &str, found: &mut Vec<String>) {
+            if let Some(properties) = schema["properties"].as_object() {
+                let is_open = schema["x-kubernetes-preserve-unknown-fields"] == true;
+                found.push(format!("{at}{}", if is_open { "" } else { ": closed" }));
+                for (name, member) in properties {
+                    objects(member, &format!("{at}.{name}"), found);
+                }
+            }
+            objects_in(&schema["items"], &format!("{at}[]"), found);
+            objects_in(&schema["additionalProperties"], &format!("{at}.*"), found);
+        }
+        fn objects_in(schema: &Value, at: &str, found: &mut Vec<String>) {
+            if schema.is_object() {
+                objects(schema, at, found);
+            }
+        }
+        let found = |definition: &CustomResourceDefinition| {
+            let mut found = Vec::new();
+            let schema = schema_of(definition)["properties"]["status"].clone();
+            objects(&schema, "status", &mut found);
+            found
+        };
+        assert_eq!(
+            found(&runnable()),
+            [
+                "status",
+                // As Kubernetes has it, of which no field is ours.
+                "status.conditions[]: closed",
+                "status.currentRun",
+                "status.currentRun.stop",
+                "status.failure",
+                "status.outputsFrom",
+                "status.pending",
+                "status.profile",
+                "status.sensitiveOutputs.*",
+                "status.sinks[]",
+                "status.unfinishedRuns[]",
+                "status.unfinishedRuns[].stop",
+            ]
+        );
+        let of_others = ["status", "status.conditions[]: closed"];
+        assert_eq!(found(&cluster_run_template()), of_others);
+        assert_eq!(found(&cluster_run_profile()), of_others);
     }
 
     #[test]

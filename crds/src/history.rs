@@ -11,6 +11,8 @@
 //! No value holds a blank: blanks, control characters and `%` in one stand as `%` and their two hexadecimal
 //! digits. The message is whatever the run's engine said; it comes last, on one line, and nothing reads it.
 
+mod unknown;
+
 use std::{
     collections::BTreeMap,
     fmt::{self, Write},
@@ -25,7 +27,10 @@ use crate::{
     schema,
     status::{RunResult, first_attempt, is_first_attempt},
     stop::Stop,
+    unknown_fields::{UnknownFields, open},
 };
+
+open!(HistoryEntry);
 
 /// A message in a history is cut at so many bytes.
 pub const MESSAGE_BYTES: usize = 256;
@@ -47,7 +52,8 @@ pub const MAX_SEQUENCE: i64 = 1 << 53;
 
 /// An earlier run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", remote = "HistoryEntry")]
+#[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
 pub struct HistoryEntry {
     /// Its number.
     #[schemars(range(min = 1, max = MAX_SEQUENCE))]
@@ -105,6 +111,9 @@ pub struct HistoryEntry {
     /// What stands in its line under keys that this release does not know: `key=value`, as it was read.
     #[serde(skip)]
     pub unknown: Vec<String>,
+    /// Its fields that this release does not know.
+    #[serde(skip)]
+    pub unknown_fields: UnknownFields,
 }
 
 /// What keeps a line from being read.
@@ -248,6 +257,7 @@ impl FromStr for HistoryEntry {
             attempt: first_attempt(),
             sources: None,
             unknown: Vec::new(),
+            unknown_fields: UnknownFields::default(),
         };
         values.try_for_each(|pair| entry.add(pair))?;
         Ok(entry)

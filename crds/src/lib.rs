@@ -29,8 +29,10 @@ mod sink;
 mod source;
 mod start;
 mod status;
+mod status_bytes;
 mod stop;
 mod strict;
+mod unknown_fields;
 mod written;
 
 pub use approval::{Approval, ApprovalPolicy};
@@ -76,5 +78,7 @@ pub use source::{
 };
 pub use start::Start;
 pub use status::{CurrentRun, OutputsFrom, RunPhase, RunResult, RunnableStatus, last_answered};
+pub use status_bytes::{MAX_STATUS_BYTES, StatusBytes, stored_bytes};
 pub use stop::{DeleteRun, Stop, StopMethod, StopReason};
+pub use unknown_fields::{MAX_UNKNOWN_BYTES, UnknownFields};
 pub use written::{MAX_LINE, MAX_LINES, MAX_UNREADABLE};

@@ -4,9 +4,14 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::unknown_fields::{UnknownFields, open};
+
+open!(PendingRun);
+
 /// A run that is due, and what it waits for. For people and scripts: the controller never decides by it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", remote = "PendingRun")]
+#[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
 pub struct PendingRun {
     /// The number that it would get now.
     pub sequence: i64,
@@ -25,4 +30,7 @@ pub struct PendingRun {
     /// the reason, or `unknown: ` with why it did not say. It is asked once for each run that waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dry_run: Option<String>,
+    /// Its fields that this release does not know.
+    #[serde(skip)]
+    pub unknown_fields: UnknownFields,
 }

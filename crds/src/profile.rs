@@ -8,7 +8,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{is_dns_subdomain, schema};
+use crate::{
+    is_dns_subdomain, schema,
+    unknown_fields::{UnknownFields, open},
+};
+
+open!(PinnedProfile, ClusterRunProfileStatus);
 
 /// Rules of one profile, at most.
 pub const MAX_RULES: usize = 64;
@@ -122,7 +127,8 @@ pub enum ProfileRequirement {
 #[derive(
     Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", remote = "PinnedProfile")]
+#[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
 pub struct PinnedProfile {
     /// Its name.
     #[schemars(length(max = 253))]
@@ -138,6 +144,10 @@ pub struct PinnedProfile {
     #[serde(default, skip_serializing_if = "is_false")]
     #[schemars(transform = schema::without_default)]
     pub from_run: bool,
+
+    /// Its fields that this release does not know.
+    #[serde(skip)]
+    pub unknown_fields: UnknownFields,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde asks")]
@@ -175,7 +185,8 @@ impl fmt::Display for ProfileVersion {
 
 /// What the controller thinks of the profile.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", remote = "ClusterRunProfileStatus")]
+#[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
 pub struct ClusterRunProfileStatus {
     /// The `metadata.generation` that this status speaks of; -1 until the first look.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -185,6 +196,10 @@ pub struct ClusterRunProfileStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
+
+    /// Its fields that this release does not know.
+    #[serde(skip)]
+    pub unknown_fields: UnknownFields,
 }
 
 #[cfg(test)]

@@ -19,7 +19,10 @@ use crate::{
     schema,
     start::Start,
     stop::StopMethod,
+    unknown_fields::{UnknownFields, open},
 };
+
+open!(ClusterRunTemplateStatus);
 
 /// Says what a Runnable runs, when a run has succeeded, and which of its values are outputs.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -134,7 +137,8 @@ pub struct ClusterRunTemplateSpec {
 
 /// What the controller thinks of the template.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", remote = "ClusterRunTemplateStatus")]
+#[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
 pub struct ClusterRunTemplateStatus {
     /// The `metadata.generation` that this status speaks of; -1 until the first look.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -145,4 +149,8 @@ pub struct ClusterRunTemplateStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
+
+    /// Its fields that this release does not know.
+    #[serde(skip)]
+    pub unknown_fields: UnknownFields,
 }

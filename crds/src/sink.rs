@@ -6,7 +6,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{history::MAX_SEQUENCE, schema};
+use crate::{
+    history::MAX_SEQUENCE,
+    schema,
+    unknown_fields::{UnknownFields, open},
+};
+
+open!(SinkStatus, SensitiveOutput, RunFailure);
 
 /// Objects that the outputs of one Runnable are written to, at most.
 pub const MAX_SINKS: usize = 4;
@@ -60,6 +66,8 @@ impl SinkKind {
 
 /// An object that outputs were written to, or are going to be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "SinkStatus")]
+#[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
 pub struct SinkStatus {
     /// Its kind.
     pub kind: SinkKind,
@@ -72,6 +80,9 @@ pub struct SinkStatus {
     #[serde(default, skip_serializing_if = "is_false")]
     #[schemars(transform = schema::without_default)]
     pub behind: bool,
+    /// Its fields that this release does not know.
+    #[serde(skip)]
+    pub unknown_fields: UnknownFields,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde asks")]
@@ -81,6 +92,8 @@ fn is_false(value: &bool) -> bool {
 
 /// Where the value of a sensitive output is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "SensitiveOutput")]
+#[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
 pub struct SensitiveOutput {
     /// The Secret that has it.
     pub name: String,
@@ -89,10 +102,15 @@ pub struct SensitiveOutput {
     /// Stands for the value: the same as long as the value and the Secret are. It is keyed by the uid of the Secret, so that the
     /// value cannot be found by trying.
     pub revision: String,
+    /// Its fields that this release does not know.
+    #[serde(skip)]
+    pub unknown_fields: UnknownFields,
 }
 
 /// What the newest run that failed gave.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "RunFailure")]
+#[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
 pub struct RunFailure {
     /// The number of the run.
     #[schemars(range(min = 1, max = MAX_SEQUENCE))]
@@ -108,4 +126,7 @@ pub struct RunFailure {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(schema_with = "schema::any_json_map")]
     pub outputs: BTreeMap<String, Value>,
+    /// Its fields that this release does not know.
+    #[serde(skip)]
+    pub unknown_fields: UnknownFields,
 }

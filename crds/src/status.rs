@@ -18,6 +18,7 @@ use crate::{
     schema,
     sink::{RunFailure, SensitiveOutput, SinkStatus},
     stop::Stop,
+    unknown_fields::{Open, UnknownFields, open},
     written::WrittenStatus,
 };
 
@@ -57,7 +58,11 @@ pub struct RunnableStatus {
     pub breaker: Option<Breaker>,
     /// Words for what a release has to know to do anything for the Runnable. What is no word is there as its JSON.
     pub needs: Vec<String>,
+    /// Its fields that this release does not know.
+    pub unknown_fields: UnknownFields,
 }
+
+open!(CurrentRun, OutputsFrom);
 
 impl RunnableStatus {
     /// The last re-run request that was answered: it asks for nothing more, even where its annotation was taken away
@@ -67,9 +72,44 @@ impl RunnableStatus {
         last_answered(self.current_run.as_ref(), self.answered_token.as_deref())
     }
 
+    /// Takes over the unknown fields of a stored status: its own, and those of each object that says the same as there. The
+    /// current run and earlier ones bring theirs from the ledger.
+    #[must_use]
+    pub fn with_unknown_fields_of(mut self, stored: &Self) -> Self {
+        if let Some(from) = &mut self.outputs_from {
+            keep_of(from, stored.outputs_from.as_ref());
+        }
+        if let Some(pending) = &mut self.pending {
+            keep_of(pending, stored.pending.as_ref());
+        }
+        if let Some(failure) = &mut self.failure {
+            keep_of(&mut **failure, stored.failure.as_deref());
+        }
+        if let Some(profile) = &mut self.profile {
+            keep_of(&mut **profile, stored.profile.as_deref());
+        }
+        for sink in &mut self.sinks {
+            let same = stored.sinks.iter().find(|it| *it == sink);
+            keep_of(sink, same);
+        }
+        for (name, output) in &mut self.sensitive_outputs {
+            keep_of(output, stored.sensitive_outputs.get(name));
+        }
+        self.unknown_fields.clone_from(&stored.unknown_fields);
+        self
+    }
+
     /// The history, to be changed: who shares it keeps it as it was.
     pub fn history_mut(&mut self) -> &mut Vec<HistoryEntry> {
         Arc::make_mut(&mut self.history)
+    }
+}
+
+/// Takes over the unknown fields of an object that says the same.
+fn keep_of<T: Open + PartialEq>(next: &mut T, stored: Option<&T>) {
+    if let Some(stored) = stored.filter(|it| !it.unknown_fields().is_empty() && *it == next) {
+        next.unknown_fields_mut()
+            .clone_from(stored.unknown_fields());
     }
 }
 
@@ -135,7 +175,8 @@ impl RunResult {
 
 /// The run for what the template renders now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", remote = "CurrentRun")]
+#[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
 pub struct CurrentRun {
     /// Its number. Every run of a Runnable has a higher one than all before.
     #[schemars(range(min = 1, max = MAX_SEQUENCE))]
@@ -196,6 +237,9 @@ pub struct CurrentRun {
     /// Absent if that is not known, or if no input came from anywhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sources: Option<BTreeMap<String, String>>,
+    /// Its fields that this release does not know.
+    #[serde(skip)]
+    pub unknown_fields: UnknownFields,
 }
 
 /// What an attempt is where nothing says it.
@@ -219,7 +263,8 @@ fn is_true(value: &bool) -> bool {
 
 /// Where the outputs come from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", remote = "OutputsFrom")]
+#[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
 pub struct OutputsFrom {
     /// The run's number. It never decreases.
     #[schemars(range(min = 1, max = MAX_SEQUENCE))]
@@ -233,4 +278,7 @@ pub struct OutputsFrom {
     /// What that run was made from, as in `currentRun`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sources: Option<BTreeMap<String, String>>,
+    /// Its fields that this release does not know.
+    #[serde(skip)]
+    pub unknown_fields: UnknownFields,
 }

@@ -10,7 +10,10 @@ use serde_json::Value;
 use crate::{
     history::{short_message, time},
     schema,
+    unknown_fields::{UnknownFields, open},
 };
+
+open!(Stop);
 
 /// The longest word for why a run was stopped, in bytes. Only another release writes a longer one.
 const REASON_BYTES: usize = 64;
@@ -35,14 +38,29 @@ pub struct DeleteRun {}
 
 /// That a run was told to stop, which is written before it is told, and never taken back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Stop")]
+#[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
 pub struct Stop {
     /// Why: `TimedOut`, `Replaced`, `Withdrawn` or `Cancelled`.
     pub reason: StopReason,
     /// When that was written, by the API server's clock.
     pub at: Time,
+    /// Its fields that this release does not know.
+    #[serde(skip)]
+    pub unknown_fields: UnknownFields,
 }
 
 impl Stop {
+    /// A run is told to stop now.
+    #[must_use]
+    pub fn new(reason: StopReason, at: Time) -> Self {
+        Self {
+            reason,
+            at,
+            unknown_fields: UnknownFields::default(),
+        }
+    }
+
     /// `TimedOut@2026-01-01T00:00:00Z`, as it stands in a line of the history.
     #[must_use]
     pub fn word(&self) -> String {
@@ -53,10 +71,7 @@ impl Stop {
     #[must_use]
     pub fn of_word(word: &str) -> Option<Self> {
         let (reason, at) = word.rsplit_once('@')?;
-        Some(Self {
-            reason: reason.to_owned().into(),
-            at: Time(at.parse().ok()?),
-        })
+        Some(Self::new(reason.to_owned().into(), Time(at.parse().ok()?)))
     }
 }
 
@@ -183,10 +198,7 @@ mod tests {
         for word in ["", "TimedOut", "TimedOut@", "TimedOut@soon", "@"] {
             assert_eq!(Stop::of_word(word), None, "{word}");
         }
-        let stop = Stop {
-            reason: StopReason::Other("a@b".to_owned()),
-            at: at(),
-        };
+        let stop = Stop::new(StopReason::Other("a@b".to_owned()), at());
         assert_eq!(Stop::of_word(&stop.word()), Some(stop));
     }
 }

@@ -15,7 +15,10 @@ use crate::{
     schema,
     sink::{RunFailure, SensitiveOutput, SinkStatus},
     status::{CurrentRun, OutputsFrom, RunnableStatus},
+    unknown_fields::{MAX_UNKNOWN_BYTES, Open, UnknownFields, open},
 };
+
+open!(WrittenStatus);
 
 /// Lines that cannot be read are kept, so many at most: the last ones. With the two hundred that can, they must
 /// never fill the list, or no run would be recorded any more.
@@ -27,9 +30,9 @@ pub const MAX_LINE: usize = 4096;
 
 /// What the controller saw and did.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", remote = "WrittenStatus")]
 // Written as a whole: what the server keeps about who wrote each field would cost more than the rest.
-#[schemars(extend("x-kubernetes-map-type" = "atomic"))]
+#[schemars(extend("x-kubernetes-map-type" = "atomic", "x-kubernetes-preserve-unknown-fields" = true))]
 pub(crate) struct WrittenStatus {
     /// The `metadata.generation` that this status speaks of; -1 until the first look.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -153,6 +156,9 @@ pub(crate) struct WrittenStatus {
     )]
     #[schemars(skip)]
     has_cluster: bool,
+    /// Its fields that this release does not know.
+    #[serde(skip)]
+    unknown_fields: UnknownFields,
 }
 
 /// What can be read of a list: what was stored under an earlier definition, nobody has checked.
@@ -197,8 +203,39 @@ fn text<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> 
     })
 }
 
+impl WrittenStatus {
+    /// Keeps [`MAX_UNKNOWN_BYTES`] of unknown fields in all: whoever may write statuses can write any number.
+    fn bound_unknown_fields(&mut self) {
+        let mut room = MAX_UNKNOWN_BYTES;
+        self.unknown_fields.fit(&mut room);
+        if let Some(run) = &mut self.current_run {
+            run.unknown_fields.fit(&mut room);
+            fit(&mut run.stop, &mut room);
+        }
+        for run in &mut self.unfinished_runs {
+            run.unknown_fields.fit(&mut room);
+            fit(&mut run.stop, &mut room);
+        }
+        fit(&mut self.outputs_from, &mut room);
+        fit(&mut self.pending, &mut room);
+        fit(self.failure.as_deref_mut(), &mut room);
+        fit(self.profile.as_deref_mut(), &mut room);
+        fit(&mut self.sinks, &mut room);
+        let sensitive = self.sensitive_outputs.iter_mut();
+        fit(sensitive.flat_map(BTreeMap::values_mut), &mut room);
+    }
+}
+
+/// Keeps the unknown fields of these objects that have room, and takes theirs.
+fn fit<'a, T: Open + 'a>(objects: impl IntoIterator<Item = &'a mut T>, room: &mut usize) {
+    for object in objects {
+        object.unknown_fields_mut().fit(room);
+    }
+}
+
 impl From<WrittenStatus> for RunnableStatus {
-    fn from(written: WrittenStatus) -> Self {
+    fn from(mut written: WrittenStatus) -> Self {
+        written.bound_unknown_fields();
         let mut history = written.unfinished_runs;
         history.retain(|entry| entry.sequence >= 1);
         let mut unreadable_history = Vec::new();
@@ -235,6 +272,7 @@ impl From<WrittenStatus> for RunnableStatus {
             dropped_lines: dropped_lines + surplus,
             breaker: written.breaker.and_then(|line| line.parse().ok()),
             needs,
+            unknown_fields: written.unknown_fields,
         }
     }
 }
@@ -269,6 +307,7 @@ impl From<RunnableStatus> for WrittenStatus {
             breaker: status.breaker.map(|breaker| breaker.to_string()),
             needs: status.needs,
             has_cluster: false,
+            unknown_fields: status.unknown_fields,
         }
     }
 }

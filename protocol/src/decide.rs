@@ -14,6 +14,7 @@ mod pending;
 mod permissions;
 mod profile;
 mod retry;
+mod room;
 mod stop;
 mod superseded;
 
@@ -340,6 +341,9 @@ fn intend(facts: &Facts, rendering: &Rendering, mut ledger: Ledger, next: &Next<
     );
     if ledger.history.len() > MAX_HISTORY {
         return Step::Stuck(crowded());
+    }
+    if let Err(step) = room::left(facts, &ledger) {
+        return step;
     }
     Step::Write(Box::new(ledger), Change::Intent)
 }

@@ -8,11 +8,12 @@ mod examples;
 mod holder;
 mod in_the_way;
 mod sentence;
+mod status_full;
 mod wrong_type;
 
 use std::time::Duration;
 
-use cartouche_crds::{Approval, Rejection, Stop, StopReason};
+use cartouche_crds::{Approval, Rejection, StatusBytes, Stop, StopReason};
 use cartouche_templating::{Diagnostic, explained};
 
 use crate::{
@@ -192,6 +193,8 @@ pub enum Diagnosis {
     Suspended,
     /// So many earlier runs have not ended.
     Crowded(usize),
+    /// The status has so many bytes that the result of a further run might have no room in it.
+    StatusFull(StatusBytes),
     /// The object came back without the marks of its run.
     MarksRemoved,
     /// The name was taken, and is free again.
@@ -323,6 +326,9 @@ impl Diagnosis {
                 "`cartouche resume`, or set spec.suspend to false, when it may be made"
             }
             Self::Crowded(_) => "delete those that hang, or wait until one ends",
+            Self::StatusFull(_) => {
+                "let the template give smaller outputs, or take what is no use any more out of the status (`kubectl edit --subresource=status`), but leave currentRun and unfinishedRuns"
+            }
             Self::MarksRemoved => {
                 "see that no admission webhook removes labels or annotations of new objects"
             }

@@ -18,7 +18,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use cartouche_crds::{
     Breaker, CurrentRun, HistoryEntry, OutputsFrom, PinnedProfile, RunFailure, RunPhase, RunResult,
-    RunnableStatus, short_message,
+    RunnableStatus, UnknownFields, short_message,
 };
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 use serde_json::Value;
@@ -118,7 +118,8 @@ impl Ledger {
     /// its name fixed before any request to create it is sent.
     ///
     /// An entry whose create may still land stays, without a uid until it shows up; one that was
-    /// definitely refused so long ago that nobody's can is dropped (see [`may_land`]).
+    /// definitely refused so long ago that nobody's can is dropped (see [`may_land`]). The new entry takes over no unknown field: it
+    /// may say of the run before it what is not true of this one.
     #[must_use]
     pub fn intend(
         mut self,
@@ -158,6 +159,7 @@ impl Ledger {
             retry_at: None,
             stop: None,
             sources: None,
+            unknown_fields: UnknownFields::default(),
         });
         self.cap_history();
         self

@@ -11,7 +11,7 @@ mod problem;
 use std::collections::{BTreeMap, BTreeSet};
 
 use cartouche_crds::{
-    OutputSink, OutputsFrom, RunnableStatus, SensitiveOutput, SinkKind, SinkStatus,
+    OutputSink, OutputsFrom, RunnableStatus, SensitiveOutput, SinkKind, SinkStatus, UnknownFields,
 };
 
 use crate::{
@@ -113,6 +113,7 @@ impl Sinks {
             name: object.name.clone(),
             sequence,
             behind,
+            unknown_fields: UnknownFields::default(),
         });
         if self.written.len() > MOST_KNOWN {
             self.written.remove(0);

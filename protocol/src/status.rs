@@ -8,7 +8,9 @@ mod unsatisfied;
 
 use std::sync::Arc;
 
-use cartouche_crds::{CurrentRun, RunPhase, RunResult, RunnableStatus, Stop, StopReason};
+use cartouche_crds::{
+    CurrentRun, RunPhase, RunResult, RunnableStatus, Stop, StopReason, UnknownFields,
+};
 use cartouche_templating::Health;
 use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::{Condition, Time},
@@ -130,7 +132,9 @@ pub fn status(facts: &Facts, ledger: &Ledger, error: Option<&ReconcileError>) ->
         dropped_lines: 0,
         breaker: ledger.breaker.clone(),
         needs: facts.stored.needs.clone(),
+        unknown_fields: UnknownFields::default(),
     };
+    let status = status.with_unknown_fields_of(&facts.stored);
     if is_between {
         return pending::left_as_said(status, &facts.stored);
     }

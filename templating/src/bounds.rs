@@ -5,6 +5,7 @@
 
 use std::io;
 
+use cartouche_crds::stored_bytes;
 use serde_json::Value;
 
 use crate::weight::{in_mib, weight};
@@ -41,11 +42,11 @@ pub const MAX_PATH_BYTES: usize = 1024;
 pub(crate) const MAX_NESTING: usize = 3;
 /// Outputs of one template.
 pub const MAX_OUTPUTS: usize = 64;
-/// Bytes of one output as compact JSON.
+/// Bytes of one output in the API server's store.
 pub const MAX_OUTPUT_BYTES: usize = 64 * 1024;
-/// Bytes of all outputs of a run as compact JSON.
+/// Bytes of all outputs of a run in the API server's store.
 pub const MAX_OUTPUTS_BYTES: usize = 256 * 1024;
-/// Bytes of all failure outputs together, as JSON.
+/// Bytes of all failure outputs together in the API server's store.
 pub const MAX_FAILURE_BYTES: usize = 16 * 1024;
 /// Bytes of an input schema as compact JSON.
 pub const MAX_INPUT_SCHEMA_BYTES: usize = 64 * 1024;
@@ -143,7 +144,21 @@ pub(crate) fn leaves(value: &Value) -> usize {
 /// the rest is not looked at). Only for values that are shallow.
 #[must_use]
 pub fn json_bytes_within(value: &Value, limit: usize) -> Option<usize> {
-    let mut counter = Counter { bytes: 0, limit };
+    bytes_within(value, limit, <[u8]>::len)
+}
+
+/// The same as the API server's store has it.
+#[must_use]
+pub fn stored_bytes_within(value: &Value, limit: usize) -> Option<usize> {
+    bytes_within(value, limit, stored_bytes)
+}
+
+fn bytes_within(value: &Value, limit: usize, count: fn(&[u8]) -> usize) -> Option<usize> {
+    let mut counter = Counter {
+        bytes: 0,
+        limit,
+        count,
+    };
     serde_json::to_writer(&mut counter, value).ok()?;
     Some(counter.bytes)
 }
@@ -151,11 +166,12 @@ pub fn json_bytes_within(value: &Value, limit: usize) -> Option<usize> {
 struct Counter {
     bytes: usize,
     limit: usize,
+    count: fn(&[u8]) -> usize,
 }
 
 impl io::Write for Counter {
     fn write(&mut self, text: &[u8]) -> io::Result<usize> {
-        self.bytes = self.bytes.saturating_add(text.len());
+        self.bytes = self.bytes.saturating_add((self.count)(text));
         if self.bytes > self.limit {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
@@ -202,6 +218,16 @@ mod tests {
         let text = value.to_string();
         assert_eq!(json_bytes_within(&value, text.len()), Some(text.len()));
         assert_eq!(json_bytes_within(&value, text.len() - 1), None);
+    }
+
+    #[test]
+    fn what_the_store_escapes_counts_as_it_stands_there() {
+        let value = json!({ "a<": ["&", "\u{2028}", "é"] });
+        let text = value.to_string();
+        assert_eq!(json_bytes_within(&value, text.len()), Some(text.len()));
+        let stored = text.len() + 2 * 5 + 3;
+        assert_eq!(stored_bytes_within(&value, stored), Some(stored));
+        assert_eq!(stored_bytes_within(&value, stored - 1), None);
     }
 
     #[test]

@@ -55,7 +55,7 @@ impl FailureOutputs {
             if !bounds::is_shallow(value) {
                 continue;
             }
-            let bytes = bounds::json_bytes_within(value, room);
+            let bytes = bounds::stored_bytes_within(value, room);
             if let Some((bytes, weighed)) = bytes.zip(left.checked_sub(weight(value))) {
                 room -= bytes;
                 left = weighed;

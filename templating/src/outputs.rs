@@ -346,7 +346,7 @@ fn check_sizes(found: &[(&Output, &Value)]) -> Result<(), OutputError> {
         if !bounds::is_shallow(value) {
             return Err(OutputError::TooDeep { name: name() });
         }
-        let bytes = bounds::json_bytes_within(value, MAX_OUTPUT_BYTES)
+        let bytes = bounds::stored_bytes_within(value, MAX_OUTPUT_BYTES)
             .ok_or_else(|| OutputError::TooLarge { name: name() })?;
         room = room
             .checked_sub(bytes)

@@ -131,6 +131,31 @@ mod tests {
         assert_eq!(cells[1][5], "2", "{table}");
     }
 
+    /// Words and keys of later releases.
+    #[test]
+    fn a_word_for_a_stop_that_is_not_known_is_shown_as_it_is() {
+        let at = "2026-01-01T00:00:00Z";
+        let runnable = json!({
+            "apiVersion": "carto.run/v1alpha1", "kind": "Runnable", "metadata": { "name": "hello" },
+            "spec": { "runTemplateRef": { "name": "job" } },
+            "status": {
+                "teardown": { "since": at }, "cluster": "east", "ticks": [1],
+                "currentRun": {
+                    "sequence": 2, "name": "r-2", "inputHash": "v1:a", "apiVersion": "batch/v1", "kind": "Job", "phase": "Created",
+                    "uid": "u2", "teardown": {}, "stop": { "reason": "QueueTimedOut", "at": at, "by": "x" },
+                },
+                "history": [format!("1 Failed batch/v1/Job/r-1 u1 - - v1:a stop=TakenBack@{at} cluster=east override=x teardown=1 : m")],
+            },
+        });
+        let table = list(&runs::runs(&serde_json::from_value(runnable).unwrap()));
+        for part in [
+            format!("to be stopped (QueueTimedOut) at {at}"),
+            format!("stopped (TakenBack) at {at} (m)"),
+        ] {
+            assert!(table.contains(&part), "{table}");
+        }
+    }
+
     #[test]
     fn no_message_begins_a_row_of_its_own() {
         let mut run = runs::tests::some_runs().swap_remove(0);

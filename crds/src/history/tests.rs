@@ -26,6 +26,7 @@ fn entry() -> HistoryEntry {
         unknown: Vec::new(),
         attempt: 1,
         stop: None,
+        unknown_fields: crate::UnknownFields::default(),
     }
 }
 
@@ -157,4 +158,21 @@ fn a_message_is_cut_between_characters_and_stays_on_its_line() {
     let message = format!("{}ä\r\nb", "x".repeat(MESSAGE_BYTES - 1));
     assert_eq!(short_message(&message), "x".repeat(MESSAGE_BYTES - 1));
     assert_eq!(short_message("a\nb\u{7}"), "a b ");
+}
+
+/// What later releases write is read, kept and written, whatever it says.
+#[test]
+fn words_and_keys_of_later_releases_are_no_reason_not_to_read_a_line() {
+    for (key, reason) in [
+        ("teardown=done", "QueueTimedOut"),
+        ("cluster=east-1", "TakenBack"),
+        ("override=alice", "Later"),
+    ] {
+        let line =
+            format!("7 Failed v1/Pod/a - - - h stop={reason}@2026-01-02T03:04:05Z {key} : m");
+        let entry: HistoryEntry = line.parse().unwrap();
+        assert_eq!(entry.unknown, [key]);
+        assert_eq!(entry.stop.as_ref().unwrap().reason.as_str(), reason);
+        assert_eq!(entry.line(), Some(line));
+    }
 }

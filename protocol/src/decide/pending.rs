@@ -2,7 +2,7 @@
 
 use cartouche_crds::{CurrentRun, RunPhase};
 
-use super::{Change, Step, crowded, gate, overlap};
+use super::{Change, Step, crowded, gate, overlap, room};
 use crate::{
     diagnosis::{Denied, Diagnosis, Holder, Who},
     facts::{CachedRun, CreateOutcome, Facts, NameRead, Rendering, RunName},
@@ -227,6 +227,9 @@ fn renumber(facts: &Facts, rendering: &Rendering, current: &CurrentRun, holder: 
     );
     if next.history.len() > MAX_HISTORY {
         return Step::Stuck(crowded());
+    }
+    if let Err(step) = room::left(facts, &next) {
+        return step;
     }
     Step::Write(Box::new(next), Change::Renumber)
 }

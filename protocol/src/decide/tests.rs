@@ -21,6 +21,7 @@ mod releases;
 mod reporting;
 mod restored;
 mod retry;
+mod room;
 pub(crate) mod scene;
 mod sources;
 mod stop;

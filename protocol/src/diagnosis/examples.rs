@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cartouche_crds::{Approval, Rejection, Stop, StopReason};
+use cartouche_crds::{Approval, Rejection, StatusBytes, Stop, StopReason};
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 
 use crate::{
@@ -18,10 +18,10 @@ impl Diagnosis {
     #[allow(clippy::too_many_lines)] // a table
     pub fn examples() -> Vec<Self> {
         let text = str::to_owned;
-        let timed_out = Stop {
-            reason: StopReason::TimedOut,
-            at: Time(Timestamp::constant(1_767_225_600, 0)),
-        };
+        let timed_out = Stop::new(
+            StopReason::TimedOut,
+            Time(Timestamp::constant(1_767_225_600, 0)),
+        );
         let account = Who::Account(text("shop"), text("builder"), text("shop-build"));
         let controller = Who::Controller(text("system:serviceaccount:cartouche-system:cartouche"));
         vec![
@@ -181,6 +181,10 @@ impl Diagnosis {
             Self::NoWayToStop(text("Build shop/shop-build-1"), timed_out.clone()),
             Self::NotStopped(text("Job shop/shop-build-1"), timed_out),
             Self::Crowded(200),
+            Self::StatusFull(StatusBytes {
+                all: 1_200_000,
+                fields: vec![(text("history"), 900_000), (text("outputs"), 262_144)],
+            }),
             Self::OtherController(30),
             Self::Suspended,
             Self::ApprovalRequired(guarded(), Some(GivenApproval::OtherRun(3))),

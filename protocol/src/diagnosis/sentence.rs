@@ -5,7 +5,8 @@ use std::fmt;
 use cartouche_crds::{Stop, StopReason};
 
 use super::{
-    Denied, Diagnosis, Fault, Holder, Who, approval, dependency, in_the_way, wrong_type::WrongType,
+    Denied, Diagnosis, Fault, Holder, Who, approval, dependency, in_the_way, status_full,
+    wrong_type::WrongType,
 };
 
 const NO_WAY: &str = "and it is not known how its kind is stopped: it is still at work";
@@ -118,6 +119,7 @@ impl fmt::Display for Diagnosis {
             Self::DefinitionsOutdated(why, _) => {
                 write!(f, "a new run is due, and none is made: {why}")
             }
+            Self::StatusFull(bytes) => f.write_str(&status_full::sentence(bytes)),
             Self::MarksRemoved => {
                 f.write_str("the object came back without the label or annotation of its run")
             }
@@ -200,10 +202,13 @@ fn taken(object: &str, fixed: bool, holder: &Holder) -> String {
 
 fn is_to_stop(run: &str, stop: &Stop) -> String {
     let since = stop.at.0;
-    match stop.reason {
+    match &stop.reason {
         StopReason::Replaced => format!("{run} is to make way for a later run (since {since})"),
         StopReason::Cancelled => format!("{run} was cancelled (found at {since})"),
-        _ => format!("{run} has worked for longer than its timeout (found at {since})"),
+        StopReason::TimedOut | StopReason::Withdrawn => {
+            format!("{run} has worked for longer than its timeout (found at {since})")
+        }
+        StopReason::Other(_) => format!("{run} was {stop}"),
     }
 }
 

@@ -3,7 +3,9 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use cartouche_crds::{CurrentRun, HistoryEntry, PinnedProfile, RunPhase, short_message};
+use cartouche_crds::{
+    CurrentRun, HistoryEntry, PinnedProfile, RunPhase, UnknownFields, short_message,
+};
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 
 use super::{Ledger, MAX_HISTORY, MAX_JUMP, RunIdentity, may_land, past};
@@ -94,6 +96,7 @@ fn pinned_by(ledger: &Ledger, newest: &RunIdentity) -> Option<Box<PinnedProfile>
             name: profile.version.name.clone(),
             refresh_token: profile.refresh_token.clone(),
             from_run: true,
+            unknown_fields: UnknownFields::default(),
         }))
     };
     ledger.profile.clone().or_else(by_run)
@@ -242,6 +245,7 @@ fn entry(run: &RunIdentity, sequence: i64) -> HistoryEntry {
         rerun_token: run.rerun_token.as_deref().map(short_message),
         sources: None,
         unknown: Vec::new(),
+        unknown_fields: UnknownFields::default(),
     }
 }
 
@@ -266,6 +270,7 @@ fn current(run: &RunIdentity, sequence: i64) -> CurrentRun {
         retry_at: None,
         stop: None,
         sources: None,
+        unknown_fields: UnknownFields::default(),
     }
 }
 

@@ -1,7 +1,8 @@
 //! What came of runs: results, outputs, and runs that showed up late or went away.
 
 use cartouche_crds::{
-    CurrentRun, HistoryEntry, OutputsFrom, RunFailure, RunPhase, RunResult, Stop, short_message,
+    CurrentRun, HistoryEntry, OutputsFrom, RunFailure, RunPhase, RunResult, Stop, UnknownFields,
+    short_message,
 };
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 
@@ -73,12 +74,17 @@ impl Ledger {
         match (fetched.result(), &fetched.failure) {
             (Some(RunResult::Failed), Some(outputs)) if known.is_none_or(|it| it <= sequence) => {
                 let stop = self.stop_of(&fetched.run.uid).cloned();
+                let before = self.failure.take();
+                let same = before.filter(|failure| failure.uid == fetched.run.uid);
                 self.failure = Some(Box::new(RunFailure {
                     sequence,
                     name: fetched.run.name.clone(),
                     uid: fetched.run.uid.clone(),
                     message: short_message(&explanation(fetched, stop.as_ref())),
                     outputs: outputs.clone(),
+                    unknown_fields: same
+                        .map(|failure| failure.unknown_fields)
+                        .unwrap_or_default(),
                 }));
             }
             // It has not failed after all, or something newer has succeeded.
@@ -119,6 +125,10 @@ impl Ledger {
             name: fetched.run.name.clone(),
             uid: fetched.run.uid.clone(),
             rules_hash: fetched.rules_hash.to_string(),
+            unknown_fields: same
+                .as_ref()
+                .map(|from| from.unknown_fields.clone())
+                .unwrap_or_default(),
             sources: same.and_then(|from| from.sources),
         });
     }
@@ -224,6 +234,7 @@ impl Ledger {
             (entry.intent_at, entry.result, entry.finished_at) = (None, None, None);
             entry.stop = None;
             entry.message.clear();
+            entry.take_unknown_fields_from_line();
         }
         self
     }
@@ -245,7 +256,7 @@ pub(crate) fn past(run: CurrentRun, at: Option<Timestamp>) -> HistoryEntry {
         // The last attempt was no later than this: once this is written, no create for it is sent.
         None => at.map(Time),
     };
-    HistoryEntry {
+    let entry = HistoryEntry {
         sequence: run.sequence,
         input_hash: run.input_hash,
         api_version: run.api_version,
@@ -264,7 +275,9 @@ pub(crate) fn past(run: CurrentRun, at: Option<Timestamp>) -> HistoryEntry {
         sources: run.sources.filter(|_| run.result.is_none()),
         stop: run.stop,
         unknown: Vec::new(),
-    }
+        unknown_fields: UnknownFields::default(),
+    };
+    entry.with_unknown_fields(run.unknown_fields)
 }
 
 /// How a run ended of which it is only known that it is gone.
@@ -288,4 +301,5 @@ fn end(
     entry.finished_at = now.map(Time);
     entry.message = short_message(message);
     entry.rules_hash = None;
+    entry.put_unknown_fields_into_line();
 }

@@ -40,10 +40,7 @@ impl Ledger {
     pub fn stop(mut self, uid: &str, reason: StopReason, at: Timestamp) -> Self {
         let stop = self.unended_stop(uid);
         if let Some(stop @ None) = stop {
-            *stop = Some(Stop {
-                reason,
-                at: Time(at),
-            });
+            *stop = Some(Stop::new(reason, Time(at)));
         }
         self
     }
@@ -54,10 +51,7 @@ impl Ledger {
     pub fn withdraw(mut self, at: Timestamp) -> Self {
         let current = self.current.as_mut();
         if let Some(current) = current.filter(|run| run.phase != RunPhase::Created) {
-            current.stop = Some(Stop {
-                reason: StopReason::Withdrawn,
-                at: Time(at),
-            });
+            current.stop = Some(Stop::new(StopReason::Withdrawn, Time(at)));
         }
         self
     }
@@ -159,9 +153,6 @@ pub(super) fn note_cancel(
         .as_ref()
         .is_none_or(|stop| stop.reason == StopReason::Replaced);
     if is_cancelled && result == Some(RunResult::Failed) && is_free {
-        *stop = now.map(|at| Stop {
-            reason: StopReason::Cancelled,
-            at: Time(at),
-        });
+        *stop = now.map(|at| Stop::new(StopReason::Cancelled, Time(at)));
     }
 }

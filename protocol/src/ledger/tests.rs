@@ -12,3 +12,4 @@ mod outcome;
 mod profile;
 mod rebuild;
 pub(crate) mod sample;
+mod unknown_fields;

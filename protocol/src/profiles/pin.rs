@@ -1,6 +1,6 @@
 //! What a Runnable is pinned to, and when that changes.
 
-use cartouche_crds::PinnedProfile;
+use cartouche_crds::{PinnedProfile, UnknownFields};
 
 use super::choice::{Candidate, Choice, Subject, Unchosen, choose, rank};
 use crate::reconcile_error::Category;
@@ -47,6 +47,7 @@ impl Pin {
             name: self.name,
             refresh_token: self.refresh_token,
             from_run: false,
+            unknown_fields: UnknownFields::default(),
         }
     }
 }

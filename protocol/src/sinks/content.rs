@@ -6,7 +6,8 @@ use std::{
 };
 
 use cartouche_crds::{
-    MAX_SINKS, OutputSink, SensitiveOutput, SinkKind, is_config_map_key, is_dns_subdomain,
+    MAX_SINKS, OutputSink, SensitiveOutput, SinkKind, UnknownFields, is_config_map_key,
+    is_dns_subdomain,
 };
 use cartouche_templating::{Sensitive, Template};
 use serde_json::Value;
@@ -125,6 +126,7 @@ pub fn sensitive_in(
             name: sink.name.clone(),
             key: key.to_owned(),
             revision,
+            unknown_fields: UnknownFields::default(),
         };
         Some((name.to_owned(), place))
     });

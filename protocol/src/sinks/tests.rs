@@ -270,6 +270,7 @@ fn what_was_written_and_is_wanted_no_more_is_known_until_it_is_gone() {
         name: String::new(),
         uid: String::new(),
         rules_hash: String::new(),
+        unknown_fields: cartouche_crds::UnknownFields::default(),
     };
     assert!(!sinks.has_those_of(&object, &from(1)));
     sinks.note(&object, 1, false);
@@ -309,6 +310,7 @@ fn only_what_was_written_and_is_not_behind_has_outputs() {
         name: name.to_owned(),
         sequence,
         behind,
+        unknown_fields: cartouche_crds::UnknownFields::default(),
     };
     let map = SourceKey::object(("ConfigMap", ""), "space", "m", "");
     let secret = SourceKey::object(("Secret", ""), "space", "s", "");

@@ -1,6 +1,6 @@
 //! The run that is due and waits. Pure.
 
-use cartouche_crds::{Approval, ApprovalPolicy, PendingRun, RunnableStatus};
+use cartouche_crds::{Approval, ApprovalPolicy, PendingRun, RunnableStatus, UnknownFields};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::STAMPED_OBJECT_CONDITION;
@@ -81,6 +81,7 @@ fn waiting(facts: &Facts, sequence: i64, hash: &str, reason: Category) -> Option
         since: since.or_else(|| facts.now.map(Time))?,
         approval: None,
         dry_run: None,
+        unknown_fields: UnknownFields::default(),
     })
 }
 

@@ -137,6 +137,16 @@ fn a_value_over_64_kibibytes_is_refused_by_name() {
     );
 }
 
+/// The API server's store has them as `\u003c` and the like.
+#[test]
+fn signs_that_the_store_escapes_count_six_bytes() {
+    let value = |signs: usize| json!({ "x": "<".repeat(signs) });
+    let most = (MAX_OUTPUT_BYTES - 2) / 6;
+    let outputs = outputs(&[("large", "x")]);
+    assert!(outputs.read(POD, &value(most)).is_ok());
+    assert!(outputs.read(POD, &value(most + 1)).is_err());
+}
+
 #[test]
 fn values_over_256_kibibytes_together_are_refused() {
     let run = json!({ "x": "x".repeat(MAX_OUTPUT_BYTES - 2) });

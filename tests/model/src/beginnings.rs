@@ -152,6 +152,7 @@ impl Checked {
             attempt: 1,
             stop: None,
             retry_at: None,
+            unknown_fields: cartouche_crds::UnknownFields::default(),
         })
     }
 }
@@ -190,5 +191,6 @@ fn finished(sequence: i64) -> HistoryEntry {
         unknown: Vec::new(),
         attempt: 1,
         stop: None,
+        unknown_fields: cartouche_crds::UnknownFields::default(),
     }
 }

@@ -444,5 +444,6 @@ fn take_outputs_of(uid: Option<String>, facts: &Facts, ledger: &mut Ledger) {
         name: fetched.run.name.clone(),
         uid: fetched.run.uid.clone(),
         rules_hash: fetched.rules_hash.to_string(),
+        unknown_fields: cartouche_crds::UnknownFields::default(),
     });
 }

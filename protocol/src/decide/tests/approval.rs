@@ -143,6 +143,7 @@ fn the_server_is_asked_once_whether_it_would_make_the_run() {
         since: Time(at(NOW)),
         approval: Some(approval),
         dry_run: Some(DryRun::Refused("no".to_owned()).to_string()),
+        unknown_fields: cartouche_crds::UnknownFields::default(),
     };
     let told = |approval: String| {
         let stored = RunnableStatus {

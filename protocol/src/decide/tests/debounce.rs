@@ -157,6 +157,7 @@ fn a_run_that_may_still_come_is_left_said_to_be_waited_for_too() {
         stop: Some(Stop {
             reason: StopReason::Withdrawn,
             at: Time(at(NOW)),
+            unknown_fields: cartouche_crds::UnknownFields::default(),
         }),
         ..pending(2, "A")
     };

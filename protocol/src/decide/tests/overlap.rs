@@ -48,6 +48,7 @@ fn stopped(current: CurrentRun, reason: StopReason, seconds_ago: i64) -> Current
     let stop = Stop {
         reason,
         at: Time(at(NOW - seconds_ago)),
+        unknown_fields: cartouche_crds::UnknownFields::default(),
     };
     CurrentRun {
         stop: Some(stop),

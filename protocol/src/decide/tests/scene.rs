@@ -122,6 +122,7 @@ pub(crate) fn pin(name: &str, refresh_token: Option<&str>) -> PinnedProfile {
         name: name.to_owned(),
         refresh_token: refresh_token.map(str::to_owned),
         from_run: false,
+        unknown_fields: cartouche_crds::UnknownFields::default(),
     }
 }
 

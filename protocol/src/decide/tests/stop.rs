@@ -57,6 +57,7 @@ fn stop_at(seconds: i64, reason: StopReason) -> Stop {
     Stop {
         reason,
         at: Time(at(seconds)),
+        unknown_fields: cartouche_crds::UnknownFields::default(),
     }
 }
 

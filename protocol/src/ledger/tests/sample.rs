@@ -140,6 +140,7 @@ pub(crate) fn created(sequence: i64, input: &str) -> CurrentRun {
         attempt: 1,
         retry_at: None,
         stop: None,
+        unknown_fields: cartouche_crds::UnknownFields::default(),
     }
 }
 
@@ -193,6 +194,7 @@ pub(crate) fn unfinished(sequence: i64, input: &str) -> HistoryEntry {
         unknown: Vec::new(),
         attempt: 1,
         stop: None,
+        unknown_fields: cartouche_crds::UnknownFields::default(),
     }
 }
 
@@ -228,6 +230,7 @@ pub(crate) fn outputs_from(sequence: i64) -> OutputsFrom {
         name: name(sequence),
         uid: uid(sequence),
         rules_hash: RULES.to_owned(),
+        unknown_fields: cartouche_crds::UnknownFields::default(),
     }
 }
 

@@ -20,6 +20,7 @@ fn stopped(result: RunResult, reason: StopReason) -> CurrentRun {
     let stop = Stop {
         reason,
         at: Time(at(0)),
+        unknown_fields: cartouche_crds::UnknownFields::default(),
     };
     CurrentRun {
         stop: Some(stop),

@@ -25,6 +25,7 @@ fn waiting(seen: Seen, reason: &str) -> Seen {
             since: Time(at(1)),
             approval: None,
             dry_run: None,
+            unknown_fields: cartouche_crds::UnknownFields::default(),
         });
     })
 }

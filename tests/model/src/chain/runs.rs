@@ -126,6 +126,7 @@ pub(super) fn status(ledger: &Ledger, said: &Word, observed: Option<i64>) -> Run
         since: Time(NOW),
         approval: None,
         dry_run: None,
+        unknown_fields: cartouche_crds::UnknownFields::default(),
     });
     RunnableStatus {
         observed_generation: observed,

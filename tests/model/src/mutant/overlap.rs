@@ -29,6 +29,7 @@ pub(super) fn give_up_unseen(facts: &mut Facts) {
         current.stop = Some(Stop {
             reason: StopReason::Withdrawn,
             at: Time(NOW - SignedDuration::from_hours(1)),
+            unknown_fields: cartouche_crds::UnknownFields::default(),
         });
     }
 }

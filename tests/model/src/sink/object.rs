@@ -41,6 +41,7 @@ pub(super) fn ledger(stored: Stored) -> Ledger {
             name: String::new(),
             uid: String::new(),
             rules_hash: String::new(),
+            unknown_fields: cartouche_crds::UnknownFields::default(),
         }),
         ..Ledger::default()
     }

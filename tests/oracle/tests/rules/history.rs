@@ -179,6 +179,7 @@ pub fn intent(number: i64, hash: &str) -> RunnableStatus {
         attempt: 1,
         stop: None,
         retry_at: None,
+        unknown_fields: cartouche_crds::UnknownFields::default(),
     };
     RunnableStatus {
         current_run: Some(current),
@@ -214,6 +215,7 @@ pub fn gives(mut status: RunnableStatus, number: i64, uid: &str) -> RunnableStat
         name: format!("app-{number}"),
         uid: uid.to_owned(),
         rules_hash: String::new(),
+        unknown_fields: cartouche_crds::UnknownFields::default(),
     });
     status
 }

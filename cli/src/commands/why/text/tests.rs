@@ -149,3 +149,15 @@ fn what_is_running_is_not_said_to_have_run() {
     assert!(told(RunState::Running).ends_with("what is rendered now is running\n"));
     assert!(told(ended).ends_with("nothing to run: what is rendered now has run\n"));
 }
+
+#[test]
+fn a_word_for_a_stop_that_is_not_known_is_shown_as_it_is() {
+    let mut run = crate::live::runs::tests::some_runs().swap_remove(1);
+    run.state = RunState::Ended(RunResult::Failed);
+    run.stop = cartouche_crds::Stop::of_word("QueueTimedOut@2026-01-01T00:00:00Z");
+    let mut explained = explanation(&json!([condition("Ready", "False", "Failed")]), true);
+    explained.run = Some(ExplainedRun::of(run, Because::First));
+    let told = text(&explained);
+    let word = "stopped (QueueTimedOut) at 2026-01-01T00:00:00Z";
+    assert!(told.contains(word), "{told}");
+}

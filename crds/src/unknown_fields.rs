@@ -1,0 +1,314 @@
+//! Fields that this release does not know: another one has written them, and gets them back.
+//!
+//! They are kept as the text that was read. A tree of values may weigh a hundred times as much, and whoever may write a
+//! status decides what stands there.
+
+use std::{
+    cmp::Ordering,
+    fmt,
+    hash::{Hash, Hasher},
+};
+
+use serde::{
+    Deserializer, Serialize, Serializer,
+    de::{DeserializeSeed, IntoDeserializer, MapAccess, SeqAccess, Visitor},
+    forward_to_deserialize_any,
+    ser::SerializeMap,
+};
+use serde_json::value::RawValue;
+
+/// Bytes of all unknown fields of a status, names and values. What exceeds that is not kept.
+pub const MAX_UNKNOWN_BYTES: usize = 64 * 1024;
+/// Objects and arrays inside each other in an unknown field. One that is deeper is not kept.
+const MAX_UNKNOWN_DEPTH: usize = 64;
+
+/// The unknown fields of one object, in their order, which hardly any object has.
+///
+/// Two are always equal: they are no reason to write a status, and no news to any decision.
+#[derive(Clone, Default)]
+pub struct UnknownFields(Option<Box<Vec<(String, Box<RawValue>)>>>);
+
+impl UnknownFields {
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// Each name, and its value as JSON.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        let fields = self.0.iter().flat_map(|fields| fields.iter());
+        fields.map(|(name, value)| (name.as_str(), value.get()))
+    }
+
+    /// Keeps the first ones that have room, and takes theirs.
+    pub(crate) fn fit(&mut self, room: &mut usize) {
+        self.retain(
+            |name, value| match room.checked_sub(name.len() + value.len()) {
+                Some(left) => {
+                    *room = left;
+                    true
+                }
+                None => false,
+            },
+        );
+    }
+
+    /// Keeps those of which this is true.
+    pub(crate) fn retain(&mut self, mut keeps: impl FnMut(&str, &str) -> bool) {
+        if let Some(fields) = &mut self.0 {
+            fields.retain(|(name, value)| keeps(name, value.get()));
+            if fields.is_empty() {
+                self.0 = None;
+            }
+        }
+    }
+
+    /// Adds a field, unless its value is nested too deep or the object has too many bytes of them.
+    pub(crate) fn add(&mut self, name: String, value: Box<RawValue>) {
+        let has: usize = self
+            .iter()
+            .map(|(name, value)| name.len() + value.len())
+            .sum();
+        let fits = has + name.len() + value.get().len() <= MAX_UNKNOWN_BYTES;
+        if fits && is_shallow(value.get()) {
+            self.0.get_or_insert_default().push((name, value));
+        }
+    }
+}
+
+/// Whether no more than [`MAX_UNKNOWN_DEPTH`] objects and arrays are inside each other in valid JSON.
+fn is_shallow(json: &str) -> bool {
+    let (mut depth, mut in_text, mut escaped) = (0, false, false);
+    for byte in json.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = in_text,
+            b'"' => in_text = !in_text,
+            b'{' | b'[' if !in_text => depth += 1,
+            b'}' | b']' if !in_text => depth -= 1,
+            _ => {}
+        }
+        if depth > MAX_UNKNOWN_DEPTH {
+            return false;
+        }
+    }
+    true
+}
+
+impl fmt::Debug for UnknownFields {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
+    }
+}
+
+impl PartialEq for UnknownFields {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for UnknownFields {}
+
+impl PartialOrd for UnknownFields {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for UnknownFields {
+    fn cmp(&self, _: &Self) -> Ordering {
+        Ordering::Equal
+    }
+}
+
+impl Hash for UnknownFields {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
+}
+
+impl Serialize for UnknownFields {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for (name, value) in self.0.iter().flat_map(|fields| fields.iter()) {
+            map.serialize_entry(name, value)?;
+        }
+        map.end()
+    }
+}
+
+/// An object of a status whose definition lets further fields stand.
+pub(crate) trait Open {
+    /// Those that it has.
+    fn unknown_fields(&self) -> &UnknownFields;
+    /// The same, to be changed.
+    fn unknown_fields_mut(&mut self) -> &mut UnknownFields;
+}
+
+/// Keeps the unknown fields of these types. Each derives serde's traits with `remote`, so that the derived functions are its
+/// own and the traits are implemented here.
+macro_rules! open {
+    ($($type:ident),* $(,)?) => {$(
+        impl $crate::unknown_fields::Open for $type {
+            fn unknown_fields(&self) -> &$crate::unknown_fields::UnknownFields {
+                &self.unknown_fields
+            }
+
+            fn unknown_fields_mut(&mut self) -> &mut $crate::unknown_fields::UnknownFields {
+                &mut self.unknown_fields
+            }
+        }
+
+        impl<'de> ::serde::Deserialize<'de> for $type {
+            fn deserialize<D: ::serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                let mut unknown_fields = $crate::unknown_fields::UnknownFields::default();
+                let from = $crate::unknown_fields::Keeping::new(from, &mut unknown_fields);
+                let mut read = <$type>::deserialize(from)?;
+                read.unknown_fields = unknown_fields;
+                Ok(read)
+            }
+        }
+
+        impl ::serde::Serialize for $type {
+            fn serialize<S: ::serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                struct Known<'a>(&'a $type);
+                impl ::serde::Serialize for Known<'_> {
+                    fn serialize<S: ::serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                        <$type>::serialize(self.0, to)
+                    }
+                }
+                if self.unknown_fields.is_empty() {
+                    return <$type>::serialize(self, to);
+                }
+                let (known, unknown) = (Known(self), &self.unknown_fields);
+                $crate::unknown_fields::Whole { known, unknown }.serialize(to)
+            }
+        }
+    )*};
+}
+pub(crate) use open;
+
+/// An object with both.
+#[derive(Serialize)]
+pub(crate) struct Whole<'a, K: Serialize> {
+    #[serde(flatten)]
+    pub(crate) known: K,
+    #[serde(flatten)]
+    pub(crate) unknown: &'a UnknownFields,
+}
+
+/// Reads an object, and keeps the fields that its type does not name.
+pub(crate) struct Keeping<'a, D> {
+    from: D,
+    kept: &'a mut UnknownFields,
+}
+
+impl<'a, D> Keeping<'a, D> {
+    pub(crate) fn new(from: D, kept: &'a mut UnknownFields) -> Self {
+        Self { from, kept }
+    }
+}
+
+impl<'de, D: Deserializer<'de>> Deserializer<'de> for Keeping<'_, D> {
+    type Error = D::Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
+        self.from.deserialize_any(visitor)
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, D::Error> {
+        let kept = self.kept;
+        let inner = visitor;
+        let visitor = Members {
+            inner,
+            fields,
+            kept,
+        };
+        self.from.deserialize_struct(name, fields, visitor)
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
+        newtype_struct seq tuple tuple_struct map enum identifier ignored_any
+    }
+}
+
+/// The members of an object: the known ones as the derived code wants them.
+struct Members<'a, V> {
+    inner: V,
+    fields: &'static [&'static str],
+    kept: &'a mut UnknownFields,
+}
+
+impl<'de, V: Visitor<'de>> Visitor<'de> for Members<'_, V> {
+    type Value = V::Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.expecting(f)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, values: A) -> Result<V::Value, A::Error> {
+        self.inner.visit_seq(values)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<V::Value, A::Error> {
+        self.inner.visit_map(Members {
+            inner: members,
+            fields: self.fields,
+            kept: self.kept,
+        })
+    }
+}
+
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for Members<'_, A> {
+    type Error = A::Error;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, A::Error> {
+        while let Some(key) = self.inner.next_key_seed(Key(self.fields))? {
+            match key {
+                // The derived code takes a field's place in the list for its name.
+                Ok(at) => return seed.deserialize(at.into_deserializer()).map(Some),
+                Err(name) => self.kept.add(name, self.inner.next_value()?),
+            }
+        }
+        Ok(None)
+    }
+
+    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, A::Error> {
+        self.inner.next_value_seed(seed)
+    }
+}
+
+/// A name among these: its place, or the name if it is none of them.
+struct Key(&'static [&'static str]);
+
+impl<'de> DeserializeSeed<'de> for Key {
+    type Value = Result<u64, String>;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
+        from.deserialize_identifier(self)
+    }
+}
+
+impl Visitor<'_> for Key {
+    type Value = Result<u64, String>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a name")
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
+        let known = (0..).zip(self.0).find(|(_, known)| **known == name);
+        Ok(known.map(|(at, _)| at).ok_or_else(|| name.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests;
