@@ -30,17 +30,24 @@ pub fn needs_of_status(text: &str) -> Vec<String> {
 /// The words, where something else counts as a word as well: its JSON, which no release knows.
 pub(crate) fn words<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
     let text = Box::<RawValue>::deserialize(from)?;
-    let elements: Vec<&RawValue> = match serde_json::from_str(text.get()) {
-        Ok(Some(elements)) => elements,
-        Ok(None) => return Ok(Vec::new()),
-        Err(_) => vec![&text],
-    };
-    Ok(elements.into_iter().take(MOST).map(word).collect())
+    Ok(
+        match serde_json::from_str::<Option<Vec<&RawValue>>>(text.get()) {
+            Ok(elements) => elements
+                .into_iter()
+                .flatten()
+                .take(MOST)
+                .map(word)
+                .collect(),
+            Err(_) => vec![bounded(text.get().to_owned())],
+        },
+    )
 }
 
 fn word(element: &RawValue) -> String {
-    let mut word: String =
-        serde_json::from_str(element.get()).unwrap_or_else(|_| element.get().to_owned());
+    bounded(serde_json::from_str(element.get()).unwrap_or_else(|_| element.get().to_owned()))
+}
+
+fn bounded(mut word: String) -> String {
     word.truncate(word.floor_char_boundary(BYTES));
     word
 }

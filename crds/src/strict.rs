@@ -69,7 +69,7 @@ mod tests {
         let unknown = of_runnable(json!({
             "runTemplateRef": { "name": "t", "version": 2 },
             "start": { "debounce": "1s", "at": "noon" },
-            "inputsFrom": [{ "name": "a", "runnable": { "name": "b", "output": "c" } }, { "name": "d", "valueFrom": {} }],
+            "inputsFrom": [{ "name": "a", "configMapKeyRef": { "name": "b", "key": "c" } }, { "name": "d", "valueFrom": {} }],
             "writeOutputsTo": [{ "kind": "ConfigMap", "name": "a", "sign": true }],
             "tick": "hourly",
         }));
