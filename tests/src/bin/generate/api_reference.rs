@@ -102,7 +102,9 @@ fn type_name(schema: &Value) -> String {
     if let Some(item) = schema.get("items") {
         return format!("list of {}", type_name(item));
     }
-    let free = schema["x-kubernetes-preserve-unknown-fields"] == true;
+    // A status has its fields listed, whatever other releases put beside them.
+    let free = schema["x-kubernetes-preserve-unknown-fields"] == true
+        && schema.get("properties").is_none();
     match (text(schema, "/type"), text(schema, "/format"), free) {
         ("", _, true) => "any JSON".to_owned(),
         ("object", _, true) => "any JSON object".to_owned(),
