@@ -26,7 +26,14 @@ const MAX_UNKNOWN_DEPTH: usize = 64;
 ///
 /// Two are always equal: they are no reason to write a status, and no news to any decision.
 #[derive(Clone, Default)]
-pub struct UnknownFields(Option<Box<Vec<(String, Box<RawValue>)>>>);
+pub struct UnknownFields(Option<Box<Fields>>);
+
+#[derive(Clone, Default)]
+struct Fields {
+    fields: Vec<(String, Box<RawValue>)>,
+    /// Bytes of all names and values that were added.
+    bytes: usize,
+}
 
 impl UnknownFields {
     /// Whether there are none.
@@ -37,7 +44,7 @@ impl UnknownFields {
 
     /// Each name, and its value as JSON.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        let fields = self.0.iter().flat_map(|fields| fields.iter());
+        let fields = self.0.iter().flat_map(|it| &it.fields);
         fields.map(|(name, value)| (name.as_str(), value.get()))
     }
 
@@ -56,9 +63,9 @@ impl UnknownFields {
 
     /// Keeps those of which this is true.
     pub(crate) fn retain(&mut self, mut keeps: impl FnMut(&str, &str) -> bool) {
-        if let Some(fields) = &mut self.0 {
-            fields.retain(|(name, value)| keeps(name, value.get()));
-            if fields.is_empty() {
+        if let Some(it) = &mut self.0 {
+            it.fields.retain(|(name, value)| keeps(name, value.get()));
+            if it.fields.is_empty() {
                 self.0 = None;
             }
         }
@@ -66,13 +73,12 @@ impl UnknownFields {
 
     /// Adds a field, unless its value is nested too deep or the object has too many bytes of them.
     pub(crate) fn add(&mut self, name: String, value: Box<RawValue>) {
-        let has: usize = self
-            .iter()
-            .map(|(name, value)| name.len() + value.len())
-            .sum();
-        let fits = has + name.len() + value.get().len() <= MAX_UNKNOWN_BYTES;
-        if fits && is_shallow(value.get()) {
-            self.0.get_or_insert_default().push((name, value));
+        let has = self.0.as_ref().map_or(0, |it| it.bytes);
+        let bytes = has + name.len() + value.get().len();
+        if bytes <= MAX_UNKNOWN_BYTES && is_shallow(value.get()) {
+            let it = self.0.get_or_insert_default();
+            it.fields.push((name, value));
+            it.bytes = bytes;
         }
     }
 }
@@ -129,7 +135,7 @@ impl Hash for UnknownFields {
 impl Serialize for UnknownFields {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        for (name, value) in self.0.iter().flat_map(|fields| fields.iter()) {
+        for (name, value) in self.0.iter().flat_map(|it| &it.fields) {
             map.serialize_entry(name, value)?;
         }
         map.end()
