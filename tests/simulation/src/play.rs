@@ -33,7 +33,7 @@ const PATIENCE: Duration = Duration::from_mins(45);
 /// How long it must stay at rest.
 const REST: Duration = Duration::from_secs(40);
 /// The same where controllers see different things: one lets the words of another stand for half a minute.
-const LONG_REST: Duration = Duration::from_secs(150);
+const LONG_REST: Duration = Duration::from_mins(4);
 /// Whoever has something to say of what is at rest has said it by then.
 const SECOND_THOUGHTS: Duration = Duration::from_secs(15);
 /// How often it is looked whether it has.

@@ -20,10 +20,10 @@ use crate::{
 /// The controller whose watch fails.
 const DEAF: &str = "controller-0";
 /// Between two changes of what those that change read.
-const TIDE: Duration = Duration::from_secs(1);
-const CHANGING: usize = 3;
-/// Chains of maps in each other: 14 KB as a text, 1.5 MiB as a tree.
-const CHAINS: usize = 40;
+const TIDE: Duration = Duration::from_millis(250);
+const CHANGING: usize = 6;
+/// Chains of maps in each other: 35 KB as a text, 4 MiB as a tree.
+const CHAINS: usize = 100;
 const LEVELS: usize = 58;
 /// The template of all of them, and the `ConfigMap` that changes.
 const WAITS: &str = "waits";
