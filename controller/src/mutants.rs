@@ -9,7 +9,6 @@ mod chain;
 mod concurrency;
 mod debounce;
 mod lifecycle;
-mod pace;
 
 use std::future::Future;
 
@@ -25,7 +24,6 @@ use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
 pub(crate) use chain::{coherence, further, is_read};
-pub(crate) use pace::due;
 
 /// Names the mistake that a process makes.
 pub const VARIABLE: &str = "CARTOUCHE_MUTANT";
@@ -85,8 +83,6 @@ pub enum Mutant {
     NeverMovesOn,
     /// Of those that others stem from in turn nobody asks whether they have settled.
     AncestorsUnasked,
-    /// A status is written as soon as it says anything else, whoever wrote it.
-    WordsAtOnce,
 }
 
 /// Whether this process makes this mistake.
