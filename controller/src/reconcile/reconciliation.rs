@@ -29,7 +29,6 @@ use crate::{
     events::Occasion,
     lock::lock,
     memory::{Memory, Operation, digest},
-    mutants,
     runnable_key::RunnableKey,
 };
 
@@ -423,7 +422,7 @@ impl<'a> Reconciliation<'a> {
         }
         let change = pace::Change::of_runnable(&self.facts.stored, &status);
         let due = lock(&self.memory).pace.due(&change, boot_time());
-        match mutants::due(due) {
+        match due {
             Due::Never => return Ok(None),
             Due::After(left) => return Ok(Some(left)),
             Due::Now => {}

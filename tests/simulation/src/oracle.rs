@@ -10,7 +10,6 @@
 mod beginnings;
 mod chain;
 mod history;
-mod rest;
 mod runs;
 pub use runs::spared;
 mod settled;
@@ -54,12 +53,7 @@ pub fn forbidden(store: &Store, plan: &Plan) -> Verdict {
 /// What was written where all had been at rest.
 #[must_use]
 pub fn restless(store: &Store, plan: &Plan, since: Duration) -> Verdict {
-    // A controller that cannot watch looks now and then, and has words of its own.
-    let mut found = match plan.tenants {
-        true => Verdict::default(),
-        false => chain::restless(store, plan, since),
-    };
-    rest::judge(store, plan, since, &mut found);
+    let mut found = chain::restless(store, plan, since);
     sinks::restless(store, plan, since, &mut found);
     found
 }

@@ -15,8 +15,6 @@ use crate::{
 
 /// Who makes them.
 pub const STRANGER: &str = "a stranger";
-/// Where other tenants have theirs.
-pub(crate) const TENANTS: &str = "tenants";
 /// Whose Runnables nobody has.
 const ELSEWHERE: &str = "elsewhere";
 
