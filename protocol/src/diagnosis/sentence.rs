@@ -9,6 +9,9 @@ use super::{
 };
 
 const NO_WAY: &str = "and it is not known how its kind is stopped: it is still at work";
+const MARKS_REMOVED: &str = "the object came back without the label or annotation of its run";
+const NAME_FREED: &str =
+    "an object of this name was there when the run was made, and is gone since";
 const NOT_STOPPED: &str = "was told to stop, and is still at work";
 
 impl fmt::Display for Diagnosis {
@@ -108,12 +111,8 @@ impl fmt::Display for Diagnosis {
             Self::NewerNeeds(_) | Self::NewerFields(..) | Self::DefinitionsOutdated(..) => {
                 of_release(self, f)
             }
-            Self::MarksRemoved => {
-                f.write_str("the object came back without the label or annotation of its run")
-            }
-            Self::NameFreed => f.write_str(
-                "an object of this name was there when the run was made, and is gone since",
-            ),
+            Self::MarksRemoved => f.write_str(MARKS_REMOVED),
+            Self::NameFreed => f.write_str(NAME_FREED),
         }
     }
 }
