@@ -88,7 +88,7 @@ impl State {
             "the API server drops what the controller writes, as the definitions do not know it: {}",
             dropped.fields
         );
-        Some((why, Some(dropped.held_until - now)))
+        Some((why, Some(dropped.held_until.saturating_sub(now))))
     }
 }
 

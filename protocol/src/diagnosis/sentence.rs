@@ -10,6 +10,9 @@ use super::{
 };
 
 const NO_WAY: &str = "and it is not known how its kind is stopped: it is still at work";
+const MARKS_REMOVED: &str = "the object came back without the label or annotation of its run";
+const NAME_FREED: &str =
+    "an object of this name was there when the run was made, and is gone since";
 const NOT_STOPPED: &str = "was told to stop, and is still at work";
 
 impl fmt::Display for Diagnosis {
@@ -106,27 +109,33 @@ impl fmt::Display for Diagnosis {
                 f,
                 "{runs} earlier runs have not ended, so no further run is made"
             ),
-            Self::NewerNeeds(words) => write!(
-                f,
-                "a newer release of Cartouche serves the Runnable, and this release leaves it alone, as it does not know {}",
-                quoted(words)
-            ),
-            Self::NewerFields(object, fields) => write!(
-                f,
-                "{object} has fields that this release of Cartouche does not know: {}",
-                fields.join(", ")
-            ),
-            Self::DefinitionsOutdated(why, _) => {
-                write!(f, "a new run is due, and none is made: {why}")
+            Self::NewerNeeds(_) | Self::NewerFields(..) | Self::DefinitionsOutdated(..) => {
+                of_release(self, f)
             }
             Self::StatusFull(bytes) => f.write_str(&status_full::sentence(bytes)),
-            Self::MarksRemoved => {
-                f.write_str("the object came back without the label or annotation of its run")
-            }
-            Self::NameFreed => f.write_str(
-                "an object of this name was there when the run was made, and is gone since",
-            ),
+            Self::MarksRemoved => f.write_str(MARKS_REMOVED),
+            Self::NameFreed => f.write_str(NAME_FREED),
         }
+    }
+}
+
+/// What another release of the controller or of the definitions keeps from being done.
+fn of_release(diagnosis: &Diagnosis, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    match diagnosis {
+        Diagnosis::NewerNeeds(words) => write!(
+            f,
+            "a newer release of Cartouche serves the Runnable, and this release leaves it alone, as it does not know {}",
+            quoted(words)
+        ),
+        Diagnosis::NewerFields(object, fields) => write!(
+            f,
+            "{object} has fields that this release of Cartouche does not know: {}",
+            fields.join(", ")
+        ),
+        Diagnosis::DefinitionsOutdated(why, _) => {
+            write!(f, "a new run is due, and none is made: {why}")
+        }
+        _ => Ok(()),
     }
 }
 

@@ -41,6 +41,8 @@ fn asked() -> (Arc<ControllerContext>, Arc<Mutex<Vec<String>>>) {
 
 fn needing(word: &str) -> Runnable {
     let mut needing = runnable("first");
+    // Later than what this process has written.
+    needing.metadata.resource_version = Some("9".to_owned());
     if let Some(status) = &mut needing.status {
         status.needs = vec![word.to_owned()];
     }
