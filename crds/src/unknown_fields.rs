@@ -26,18 +26,21 @@ const MAX_UNKNOWN_DEPTH: usize = 64;
 ///
 /// Two are always equal: they are no reason to write a status, and no news to any decision.
 #[derive(Clone, Default)]
-pub struct UnknownFields(Option<Box<Vec<(String, Box<RawValue>)>>>);
+pub struct UnknownFields(Vec<Field>);
+
+/// A name, and its value as it was read.
+type Field = (String, Box<RawValue>);
 
 impl UnknownFields {
     /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.is_none()
+        self.0.is_empty()
     }
 
     /// Each name, and its value as JSON.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        let fields = self.0.iter().flat_map(|fields| fields.iter());
+        let fields = self.0.iter();
         fields.map(|(name, value)| (name.as_str(), value.get()))
     }
 
@@ -56,12 +59,7 @@ impl UnknownFields {
 
     /// Keeps those of which this is true.
     pub(crate) fn retain(&mut self, mut keeps: impl FnMut(&str, &str) -> bool) {
-        if let Some(fields) = &mut self.0 {
-            fields.retain(|(name, value)| keeps(name, value.get()));
-            if fields.is_empty() {
-                self.0 = None;
-            }
-        }
+        self.0.retain(|(name, value)| keeps(name, value.get()));
     }
 
     /// Adds a field, unless its value is nested too deep or the object has too many bytes of them.
@@ -72,7 +70,7 @@ impl UnknownFields {
             .sum();
         let fits = has + name.len() + value.get().len() <= MAX_UNKNOWN_BYTES;
         if fits && is_shallow(value.get()) {
-            self.0.get_or_insert_default().push((name, value));
+            self.0.push((name, value));
         }
     }
 }
@@ -129,7 +127,7 @@ impl Hash for UnknownFields {
 impl Serialize for UnknownFields {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        for (name, value) in self.0.iter().flat_map(|fields| fields.iter()) {
+        for (name, value) in &self.0 {
             map.serialize_entry(name, value)?;
         }
         map.end()
