@@ -80,9 +80,11 @@ async fn unknown_fields_of_every_object_of_a_status_are_stored_and_known_ones_ch
         ("/profile/name", "status.profile.name"),
     ] {
         let mut status = open.clone();
-        *status.pointer_mut(wrong).context(wrong)? = json!([]);
+        *status.pointer_mut(wrong).context(wrong)? = json!(true);
         let refused = read_back(&world, RUNNABLE, "r", &status).await.err();
-        let said = refused.context("it was taken")?.to_string();
+        let said = refused
+            .with_context(|| format!("{wrong} was taken"))?
+            .to_string();
         ensure!(said.contains(part), "{said}");
     }
     Ok(())
