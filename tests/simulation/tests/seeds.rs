@@ -32,7 +32,7 @@ const ONCE_FAILED: [u64; 21] = [
 /// ledger fixed makes harmless unless the Runnable is deleted meanwhile; unchecked adoption, since a
 /// status that was put back is compared with the runs that exist before anything is adopted; and that nobody asks whether
 /// those have settled which others stem from in turn, since watches may be too late here for anybody to be blamed.
-const FOUND_HERE: [(Mutant, u64); 21] = [
+const FOUND_HERE: [(Mutant, u64); 20] = [
     (Mutant::NoPrecondition, 0),
     (Mutant::NoMinimumAge, 0),
     (Mutant::NameOfHash, 0),
@@ -53,7 +53,6 @@ const FOUND_HERE: [(Mutant, u64); 21] = [
     (Mutant::SourcesRemembered, 210),
     (Mutant::CoherenceUnchecked, 210),
     (Mutant::NeverMovesOn, 210),
-    (Mutant::OtherReleaseSuperseded, 0),
 ];
 
 /// What the command says, and whether it was content.
