@@ -209,9 +209,8 @@ fn a_persons_word_that_a_queued_run_does_not_heed_is_put_down() {
         asked: Asked::ByPerson,
         ..standing(works(Works::Untimed))
     };
-    let admitted = facts.reading_found(&name(2), admitted);
-    let step = decide(&admitted);
-    assert!(!matches!(step, Step::Write(_, Change::Stop)), "{step:?}");
+    let next = decide(&facts.reading_found(&name(2), admitted));
+    assert!(!matches!(next, Step::Write(_, Change::Stop)), "{next:?}");
 }
 
 #[test]
