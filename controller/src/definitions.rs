@@ -314,11 +314,14 @@ mod tests {
         assert_eq!(definitions.drop_fields(&fields, now), HELD_FOR);
         assert_eq!(
             definitions.drop_fields(&fields, now + second),
-            HELD_FOR - second
+            HELD_FOR.saturating_sub(second)
         );
         let outdated = definitions.outdated_at(now + second).unwrap();
         assert!(outdated.message.contains("status.currentRun"), "{outdated}");
-        assert_eq!(outdated.requeue, Requeue::After(HELD_FOR - second));
+        assert_eq!(
+            outdated.requeue,
+            Requeue::After(HELD_FOR.saturating_sub(second))
+        );
         assert!(!definitions.readiness.missing().is_empty());
         let later = now + HELD_FOR;
         assert_eq!(definitions.outdated_at(later), None);

@@ -39,7 +39,7 @@ impl UnknownFields {
     /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.0.is_none()
     }
 
     /// Each name, and its value as JSON.

@@ -21,7 +21,6 @@ pub enum HashVersion {
     #[default]
     V1,
     /// A way that no release has: tests play a controller with it beside one with the first.
-    #[doc(hidden)]
     Next,
 }
 

@@ -17,7 +17,7 @@ const DEFINITIONS: [&str; 3] = ["runnables", "clusterruntemplates", "clusterrunp
 async fn nothing_is_left_where_runnables_go_first_then_the_controller_and_then_the_definitions()
 -> Result<()> {
     let scene = Scene::with_servers_of_its_own("uninstall").await?;
-    let mut controller = scene.controller(&[]).await?;
+    let controller = scene.controller(&[]).await?;
     scene.runnable("done", succeeds(1)).await?;
     scene.runnable("broken", fails(1)).await?;
     scene.runnable("busy", hangs(1)).await?;

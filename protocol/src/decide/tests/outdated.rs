@@ -18,7 +18,6 @@ fn outdated(mut facts: Facts) -> Facts {
 }
 
 #[test]
-#[expect(clippy::large_stack_arrays, reason = "a test has room for them")]
 fn nothing_that_would_make_a_run_makes_one() {
     let gone = running(run(2, "A"));
     for facts in [

@@ -139,9 +139,9 @@ fn a_request_and_what_made_way_are_answered_as_under_one_release() {
     let done = ended(2, "A", RunResult::Succeeded);
     assert_eq!(intended(&next(done, "A").asking("again")).0, 3);
     let mut replaced = ended(2, "A", RunResult::Failed);
-    replaced.stop = Some(cartouche_crds::Stop {
-        reason: StopReason::Replaced,
-        at: Time(at(NOW)),
-    });
+    replaced.stop = Some(cartouche_crds::Stop::new(
+        StopReason::Replaced,
+        Time(at(NOW)),
+    ));
     assert_eq!(intended(&next(replaced, "A")).0, 3);
 }

@@ -1,5 +1,7 @@
 //! Fields that another release has written: they stay with the run that they are of.
 
+use std::borrow::Borrow;
+
 use cartouche_crds::{CurrentRun, HistoryEntry, RunResult, UnknownFields};
 use serde_json::{Value, json};
 
@@ -10,8 +12,8 @@ fn later() -> Value {
     json!({ "cluster": "east 1", "ticks": 3, "list": [1], "takenBy": "none of ours" })
 }
 
-fn with_later(run: CurrentRun) -> CurrentRun {
-    let mut object = json!(run);
+fn with_later(run: impl Borrow<CurrentRun>) -> CurrentRun {
+    let mut object = json!(run.borrow());
     let fields = object.as_object_mut().unwrap();
     fields.extend(later().as_object().unwrap().clone());
     serde_json::from_value(object).unwrap()

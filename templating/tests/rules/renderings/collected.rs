@@ -1,6 +1,7 @@
 //! What is rendered: examples, whole templates of the docs, corpora of the fuzzer, and documents by chance.
 
 use std::{
+    borrow::Cow,
     collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
@@ -48,7 +49,7 @@ pub fn cases() -> Vec<Case> {
     for folder in example_folders() {
         let files = yaml_in(&root().join("examples").join(&folder));
         let texts = files.iter().map(|file| read(file));
-        let objects = texts.flat_map(|text| objects(&text)).collect();
+        let objects: Vec<_> = texts.flat_map(|text| objects(&text)).collect();
         cases.extend(of_objects(&format!("examples/{folder}"), &objects));
     }
     let mut pages: Vec<_> = files_in(&root().join("docs"));
@@ -59,7 +60,7 @@ pub fn cases() -> Vec<Case> {
             .expect("a name")
             .to_string_lossy()
             .into_owned();
-        let objects = blocks(&read(&page))
+        let objects: Vec<_> = blocks(&read(&page))
             .iter()
             .flat_map(|text| objects(text))
             .collect();
@@ -85,11 +86,11 @@ pub fn example_folders() -> Vec<String> {
         texts.any(|text| objects(&text).iter().any(|it| it["kind"] == "Runnable"))
     });
     let names = with_runnable.map(|it| it.file_name().expect("a name").to_string_lossy());
-    names.map(|name| name.into_owned()).collect()
+    names.map(Cow::into_owned).collect()
 }
 
 /// Each Runnable with its template.
-fn of_objects(place: &str, objects: &Vec<Value>) -> Vec<Case> {
+fn of_objects(place: &str, objects: &[Value]) -> Vec<Case> {
     let named = |kind: &str, name: &Value| {
         let mut all = objects.iter();
         all.find(|it| it["kind"] == kind && it["metadata"]["name"] == *name)
@@ -287,7 +288,7 @@ fn blocks(page: &str) -> Vec<String> {
         let indent = line.len() - line.trim_start().len();
         match &mut open {
             None if line.trim_start().starts_with("```yaml") => {
-                open = Some((indent, String::new()))
+                open = Some((indent, String::new()));
             }
             None => {}
             Some(_) if line.trim_start().starts_with("```") => {

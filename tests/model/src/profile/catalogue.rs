@@ -57,7 +57,7 @@ pub fn configurations() -> Vec<Setup> {
             },
         )
     };
-    vec![
+    let mut all = vec![
         setup("profile.two-workers", 2, changes(1)),
         setup(
             "profile.two-workers.refreshed",
@@ -140,6 +140,14 @@ pub fn configurations() -> Vec<Setup> {
             },
         ),
         none,
+    ];
+    all.extend(of_approvals());
+    all
+}
+
+/// Those in which a person approves what a profile then changes.
+fn of_approvals() -> [Setup; 5] {
+    [
         guarded("profile.approved", 1, approved(2, 2)),
         guarded(
             "profile.approved-and-changed",

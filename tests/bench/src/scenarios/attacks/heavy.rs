@@ -104,7 +104,7 @@ pub(super) async fn templates(ground: &Ground<'_>) -> Result<()> {
 
 /// Runs that end with this in their status.
 async fn end_all(ground: &Ground<'_>, runs: usize, heavy: impl Fn(&str) -> String) -> Result<()> {
-    let begin = Instant::now();
+    let since = Instant::now();
     let mut ended = std::collections::HashSet::new();
     while ended.len() < runs {
         let (listed, _) = api::list::<SeenRun>(&ground.client, &ground.runs()).await?;
@@ -120,7 +120,7 @@ async fn end_all(ground: &Ground<'_>, runs: usize, heavy: impl Fn(&str) -> Strin
             ground.patch(&path, text).await?;
             ended.insert(run.uid().to_owned());
         }
-        if begin.elapsed() > PATIENCE {
+        if since.elapsed() > PATIENCE {
             bail!("{} of {runs} runs were made", ended.len());
         }
         tokio::time::sleep(Duration::from_millis(300)).await;
