@@ -299,7 +299,7 @@ fn docs_name_the_kinds_that_the_controller_watches() {
     let watched = || kinds::all().filter(|kind| kind.is_watched());
     let plural = |kind: &KnownKind| format!("{}s", kind.kind.unwrap());
     assert_eq!(
-        told_between("docs/security.md", "It watches ", "."),
+        told_between("docs/security.md", "It may watch ", "."),
         watched().map(plural).collect(),
     );
     let runs = watched().filter(|kind| kind.cancel != Cancel::NeverAtWork);

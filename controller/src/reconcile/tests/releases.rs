@@ -66,7 +66,7 @@ async fn nothing_is_asked_written_or_watched_for_one_that_a_newer_release_serves
     }
     let asked = asked.lock().unwrap();
     assert_eq!(asked[before..], [""; 0]);
-    let counted = r#"cartouche_problems_total{category="NewerRelease"} 3"#;
+    let counted = r#"cartouche_reconcile_problems_total{reason="NewerRelease"} 3"#;
     assert!(ctx.metrics.text().contains(counted));
 }
 
