@@ -124,7 +124,8 @@ fn annotation(text: &str) -> usize {
 /// Whether a text begins with what the log of a CI system takes for a command: for GitHub Actions `::` where nothing but blanks stands
 /// before it in its line, and `##[` anywhere; for Azure Pipelines and `TeamCity` also with a word between.
 fn is_order(text: &str, begins_its_line: bool) -> bool {
-    if begins_its_line && text.starts_with("::") {
+    // A third colon would be the first letter of the command's name, and no name begins so: the places of findings do.
+    if begins_its_line && text.starts_with("::") && !text.starts_with(":::") {
         return true;
     }
     let word = text.strip_prefix("##");
@@ -241,6 +242,8 @@ mod tests {
             "# [x]",
             ": :",
             "-::",
+            "  ::: a.yaml:1:2",
+            ":::error::x",
         ] {
             assert_eq!(in_lines(text), text);
             assert_eq!(to_a_terminal(text), text);

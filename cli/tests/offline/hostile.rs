@@ -66,7 +66,10 @@ fn found_in(text: &str) -> Option<String> {
         !is_own && (c.is_control() || CHARACTERS.contains(&c))
     };
     let is_order = |line: &str| {
-        let annotates = line.trim_start().starts_with("::") && !line.contains(" title=cartouche");
+        let line = line.trim_start();
+        // The place of a finding begins with three colons, which are no command.
+        let begins_as_one = line.starts_with("::") && !line.starts_with(":::");
+        let annotates = begins_as_one && !line.contains(" title=cartouche");
         annotates || line.contains("##[") || line.contains("##vso[")
     };
     let wrong = plain
