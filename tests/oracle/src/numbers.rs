@@ -107,6 +107,7 @@ impl Past {
             number(first) + 1 == number(second)
                 && are_of_two_releases(&first.run.hash, &second.run.hash)
                 && first.run.content.is_some()
+                && first.run.kind == second.run.kind
                 && first.run.content == second.run.content
                 && !asks
                 && !is_over
