@@ -98,11 +98,7 @@ async fn what_a_later_release_writes_into_a_status_is_kept_while_this_one_writes
     let first = subject.run(1).await?;
     subject.observed().await?;
     let edit = |status: &mut Value| {
-        for (name, value) in [
-            ("teardown", json!({ "a": 1 })),
-            ("cluster", json!("east")),
-            ("ticks", json!([1])),
-        ] {
+        for (name, value) in [("teardown", json!({ "a": 1 })), ("ticks", json!([1]))] {
             status[name] = value;
         }
         status["currentRun"]["cluster"] = "east 1".into();
@@ -123,10 +119,7 @@ async fn what_a_later_release_writes_into_a_status_is_kept_while_this_one_writes
         })
         .await?["status"]
         .take();
-    ensure!(
-        status["teardown"] == json!({ "a": 1 }) && status["cluster"] == "east",
-        "{status}"
-    );
+    ensure!(status["teardown"] == json!({ "a": 1 }), "{status}");
     ensure!(status["ticks"] == json!([1]), "{status}");
     ensure!(status["currentRun"].get("cluster").is_none(), "{status}");
     ensure!(
