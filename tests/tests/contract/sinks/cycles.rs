@@ -103,6 +103,7 @@ async fn who_writes_to_each_other_runs_no_more_once_that_is_a_circle() -> Result
     let b = world.runnable("b", spec(json!([]), "of-b")).await?;
     b.answer(1, json!("two")).await?;
     a.answer(2, json!("three")).await?;
+    holds(&world, CONFIG_MAP, "of-a", json!({ "answer": "three" })).await?;
     // The edit that closes it: each answer would be the cause of the next one.
     let from = json!([{
         "name": "foo",
