@@ -226,7 +226,13 @@ impl Seen {
         let reason = told.and_then(|told| Category::parse(&told.reason));
         let is_unread =
             reason.is_some_and(|it| it.precludes_rendering() || it == Category::OtherController);
-        self.status.observed_generation == Some(self.generation) && !is_unread
+        self.is_observed() && !is_unread
+    }
+
+    /// True if its status is of its present spec.
+    #[must_use]
+    pub fn is_observed(&self) -> bool {
+        self.status.observed_generation == Some(self.generation)
     }
 
     /// The Runnables that it stems from as others see it, and for what it waits of each: none before its account was allowed to

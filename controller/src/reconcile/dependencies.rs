@@ -253,11 +253,10 @@ impl Reconciliation<'_> {
             let sources = runnable.spec.inputs_from.as_deref().unwrap_or_default();
             let mut reads: BTreeSet<SourceKey> = BTreeSet::new();
             if !sources.is_empty() {
-                let seen = runnable.seen();
-                if key != self.key && !seen.has_read() {
+                if key != self.key && !self.ctx.dependents.has_read(&key) {
                     continue;
                 }
-                reads.extend(seen.reads.keys().cloned());
+                reads.extend(runnable.seen().reads.keys().cloned());
                 next.extend(reads.iter().filter_map(RunnableKey::of_source));
             }
             for object in sourced_inputs::sinks(&key.namespace, sources) {

@@ -81,18 +81,22 @@ impl Dependents {
     ) -> Concerned {
         let mut index = lock(&self.0);
         let sources = runnable.spec.inputs_from.as_deref().unwrap_or_default();
+        let objects = index.objects.as_mut();
+        let objects = objects.map(|objects| objects.set(key, NamedObjects::of(runnable)));
+        let names_the_same = objects.as_ref().is_some_and(|(is_new, _)| !is_new);
         let mut is_moved = false;
         if !sources.is_empty() || index.reads.has(key) {
             let seen = seen();
             let reads = seen.reads.keys().filter_map(RunnableKey::of_source);
             let reads: BTreeSet<RunnableKey> = reads.collect();
             is_moved = index.reads.set(key, reads.clone()) != reads;
-            is_moved |= index.counts(key, sources.is_empty() || seen.has_read());
+            // An edit that leaves the sources as they are makes no claim of what was read.
+            let is_as_read = names_the_same && !is_moved && !seen.is_observed();
+            let counts =
+                sources.is_empty() || seen.has_read() || is_as_read && !index.unread.contains(key);
+            is_moved |= index.counts(key, counts);
         }
-        let written = index.objects.as_mut().and_then(|objects| {
-            let (is_new, written) = objects.set(key, NamedObjects::of(runnable));
-            (is_new || is_moved).then_some(written)
-        });
+        let written = objects.and_then(|(is_new, written)| (is_new || is_moved).then_some(written));
         let news = index.news(key, seen);
         if news.is_none() && written.is_none() {
             return Concerned::default();
@@ -143,6 +147,12 @@ impl Dependents {
                 (key, concerned)
             })
             .collect()
+    }
+
+    /// True if what a Runnable reads holds back others, too: its account was allowed to read that.
+    #[must_use]
+    pub fn has_read(&self, key: &RunnableKey) -> bool {
+        !lock(&self.0).unread.contains(key)
     }
 
     /// Whether it is known which objects Runnables name.

@@ -205,17 +205,32 @@ fn what_one_reads_or_writes_counts_once_its_status_says_so_and_who_stems_from_it
     assert_eq!(apply(&index, &a(1, &sinks(1, false))).further, [key("b")]);
     assert_eq!(index.writers(&object), [key("a")]);
     assert_eq!(apply(&index, &a(1, &sinks(2, false))), Concerned::default());
-    // An edit that nobody has looked at yet, or a right that is gone: what it reads does not count.
-    assert_eq!(apply(&index, &a(2, &sinks(2, false))).further, [key("b")]);
+    // An edit that leaves the sources as they are takes nothing back that was read.
+    assert!(index.has_read(&key("a")));
+    assert_eq!(apply(&index, &a(2, &sinks(2, false))), Concerned::default());
+    assert!(index.has_read(&key("a")));
+    // An edit of the sources that was not looked at yet, or a right that is gone: what it reads does not count.
+    let mut moved = a(3, &sinks(2, false));
+    moved.spec.inputs_from = runnable("a", &["d"], &json!({})).spec.inputs_from;
+    assert_eq!(apply(&index, &moved).further, [key("b")]);
+    assert!(!index.has_read(&key("a")));
+    let back = a(4, &sinks(2, false));
+    assert_eq!(apply(&index, &back).further, [key("b")]);
+    assert!(
+        !index.has_read(&key("a")),
+        "nothing says that it was read since"
+    );
     let mut denied = sinks(2, false);
     denied["observedGeneration"] = json!(2);
     assert_eq!(apply(&index, &a(2, &denied)).further, [key("b")]);
+    assert!(index.has_read(&key("a")));
     let condition = json!({
         "type": "RunTemplateReady", "status": "False", "reason": "SourceError", "message": "",
         "lastTransitionTime": "2026-01-01T00:00:00Z",
     });
     denied["conditions"] = json!([condition]);
     assert_eq!(apply(&index, &a(2, &denied)).further, [key("b")]);
+    assert!(!index.has_read(&key("a")));
     assert_eq!(apply(&index, &a(2, &denied)), Concerned::default());
     // Another one's object is in its place.
     denied["sinks"][0]["behind"] = json!(true);

@@ -103,7 +103,6 @@ async fn who_writes_to_each_other_runs_no_more_once_that_is_a_circle() -> Result
     let b = world.runnable("b", spec(json!([]), "of-b")).await?;
     b.answer(1, json!("two")).await?;
     a.answer(2, json!("three")).await?;
-    holds(&world, CONFIG_MAP, "of-a", json!({ "answer": "three" })).await?;
     // The edit that closes it: each answer would be the cause of the next one.
     let from = json!([{
         "name": "foo",
@@ -114,17 +113,8 @@ async fn who_writes_to_each_other_runs_no_more_once_that_is_a_circle() -> Result
     a.input("own", 2).await?;
     a.fails("DependencyCycle", "which has outputs of").await?;
     a.stays_at(2).await?;
-    // The edit may be looked at before it is known whose the object is that it reads: one run more, and no further.
-    let ran = b.all_runs(crate::world::TEST_OBJ).await?.len();
-    anyhow::ensure!(ran <= 2, "{ran} runs");
-    if ran == 2 {
-        b.answer(2, json!("two")).await?;
-    }
-    b.stays_at(ran).await?;
+    b.stays_at(1).await?;
     b.edit(|it| it["spec"]["inputsFrom"] = json!([])).await?;
-    if ran == 2 {
-        b.answer(3, json!("two")).await?;
-    }
     a.run(3).await.map(drop)
 }
 

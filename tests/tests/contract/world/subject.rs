@@ -62,7 +62,7 @@ impl Subject {
         Ok(runs)
     }
 
-    pub async fn all_runs(&self, kind: Kind) -> Result<Vec<Value>> {
+    async fn all_runs(&self, kind: Kind) -> Result<Vec<Value>> {
         let uid = self.object().await?["metadata"]["uid"].take();
         let label = format!("carto.run/runnable-uid={}", text(&uid));
         let mut runs = self.world.list(kind, &label).await?;
