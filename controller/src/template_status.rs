@@ -169,7 +169,7 @@ where
     let version = object.resource_version().unwrap_or_default();
     // Of the answer only whether there is one is read: a template may be large.
     let written = requests
-        .replace_status::<IgnoredAny, _>(object, &version, spec, status)
+        .replace_status::<IgnoredAny, _>(object, &version, (spec, status), false)
         .await;
     match written {
         Err(error) if error.is_conflict() => Action::requeue(FIFTH.over(PAUSE)),

@@ -241,7 +241,7 @@ impl From<kube::Error> for ApiError {
 /// cut what it says.
 const MOST_READ: usize = 4 * cartouche_protocol::reconcile_error::TEXT_BYTES;
 
-/// What stands before a value in the errors of Kubernetes (`k8s.io/apimachinery/pkg/util/validation/field`).
+/// Words before a value in the errors of Kubernetes (`k8s.io/apimachinery/pkg/util/validation/field`).
 const MARKS: [&str; 4] = [
     "Invalid value: ",
     "Unsupported value: ",

@@ -67,13 +67,14 @@ impl Requests {
     }
 
     /// Replaces the status of an object of ours, on the condition that it is at this resourceVersion. Its
-    /// `spec` is ignored by the server, but its schema wants one.
+    /// `spec` is ignored by the server, but its schema wants one. In doubt it is first tried without effect, so that nothing is
+    /// written of which the server would drop a part.
     pub async fn replace_status<T, K>(
         &self,
         object: &K,
         resource_version: &str,
-        spec: Value,
-        status: &impl Serialize,
+        (spec, status): (Value, &impl Serialize),
+        in_doubt: bool,
     ) -> Result<T, ApiError>
     where
         T: DeserializeOwned,
@@ -81,23 +82,11 @@ impl Requests {
     {
         let uri = status_of(object);
         let update = update_of(object, resource_version, spec, status);
+        if in_doubt {
+            let trial = format!("{uri}&dryRun=All");
+            self.put_status::<IgnoredAny>(&trial, &update).await?;
+        }
         self.put_status(&uri, &update).await
-    }
-
-    /// The same without effect: whether the server would drop any of it.
-    pub async fn try_status<K>(
-        &self,
-        object: &K,
-        resource_version: &str,
-        spec: Value,
-        status: &impl Serialize,
-    ) -> Result<(), ApiError>
-    where
-        K: Resource<DynamicType = ()>,
-    {
-        let uri = status_of(object) + "&dryRun=All";
-        let update = update_of(object, resource_version, spec, status);
-        self.put_status::<IgnoredAny>(&uri, &update).await.map(drop)
     }
 
     async fn put_status<T: DeserializeOwned>(
@@ -185,7 +174,7 @@ impl Requests {
     }
 }
 
-/// Where the status of an object of ours is written.
+/// The URI of the status of an object of ours.
 fn status_of<K: Resource<DynamicType = ()>>(object: &K) -> String {
     let meta = object.meta();
     let path = ResourcePath::new(API_VERSION, &K::plural(&()), meta.namespace.as_deref());
@@ -193,7 +182,7 @@ fn status_of<K: Resource<DynamicType = ()>>(object: &K) -> String {
     format!("{named}/status?fieldManager={FIELD_MANAGER}&timeout={WRITE_TIMEOUT}")
 }
 
-/// What is written there.
+/// The body of a write to it.
 fn update_of<'a, K: Resource<DynamicType = ()>, Status: Serialize>(
     object: &K,
     resource_version: &str,

@@ -279,16 +279,16 @@ impl Reconciliation<'_> {
         let version = mutants::precondition(&self.resource_version, latest).await;
         let template = &self.runnable.spec.run_template_ref.name;
         let spec = json!({ "runTemplateRef": { "name": template } });
-        if self.ctx.definitions.are_doubted() {
-            let tried = own.try_status(&*self.runnable, &version, spec.clone(), &status);
-            if let Err(error) = tried.await {
-                return Err(self.unwritten(&error));
-            }
-        }
+        let in_doubt = self.ctx.definitions.are_doubted();
         // What is written holds from when it was sent: others may have written since, however late the answer comes.
         let sent = boot_time();
         match own
-            .replace_status::<RunnableVersion, _>(&*self.runnable, &version, spec, &status)
+            .replace_status::<RunnableVersion, _>(
+                &*self.runnable,
+                &version,
+                (spec, &status),
+                in_doubt,
+            )
             .await
         {
             Ok(written) => {

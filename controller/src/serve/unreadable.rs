@@ -42,7 +42,7 @@ use crate::{
     template_status::{self, Paces},
 };
 
-/// How often it is told of one object that a newer release serves it.
+/// Time between two events of one object which say that a newer release serves it.
 const TOLD_AGAIN_AFTER: Duration = Duration::from_hours(1);
 
 /// A kind whose objects say in their status that they cannot be read.
@@ -228,7 +228,7 @@ struct ReportTask {
     metrics: Metrics,
     paces: Paces<ObjectKey>,
     waiting: Arc<Mutex<HashSet<ObjectKey>>>,
-    /// When it was told of an object that a newer release serves it.
+    /// The time of the last event of each object that a newer release serves.
     told_newer: Mutex<HashMap<ObjectKey, Duration>>,
 }
 
@@ -332,14 +332,9 @@ impl ReportTask {
         let is_noted = has_foreign_ledger(&metadata, &status);
         let object = K::of(metadata, K::blank(), None);
         if !is_noted {
-            if self.definitions.are_doubted() {
-                let tried = self
-                    .requests
-                    .try_status(&object, &version, K::placeholder(), &status);
-                tried.await?;
-            }
+            let (written, in_doubt) = ((K::placeholder(), &status), self.definitions.are_doubted());
             self.requests
-                .replace_status::<IgnoredAny, _>(&object, &version, K::placeholder(), &status)
+                .replace_status::<IgnoredAny, _>(&object, &version, written, in_doubt)
                 .await?;
             self.paces.wrote(key.clone(), &change, boot_time());
         }
@@ -348,7 +343,7 @@ impl ReportTask {
         Ok(None)
     }
 
-    /// Whether it is time to tell of an object that a newer release serves it.
+    /// True if it is time for an event of an object that a newer release serves.
     fn tells_of_newer(&self, key: &ObjectKey) -> bool {
         let (mut told, now) = (lock(&self.told_newer), boot_time());
         told.retain(|_, at| now < *at + TOLD_AGAIN_AFTER);
