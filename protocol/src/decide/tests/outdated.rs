@@ -19,26 +19,8 @@ fn outdated(mut facts: Facts) -> Facts {
 
 #[test]
 fn nothing_that_would_make_a_run_makes_one() {
-    let gone = running(run(2, "A"));
-    for facts in [
-        new_runnable("A").fresh().listing(vec![], &[]),
-        with(created(2, "A"), "B").fresh(),
-        with(rejected(2, "A", false), "B").fresh(),
-        with(created(2, "A"), "A").asking("again").fresh(),
-        with(created(2, "A"), "A")
-            .fresh()
-            .seeing(seen_to_go(&gone))
-            .reading_absent(&name(2)),
-        with(rejected(2, "A", false), "A"),
-    ] {
-        let due = decide(&facts);
-        assert!(
-            matches!(
-                due,
-                Step::Write(_, Change::Intent | Change::Attempt) | Step::Create
-            ),
-            "{due:?} makes no run anyway"
-        );
+    for facts in making_a_run() {
+        is_about_to_make_a_run(&facts);
         stuck(&outdated(facts), Category::DefinitionsOutdated);
     }
 }

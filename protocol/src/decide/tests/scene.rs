@@ -309,3 +309,31 @@ pub(crate) fn intended(facts: &Facts) -> (i64, String) {
     let current = written(facts, Change::Intent).current.unwrap();
     (current.sequence, current.input_hash)
 }
+
+/// Facts that make a run each, in every way in which one comes to be, and none that may have been made before.
+pub(crate) fn making_a_run() -> Vec<Facts> {
+    let gone = running(run(2, "A"));
+    vec![
+        new_runnable("A").fresh().listing(vec![], &[]),
+        with(created(2, "A"), "B").fresh(),
+        with(rejected(2, "A", false), "B").fresh(),
+        with(created(2, "A"), "A").asking("again").fresh(),
+        with(created(2, "A"), "A")
+            .fresh()
+            .seeing(seen_to_go(&gone))
+            .reading_absent(&name(2)),
+        with(rejected(2, "A", false), "A"),
+    ]
+}
+
+/// What keeps these from a run is shown to keep them: without it they make one.
+pub(crate) fn is_about_to_make_a_run(facts: &Facts) {
+    let due = decide(facts);
+    assert!(
+        matches!(
+            due,
+            Step::Write(_, Change::Intent | Change::Attempt) | Step::Create
+        ),
+        "{due:?} makes no run anyway"
+    );
+}

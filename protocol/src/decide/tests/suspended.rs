@@ -16,30 +16,13 @@ fn suspended(mut facts: Facts) -> Facts {
 }
 
 #[test]
-#[expect(clippy::large_stack_arrays, reason = "a test has room for them")]
 fn nothing_that_would_make_a_run_makes_one_while_it_is_suspended() {
-    let gone = running(run(2, "A"));
-    for facts in [
-        new_runnable("A").fresh().listing(vec![], &[]),
-        with(created(2, "A"), "B").fresh(),
-        with(rejected(2, "A", false), "B").fresh(),
-        with(created(2, "A"), "A").asking("again").fresh(),
-        with(created(2, "A"), "A")
-            .fresh()
-            .seeing(seen_to_go(&gone))
-            .reading_absent(&name(2)),
+    let maybe_sent = [
         with(pending(2, "A"), "A"),
         with(rejected(2, "A", true), "A"),
-        with(rejected(2, "A", false), "A"),
-    ] {
-        let due = decide(&facts);
-        assert!(
-            matches!(
-                due,
-                Step::Write(_, Change::Intent | Change::Attempt) | Step::Create
-            ),
-            "{due:?} makes no run anyway"
-        );
+    ];
+    for facts in making_a_run().into_iter().chain(maybe_sent) {
+        is_about_to_make_a_run(&facts);
         let told = stuck(&suspended(facts), Category::Suspended);
         assert_eq!(told.requeue, Requeue::OnChange);
     }
