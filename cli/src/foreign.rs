@@ -4,11 +4,11 @@
 //! All of it is escaped here, and everything that is printed comes through [`to_a_terminal`]. An escape is one of JSON, so
 //! that a document in JSON stays the same; [`crate::yaml`] has those of YAML.
 //!
-//! What is printed may also be the log of a CI system, which takes some lines for commands: [`is_order`] says which.
+//! Output may also be the log of a CI system, which takes some lines for commands: see [`is_order`].
 
 use std::{borrow::Cow, fmt::Write as _};
 
-/// How annotations of this command go on after their level.
+/// The text that follows the level in annotations of this command.
 pub(crate) const OF_THIS_COMMAND: &str = " title=cartouche";
 
 /// A text in one line that is nothing but text to a terminal. Line breaks and tabs become blanks.
@@ -27,7 +27,7 @@ pub(crate) fn in_yaml(text: &str) -> Cow<'_, str> {
     escaped(text, nothing, as_yaml)
 }
 
-/// What may be printed: lines, tabs, the colours that this command paints with, and its own annotations.
+/// Prints lines, tabs, the colours that this command paints with, and its own annotations as they are.
 pub(crate) fn to_a_terminal(text: &str) -> Cow<'_, str> {
     escaped(text, own, as_json)
 }
@@ -95,7 +95,7 @@ fn nothing(_: &str) -> usize {
     0
 }
 
-/// How much of the beginning of a text is this command's own.
+/// Bytes at the beginning of a text that are this command's own.
 fn own(text: &str) -> usize {
     colour(text).max(annotation(text))
 }
@@ -121,7 +121,7 @@ fn annotation(text: &str) -> usize {
     level.map_or(0, |level| "::".len() + level.len() + OF_THIS_COMMAND.len())
 }
 
-/// Whether a text begins with what the log of a CI system takes for a command: for GitHub Actions `::` where nothing but blanks stands
+/// True if the log of a CI system takes the beginning of a text for a command: for GitHub Actions `::` where nothing but blanks stands
 /// before it in its line, and `##[` anywhere; for Azure Pipelines and `TeamCity` also with a word between.
 fn is_order(text: &str, begins_its_line: bool) -> bool {
     // A third colon would be the first letter of the command's name, and no name begins so: the places of findings do.

@@ -26,26 +26,26 @@ use crate::{
     serve::{PROFILES, RUNNABLES, TEMPLATES},
 };
 
-/// What the process waits for while they are older than it is.
+/// The name in `/readyz` of the wait for definitions that are not older than the process.
 pub(crate) const OF_THIS_RELEASE: &str = "definitions of this release";
-/// What to do about it.
+/// The cure.
 const INSTALL: &str =
     "install the definitions of this release (kubectl apply --server-side -k config/crd)";
 
-/// How long nothing is intended after the API server has dropped a field, the first time and at most. One that has just got
+/// Time for which nothing is intended after the API server has dropped a field, the first time and at most. One that has just got
 /// newer definitions goes on with the former ones for a moment.
 const HELD_FOR: Duration = Duration::from_secs(5);
 const HELD_AT_MOST: Duration = Duration::from_mins(5);
-/// How long each write of a status is tried without effect before it is made, after that.
+/// Time after that in which each write of a status is first tried without effect.
 const DOUBTED_FOR: Duration = Duration::from_mins(10);
 
-/// What is known of the definitions.
+/// The definitions of our kinds, as the watch shows them.
 pub struct Definitions {
     state: Mutex<State>,
     readiness: Readiness,
     /// Their list has come.
     is_listed: AtomicBool,
-    /// Runs are made again since somebody asked.
+    /// Runs are made again, and the Runnables have yet to be reconciled for that.
     goes_on: AtomicBool,
 }
 
@@ -54,14 +54,14 @@ struct State {
     /// The number of each that is installed.
     schemas: BTreeMap<&'static str, u32>,
     dropped: Option<Dropped>,
-    /// Whether nothing is intended, as it was found last.
+    /// True if nothing is intended, as it was found last.
     is_outdated: bool,
 }
 
 /// The API server has dropped fields of a status.
 struct Dropped {
     fields: String,
-    /// How often in a row.
+    /// Times in a row.
     times: u32,
     /// Nothing is intended until then, on the clock that goes on while the machine sleeps.
     held_until: Duration,
@@ -113,7 +113,7 @@ impl Definitions {
         }
     }
 
-    /// Whether their list has come.
+    /// True once their list has come.
     #[must_use]
     pub fn are_listed(&self) -> bool {
         self.is_listed.load(Ordering::Acquire)
@@ -145,7 +145,7 @@ impl Definitions {
         }
     }
 
-    /// What was dropped before may not be any more; that is tried first.
+    /// Applies a change of them. The server may drop nothing any more after that, which the next writes try first.
     fn change(&self, change: impl FnOnce(&mut State)) {
         let now = boot_time();
         let mut state = lock(&self.state);
@@ -196,7 +196,7 @@ impl Definitions {
         Some(newer_release::outdated(&why, INSTALL, requeue))
     }
 
-    /// Whether a status is written only after it was tried without effect: the definitions bear no number, as those of
+    /// True if a status is written only after it was tried without effect: the definitions bear no number, as those of
     /// Cartographer, or have dropped fields of late.
     #[must_use]
     pub fn are_doubted(&self) -> bool {

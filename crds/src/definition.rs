@@ -171,7 +171,7 @@ mod tests {
         );
     }
 
-    /// A later release puts fields into these that this one must not prune. Whoever adds an object to a status opens it, and
+    /// A later release puts fields into these that this one must not prune. If you add an object to a status, open it, and
     /// names it here.
     #[test]
     fn every_object_of_a_status_lets_unknown_fields_stand() {

@@ -65,7 +65,7 @@ pub struct ClusterRunProfileSpec {
     #[schemars(schema_with = "values")]
     pub values: Option<BTreeMap<String, Value>>,
 
-    /// Fields that somebody has set and that this release does not know, by path: a newer one wrote them, or was to read
+    /// Fields that are set and that this release does not know, by path: a newer one wrote them, or was to read
     /// them.
     #[serde(skip)]
     #[schemars(skip)]

@@ -128,7 +128,7 @@ pub struct ClusterRunTemplateSpec {
     #[schemars(length(max = MAX_REQUIRED))]
     pub requires: Option<Vec<RequiredPermission>>,
 
-    /// Fields that somebody has set and that this release does not know, by path: a newer one wrote them, or was to read
+    /// Fields that are set and that this release does not know, by path: a newer one wrote them, or was to read
     /// them.
     #[serde(skip)]
     #[schemars(skip)]

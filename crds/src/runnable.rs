@@ -124,7 +124,7 @@ pub struct RunnableSpec {
     #[serde(default)]
     pub retention_policy: RetentionPolicy,
 
-    /// Fields that somebody has set and that this release does not know, by path: a newer one wrote them, or was to read
+    /// Fields that are set and that this release does not know, by path: a newer one wrote them, or was to read
     /// them.
     #[serde(skip)]
     #[schemars(skip)]

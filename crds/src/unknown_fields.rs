@@ -1,6 +1,6 @@
 //! Fields that this release does not know: another one has written them, and gets them back.
 //!
-//! They are kept as the text that was read. A tree of values may weigh a hundred times as much, and whoever may write a
+//! They are kept as the text that was read. A tree of values may weigh a hundred times as much, and an account that may write a
 //! status decides what stands there.
 
 use std::{

@@ -204,7 +204,7 @@ fn text<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> 
 }
 
 impl WrittenStatus {
-    /// Keeps [`MAX_UNKNOWN_BYTES`] of unknown fields in all: whoever may write statuses can write any number.
+    /// Keeps [`MAX_UNKNOWN_BYTES`] of unknown fields in all: an account that may write statuses can write any number.
     fn bound_unknown_fields(&mut self) {
         let mut room = MAX_UNKNOWN_BYTES;
         self.unknown_fields.fit(&mut room);

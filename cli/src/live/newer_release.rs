@@ -1,4 +1,4 @@
-//! What is said of a Runnable that a newer release serves: what is asked for in it, a controller of this release does not do.
+//! Notes on Runnables that a newer release serves: a controller of this release does nothing that such a Runnable asks for.
 
 use cartouche_crds::Runnable;
 use cartouche_protocol::{
@@ -13,7 +13,7 @@ pub(crate) fn left_alone(runnable: &Runnable) -> Option<ReconcileError> {
     leaves_alone(runnable.status.as_ref())
 }
 
-/// What to know beside the answer of a command that has written something; empty where there is nothing to know.
+/// A note beside the answer of a command that has written something; empty for a Runnable that this release serves.
 pub(crate) fn beside(runnable: &Runnable) -> String {
     let Some(newer) = left_alone(runnable) else {
         return String::new();

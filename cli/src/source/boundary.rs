@@ -67,7 +67,7 @@ impl Boundary {
         target(path).is_ok_and(is_below)
     }
 
-    /// Whether a folder that was found in another one is entered: not if it is a link back to one above it, nor if it leads out, as
+    /// True if a folder that was found in another one is entered: not if it is a link back to one above it, nor if it leads out, as
     /// those of Bazel and Nix do to what they have built. The latter is noted on standard error.
     pub(crate) fn enters(&self, folder: &Path) -> anyhow::Result<bool> {
         if !folder.is_symlink() {

@@ -86,7 +86,7 @@ pub enum WatchLabel {
 pub enum ObjectWatch {
     /// It is not known yet.
     Starting,
-    /// Changes are told.
+    /// The watch shows changes.
     Watched,
     /// The account may not.
     Refused,

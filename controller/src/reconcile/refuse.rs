@@ -19,7 +19,7 @@ use crate::{
     metrics::StatusVerb,
 };
 
-/// How often it is told of one Runnable that another release is needed.
+/// Time between two events of one Runnable which say that another release is needed.
 const TOLD_AGAIN_AFTER: Duration = Duration::from_hours(1);
 
 impl Reconciliation<'_> {
@@ -36,7 +36,7 @@ impl Reconciliation<'_> {
         self.tell_of_release(newer);
     }
 
-    /// That another release is needed, of the controller or of the definitions, is told once in a while.
+    /// Publishes now and then that another release is needed, of the controller or of the definitions.
     pub(super) fn tell_of_release(&self, needed: &ReconcileError) {
         let what = digest((
             needed.category.as_str(),
