@@ -52,7 +52,7 @@ const FOUND_HERE: [(Mutant, u64); 20] = [
     (Mutant::NeverSettles, 0),
     (Mutant::SourcesRemembered, 210),
     (Mutant::CoherenceUnchecked, 210),
-    (Mutant::NeverMovesOn, 210),
+    (Mutant::NeverMovesOn, 430),
 ];
 
 /// What the command says, and whether it was content.
