@@ -69,7 +69,7 @@ pub struct Known {
     pub recorded: bool,
     /// A ledger has said that the outputs are its.
     pub gave: bool,
-    /// It had succeeded, or given the outputs, when the status was lost (I3).
+    /// It had succeeded when the number of the status was lost, or given the outputs when anything was (I3).
     pub had_succeeded: bool,
     /// It is a stranger's, and was taken for a run, which is excused.
     pub overtaken: bool,
@@ -308,9 +308,11 @@ impl Past {
             let served = self.served(&uid);
             served.losses.push(Loss { at, lost });
             served.restored |= lost == Lost::Since;
+            // Where the number stays, nothing shows that the runs have to be read again.
+            let is_seen = numbered(&old) != numbered(&status);
             for run in self.runs.iter_mut().filter(|it| it.run.runnable == uid) {
                 run.forgettable = true;
-                run.had_succeeded |= run.gave || run.run.result == Some(true);
+                run.had_succeeded |= run.gave || is_seen && run.run.result == Some(true);
             }
         }
         for (_, _, uid) in entries(&status) {

@@ -16,8 +16,8 @@ use crate::{
 /// A controller counts from when it saw the change, and clocks here tick this coarsely.
 const SLACK: Duration = Duration::from_millis(50);
 
-/// A change may be seen so much later.
-const UNSEEN: Duration = Duration::from_secs(10);
+/// A change may be seen so much later: a lost answer is waited for and asked for again.
+const UNSEEN: Duration = Duration::from_secs(15);
 
 /// What ran before it had settled.
 pub(super) fn judge(store: &Store, plan: &Plan, found: &mut Verdict) {
