@@ -104,10 +104,11 @@ fn coherent(
         let untraced = |of: Role| move |object: &Value| gives_untraced(chain, of, &status(object));
         ancestors.iter().any(|of| was(at, *of, &untraced(*of)))
     };
-    // Where nobody asks for one state, somebody has to have stayed behind: who is about to follow is waited for.
+    // Without coherence a branch that is about to follow is waited for, but not where the object is read here as well.
     let stayed_behind = |at: &usize| ancestors.iter().any(|of| was(at, *of, &stays_behind));
     let is_ignored = role == Role::D && chain.ignored;
-    if is_ignored && intents.iter().any(stayed_behind) {
+    let is_read_here = || chain.is_sized(role) && words.iter().all(|word| word.starts_with('s'));
+    if is_ignored && (is_read_here() || intents.iter().any(stayed_behind)) {
         // As docs/sources.md says of `coherence: Ignored`.
     } else if intents.iter().any(is_untraced) {
         found.excuse(Excuse::Untraced);

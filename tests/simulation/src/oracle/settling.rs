@@ -78,13 +78,12 @@ fn spells<'a>(changes: &[&'a Change]) -> Vec<(Option<&'a Value>, Duration)> {
 /// Since when the last inputs are the same, as far as anybody need have seen: what was something else for a moment may have
 /// gone by.
 fn same_since(spells: &[(Option<&Value>, Duration)]) -> Option<Duration> {
-    let (mut rest, mut last) = (spells, *spells.last()?);
-    while let [.., same, other, _] = rest
-        && same.0 == last.0
+    let (mut last, mut before) = spells.split_last()?;
+    while let Some(same) = before.iter().rposition(|spell| spell.0 == last.0)
+        && let Some(other) = before.get(same + 1)
         && last.1.saturating_sub(other.1) < UNSEEN
     {
-        last = *same;
-        rest = &rest[..rest.len() - 2];
+        (last, before) = (&before[same], &before[..same]);
     }
     Some(last.1)
 }
