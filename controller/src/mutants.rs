@@ -9,6 +9,7 @@ mod chain;
 mod concurrency;
 mod debounce;
 mod lifecycle;
+mod pace;
 mod releases;
 
 use std::future::Future;
@@ -28,6 +29,7 @@ use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
 pub(crate) use chain::{coherence, further, is_read};
+pub(crate) use pace::due;
 
 /// Names the mistake that a process makes.
 pub const VARIABLE: &str = "CARTOUCHE_MUTANT";
@@ -89,6 +91,8 @@ pub enum Mutant {
     AncestorsUnasked,
     /// A number that another release has given is given up at once.
     OtherReleaseSuperseded,
+    /// A status is written as soon as it says anything else, whoever wrote it.
+    WordsAtOnce,
 }
 
 /// Names the release that a process plays, of those that hash otherwise: `next` knows the hashes of this one, `after-next` does not.

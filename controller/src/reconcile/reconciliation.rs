@@ -29,6 +29,7 @@ use crate::{
     events::Occasion,
     lock::lock,
     memory::{Memory, Operation, digest},
+    mutants,
     runnable_key::RunnableKey,
 };
 
@@ -422,7 +423,7 @@ impl<'a> Reconciliation<'a> {
         }
         let change = pace::Change::of_runnable(&self.facts.stored, &status);
         let due = lock(&self.memory).pace.due(&change, boot_time());
-        match due {
+        match mutants::due(due) {
             Due::Never => return Ok(None),
             Due::After(left) => return Ok(Some(left)),
             Due::Now => {}

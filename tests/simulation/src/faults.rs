@@ -49,6 +49,8 @@ pub struct Faults {
     pub chance: f64,
     /// Whether the accounts may create no runs.
     pub forbidden: bool,
+    /// Whether a watch of runs fails for one of the controllers, for good.
+    pub deaf: bool,
     /// How often there was which.
     pub counts: Counts,
 }
@@ -74,6 +76,7 @@ impl Faults {
             random,
             chance,
             forbidden: false,
+            deaf: false,
             counts: Counts::new(),
         }
     }

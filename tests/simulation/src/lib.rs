@@ -40,6 +40,7 @@ pub mod sinks;
 pub mod stops;
 pub mod store;
 pub mod strangers;
+pub mod tenants;
 pub mod trace;
 pub mod watch;
 

@@ -15,7 +15,7 @@ use crate::{
     plan::{Deed, Plan, TEMPLATES},
     retries, sinks, stops,
     store::{Key, Store},
-    strangers,
+    strangers, tenants,
 };
 
 /// The namespace of everything.
@@ -36,6 +36,8 @@ pub struct People {
     approver: Option<Approver>,
     /// When the garbage collector looks for what belongs to nobody.
     collector: fastrand::Rng,
+    /// When other tenants last changed what theirs read.
+    tide: Duration,
     /// Copies of statuses, with the uids of their Runnables.
     backups: BTreeMap<usize, (String, Value)>,
 }
@@ -77,6 +79,7 @@ impl People {
             plan: plan.clone(),
             approver: plan.asked.map(|_| Approver::new(plan.seed)),
             collector: fastrand::Rng::with_seed(plan.seed ^ 0x63_6f6c_6c65_6374),
+            tide: Duration::ZERO,
             backups: BTreeMap::new(),
         }
     }
@@ -105,6 +108,9 @@ impl People {
             });
             make(store, Resource::Sources, &source);
             self.make_runnable(store, number, "i0");
+        }
+        if plan.tenants {
+            tenants::settle_in(store);
         }
         for (number, left) in plan.originals.iter().enumerate() {
             if let Some(left) = left {
@@ -249,6 +255,9 @@ impl People {
     /// The engine ends the runs that are due.
     pub fn run_engine(&mut self, store: &mut Store) {
         self.engine.run(store, &mut self.random);
+        if self.plan.tenants {
+            tenants::rise(store, &mut self.tide);
+        }
         if !self.plan.sinks.is_empty() && self.collector.f64() < 0.02 {
             sinks::collect(store);
         }

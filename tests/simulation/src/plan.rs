@@ -52,6 +52,8 @@ pub struct Plan {
     pub chain: Option<Chain>,
     /// Objects that outputs are written to, in every eighth seed.
     pub sinks: Vec<Sink>,
+    /// Whether there are other tenants, in every thirty-first seed.
+    pub tenants: bool,
     /// What happens, in order.
     pub deeds: Vec<(Duration, Deed)>,
 }
@@ -103,6 +105,7 @@ impl Plan {
             debounce: None,
             chain: None,
             sinks: Vec::new(),
+            tenants: seed % EACH_WITH_TENANTS == WITH_TENANTS,
             deeds: Vec::new(),
         };
         let mut crowd = fastrand::Rng::with_seed(seed ^ CROWDS);
@@ -258,6 +261,9 @@ const WITH_CHAIN: u64 = 1;
 const SINKS: u64 = 0x73_696e_6b73_0000;
 /// Every eighth seed has sinks, each of them a chain as well; it is none that once failed without that.
 const WITH_SINKS: u64 = 5;
+/// Every thirty-first seed has other tenants, none of them one that once failed. Nothing of theirs is drawn.
+const EACH_WITH_TENANTS: u64 = 31;
+const WITH_TENANTS: u64 = 13;
 /// Tells that of statuses.
 const STATUSES: u64 = 0x73_7461_7475_7300;
 /// Whatever the original controller has sent arrives so many seconds after its end at the latest; a

@@ -31,9 +31,11 @@ const TICK: Duration = Duration::from_millis(25);
 /// none takes notice of being told to stop. What rests ends at once.
 const PATIENCE: Duration = Duration::from_mins(45);
 /// How long it must stay at rest.
-const REST: Duration = Duration::from_secs(40);
-/// Whoever has something to say of what is at rest has said it by then.
-const SECOND_THOUGHTS: Duration = Duration::from_secs(15);
+const REST: Duration = Duration::from_secs(60);
+/// The same where controllers see different things: one lets the words of another stand for half a minute.
+const LONG_REST: Duration = Duration::from_secs(150);
+/// What is to be said of what is at rest is said by then: the words of a former process stand for half a minute.
+const SECOND_THOUGHTS: Duration = Duration::from_secs(40);
 /// How often it is looked whether it has.
 const LOOK: Duration = Duration::from_secs(5);
 
@@ -75,7 +77,8 @@ struct Play {
 impl Play {
     fn new(plan: Plan, traced: bool) -> Self {
         let mut random = fastrand::Rng::with_seed(plan.seed ^ 0x73_746f_7265);
-        let faults = Faults::new(random.fork(), plan.chance);
+        let mut faults = Faults::new(random.fork(), plan.chance);
+        faults.deaf = plan.tenants;
         let mut store = Store::new(random);
         let mut people = People::new(&plan);
         people.settle_in(&mut store, &plan);
@@ -106,7 +109,8 @@ impl Play {
             let settled = !self.people.is_busy() && self.unsettled().violations.is_empty();
             rest = settled.then(|| rest.unwrap_or(now));
             let last = self.plan.deeds.last().map_or(Duration::ZERO, |(at, _)| *at);
-            if rest.is_some_and(|rest| now >= rest + REST) || now > last + PATIENCE {
+            let wanted = if self.plan.tenants { LONG_REST } else { REST };
+            if rest.is_some_and(|rest| now >= rest + wanted) || now > last + PATIENCE {
                 break;
             }
         }

@@ -9,6 +9,7 @@ use crate::{
     discovery::{Resource, resource_list},
     selector::Selector,
     store::{Key, Refusal, Store},
+    strangers::TENANTS,
 };
 
 /// A request that was read.
@@ -134,6 +135,9 @@ impl Call {
             ("POST", Target::All(resource, namespace)) => {
                 if forbidden && resource.is_run() {
                     return Err(Refusal::Forbidden);
+                }
+                if namespace == TENANTS && resource.is_run() {
+                    return Err(Refusal::Invalid("no run is valid here"));
                 }
                 let dry_run = self.asks("dryRun").is_some();
                 let created = store.create(

@@ -27,6 +27,7 @@ use crate::{
     faults::{Fate, Faults, WatchFate},
     requests::{Call, Target, refused, status},
     store::Store,
+    tenants::is_deaf,
     watch::{Watch, expired},
 };
 
@@ -172,6 +173,7 @@ impl ApiServer {
     async fn open_watch(self: Arc<Self>, call: &Call) -> io::Result<Response<Body>> {
         let (opening, fate) = self.with(|state| {
             let opening = match state.faults.fate(call) {
+                _ if state.faults.deaf && is_deaf(call) => Fate::Refused(403),
                 lost @ (Fate::Lost | Fate::Refused(_) | Fate::Reset) => lost,
                 _ => Fate::Served,
             };
@@ -337,6 +339,7 @@ fn decoded(text: &str) -> String {
 
 fn failure(code: u16) -> Value {
     let reason = match code {
+        403 => "Forbidden",
         404 => "NotFound",
         409 => "Conflict",
         429 => "TooManyRequests",

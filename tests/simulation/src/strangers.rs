@@ -15,6 +15,8 @@ use crate::{
 
 /// Who makes them.
 pub const STRANGER: &str = "a stranger";
+/// Where other tenants have theirs.
+pub(crate) const TENANTS: &str = "tenants";
 /// Whose Runnables nobody has.
 const ELSEWHERE: &str = "elsewhere";
 

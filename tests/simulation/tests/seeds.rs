@@ -34,7 +34,7 @@ const ONCE_FAILED: [u64; 24] = [
 /// ledger fixed makes harmless unless the Runnable is deleted meanwhile; unchecked adoption, since a
 /// status that was put back is compared with the runs that exist before anything is adopted; and that nobody asks whether
 /// those have settled which others stem from in turn, since watches may be too late here for anybody to be blamed.
-const FOUND_HERE: [(Mutant, u64); 20] = [
+const FOUND_HERE: [(Mutant, u64); 21] = [
     (Mutant::NoPrecondition, 0),
     (Mutant::NoMinimumAge, 0),
     (Mutant::NameOfHash, 0),
@@ -55,6 +55,7 @@ const FOUND_HERE: [(Mutant, u64); 20] = [
     (Mutant::SourcesRemembered, 210),
     (Mutant::CoherenceUnchecked, 210),
     (Mutant::NeverMovesOn, 430),
+    (Mutant::WordsAtOnce, 168),
 ];
 
 /// What the command says, and whether it was content.

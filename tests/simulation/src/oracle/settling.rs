@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{Verdict, status, uid};
 use crate::{
     discovery::Resource,
-    people::is_person,
+    people::{NAMESPACE, is_person},
     plan::Plan,
     store::{Change, Store},
 };
@@ -26,7 +26,10 @@ pub(super) fn judge(store: &Store, plan: &Plan, found: &mut Verdict) {
     };
     let log = store.log();
     for (at, change) in log.iter().enumerate() {
-        if change.key.resource == Resource::Runnables && !is_person(&change.actor) {
+        if change.key.resource == Resource::Runnables
+            && change.key.namespace == NAMESPACE
+            && !is_person(&change.actor)
+        {
             let of_it = |other: &&Change| uid(&other.object) == uid(&change.object);
             let before: Vec<&Change> = log[..at].iter().filter(of_it).collect();
             too_early(&before, change, debounce.pause(), found);

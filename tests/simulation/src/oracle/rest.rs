@@ -1,0 +1,48 @@
+//! At rest no status is written. Where others change something all the time, or controllers see different things, few are.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use super::Verdict;
+use crate::{
+    discovery::Resource,
+    people::{NAMESPACE, is_person},
+    plan::Plan,
+    store::{Happened, Store},
+    strangers::TENANTS,
+};
+
+/// What a controller may write of a Runnable whose watch fails for one of two: that it does, or does not, and once more.
+const WORDS: usize = 2;
+/// How far apart words of one controller are of a Runnable that has others all the time.
+const WORDS_APART: u64 = 10;
+
+/// A create that is refused and changes all the time is an intent and its end in that time, whichever controller writes them.
+const LEDGER: usize = 2;
+
+pub(super) fn judge(store: &Store, plan: &Plan, since: Duration, found: &mut Verdict) {
+    let mut writes: BTreeMap<_, usize> = BTreeMap::new();
+    for change in store.log() {
+        let is_written = change.happened == Happened::Changed
+            && change.key.resource == Resource::Runnables
+            && !is_person(&change.actor);
+        if is_written && change.at > since {
+            *writes.entry(&change.key).or_default() += 1;
+        }
+    }
+    let seconds = store.elapsed.saturating_sub(since).as_secs();
+    let in_that_time = usize::try_from(seconds / WORDS_APART).unwrap_or_default() + WORDS;
+    for (key, writes) in writes {
+        let most = match key.namespace.as_str() {
+            TENANTS => (plan.controllers + LEDGER) * in_that_time,
+            NAMESPACE if plan.tenants => plan.controllers * WORDS,
+            _ => 0,
+        };
+        if writes > most {
+            let name = &key.name;
+            found.broken(
+                "rest",
+                format!("{name} is written {writes} times in {seconds} s, and {most} are allowed"),
+            );
+        }
+    }
+}

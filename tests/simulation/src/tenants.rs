@@ -1,0 +1,112 @@
+//! Other tenants, in a namespace of their own, who do all that they may: they write Runnables that read each other while they
+//! wait, that are refused, that change all the time beside what they read, and that are small as a text and heavy as a tree.
+//!
+//! Nothing of theirs ever runs. It is judged what becomes of others, and how often their own statuses are written
+//! (`oracle/rest.rs`). Where there are tenants, the watch of one kind of runs fails for one of the controllers, for good.
+
+use std::time::Duration;
+
+use cartouche_crds::RUNNABLE_NAME_LABEL;
+use serde_json::{Value, json};
+
+use crate::{
+    discovery::{EXAMPLE, Resource},
+    people::{NAMESPACE, make_as},
+    requests::{Call, Target},
+    store::{Key, Store},
+    strangers::{STRANGER, TENANTS},
+};
+
+/// The controller whose watch fails.
+const DEAF: &str = "controller-0";
+/// Between two changes of what those that change read.
+const TIDE: Duration = Duration::from_secs(2);
+const CHANGING: usize = 3;
+/// Chains of maps in each other: 14 KB as a text, 1.5 MiB as a tree.
+const CHAINS: usize = 40;
+const LEVELS: usize = 58;
+/// The template of all of them, and the `ConfigMap` that changes.
+const WAITS: &str = "waits";
+const SEA: &str = "sea";
+
+/// What there is of them at first.
+pub(crate) fn settle_in(store: &mut Store) {
+    let account = json!({ "metadata": { "name": "default", "namespace": TENANTS } });
+    make_as(store, Resource::Accounts, &account, STRANGER);
+    let template = json!({
+        "metadata": { "name": WAITS },
+        "spec": { "template": {
+            "apiVersion": EXAMPLE, "kind": "Task", "metadata": { "generateName": "run-" },
+            "spec": { "inputs": "$(runnable.spec.inputs)$" },
+        } },
+    });
+    make_as(store, Resource::Templates, &template, STRANGER);
+    let sea =
+        json!({ "metadata": { "name": SEA, "namespace": TENANTS }, "data": { "level": "0" } });
+    make_as(store, Resource::ConfigMaps, &sea, STRANGER);
+    let waits = |from: Value| json!({ "approval": "Manual", "inputs": {}, "inputsFrom": from });
+    for (name, other) in [("left", "right"), ("right", "left")] {
+        let version = json!([{ "name": "read", "objectRef": {
+            "apiVersion": cartouche_crds::API_VERSION, "kind": "Runnable",
+            "matchingLabels": { "is": other }, "path": ".metadata.resourceVersion", "waitFor": "Nothing",
+        } }]);
+        make(store, name, waits(version));
+    }
+    let level = json!([{ "name": "level", "configMapKeyRef": { "name": SEA, "key": "level" } }]);
+    for number in 0..CHANGING {
+        make(store, &format!("changing-{number}"), waits(level.clone()));
+    }
+    make(store, "refused", json!({ "inputs": {} }));
+    make(
+        store,
+        "refused-anew",
+        json!({ "inputs": {}, "inputsFrom": level }),
+    );
+    let heavy = json!({ "suspend": true, "inputs": { "heavy": heavy() } });
+    make(store, "heavy", heavy);
+    // One that claims to be a run of somebody else's.
+    let claims = json!({
+        "metadata": { "name": "heavy", "namespace": NAMESPACE, "labels": { RUNNABLE_NAME_LABEL: "r0" } },
+        "spec": { "heavy": self::heavy() },
+    });
+    make_as(store, Resource::Tasks, &claims, STRANGER);
+}
+
+fn make(store: &mut Store, name: &str, mut spec: Value) {
+    spec["runTemplateRef"] = json!({ "name": WAITS });
+    let object = json!({
+        "metadata": { "name": name, "namespace": TENANTS, "labels": { "is": name }, "annotations": {} },
+        "spec": spec,
+    });
+    make_as(store, Resource::Runnables, &object, STRANGER);
+}
+
+/// Small as a text, and heavy as a tree.
+pub(crate) fn heavy() -> Value {
+    let chain = (0..LEVELS).fold(json!(1), |inner, _| json!({ "a": inner }));
+    (0..CHAINS).map(|_| chain.clone()).collect()
+}
+
+/// What those that change read is another once more.
+pub(crate) fn rise(store: &mut Store, last: &mut Duration) {
+    if store.elapsed < *last + TIDE {
+        return;
+    }
+    *last = store.elapsed;
+    let key = Key {
+        resource: Resource::ConfigMaps,
+        namespace: TENANTS.to_owned(),
+        name: SEA.to_owned(),
+    };
+    let level = store.elapsed.as_millis().to_string();
+    // It is there: nobody deletes it.
+    let _ = store.change(&key, STRANGER, |object| {
+        object["data"]["level"] = json!(level)
+    });
+}
+
+/// Whether a watch fails for whoever opens it.
+pub(crate) fn is_deaf(call: &Call) -> bool {
+    let is_of_tasks = matches!(call.target(), Target::All(Resource::Tasks, _));
+    call.host == DEAF && is_of_tasks
+}
