@@ -1,6 +1,9 @@
 //! Unknown fields of a run once it has ended, and of one that has not after all.
 
-use serde_json::{Value, value::to_raw_value};
+use serde_json::{
+    Value,
+    value::{RawValue, to_raw_value},
+};
 
 use super::{
     ATTEMPT, HistoryEntry, INTENT_AT, RERUN_TOKEN, RULES_HASH, STOP, TAKEN_BY, escape, unescaped,
@@ -54,7 +57,7 @@ impl HistoryEntry {
             let read = unescaped(key).ok().zip(unescaped(value).ok());
             if let Some((key, value)) = read
                 && !FIELDS.contains(&key.as_str())
-                && let Ok(value) = to_raw_value(&value)
+                && let Some(value) = field(value)
             {
                 self.unknown_fields.add(key, value);
             }
@@ -79,15 +82,34 @@ fn pair(key: &str, value: &str) -> Option<String> {
     if key.is_empty() || value.starts_with(['{', '[', 'n']) {
         return None;
     }
+    // A number stays as it was written: 3.0 is no 3 to the release that has written it.
     let value = match serde_json::from_str(value).ok()? {
-        Value::String(text) => text,
-        value => value.to_string(),
+        Value::String(text) if !is_scalar(&text) => text,
+        _ => value.to_owned(),
     };
     let mut pair = String::new();
     escape(&mut pair, key, "=%");
     pair.push('=');
     escape(&mut pair, &value, "%");
     Some(pair)
+}
+
+/// The field that a value of a line was.
+fn field(value: String) -> Option<Box<RawValue>> {
+    if is_scalar(&value) {
+        return RawValue::from_string(value).ok();
+    }
+    to_raw_value(&value).ok()
+}
+
+/// Whether a value of a line is a text in quotes, a number or a truth value, as JSON has them. A text that looks like one of these
+/// stands in quotes, so that it comes back as a text.
+fn is_scalar(value: &str) -> bool {
+    let read = serde_json::from_str(value);
+    matches!(
+        read,
+        Ok(Value::String(_) | Value::Number(_) | Value::Bool(_))
+    )
 }
 
 #[cfg(test)]

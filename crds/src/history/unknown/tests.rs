@@ -60,9 +60,30 @@ fn what_a_line_has_under_unknown_keys_becomes_fields_again_unless_the_entry_has_
     entry.result = None;
     let written = serde_json::to_value(&entry).unwrap();
     assert_eq!(written["cluster"], "east 1");
-    assert_eq!(written["ticks"], "3");
+    assert_eq!(written["ticks"], 3);
     for known in ["uid", "result", "message"] {
         assert_eq!(written.get(known), None, "{known}");
+    }
+}
+
+#[test]
+fn an_entry_that_ends_and_has_not_ended_after_all_has_the_fields_that_it_had() {
+    let texts = [
+        "3", "true", "-1.0", "\"", "\"x\"", " 3", "null", "{}", "", "-", "a b%",
+    ];
+    let texts = texts.map(|text| serde_json::json!(text).to_string());
+    let others = ["3", "3.0", "1e3", "true", "12345678901234567890123"].map(str::to_owned);
+    for value in texts.into_iter().chain(others) {
+        let json = format!(
+            r#"{{ "sequence": 7, "inputHash": "h", "apiVersion": "v1", "kind": "Pod", "name": "a", "ticks": {value} }}"#
+        );
+        let mut entry: HistoryEntry = serde_json::from_str(&json).unwrap();
+        entry.put_unknown_fields_into_line();
+        entry.result = Some(RunResult::Lost);
+        let mut entry: HistoryEntry = entry.line().unwrap().parse().unwrap();
+        entry.take_unknown_fields_from_line();
+        let fields: Vec<_> = entry.unknown_fields.iter().collect();
+        assert_eq!(fields, [("ticks", value.as_str())]);
     }
 }
 
