@@ -28,6 +28,7 @@
 //! ```
 
 pub mod bounds;
+mod clocks;
 mod contains;
 mod context;
 mod diagnostic;
@@ -64,6 +65,7 @@ mod warning;
 pub mod weight;
 
 pub use bounds::Exhausted;
+pub use clocks::CLOCKS;
 pub use contains::{contains, contains_document, may_be_left_out};
 pub use context::{Context, UnreadableField};
 pub use diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Segment, field_path};

@@ -5,9 +5,11 @@
 //! `.terminationMessage`, a field that Cartouche adds to what it read: a JSON object if the message is
 //! one, else the text.
 
+use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
 use crate::{
+    clocks::CLOCKS,
     document::text,
     health::holding,
     kinds::{OutputSource, known_fields, known_fields_of},
@@ -46,7 +48,7 @@ pub fn add_own_message(run: &mut Value) {
 pub struct EndedPods {
     maker: Option<Maker>,
     /// The end of the Job. No pod that was made later speaks for it.
-    end: Option<String>,
+    end: Option<Timestamp>,
     succeeded: u64,
     last_succeeded: Option<LastWords>,
     last_failed: Option<LastWords>,
@@ -67,7 +69,7 @@ impl EndedPods {
         let end = completed.or_else(failed).and_then(Value::as_str);
         Self {
             maker: Maker::of(job),
-            end: end.map(str::to_owned),
+            end: end.and_then(|end| end.parse().ok()),
             succeeded: 0,
             last_succeeded: None,
             last_failed: None,
@@ -102,12 +104,16 @@ impl EndedPods {
         }
     }
 
-    /// True if the pod was made after the end of the Job, or nothing says when. Times of Kubernetes are in UTC, to the second.
+    /// True if the pod was made after the end of the Job, whatever the clocks, or nothing says when. The API server notes when a pod
+    /// was made, and the controller of Jobs when a Job ended.
     fn is_late(&self, pod: &Value) -> bool {
+        let Some(end) = self.end else {
+            return false;
+        };
         let made = pod.pointer("/metadata/creationTimestamp");
-        let made = made.and_then(Value::as_str);
-        let end = self.end.as_deref();
-        end.is_some_and(|end| made.is_none_or(|made| made > end))
+        let made: Option<Timestamp> = made.and_then(Value::as_str).and_then(|it| it.parse().ok());
+        let last = end.checked_add(CLOCKS).unwrap_or(Timestamp::MAX);
+        made.is_none_or(|made| made > last)
     }
 }
 
@@ -312,10 +318,11 @@ mod tests {
             pod["metadata"]["creationTimestamp"] = json!(at);
             pod
         };
-        let late = made("2026-01-01T00:00:10Z", "late");
+        let late = made("2026-01-01T00:00:40Z", "late");
         add_message_of(&mut run, std::slice::from_ref(&late));
         assert_eq!(run.get("terminationMessage"), None);
-        add_message_of(&mut run, &[made("2026-01-01T00:00:09Z", "own"), late]);
+        // The clock of the Job controller may be behind.
+        add_message_of(&mut run, &[made("2026-01-01T00:00:39Z", "own"), late]);
         assert_eq!(run["terminationMessage"], "own");
         // Nothing says when it was made.
         let mut run = job();
@@ -330,7 +337,7 @@ mod tests {
         failed["status"] = json!({ "conditions": [condition] });
         let mut pods = [
             made("2026-01-01T00:00:08Z", "own"),
-            made("2026-01-01T00:00:10Z", "late"),
+            made("2026-01-01T00:00:40Z", "late"),
         ];
         for pod in &mut pods {
             pod["status"]["phase"] = json!("Failed");

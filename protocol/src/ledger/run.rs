@@ -8,8 +8,8 @@ use cartouche_crds::{
     RUN_SEQUENCE_LABEL, RUNNABLE_NAME_LABEL, RunResult, short_message,
 };
 use cartouche_templating::{
-    Health, PodsTell, Sensitive, Verdict, controlling_runnable, kinds::Standing, name_suffix,
-    weight::weight,
+    CLOCKS, Health, PodsTell, Sensitive, Verdict, controlling_runnable, kinds::Standing,
+    name_suffix, weight::weight,
 };
 use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::Time,
@@ -20,8 +20,6 @@ use serde_json::Value;
 use super::Asked;
 use crate::{diagnosis::Fault, managed_fields::Writers, rerun};
 
-/// How far the clocks of two API servers may be apart.
-const CLOCKS: SignedDuration = SignedDuration::from_secs(30);
 /// A create lands at most this long after it was decided to supersede the ledger that it is sent for: that is written within 10
 /// seconds, or the API server gives it up; a create is sent within 10 after its ledger was read, and given up after 10 too.
 const LANDS_WITHIN: SignedDuration = SignedDuration::from_secs(30);

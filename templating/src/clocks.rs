@@ -1,0 +1,6 @@
+//! Clocks of a cluster.
+
+use k8s_openapi::jiff::SignedDuration;
+
+/// How far the clocks of two parts of a control plane may be apart: of two API servers, or of one and the controller of Jobs.
+pub const CLOCKS: SignedDuration = SignedDuration::from_secs(30);
