@@ -31,6 +31,10 @@ pub fn leaves_alone(status: Option<&RunnableStatus>) -> Option<ReconcileError> {
 
 /// Whether all fields of a Runnable and of its template are known. No run is made of others, and those that exist are
 /// followed.
+///
+/// Their outputs are taken and written to sinks as well. They come from the output paths of the template and go to the sinks of the
+/// Runnable, fields which are known, and the API server refuses what the account may not write. A release whose new field has less of
+/// an output shown writes its word into `needs`, and then nothing is taken.
 pub fn known_fields(runnable: &RunnableSpec, template: &Compiled) -> Result<(), ReconcileError> {
     of_fields(|| "the Runnable".to_owned(), &runnable.unknown_fields)?;
     known_template(template)
