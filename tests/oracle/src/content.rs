@@ -1,9 +1,11 @@
 //! S2: what the ledger says of a run is so, and what somebody else made is none.
 
+use std::collections::HashMap;
+
 use cartouche_crds::RunnableStatus;
 
 use crate::{
-    history::Actor,
+    history::{Actor, Run},
     numbers::may_be_same,
     past::{Known, Past, Sight, entries},
     verdict::Excuse,
@@ -32,7 +34,7 @@ impl Past {
         }
         let served = self.runnables.get(&self.runs[index].run.runnable);
         if let Some(status) = served.map(|served| std::sync::Arc::clone(&served.status)) {
-            self.judge_entries(&status, index);
+            self.judge_entries(&Said::of(&status), index);
         }
     }
 
@@ -53,15 +55,16 @@ impl Past {
                 }
             }
         }
+        let said = Said::of(status);
         for index in 0..self.runs.len() {
             if self.runs[index].is_ours() && self.runs[index].run.runnable == runnable {
-                self.judge_entries(status, index);
+                self.judge_entries(&said, index);
             }
         }
     }
 
     /// Whether a run is what the ledger of its Runnable says of its uid and of its number.
-    fn judge_entries(&mut self, status: &RunnableStatus, index: usize) {
+    fn judge_entries(&mut self, said: &Said<'_>, index: usize) {
         let Known {
             run,
             rehashed,
@@ -72,14 +75,14 @@ impl Past {
             let mut own = std::iter::once(&run.hash).chain(rehashed);
             own.any(|own| may_be_same(hash, own))
         };
-        let other = entries(status).find(|(sequence, hash, uid)| {
+        let other = said.of_run(run).find(|(sequence, hash, uid)| {
             let named = *uid == Some(run.uid.as_str());
             let numbered = run.number == Some(*sequence);
             // After a loss a number may be given anew, so that only what was confirmed counts; and a ledger that
             // has found both again says of each what it is.
             let is_of_another =
-                !named && uid.is_some_and(|uid| self.has_number(&run.runnable, uid, *sequence));
-            let concerned = named || numbered && !forgettable && !is_of_another;
+                || !named && uid.is_some_and(|uid| self.has_number(&run.runnable, uid, *sequence));
+            let concerned = named || numbered && !forgettable && !is_of_another();
             concerned && !(numbered && is_its(hash))
         });
         if let Some((sequence, hash, _)) = other {
@@ -124,5 +127,37 @@ impl Past {
         if let Some(known) = self.run_mut(uid) {
             known.overtaken = true;
         }
+    }
+}
+
+/// What a status says of a run: number, hash and uid.
+type Entry<'a> = (i64, &'a str, Option<&'a str>);
+
+/// What a status says of runs, to be found by number and by uid: histories are long, and are judged at every write.
+struct Said<'a> {
+    by_number: HashMap<i64, Vec<Entry<'a>>>,
+    by_uid: HashMap<&'a str, Vec<Entry<'a>>>,
+}
+
+impl<'a> Said<'a> {
+    fn of(status: &'a RunnableStatus) -> Self {
+        let mut said = Self {
+            by_number: HashMap::new(),
+            by_uid: HashMap::new(),
+        };
+        for entry in entries(status) {
+            said.by_number.entry(entry.0).or_default().push(entry);
+            if let Some(uid) = entry.2 {
+                said.by_uid.entry(uid).or_default().push(entry);
+            }
+        }
+        said
+    }
+
+    /// What is said of the uid or the number of a run.
+    fn of_run(&self, run: &Run) -> impl Iterator<Item = Entry<'a>> {
+        let numbered = run.number.and_then(|number| self.by_number.get(&number));
+        let named = self.by_uid.get(run.uid.as_str());
+        numbered.into_iter().chain(named).flatten().copied()
     }
 }
