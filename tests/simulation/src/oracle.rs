@@ -55,9 +55,10 @@ pub fn forbidden(store: &Store, plan: &Plan) -> Verdict {
 #[must_use]
 pub fn restless(store: &Store, plan: &Plan, since: Duration) -> Verdict {
     // A controller that cannot watch looks now and then, and has words of its own.
-    let mut found = match plan.tenants {
-        true => Verdict::default(),
-        false => chain::restless(store, plan, since),
+    let mut found = if plan.tenants {
+        Verdict::default()
+    } else {
+        chain::restless(store, plan, since)
     };
     rest::judge(store, plan, since, &mut found);
     sinks::restless(store, plan, since, &mut found);

@@ -31,7 +31,7 @@ const TICK: Duration = Duration::from_millis(25);
 /// none takes notice of being told to stop. What rests ends at once.
 const PATIENCE: Duration = Duration::from_mins(45);
 /// How long it must stay at rest.
-const REST: Duration = Duration::from_secs(60);
+const REST: Duration = Duration::from_mins(1);
 /// The same where controllers see different things: one lets the words of another stand for half a minute.
 const LONG_REST: Duration = Duration::from_secs(150);
 /// What is to be said of what is at rest is said by then: the words of a former process stand for half a minute.

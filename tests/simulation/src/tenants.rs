@@ -101,7 +101,7 @@ pub(crate) fn rise(store: &mut Store, last: &mut Duration) {
     let level = store.elapsed.as_millis().to_string();
     // It is there: nobody deletes it.
     let _ = store.change(&key, STRANGER, |object| {
-        object["data"]["level"] = json!(level)
+        object["data"]["level"] = json!(level);
     });
 }
 
