@@ -340,7 +340,12 @@ fn every_mistake_has_its_scene() {
         include_str!("mutants/lifecycle.rs"),
         include_str!("mutants/releases.rs"),
     ];
+    // A pace shows over minutes only: `mistakes_on_purpose_are_found` of the simulation plays it.
+    let simulated = Mutant::WordsAtOnce;
     for mutant in Mutant::value_variants() {
+        if *mutant == simulated {
+            continue;
+        }
         let played = format!("is_noticed(Mutant::{mutant:?},");
         let is_played = scenes.iter().any(|scenes| scenes.contains(&played));
         assert!(is_played, "{mutant:?} is never played");

@@ -2,6 +2,7 @@
 
 use anyhow::{Context as _, Result};
 use cartouche_crds::Runnable;
+use cartouche_tests::cluster::Seen;
 use serde_json::json;
 
 use super::{original, original_made, played, taken_over};
@@ -52,6 +53,19 @@ async fn what_the_original_has_run_needs_nobodys_yes_and_what_has_changed_does()
     taken_over(&scene, "same").await?;
     scene.gives("same", 2).await?;
     let approval = asked(&scene, "changed", 3).await?;
+    let requests = async |name| scene.events(name, "Normal", "ApprovalRequested").await;
+    // It is handed in after the status, and a controller that is killed before that does not ask once more.
+    let look = || async {
+        let events = requests("changed").await?;
+        Ok(if events.is_empty() {
+            Seen::NotYet("there is no event".to_owned())
+        } else {
+            Seen::Done(())
+        })
+    };
+    scene
+        .eventually("the event that asks a person", look)
+        .await?;
     controller.restart().await?;
     scene.is_served().await?;
     let changed = scene.now("changed").await?;
@@ -61,7 +75,6 @@ async fn what_the_original_has_run_needs_nobodys_yes_and_what_has_changed_does()
     approve(&scene, "changed", &approval).await?;
     scene.gives("changed", 3).await?;
     assert_eq!(scene.made("changed")?, [3]);
-    let requests = async |name| scene.events(name, "Normal", "ApprovalRequested").await;
     assert_eq!(requests("same").await?, Vec::<String>::new());
     assert_eq!(requests("changed").await?.len(), 1);
     assert_eq!(scene.made("same")?, Vec::<i64>::new());
