@@ -91,7 +91,7 @@ pub enum Mutant {
     AncestorsUnasked,
     /// A number that another release has given is given up at once.
     OtherReleaseSuperseded,
-    /// A status is written as soon as it says anything else, whoever wrote it.
+    /// A status is written as soon as it says anything else, also in place of another process's words.
     WordsAtOnce,
 }
 

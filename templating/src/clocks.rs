@@ -2,5 +2,5 @@
 
 use k8s_openapi::jiff::SignedDuration;
 
-/// How far the clocks of two parts of a control plane may be apart: of two API servers, or of one and the controller of Jobs.
+/// Difference that the clocks of two parts of a control plane may have: of two API servers, or of one and the controller of Jobs.
 pub const CLOCKS: SignedDuration = SignedDuration::from_secs(30);

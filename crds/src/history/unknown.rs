@@ -102,7 +102,7 @@ fn field(value: String) -> Option<Box<RawValue>> {
     to_raw_value(&value).ok()
 }
 
-/// Whether a value of a line is a text in quotes, a number or a truth value, as JSON has them. A text that looks like one of these
+/// True if a value of a line is a text in quotes, a number or a truth value, as JSON has them. A text that looks like one of these
 /// stands in quotes, so that it comes back as a text.
 fn is_scalar(value: &str) -> bool {
     let read = serde_json::from_str(value);

@@ -7,7 +7,7 @@ use cartouche_crds::RunnableStatus;
 use crate::{
     history::{Actor, Run},
     numbers::may_be_same,
-    past::{Known, Past, Sight, entries},
+    past::{Entry, Known, Past, Sight, entries},
     verdict::Excuse,
 };
 
@@ -130,10 +130,7 @@ impl Past {
     }
 }
 
-/// What a status says of a run: number, hash and uid.
-type Entry<'a> = (i64, &'a str, Option<&'a str>);
-
-/// What a status says of runs, to be found by number and by uid: histories are long, and are judged at every write.
+/// Entries of a status, to be found by number and by uid: histories are long, and are judged at every write.
 struct Said<'a> {
     by_number: HashMap<i64, Vec<Entry<'a>>>,
     by_uid: HashMap<&'a str, Vec<Entry<'a>>>,
@@ -154,7 +151,7 @@ impl<'a> Said<'a> {
         said
     }
 
-    /// What is said of the uid or the number of a run.
+    /// Entries of the uid or the number of a run.
     fn of_run(&self, run: &Run) -> impl Iterator<Item = Entry<'a>> {
         let numbered = run.number.and_then(|number| self.by_number.get(&number));
         let named = self.by_uid.get(run.uid.as_str());

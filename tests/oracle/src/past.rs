@@ -406,10 +406,11 @@ fn numbered(status: &RunnableStatus) -> Option<(i64, &str)> {
     current.map(|run| (run.sequence, &*run.name))
 }
 
-/// The runs that a status knows: number, hash, uid.
-pub(crate) fn entries(
-    status: &RunnableStatus,
-) -> impl Iterator<Item = (i64, &str, Option<&str>)> + '_ {
+/// A run that a status knows: number, hash, uid.
+pub(crate) type Entry<'a> = (i64, &'a str, Option<&'a str>);
+
+/// The runs that a status knows.
+pub(crate) fn entries(status: &RunnableStatus) -> impl Iterator<Item = Entry<'_>> {
     let current = status.current_run.iter();
     let current = current.map(|run| (run.sequence, &*run.input_hash, run.uid.as_deref()));
     let history = status.history.iter();

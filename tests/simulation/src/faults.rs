@@ -49,7 +49,7 @@ pub struct Faults {
     pub chance: f64,
     /// Whether the accounts may create no runs.
     pub forbidden: bool,
-    /// Whether a watch of runs fails for one of the controllers, for good.
+    /// True if a watch of runs fails for one of the controllers, for good.
     pub deaf: bool,
     /// How often there was which.
     pub counts: Counts,

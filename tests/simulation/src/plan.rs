@@ -52,7 +52,7 @@ pub struct Plan {
     pub chain: Option<Chain>,
     /// Objects that outputs are written to, in every eighth seed.
     pub sinks: Vec<Sink>,
-    /// Whether there are other tenants, in every thirty-first seed.
+    /// Other tenants, in every thirty-first seed.
     pub tenants: bool,
     /// What happens, in order.
     pub deeds: Vec<(Duration, Deed)>,

@@ -34,7 +34,7 @@ const PATIENCE: Duration = Duration::from_mins(45);
 const REST: Duration = Duration::from_mins(1);
 /// The same where controllers see different things: one lets the words of another stand for half a minute.
 const LONG_REST: Duration = Duration::from_secs(150);
-/// What is to be said of what is at rest is said by then: the words of a former process stand for half a minute.
+/// Time for late words of what is at rest: those of a former process stand for half a minute.
 const SECOND_THOUGHTS: Duration = Duration::from_secs(40);
 /// How often it is looked whether it has.
 const LOOK: Duration = Duration::from_secs(5);

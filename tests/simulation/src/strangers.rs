@@ -15,7 +15,7 @@ use crate::{
 
 /// Who makes them.
 pub const STRANGER: &str = "a stranger";
-/// Where other tenants have theirs.
+/// The namespace of other tenants.
 pub(crate) const TENANTS: &str = "tenants";
 /// Whose Runnables nobody has.
 const ELSEWHERE: &str = "elsewhere";

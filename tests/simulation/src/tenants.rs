@@ -29,7 +29,7 @@ const LEVELS: usize = 58;
 const WAITS: &str = "waits";
 const SEA: &str = "sea";
 
-/// What there is of them at first.
+/// Their objects at the beginning.
 pub(crate) fn settle_in(store: &mut Store) {
     let account = json!({ "metadata": { "name": "default", "namespace": TENANTS } });
     make_as(store, Resource::Accounts, &account, STRANGER);
@@ -64,7 +64,7 @@ pub(crate) fn settle_in(store: &mut Store) {
     );
     let heavy = json!({ "suspend": true, "inputs": { "heavy": heavy() } });
     make(store, "heavy", heavy);
-    // One that claims to be a run of somebody else's.
+    // It claims to be a run of another Runnable.
     let claims = json!({
         "metadata": { "name": "heavy", "namespace": NAMESPACE, "labels": { RUNNABLE_NAME_LABEL: "r0" } },
         "spec": { "heavy": self::heavy() },
@@ -99,13 +99,13 @@ pub(crate) fn rise(store: &mut Store, last: &mut Duration) {
         name: SEA.to_owned(),
     };
     let level = store.elapsed.as_millis().to_string();
-    // It is there: nobody deletes it.
+    // Nothing deletes it.
     let _ = store.change(&key, STRANGER, |object| {
         object["data"]["level"] = json!(level);
     });
 }
 
-/// Whether a watch fails for whoever opens it.
+/// True for the watch that fails.
 pub(crate) fn is_deaf(call: &Call) -> bool {
     let is_of_tasks = matches!(call.target(), Target::All(Resource::Tasks, _));
     call.host == DEAF && is_of_tasks

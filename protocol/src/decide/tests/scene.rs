@@ -326,7 +326,7 @@ pub(crate) fn making_a_run() -> Vec<Facts> {
     ]
 }
 
-/// What keeps these from a run is shown to keep them: without it they make one.
+/// Asserts that these make a run, so that what keeps them from it is shown to do so.
 pub(crate) fn is_about_to_make_a_run(facts: &Facts) {
     let due = decide(facts);
     assert!(

@@ -234,38 +234,6 @@ fn lag(plan: &Plan) -> Duration {
     Duration::from_secs(if quiet { 1 } else { 120 })
 }
 
-/// Until when a controller that was cut off may say once more what it knew then: its watches end and list again one by one.
-fn cut_off_until(plan: &Plan) -> Duration {
-    let cut_off = plan.deeds.iter();
-    let mut cut_off =
-        cut_off.filter(|(_, deed)| matches!(deed, Deed::Partition(_) | Deed::Repair(_)));
-    let last = cut_off.next_back().map(|(at, _)| *at);
-    last.map_or(Duration::ZERO, |last| last + lag(plan))
-}
-
-/// Where all is at rest since a while, nobody writes anything of Runnables that read each other.
-#[must_use]
-pub(super) fn restless(store: &Store, plan: &Plan, since: Duration) -> Verdict {
-    let since = since.max(cut_off_until(plan));
-    let mut found = Verdict::default();
-    let Some(chain) = plan.chain else {
-        return found;
-    };
-    let late = store.log().iter().filter(|change| {
-        let is_member =
-            change.key.resource == Resource::Runnables && chain.role_of(&change.key.name).is_some();
-        is_member && change.at > since && !is_person(&change.actor)
-    });
-    for change in late {
-        let (name, version) = (&change.key.name, change.version);
-        found.broken(
-            "rest",
-            format!("{name} is written at {version}, and nothing is due"),
-        );
-    }
-    found
-}
-
 /// How many runs of D there were, how often it was told that a member waits for others, and how often a ledger moved on.
 #[must_use]
 pub fn counts(log: &[Change], chain: Chain) -> Counts {

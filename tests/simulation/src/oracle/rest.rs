@@ -11,11 +11,10 @@ use crate::{
     strangers::TENANTS,
 };
 
-/// What a controller may write of a Runnable whose watch fails for one of two: that it does, or does not, and once more.
+/// Writes of a controller to a Runnable whose watch fails for one of two: that it does, or does not, and once more.
 const WORDS: usize = 2;
-/// How far apart words of one controller are of a Runnable that has others all the time.
+/// Seconds between words of one controller about a Runnable that has others all the time.
 const WORDS_APART: u64 = 10;
-
 /// A create that is refused and changes all the time is an intent and its end in that time, whichever controller writes them.
 const LEDGER: usize = 2;
 
