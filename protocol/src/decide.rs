@@ -18,9 +18,10 @@ mod room;
 mod stop;
 mod superseded;
 
-pub use first_run::{another_document, is_of_another_document};
+pub use first_run::another_document;
 pub(crate) use overlap::may_come;
 pub use pending::MOST_RENUMBERED;
+pub(crate) use stop::is_deleted_to_stop;
 pub use stop::{STOPS_WITHIN, earlier_that_do_not_stop, next_stop};
 
 use std::time::Duration;

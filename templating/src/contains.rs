@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::{
     bounds,
     document::{is_own_label, text},
-    kinds,
+    kinds::{self, Admission},
     number::integer,
     rendered::Rendered,
 };
@@ -38,6 +38,49 @@ pub fn contains(live: &Value, rendered: &Rendered) -> bool {
 /// run. Its status does not matter either.
 #[must_use]
 pub fn contains_document(live: &Value, document: &Value) -> bool {
+    let Some(admission) = kinds::admission(live, document) else {
+        return holds_document(live, document);
+    };
+    let mut document = document.clone();
+    take_admitted(live, &mut document, &admission) && holds_document(live, &document)
+}
+
+/// Whether what a queue changes when it lets an object work is what was rendered, or follows from that. It is taken out of the document.
+fn take_admitted(live: &Value, document: &mut Value, admission: &Admission) -> bool {
+    let mut take = |place: &str| {
+        let expected = document.pointer_mut(place).map(Value::take);
+        expected.filter(bounds::is_shallow).unwrap_or_default()
+    };
+    let lists = admission
+        .lists
+        .iter()
+        .all(|list| begins_with(live.pointer(list), &take(list)));
+    let least = admission.least;
+    let mut counts = admission.counts.iter();
+    lists && counts.all(|count| is_at_most(live.pointer(count), &take(count), least))
+}
+
+/// A queue adds items behind those that are there.
+fn begins_with(found: Option<&Value>, expected: &Value) -> bool {
+    match (found, expected) {
+        (Some(Value::Array(found)), Value::Array(expected)) => {
+            let mut pairs = found.iter().zip(expected);
+            found.len() >= expected.len() && pairs.all(|(found, it)| holds(Some(found), it))
+        }
+        _ => holds(found, expected),
+    }
+}
+
+/// A queue that has room for fewer pods admits no more than were asked for.
+fn is_at_most(found: Option<&Value>, expected: &Value, least: i128) -> bool {
+    let number = |value: &Value| value.as_number().and_then(integer);
+    match (found.and_then(number), number(expected)) {
+        (Some(found), Some(expected)) => (least..=expected).contains(&found) || found == expected,
+        _ => holds(found, expected),
+    }
+}
+
+fn holds_document(live: &Value, document: &Value) -> bool {
     let queue = kinds::queue_of(text(document, "apiVersion"), text(document, "kind"));
     let queues = queue.and_then(|queue| queue.owned);
     let (Some(live), Some(document)) = (live.as_object(), document.as_object()) else {

@@ -7,6 +7,7 @@
 
 mod argo;
 mod job;
+mod kueue;
 mod passive;
 mod pod;
 mod queue;
@@ -17,6 +18,7 @@ use serde_json::Value;
 
 use crate::health::Verdict;
 
+pub(crate) use kueue::{Admission, admission};
 pub use queue::{Queue, Standing, Works, queue_of, standing};
 pub use stop::{StopMethodError, StopRequest, asked_to_stop};
 

@@ -152,6 +152,13 @@ fn to_be_told<'a>(run: &AtWork<'a>) -> Option<&'a Stop> {
         .filter(|stop| !matches!(stop.reason, StopReason::Other(_)))
 }
 
+/// Whether a run at work, as it stands now, is deleted when it is told to stop.
+pub(crate) fn is_deleted_to_stop(facts: &Facts, uid: &str) -> bool {
+    let mut at_work = facts.ledger.at_work();
+    let run = at_work.find(|run| run.uid == uid);
+    run.and_then(|run| way(facts, &run)) == Some(StopRequest::Delete)
+}
+
 fn way(facts: &Facts, run: &AtWork<'_>) -> Option<StopRequest> {
     let literal = facts.literal_kind.as_ref();
     let literal = literal.map(|(api_version, kind)| (api_version.as_str(), kind.as_str()));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use cartouche_templating::kinds::{Standing, Works};
 use k8s_openapi::jiff::Timestamp;
 
-use super::Facts;
+use super::{Facts, PolicyFrom};
 use crate::{decide::overlap::is_ahead, ledger::AtWork};
 
 impl Facts {
@@ -32,22 +32,36 @@ impl Facts {
     }
 
     /// The runs, by uid, that work and do not say since when, with the time at which each was first seen so. `before`: those that
-    /// were known.
+    /// were known. What could not be looked at is as it was.
     #[must_use]
     pub fn untimed(&self, before: &BTreeMap<String, Timestamp>) -> BTreeMap<String, Timestamp> {
-        let (Some(now), Some(_)) = (self.now, self.policy.timeout) else {
+        // Without a template that can be read nothing tells whether there is a timeout.
+        if self.policy.timeout.is_none() && self.policy_from != PolicyFrom::Nowhere {
             return BTreeMap::new();
-        };
-        let is_untimed = |uid: &str| match self.standing(uid).map(|it| it.works) {
-            Some(Works::Untimed) => true,
-            Some(Works::Since(at)) => is_ahead(self, at),
-            Some(Works::SinceCreation | Works::NotYet) | None => false,
-        };
-        let at_work = self.ledger.at_work().filter(|run| is_untimed(run.uid));
-        let first_seen = at_work.map(|run| {
-            let known = before.get(run.uid).filter(|at| !is_ahead(self, **at));
-            (run.uid.to_owned(), known.copied().unwrap_or(now))
+        }
+        let at_work = self.ledger.at_work();
+        let first_seen = at_work.filter_map(|run| {
+            let known = before.get(run.uid).copied();
+            let since = match self.is_untimed(run.uid) {
+                Some(true) if self.now.is_some() => {
+                    known.filter(|at| !is_ahead(self, *at)).or(self.now)
+                }
+                Some(true) | None => known,
+                Some(false) => None,
+            };
+            Some((run.uid.to_owned(), since?))
         });
         first_seen.collect()
+    }
+
+    /// Whether a run works and does not say since when; `None` where nothing tells.
+    fn is_untimed(&self, uid: &str) -> Option<bool> {
+        Some(match self.standing(uid)?.works {
+            Works::Untimed => true,
+            // Without a clock nothing tells whether it is ahead.
+            Works::Since(_) if self.now.is_none() => return None,
+            Works::Since(at) => is_ahead(self, at),
+            Works::SinceCreation | Works::NotYet => false,
+        })
     }
 }

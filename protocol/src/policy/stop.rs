@@ -41,11 +41,13 @@ impl Policy {
         standing: Standing,
     ) -> Option<StopRequest> {
         let given = self.given_way(run, literal);
-        let is_known = given.is_some() && !standing.is_queued();
+        let of_kind = StopRequest::of_kind(run.0, run.1);
+        // A template that says the way of the kind says nothing that the run would heed.
+        let is_known = given.is_some() && given != of_kind && !standing.is_queued();
         if !standing.heeds_stop && !is_known {
             return Some(StopRequest::Delete);
         }
-        given.or_else(|| StopRequest::of_kind(run.0, run.1))
+        given.or(of_kind)
     }
 
     /// The template's way, if it is meant for runs of this kind.

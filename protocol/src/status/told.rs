@@ -7,6 +7,7 @@ use super::{
     ConditionValue, FALSE, READY, RUN_IN_PROGRESS, STAMPED_OBJECT_CONDITION, find, is_stored,
 };
 use crate::{
+    decide::is_deleted_to_stop,
     explanation::{explanation, explanation_with_excuse, stopped},
     facts::{Facts, Hindrance},
     ledger::{FetchedRun, Ledger, PodsSaid},
@@ -34,8 +35,7 @@ pub(super) fn told(facts: &Facts, ledger: &Ledger, stamped: &ConditionValue) -> 
     let fresh = match current.result {
         Some(RunResult::Failed) => run.filter(|run| run.result() == current.result),
         None if stop.is_some() => {
-            let is_queued = queued(facts, current).is_some();
-            return stop.map(|stop| stopping(stop, is_queued));
+            return stop.map(|stop| stopping(stop, end_of_stopped(facts, current)));
         }
         None if queued(facts, current).is_some() => return queued(facts, current),
         None => match &facts.hindrance {
@@ -68,13 +68,23 @@ fn queued(facts: &Facts, current: &CurrentRun) -> Option<String> {
     ))
 }
 
-/// It is not over before its engine says so. A run that a queue holds has none, and is deleted.
-fn stopping(stop: &Stop, is_queued: bool) -> String {
-    let end = if is_queued {
-        "is queued, and is deleted a minute after that"
-    } else {
-        "has not ended yet"
-    };
+/// What becomes of a run that was told to stop. It is not over before its engine says so; one that does not heed its stop
+/// is deleted.
+fn end_of_stopped(facts: &Facts, current: &CurrentRun) -> &'static str {
+    let uid = current.uid.as_deref().unwrap_or_default();
+    let standing = facts.standing(uid).unwrap_or_default();
+    let is_deleted = is_deleted_to_stop(facts, uid);
+    match (standing.is_queued(), standing.heeds_stop) {
+        (true, _) if is_deleted => "is queued, and is deleted a minute after that",
+        (true, _) => "is queued, and has not ended yet",
+        (false, false) if is_deleted => {
+            "does not heed that as it stands, and is deleted a minute after that"
+        }
+        (false, _) => "has not ended yet",
+    }
+}
+
+fn stopping(stop: &Stop, end: &str) -> String {
     match stop.reason {
         StopReason::TimedOut => format!(
             "it has worked for longer than its timeout, was told to stop at {}, and {end}",

@@ -182,3 +182,97 @@ fn what_a_queue_writes_does_not_matter() {
     let nested = |suspend: bool| json!({ "template": { "suspend": suspend } });
     assert!(!compared(job, nested(true), nested(false)));
 }
+
+/// A Job in a queue.
+fn queued(annotations: &Value, spec: Value) -> Value {
+    let labels = json!({ "kueue.x-k8s.io/queue-name": "q" });
+    let metadata = json!({ "labels": labels, "annotations": annotations });
+    json!({ "apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec })
+}
+
+#[test]
+fn what_kueue_adds_to_the_pods_of_a_job_that_it_admits_does_not_matter() {
+    let spot = json!({ "key": "spot", "operator": "Exists" });
+    let own = json!({ "key": "own", "operator": "Exists", "effect": "NoSchedule" });
+    let job = |suspend: bool, template: Value| {
+        queued(
+            &json!({}),
+            json!({ "suspend": suspend, "template": template }),
+        )
+    };
+    let admitted = |tolerations: Value| {
+        let spec = json!({
+            "nodeSelector": { "own": "1", "pool": "spot" }, "tolerations": tolerations,
+            "schedulingGates": [{ "name": "kueue.x-k8s.io/topology" }],
+        });
+        let metadata = json!({
+            "labels": { "kueue.x-k8s.io/podset": "main" },
+            "annotations": { "kueue.x-k8s.io/podset-unconstrained-topology": "true" },
+        });
+        job(false, json!({ "metadata": metadata, "spec": spec }))
+    };
+    let rendered = |tolerations: Value| {
+        let spec = json!({
+            "nodeSelector": { "own": "1" }, "tolerations": tolerations, "schedulingGates": [],
+        });
+        job(true, json!({ "spec": spec }))
+    };
+    let live = admitted(json!([own, spot]));
+    assert!(contains_document(&live, &rendered(json!([own]))));
+    assert!(contains_document(&live, &rendered(json!([]))));
+    assert!(contains_document(&live, &rendered(json!(null))));
+    // One that was rendered is missing, or is another.
+    assert!(!contains_document(&live, &rendered(json!([spot]))));
+    assert!(!contains_document(
+        &admitted(json!([own])),
+        &rendered(json!([own, spot]))
+    ));
+    assert!(!contains_document(
+        &admitted(json!(null)),
+        &rendered(json!([own]))
+    ));
+    // Nothing adds to one that names no queue.
+    let mut free = live;
+    free["metadata"]["labels"] = json!({});
+    let mut document = rendered(json!([own]));
+    document["metadata"]["labels"] = json!({});
+    assert!(!contains_document(&free, &document));
+}
+
+#[test]
+fn what_kueue_adds_to_a_pod_that_it_admits_does_not_matter() {
+    let labels = json!({ "labels": { "kueue.x-k8s.io/queue-name": "q" } });
+    let own = json!({ "key": "own" });
+    let live = pod(
+        labels.clone(),
+        json!({ "tolerations": [own, { "key": "spot" }] }),
+    );
+    let gated = json!({ "tolerations": [own], "schedulingGates": [{ "name": "kueue.x-k8s.io/admission" }] });
+    assert!(contains_document(&live, &pod(labels, gated)));
+}
+
+#[test]
+fn a_job_that_may_do_with_fewer_pods_is_the_same_with_fewer() {
+    let least = json!({ "kueue.x-k8s.io/job-min-parallelism": "2" });
+    let both = json!({
+        "kueue.x-k8s.io/job-min-parallelism": "2",
+        "kueue.x-k8s.io/job-completions-equal-parallelism": "true",
+    });
+    let is_same = |annotations: &Value, live: (i64, i64), rendered: (i64, i64)| {
+        let job = |(parallelism, completions): (i64, i64)| {
+            let spec = json!({ "parallelism": parallelism, "completions": completions });
+            queued(annotations, spec)
+        };
+        contains_document(&job(live), &job(rendered))
+    };
+    assert!(is_same(&least, (3, 8), (8, 8)));
+    assert!(is_same(&least, (2, 8), (8, 8)) && !is_same(&least, (1, 8), (8, 8)));
+    assert!(!is_same(&least, (9, 8), (8, 8)), "more than was rendered");
+    assert!(
+        !is_same(&least, (3, 3), (8, 8)),
+        "its completions are its own"
+    );
+    assert!(is_same(&both, (3, 3), (8, 8)));
+    assert!(is_same(&least, (1, 1), (1, 1)), "nothing was changed");
+    assert!(!is_same(&json!({}), (3, 8), (8, 8)));
+}

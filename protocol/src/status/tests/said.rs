@@ -2,6 +2,10 @@
 
 use cartouche_templating::PodsTell;
 
+use cartouche_crds::{Stop, StopReason, UnknownFields};
+use cartouche_templating::kinds::{Standing, Works};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
 use super::*;
 use crate::{facts::Hindrance, ledger::PodsSaid};
 
@@ -119,4 +123,52 @@ fn a_run_whose_words_were_left_out_is_not_read_again_for_them() {
     other.health.discreet = Some("other".to_owned());
     let facts = read(&silenced).stored_as_reported();
     assert!(!reports(&facts.stored, &other.health));
+}
+
+/// What is said of a run of this kind that was told to stop, and stands like this.
+fn stopping((api_version, kind): (&str, &str), works: Works, heeds_stop: bool) -> String {
+    let mut run = running(run(2, "A"));
+    run.standing = Standing { works, heeds_stop };
+    let mut facts = read(&run);
+    let current = facts.ledger.current.as_mut().unwrap();
+    (current.api_version, current.kind) = (api_version.to_owned(), kind.to_owned());
+    current.stop = Some(Stop {
+        reason: StopReason::Replaced,
+        at: Time(at(NOW)),
+        unknown_fields: UnknownFields::default(),
+    });
+    // A watch shows it.
+    let seen = seen(&run);
+    ready_message(&facts.seeing(seen))
+}
+
+#[test]
+fn of_a_run_that_is_to_stop_what_becomes_of_it_is_said() {
+    let (job, pipeline) = (("batch/v1", "Job"), ("tekton.dev/v1", "PipelineRun"));
+    let cases = [
+        (
+            job,
+            Works::NotYet,
+            false,
+            "and is queued, and is deleted a minute after that",
+        ),
+        // It is patched, and is not deleted.
+        (
+            pipeline,
+            Works::NotYet,
+            true,
+            "and is queued, and has not ended yet",
+        ),
+        (
+            job,
+            Works::Untimed,
+            false,
+            "and does not heed that as it stands, and is deleted a minute after that",
+        ),
+        (job, Works::Untimed, true, "and has not ended yet"),
+    ];
+    for (kind, works, heeds_stop, end) in cases {
+        let said = stopping(kind, works, heeds_stop);
+        assert!(said.ends_with(end), "{kind:?} {works:?}: {said}");
+    }
 }

@@ -107,6 +107,32 @@ fn nothing_is_kept_in_mind_without_a_timeout() {
 }
 
 #[test]
+fn a_look_that_fails_does_not_begin_the_clock_anew() {
+    let before = BTreeMap::from([(uid(2), at(NOW - TIMEOUT))]);
+    // Neither a read nor a watch shows how the run stands.
+    let unseen = bounded(with(since(10 * TIMEOUT), "A"));
+    assert_eq!(unseen.standing(&uid(2)), None);
+    assert_eq!(unseen.untimed(&before), before);
+    assert_eq!(unseen.untimed(&BTreeMap::new()), BTreeMap::new());
+    for now in [Works::Untimed, Works::Since(at(NOW + 61))] {
+        let mut clockless = long_made(works(now));
+        clockless.now = None;
+        assert_eq!(clockless.untimed(&before), before, "{now:?}");
+        assert_eq!(clockless.untimed(&BTreeMap::new()), BTreeMap::new());
+    }
+    let mut clockless = long_made(QUEUED);
+    clockless.now = None;
+    assert_eq!(clockless.untimed(&before), BTreeMap::new(), "it is queued");
+    let mut unread = long_made(works(Works::Untimed));
+    unread.policy.timeout = None;
+    unread.policy_from = PolicyFrom::Nowhere;
+    assert_eq!(unread.untimed(&before), before, "no template");
+    // Another run is none of these.
+    let other = BTreeMap::from([(uid(1), at(NOW - TIMEOUT))]);
+    assert_eq!(unseen.untimed(&other), BTreeMap::new());
+}
+
+#[test]
 fn one_that_a_read_finds_queued_again_is_not_stopped() {
     let late = long_made(works(Works::Since(at(NOW - TIMEOUT))));
     assert_eq!(decide(&late), Step::ReadRun(run_name(&name(2))));
@@ -166,6 +192,23 @@ fn a_template_may_know_how_what_no_queue_holds_is_stopped() {
     let mut unknown = told;
     unknown.policy.stop = None;
     assert_eq!(request(&unknown).map(|it| it.0), Some(StopRequest::Delete));
+}
+
+#[test]
+fn a_template_that_says_the_way_of_the_kind_knows_no_more_of_a_run_that_does_not_heed_it() {
+    let deaf = Standing {
+        works: Works::Untimed,
+        heeds_stop: false,
+    };
+    let job = ("batch/v1", "Job");
+    let of_kind = StopRequest::of_kind(job.0, job.1);
+    let policy = Policy {
+        stop: of_kind.clone(),
+        ..Policy::default()
+    };
+    let way = |standing| policy.way_to_stop_now(job, Some(job), standing);
+    assert_eq!(way(deaf), Some(StopRequest::Delete));
+    assert_eq!(way(Standing::FREE), of_kind);
 }
 
 #[test]
