@@ -41,7 +41,7 @@ use crate::{
     picked::PickedObjects,
     reconcile::ControllerContext,
     reviews::Reviews,
-    survey::Survey,
+    survey::{Survey, WaitingSince},
     templates::Templates,
     watch::{
         Enqueuer, Watches, named::SecretWatches, own::OwnWatches, references::ACCOUNTS, runs::Runs,
@@ -109,13 +109,11 @@ pub async fn serve_over(
     let (profiles, profiles_writer) = reflector::store::<ClusterRunProfile>();
     let (store, runnables_writer) = reflector::store::<CachedRunnable>();
     let (all, clock) = (store.clone(), connection.clock().clone());
+    let waiting = WaitingSince::default();
     metrics.surveyed_by(move || {
         let (all, moment, now) = (all.state(), boot_time(), clock.now());
-        let runnables = all.iter().map(|cached| {
-            let known_for = moment.saturating_sub(cached.came());
-            (&***cached, known_for)
-        });
-        (Survey::of(runnables, now), now)
+        let runnables = all.iter().map(|cached| (&***cached, cached.came()));
+        (Survey::of(runnables, &waiting, (moment, now)), now)
     });
     let (enqueuer, queued) = Enqueuer::new();
     let ctx = Arc::new(wire(

@@ -1,6 +1,10 @@
 //! How all Runnables fare, counted when somebody asks for metrics.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Mutex,
+    time::Duration,
+};
 
 use cartouche_crds::{RunPhase, Runnable};
 use cartouche_protocol::{
@@ -9,6 +13,8 @@ use cartouche_protocol::{
     status::{READY, RUN_IN_PROGRESS, RUN_LOST},
 };
 use k8s_openapi::jiff::Timestamp;
+
+use crate::lock::lock;
 
 /// The reason of whatever is not Ready for a reason that is its run's: of those there may be any number.
 const OF_ITS_RUN: &str = "Run";
@@ -27,23 +33,49 @@ pub struct Survey {
     pub oldest_waiting: Option<Duration>,
 }
 
+/// Since when each Runnable has a spec that no status speaks of, by its uid, with the generation that its status speaks of. It goes from
+/// one survey to the next: an object that arrives once more, be it with a further change, has waited as long as before.
+#[derive(Debug, Default)]
+pub struct WaitingSince(Mutex<HashMap<String, (Option<i64>, Duration)>>);
+
 impl Survey {
-    /// Counts these, each with the time for which it has been known as it is. It is `now` for the API server.
+    /// Counts these, each with the moment at which it arrived as it is. It is `moment`, and `now` for the API server.
     pub fn of<'a>(
         runnables: impl IntoIterator<Item = (&'a Runnable, Duration)>,
-        now: Option<Timestamp>,
+        waiting: &WaitingSince,
+        (moment, now): (Duration, Option<Timestamp>),
     ) -> Self {
         let mut survey = Self::default();
-        for (runnable, known_for) in runnables {
-            let waits = [unobserved(runnable, known_for), intended(runnable, now)];
+        let mut before = lock(&waiting.0);
+        let mut waiting = HashMap::new();
+        for (runnable, came) in runnables {
+            let since = is_unobserved(runnable).then(|| since(runnable, came, &before));
+            if let (Some(since), Some(uid)) = (since, &runnable.metadata.uid) {
+                waiting.insert(uid.clone(), (observed(runnable), since));
+            }
+            let unobserved = since.map(|since| moment.saturating_sub(since));
+            let waits = [unobserved, intended(runnable, now)];
             let oldest = survey.oldest_waiting.into_iter();
             survey.oldest_waiting = oldest.chain(waits.into_iter().flatten()).max();
             *survey.ready.entry(ready(runnable)).or_default() += 1;
             let oldest = survey.oldest_unfinished.into_iter();
             survey.oldest_unfinished = oldest.chain(unfinished(runnable)).min();
         }
+        *before = waiting;
         survey
     }
+}
+
+/// Since when it has waited that arrived as it is at this moment.
+fn since(
+    runnable: &Runnable,
+    came: Duration,
+    before: &HashMap<String, (Option<i64>, Duration)>,
+) -> Duration {
+    let uid = runnable.metadata.uid.as_deref();
+    let known = uid.and_then(|uid| before.get(uid));
+    let known = known.filter(|(speaks_of, _)| *speaks_of == observed(runnable));
+    known.map_or(came, |(_, since)| came.min(*since))
 }
 
 fn ready(runnable: &Runnable) -> (&'static str, &'static str) {
@@ -62,22 +94,33 @@ fn ready(runnable: &Runnable) -> (&'static str, &'static str) {
     (status, reason.unwrap_or(OF_ITS_RUN))
 }
 
-/// For how long a spec has waited that no status speaks of. One that waits to stay the same is no delay.
-fn unobserved(runnable: &Runnable, known_for: Duration) -> Option<Duration> {
-    let observed = runnable
-        .status
-        .as_ref()
-        .and_then(|it| it.observed_generation);
-    let waits = observed != runnable.metadata.generation
+/// The generation that the status speaks of.
+fn observed(runnable: &Runnable) -> Option<i64> {
+    runnable.status.as_ref()?.observed_generation
+}
+
+/// Whether a spec waits that no status speaks of. One that waits to stay the same is no delay, nor is one that is still suspended, or
+/// that a newer release serves.
+fn is_unobserved(runnable: &Runnable) -> bool {
+    let reason = ready(runnable).1;
+    let is_suspended = runnable.spec.suspend == Some(true);
+    observed(runnable) != runnable.metadata.generation
         && runnable.metadata.deletion_timestamp.is_none()
         // Of one that cannot be read another status tells.
         && !runnable.spec.run_template_ref.name.is_empty()
-        && ready(runnable).1 != Category::Debouncing.as_str();
-    waits.then_some(known_for)
+        && reason != Category::Debouncing.as_str()
+        && !(is_suspended && reason == Category::Suspended.as_str())
+        && leaves_alone(runnable.status.as_ref()).is_none()
 }
 
-/// For how long a run has been intended and is not made.
+/// For how long a run has been intended that is not made, unless something that was asked for holds it back.
 fn intended(runnable: &Runnable, now: Option<Timestamp>) -> Option<Duration> {
+    let held = Category::parse(ready(runnable).1);
+    if held.is_some_and(|it| it.is_hold() || it == Category::Rejected)
+        || leaves_alone(runnable.status.as_ref()).is_some()
+    {
+        return None;
+    }
     let current = runnable.status.as_ref()?.current_run.as_ref()?;
     let intended = (current.phase == RunPhase::Pending).then_some(current.intent_at.as_ref()?)?;
     Duration::try_from(now?.duration_since(intended.0)).ok()
@@ -114,8 +157,9 @@ mod tests {
     }
 
     fn survey(all: &[Runnable], now: Option<Timestamp>) -> Survey {
-        let known_for = Duration::from_secs(7);
-        Survey::of(all.iter().map(|it| (it, known_for)), now)
+        let all = all.iter().map(|it| (it, Duration::ZERO));
+        let moment = Duration::from_secs(7);
+        Survey::of(all, &WaitingSince::default(), (moment, now))
     }
 
     fn told(status: &str, reason: &str) -> Runnable {
@@ -200,6 +244,59 @@ mod tests {
     }
 
     #[test]
+    fn a_change_that_arrives_again_has_waited_since_it_was_first_seen() {
+        let waiting = WaitingSince::default();
+        let seconds = Duration::from_secs;
+        let waits = |generation, observed, came, moment| {
+            let mut runnable = runnable(&json!({ "observedGeneration": observed }));
+            runnable.metadata.uid = Some("u".to_owned());
+            runnable.metadata.generation = Some(generation);
+            let all = [(&runnable, seconds(came))];
+            let survey = Survey::of(all, &waiting, (seconds(moment), None));
+            survey.oldest_waiting
+        };
+        assert_eq!(waits(2, 1, 10, 12), Some(seconds(2)));
+        // A label was written, and then the spec once more.
+        assert_eq!(waits(2, 1, 20, 22), Some(seconds(12)));
+        assert_eq!(waits(3, 1, 30, 32), Some(seconds(22)));
+        // The first change was acted on.
+        assert_eq!(waits(3, 2, 40, 42), Some(seconds(2)));
+        assert_eq!(waits(3, 3, 50, 52), None);
+        assert_eq!(waits(4, 3, 60, 61), Some(seconds(1)));
+    }
+
+    #[test]
+    fn an_intended_run_that_is_held_back_by_design_is_no_change_that_waits() {
+        let now: Timestamp = "2026-01-01T00:01:00Z".parse().unwrap();
+        let waits = |reason: &str| {
+            let mut runnable = told("Unknown", reason);
+            let entry = json!({
+                "sequence": 2, "inputHash": "v1:0", "phase": "Pending", "apiVersion": "v1", "kind": "Pod",
+                "name": "a", "intentAt": "2026-01-01T00:00:20Z",
+            });
+            let status = runnable.status.as_mut().unwrap();
+            status.current_run = Some(serde_json::from_value(entry).unwrap());
+            survey(&[runnable], Some(now)).oldest_waiting.is_some()
+        };
+        for held in [
+            "Suspended",
+            "ApprovalRequired",
+            "Rejected",
+            "RunAtWork",
+            "Debouncing",
+        ] {
+            assert!(!waits(held), "{held}");
+        }
+        for late in [
+            "RunInProgress",
+            "StampedObjectRejectedByAPIServer",
+            "PermissionMissing",
+        ] {
+            assert!(waits(late), "{late}");
+        }
+    }
+
+    #[test]
     fn what_waits_by_design_is_no_change_that_waits() {
         let mut debounced = told("Unknown", "Debouncing");
         debounced.metadata.generation = Some(2);
@@ -208,9 +305,15 @@ mod tests {
         let mut unreadable = deleted.clone();
         deleted.metadata.deletion_timestamp = Some(Time(Timestamp::UNIX_EPOCH));
         unreadable.spec.run_template_ref.name.clear();
-        assert_eq!(
-            survey(&[debounced, deleted, unreadable], None).oldest_waiting,
-            None
-        );
+        let mut suspended = told("False", "Suspended");
+        suspended.metadata.generation = Some(2);
+        suspended.spec.suspend = Some(true);
+        let mut resumed = suspended.clone();
+        resumed.spec.suspend = None;
+        let mut newer = runnable(&json!({ "needs": ["ticks"] }));
+        newer.metadata.generation = Some(2);
+        let all = [debounced, deleted, unreadable, suspended, newer];
+        assert_eq!(survey(&all, None).oldest_waiting, None);
+        assert!(survey(&[resumed], None).oldest_waiting.is_some());
     }
 }
