@@ -4,7 +4,7 @@ use std::{collections::HashSet, fmt::Write as _};
 
 use anyhow::bail;
 use cartouche_crds::{PROFILE_ANNOTATION, Runnable};
-use cartouche_protocol::ledger::Due;
+use cartouche_protocol::{ledger::Due, told::Told};
 use kube::{
     ResourceExt as _,
     api::{DynamicObject, PostParams},
@@ -183,6 +183,10 @@ fn notes(prospect: &Prospect, last: &Last, served: bool) -> Vec<String> {
         ),
         Last::Known { .. } => {}
     }
+    notes.extend(prospect.newer.as_ref().map(|newer| {
+        let what = in_one_line(Told::of(&newer.message).what);
+        format!("{what}; what becomes of it, a newer release decides")
+    }));
     // Where nothing else is told of it, the verdict says so.
     notes.extend(prospect.untold().filter(|_| prospect.due.is_some()));
     notes.extend(prospect.unknown_profile.clone());

@@ -11,10 +11,13 @@ use cartouche_crds::{
     ProfileVersion, Runnable,
 };
 use cartouche_protocol::{
+    compiled::Compiled,
     diagnosis::{Diagnosis, Fault},
     facts::RunnableFacts,
     ledger::{Due, Ledger},
+    newer_release::{known_fields, leaves_alone},
     profiles::Profiles,
+    reconcile_error::ReconcileError,
 };
 use cartouche_templating::{Diagnostic, HASH_VERSION, Template, kinds, syntax};
 use serde_json::Value;
@@ -48,6 +51,8 @@ pub(crate) struct Prospect {
     pub(crate) unknown_profile: Option<String>,
     /// Why a request to choose it anew was not followed.
     pub(crate) not_refreshed: Option<String>,
+    /// Why no controller of this release makes the run, if it is of a newer one.
+    pub(crate) newer: Option<ReconcileError>,
     /// None where it cannot be told, since it follows from Secrets that are unread.
     pub(crate) due: Option<Due>,
     /// The Secrets that the hash follows from, and that the user may not read: without them there is no hash.
@@ -328,6 +333,8 @@ impl State {
         let unread = self.sources.unread_by(&template);
         let hash = Some(hash.as_str()).filter(|_| unread.is_empty());
         let due = due(&ledger, hash, facts.rerun_token.as_deref());
+        let fields = known_fields(&self.runnable.spec, &Compiled::new(&self.template));
+        let newer = leaves_alone(status).or(fields.err());
         let making = if self.of_next {
             Making::next(&ledger, &facts)
         } else {
@@ -350,6 +357,7 @@ impl State {
             profile: with.version(),
             unknown_profile: with.unknown(),
             not_refreshed: with.not_refreshed(),
+            newer,
             run,
             due,
             template: self.template,

@@ -57,6 +57,26 @@ fn a_secret_is_one_whether_it_is_made_was_made_or_is_selected() {
 }
 
 #[test]
+fn what_a_newer_release_serves_or_reads_is_said() {
+    let newer = |change: fn(&mut State)| {
+        let mut state = state("ConfigMap", "ConfigMap", "ConfigMap");
+        change(&mut state);
+        let newer = state.prospect("demo").unwrap().newer;
+        newer.map(|newer| newer.message)
+    };
+    assert_eq!(newer(|_| {}), None);
+    let served = newer(|state| {
+        let status = state.live.as_mut().unwrap().status.as_mut().unwrap();
+        status.needs = vec!["ticks".to_owned()];
+    });
+    assert!(served.is_some_and(|it| it.contains("ticks")));
+    let field = newer(|state| state.runnable.spec.unknown_fields = vec!["start.at".to_owned()]);
+    assert!(field.is_some_and(|it| it.contains("start.at")));
+    let field = newer(|state| state.template.spec.unknown_fields = vec!["cluster".to_owned()]);
+    assert!(field.is_some_and(|it| it.contains("cluster")));
+}
+
+#[test]
 fn an_error_about_a_secret_is_marked() {
     let error = |selected| {
         let mut state = state("ConfigMap", selected, "ConfigMap");
