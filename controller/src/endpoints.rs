@@ -19,7 +19,14 @@ pub struct Readiness {
     missing: Arc<Mutex<Vec<(&'static str, String)>>>,
     /// What is wrong, though Runnables are served.
     warnings: Arc<Mutex<Vec<String>>>,
-    lacking: Arc<Mutex<BTreeMap<&'static str, String>>>,
+    lacking: Arc<Mutex<BTreeMap<&'static str, Lacking>>>,
+}
+
+/// Why something is not watched.
+#[derive(Clone)]
+struct Lacking {
+    why: String,
+    is_forbidden: bool,
 }
 
 impl Readiness {
@@ -71,8 +78,8 @@ impl Readiness {
     }
 
     /// Something cannot be watched now: what it would tell of is noticed later. The reason is for strangers as well.
-    pub fn lacks(&self, what: &'static str, why: String) {
-        lock(&self.lacking).insert(what, why);
+    pub fn lacks(&self, what: &'static str, why: String, is_forbidden: bool) {
+        lock(&self.lacking).insert(what, Lacking { why, is_forbidden });
     }
 
     /// It is watched again.
@@ -83,14 +90,21 @@ impl Readiness {
     /// What cannot be watched, a line each.
     #[must_use]
     pub fn lacking(&self) -> Vec<String> {
-        let line = |(what, why): (&&str, &String)| format!("without {what}: {why}");
+        let line = |(what, it): (&&str, &Lacking)| format!("without {what}: {}", it.why);
         lock(&self.lacking).iter().map(line).collect()
     }
 
     /// Why the process does without this, if it does.
     #[must_use]
     pub fn why_lacking(&self, what: &str) -> Option<String> {
-        lock(&self.lacking).get(what).cloned()
+        lock(&self.lacking).get(what).map(|it| it.why.clone())
+    }
+
+    /// True if the process may not watch this. One that fails is no such: what it would tell of may be there.
+    #[must_use]
+    pub fn may_not_watch(&self, what: &str) -> bool {
+        let lacking = lock(&self.lacking);
+        lacking.get(what).is_some_and(|it| it.is_forbidden)
     }
 
     /// What is still missing, a line each.

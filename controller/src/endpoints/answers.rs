@@ -144,7 +144,7 @@ mod tests {
     #[tokio::test]
     async fn a_process_is_alive_whatever_it_waits_for() {
         let readiness = Readiness::waiting_for(&["things"]);
-        readiness.lacks("others", "the API server does not answer".to_owned());
+        readiness.lacks("others", "the API server does not answer".to_owned(), false);
         let answers = Answers::new(readiness, Metrics::default());
         let status = |path| answers.to(path, None).status();
         assert_eq!(status("/readyz"), StatusCode::SERVICE_UNAVAILABLE);

@@ -191,7 +191,11 @@ async fn prepared(
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     while !definitions.are_listed() {
-        if readiness.why_lacking(DEFINITIONS).is_some() {
+        // A list that fails is tried on: older definitions may be there all the same.
+        if let Some(why) = readiness.why_lacking(DEFINITIONS) {
+            readiness.because(OF_THIS_RELEASE, why);
+        }
+        if readiness.may_not_watch(DEFINITIONS) {
             tracing::warn!(
                 "definitions may not be watched: that they are older than this release is noticed only by what the API server drops of a status, and fields of newer ones by nothing but the needs of a status"
             );
@@ -229,5 +233,42 @@ fn priority(ctx: &ControllerContext, runnable: &CachedRunnable) -> Priority {
         Priority::Template
     } else {
         Priority::Other
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::{sleep, timeout};
+
+    use super::*;
+
+    /// What is waited for a minute after the list of definitions could not be had.
+    async fn waits_for(is_forbidden: bool) -> (bool, Vec<String>) {
+        let readiness = Readiness::waiting_for(&[ACCOUNTS, OF_THIS_RELEASE]);
+        let definitions = Arc::new(Definitions::new(readiness.clone()));
+        let (_accounts, synced) = watch::channel(true);
+        let why = "the API server answers 500".to_owned();
+        readiness.lacks(DEFINITIONS, why, is_forbidden);
+        let waiting = prepared(readiness.clone(), synced, definitions.clone());
+        tokio::pin!(waiting);
+        let minute = Duration::from_mins(1);
+        let is_prepared = timeout(minute, &mut waiting).await.is_ok();
+        let missing = readiness.missing();
+        if !is_prepared {
+            definitions.list(&[]);
+            tokio::select! {
+                () = waiting => {}
+                () = sleep(minute) => return (true, vec!["it waits on".to_owned()]),
+            }
+        }
+        (is_prepared, missing)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn definitions_whose_list_fails_are_waited_for_and_those_that_may_not_be_watched_are_not()
+    {
+        assert_eq!(waits_for(true).await, (true, vec![]));
+        let line = format!("waiting for {OF_THIS_RELEASE}: the API server answers 500");
+        assert_eq!(waits_for(false).await, (false, vec![line]));
     }
 }

@@ -42,7 +42,7 @@ impl OwnWatches {
         self.metrics.own_watch(what, false);
         let on_change = {
             let (own, progress) = (self.clone(), progress.clone());
-            move || own.report(what, progress.silent())
+            move || own.report(what, &progress)
         };
         let readiness = self.readiness.clone();
         let events = events.inspect(move |event| {
@@ -76,10 +76,11 @@ impl OwnWatches {
         self.metrics.own_watch_unneeded(what);
     }
 
-    fn report(&self, what: &'static str, silent: Option<String>) {
+    fn report(&self, what: &'static str, progress: &Progress) {
+        let silent = progress.silent();
         self.metrics.own_watch(what, silent.is_none());
         match silent {
-            Some(why) => self.readiness.lacks(what, why),
+            Some(why) => self.readiness.lacks(what, why, progress.is_forbidden()),
             None => self.readiness.has(what),
         }
     }

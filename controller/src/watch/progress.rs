@@ -121,6 +121,12 @@ impl Progress {
         inner.failing.clone().or_else(|| inner.refused.clone())
     }
 
+    /// True if it may not be had, as it was answered last.
+    pub(super) fn is_forbidden(&self) -> bool {
+        let inner = lock(&self.inner);
+        inner.failing.is_none() && inner.refused.is_some()
+    }
+
     /// Its task ended where none should, and it begins anew, knowing nothing. Whether that makes a
     /// difference.
     pub fn restart(&self) -> bool {
