@@ -9,7 +9,7 @@ use std::{
 };
 
 use cartouche_protocol::{
-    pace::StatusPace,
+    pace::{RehashPace, StatusPace},
     process_state::ProcessState,
     reconcile_error::Requeue,
     sourced_inputs::{SourceKind, SourceObject},
@@ -40,6 +40,8 @@ pub struct Memory {
     pub telling: Telling,
     /// What it remembers of its writes of the status.
     pub pace: StatusPace,
+    /// What it remembers of hashes of another release that it wrote anew.
+    pub rehashes: RehashPace,
     /// What was found of the objects that outputs are written to, the same.
     pub sinks: KnownSinks,
     /// How many events said that any of them may have changed.

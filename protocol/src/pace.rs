@@ -251,5 +251,31 @@ impl StatusPace {
     }
 }
 
+/// The pace at which a process writes the hash of a ledger anew. Two releases that do not know each other's hashes each put back
+/// their own.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RehashPace {
+    /// When it was last written, and how often in a row.
+    last: Option<(Duration, u32)>,
+}
+
+impl RehashPace {
+    /// How long until it may be written again.
+    #[must_use]
+    pub fn left(&self, now: Duration) -> Option<Duration> {
+        let (at, times) = self.last?;
+        let pause = OTHERS_STAND.saturating_mul(1 << times.min(16));
+        (at + pause.min(REPEATED_AFTER))
+            .checked_sub(now)
+            .filter(|left| !left.is_zero())
+    }
+
+    /// It was written.
+    pub fn wrote(&mut self, now: Duration) {
+        let recent = self.last.filter(|(at, _)| *at + 2 * REPEATED_AFTER > now);
+        self.last = Some((now, recent.map_or(0, |(_, times)| times.saturating_add(1))));
+    }
+}
+
 #[cfg(test)]
 mod tests;

@@ -48,6 +48,11 @@ impl Reconciliation<'_> {
         {
             Box::pin(self.write_sinks(&ledger)).await?;
         }
+        if change == Change::MigrateHash
+            && let Some(left) = lock(&self.memory).rehashes.left(boot_time())
+        {
+            return Err(End::Refused(left));
+        }
         // It is said of entries that no create for them is sent any more from now on.
         let is_dated = matches!(change, Change::MakeWay | Change::Intent | Change::Renumber);
         if is_dated && self.is_clock_stale() {
@@ -115,6 +120,9 @@ impl Reconciliation<'_> {
         let intended = matches!(change, Change::Intent | Change::Renumber);
         self.facts.only_attempt = intended || change == Change::Attempt && unsent(before);
         self.facts.renumbered += u8::from(change == Change::Renumber);
+        if change == Change::MigrateHash {
+            lock(&self.memory).rehashes.wrote(boot_time());
+        }
         // What was written by us is the latest.
         self.facts.ledger_writer = self.facts.ledger_writer.map(|_| LedgerWriter::Ours);
         if change == Change::Renumber {

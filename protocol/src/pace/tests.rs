@@ -292,3 +292,22 @@ fn conditions_that_turn_without_end_are_written_once_in_ten_seconds() {
     let edit = Change::of_runnable(&stalled, &edited);
     assert_eq!(pace.due(&edit, at(1_300)), Due::Now);
 }
+
+#[test]
+fn a_hash_that_another_release_puts_back_is_written_less_and_less_often() {
+    let mut pace = RehashPace::default();
+    assert_eq!(pace.left(Duration::ZERO), None);
+    let (mut now, mut writes) = (Duration::ZERO, 0);
+    while now < Duration::from_hours(1) {
+        if pace.left(now).is_none() {
+            pace.wrote(now);
+            writes += 1;
+        }
+        now += Duration::from_secs(1);
+    }
+    assert_eq!(writes, 7);
+    // Long after that it is another matter.
+    now += 2 * REPEATED_AFTER;
+    pace.wrote(now);
+    assert_eq!(pace.left(now), Some(OTHERS_STAND));
+}
