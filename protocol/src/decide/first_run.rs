@@ -11,13 +11,11 @@ use super::{Beginning, Change, Next, Step, Waiting, gate, intend, overlap, super
 use crate::{
     explanation::explanation,
     facts::{Facts, LedgerState, LedgerWriter, NameRead, Rendering, RunName},
-    ledger::{Fate, FetchedRun, Ledger, ListedRun, RunIdentity, rebuild},
+    ledger::{ANOTHER, Fate, FetchedRun, Ledger, ListedRun, RunIdentity, rebuild},
 };
 
 /// How long is waited for the API server's clock, which comes with each of its answers.
 const SECOND: SignedDuration = SignedDuration::from_secs(1);
-/// Stands in a hash in place of the digits.
-const ANOTHER: &str = "another";
 
 /// The first reconciliation, a takeover, or a status that was lost: whatever runs exist become the ledger;
 /// only where there are none is the first one intended.
@@ -224,13 +222,6 @@ fn waiting_noted(facts: &Facts, rendering: &Rendering, next: Step) -> Step {
 pub fn another_document(rendered: &Rendered) -> String {
     let version = rendered.hashes().own.split_inclusive(':').next();
     format!("{}{ANOTHER}", version.unwrap_or_default())
-}
-
-/// Whether a hash says only that a run is of another document than what waited for it.
-#[must_use]
-pub fn is_of_another_document(hash: &str) -> bool {
-    hash.split_once(':')
-        .is_some_and(|(_, rest)| rest == ANOTHER)
 }
 
 /// Whether the version of this entry's hash is known here, so that it tells whether it is of what is rendered.

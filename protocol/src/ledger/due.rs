@@ -5,6 +5,16 @@ use cartouche_templating::Hashes;
 
 use super::{Ledger, is_withdrawn, stop::was_replaced};
 
+/// Stands in a hash in place of the digits.
+pub(crate) const ANOTHER: &str = "another";
+
+/// Whether a hash, of whatever version, says only that a run is of another document than what waited for it.
+#[must_use]
+pub fn is_of_another_document(hash: &str) -> bool {
+    hash.split_once(':')
+        .is_some_and(|(_, rest)| rest == ANOTHER)
+}
+
 /// What a ledger has of what is rendered now, with the number of that run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Due {
@@ -56,6 +66,9 @@ impl Ledger {
         let Some(current) = &self.current else {
             return Due::New(self.next_sequence());
         };
+        if current.phase == RunPhase::Created && is_of_another_document(&current.input_hash) {
+            return Due::New(self.next_sequence());
+        }
         let Some(input_hash) = rendered.into().like(&current.input_hash) else {
             return Due::OtherHash(current.sequence);
         };

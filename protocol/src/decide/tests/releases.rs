@@ -95,6 +95,13 @@ fn without_a_time_of_the_intent_it_is_withdrawn_and_without_a_clock_that_is_wait
     );
 }
 
+#[test]
+fn that_a_run_is_of_another_document_counts_in_whatever_version_it_is_said() {
+    let mut done = ended(2, "A", RunResult::Succeeded);
+    done.input_hash = "v7:another".to_owned();
+    assert_eq!(intended(&with(done, "A").fresh()), (3, hash("A")));
+}
+
 /// What the release after this one decides of a ledger that this one wrote.
 fn next(current: CurrentRun, input: &str) -> Facts {
     with(current, input)

@@ -2,7 +2,7 @@
 //! its runs is taken for something else.
 
 use cartouche_crds::{CurrentRun, RunnableStatus};
-use cartouche_protocol::{decide::is_of_another_document, ledger::UNKNOWN_HASH};
+use cartouche_protocol::ledger::{UNKNOWN_HASH, is_of_another_document};
 use serde_json::Value;
 
 use super::{
