@@ -30,9 +30,10 @@ pub(super) fn given(
     let hash = facts.approvable_next(rendering, ledger, pinned);
     let hash = hash.map_err(Step::Stuck)?;
     if beginning == Beginning::Run || !is_approved_already(facts, rendering, ledger, pinned)? {
+        let asked = facts.asked_next(rendering, ledger, pinned);
         let wanted = Approval {
             sequence: ledger.next_sequence(),
-            hash: hash.clone(),
+            hash: asked.map_err(Step::Stuck)?,
         };
         said_yes(facts, &wanted, |wanted| {
             let is_known = facts.dry_run.is_some() || dry_run_told(&facts.stored, wanted).is_some();

@@ -160,6 +160,27 @@ impl Facts {
         self.approvable(rendering, &rendering.document, pinned, token)
     }
 
+    /// The same as a person is asked for it.
+    pub fn asked_next(
+        &self,
+        rendering: &Rendering,
+        ledger: &Ledger,
+        pinned: Option<&PinnedProfile>,
+    ) -> Result<String, ReconcileError> {
+        let token = self.next_token(ledger);
+        self.approvable(rendering, &self.as_it_waits(rendering), pinned, token)
+    }
+
+    /// What is rendered, hashed as the status says what waits. Releases that hash otherwise then say the same, and a person who
+    /// answers one of them answers both.
+    #[must_use]
+    pub fn as_it_waits<'a>(&self, rendering: &'a Rendering) -> Cow<'a, Rendered> {
+        match &self.stored.pending {
+            Some(pending) => rendering.document.hashed_like(&pending.input_hash),
+            None => Cow::Borrowed(&rendering.document),
+        }
+    }
+
     /// The same as it was approved for the current entry, which may have been hashed by the release before.
     pub fn approvable_again(
         &self,

@@ -34,11 +34,11 @@ pub(super) fn pending(
         Due::Nothing(_) if error.category == Category::RunAtWork => ledger.next_sequence(),
         _ => return None,
     };
-    let input_hash = facts.rendering.as_ref().ok()?.document.input_hash();
+    let document = facts.as_it_waits(facts.rendering.as_ref().ok()?);
     // Whatever changes while it has to settle is not worth a write.
     let hash_told = match reason {
         Category::Debouncing => "",
-        _ => input_hash,
+        _ => document.input_hash(),
     };
     waiting(facts, sequence, hash_told, reason)
 }
@@ -46,7 +46,7 @@ pub(super) fn pending(
 /// The run that waits for a person, or was refused: of a new number, or of one that was given and is made of something else by
 /// now.
 fn guarded(facts: &Facts, wanted: &Approval, reason: Category) -> Option<PendingRun> {
-    let input_hash = facts.rendering.as_ref().ok()?.document.input_hash();
+    let document = facts.as_it_waits(facts.rendering.as_ref().ok()?);
     let dry_run = match &facts.dry_run {
         Some(answer) => Some(answer.to_string()),
         None => dry_run_told(&facts.stored, wanted).map(str::to_owned),
@@ -54,7 +54,7 @@ fn guarded(facts: &Facts, wanted: &Approval, reason: Category) -> Option<Pending
     Some(PendingRun {
         approval: Some(wanted.to_string()),
         dry_run,
-        ..waiting(facts, wanted.sequence, input_hash, reason)?
+        ..waiting(facts, wanted.sequence, document.input_hash(), reason)?
     })
 }
 
@@ -100,9 +100,9 @@ pub fn waits_for_more(facts: &Facts) -> bool {
     else {
         return false;
     };
-    let hash = facts.rendering.as_ref().ok();
-    let hash = hash.map(|rendering| rendering.document.input_hash());
-    let is_of_it = pending.sequence == sequence && Some(pending.input_hash.as_str()) == hash;
+    let rendering = facts.rendering.as_ref().ok();
+    let is_of_it = pending.sequence == sequence
+        && rendering.is_some_and(|it| it.document.has_hash(&pending.input_hash));
     let goes_on = match pending.reason.as_str() {
         reason if reason == Category::ApprovalRequired.as_str() => {
             let is_asked = facts.policy.approval == ApprovalPolicy::Manual;

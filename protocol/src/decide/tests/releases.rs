@@ -1,14 +1,17 @@
 //! A ledger that another release has written, which hashes otherwise.
 
-use cartouche_crds::{CurrentRun, RunResult, StopReason};
+use cartouche_crds::{
+    ApprovalPolicy, CurrentRun, PendingRun, RunResult, RunnableStatus, StopReason, UnknownFields,
+};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::{adoption::of_version, scene::*};
 use crate::{
     decide::{Change, Step, Waiting, decide},
-    facts::{CreateOutcome, Facts, NameRead},
+    facts::{CreateOutcome, DryRun, Facts, NameRead},
     ledger::{Due, RunIdentity, tests::sample::*},
     reconcile_error::{Category, Requeue},
+    status,
 };
 
 /// Intended by a release of which nothing is known, so many seconds ago; no run of it is there.
@@ -119,6 +122,38 @@ fn the_release_before_is_read_by_its_hash_and_nothing_is_written_for_that() {
     let own = document_of_next("B").input_hash().to_owned();
     assert!(own.starts_with("v2:"));
     assert_eq!(intended(&changed), (3, own));
+}
+
+#[test]
+fn what_the_release_before_asks_a_person_is_asked_alike_and_its_answer_counts() {
+    let mut facts = next(ended(2, "A", RunResult::Succeeded), "B");
+    facts.policy.approval = ApprovalPolicy::Manual;
+    facts.dry_run = Some(DryRun::Accepted);
+    let own = document_of_next("B").input_hash().to_owned();
+    let asked = |facts: &Facts| {
+        let error = stuck(facts, Category::ApprovalRequired);
+        let status = status::status(facts, &facts.ledger, Some(&error));
+        let pending = status.pending.unwrap();
+        (pending.input_hash, pending.approval.unwrap())
+    };
+    assert_eq!(asked(&facts), (own.clone(), format!("3:{own}")));
+    let mut stored = RunnableStatus::clone(&facts.stored);
+    stored.pending = Some(PendingRun {
+        sequence: 3,
+        input_hash: hash("B"),
+        reason: Category::ApprovalRequired.as_str().to_owned(),
+        since: Time(at(NOW)),
+        approval: Some(format!("3:{}", hash("B"))),
+        dry_run: None,
+        unknown_fields: UnknownFields::default(),
+    });
+    facts.stored = stored.into();
+    assert_eq!(asked(&facts), (hash("B"), format!("3:{}", hash("B"))));
+    facts.runnable.approved = Some(format!("3:{}", hash("B")));
+    let begun = written(&facts, Change::Intent);
+    // It is given and remembered as this release hashes it.
+    let current = begun.current.unwrap();
+    assert_eq!((current.input_hash, current.approved), (own, None));
 }
 
 #[test]
