@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use cartouche_crds::{SCHEMA, schema_of};
+use cartouche_crds::schema_of;
 use cartouche_protocol::{
     newer_release,
     reconcile_error::{ReconcileError, Requeue},
@@ -21,6 +21,7 @@ use crate::{
     clock::boot_time,
     endpoints::Readiness,
     lock::lock,
+    mutants::schema,
     reconcile::ControllerContext,
     runnable_key::RunnableKey,
     serve::{PROFILES, RUNNABLES, TEMPLATES},
@@ -72,14 +73,15 @@ impl State {
     /// The first of them that is older than this release.
     fn older(&self) -> Option<(&'static str, u32)> {
         let mut schemas = self.schemas.iter().map(|(name, schema)| (*name, *schema));
-        schemas.find(|(_, schema)| *schema < SCHEMA)
+        schemas.find(|(_, number)| *number < schema())
     }
 
     /// Why nothing is intended, and for how long if that is known.
     fn why(&self, now: Duration) -> Option<(String, Option<Duration>)> {
-        if let Some((name, schema)) = self.older() {
+        if let Some((name, number)) = self.older() {
             let why = format!(
-                "the definition {name} is of schema {schema}, and this controller needs {SCHEMA}"
+                "the definition {name} is of schema {number}, and this controller needs {}",
+                schema()
             );
             return Some((why, None));
         }
@@ -245,7 +247,7 @@ impl ControllerContext {
 
 #[cfg(test)]
 mod tests {
-    use cartouche_crds::SCHEMA_ANNOTATION;
+    use cartouche_crds::{SCHEMA, SCHEMA_ANNOTATION};
 
     use super::*;
 

@@ -30,6 +30,8 @@ use serde_json::Value;
 
 pub(crate) use chain::{coherence, further, is_read};
 pub(crate) use pace::due;
+pub use releases::{LATER_FIELD, LATER_VALUE, LATER_WORDS};
+pub(crate) use releases::{said, schema};
 
 /// Names the mistake that a process makes.
 pub const VARIABLE: &str = "CARTOUCHE_MUTANT";
@@ -96,6 +98,7 @@ pub enum Mutant {
 }
 
 /// Names the release that a process plays, of those that hash otherwise: `next` knows the hashes of this one, `after-next` does not.
+/// `later` hashes as `next`, needs definitions of a higher number, has other words, and writes fields that this one does not know.
 pub const RELEASE: &str = "CARTOUCHE_PLAYED_RELEASE";
 
 /// How this process hashes what is rendered.
@@ -111,7 +114,7 @@ pub(crate) const fn hashing(of_release: Hashing) -> Hashing {
 pub(crate) fn hashing(of_release: Hashing) -> Hashing {
     let own = HashVersion::Next;
     let former = match std::env::var(RELEASE).as_deref() {
-        Ok("next") => Some(HashVersion::V1),
+        Ok("next" | "later") => Some(HashVersion::V1),
         Ok("after-next") => None,
         _ => return of_release,
     };
@@ -161,7 +164,7 @@ pub(crate) fn decided(step: Step, facts: &Facts) -> Step {
     let step = concurrency::decided(lifecycle::decided(step, facts), facts);
     let step = debounce::decided(step, facts);
     let step = chain::decided(step, facts);
-    let step = releases::decided(step, facts);
+    let step = releases::with_field(releases::decided(step, facts));
     match approval::decided(step, facts) {
         Step::Write(mut ledger, change) => {
             if makes(Mutant::NameOfHash) && matches!(change, Change::Intent | Change::Renumber) {

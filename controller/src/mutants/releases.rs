@@ -1,5 +1,6 @@
-//! Mistakes in what becomes of a number that another release has given.
+//! Mistakes in what becomes of a number that another release has given; and no mistake, but what a later release may do otherwise.
 
+use cartouche_crds::{RunnableStatus, SCHEMA};
 use cartouche_protocol::{
     decide::{Change, Step, Waiting, another_document, decide},
     facts::Facts,
@@ -7,6 +8,88 @@ use cartouche_protocol::{
 };
 
 use super::{Mutant, makes};
+
+/// A field of a status and of its current run that this release does not know.
+pub const LATER_FIELD: &str = "laterField";
+/// Its value.
+pub const LATER_VALUE: &str = "kept";
+/// The end of each message of a later release.
+pub const LATER_WORDS: &str = " (in later words)";
+
+/// The number that definitions of our kinds need.
+#[cfg(not(feature = "mutants"))]
+pub(crate) const fn schema() -> u32 {
+    SCHEMA
+}
+
+/// The status as this process writes it.
+#[cfg(not(feature = "mutants"))]
+pub(crate) const fn said(status: RunnableStatus) -> RunnableStatus {
+    status
+}
+
+/// What is written of the current run.
+#[cfg(not(feature = "mutants"))]
+pub(super) const fn with_field(step: Step) -> Step {
+    step
+}
+
+#[cfg(feature = "mutants")]
+pub(super) use later::with_field;
+#[cfg(feature = "mutants")]
+pub(crate) use later::{said, schema};
+
+#[cfg(feature = "mutants")]
+mod later {
+    use serde::{Serialize, de::DeserializeOwned};
+    use serde_json::Value;
+
+    use super::{LATER_FIELD, LATER_VALUE, LATER_WORDS, RunnableStatus, SCHEMA, Step};
+    use crate::mutants::RELEASE;
+
+    fn is_played() -> bool {
+        std::env::var(RELEASE).as_deref() == Ok("later")
+    }
+
+    /// The number that definitions of our kinds need.
+    pub(crate) fn schema() -> u32 {
+        SCHEMA + u32::from(is_played())
+    }
+
+    /// The status as this process writes it.
+    pub(crate) fn said(mut status: RunnableStatus) -> RunnableStatus {
+        if !is_played() {
+            return status;
+        }
+        for condition in &mut status.conditions {
+            if !condition.message.ends_with(LATER_WORDS) {
+                condition.message.push_str(LATER_WORDS);
+            }
+        }
+        having_field(&status).unwrap_or(status)
+    }
+
+    /// What is written of the current run.
+    pub(in crate::mutants) fn with_field(step: Step) -> Step {
+        let Step::Write(mut ledger, change) = step else {
+            return step;
+        };
+        if is_played()
+            && let Some(current) = &mut ledger.current
+            && let Some(having) = having_field(current)
+        {
+            *current = having;
+        }
+        Step::Write(ledger, change)
+    }
+
+    /// The object with the field. What cannot be read again stays without.
+    fn having_field<T: Serialize + DeserializeOwned>(object: &T) -> Option<T> {
+        let mut object = serde_json::to_value(object).ok()?;
+        object[LATER_FIELD] = Value::from(LATER_VALUE);
+        serde_json::from_value(object).ok()
+    }
+}
 
 /// Takes it for one that is known to be of another document.
 pub(super) fn decided(step: Step, facts: &Facts) -> Step {

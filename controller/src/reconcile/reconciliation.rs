@@ -326,7 +326,7 @@ impl<'a> Reconciliation<'a> {
             return None;
         }
         let status = status::status(&self.facts, &self.facts.ledger, None);
-        let put_off = match self.report(status).await {
+        let put_off = match self.report(mutants::said(status)).await {
             Ok(put_off) => put_off,
             Err(wait) => return Some(wait),
         };
@@ -374,7 +374,7 @@ impl<'a> Reconciliation<'a> {
         let patience = status::awaited_for(&self.facts, &error).map(|left| left + SECOND);
         let wait = wait.into_iter().chain(patience).min();
         let status = status::status(&self.facts, &self.facts.ledger, Some(&error));
-        let sooner = match self.report(status).await {
+        let sooner = match self.report(mutants::said(status)).await {
             Ok(put_off) => put_off,
             Err(sooner) => Some(sooner),
         };

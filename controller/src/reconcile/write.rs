@@ -71,7 +71,8 @@ impl Reconciliation<'_> {
             (Some(CreateOutcome::AlreadyExists), Change::Reject) => self.conflict(),
             _ => None,
         };
-        let mut status = status::status(&self.facts, &ledger, error.as_ref());
+        let status = status::status(&self.facts, &ledger, error.as_ref());
+        let mut status = mutants::said(status);
         if change == Change::Attempt {
             // What is wrong is not known to be cured.
             status.conditions.clone_from(&self.facts.stored.conditions);

@@ -35,7 +35,7 @@ const FIRST: &str = "link-1";
 const SHORT: &str = "short";
 const LAST: &str = "last";
 
-fn asked((variable, few): (&str, i64)) -> Result<i64> {
+pub fn asked((variable, few): (&str, i64)) -> Result<i64> {
     match env::var(variable) {
         Ok(asked) => asked
             .parse()

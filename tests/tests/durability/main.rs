@@ -24,6 +24,7 @@ mod polling;
 mod profiles;
 mod put_off;
 mod refused;
+mod releases;
 mod restart;
 mod restored;
 mod retention;
