@@ -264,7 +264,7 @@ impl ControlPlane {
             Part::Containerd | Part::Shim | Part::Ctr | Part::Runc => {
                 bail!("{} is started with the kubelet", part.binary())
             }
-            Part::Tekton | Part::ArgoWorkflows => {
+            Part::Tekton | Part::ArgoWorkflows | Part::Kueue => {
                 bail!("{} is started as an engine", part.binary())
             }
         };

@@ -1,12 +1,13 @@
 //! What makes runs of custom kinds do something.
 //!
 //! [`Cluster::install_engines`] is for the demo: only the kinds are there, and KWOK plays what their
-//! engines would do. [`Tekton`] and [`ArgoWorkflows`] are the real controllers with their real
+//! engines would do. [`Tekton`], [`ArgoWorkflows`] and [`Kueue`] are the real controllers with their real
 //! definitions and roles, where KWOK plays no more than the kubelet.
 
 mod argo;
 mod argo_executor;
 mod gitops;
+mod kueue;
 mod module;
 mod others;
 mod tekton;
@@ -16,6 +17,7 @@ use anyhow::Result;
 pub use argo::ArgoWorkflows;
 pub(crate) use argo_executor::sha256;
 pub use gitops::{ArgoSync, FluxSync, GitOps, Verdict};
+pub use kueue::Kueue;
 pub use module::EngineError;
 pub use tekton::Tekton;
 

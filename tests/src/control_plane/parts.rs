@@ -41,6 +41,8 @@ pub enum Part {
     Tekton,
     /// The controller of Argo Workflows: an engine, not needed for a control plane.
     ArgoWorkflows,
+    /// Kueue's manager: a queue, not needed for a control plane.
+    Kueue,
 }
 
 impl Part {
@@ -81,6 +83,7 @@ impl Part {
             Self::OpenTofu => "tofu",
             Self::Tekton => "tekton-controller",
             Self::ArgoWorkflows => "workflow-controller",
+            Self::Kueue => "kueue",
         }
     }
 
@@ -101,6 +104,7 @@ impl Part {
             Self::OpenTofu => "github.com/opentofu/opentofu/cmd/tofu",
             Self::Tekton => "github.com/tektoncd/pipeline/cmd/controller",
             Self::ArgoWorkflows => "github.com/argoproj/argo-workflows/v3/cmd/workflow-controller",
+            Self::Kueue => "sigs.k8s.io/kueue/cmd/kueue",
         }
     }
 
@@ -125,6 +129,7 @@ impl Part {
             Self::OpenTofu => "opentofu",
             Self::Tekton => "tekton",
             Self::ArgoWorkflows => "argo",
+            Self::Kueue => "kueue",
             _ => "kubernetes",
         }
     }
@@ -141,6 +146,7 @@ impl Part {
             Self::OpenTofu => ("opentofu", "github.com/opentofu/opentofu"),
             Self::Tekton => ("tekton", "github.com/tektoncd/pipeline"),
             Self::ArgoWorkflows => ("argo", "github.com/argoproj/argo-workflows/v3"),
+            Self::Kueue => ("kueue", "sigs.k8s.io/kueue"),
             _ => ("kubernetes", "k8s.io/kubernetes"),
         }
     }

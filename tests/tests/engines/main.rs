@@ -10,6 +10,7 @@ mod chain;
 mod failures;
 mod gitops;
 mod jobs;
+mod kueue;
 mod played;
 mod pods;
 mod queues;

@@ -23,7 +23,7 @@ use crate::{
 /// How long a run may take to go, once it is to stop.
 const GOES_WITHIN: Duration = Duration::from_secs(90);
 /// What a queue names its Jobs by.
-const QUEUE: &str = "kueue.x-k8s.io/queue-name";
+pub(crate) const QUEUE: &str = "kueue.x-k8s.io/queue-name";
 
 /// A scene whose account may stop runs, and a Job in a queue that would hang.
 async fn queued(template: Value) -> Result<(Scene, Value)> {
@@ -69,12 +69,12 @@ async fn evict(scene: &Scene, job: &Value) -> Result<()> {
     Ok(())
 }
 
-async fn current_run(scene: &Scene) -> Result<Value> {
+pub(crate) async fn current_run(scene: &Scene) -> Result<Value> {
     Ok(scene.get(RUNNABLE, "it").await?["status"]["currentRun"].clone())
 }
 
 /// Waits until the run has failed, and says when it was told to stop after it began for the last time.
-async fn worked_for(scene: &Scene) -> Result<Duration> {
+pub(crate) async fn worked_for(scene: &Scene) -> Result<Duration> {
     let began = scene
         .run("the Job to be at work", |job| job["status"]["active"] == 1)
         .await?;
@@ -137,7 +137,7 @@ async fn bystander(scene: &Scene) -> Result<Value> {
 }
 
 /// Waits until the Job is gone; that it was to stop is in the status before, and nothing was patched.
-async fn goes(scene: &Scene, job: &Value, reason: &str) -> Result<()> {
+pub(crate) async fn goes(scene: &Scene, job: &Value, reason: &str) -> Result<()> {
     let since = Instant::now();
     let is_told = |it: &Value| it["status"]["currentRun"]["stop"]["reason"] == reason;
     scene
