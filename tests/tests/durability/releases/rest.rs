@@ -1,0 +1,61 @@
+//! How often statuses are written at rest.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use anyhow::{Result, ensure};
+use tokio::time::sleep;
+
+use super::{Player, REST, SETTLE, State::Refused};
+use crate::{chain::asked, scene::Scene};
+
+/// Each process may put its own words in place of the other's once, half a minute after these. Who has not let that pass
+/// sees these two writes.
+const WORDS_OF_BOTH: usize = 2;
+/// Longer than both words take.
+const WORDS_TAKE: Duration = Duration::from_secs(70);
+
+/// At rest a Runnable has one write in ten minutes at most. One whose run is refused is tried on and on, which it tells.
+pub(super) async fn rests(scene: &Scene, players: &[Player]) -> Result<()> {
+    let settle = Duration::from_secs(u64::try_from(asked(SETTLE)?)?);
+    let seconds = u64::try_from(asked(REST)?)?;
+    sleep(settle).await;
+    let before = scene.written()?;
+    sleep(Duration::from_secs(seconds)).await;
+    let after = scene.written()?;
+    let counts = |name: &str| {
+        let all = |of: &BTreeMap<String, Vec<_>>| of.get(name).map_or(0, Vec::len);
+        all(&after) - all(&before)
+    };
+    let (refused, others): (Vec<_>, Vec<_>) = players.iter().partition(|it| it.state == Refused);
+    let sum = |of: &[&Player]| of.iter().map(|it| counts(&it.name)).sum::<usize>();
+    println!(
+        "{} writes of {} Runnables in {seconds} s at rest, {} of {} that are refused",
+        sum(&others),
+        others.len(),
+        sum(&refused),
+        refused.len()
+    );
+    let words = if settle < WORDS_TAKE {
+        WORDS_OF_BOTH
+    } else {
+        0
+    };
+    let rate = (others.len() as u64 * seconds).div_ceil(600);
+    let mut too_many: Vec<String> = others
+        .iter()
+        .filter(|it| counts(&it.name) > words.max(1))
+        .map(|it| format!("{}: {}", it.name, counts(&it.name)))
+        .collect();
+    let allowed = usize::try_from(rate)? + words * others.len();
+    if sum(&others) > allowed {
+        too_many.push(format!("{} of {allowed} in all", sum(&others)));
+    }
+    for it in &too_many {
+        let name = it.split(':').next().unwrap_or_default();
+        for (version, status) in after.get(name).into_iter().flatten().rev().take(3) {
+            println!("{name} {version} {status}");
+        }
+    }
+    ensure!(too_many.is_empty(), "{too_many:#?}");
+    Ok(())
+}
