@@ -75,6 +75,11 @@ const STATES: [State; 11] = [
 ];
 
 impl State {
+    /// The name of the Runnable of a group that becomes this.
+    fn name(self, group: usize) -> String {
+        format!("{self:?}-{group}").to_lowercase()
+    }
+
     fn inputs(self, value: i64) -> Value {
         match self {
             Busy | TimedOut => hangs(value),
@@ -88,7 +93,7 @@ impl State {
         let mut spec = json!({ "inputs": self.inputs(0) });
         match self {
             Follows => {
-                let from = json!({ "name": format!("done-{group}"), "output": "value" });
+                let from = json!({ "name": Done.name(group), "output": "value" });
                 spec["inputsFrom"] = json!([{ "name": "value", "runnableRef": from }]);
             }
             Broken => spec["retry"] = json!({ "backoff": { "initial": "1h", "max": "1h" } }),
@@ -135,7 +140,7 @@ struct Player {
 fn players(count: i64) -> Result<Vec<Player>> {
     let player = |number: usize| {
         let (state, group) = (STATES[number % STATES.len()], number / STATES.len());
-        let name = format!("{state:?}-{group}").to_lowercase();
+        let name = state.name(group);
         Player { name, state, group }
     };
     Ok((0..usize::try_from(count)?).map(player).collect())

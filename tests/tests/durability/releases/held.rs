@@ -28,8 +28,7 @@ pub(super) async fn held(scene: &Scene, players: &[Player]) -> Result<BTreeSet<S
         if crate::sight::ready(&runnable) {
             continue;
         }
-        let source = format!("{Done:?}-{group}").to_lowercase();
-        let source = scene.now(&source).await?;
+        let source = scene.now(&Done.name(*group)).await?;
         let conditions = serde_json::to_value(status(&runnable).conditions)?;
         let is_held = conditions.as_array().is_some_and(|all| {
             all.iter()
