@@ -174,7 +174,7 @@ impl Cluster {
     }
 
     /// Shows the end of this log whenever something that was waited for does not come.
-    pub(crate) fn show_on_failure(&self, log: &Path) {
+    pub fn show_on_failure(&self, log: &Path) {
         let mut logs = self.logs.lock().unwrap_or_else(PoisonError::into_inner);
         if !logs.iter().any(|known| known == log) {
             logs.push(log.to_owned());

@@ -1,11 +1,11 @@
 //! Jobs that the real Kueue holds, admits and evicts, on a cluster of their own: its webhooks answer for every Job there.
 
-use std::{path::Path, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use anyhow::{Result, ensure};
 use cartouche_tests::{
     cluster::{Cluster, Seen},
-    control_plane::Options,
+    control_plane::{ControlPlane, Options},
     controller::{Controller, Settings},
     engines::{EngineError, Kueue},
     fixture::objects::{condition, name_of, text},
@@ -23,21 +23,28 @@ use crate::{
 const WORKLOAD: Kind = Kind::new("kueue.x-k8s.io", "v1beta2", "Workload", "workloads");
 const LOCAL_QUEUE: Kind = Kind::new("kueue.x-k8s.io", "v1beta2", "LocalQueue", "localqueues");
 
-static KUEUE: Optional<(Cluster, Controller, Kueue)> = OnceCell::const_new();
+/// No [`Cluster`], whose client ends with the test that makes it.
+static KUEUE: Optional<(Arc<ControlPlane>, Controller, Kueue)> = OnceCell::const_new();
 
 /// The cluster with Kueue, unless it cannot be had.
 async fn cluster() -> Result<Option<Cluster>> {
-    let found = there("Kueue", &KUEUE, Box::pin(start())).await?;
-    Ok(found.map(|(cluster, _, _)| cluster.clone()))
+    let Some((plane, controller, _)) = there("Kueue", &KUEUE, Box::pin(start())).await? else {
+        return Ok(None);
+    };
+    let cluster = Cluster::of(Arc::clone(plane)).await?;
+    Kueue::show_log(&cluster);
+    cluster.show_on_failure(controller.log_file());
+    Ok(Some(cluster))
 }
 
-async fn start() -> Result<(Cluster, Controller, Kueue), EngineError> {
-    let cluster = Cluster::start(DEMO, &Options::full()).await?;
+async fn start() -> Result<(Arc<ControlPlane>, Controller, Kueue), EngineError> {
+    let plane = Arc::new(ControlPlane::start(DEMO, &Options::full()).await?);
+    let cluster = Cluster::of(Arc::clone(&plane)).await?;
     Kueue::show_log(&cluster);
     let kueue = Kueue::start(Path::new(DEMO), &cluster).await?;
     cluster.install_cartouche().await?;
     let controller = Controller::start(DEMO, &cluster, &Settings::default()).await?;
-    Ok((cluster, controller, kueue))
+    Ok((plane, controller, kueue))
 }
 
 /// A flavour whose nodes have a label and a taint, a queue of the cluster with room for them, and one of the namespace, which is closed.
