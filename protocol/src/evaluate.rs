@@ -62,6 +62,11 @@ fn stopped(object: &Value) -> Option<Cancellation> {
     Cancellation::of(annotations.get(CANCEL_REQUEST_ANNOTATION)?.as_str()?)
 }
 
+/// Whether an object itself says that it was asked to stop: by a person, or in the way of its kind.
+pub(crate) fn is_asked_to_stop(object: &Value) -> bool {
+    asked(object) != Asked::No
+}
+
 fn asked(object: &Value) -> Asked {
     if stopped(object).is_some() {
         Asked::ByPerson

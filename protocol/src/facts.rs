@@ -1,5 +1,6 @@
 //! Everything that a decision needs, as plain data.
 
+mod before_its_stop;
 mod cached_run;
 mod dependencies;
 mod dry_run;

@@ -57,7 +57,8 @@ impl Reconciliation<'_> {
             // Nobody can say: as with a run that is gone, a takeover must not run a cluster again.
             (_, Err(error)) if error.is_about_the_dry_run() => true,
             (Some(live), Ok(Object(made))) => {
-                contains_document(&live, &projected(sent.document(), &made))
+                let asked = projected(sent.document(), &made);
+                contains_document(&self.facts.before_its_stop(&live, &asked), &asked)
             }
             _ => false,
         };

@@ -221,15 +221,18 @@ impl Facts {
     }
 
     /// Whether a run contains what is rendered, where no hash says it: what a profile says of how it is made does not count,
-    /// be it the profile as it is now or as it was then.
+    /// be it the profile as it is now or as it was then; nor does what has asked the run to stop.
     #[must_use]
     pub fn contains_rendered(&self, run: &RunIdentity, object: &Value) -> bool {
         let Ok(rendering) = &self.rendering else {
             return false;
         };
-        contains_rendered(&self.ledger, &rendering.document, object)
-            || is_comparable(&self.ledger, &rendering.document)
-                && self.was_made_of(rendering, run, object)
+        if !is_comparable(&self.ledger, &rendering.document) {
+            return false;
+        }
+        let before = self.before_its_stop(object, rendering.document.document());
+        contains_rendered(&self.ledger, &rendering.document, &before)
+            || self.was_made_of(rendering, run, object)
     }
 
     /// Whether a run that says with which profile it was made is what that makes of the rendering. One of another generation of
@@ -242,7 +245,7 @@ impl Facts {
             return !rendering.document.has_secrets();
         }
         let made = self.made_as(rendering, run);
-        made.is_ok_and(|made| contains(object, &made))
+        made.is_ok_and(|made| contains(&self.before_its_stop(object, made.document()), &made))
     }
 
     /// Whether the profile is what it was when this run was made with it: one that was deleted and made again since is another.

@@ -116,6 +116,22 @@ impl StopRequest {
         }
     }
 
+    /// A run as it was before it was asked, as far as the document says that of which it was made: the fields that the request changes
+    /// are as they are there. `None` for a run that no patch has asked.
+    #[must_use]
+    pub fn taken_back(&self, run: &Value, document: &Value) -> Option<Value> {
+        let Self::Patch(patch) = self else {
+            return None;
+        };
+        if !self.is_in(run) {
+            return None;
+        }
+        let mut before = run.clone();
+        let spec = before.get_mut("spec").and_then(Value::as_object_mut);
+        take_back(spec?, document.get("spec")?.as_object()?, patch);
+        Some(before)
+    }
+
     /// A JSON merge patch, which says on the run who asked, if it was a person. With the uid of the run, an object that
     /// took its name meanwhile is left alone. `None` where nothing is to be patched.
     #[must_use]
@@ -144,6 +160,27 @@ fn has(value: &Value, patch: &Map<String, Value>) -> bool {
             (Some(found), Value::Object(wanted)) => found.is_object() && has(found, wanted),
             (found, wanted) => found == Some(wanted),
         })
+}
+
+/// Gives the fields of a merge patch the values that they have in a document. Fields that it lacks stay as they are.
+fn take_back(
+    found: &mut Map<String, Value>,
+    document: &Map<String, Value>,
+    patch: &Map<String, Value>,
+) {
+    for (field, changed) in patch {
+        let Some(made) = document.get(field) else {
+            continue;
+        };
+        match (found.get_mut(field), made, changed) {
+            (Some(Value::Object(found)), Value::Object(made), Value::Object(changed)) => {
+                take_back(found, made, changed);
+            }
+            _ => {
+                found.insert(field.clone(), made.clone());
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -219,6 +256,18 @@ mod tests {
         }
         let going = json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:00:00Z" } });
         assert!(StopRequest::Delete.is_in(&going) && !StopRequest::Delete.is_in(&json!({})));
+    }
+
+    #[test]
+    fn what_a_patch_has_changed_in_a_run_is_taken_back_and_nothing_else_is() {
+        let request = merging(&json!({ "a": { "b": 1 }, "gone": null, "new": true }));
+        let document = json!({ "spec": { "a": { "b": 0, "c": 0 }, "gone": 5, "d": 0 } });
+        let run = json!({ "spec": { "a": { "b": 1, "c": 2 }, "new": true, "d": 3 } });
+        let before = json!({ "spec": { "a": { "b": 0, "c": 2 }, "gone": 5, "new": true, "d": 3 } });
+        assert_eq!(request.taken_back(&run, &document), Some(before));
+        let at_work = json!({ "spec": { "a": { "b": 0 } } });
+        assert_eq!(request.taken_back(&at_work, &document), None);
+        assert_eq!(StopRequest::Delete.taken_back(&run, &document), None);
     }
 
     #[test]

@@ -5,7 +5,9 @@
     reason = "values are written in the calls"
 )]
 
-use cartouche_crds::{CurrentRun, RunResult};
+use cartouche_crds::{CurrentRun, RunResult, Stop, StopMethod, StopReason};
+use cartouche_templating::kinds::StopRequest;
+use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 use serde_json::{Value, json};
 
 use crate::{
@@ -216,6 +218,35 @@ fn a_run_without_a_profile_is_compared_without_one_whatever_matches_today() {
         None,
         json!({ "input": "B", "size": "small" })
     ));
+}
+
+#[test]
+fn what_a_stop_has_changed_in_a_run_makes_it_no_other_one() {
+    let patch = json!({ "input": "$(run.sequence)$", "play": "go" });
+    let patch = json!({ "apiVersion": API_VERSION, "kind": KIND, "patch": { "spec": patch } });
+    let mut facts = taken_over([profile("a", 3, json!({ "patches": [patch] }))]);
+    let stop = |facts: &Facts, spec: Value| {
+        let stop = StopMethod {
+            merge_patch: Some(json!({ "spec": spec })),
+            delete: None,
+        };
+        let mut facts = facts.clone();
+        facts.policy.stop = Some(StopRequest::of_method(&stop).unwrap());
+        facts
+    };
+    // It looks as if it was stopped, and never was.
+    let at_work = stop(&facts, json!({ "input": "stopped" }));
+    assert!(!contains(&at_work, None, json!({ "input": "stopped" })));
+    let current = facts.ledger.current.as_mut().unwrap();
+    current.stop = Some(Stop::new(StopReason::TimedOut, Time(Timestamp::UNIX_EPOCH)));
+    let by_input = stop(&facts, json!({ "input": "stopped" }));
+    assert!(contains(&by_input, None, json!({ "input": "stopped" })));
+    assert!(!contains(&by_input, None, json!({ "input": "B" })));
+    let by_play = stop(&facts, json!({ "play": "stop" }));
+    let made = |sequence: i64| json!({ "input": sequence, "play": "stop" });
+    assert!(contains(&by_play, Some("a@3"), made(2)));
+    assert!(!contains(&by_play, Some("a@3"), made(3)));
+    assert!(!contains(&by_play, None, json!({ "input": "stopped" })));
 }
 
 #[test]
