@@ -36,7 +36,7 @@ impl Overlap {
             spec["concurrencyPolicy"] = json!(self.policy);
         }
         if is_template && spec["stop"].is_null() {
-            spec["stop"] = stops::way(false);
+            stops::give_way(spec, false);
         }
     }
 }

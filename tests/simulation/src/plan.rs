@@ -167,7 +167,10 @@ impl Plan {
             plan.debounce = Some(Debounce::draw(&mut random));
         }
         // What waits for a person, or is tried again, is told by its hash, which is another one for each release.
-        if seed % 9 == WITH_NEXT_RELEASE && plan.asked.is_none() && plan.retries.is_none() {
+        if WITH_NEXT_RELEASE.contains(&(seed % 18))
+            && plan.asked.is_none()
+            && plan.retries.is_none()
+        {
             plan.next_release = true;
             plan.controllers = 2;
         }
@@ -252,7 +255,7 @@ const DEBOUNCE: u64 = 0x64_6562_6f75_6e63;
 /// In every eleventh seed what is rendered has to settle; it is none that once failed without that.
 const WITH_DEBOUNCE: u64 = 7;
 /// In every ninth seed the second of two controllers is of the next release.
-const WITH_NEXT_RELEASE: u64 = 6;
+const WITH_NEXT_RELEASE: [u64; 2] = [6, 11];
 /// Tells that of chains.
 const CHAINS: u64 = 0x63_6861_696e_7300;
 /// In every fourth seed there is a chain; it is none that once failed without that.

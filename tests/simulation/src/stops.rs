@@ -58,7 +58,7 @@ impl Stops {
     /// Writes it into the specs that have it.
     pub fn ask(&self, object: &mut Value, is_template: bool) {
         let timeout = if is_template {
-            object["spec"]["stop"] = way(self.by_deletion);
+            give_way(&mut object["spec"], self.by_deletion);
             self.of_templates
         } else {
             self.of_runnables
@@ -69,7 +69,13 @@ impl Stops {
     }
 }
 
-pub(crate) fn way(by_deletion: bool) -> Value {
+/// Says how the runs of a template are stopped. Asked to, a run differs from what is rendered.
+pub(crate) fn give_way(template: &mut Value, by_deletion: bool) {
+    template["stop"] = way(by_deletion);
+    template["template"]["spec"][STOPPED] = json!(false);
+}
+
+fn way(by_deletion: bool) -> Value {
     let patch = json!({ "spec": { STOPPED: true } });
     json!(StopMethod {
         merge_patch: (!by_deletion).then_some(patch),

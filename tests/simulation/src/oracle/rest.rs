@@ -18,6 +18,9 @@ const WORDS_APART: u64 = 10;
 /// A create that is refused and changes all the time is an intent and its end in that time, whichever controller writes them.
 const LEDGER: usize = 2;
 
+/// The former of two releases writes a hash anew that it does not know. It does so after a pause, and the next release leaves it.
+const REHASH: usize = 1;
+
 pub(super) fn judge(store: &Store, plan: &Plan, since: Duration, found: &mut Verdict) {
     let mut writes: BTreeMap<_, usize> = BTreeMap::new();
     for change in store.log() {
@@ -34,6 +37,7 @@ pub(super) fn judge(store: &Store, plan: &Plan, since: Duration, found: &mut Ver
         let most = match key.namespace.as_str() {
             TENANTS => (plan.controllers + LEDGER) * in_that_time,
             NAMESPACE if plan.tenants => plan.controllers * WORDS,
+            NAMESPACE if plan.next_release => REHASH,
             _ => 0,
         };
         if writes > most {

@@ -165,7 +165,7 @@ fn up_to_date(
         .get(&last.key)
         .is_some_and(|run| uid(&run) == current_uid);
     let mut excused = None;
-    if last.key.resource.kind() != kind || as_made(&last.object["spec"]) != *spec {
+    if last.key.resource.kind() != kind || as_made(&last.object["spec"]) != as_made(spec) {
         if there || number(&last.object).is_some() {
             return Err(format!("the current run is not for {kind} {spec}"));
         }
