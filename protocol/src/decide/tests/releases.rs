@@ -105,6 +105,28 @@ fn that_a_run_is_of_another_document_counts_in_whatever_version_it_is_said() {
     assert_eq!(intended(&with(done, "A").fresh()), (3, hash("A")));
 }
 
+#[test]
+fn a_run_that_refers_to_a_secret_is_not_made_again_for_a_hash_that_is_not_known() {
+    let current = of_version("v7", ended(2, "A", RunResult::Succeeded));
+    let made = RunIdentity {
+        input_hash: Some(current.input_hash.clone()),
+        ..run(2, "A")
+    };
+    let facts = with(current, "A")
+        .rendered_as(document_with_secret())
+        .fresh();
+    let own = document_with_secret().input_hash().to_owned();
+    let read = |run: RunIdentity| facts.clone().reading_found(&name(2), running(run));
+    let linked = written(&read(made), Change::MigrateHash);
+    assert_eq!(linked.current.unwrap().input_hash, own);
+    // One that says nothing of its document was made by Cartographer, or is a stranger's.
+    let unsaid = RunIdentity {
+        input_hash: None,
+        ..run(2, "A")
+    };
+    assert!(matches!(decide(&read(unsaid)), Step::AskServer(_)));
+}
+
 /// What the release after this one decides of a ledger that this one wrote.
 fn next(current: CurrentRun, input: &str) -> Facts {
     with(current, input)

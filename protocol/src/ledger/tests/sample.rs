@@ -9,7 +9,8 @@ use cartouche_crds::{
     ClusterRunTemplateSpec, CurrentRun, HistoryEntry, OutputsFrom, RunPhase, RunResult,
 };
 use cartouche_templating::{
-    Context, HashVersion, Hashing, Health, PodsTell, Rendered, Template, Verdict, name_suffix,
+    Context, HashVersion, Hashing, Health, PodsTell, Rendered, Sourced, Template, Verdict,
+    name_suffix, secret_mark,
 };
 use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::Time,
@@ -91,6 +92,24 @@ fn hashed(metadata: &Value, input: &str, hashing: Hashing) -> Rendered {
     let template = Template::compile(&spec).unwrap();
     let context = Context::new(&runnable, None).unwrap().hashed(hashing);
     template.render(&context).unwrap()
+}
+
+/// A document that refers to a value of a Secret.
+pub(crate) fn document_with_secret() -> Rendered {
+    let spec = json!({ "template": {
+        "apiVersion": API_VERSION, "kind": KIND, "metadata": { "generateName": "build-" },
+        "spec": { "input": "$(runnable.spec.inputs.password)$" },
+    } });
+    let spec: ClusterRunTemplateSpec = serde_json::from_value(spec).unwrap();
+    let runnable = json!({
+        "metadata": { "name": "r", "namespace": "default" },
+        "spec": { "inputsFrom": [{ "name": "password" }] },
+    });
+    let secret = Sourced::secret("db", "password", secret_mark("u", "password", b"1234"));
+    let sourced = [("password".to_owned(), secret)].into();
+    let context = Context::new(&runnable, None).unwrap();
+    let context = context.with_sources(&sourced).unwrap();
+    Template::compile(&spec).unwrap().render(&context).unwrap()
 }
 
 pub(crate) fn hash(input: &str) -> String {
