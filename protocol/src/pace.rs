@@ -20,7 +20,7 @@ use crate::{
 /// The least time between two writes of one process that bring words only.
 pub const WORDS_APART: Duration = Duration::from_secs(10);
 /// Conditions that one process may turn at once; after these, one each [`WORDS_APART`]. What a Runnable reads may turn them
-/// without end, its own status among it.
+/// without end, its own status among it; so may changes of a Runnable that waits.
 const TURNS_AT_ONCE: u32 = 6;
 /// How long the words of another process stand.
 pub const OTHERS_STAND: Duration = Duration::from_secs(30);
@@ -35,7 +35,7 @@ pub enum News {
     Nothing,
     /// The text of a message, the hash of what waits and what approves it, or that a watch fails.
     Words,
-    /// The status or reason of a condition.
+    /// The status or reason of a condition, or the generation of what waits.
     Conditions,
     /// The ledger, outputs, or the generation that it is about.
     Ledger,
@@ -48,6 +48,8 @@ pub struct Change {
     pub news: News,
     /// What waits, or what approves it, is another: a person may need to know that.
     has_other_pending: bool,
+    /// It is about another generation, of which nothing was said before.
+    is_of_other_generation: bool,
     /// A digest of the words that are stored.
     before: u64,
     /// A digest of the words that are to follow.
@@ -62,6 +64,7 @@ impl Change {
         Self {
             news: news_of_runnable(stored, next),
             has_other_pending: stored.pending != next.pending,
+            is_of_other_generation: stored.observed_generation != next.observed_generation,
             before: words(stored),
             after: words(next),
         }
@@ -80,6 +83,7 @@ impl Change {
         Self {
             news,
             has_other_pending: false,
+            is_of_other_generation: false,
             before: digest(stored, None),
             after: digest(next, None),
         }
@@ -90,11 +94,15 @@ fn news_of_runnable(stored: &RunnableStatus, next: &RunnableStatus) -> News {
     if stored == next {
         return News::Nothing;
     }
-    let with_words_of_stored = RunnableStatus {
+    let mut with_words_of_stored = RunnableStatus {
         conditions: stored.conditions.clone(),
         pending: stored.pending.clone(),
         ..next.clone()
     };
+    // What waits may change without end, and nothing is made of that. The conditions tell the generation too.
+    if stored.pending.is_some() && next.pending.is_some() {
+        with_words_of_stored.observed_generation = stored.observed_generation;
+    }
     if *stored != with_words_of_stored {
         return News::Ledger;
     }
@@ -247,7 +255,8 @@ impl StatusPace {
 
     /// Whether another process has put its words in place of just these.
     fn is_again(&self, change: &Change) -> bool {
-        self.has_told(change.after) && !self.has_told(change.before)
+        let is_told = self.has_told(change.after) && !self.has_told(change.before);
+        is_told && !change.is_of_other_generation
     }
 }
 

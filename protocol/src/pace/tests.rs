@@ -63,8 +63,16 @@ fn what_has_happened_is_told_from_words() {
     let mut next = stored.clone();
     next.pending.as_mut().unwrap().sequence += 1;
     assert_eq!(news(&stored, &next), News::Conditions);
+    let edited = |status: &RunnableStatus| {
+        let mut edited = status.clone();
+        edited.observed_generation = Some(2);
+        edited.conditions[0].observed_generation = Some(2);
+        edited
+    };
+    assert_eq!(news(&stored, &edited(&stored)), News::Conditions);
+    assert_eq!(news(&stored, &edited(&begun)), News::Ledger);
+    assert_eq!(news(&begun, &edited(&begun)), News::Ledger);
     for field in [
-        json!({ "observedGeneration": 2 }),
         json!({ "outputs": { "a": 1 } }),
         json!({ "profile": { "name": "p", "hash": "" } }),
     ] {
@@ -134,6 +142,34 @@ fn what_waits_is_told_once_in_ten_seconds_however_often_it_changes() {
     // What has happened waits for none of that.
     play.look(0, &waits("ApprovalRequired", "x", ""), 100);
     assert_eq!(play.writes.last(), Some(&(100, 0)));
+}
+
+#[test]
+fn what_waits_is_written_once_in_ten_seconds_however_often_its_runnable_changes() {
+    let mut play = Play::of(1);
+    let edited = |second: u64| {
+        let mut next = waits("ApprovalRequired", &second.to_string(), "");
+        let generation = i64::try_from(second).ok();
+        next.observed_generation = generation;
+        next.conditions[0].observed_generation = generation;
+        next
+    };
+    for second in 0..300 {
+        // The generation that is stored counts, whichever was seen in between.
+        play.look(0, &edited(second - second % 4), second);
+    }
+    assert_eq!(play.writes_within(0..20), 5, "{:?}", play.writes);
+    let most = 30 + usize::try_from(TURNS_AT_ONCE).unwrap();
+    assert!(
+        (30..=most).contains(&play.writes.len()),
+        "{:?}",
+        play.writes
+    );
+    // What waits no more says so at once.
+    let mut ready = status(json!({ "conditions": [condition("Ready", "True", "Ready", "")] }));
+    ready.observed_generation = Some(300);
+    play.look(0, &ready, 300);
+    assert_eq!(play.writes.last(), Some(&(300, 0)));
 }
 
 #[test]
