@@ -96,6 +96,7 @@ impl ControllerContext {
             End::Refused(_) => "refused",
             End::Gone => "gone",
             End::PutOff => "put-off",
+            End::HashPutOff(_) => "hash-put-off",
         };
         let again = reconciliation.finish(end).await;
         lock(&memory).was_heavy = budget.was_heavy();
@@ -122,6 +123,11 @@ impl ControllerContext {
                 Err(End::Stuck(error, wait)) => {
                     return self.stuck(reconciliation, error, wait).await;
                 }
+                Err(End::HashPutOff(left)) => {
+                    let looked_after = look_after(reconciliation).await;
+                    let soonest = |wait: Option<Duration>| wait.map_or(left, |it| it.min(left));
+                    return looked_after.map_or_else(|end| end, |it| End::HashPutOff(soonest(it)));
+                }
                 Err(end) => return end,
             }
         }
@@ -140,34 +146,15 @@ impl ControllerContext {
         error: ReconcileError,
         wait: Option<Duration>,
     ) -> End {
-        let mut waits = vec![wait.or_else(|| reconciliation.pause(&error))];
+        let wait = wait.or_else(|| reconciliation.pause(&error));
         let error = reconciliation.with_all_missing(error).await;
         if reconciliation.compiled.is_some() {
             reconciliation.stuck_on = Some(error.clone());
-            for _ in 0..MAX_STEPS {
-                let step = mutants::decided(
-                    decide_without_rendering(&reconciliation.facts),
-                    &reconciliation.facts,
-                );
-                if let Some((_, left)) = reconciliation.in_backoff(&step) {
-                    waits.push(Some(left));
-                    break;
-                }
-                match carry_out(reconciliation, step).await {
-                    Ok(()) => {}
-                    Err(End::Conflict) => return End::Conflict,
-                    Err(End::Gone) => return End::Gone,
-                    Err(End::Refused(wait)) => return End::Refused(wait),
-                    // No event may come that would have it tried again.
-                    Err(End::Stuck(_, wait)) => {
-                        waits.push(wait);
-                        break;
-                    }
-                    Err(End::Settled | End::Waiting(_) | End::PutOff) => break,
-                }
-            }
         }
-        End::Stuck(error, waits.into_iter().flatten().min())
+        match look_after(reconciliation).await {
+            Ok(other) => End::Stuck(error, wait.into_iter().chain(other).min()),
+            Err(end) => end,
+        }
     }
 
     /// Has exactly these kinds watched for a Runnable.
@@ -281,6 +268,31 @@ impl ControllerContext {
         let closed = self.watches.forget(key, unused, start);
         self.close(&closed);
     }
+}
+
+/// Looks after the runs that exist, while none can be decided upon: what they say is recorded, and those whose time is over are
+/// asked to stop. After which time something is tried again; `Err` if all is.
+async fn look_after(reconciliation: &mut Reconciliation<'_>) -> Result<Option<Duration>, End> {
+    if reconciliation.compiled.is_none() {
+        return Ok(None);
+    }
+    for _ in 0..MAX_STEPS {
+        let step = mutants::decided(
+            decide_without_rendering(&reconciliation.facts),
+            &reconciliation.facts,
+        );
+        if let Some((_, left)) = reconciliation.in_backoff(&step) {
+            return Ok(Some(left));
+        }
+        match carry_out(reconciliation, step).await {
+            Ok(()) => {}
+            Err(end @ (End::Conflict | End::Gone | End::Refused(_))) => return Err(end),
+            // No event may come that would have it tried again.
+            Err(End::Stuck(_, wait)) => return Ok(wait),
+            Err(End::Settled | End::Waiting(_) | End::PutOff | End::HashPutOff(_)) => break,
+        }
+    }
+    Ok(None)
 }
 
 /// Carries out one step; `Err` when it was the last.

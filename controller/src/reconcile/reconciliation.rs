@@ -62,6 +62,9 @@ pub(super) enum End {
     Gone,
     /// The run is made, and confirmed a little later.
     PutOff,
+    /// The hash of the ledger is written anew after this time: another release may put back its own. Runs are looked after
+    /// meanwhile.
+    HashPutOff(Duration),
 }
 
 /// One reconciliation of one Runnable.
@@ -294,6 +297,7 @@ impl<'a> Reconciliation<'a> {
             End::PutOff => return Some(PUT_OFF),
             End::Conflict => return Some(HALF.over(CONFLICT_PAUSE)),
             End::Refused(wait) => return Some(wait),
+            End::HashPutOff(wait) => Some(wait),
             End::Settled => self.finish_ok().await,
             End::Waiting(waiting) => {
                 // A controller's silence is no news: nothing is written while it waits.

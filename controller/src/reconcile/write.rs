@@ -51,7 +51,7 @@ impl Reconciliation<'_> {
         if change == Change::MigrateHash
             && let Some(left) = lock(&self.memory).rehashes.left(boot_time())
         {
-            return Err(End::Refused(left));
+            return Err(End::HashPutOff(left));
         }
         // It is said of entries that no create for them is sent any more from now on.
         let is_dated = matches!(change, Change::MakeWay | Change::Intent | Change::Renumber);
