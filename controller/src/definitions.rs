@@ -208,6 +208,13 @@ impl Definitions {
             || state.dropped.as_ref().is_some_and(is_doubted)
     }
 
+    /// True if one of them is of a newer release: what cannot be read may be of that.
+    #[must_use]
+    pub fn are_newer(&self) -> bool {
+        let state = lock(&self.state);
+        state.schemas.values().any(|number| *number > schema())
+    }
+
     /// Says to strangers whether something is wrong with them.
     fn settle(&self, mut state: MutexGuard<'_, State>, now: Duration) {
         let why = state.why(now).map(|(why, _)| why);
@@ -282,6 +289,8 @@ mod tests {
             let definitions = definitions(of);
             assert_eq!(definitions.outdated(), None, "{of:?}");
             assert!(!definitions.are_doubted(), "{of:?}");
+            let is_newer = of.iter().any(|(_, schema)| *schema > NOW);
+            assert_eq!(definitions.are_newer(), is_newer, "{of:?}");
             assert!(definitions.readiness.missing().is_empty());
         }
     }

@@ -311,9 +311,16 @@ impl ReportTask {
             .clock()
             .now_for(&metadata)
             .unwrap_or_default();
-        if let Err(newer) = newer_release::known_needs(&unreadable.needs) {
+        let newer = newer_release::known_needs(&unreadable.needs).err();
+        // A release that reads it may serve it: what that says of it stays.
+        let newer = newer
+            .map(|newer| (newer.category, newer.message))
+            .or_else(|| {
+                let why = || (Category::NewerRelease, message(&unreadable.why));
+                self.definitions.are_newer().then(why)
+            });
+        if let Some(why) = newer {
             if self.tells_of_newer(key) {
-                let why = (newer.category, newer.message);
                 let object = K::of(metadata, K::blank(), None);
                 object.announce(why, &self.events, &self.metrics, now);
             }
