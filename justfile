@@ -126,7 +126,7 @@ soak minutes="10" *options:
 # Play two releases at once over 200 Runnables in every state for five minutes with kills, and then at rest: some 10 minutes.
 releases:
     RELEASES_RUNNABLES=200 RELEASES_SECONDS=300 RELEASES_SETTLE=75 RELEASES_REST=120 \
-        cargo test --workspace --test durability -- --include-ignored --nocapture two_releases_at_once
+        cargo test --workspace --test durability -- --nocapture two_releases_at_once
 
 # Measure the controller beside the ceiling of this machine; `just bench --help` shows the scenarios.
 bench *options="together 100":

@@ -24,9 +24,15 @@ fn runs(status: &Value) -> impl Iterator<Item = (i64, bool)> {
     });
     let lines = status["history"].as_array();
     let lines = lines.into_iter().flatten().map(|line| {
-        let (line, pair) = (text(line), format!(" {LATER_FIELD}={LATER_VALUE} "));
-        let number = line.split(' ').next().unwrap_or_default();
-        (number.parse().unwrap_or_default(), line.contains(&pair))
+        let (mut words, pair) = (
+            text(line).split(' '),
+            format!("{LATER_FIELD}={LATER_VALUE}"),
+        );
+        let number = words.next().unwrap_or_default();
+        (
+            number.parse().unwrap_or_default(),
+            words.any(|it| it == pair),
+        )
     });
     objects.chain(lines)
 }
