@@ -43,6 +43,8 @@ pub(crate) enum Attack {
     Objects,
     /// The same with 32.
     ManyObjects,
+    /// Those 32 objects alone, which no Runnable reads: what the API server makes of them.
+    ObjectsAlone,
     /// Suspended Runnables with inputs that just fit.
     InputsThatFit,
     /// Suspended Runnables with 1 MB of inputs, maps in each other.
@@ -76,6 +78,7 @@ impl Attack {
             Self::ObjectsThatFit => heavy::sources(ground, 8, heavy::FITTING / 8).await,
             Self::Objects => heavy::sources(ground, 8, heavy::MEGABYTE).await,
             Self::ManyObjects => heavy::sources(ground, 32, heavy::MEGABYTE).await,
+            Self::ObjectsAlone => heavy::objects(ground, 32, heavy::MEGABYTE).await,
             Self::InputsThatFit => heavy::inputs(ground, heavy::FITTING).await,
             Self::Inputs => heavy::inputs(ground, heavy::MEGABYTE).await,
             Self::Templates => heavy::templates(ground).await,

@@ -41,17 +41,24 @@ fn plain(inputs: &Value) -> Value {
     json!({ "runTemplateRef": { "name": "bench" }, "inputs": inputs })
 }
 
-/// Runnables that read so many objects.
-pub(super) async fn sources(ground: &Ground<'_>, objects: usize, chain: usize) -> Result<()> {
+/// So many objects.
+pub(super) async fn objects(ground: &Ground<'_>, count: usize, chain: usize) -> Result<()> {
     let heavy = chains(chain, DEEP);
     let (api_version, kind) = (RunKind::api_version(), RunKind::number(0).kind);
-    for index in 0..objects {
+    for index in 0..count {
         let text = format!(
             r#"{{"apiVersion":"{api_version}","kind":"{kind}","metadata":{{"name":"heavy-{index}"}},"spec":{{"a":{heavy}}}}}"#
         );
         ground.create(&ground.runs(), &text).await?;
     }
-    let from = (0..objects).map(|index| {
+    Ok(())
+}
+
+/// Runnables that read so many objects.
+pub(super) async fn sources(ground: &Ground<'_>, count: usize, chain: usize) -> Result<()> {
+    objects(ground, count, chain).await?;
+    let (api_version, kind) = (RunKind::api_version(), RunKind::number(0).kind);
+    let from = (0..count).map(|index| {
         json!({ "name": format!("s{index}"), "objectRef": {
             "apiVersion": api_version, "kind": kind, "name": format!("heavy-{index}"), "path": ".spec.a",
         } })
