@@ -4,6 +4,7 @@
 //! other. A kind is watched only while a Runnable needs it.
 
 pub mod dependents;
+mod enqueuer;
 #[macro_use]
 mod object;
 pub mod named;
@@ -24,8 +25,9 @@ use std::{
 
 use cartouche_protocol::facts::WatchState;
 use kube::{Api, Client, Resource, api::ApiResource, core::DynamicResourceScope, runtime::watcher};
-use tokio::{sync::mpsc, task::AbortHandle};
+use tokio::task::AbortHandle;
 
+pub use enqueuer::{Enqueued, Enqueuer};
 pub use progress::Progress;
 pub(crate) use progress::reason;
 pub use supervised::supervised;
@@ -71,25 +73,6 @@ impl Watched {
             purpose: Purpose::Selected,
             kind: Arc::new(Kind::config_maps()),
         }
-    }
-}
-
-/// Enqueues Runnables.
-#[derive(Clone)]
-pub struct Enqueuer(mpsc::UnboundedSender<RunnableKey>);
-
-impl Enqueuer {
-    /// A way to enqueue, and the stream of those that were enqueued.
-    #[must_use]
-    pub fn new() -> (Self, mpsc::UnboundedReceiver<RunnableKey>) {
-        let (sender, receiver) = mpsc::unbounded_channel();
-        (Self(sender), receiver)
-    }
-
-    /// Has the Runnable reconciled soon.
-    pub fn enqueue(&self, key: &RunnableKey) {
-        // Nobody listens only while the process stops.
-        let _ = self.0.send(key.clone());
     }
 }
 

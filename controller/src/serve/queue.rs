@@ -3,7 +3,13 @@
 //! kube's `Controller` does the same but for the turns, and has each wait for the next tick of its timer:
 //! one or two milliseconds of the ten that a change may take.
 
-use std::{collections::HashMap, panic::AssertUnwindSafe, pin::pin, sync::Mutex, time::Duration};
+use std::{
+    collections::{BTreeSet, HashMap},
+    panic::AssertUnwindSafe,
+    pin::pin,
+    sync::Mutex,
+    time::Duration,
+};
 
 use futures::{FutureExt, Stream, StreamExt, stream::FuturesUnordered};
 use tokio_util::time::{DelayQueue, delay_queue};
@@ -34,7 +40,7 @@ impl Queue {
     /// says after which time the next one is due.
     pub(super) async fn serve<L: Future<Output = Option<Duration>>>(
         &self,
-        enqueued: impl Stream<Item = RunnableKey>,
+        enqueued: impl Stream<Item = BTreeSet<RunnableKey>>,
         ready: impl Future<Output = ()>,
         stop: impl Future<Output = ()>,
         priority: impl Fn(&RunnableKey) -> Option<Priority>,
@@ -46,16 +52,17 @@ impl Queue {
         let mut delayed = DelayedQueue::default();
         while !(stops && running.is_empty()) {
             let due = tokio::select! {
-                Some(key) = enqueued.next() => Some(key),
-                Some(key) = delayed.next() => Some(key),
+                Some(keys) = enqueued.next() => keys,
+                Some(key) = delayed.next() => BTreeSet::from([key]),
                 Some((key, end)) = running.next() => {
                     self.done(key, &end, &mut delayed);
-                    None
+                    BTreeSet::new()
                 }
-                () = &mut ready, if !is_ready => { is_ready = true; None }
-                () = &mut stop, if !stops => { stops = true; None }
+                () = &mut ready, if !is_ready => { is_ready = true; BTreeSet::new() }
+                () = &mut stop, if !stops => { stops = true; BTreeSet::new() }
             };
-            if let Some(key) = due {
+            // All of them before anyone begins: who has its turn is for the fair queue to say.
+            for key in due {
                 delayed.cancel(&key);
                 match priority(&key) {
                     Some(priority) => self.enqueue(&key, priority),

@@ -1,6 +1,6 @@
 //! Serves Runnables: their watch, their reconciliation, and the end of it all.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use futures::{
     StreamExt, TryStreamExt,
@@ -15,7 +15,7 @@ use kube::{
         watcher,
     },
 };
-use tokio::sync::{mpsc::UnboundedReceiver, watch};
+use tokio::sync::watch;
 
 use super::{
     ACCOUNTS, PROFILES, RUNNABLES, TEMPLATES,
@@ -33,7 +33,7 @@ use crate::{
     lock::lock,
     reconcile::ControllerContext,
     runnable_key::RunnableKey,
-    watch::{own::OwnWatches, references::DEFINITIONS},
+    watch::{Enqueued, own::OwnWatches, references::DEFINITIONS},
 };
 
 /// How long reconciliations under way may take to end after a signal to stop.
@@ -56,7 +56,7 @@ impl Runnables {
         self,
         flags: &Flags,
         writer: reflector::store::Writer<CachedRunnable>,
-        enqueued: UnboundedReceiver<RunnableKey>,
+        enqueued: Enqueued,
         accounts: watch::Receiver<bool>,
         stop: impl Future<Output = ()> + Send + Sync + 'static,
     ) {
@@ -72,10 +72,12 @@ impl Runnables {
             .inspect(move |event| event.iter().for_each(&noting))
             .try_filter_map(|event| ready(Ok(changed(event))))
             .try_filter(self.news());
-        let triggers = trigger
-            .filter_map(|event| ready(event.ok().map(|runnable| RunnableKey::of(&runnable))));
-        let enqueued = stream::unfold(enqueued, |mut enqueued| async move {
-            enqueued.recv().await.map(|key| (key, enqueued))
+        let triggers = trigger.filter_map(|event| {
+            let key = event.ok().map(|runnable| RunnableKey::of(&runnable));
+            ready(key.map(|key| BTreeSet::from([key])))
+        });
+        let enqueued = stream::unfold(enqueued, |enqueued| async move {
+            Some((enqueued.next().await, enqueued))
         });
 
         let (stopping, mut stopped) = watch::channel(false);
@@ -197,7 +199,7 @@ async fn prepared(
         }
         if readiness.may_not_watch(DEFINITIONS) {
             tracing::warn!(
-                "definitions may not be watched: that they are older than this release is noticed only by what the API server drops of a status, and fields of newer ones by nothing but the needs of a status"
+                "definitions may not be watched: that they are older than this release is noticed only by what the API server drops of a status"
             );
             readiness.reached(OF_THIS_RELEASE);
             return;

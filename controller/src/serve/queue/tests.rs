@@ -13,13 +13,13 @@ fn key(name: &str) -> RunnableKey {
 }
 
 /// Enqueuer by name, each so many milliseconds after the start.
-fn enqueued(at: &[(u64, &'static str)]) -> impl Stream<Item = RunnableKey> {
+fn enqueued(at: &[(u64, &'static str)]) -> impl Stream<Item = BTreeSet<RunnableKey>> {
     let began = Instant::now();
     let enqueued = at.to_vec();
     stream::iter(enqueued)
         .then(move |(after, name)| async move {
             tokio::time::sleep_until(began + Duration::from_millis(after)).await;
-            key(name)
+            BTreeSet::from([key(name)])
         })
         .chain(stream::pending())
 }
@@ -27,7 +27,7 @@ fn enqueued(at: &[(u64, &'static str)]) -> impl Stream<Item = RunnableKey> {
 /// Who was reconciled and at which second, when each reconciliation takes a second, in a minute.
 async fn reconciling(
     concurrency: u16,
-    enqueued: impl Stream<Item = RunnableKey>,
+    enqueued: impl Stream<Item = BTreeSet<RunnableKey>>,
     ready: impl Future<Output = ()>,
     stop: impl Future<Output = ()>,
     after: impl Fn(&RunnableKey) -> Option<Duration>,
@@ -97,6 +97,18 @@ async fn nobody_is_looked_at_before_all_is_ready_and_what_was_woken_is_not_forgo
     let ready = sleep(Duration::from_secs(5));
     let seen = reconciling(4, enqueued, ready, std::future::pending(), |_| None).await;
     assert_eq!(seen, running(&[("a", 5), ("b", 5)]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_begins_before_all_who_came_together_wait_for_their_turn() {
+    let of = |namespace: &str, name: &str| RunnableKey {
+        namespace: namespace.to_owned(),
+        ..key(name)
+    };
+    let together = BTreeSet::from([of("a", "1"), of("a", "2"), of("b", "3")]);
+    let enqueued = stream::iter([together]).chain(stream::pending());
+    let seen = reconciling(1, enqueued, async {}, std::future::pending(), |_| None).await;
+    assert_eq!(seen, running(&[("1", 0), ("3", 1), ("2", 2)]));
 }
 
 #[tokio::test(start_paused = true)]

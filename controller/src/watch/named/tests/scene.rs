@@ -29,7 +29,7 @@ use crate::{
     memory::Memories,
     metrics::Metrics,
     runnable_key::RunnableKey,
-    watch::Enqueuer,
+    watch::{Enqueued, Enqueuer},
 };
 
 pub(super) const MOMENT: Duration = Duration::from_secs(3);
@@ -46,7 +46,7 @@ pub(super) struct Scene {
     pub(super) watches: Arc<SecretWatches>,
     pub(super) memories: Arc<Memories>,
     metrics: Metrics,
-    enqueued: Mutex<mpsc::UnboundedReceiver<RunnableKey>>,
+    enqueued: Enqueued,
     pub(super) asked: Arc<Mutex<Vec<Asked>>>,
     /// What a watch is answered with.
     pub(super) code: Arc<AtomicU16>,
@@ -113,7 +113,7 @@ impl Scene {
         let metrics = Metrics::default();
         let connection = Connection::over(Client::new(service, "default"), metrics.clone());
         let connection = connection.with_tokens();
-        let (enqueuer, queue) = Enqueuer::new();
+        let (enqueuer, enqueued) = Enqueuer::new();
         let memories = Arc::<Memories>::default();
         let watches = SecretWatches::new(
             most,
@@ -126,7 +126,7 @@ impl Scene {
             watches: Arc::new(watches),
             memories,
             metrics,
-            enqueued: Mutex::new(queue),
+            enqueued,
             asked,
             code,
         }
@@ -175,10 +175,8 @@ impl Scene {
 
     /// Who was enqueued since it was asked last.
     pub(super) fn enqueued(&self) -> BTreeSet<String> {
-        let mut enqueued = lock(&self.enqueued);
-        std::iter::from_fn(|| enqueued.try_recv().ok())
-            .map(|key| key.name)
-            .collect()
+        let enqueued = self.enqueued.take().into_iter();
+        enqueued.map(|key| key.name).collect()
     }
 
     pub(super) fn asked(&self) -> usize {
