@@ -1,16 +1,24 @@
 //! Watches of one object, which tell nothing of it but that something has happened.
 
+use std::{borrow::Cow, fmt};
+
 use futures::{Stream, StreamExt, stream};
 use http::{Method, Request, header};
 use http_body_util::BodyExt;
 use hyper::body::Bytes;
 use kube::client::Body;
-use serde::Deserialize;
+use serde::{
+    Deserializer,
+    de::{DeserializeSeed, IgnoredAny, MapAccess, Visitor},
+};
 
 use super::{ApiError, Requests, ResourcePath, bounded, literal, path::percent_encoded};
 
 /// Of the objects only metadata are sent.
 const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+
+/// How much of a line is kept: type and version stand before labels, annotations and managed fields.
+const HEAD_BYTES: usize = 16 * 1024;
 
 /// What a watch told.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,28 +29,64 @@ pub struct Told {
     pub version: Option<String>,
 }
 
-/// A line of the answer. Nothing else is read of it: annotations may hold what a Secret holds.
-#[derive(Deserialize)]
-struct Line {
-    #[serde(rename = "type")]
+/// What is read of a line, and nothing else: annotations may hold what a Secret holds.
+#[derive(Default)]
+struct Event {
     what: String,
-    object: Object,
-}
-
-#[derive(Deserialize)]
-struct Object {
-    #[serde(default)]
-    metadata: Metadata,
-    #[serde(default)]
+    has_object: bool,
+    version: Option<String>,
     code: u16,
-    #[serde(default)]
     reason: String,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Metadata {
-    resource_version: Option<String>,
+/// Where fields of an event stand.
+#[derive(Clone, Copy)]
+enum Place {
+    Line,
+    Object,
+    Metadata,
+}
+
+/// Takes the fields of an event one after the other: those before the end of a line that was cut are known.
+struct Fields<'a>(Place, &'a mut Event);
+
+impl<'de> DeserializeSeed<'de> for Fields<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
+        from.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Fields<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an event of a watch")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
+        let Self(place, event) = self;
+        while let Some(field) = fields.next_key::<Cow<'_, str>>()? {
+            match (place, &*field) {
+                (Place::Line, "type") => event.what = fields.next_value()?,
+                (Place::Line, "object") => {
+                    event.has_object = true;
+                    fields.next_value_seed(Fields(Place::Object, event))?;
+                }
+                (Place::Object, "metadata") => {
+                    fields.next_value_seed(Fields(Place::Metadata, event))?;
+                }
+                (Place::Object, "code") => event.code = fields.next_value()?,
+                (Place::Object, "reason") => event.reason = fields.next_value()?,
+                (Place::Metadata, "resourceVersion") => event.version = fields.next_value()?,
+                _ => {
+                    fields.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Requests {
@@ -84,42 +128,57 @@ impl Requests {
     }
 }
 
-/// The lines of an answer as they come.
+/// The lines of an answer as they come, each with its end unless it was cut.
 fn lines(
     body: impl Stream<Item = kube::Result<Bytes>> + Send + Unpin,
 ) -> impl Stream<Item = Result<Vec<u8>, ApiError>> + Send {
-    stream::unfold((body, Vec::new()), |(mut body, mut held)| async move {
+    let begin = (body, Bytes::new(), Vec::new());
+    stream::unfold(begin, |(mut body, mut chunk, mut held)| async move {
         loop {
-            if let Some(end) = held.iter().position(|byte| *byte == b'\n') {
-                let rest = held.split_off(end + 1);
-                return Some((Ok(held), (body, rest)));
+            let end = chunk.iter().position(|byte| *byte == b'\n');
+            let piece = chunk.split_to(end.map_or(chunk.len(), |end| end + 1));
+            held.extend(piece.iter().take(HEAD_BYTES - held.len()));
+            if end.is_some() {
+                return Some((Ok(held), (body, chunk, Vec::new())));
             }
             match body.next().await? {
-                Ok(chunk) => held.extend_from_slice(&chunk),
-                Err(error) => return Some((Err(error.into()), (body, Vec::new()))),
+                Ok(next) => chunk = next,
+                Err(error) => return Some((Err(error.into()), (body, chunk, Vec::new()))),
             }
         }
     })
 }
 
 fn told(line: &[u8]) -> Result<Told, ApiError> {
-    // The error would show a part of what was sent.
-    let Ok(Line { what, object }) = serde_json::from_slice(line) else {
+    let mut event = Event::default();
+    let mut text = serde_json::Deserializer::from_slice(line);
+    let read = Fields(Place::Line, &mut event).deserialize(&mut text);
+    let is_error = event.what == "ERROR";
+    let is_known = match read.and_then(|()| text.end()) {
+        Ok(()) => event.has_object,
+        // What an error says stands at its end.
+        Err(error) => {
+            let is_cut = error.is_eof() && !line.ends_with(b"\n");
+            is_cut && !is_error && event.version.is_some()
+        }
+    };
+    if event.what.is_empty() || !is_known {
+        // Why would show a part of what was sent.
         return Err(ApiError::Unanswered(
             "an event of a watch cannot be read".into(),
         ));
-    };
-    if what == "ERROR" {
+    }
+    if is_error {
         return Err(ApiError::Answered {
-            code: object.code,
-            reason: object.reason,
+            code: event.code,
+            reason: event.reason,
             message: String::new(),
             namespace_terminating: false,
         });
     }
     Ok(Told {
-        has_changed: what != "BOOKMARK",
-        version: object.metadata.resource_version,
+        has_changed: event.what != "BOOKMARK",
+        version: event.version,
     })
 }
 
@@ -127,10 +186,22 @@ fn told(line: &[u8]) -> Result<Told, ApiError> {
 mod tests {
     use super::*;
 
-    async fn all(chunks: &[&'static str]) -> Vec<Result<Told, ApiError>> {
-        let chunks = chunks.iter().map(|chunk| Ok(Bytes::from(*chunk)));
-        let lines = lines(stream::iter(chunks.collect::<Vec<_>>()));
-        lines.map(|line| told(&line?)).collect().await
+    async fn held(chunks: &[&str]) -> Vec<Vec<u8>> {
+        let chunk = |chunk: &&str| Ok(Bytes::from((*chunk).to_owned()));
+        let lines = lines(stream::iter(chunks.iter().map(chunk).collect::<Vec<_>>()));
+        lines.map(Result::unwrap).collect().await
+    }
+
+    async fn all(chunks: &[&str]) -> Vec<Result<Told, ApiError>> {
+        let lines = held(chunks).await;
+        lines.iter().map(|line| told(line)).collect()
+    }
+
+    /// The version of an event whose line is cut within `long`, which stands for a long text; `None` if it cannot be read.
+    async fn version_of_cut(line: &str) -> Option<String> {
+        let line = line.replace("long", &"0".repeat(2_000_000)) + "\n";
+        let mut told = all(&[&line]).await;
+        told.remove(0).ok()?.version
     }
 
     fn event(has_changed: bool, version: &str) -> Told {
@@ -162,5 +233,48 @@ mod tests {
         let told = all(&chunks).await;
         assert!(told[0].as_ref().is_err_and(ApiError::is_gone), "{told:?}");
         assert!(!format!("{:?}", told[1]).contains("planted"), "{told:?}");
+    }
+
+    #[tokio::test]
+    async fn of_a_long_line_only_the_beginning_is_kept_and_what_follows_it_is_told() {
+        let label = format!("\"a\":\"{}\",", "0".repeat(1000));
+        let begin = r#"{"type":"MODIFIED","object":{"metadata":{"name":"s","resourceVersion":"7","labels":{"#;
+        let next = "{\"type\":\"DELETED\",\"object\":{\"metadata\":{\"resourceVersion\":\"8\"}}}\n";
+        let mut chunks = vec![begin];
+        chunks.extend([label.as_str(); 2000]);
+        chunks.extend(["\"b\":\"\"}}}}\n", next]);
+        let sizes: Vec<usize> = held(&chunks).await.iter().map(Vec::len).collect();
+        assert_eq!(sizes, [HEAD_BYTES, next.len()]);
+        let wanted = [event(true, "7"), event(true, "8")];
+        assert_eq!(all(&chunks).await, wanted.map(Ok));
+        assert_eq!(all(&[&chunks.concat()]).await, all(&chunks).await);
+    }
+
+    #[tokio::test]
+    async fn no_other_text_is_taken_for_the_version_and_a_line_cut_before_it_cannot_be_read() {
+        let forged = r#""annotations":{"resourceVersion":"1","a":"\",\"resourceVersion\":\"1\",\"","metadata":{"resourceVersion":"1"}}"#;
+        let line = |metadata: &str| {
+            format!(r#"{{"type":"MODIFIED","object":{{"metadata":{{{metadata}}}}}}}"#)
+        };
+        let behind = line(&format!(r#""resourceVersion":"7",{forged},"b":"long""#));
+        assert_eq!(version_of_cut(&behind).await.as_deref(), Some("7"));
+        for before in [
+            format!(r#"{forged},"b":"long","resourceVersion":"7""#),
+            r#""resourceVersion":"1long""#.to_owned(),
+        ] {
+            assert_eq!(version_of_cut(&line(&before)).await, None, "{before}");
+        }
+        let whole = line(&format!(r#"{forged},"resourceVersion":"7""#)) + "\n";
+        assert_eq!(all(&[&whole]).await, [Ok(event(true, "7"))]);
+    }
+
+    #[tokio::test]
+    async fn what_is_broken_off_and_an_error_that_is_cut_cannot_be_read() {
+        let broken = "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"resourceVersion\":\"7\"\n";
+        assert!(all(&[broken]).await[0].is_err());
+        let error = r#"{"type":"ERROR","object":{"metadata":{"resourceVersion":"7"},"code":410,"message":"long"}}"#;
+        let line = error.replace("long", &"0".repeat(HEAD_BYTES)) + "\n";
+        let told = all(&[&line]).await.remove(0);
+        assert!(told.is_err_and(|error| !error.is_gone()));
     }
 }
