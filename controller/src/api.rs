@@ -189,10 +189,7 @@ impl Requests {
             let text = self.read_text(&uri).await?;
             let page: Page<'_> = parsed(&text)?;
             let heaviest = page.items().map(|text| self.weighs(text.as_bytes())).max();
-            if let Some(budget) = &self.budget
-                && let Some(heaviest) = heaviest.filter(|it| *it > LIGHT)
-                && !budget.has_place()
-            {
+            if let Some((budget, heaviest)) = self.without_place(heaviest.unwrap_or_default()) {
                 // It may be long until there is one, and the page is large: it is asked for again.
                 drop(text);
                 budget.pass(heaviest).await;
@@ -228,7 +225,20 @@ impl Requests {
 
     /// Reads anything by its path, again if need be.
     pub async fn read<T: DeserializeOwned>(&self, uri: &str) -> Result<T, ApiError> {
-        self.decoded(&self.read_text(uri).await?).await
+        let mut text = self.read_text(uri).await?;
+        if let Some((budget, weight)) = self.without_place(self.weighs(&text)) {
+            // No text waits for the place.
+            drop(text);
+            budget.pass(weight).await;
+            text = self.read_text(uri).await?;
+        }
+        self.decoded(&text).await
+    }
+
+    /// Something heavy that has no place yet, with the budget that gives it one.
+    fn without_place(&self, weight: usize) -> Option<(&Budget, usize)> {
+        let budget = self.budget.as_deref()?;
+        (weight > LIGHT && !budget.has_place()).then_some((budget, weight))
     }
 
     async fn decoded<T: DeserializeOwned>(&self, text: &[u8]) -> Result<T, ApiError> {
