@@ -41,6 +41,8 @@ pub(crate) enum HeldFor {
     Rendering,
     /// To compare runs: what was listed of them.
     Runs,
+    /// To write sinks: what was read of them.
+    Sinks,
 }
 
 /// There is no room for something: with what is held already it weighs more than [`MAX_WEIGHT`].
@@ -67,7 +69,7 @@ impl fmt::Display for TooHeavy {
 pub(crate) struct Budget {
     heavy: HeavyPlace,
     place: OnceCell<OwnedSemaphorePermit>,
-    held: Mutex<[usize; 2]>,
+    held: Mutex<[usize; 3]>,
     is_heavy: AtomicBool,
 }
 

@@ -14,7 +14,7 @@ use cartouche_protocol::{
     reconcile_error::{Category, ReconcileError, Requeue},
 };
 use cartouche_templating::{
-    Context, Diagnostics, Rendered, Sourced, StampError, Template, weight::weight,
+    Context, Diagnostics, Rendered, Sourced, StampError, Template, bounds::LIGHT, weight::weight,
 };
 use serde_json::{Value, json};
 
@@ -150,7 +150,8 @@ impl Reconciliation<'_> {
                 ..before.clone()
             });
         }
-        let (document, context) = self.document(template, selected.as_deref(), &sources.inputs)?;
+        let rendered = self.document_in_place(template, selected.as_deref(), &sources.inputs);
+        let (document, context) = rendered.await?;
         let rendering = Rendering {
             consistent,
             document: Arc::new(document),
@@ -206,6 +207,21 @@ impl Reconciliation<'_> {
             .and_then(|context| context.with_sources(inputs))
             .and_then(|context| template.render_and_keep(context.hashed(self.ctx.hashing)))
             .map_err(|problems| self.stamp_failure(self.unrendered(&problems), &problems))
+    }
+
+    /// The same once there is a place for it. Who waits for that holds nothing of it, and renders it again.
+    pub(super) async fn document_in_place(
+        &self,
+        template: &Template,
+        selected: Option<&Value>,
+        inputs: &BTreeMap<String, Sourced>,
+    ) -> Result<(Rendered, Context), ReconcileError> {
+        let rendered = self.document(template, selected, inputs)?;
+        let weight = weight(rendered.0.document());
+        let waits = weight > LIGHT && !self.budget.has_place();
+        let rendered = (!waits).then_some(rendered);
+        self.budget.pass(weight).await;
+        rendered.map_or_else(|| self.document(template, selected, inputs), Ok)
     }
 
     /// Finds room for the inputs that the Runnable gives itself.

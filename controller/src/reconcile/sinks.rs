@@ -8,6 +8,8 @@ mod fight;
 mod plan;
 mod requests;
 mod sensitive;
+#[cfg(test)]
+mod tests;
 mod when;
 
 use std::collections::BTreeMap;
@@ -28,7 +30,7 @@ use super::{
     reconciliation::{End, Reconciliation},
     write::RunnableVersion,
 };
-use crate::{api::Requests, clock::boot_time, lock::lock, memory::Operation};
+use crate::{api::Requests, budget::HeldFor, clock::boot_time, lock::lock, memory::Operation};
 
 /// Conflicts in a row after which it is told that a sink changes all the time.
 const MOST_CONFLICTS: u8 = 4;
@@ -104,8 +106,11 @@ impl Reconciliation<'_> {
             },
             ..Progress::default()
         };
-        self.bring_up_to_date(&account, ledger, &wanted, &mut progress)
-            .await?;
+        let ended = self
+            .bring_up_to_date(&account, ledger, &wanted, &mut progress)
+            .await;
+        self.budget.renew(HeldFor::Sinks);
+        ended?;
         self.conclude(ledger, &wanted, progress).await;
         let mut memory = lock(&self.memory);
         memory.sinks.conflicts = 0;
@@ -217,7 +222,7 @@ impl Reconciliation<'_> {
             if ledger.outputs_from.is_none() && progress.sinks.is_unwritten(&object) {
                 continue;
             }
-            match self.read_sink(account, &object, ledger).await {
+            match self.hold_sink(account, &object, ledger).await {
                 Ok(found) => reads.push(Read {
                     sink,
                     object,
@@ -230,6 +235,20 @@ impl Reconciliation<'_> {
             }
         }
         reads
+    }
+
+    /// Reads a sink that may be written, if there is room for what it has.
+    async fn hold_sink(
+        &self,
+        account: &Requests,
+        object: &SourceObject,
+        ledger: &Ledger,
+    ) -> Result<Option<FoundSink>, SinkProblem> {
+        let found = self.read_sink(account, object, ledger).await?;
+        let weight = found.as_ref().map_or(0, FoundSink::weight);
+        let held = self.budget.hold(HeldFor::Sinks, weight).await;
+        held.map_err(|error| SinkProblem::TooHeavy(object.clone(), error.to_string()))?;
+        Ok(found)
     }
 
     /// Reads what was written and is wanted no more, and gives what is to be deleted.
@@ -249,7 +268,7 @@ impl Reconciliation<'_> {
             }
             match read {
                 Ok(Some(found)) if matches!(found.holder, Holder::Ours(_)) => {
-                    dropped.push((object, found));
+                    dropped.push((object, found.emptied()));
                 }
                 // One that another controller is about to make may still come.
                 Ok(None) => {

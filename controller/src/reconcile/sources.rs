@@ -1,6 +1,8 @@
 //! Inputs that come from other objects, read as the Runnable's account. I/O.
 
 mod read;
+#[cfg(test)]
+pub(super) mod tests;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,7 +17,7 @@ use cartouche_protocol::{
     reconcile_error::{Category, ReconcileError, Requeue},
     sourced_inputs::{self, NoInputs, SourceKind, SourceObject, SourceRead},
 };
-use cartouche_templating::{Sourced, weight::weight};
+use cartouche_templating::Sourced;
 
 use super::{LOOKED_UP_AFTER, reconciliation::Reconciliation};
 use crate::{
@@ -85,7 +87,7 @@ impl Reconciliation<'_> {
             };
             match self.source(account, &wanted, age).await {
                 Ok(found) => {
-                    self.hold_source(&object, &found).await?;
+                    self.hold_source(sources, &object, &found).await?;
                     read.insert(object, found);
                 }
                 Err(error) => self.deny(&mut denied, &object, &error)?,
@@ -105,13 +107,14 @@ impl Reconciliation<'_> {
         Ok(taken.values)
     }
 
-    /// Finds room for what was read of an object.
+    /// Finds room for what was read of an object, and for what its texts become.
     async fn hold_source(
         &self,
+        sources: &[InputSource],
         object: &SourceObject,
         found: &SourceRead,
     ) -> Result<(), ReconcileError> {
-        let weight = found.content().map_or(0, weight);
+        let weight = found.weight(&self.key.namespace, sources, object);
         let held = self.budget.hold(HeldFor::Rendering, weight).await;
         held.map_err(|error| {
             lock(&self.memory).sources.are_wanting = true;

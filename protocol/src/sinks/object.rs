@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cartouche_crds::{SINK_OF_ANNOTATION, SINK_SEQUENCE_ANNOTATION};
-use cartouche_templating::{Owner, owner_reference};
+use cartouche_templating::{Owner, owner_reference, weight::weight};
 use k8s_openapi::ByteString;
 use serde_json::{Map, Value, json};
 
@@ -27,7 +27,9 @@ pub struct FoundSink {
     pub whose: String,
     /// What it has.
     pub content: Content,
-    object: Value,
+    /// What else there is of it, which stays.
+    rest: Value,
+    weight: usize,
 }
 
 impl FoundSink {
@@ -35,7 +37,7 @@ impl FoundSink {
     #[must_use]
     pub fn of(
         kind: SourceKind,
-        object: Value,
+        mut object: Value,
         runnable: &Owner<'_>,
         ledger: &Ledger,
     ) -> Option<Self> {
@@ -60,15 +62,52 @@ impl FoundSink {
                 None => "was not made by this Runnable".to_owned(),
             }
         };
+        let version = text("resourceVersion")?.to_owned();
+        let content = content(kind, &object);
+        let weight = leave_rest(&mut object);
         Some(Self {
-            version: text("resourceVersion")?.to_owned(),
             uid: run.uid,
+            version,
             holder,
             whose,
-            content: content(kind, &object),
-            object,
+            content,
+            rest: object,
+            weight,
         })
     }
+
+    /// What is held of it, as a tree.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        self.weight
+    }
+
+    /// The same without what it has: enough to delete it.
+    #[must_use]
+    pub fn emptied(self) -> Self {
+        Self {
+            content: Content::default(),
+            rest: Value::Null,
+            weight: 0,
+            ..self
+        }
+    }
+}
+
+/// Takes out of an object what is written anew. What its data and the rest weigh.
+fn leave_rest(object: &mut Value) -> usize {
+    let mut data = None;
+    if let Some(fields) = object.as_object_mut() {
+        data = fields.remove("data");
+        for gone in ["binaryData", "stringData"] {
+            fields.remove(gone);
+        }
+    }
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("managedFields");
+    }
+    // As content it weighs no more than as a tree.
+    weight(object) + data.as_ref().map_or(0, weight)
 }
 
 fn is_owned_by(metadata: &Value, uid: &str) -> bool {
@@ -149,21 +188,51 @@ pub fn replaced(
     sequence: i64,
     content: &Content,
 ) -> Value {
-    let mut next = found.object.clone();
+    let mut next = found.rest.clone();
     if let Some(fields) = next.as_object_mut() {
         fields.insert("data".into(), data(object.kind, content));
-        for gone in ["binaryData", "stringData"] {
-            fields.remove(gone);
-        }
         fields.insert("apiVersion".into(), "v1".into());
         fields.insert("kind".into(), object.type_meta().1.into());
     }
     if let Some(metadata) = next.get_mut("metadata").and_then(Value::as_object_mut) {
-        metadata.remove("managedFields");
         let known = metadata.entry("annotations").or_insert_with(|| json!({}));
         if let Some(known) = known.as_object_mut() {
             known.extend(annotations(runnable, sequence));
         }
     }
     next
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_sink_has_is_held_once_and_of_one_to_delete_not_at_all() {
+        let owner = Owner {
+            name: "app",
+            namespace: "ns",
+            uid: "uid",
+        };
+        let keys = (0..100).map(|at| (format!("k{at}"), json!("")));
+        let data = Value::Object(keys.collect());
+        let rest = json!({ "metadata": {
+            "name": "m", "uid": "m", "resourceVersion": "5", "labels": { "a": "b" },
+        } });
+        let mut object = rest.clone();
+        object["metadata"]["managedFields"] = json!([data]);
+        for part in ["data", "binaryData"] {
+            object[part] = data.clone();
+        }
+        let (kind, ledger) = (SourceKind::ConfigMap, Ledger::default());
+        let found = FoundSink::of(kind, object, &owner, &ledger).unwrap();
+        assert_eq!(found.rest, rest);
+        assert_eq!(found.content.iter().count(), 101);
+        assert_eq!(found.weight(), weight(&rest) + weight(&data));
+        let emptied = found.emptied();
+        assert_eq!((&*emptied.uid, &*emptied.version), ("m", "5"));
+        assert_eq!(emptied.rest, Value::Null);
+        assert_eq!(emptied.content, Content::default());
+        assert_eq!(emptied.weight(), 0);
+    }
 }

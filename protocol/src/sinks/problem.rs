@@ -25,6 +25,8 @@ pub enum SinkProblem {
     Withheld(SourceObject, i64),
     /// Somebody else changes it each time that it is written.
     Fought(SourceObject),
+    /// There is no room for what it has: the words for that.
+    TooHeavy(SourceObject, String),
 }
 
 impl SinkProblem {
@@ -34,8 +36,10 @@ impl SinkProblem {
             Self::Faults(_) | Self::Anothers(..) | Self::Lost(..) | Self::Withheld(..) => {
                 Requeue::OnChange
             }
-            // A refusal may pass without anything that is heard of.
-            Self::Fought(_) | Self::Failed(_, _, Requeue::OnChange) => Requeue::Backoff,
+            // A refusal, or what else is held, may pass without anything that is heard of.
+            Self::Fought(_) | Self::TooHeavy(..) | Self::Failed(_, _, Requeue::OnChange) => {
+                Requeue::Backoff
+            }
             Self::Failed(_, _, requeue) => *requeue,
         }
     }
@@ -70,6 +74,10 @@ impl SinkProblem {
                     "{object} is changed by somebody else whenever it is written, and is put right more and more rarely"
                 ),
                 Some("find out who does that (`kubectl get --show-managed-fields`), or write outputs to an object of another name".to_owned()),
+            )],
+            Self::TooHeavy(object, takes) => vec![Fault::new(
+                format!("outputs cannot be written to {object}: what it has {takes}"),
+                Some("let it hold less, or write outputs to an object of another name".to_owned()),
             )],
         }
     }

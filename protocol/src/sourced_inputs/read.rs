@@ -5,14 +5,16 @@ use std::{
     sync::Arc,
 };
 
-use cartouche_crds::{Runnable, SensitiveOutput};
+use cartouche_crds::{InputSource, ReadAs, Runnable, SensitiveOutput};
 use cartouche_templating::{
     Fields, NoValue,
     bounds::{MAX_WEIGHT, takes},
     is_run, secret_mark,
+    weight::{weight, weight_of_text},
 };
 use serde_json::{Map, Value, json};
 
+use super::SourceObject;
 use crate::{object::too_heavy, sources::Seen};
 
 /// What a read of such an object said.
@@ -147,6 +149,27 @@ impl SourceRead {
             Self::Absent | Self::Secret(_) | Self::SecretRun | Self::Several(_) => None,
         }
     }
+
+    /// What is held of it, for inputs of a Runnable in this namespace: what was read, and the tree of each text that is an input
+    /// as JSON. No tree is made.
+    #[must_use]
+    pub fn weight(&self, namespace: &str, sources: &[InputSource], object: &SourceObject) -> usize {
+        let Some(content) = self.content() else {
+            return 0;
+        };
+        let of_object = |source: &&InputSource| {
+            SourceObject::read_in(namespace, source).as_ref() == Some(object)
+        };
+        let texts = sources.iter().filter(of_object).filter_map(|source| {
+            let reference = source.config_map_key_ref.as_ref()?;
+            let is_json = reference.read_as == Some(ReadAs::Json);
+            let text = content.get("data")?.get(&reference.key)?.as_str()?;
+            is_json.then_some(text)
+        });
+        // What is no JSON becomes no tree.
+        let trees = texts.map(|text| weight_of_text(text).unwrap_or_default());
+        weight(content) + trees.sum::<usize>()
+    }
 }
 
 /// Values with the uid of their object, by which equal ones are found and kept once.
@@ -196,7 +219,38 @@ fn is_ready(object: &Value) -> bool {
 mod tests {
     use serde_json::json;
 
-    use super::is_ready;
+    use super::{super::SourceKind, *};
+
+    #[test]
+    fn a_text_weighs_what_it_becomes_for_each_input_that_is_json() {
+        let tree = (0..100).fold(json!({}), |inside, _| json!({ "a": inside }));
+        let data = json!({ "data": { "tree": tree.to_string(), "wrong": "{" } });
+        let read = SourceRead::ConfigMap(Arc::new(data.clone()));
+        let object = SourceObject::known(SourceKind::ConfigMap, "m");
+        let from = |name: &str, key: &str, read_as: &str| {
+            let reference = json!({ "name": name, "key": key, "as": read_as });
+            json!({ "name": "input", "configMapKeyRef": reference })
+        };
+        let weighs = |sources: Value| {
+            let sources: Vec<InputSource> = serde_json::from_value(sources).unwrap();
+            read.weight("ns", &sources, &object) - weight(&data)
+        };
+        assert_eq!(weighs(json!([from("m", "tree", "Text")])), 0);
+        let json = from("m", "tree", "JSON");
+        assert_eq!(weighs(json!([json])), weight(&tree));
+        assert_eq!(weighs(json!([json, json])), 2 * weight(&tree));
+        let others = ["other/m", "other"].map(|name| from(name, "tree", "JSON"));
+        assert_eq!(weighs(json!(others)), 0);
+        assert_eq!(
+            weighs(json!([
+                from("m", "wrong", "JSON"),
+                from("m", "none", "JSON")
+            ])),
+            0
+        );
+        let none = SourceRead::Absent.weight("ns", &[], &object);
+        assert_eq!(none, 0);
+    }
 
     #[test]
     fn an_object_is_ready_unless_it_says_that_it_is_not() {

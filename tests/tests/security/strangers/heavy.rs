@@ -7,6 +7,7 @@ use cartouche_tests::{
     cluster::Cluster,
     controller::{Controller, Settings},
     fixture::Fixture,
+    kind::CONFIG_MAP,
     lab::TRIAL,
 };
 use serde_json::{Value, json};
@@ -22,6 +23,8 @@ const SOURCES: usize = 8;
 const REFUSED: usize = 1_700;
 /// Those that just fit, of which a tree has 15 MiB.
 const TAKEN: usize = 390;
+/// Those that have no more values than an input as JSON may have: 100 KB of text, and 13 MiB as a tree.
+const AS_JSON: usize = 330;
 /// What the process may take, which is half of what it is shipped with.
 const MOST: u64 = 256;
 
@@ -72,6 +75,21 @@ fn reads(prefix: &str) -> Value {
         } })
     });
     json!({ "inputsFrom": from.collect::<Value>() })
+}
+
+/// Makes a `ConfigMap` with such a text.
+async fn text_of(tenant: &Fixture, name: &str, heavy: &str) -> Result<()> {
+    let path = format!("/api/v1/namespaces/{}/configmaps", tenant.namespace);
+    let object = json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name }, "data": { "text": heavy },
+    });
+    create(tenant, &path, object.to_string()).await
+}
+
+/// A Runnable that reads such a text as JSON.
+fn reads_json(name: &str) -> Value {
+    let from = json!({ "name": name, "key": "text", "as": "JSON" });
+    json!({ "inputsFrom": [{ "name": "tree", "configMapKeyRef": from }] })
 }
 
 fn named(sort: &str) -> Vec<String> {
@@ -176,6 +194,39 @@ async fn sources_that_are_heavy_as_a_tree_take_no_memory_of_others() -> Result<(
     eprintln!(
         "at most {peak} and {again} MiB, {before} without; {quiet:?}, {meanwhile:?} meanwhile"
     );
+    ensure!(peak < MOST && again < MOST, "{peak} and {again} MiB");
+    Ok(())
+}
+
+#[tokio::test]
+async fn texts_that_are_heavy_as_json_take_no_memory_of_others() -> Result<()> {
+    let cluster = cluster().await?;
+    let (other, tenant) = (victim(&cluster).await?, victim(&cluster).await?);
+    let runs = TRIAL.rights(&["get", "list", "create", "delete"]);
+    let maps = CONFIG_MAP.rights(&["get"]);
+    tenant.allow("runner", &[runs, maps]).await?;
+    let controller = Controller::start(DEMO, &cluster, &Settings::default()).await?;
+    served(&other, "before").await?;
+    let before = controller.peak_memory()? / MIB;
+    for (sort, count) in [("refused", REFUSED), ("taken", AS_JSON)] {
+        text_of(&tenant, sort, &chains(count)).await?;
+        for name in named(sort) {
+            runnable(&tenant, &name, reads_json(sort), "1").await?;
+        }
+    }
+    let meanwhile = served(&other, "app").await?;
+    for name in named("refused") {
+        let told =
+            |it: &Value| is_refused(it, "SourceError", "what is read of ConfigMap refused of 6");
+        until(&tenant, &name, "a word about it", told).await?;
+    }
+    for name in named("taken") {
+        until(&tenant, &name, "its run", has_run).await?;
+    }
+    let peak = controller.peak_memory()? / MIB;
+    drop(controller);
+    let again = after_a_restart(&cluster, &other).await?;
+    eprintln!("at most {peak} and {again} MiB, {before} without; {meanwhile:?} meanwhile");
     ensure!(peak < MOST && again < MOST, "{peak} and {again} MiB");
     Ok(())
 }

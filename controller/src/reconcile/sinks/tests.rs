@@ -1,0 +1,70 @@
+use serde_json::{Value, json};
+
+use super::*;
+use crate::reconcile::sources::tests::{begun, having};
+
+/// One of the Runnable's with so many keys, of which each takes a dozen bytes of text.
+fn sink(keys: usize) -> Value {
+    let keys = (0..keys).map(|at| (format!("k{at}"), json!("")));
+    let data: Value = Value::Object(keys.collect());
+    json!({
+        "metadata": {
+            "name": "m", "uid": "m", "resourceVersion": "5",
+            "annotations": { "carto.run/outputs-of": "r", "carto.run/outputs-sequence": "1" },
+            "ownerReferences": [{ "uid": "r" }],
+        },
+        "data": data,
+    })
+}
+
+fn wanted(names: &[&str]) -> Vec<OutputSink> {
+    let sinks = names.iter();
+    let sinks = sinks.map(|name| json!({ "kind": "ConfigMap", "name": name }));
+    serde_json::from_value(sinks.collect()).unwrap()
+}
+
+fn written(names: &[&str]) -> Progress {
+    let mut progress = Progress::default();
+    for sink in wanted(names) {
+        progress.sinks.note(&sinks::of(&sink), 1, false);
+    }
+    progress
+}
+
+#[tokio::test]
+async fn what_sinks_have_is_held_within_the_budget_and_let_go() {
+    let ctx = having(&sink(66_000));
+    let (begun, account) = begun(&ctx, json!({}));
+    let (names, ledger) = (["a", "b"], Ledger::default());
+    for _ in 0..2 {
+        let mut progress = written(&names);
+        let wanted = wanted(&names);
+        let reads = begun.read_sinks(&account, &ledger, &wanted, &mut progress);
+        let reads = reads.await;
+        assert_eq!(reads.len(), 1);
+        assert!(progress.sinks.written[1].behind);
+        let told = sinks::error(progress.problems).unwrap().message;
+        let why = "outputs cannot be written to ConfigMap b: what it has of 1";
+        assert!(
+            told.contains(why) && told.contains("more than 16 MiB"),
+            "{told}"
+        );
+        begun.budget.renew(HeldFor::Sinks);
+    }
+}
+
+#[tokio::test]
+async fn of_sinks_to_delete_nothing_is_held() {
+    let ctx = having(&sink(66_000));
+    let (begun, account) = begun(&ctx, json!({}));
+    let mut progress = written(&["a", "b", "c"]);
+    let ledger = Ledger::default();
+    let dropped = begun
+        .read_dropped(&account, &ledger, &[], &mut progress)
+        .await;
+    assert_eq!(dropped.len(), 3);
+    for (_, found) in dropped {
+        assert_eq!((&*found.uid, &*found.version), ("m", "5"));
+        assert!(found.content.iter().next().is_none());
+    }
+}

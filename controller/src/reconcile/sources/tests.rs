@@ -1,0 +1,109 @@
+//! What is held to render from, and what is rendered.
+
+use std::{convert::Infallible, sync::Arc};
+
+use cartouche_crds::Runnable;
+use cartouche_protocol::compiled::Compiled;
+use clap::Parser;
+use http::{Response, StatusCode};
+use kube::{Client, client::Body, runtime::reflector};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::{
+    api::Connection, clock::moment, endpoints::Readiness, flags::Flags, metrics::Metrics,
+    reconcile::ControllerContext, serve::wire, watch::Enqueuer,
+};
+
+/// A controller whose API server has this object, under any name, and nothing else.
+pub(in crate::reconcile) fn having(object: &Value) -> ControllerContext {
+    let text = object.to_string().into_bytes();
+    let service = tower::service_fn(move |request: http::Request<Body>| {
+        let is_there = request.uri().path().contains("/configmaps/");
+        let mut response = Response::new(Body::from(text.clone()));
+        if !is_there {
+            *response.status_mut() = StatusCode::NOT_FOUND;
+        }
+        async move { Ok::<_, Infallible>(response) }
+    });
+    let metrics = Metrics::default();
+    wire(
+        &Flags::parse_from(["cartouche-controller"]),
+        &Connection::over(Client::new(service, "default"), metrics.clone()),
+        &metrics,
+        reflector::store().0,
+        reflector::store().0,
+        Enqueuer::new().0,
+        &Readiness::default(),
+    )
+}
+
+/// A Runnable with this in its spec, which is begun with.
+pub(in crate::reconcile) fn begun(
+    ctx: &ControllerContext,
+    mut spec: Value,
+) -> (Box<Reconciliation<'_>>, Requests) {
+    spec["runTemplateRef"] = json!({ "name": "t" });
+    let object = json!({
+        "metadata": { "namespace": "ns", "name": "app", "uid": "r", "resourceVersion": "1" }, "spec": spec,
+    });
+    let runnable: Runnable = serde_json::from_value(object).unwrap();
+    let begun = Reconciliation::begin(ctx, Arc::new(runnable), moment()).unwrap();
+    let account = ctx.identity.own().clone().within(begun.budget.clone());
+    (begun, account)
+}
+
+/// So many maps in each other, many times: a megabyte as a tree for ten kilobytes of text.
+fn chains(count: usize) -> Value {
+    let chain = (0..50).fold(json!(1), |inside, _| json!({ "a": inside }));
+    let chains = (0..count).map(|at| (format!("c{at}"), chain.clone()));
+    Value::Object(chains.collect())
+}
+
+/// What becomes of inputs that are read out of such a text, as JSON or not, and whether that is heavy.
+async fn reads(inputs: usize, text: &Value, read_as: &str) -> (Result<usize, String>, bool) {
+    let ctx = having(&json!({ "metadata": { "uid": "m" }, "data": { "key": text.to_string() } }));
+    let from = (0..inputs).map(|at| {
+        json!({ "name": format!("i{at}"), "configMapKeyRef": { "name": "m", "key": "key", "as": read_as } })
+    });
+    let (mut begun, account) = begun(&ctx, json!({ "inputsFrom": from.collect::<Value>() }));
+    let sourced = begun.sourced(&account, false).await;
+    let sourced = sourced.map(|all| all.len()).map_err(|error| error.message);
+    (sourced, begun.budget.was_heavy())
+}
+
+#[tokio::test]
+async fn a_text_that_is_read_as_json_is_held_as_the_tree_that_it_becomes() {
+    assert_eq!(
+        reads(32, &json!({ "cpu": 1 }), "JSON").await,
+        (Ok(32), false)
+    );
+    assert_eq!(reads(2, &chains(90), "Text").await, (Ok(2), false));
+    assert_eq!(reads(1, &chains(90), "JSON").await, (Ok(1), true));
+    let (refused, _) = reads(6, &chains(90), "JSON").await;
+    let refused = refused.unwrap_err();
+    assert!(
+        refused.contains("what is read of ConfigMap m takes 17.9 MiB of memory as a tree of values, more than 16 MiB"),
+        "{refused}"
+    );
+}
+
+#[tokio::test]
+async fn what_is_heavy_once_it_is_rendered_waits_for_its_place() {
+    let ctx = having(&Value::Null);
+    for (count, is_heavy) in [(1, false), (90, true)] {
+        let template = json!({
+            "metadata": { "name": "t" },
+            "spec": { "template": {
+                "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "generateName": "r-" }, "data": chains(count),
+            } },
+        });
+        let compiled = Compiled::new(&serde_json::from_value(template).unwrap());
+        let (begun, _) = begun(&ctx, json!({}));
+        let (template, inputs) = (compiled.template.as_ref().unwrap(), BTreeMap::new());
+        let rendered = begun.document_in_place(template, None, &inputs).await;
+        assert!(rendered.is_ok());
+        assert_eq!(begun.budget.was_heavy(), is_heavy);
+        assert_eq!(begun.budget.has_place(), is_heavy);
+    }
+}
