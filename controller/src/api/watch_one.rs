@@ -241,7 +241,7 @@ mod tests {
         let begin = r#"{"type":"MODIFIED","object":{"metadata":{"name":"s","resourceVersion":"7","labels":{"#;
         let next = "{\"type\":\"DELETED\",\"object\":{\"metadata\":{\"resourceVersion\":\"8\"}}}\n";
         let mut chunks = vec![begin];
-        chunks.extend([label.as_str(); 2000]);
+        chunks.extend(std::iter::repeat_n(label.as_str(), 2000));
         chunks.extend(["\"b\":\"\"}}}}\n", next]);
         let sizes: Vec<usize> = held(&chunks).await.iter().map(Vec::len).collect();
         assert_eq!(sizes, [HEAD_BYTES, next.len()]);

@@ -71,27 +71,27 @@ mod tests {
 
     #[tokio::test]
     async fn who_is_enqueued_again_and_again_waits_once_and_all_are_taken_at_once() {
-        let (enqueuer, enqueued) = Enqueuer::new();
+        let (enqueuer, waiting) = Enqueuer::new();
         for number in (0..1000).flat_map(|_| 0..1000) {
             enqueuer.enqueue(&key(number));
         }
-        assert_eq!(enqueued.next().await, (0..1000).map(key).collect());
-        assert_eq!(enqueued.next().now_or_never(), None);
+        assert_eq!(waiting.next().await, (0..1000).map(key).collect());
+        assert_eq!(waiting.next().now_or_never(), None);
     }
 
     #[tokio::test]
     async fn who_is_enqueued_after_it_was_taken_waits_again() {
-        let (enqueuer, enqueued) = Enqueuer::new();
+        let (enqueuer, waiting) = Enqueuer::new();
         for number in [1, 2, 1] {
             enqueuer.enqueue(&key(number));
-            assert_eq!(enqueued.next().await, [key(number)].into());
+            assert_eq!(waiting.next().await, [key(number)].into());
         }
     }
 
     #[tokio::test]
     async fn who_waits_for_somebody_is_woken() {
-        let (enqueuer, enqueued) = Enqueuer::new();
-        let mut next = Box::pin(enqueued.next());
+        let (enqueuer, waiting) = Enqueuer::new();
+        let mut next = Box::pin(waiting.next());
         assert_eq!(next.as_mut().now_or_never(), None);
         enqueuer.enqueue(&key(1));
         assert_eq!(next.await, [key(1)].into());

@@ -167,12 +167,9 @@ impl Plan {
             plan.debounce = Some(Debounce::draw(&mut random));
         }
         // What waits for a person, or is tried again, is told by its hash, which is another one for each release.
-        if WITH_NEXT_RELEASE.contains(&(seed % 18))
-            && plan.asked.is_none()
-            && plan.retries.is_none()
-        {
-            plan.next_release = true;
-            plan.controllers = 2;
+        let is_told_by_hash = plan.asked.is_some() || plan.retries.is_some();
+        if WITH_NEXT_RELEASE.contains(&(seed % 18)) && !is_told_by_hash {
+            (plan.next_release, plan.controllers) = (true, 2);
         }
         if seed % 8 == WITH_SINKS {
             draw.random = fastrand::Rng::with_seed(seed ^ SINKS);

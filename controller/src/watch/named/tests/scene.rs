@@ -113,7 +113,7 @@ impl Scene {
         let metrics = Metrics::default();
         let connection = Connection::over(Client::new(service, "default"), metrics.clone());
         let connection = connection.with_tokens();
-        let (enqueuer, enqueued) = Enqueuer::new();
+        let (enqueuer, waiting) = Enqueuer::new();
         let memories = Arc::<Memories>::default();
         let watches = SecretWatches::new(
             most,
@@ -126,7 +126,7 @@ impl Scene {
             watches: Arc::new(watches),
             memories,
             metrics,
-            enqueued,
+            enqueued: waiting,
             asked,
             code,
         }
