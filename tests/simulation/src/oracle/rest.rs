@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use super::Verdict;
+use serde_json::Value;
+
+use super::{Verdict, status};
 use crate::{
     discovery::Resource,
     people::{NAMESPACE, is_person},
@@ -17,17 +19,20 @@ const WORDS: usize = 2;
 const WORDS_APART: u64 = 10;
 /// A create that is refused and changes all the time is an intent and its end in that time, whichever controller writes them.
 const LEDGER: usize = 2;
-
 /// The former of two releases writes a hash anew that it does not know. It does so after a pause, and the next release leaves it.
 const REHASH: usize = 1;
 
 pub(super) fn judge(store: &Store, plan: &Plan, since: Duration, found: &mut Verdict) {
-    let mut writes: BTreeMap<_, usize> = BTreeMap::new();
+    let (mut writes, mut unseen) = (BTreeMap::<_, usize>::new(), BTreeMap::new());
     for change in store.log() {
-        let is_written = change.happened == Happened::Changed
-            && change.key.resource == Resource::Runnables
-            && !is_person(&change.actor);
-        if is_written && change.at > since {
+        if change.key.resource != Resource::Runnables {
+            continue;
+        }
+        let now = unseen_runs(&change.object);
+        let before = unseen.insert(&change.key, now).unwrap_or_default();
+        let is_written = change.happened == Happened::Changed && !is_person(&change.actor);
+        // What no watch has shown stays in the history for ten minutes.
+        if is_written && change.at > since && now >= before {
             *writes.entry(&change.key).or_default() += 1;
         }
     }
@@ -48,4 +53,10 @@ pub(super) fn judge(store: &Store, plan: &Plan, since: Duration, found: &mut Ver
             );
         }
     }
+}
+
+/// Runs of the history of which nothing was ever seen.
+fn unseen_runs(runnable: &Value) -> usize {
+    let history = status(runnable).history;
+    history.iter().filter(|entry| entry.uid.is_none()).count()
 }
