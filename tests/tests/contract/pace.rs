@@ -26,12 +26,16 @@ async fn counted(
     is_counted: impl Fn(&AuditEvent) -> bool,
 ) -> Result<usize> {
     let audit: AuditLog = world.cluster.audit()?;
+    let count = || -> Result<usize> {
+        let events = audit.in_namespace(&world.namespace)?;
+        Ok(events.iter().filter(|event| is_counted(event)).count())
+    };
+    let before = count()?;
     if let Ok(ended) = timeout(COUNTED, meanwhile).await {
         ended?;
     }
     sleep(RECORDED).await;
-    let events = audit.in_namespace(&world.namespace)?;
-    Ok(events.iter().filter(|event| is_counted(event)).count())
+    Ok(count()? - before)
 }
 
 fn is_status_write(event: &AuditEvent) -> bool {
