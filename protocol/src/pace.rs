@@ -48,7 +48,7 @@ pub struct Change {
     pub news: News,
     /// What waits, or what approves it, is another: a person may need to know that.
     has_other_pending: bool,
-    /// It is about another generation, of which nothing was said before.
+    /// It is about another generation than the stored one.
     is_of_other_generation: bool,
     /// A digest of the words that are stored.
     before: u64,

@@ -163,7 +163,7 @@ fn told(line: &[u8]) -> Result<Told, ApiError> {
         }
     };
     if event.what.is_empty() || !is_known {
-        // Why would show a part of what was sent.
+        // The reason would show a part of what was sent.
         return Err(ApiError::Unanswered(
             "an event of a watch cannot be read".into(),
         ));

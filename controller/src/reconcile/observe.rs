@@ -209,7 +209,7 @@ impl Reconciliation<'_> {
             .map_err(|problems| self.stamp_failure(self.unrendered(&problems), &problems))
     }
 
-    /// The same once there is a place for it. Who waits for that holds nothing of it, and renders it again.
+    /// The same once there is a place for it. A reconciliation that waits for the place holds none of it, and renders it again.
     pub(super) async fn document_in_place(
         &self,
         template: &Template,

@@ -61,7 +61,7 @@ impl Queue {
                 () = &mut ready, if !is_ready => { is_ready = true; BTreeSet::new() }
                 () = &mut stop, if !stops => { stops = true; BTreeSet::new() }
             };
-            // All of them before anyone begins: who has its turn is for the fair queue to say.
+            // All are queued before one begins: the fair queue orders them.
             for key in due {
                 delayed.cancel(&key);
                 match priority(&key) {

@@ -42,10 +42,10 @@ impl Enqueuer {
 }
 
 impl Enqueued {
-    /// All that wait, as soon as somebody came. No namespace waits behind the many of another.
+    /// All that wait, once there is one. No namespace waits behind the many of another.
     pub async fn next(&self) -> BTreeSet<RunnableKey> {
         self.0.came.notified().await;
-        // Other tasks have their turn though somebody comes all the time.
+        // Other tasks have their turn though one comes after the other.
         consume_budget().await;
         self.take()
     }
