@@ -191,12 +191,16 @@ pub(super) fn migrate_hash(facts: &Facts, rendering: &Rendering, current: &Curre
     };
     let same_kind = current.api_version == rendering.document.api_version()
         && current.kind == rendering.document.kind();
-    // Of values of Secrets nothing can be compared. The run is taken for that of the document, as one that is gone is; the release
-    // that made it has its hash in the ledger.
-    let is_recorded = found.run.input_hash.as_ref() == Some(&current.input_hash);
-    let is_hidden = rendering.document.has_secrets() && is_recorded;
-    match facts.server_agrees {
-        _ if found.matches || is_hidden => linked(facts.ledger.clone(), rendering),
+    let of_run = found.run.input_hash.as_deref();
+    let is_like = |of_run: &str| Some(rendering.document.hashes().like(of_run)? == of_run);
+    // Values of Secrets cannot be compared. A run counts as one of the document if the ledger has its hash, as one that is gone does.
+    let has_secrets = rendering.document.has_secrets();
+    let is_hidden = has_secrets && of_run == Some(&*current.input_hash);
+    // The hash of the run tells more than its contents, where its version is known: what was left out since is in it.
+    let is_same = of_run
+        .and_then(is_like)
+        .or_else(|| (found.matches || is_hidden).then_some(true));
+    match is_same.or(facts.server_agrees) {
         Some(true) => linked(facts.ledger.clone(), rendering),
         None if same_kind => Step::AskServer(RunName::of(current)),
         _ => {

@@ -9,7 +9,7 @@ use super::{adoption::of_version, scene::*};
 use crate::{
     decide::{Change, Step, Waiting, decide},
     facts::{CreateOutcome, DryRun, Facts, NameRead},
-    ledger::{Due, RunIdentity, tests::sample::*},
+    ledger::{Due, FetchedRun, RunIdentity, tests::sample::*},
     reconcile_error::{Category, Requeue},
     status,
 };
@@ -119,12 +119,42 @@ fn a_run_that_refers_to_a_secret_is_not_made_again_for_a_hash_that_is_not_known(
     let read = |run: RunIdentity| facts.clone().reading_found(&name(2), running(run));
     let linked = written(&read(made), Change::MigrateHash);
     assert_eq!(linked.current.unwrap().input_hash, own);
+    // This release has made it, and another one has written the ledger since.
+    let bears = |hash: &str| RunIdentity {
+        input_hash: Some(hash.to_owned()),
+        ..run(2, "A")
+    };
+    let linked = written(&read(bears(&own)), Change::MigrateHash);
+    assert_eq!(linked.current.unwrap().input_hash, own);
+    assert_eq!(intended(&read(bears(&hash("A")))), (3, own.clone()));
+    let of_unknown = decide(&read(bears("v7:other")));
+    assert!(matches!(of_unknown, Step::AskServer(_)), "{of_unknown:?}");
     // One that says nothing of its document was made by Cartographer, or is a stranger's.
     let unsaid = RunIdentity {
         input_hash: None,
         ..run(2, "A")
     };
     assert!(matches!(decide(&read(unsaid)), Step::AskServer(_)));
+}
+
+/// What a run contains says less: what was taken out of a document is still in its run.
+#[test]
+fn a_run_with_a_hash_that_is_known_is_of_that_document_whatever_it_contains() {
+    let current = of_version("v7", ended(2, "A", RunResult::Succeeded));
+    let read = |input: &str, matches: bool| {
+        let found = FetchedRun {
+            matches,
+            ..running(run(2, "A"))
+        };
+        with(current.clone(), input)
+            .fresh()
+            .reading_found(&name(2), found)
+    };
+    for matches in [false, true] {
+        let linked = written(&read("A", matches), Change::MigrateHash);
+        assert_eq!(linked.current.unwrap().input_hash, hash("A"));
+        assert_eq!(intended(&read("B", matches)), (3, hash("B")));
+    }
 }
 
 /// What the release after this one decides of a ledger that this one wrote.
