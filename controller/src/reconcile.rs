@@ -96,7 +96,6 @@ impl ControllerContext {
             End::Refused(_) => "refused",
             End::Gone => "gone",
             End::PutOff => "put-off",
-            End::HashPutOff(_) => "hash-put-off",
         };
         let again = reconciliation.finish(end).await;
         lock(&memory).was_heavy = budget.was_heavy();
@@ -122,11 +121,6 @@ impl ControllerContext {
                 Ok(()) => {}
                 Err(End::Stuck(error, wait)) => {
                     return self.stuck(reconciliation, error, wait).await;
-                }
-                Err(End::HashPutOff(left)) => {
-                    let looked_after = look_after(reconciliation).await;
-                    let soonest = |wait: Option<Duration>| wait.map_or(left, |it| it.min(left));
-                    return looked_after.map_or_else(|end| end, |it| End::HashPutOff(soonest(it)));
                 }
                 Err(end) => return end,
             }
@@ -289,7 +283,7 @@ async fn look_after(reconciliation: &mut Reconciliation<'_>) -> Result<Option<Du
             Err(end @ (End::Conflict | End::Gone | End::Refused(_))) => return Err(end),
             // No event may come that would have it tried again.
             Err(End::Stuck(_, wait)) => return Ok(wait),
-            Err(End::Settled | End::Waiting(_) | End::PutOff | End::HashPutOff(_)) => break,
+            Err(End::Settled | End::Waiting(_) | End::PutOff) => break,
         }
     }
     Ok(None)

@@ -62,9 +62,6 @@ pub(super) enum End {
     Gone,
     /// The run is made, and confirmed a little later.
     PutOff,
-    /// The hash of the ledger is written anew after this time: another release may put back its own. Runs are looked after
-    /// meanwhile.
-    HashPutOff(Duration),
 }
 
 /// One reconciliation of one Runnable.
@@ -100,6 +97,9 @@ pub(super) struct Reconciliation<'a> {
     pub(super) arrived: u64,
     /// This reconciliation has written the status, so that what it read was no stale cache.
     pub(super) has_written: bool,
+    /// The ledger has another hash than the stored one, which is written anew after this time at the latest: another release may put
+    /// back its own.
+    pub(super) rehashed_after: Option<Duration>,
     /// The Runnables that its inputs stem from, where these hold a run back that is due.
     pub(super) family: Vec<SourceKey>,
 }
@@ -178,6 +178,7 @@ impl<'a> Reconciliation<'a> {
             changed_meanwhile: BTreeSet::new(),
             arrived,
             has_written: false,
+            rehashed_after: None,
             family: Vec::new(),
         }))
     }
@@ -297,7 +298,6 @@ impl<'a> Reconciliation<'a> {
             End::PutOff => return Some(PUT_OFF),
             End::Conflict => return Some(HALF.over(CONFLICT_PAUSE)),
             End::Refused(wait) => return Some(wait),
-            End::HashPutOff(wait) => Some(wait),
             End::Settled => self.finish_ok().await,
             End::Waiting(waiting) => {
                 // A controller's silence is no news: nothing is written while it waits.
@@ -309,6 +309,7 @@ impl<'a> Reconciliation<'a> {
         self.report_unstopped();
         let [grace, unobserved] = self.waits();
         let others = [
+            self.rehashed_after,
             self.polling(),
             unobserved,
             self.denied(),
@@ -425,7 +426,12 @@ impl<'a> Reconciliation<'a> {
             self.say_put_back(&status);
             return Ok(None);
         }
-        let change = pace::Change::of_runnable(&self.facts.stored, &status);
+        let change = match self.rehashed_after {
+            Some(_) => {
+                pace::Change::of_runnable(&with_hash_of(&self.facts.stored, &status), &status)
+            }
+            None => pace::Change::of_runnable(&self.facts.stored, &status),
+        };
         let due = lock(&self.memory).pace.due(&change, boot_time());
         match mutants::due(due) {
             Due::Never => return Ok(None),
@@ -438,6 +444,15 @@ impl<'a> Reconciliation<'a> {
             Err(_) => Err(HALF.over(CONFLICT_PAUSE)),
         }
     }
+}
+
+/// A stored status with the hash that another one has for its run.
+fn with_hash_of(stored: &RunnableStatus, next: &RunnableStatus) -> RunnableStatus {
+    let mut stored = stored.clone();
+    if let (Some(current), Some(next)) = (&mut stored.current_run, &next.current_run) {
+        current.input_hash.clone_from(&next.input_hash);
+    }
+    stored
 }
 
 /// The Runnable, unless the cache is behind our own last write.

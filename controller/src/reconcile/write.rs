@@ -51,7 +51,10 @@ impl Reconciliation<'_> {
         if change == Change::MigrateHash
             && let Some(left) = lock(&self.memory).rehashes.left(boot_time())
         {
-            return Err(End::HashPutOff(left));
+            // It is decided by from here on, and stored with the next write that is made anyway.
+            self.rehashed_after = Some(left);
+            self.facts.ledger = ledger;
+            return Ok(());
         }
         // It is said of entries that no create for them is sent any more from now on.
         let is_dated = matches!(change, Change::MakeWay | Change::Intent | Change::Renumber);

@@ -1,12 +1,13 @@
 //! A release that computes hashes in another way runs nothing again.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use anyhow::Result;
 use cartouche_crds::Runnable;
 use cartouche_tests::status::edited;
 use kube::{ResourceExt, api::ListParams};
 use serde_json::json;
+use tokio::time::sleep;
 
 use crate::{
     engine::{TRIAL, fails, hangs, succeeds},
@@ -131,5 +132,29 @@ async fn inputs_that_changed_during_the_change_of_release_make_exactly_one_run()
         (scene.made("done")?, scene.made("busy")?),
         (vec![1, 2], vec![1, 2])
     );
+    scene.nothing_twice()
+}
+
+/// Two releases that put the hash back by turns leave it longer each time: it is written with a result then, and at rest it is not.
+#[tokio::test]
+async fn a_result_is_recorded_while_the_hash_of_another_release_is_left() -> Result<()> {
+    let scene = Scene::begin("hash-left").await?;
+    let _controller = scene.controller(&[]).await?;
+    scene.runnable("app", hangs(1)).await?;
+    scene.until("app", "its run", confirmed).await?;
+    let run = scene.sees("app", 1).await?;
+    as_another_release_left_it(&scene, "app", "v2").await?;
+    let linked = "a hash of this release";
+    scene.until("app", linked, relinked).await?;
+    as_another_release_left_it(&scene, "app", "v2").await?;
+    let left = scene.now("app").await?;
+    sleep(Duration::from_secs(4)).await;
+    let now = scene.now("app").await?;
+    assert_eq!(now.resource_version(), left.resource_version(), "{now:?}");
+    scene.end(&run, true).await?;
+    let has_output = |runnable: &Runnable| output(runnable) == Some(1);
+    let ended = scene.until("app", "its output", has_output).await?;
+    assert!(relinked(&ended), "with the same write: {ended:?}");
+    assert_eq!(scene.made("app")?, [1]);
     scene.nothing_twice()
 }
