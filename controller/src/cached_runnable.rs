@@ -2,6 +2,7 @@
 
 use std::{
     borrow::Cow,
+    collections::HashMap,
     ops::Deref,
     sync::{Arc, OnceLock},
     time::Duration,
@@ -10,7 +11,7 @@ use std::{
 use cartouche_crds::Runnable;
 use cartouche_protocol::sources::Seen;
 use cartouche_templating::{
-    bounds::{LIGHT, MAX_WEIGHT},
+    bounds::{LIGHT, MAX_WEIGHT, takes},
     weight::{most_weight, weight, weight_of_text},
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -24,6 +25,9 @@ use crate::clock::{boot_time, moment};
 /// Inputs that weigh more than this are kept as text: as values they may take a hundred times as much memory, and who may
 /// write Runnables would decide how much is left for others.
 const MOST_AS_VALUES: usize = 16 * 1024;
+
+/// What a Runnable may weigh as a tree beside its inputs and its status. It is kept as one, and each reconciliation makes two more.
+const MOST_BESIDE_INPUTS: usize = 1024 * 1024;
 
 /// A Runnable that may lack its inputs, which [`Self::whole`] puts back.
 #[derive(Clone, Debug)]
@@ -105,6 +109,61 @@ pub(crate) fn without_inputs(text: &str) -> serde_json::Result<(Cow<'_, str>, Op
         weight,
     };
     Ok((Cow::Owned(format!("{before}null{after}")), Some(inputs)))
+}
+
+/// The parts of a Runnable that are kept as trees, unread.
+#[derive(Deserialize)]
+struct BesideInputs<'a> {
+    #[serde(borrow)]
+    metadata: KeptMetadata<'a>,
+    #[serde(borrow)]
+    spec: HashMap<Cow<'a, str>, &'a RawValue>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct KeptMetadata<'a> {
+    #[serde(borrow)]
+    labels: Option<&'a RawValue>,
+    #[serde(borrow)]
+    annotations: Option<&'a RawValue>,
+    #[serde(borrow)]
+    owner_references: Option<&'a RawValue>,
+    #[serde(borrow)]
+    finalizers: Option<&'a RawValue>,
+}
+
+/// Fails if labels, annotations and the spec without its inputs take too much as trees of values.
+pub(crate) fn check_beside_inputs(text: &str) -> serde_json::Result<()> {
+    if most_weight(text.len()) <= MOST_BESIDE_INPUTS {
+        return Ok(());
+    }
+    // Of what cannot be read as this it is said elsewhere what is wrong with it.
+    let Ok(BesideInputs { metadata, spec }) = serde_json::from_str(text) else {
+        return Ok(());
+    };
+    let kept = [
+        metadata.labels,
+        metadata.annotations,
+        metadata.owner_references,
+        metadata.finalizers,
+    ];
+    let fields = spec.into_iter().filter(|(name, _)| name != "inputs");
+    let parts = kept
+        .into_iter()
+        .flatten()
+        .chain(fields.map(|(_, value)| value));
+    let mut all = 0_usize;
+    for part in parts {
+        all = all.saturating_add(weight_of_text(part.get())?);
+    }
+    if all <= MOST_BESIDE_INPUTS {
+        return Ok(());
+    }
+    let takes = takes(all, MOST_BESIDE_INPUTS);
+    Err(serde::de::Error::custom(format!(
+        "what stands beside its inputs (labels, annotations, the rest of the spec) {takes}"
+    )))
 }
 
 impl CachedRunnable {

@@ -46,18 +46,17 @@ impl Reconciliation<'_> {
     /// Those that inputs come from; none as an account that is not there.
     fn secrets(&self) -> BTreeSet<WatchedSecret> {
         let spec = &self.runnable.spec;
+        let account = spec.service_account();
+        if self.facts.runnable.deleting || !self.ctx.accounts.exists(&self.key.namespace, account) {
+            return BTreeSet::new();
+        }
         let sources = spec.inputs_from.as_deref().unwrap_or_default();
-        let mut secrets: BTreeSet<WatchedSecret> = sources
+        sources
             .iter()
             .filter_map(SourceObject::of)
             .filter(|object| object.kind == SourceKind::Secret && is_dns_subdomain(&object.name))
             .map(|object| self.watched(object.name))
-            .collect();
-        let account = spec.service_account();
-        if self.facts.runnable.deleting || !self.ctx.accounts.exists(&self.key.namespace, account) {
-            secrets.clear();
-        }
-        secrets
+            .collect()
     }
 
     pub(super) fn watched(&self, name: String) -> WatchedSecret {

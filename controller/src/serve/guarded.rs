@@ -17,7 +17,7 @@ use serde_json::{Value, value::RawValue};
 use super::unreadable::{ReportUnreadable, UnreadableReporter};
 use crate::{
     budget::check_weight,
-    cached_runnable::{CachedRunnable, kind_of, without_inputs},
+    cached_runnable::{CachedRunnable, check_beside_inputs, kind_of, without_inputs},
     metrics::Metrics,
     watch::{self, config, own::OwnWatches},
 };
@@ -49,6 +49,8 @@ pub(super) struct Unreadable {
     pub(super) stored: Vec<Condition>,
     /// The words in its status for what a release has to know to do anything for it.
     pub(super) needs: Vec<String>,
+    /// It may have a value of a newer release: it is neither too large nor too deep.
+    pub(super) may_be_newer: bool,
 }
 
 /// A kind of our own that is watched.
@@ -64,9 +66,13 @@ pub(super) trait OwnKind: Resource<DynamicType = ()> + Sized {
     /// A spec for an object of which only the metadata is known.
     fn blank() -> Self::Spec;
 
+    /// Fails if an object would take too much as a tree of values.
+    fn check(text: &str) -> serde_json::Result<()> {
+        check_weight(text)
+    }
+
     /// Reads an object as it is to be kept.
     fn read(text: &str) -> serde_json::Result<Self> {
-        check_weight(text)?;
         serde_json::from_str(text).map(ReadParts::whole)
     }
 }
@@ -100,6 +106,10 @@ impl OwnKind for CachedRunnable {
             spec,
             status,
         })
+    }
+
+    fn check(text: &str) -> serde_json::Result<()> {
+        check_beside_inputs(text)
     }
 
     fn read(text: &str) -> serde_json::Result<Self> {
@@ -249,6 +259,7 @@ impl Outline<'_> {
 
 /// What an object says, unless it is too large or cannot be read.
 fn whole<K: OwnKind>(text: &str) -> Result<K, Unreadable> {
+    let mut may_be_newer = false;
     let why = if text.len() > MAX_BYTES
         && let Ok(outline) = serde_json::from_str::<Outline<'_>>(text)
         && outline.bytes() > MAX_BYTES
@@ -256,7 +267,9 @@ fn whole<K: OwnKind>(text: &str) -> Result<K, Unreadable> {
         let bytes = outline.bytes();
         format!("it has {bytes} bytes, and {MAX_BYTES} are read at most")
     } else {
-        match K::read(text) {
+        let read = K::check(text).map(|()| K::read(text));
+        may_be_newer = matches!(&read, Ok(Err(error)) if error.is_data());
+        match read.flatten() {
             Ok(object) => return Ok(object),
             Err(error) => reason::<K>(text, &error),
         }
@@ -271,6 +284,7 @@ fn whole<K: OwnKind>(text: &str) -> Result<K, Unreadable> {
         why,
         stored: stored.conditions,
         needs,
+        may_be_newer,
     })
 }
 
@@ -312,9 +326,16 @@ impl<'de, K: OwnKind> Deserialize<'de> for Guarded<K> {
         let object = whole(text.get());
         let metadata = match &object {
             Ok(_) => ObjectMeta::default(),
-            Err(_) => serde_json::from_str::<OnlyMetadata>(text.get())
-                .map(|only| only.metadata.into())
-                .unwrap_or_default(),
+            // What users wrote into it, many of a page may have too much of.
+            Err(_) => ObjectMeta {
+                labels: None,
+                annotations: None,
+                owner_references: None,
+                finalizers: None,
+                ..serde_json::from_str::<OnlyMetadata>(text.get())
+                    .map(|only| only.metadata.into())
+                    .unwrap_or_default()
+            },
         };
         Ok(Self { object, metadata })
     }

@@ -12,20 +12,32 @@ pub(super) struct SelectedObject {
     metadata: ObjectMeta,
 }
 
+/// Bytes of labels that are read. A hundred objects come at once, and 1 MB of short labels takes 12 MB.
+const MOST_LABELS: usize = 8 * 1024;
+
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct OnlySelectedMetadata {
-    metadata: SelectedMetadata,
+struct OnlySelectedMetadata<'a> {
+    #[serde(borrow)]
+    metadata: SelectedMetadata<'a>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct SelectedMetadata {
+struct SelectedMetadata<'a> {
     name: Option<String>,
     namespace: Option<String>,
     uid: Option<String>,
     resource_version: Option<String>,
-    labels: Option<BTreeMap<String, String>>,
+    #[serde(borrow)]
+    labels: Option<&'a RawValue>,
+}
+
+/// The labels of an object, unless they are too many.
+fn labels(text: &RawValue) -> Option<BTreeMap<String, String>> {
+    let text = text.get();
+    let is_read = text.len() <= MOST_LABELS;
+    is_read.then(|| serde_json::from_str(text).ok()).flatten()
 }
 
 impl<'de> Deserialize<'de> for SelectedObject {
@@ -40,7 +52,7 @@ impl<'de> Deserialize<'de> for SelectedObject {
                 namespace: metadata.namespace,
                 uid: metadata.uid,
                 resource_version: metadata.resource_version,
-                labels: metadata.labels,
+                labels: metadata.labels.and_then(labels),
                 ..ObjectMeta::default()
             },
         })
@@ -53,8 +65,9 @@ watched_object!(SelectedObject, only_metadata: true);
 #[cfg(test)]
 mod tests {
     use kube::{Resource, core::ObjectList};
+    use serde_json::json;
 
-    use super::SelectedObject;
+    use super::*;
 
     #[test]
     fn an_object_whose_fields_lie_too_deep_spoils_no_list() {
@@ -75,5 +88,19 @@ mod tests {
             assert_eq!(object.meta().labels.as_ref().unwrap()["a"], "b");
             assert_eq!(object.meta().uid, object.meta().name);
         }
+    }
+
+    #[test]
+    fn of_an_object_with_very_many_labels_its_name_alone_is_kept() {
+        let object = |count: usize| -> SelectedObject {
+            let labels = (0..count).map(|at| (format!("label-{at:04}"), String::new()));
+            let labels: BTreeMap<_, _> = labels.collect();
+            let text = json!({ "metadata": { "name": "a", "uid": "u", "labels": labels } });
+            serde_json::from_str(&text.to_string()).unwrap()
+        };
+        assert_eq!(object(100).meta().labels.as_ref().unwrap().len(), 100);
+        let many = object(1_000);
+        assert_eq!(many.meta().labels, None);
+        assert_eq!(many.meta().uid.as_deref(), Some("u"));
     }
 }

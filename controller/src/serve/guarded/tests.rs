@@ -44,11 +44,13 @@ fn what_keeps_an_object_from_being_read_is_said_with_its_place() {
         unreadable.why
     );
     assert_eq!(unreadable.stored[0].type_, "Ready");
+    assert!(!unreadable.may_be_newer);
 
     let unreadable = runnable("", "{}", r#"{"currentRun":5}"#)
         .object
         .unwrap_err();
     assert!(unreadable.why.starts_with("status: invalid type: integer"));
+    assert!(unreadable.may_be_newer);
 }
 
 #[test]
@@ -60,6 +62,42 @@ fn what_users_write_is_bounded_and_what_is_written_for_them_is_not() {
     assert!(runnable(&fields, "{}", "{}").object.is_ok());
     let outputs = format!(r#"{{"outputs":{large}}}"#);
     assert!(runnable("", "{}", &outputs).object.is_ok());
+}
+
+#[test]
+fn what_is_kept_as_a_tree_beside_the_inputs_is_bounded_wherever_it_stands() {
+    let labels = |count: usize| {
+        let labels: Vec<_> = (0..count).map(|at| format!(r#""a{at:05}":"""#)).collect();
+        format!("{{{}}}", labels.join(","))
+    };
+    let heavy = labels(20_000);
+    for metadata in [
+        format!(r#","labels":{heavy}"#),
+        format!(r#","annotations":{heavy}"#),
+        format!(r#","ownerReferences":[{heavy}]"#),
+    ] {
+        let guarded = runnable(&metadata, "{}", "{}");
+        assert_eq!(guarded.meta().labels, None, "none is kept");
+        let unreadable = guarded.object.unwrap_err();
+        let why = unreadable.why;
+        assert!(
+            why.contains("beside its inputs (labels, annotations"),
+            "{why}"
+        );
+        assert!(!unreadable.may_be_newer);
+    }
+    let selector = format!(
+        r#"{{"metadata":{{"name":"a"}},"spec":{{"runTemplateRef":{{"name":"t"}},"selector":{{"resource":{{"apiVersion":"v1","kind":"ConfigMap"}},"matchingLabels":{heavy}}}}}}}"#
+    );
+    let guarded: Guarded<CachedRunnable> = serde_json::from_str(&selector).unwrap();
+    assert!(guarded.object.is_err());
+    // Inputs are kept as text, and what the API server and the controller write is no user's.
+    let fields = format!(
+        r#","labels":{},"managedFields":[{{"fieldsV1":{heavy}}}]"#,
+        labels(500)
+    );
+    let status = format!(r#"{{"outputs":{heavy}}}"#);
+    assert!(runnable(&fields, &heavy, &status).object.is_ok());
 }
 
 #[test]

@@ -45,6 +45,10 @@ pub(crate) enum Attack {
     ManyObjects,
     /// Those 32 objects alone, which no Runnable reads: what the API server makes of them.
     ObjectsAlone,
+    /// Runnables that read 32 inputs out of JSON in a `ConfigMap`, which just fit together, and those that read 1 MB of it.
+    Texts,
+    /// Runnables and `ConfigMap`s with 1 MB of short labels.
+    Labels,
     /// Suspended Runnables with inputs that just fit.
     InputsThatFit,
     /// Suspended Runnables with 1 MB of inputs, maps in each other.
@@ -79,6 +83,8 @@ impl Attack {
             Self::Objects => heavy::sources(ground, 8, heavy::MEGABYTE).await,
             Self::ManyObjects => heavy::sources(ground, 32, heavy::MEGABYTE).await,
             Self::ObjectsAlone => heavy::objects(ground, 32, heavy::MEGABYTE).await,
+            Self::Texts => heavy::texts(ground).await,
+            Self::Labels => heavy::labels(ground).await,
             Self::InputsThatFit => heavy::inputs(ground, heavy::FITTING).await,
             Self::Inputs => heavy::inputs(ground, heavy::MEGABYTE).await,
             Self::Templates => heavy::templates(ground).await,

@@ -18,6 +18,10 @@ pub(super) const FITTING: usize = 390;
 pub(super) const MEGABYTE: usize = 2_800;
 /// Those that may be rendered beside themselves as inputs: 6 MiB, and not too deep.
 const RENDERED: usize = 245;
+/// Labels of which a text has 1 MB, and a tree 12 MB.
+const LABELS: usize = 85_000;
+/// Inputs that read one text.
+const TEXTS: usize = 32;
 /// Those that outputs may hold: less than 1 MiB.
 const OUTPUT: usize = 29;
 /// Maps in each other, where only their number counts, and where documents may not be deeper.
@@ -66,6 +70,54 @@ pub(super) async fn sources(ground: &Ground<'_>, count: usize, chain: usize) -> 
     let mut spec = plain(&json!({}));
     spec["inputsFrom"] = from.collect();
     ground.many(AT_ONCE, |_| spec.clone()).await
+}
+
+/// Runnables that read each of their inputs out of the same text of JSON.
+pub(super) async fn texts(ground: &Ground<'_>) -> Result<()> {
+    for (sort, chain) in [("fits", FITTING / TEXTS), ("large", MEGABYTE)] {
+        let text = chains(chain, DEEP);
+        for index in 0..AT_ONCE {
+            let name = format!("{sort}-{index}");
+            let map = json!({
+                "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name }, "data": { "k": text },
+            });
+            let maps = ground.config_maps();
+            ground.create(&maps, &map.to_string()).await?;
+            let from = (0..TEXTS).map(|input| {
+                let key = json!({ "name": name, "key": "k", "as": "JSON" });
+                json!({ "name": format!("s{input}"), "configMapKeyRef": key })
+            });
+            let mut spec = plain(&json!({}));
+            spec["inputsFrom"] = from.collect();
+            ground.runnable(&name, spec, "").await?;
+        }
+    }
+    Ok(())
+}
+
+/// Runnables and `ConfigMap`s with as many short labels as 1 MB of text has, and one Runnable that picks among them.
+pub(super) async fn labels(ground: &Ground<'_>) -> Result<()> {
+    let labels: Vec<_> = (0..LABELS).map(|at| format!(r#""a{at:05}":"""#)).collect();
+    let labels = format!("{{{}}}", labels.join(","));
+    // Who wrote which field would be another 1 MB.
+    let metadata =
+        |name: &str| format!(r#"{{"name":"{name}","managedFields":[{{}}],"labels":{labels}}}"#);
+    let mut picking = plain(&json!({}));
+    picking["selector"] = json!({
+        "resource": { "apiVersion": "v1", "kind": "ConfigMap" }, "matchingLabels": { "a00001": "" },
+    });
+    ground.runnable("picks", picking, "").await?;
+    for index in 0..AT_ONCE {
+        let metadata = metadata(&name(index));
+        let map = format!(r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{metadata}}}"#);
+        ground.create(&ground.config_maps(), &map).await?;
+        let spec = plain(&json!({}));
+        let runnable = format!(
+            r#"{{"apiVersion":"carto.run/v1alpha1","kind":"Runnable","metadata":{metadata},"spec":{spec}}}"#
+        );
+        ground.create(&ground.runnables(), &runnable).await?;
+    }
+    Ok(())
 }
 
 /// Suspended Runnables with such inputs.
