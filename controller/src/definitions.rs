@@ -25,6 +25,7 @@ use crate::{
     reconcile::ControllerContext,
     runnable_key::RunnableKey,
     serve::{PROFILES, RUNNABLES, TEMPLATES},
+    watch::references::DEFINITIONS,
 };
 
 /// The name in `/readyz` of the wait for definitions that are not older than the process.
@@ -119,6 +120,12 @@ impl Definitions {
     #[must_use]
     pub fn are_listed(&self) -> bool {
         self.is_listed.load(Ordering::Acquire)
+    }
+
+    /// True while their list has yet to come. One that fails is tried on; one that is forbidden does not come.
+    #[must_use]
+    pub fn are_awaited(&self) -> bool {
+        !self.are_listed() && !self.readiness.may_not_watch(DEFINITIONS)
     }
 
     /// These are all definitions of the cluster. One of ours that is not there does not count: nothing of its kind can be

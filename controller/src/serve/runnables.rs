@@ -192,19 +192,18 @@ async fn prepared(
     while waits() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    while !definitions.are_listed() {
-        // A list that fails is tried on: older definitions may be there all the same.
+    while definitions.are_awaited() {
+        // Older definitions may be there all the same.
         if let Some(why) = readiness.why_lacking(DEFINITIONS) {
             readiness.because(OF_THIS_RELEASE, why);
         }
-        if readiness.may_not_watch(DEFINITIONS) {
-            tracing::warn!(
-                "definitions may not be watched: that they are older than this release is noticed only by what the API server drops of a status"
-            );
-            readiness.reached(OF_THIS_RELEASE);
-            return;
-        }
         tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    if !definitions.are_listed() {
+        tracing::warn!(
+            "definitions may not be watched: that they are older than this release is noticed only by what the API server drops of a status"
+        );
+        readiness.reached(OF_THIS_RELEASE);
     }
 }
 

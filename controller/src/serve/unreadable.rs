@@ -25,7 +25,7 @@ use serde_json::{
 };
 use tokio::{
     sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
-    time::{Instant, sleep_until},
+    time::{Instant, sleep, sleep_until},
 };
 
 use super::guarded::{Guarded, OwnKind, Unreadable};
@@ -44,6 +44,9 @@ use crate::{
 
 /// Time between two events of one object which say that a newer release serves it.
 const TOLD_AGAIN_AFTER: Duration = Duration::from_hours(1);
+
+/// Time between two looks at one object that changes.
+const LOOKED_AT_AFTER: Duration = Duration::from_secs(10);
 
 /// A kind whose objects say in their status that they cannot be read.
 pub(super) trait ReportUnreadable: OwnKind {
@@ -240,6 +243,10 @@ struct OnlyStatus {
 
 impl ReportTask {
     async fn run(self, mut received: UnboundedReceiver<ObjectKey>) {
+        // What they tell apart: objects of a newer release from wrong ones.
+        while self.definitions.are_awaited() {
+            sleep(Duration::from_millis(20)).await;
+        }
         // When each is tried, and how often it has failed.
         let mut due: HashMap<ObjectKey, (Instant, u32)> = HashMap::new();
         loop {
@@ -247,10 +254,12 @@ impl ReportTask {
             let first = first.map(|(key, (at, _))| (key.clone(), *at));
             tokio::select! {
                 key = received.recv() => match key {
-                    // What was put off, or failed, waits on: each look is a read of the whole object.
+                    // What was put off, or failed, waits a moment at least: each look is a read of the whole object.
                     Some(key) => {
                         lock(&self.waiting).remove(&key);
-                        due.entry(key).or_insert_with(|| (Instant::now(), 0));
+                        let soon = Instant::now() + LOOKED_AT_AFTER;
+                        let due = due.entry(key).or_insert_with(|| (Instant::now(), 0));
+                        due.0 = due.0.min(soon);
                     }
                     None => return,
                 },
@@ -317,14 +326,15 @@ impl ReportTask {
             .map(|newer| (newer.category, newer.message))
             .or_else(|| {
                 let why = || (Category::NewerRelease, message(&unreadable.why));
-                self.definitions.are_newer().then(why)
+                (unreadable.may_be_newer && self.definitions.are_newer()).then(why)
             });
         if let Some(why) = newer {
             if self.tells_of_newer(key) {
                 let object = K::of(metadata, K::blank(), None);
                 object.announce(why, &self.events, &self.metrics, now);
             }
-            return Ok(None);
+            // Definitions may turn back, which no event of this object tells.
+            return Ok(Some(TOLD_AGAIN_AFTER));
         }
         let conditions = K::conditions(&unreadable, metadata.generation, now);
         let change = Change::of_conditions(&unreadable.stored, &conditions);

@@ -68,12 +68,14 @@ async fn nothing_is_done_for_a_runnable_that_needs_what_this_release_does_not_kn
     scene.nothing_twice()
 }
 
-/// The shipped definition with one more field of the spec, of a later number.
+/// The shipped definition with one more field of the spec and one more value of another, of a later number.
 fn later(shipped: &Value) -> Result<Value> {
     let mut later = shipped.clone();
     let spec = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties";
     let spec = later.pointer_mut(spec).context("no spec")?;
     spec["tick"] = json!({ "type": "string" });
+    let values = spec["concurrencyPolicy"]["enum"].as_array_mut();
+    values.context("no values")?.push(json!("Newest"));
     later["metadata"]["annotations"]["carto.run/schema"] = json!("2");
     Ok(later)
 }
@@ -118,5 +120,34 @@ async fn a_field_of_a_newer_release_holds_the_next_run_and_not_the_present_one()
     scene.until("app", "output 2", done).await?;
     assert_eq!(scene.made("app")?, [1, 2]);
     scene.template(template(TRIAL)).await?;
+    scene.nothing_twice()
+}
+
+/// The present release cannot read such a Runnable, and leaves what the status says of it to the release that can.
+#[tokio::test]
+async fn a_value_of_a_newer_release_leaves_the_status_to_that_release() -> Result<()> {
+    let scene = Scene::with_servers_of_its_own("newer-value").await?;
+    let shipped = definition(&scene).await?;
+    define(&scene, &later(&shipped)?).await?;
+    let mut controller = scene.controller(&[]).await?;
+    scene.runnable("app", succeeds(1)).await?;
+    scene.gives("app", 1).await?;
+    let newest = json!({ "spec": { "concurrencyPolicy": "Newest", "inputs": succeeds(2) } });
+    // Tried until the API server serves what was defined.
+    scene.patch("app", newest).await?;
+    let before = scene.get(cartouche_tests::kind::RUNNABLE, "app").await?;
+    is_told(&scene, "app", "Newest").await?;
+    controller.restart().await?;
+    sleep(A_WHILE).await;
+    ensure!(controller.get("/readyz").await?.starts_with("ok\n"));
+    let after = scene.get(cartouche_tests::kind::RUNNABLE, "app").await?;
+    assert_eq!(after["status"], before["status"], "nothing is written");
+    assert_eq!(scene.made("app")?, [1]);
+
+    scene
+        .patch("app", json!({ "spec": { "concurrencyPolicy": null } }))
+        .await?;
+    let done = |r: &Runnable| ready(r) && crate::sight::output(r) == Some(2);
+    scene.until("app", "output 2", done).await?;
     scene.nothing_twice()
 }
