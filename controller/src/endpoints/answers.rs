@@ -17,12 +17,19 @@ const CLASSIC: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// How long a text of metrics is answered from memory: each new one counts all Runnables.
 const KEPT: Duration = Duration::from_secs(1);
 
+/// The metrics in both formats.
+#[derive(Clone)]
+struct Text {
+    open: Bytes,
+    classic: Bytes,
+}
+
 /// Everything that is answered, from one truth.
 pub(super) struct Answers {
     readiness: Readiness,
     metrics: Metrics,
     /// The last text of metrics, and when it was made.
-    text: Mutex<Option<(Instant, Bytes)>>,
+    text: Mutex<Option<(Instant, Text)>>,
 }
 
 impl Answers {
@@ -48,11 +55,9 @@ impl Answers {
                 }
             },
             "/metrics" if wants_classic(accepts) => {
-                let text = self.metrics();
-                let classic = Metrics::classic(&String::from_utf8_lossy(&text));
-                (StatusCode::OK, CLASSIC, classic.into())
+                (StatusCode::OK, CLASSIC, self.metrics().classic)
             }
-            "/metrics" => (StatusCode::OK, METRICS, self.metrics()),
+            "/metrics" => (StatusCode::OK, METRICS, self.metrics().open),
             _ => {
                 let hint = Bytes::from_static(b"try /healthz, /readyz or /metrics\n");
                 (StatusCode::NOT_FOUND, TEXT, hint)
@@ -65,12 +70,16 @@ impl Answers {
         response
     }
 
-    fn metrics(&self) -> Bytes {
+    fn metrics(&self) -> Text {
         let mut kept = lock(&self.text);
         match &*kept {
             Some((made, text)) if made.elapsed() < KEPT => text.clone(),
             _ => {
-                let text = Bytes::from(self.metrics.text());
+                let open = self.metrics.text();
+                let text = Text {
+                    classic: Metrics::classic(&open).into(),
+                    open: open.into(),
+                };
                 *kept = Some((Instant::now(), text.clone()));
                 text
             }
