@@ -1,11 +1,18 @@
 //! How often anything is written or tried, where what is rendered or read changes all the time.
 
-use std::{future::Future, time::Duration};
+use std::{future::Future, sync::Arc, time::Duration};
 
 use anyhow::Result;
-use cartouche_tests::cluster::{AuditEvent, AuditLog};
+use cartouche_tests::{
+    cluster::{AuditEvent, AuditLog},
+    control_plane::ControlPlane,
+    controller::Controller,
+};
 use serde_json::{Value, json};
-use tokio::time::{sleep, timeout};
+use tokio::{
+    sync::OnceCell,
+    time::{sleep, timeout},
+};
 
 use crate::world::{
     CONFIG_MAP, GUARDED_OBJ, RUNNABLE, Subject, World, condition, config_map, document, stamps,
@@ -13,9 +20,8 @@ use crate::world::{
 
 /// For how long it is counted.
 const COUNTED: Duration = Duration::from_secs(30);
-/// Requests of two Runnables in that time. By themselves they make some 35; other scenarios change roles and kinds meanwhile, for
-/// which every Runnable is looked at.
-const FEW: usize = 150;
+/// Requests of two Runnables in that time.
+const FEW: usize = 60;
 /// Longer than the API server takes to record a request that it has answered.
 const RECORDED: Duration = Duration::from_secs(2);
 
@@ -42,9 +48,12 @@ fn is_status_write(event: &AuditEvent) -> bool {
     event.is_of_an_account() && event.resource() == "runnables.carto.run/status"
 }
 
+/// What changes in other scenarios has every Runnable of their cluster looked at.
+static APART: OnceCell<(Arc<ControlPlane>, Controller)> = OnceCell::const_new();
+
 /// A world whose runs have all inputs, and whose Runnables may read each other.
 async fn world(prefix: &str) -> Result<World> {
-    let world = World::new(prefix).await?;
+    let world = World::apart(&APART, prefix, &["--events-per-second", "1000"]).await?;
     world
         .template(stamps(json!({ "inputs": "$(runnable.spec.inputs)$" })))
         .await?;

@@ -96,7 +96,8 @@ async fn what_a_later_release_writes_into_a_status_is_kept_while_this_one_writes
 {
     let (world, subject) = World::with("kept", answers()).await?;
     let first = subject.run(1).await?;
-    subject.observed().await?;
+    let is_confirmed = |object: &Value| object["status"]["currentRun"]["uid"].is_string();
+    subject.until("its run", is_confirmed).await?;
     let edit = |status: &mut Value| {
         for (name, value) in [("teardown", json!({ "a": 1 })), ("ticks", json!([1]))] {
             status[name] = value;
