@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_is_enqueued_again_and_again_waits_once_and_all_are_taken_at_once() {
+    async fn a_runnable_that_is_enqueued_again_and_again_waits_once_and_all_are_taken_at_once() {
         let (enqueuer, waiting) = Enqueuer::new();
         for number in (0..1000).flat_map(|_| 0..1000) {
             enqueuer.enqueue(&key(number));
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_is_enqueued_after_it_was_taken_waits_again() {
+    async fn a_runnable_that_is_enqueued_after_it_was_taken_waits_again() {
         let (enqueuer, waiting) = Enqueuer::new();
         for number in [1, 2, 1] {
             enqueuer.enqueue(&key(number));
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_waits_for_somebody_is_woken() {
+    async fn what_waits_for_a_runnable_is_woken() {
         let (enqueuer, waiting) = Enqueuer::new();
         let mut next = Box::pin(waiting.next());
         assert_eq!(next.as_mut().now_or_never(), None);
