@@ -8,6 +8,7 @@ mod enqueuer;
 #[macro_use]
 mod object;
 pub mod named;
+mod named_object;
 pub mod own;
 mod progress;
 pub mod references;

@@ -23,10 +23,9 @@ use kube::{
     core::NamespaceResourceScope,
     runtime::watcher,
 };
-use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
-use super::{config, own::OwnWatches};
+use super::{config, named_object::NamedObject, own::OwnWatches};
 use crate::{definitions::Definitions, lock::lock};
 
 /// What has to be known before any Runnable is served.
@@ -120,7 +119,7 @@ pub async fn watch_accounts(
     enqueue: impl Fn(Reference),
 ) {
     let mut listed: Vec<ObjectMeta> = Vec::new();
-    let api = references.here::<PartialObjectMeta<ServiceAccount>>();
+    let api = references.here::<NamedObject<ServiceAccount>>();
     let events = watcher(api, config());
     let mut events = references.own.follow_plainly(ACCOUNTS, events).boxed();
     let notify = |accounts: Vec<(String, String)>| {
@@ -131,7 +130,7 @@ pub async fn watch_accounts(
     while let Some(event) = events.next().await {
         match event {
             watcher::Event::Init => listed.clear(),
-            watcher::Event::InitApply(object) => listed.push(named(&object.metadata)),
+            watcher::Event::InitApply(object) => listed.push(object.metadata),
             watcher::Event::InitDone => {
                 notify(relist(&accounts, &std::mem::take(&mut listed)));
                 synced.send_replace(true);
@@ -145,14 +144,6 @@ pub async fn watch_accounts(
                 notify(key(&object.metadata).into_iter().collect());
             }
         }
-    }
-}
-
-fn named(object: &ObjectMeta) -> ObjectMeta {
-    ObjectMeta {
-        name: object.name.clone(),
-        namespace: object.namespace.clone(),
-        ..ObjectMeta::default()
     }
 }
 
@@ -260,11 +251,11 @@ fn numbered(object: ObjectMeta) -> ObjectMeta {
 /// Notifies of every event; of a complete list once, since what happened before it is not known.
 async fn watch_all<K>(
     references: &References,
-    api: Api<PartialObjectMeta<K>>,
+    api: Api<NamedObject<K>>,
     what: &'static str,
     notify: impl Fn(&ObjectMeta),
 ) where
-    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + std::fmt::Debug + Send + 'static,
+    K: Resource<DynamicType = ()> + Clone + std::fmt::Debug + Send + 'static,
 {
     let events = watcher(api, config());
     let mut events = references.own.follow_plainly(what, events).boxed();
