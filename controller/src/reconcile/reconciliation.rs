@@ -420,18 +420,22 @@ impl<'a> Reconciliation<'a> {
         (error.requeue != Requeue::OnChange).then_some(wait)
     }
 
+    /// How this status differs from the stored one. A hash that has time is no difference.
+    pub(super) fn change_to(&self, status: &RunnableStatus) -> pace::Change {
+        let stored = match self.rehashed_after {
+            Some(_) => &with_hash_of(&self.facts.stored, status),
+            None => &*self.facts.stored,
+        };
+        pace::Change::of_runnable(stored, status)
+    }
+
     /// Writes the status if it says anything new, or says how long that is put off. `Err`: when to try again.
     async fn report(&mut self, status: RunnableStatus) -> Result<Option<Duration>, Duration> {
         if !may_report(&self.facts) {
             self.say_put_back(&status);
             return Ok(None);
         }
-        let change = match self.rehashed_after {
-            Some(_) => {
-                pace::Change::of_runnable(&with_hash_of(&self.facts.stored, &status), &status)
-            }
-            None => pace::Change::of_runnable(&self.facts.stored, &status),
-        };
+        let change = self.change_to(&status);
         let due = lock(&self.memory).pace.due(&change, boot_time());
         match mutants::due(due) {
             Due::Never => return Ok(None),

@@ -6,8 +6,7 @@ use cartouche_crds::{RunPhase, RunnableStatus, StopReason};
 use cartouche_protocol::{
     decide::{Change, Step, decide},
     facts::{CreateOutcome, LedgerWriter, NameRead, RunName},
-    ledger::{AtWork, Ledger},
-    pace,
+    ledger::{AtWork, Ledger, is_of_another_document},
     reconcile_error::ReconcileError,
     retention::trimmed,
     sources::Provenance,
@@ -40,6 +39,12 @@ pub(super) struct VersionMeta {
     pub(super) resource_version: String,
 }
 
+/// Whether the ledger says of its run no more than that it is of another document.
+fn is_noted_as_another(ledger: &Ledger) -> bool {
+    let current = ledger.current.as_ref();
+    current.is_some_and(|current| is_of_another_document(&current.input_hash))
+}
+
 impl Reconciliation<'_> {
     /// Writes the ledger, and with it all that the status says of it.
     pub(super) async fn write(&mut self, ledger: Ledger, change: Change) -> Result<(), End> {
@@ -48,7 +53,9 @@ impl Reconciliation<'_> {
         {
             Box::pin(self.write_sinks(&ledger)).await?;
         }
+        // A hash that no document has is no other release's to put back.
         if change == Change::MigrateHash
+            && !is_noted_as_another(&ledger)
             && let Some(left) = lock(&self.memory).rehashes.left(boot_time())
         {
             // It is decided by from here on, and stored with the next write that is made anyway.
@@ -307,7 +314,8 @@ impl Reconciliation<'_> {
                 let version = written.metadata.resource_version;
                 self.warn(&status);
                 self.announce_request(&status);
-                let change = pace::Change::of_runnable(&self.facts.stored, &status);
+                let change = self.change_to(&status);
+                self.rehashed_after = None;
                 self.facts.stored = Arc::new(status);
                 {
                     let mut memory = lock(&self.memory);
