@@ -87,10 +87,10 @@ impl OwnKind for CachedRunnable {
         let ledger = status
             .as_ref()
             .and_then(|status| status.current_run.as_ref());
-        if ledger.is_some()
-            && let Some(entries) = &mut metadata.managed_fields
-        {
-            entries.retain(|entry| entry.manager.as_deref() != Some(FIELD_MANAGER));
+        if let Some(entries) = &mut metadata.managed_fields {
+            if ledger.is_some() {
+                entries.retain(|entry| entry.manager.as_deref() != Some(FIELD_MANAGER));
+            }
             // The latest come last.
             entries.drain(..entries.len().saturating_sub(MOST_WRITERS));
         }

@@ -353,8 +353,8 @@ impl ReportTask {
             self.requests
                 .replace_status::<IgnoredAny, _>(&object, &version, written, in_doubt)
                 .await?;
-            self.paces.wrote(key.clone(), &change, boot_time());
         }
+        self.paces.wrote(key.clone(), &change, boot_time());
         let why = (Category::InvalidRunnable, message(&unreadable.why));
         object.announce(why, &self.events, &self.metrics, now);
         Ok(None)
