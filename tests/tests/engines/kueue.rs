@@ -16,7 +16,7 @@ use tokio::sync::OnceCell;
 
 use crate::{
     played,
-    queues::{QUEUE, current_run, goes, worked_for},
+    queues::{QUEUE, current_run, goes, is_cancelled, worked_for},
     scene::{DEMO, JOB, Kind, Optional, Scene, there, with},
 };
 
@@ -179,6 +179,16 @@ async fn what_kueue_holds_makes_way_with_its_workload_and_nothing_else_does() ->
     assert_eq!(left["metadata"]["uid"], bystander["metadata"]["uid"]);
     // Ours, the bystander, and the next one.
     scene.never_more_runs_than(3).await
+}
+
+#[tokio::test]
+async fn what_kueue_holds_and_a_person_cancels_goes_with_its_workload_and_is_not_made_again()
+-> Result<()> {
+    let Some((scene, run)) = queued(json!({ "retry": {} })).await? else {
+        return Ok(());
+    };
+    is_cancelled(&scene, &run).await?;
+    owners_are(&scene, <[String]>::is_empty).await
 }
 
 #[tokio::test]

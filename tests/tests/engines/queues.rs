@@ -187,11 +187,10 @@ async fn cancel(scene: &Scene, job: &Value) -> Result<()> {
     scene.patch(job, asked).await
 }
 
-#[tokio::test]
-async fn a_queued_job_that_is_cancelled_is_deleted_and_not_made_again() -> Result<()> {
-    let (scene, job) = queued(json!({ "retry": {} })).await?;
-    cancel(&scene, &job).await?;
-    goes(&scene, &job, "Cancelled").await?;
+/// A person cancels the Job in the queue, which may be tried again: it is deleted, has failed, and is not made again.
+pub(crate) async fn is_cancelled(scene: &Scene, job: &Value) -> Result<()> {
+    cancel(scene, job).await?;
+    goes(scene, job, "Cancelled").await?;
     let has_failed = |it: &Value| it["status"]["currentRun"]["result"] == "Failed";
     let it = scene
         .observed(RUNNABLE, "it", "to have failed", has_failed)
@@ -200,6 +199,12 @@ async fn a_queued_job_that_is_cancelled_is_deleted_and_not_made_again() -> Resul
     ensure!(said.contains("was cancelled; its object is gone"), "{said}");
     assert_eq!(it["status"]["currentRun"]["retryAt"], Value::Null);
     scene.never_more_runs_than(1).await
+}
+
+#[tokio::test]
+async fn a_queued_job_that_is_cancelled_is_deleted_and_not_made_again() -> Result<()> {
+    let (scene, job) = queued(json!({ "retry": {} })).await?;
+    is_cancelled(&scene, &job).await
 }
 
 #[tokio::test]
