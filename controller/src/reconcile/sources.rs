@@ -88,6 +88,10 @@ impl Reconciliation<'_> {
             match self.source(account, &wanted, age).await {
                 Ok(found) => {
                     self.hold_source(sources, &object, &found).await?;
+                    if found.is_too_heavy() {
+                        // Each further one may cost the API server as much, for nothing.
+                        return Err(self.too_heavy(sources, &object, &found));
+                    }
                     read.insert(object, found);
                 }
                 Err(error) => self.deny(&mut denied, &object, &error)?,
@@ -126,6 +130,22 @@ impl Reconciliation<'_> {
             };
             wrong.error(LOOKED_UP_AFTER)
         })
+    }
+
+    /// Why nothing can be taken from an object.
+    fn too_heavy(
+        &self,
+        sources: &[InputSource],
+        object: &SourceObject,
+        found: &SourceRead,
+    ) -> ReconcileError {
+        lock(&self.memory).sources.are_wanting = true;
+        let own = &self.key.namespace;
+        let is_of_it =
+            |source: &&InputSource| SourceObject::read_in(own, source).as_ref() == Some(object);
+        let of_it: Vec<InputSource> = sources.iter().filter(is_of_it).cloned().collect();
+        let taken = sourced_inputs::taken(own, &of_it, |_| Some(found));
+        taken.wrong.error(LOOKED_UP_AFTER)
     }
 
     fn objects_of<'a>(

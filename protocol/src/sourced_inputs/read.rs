@@ -129,6 +129,16 @@ impl SourceRead {
         })
     }
 
+    /// True if it is an object that weighs too much for anything to be taken from it.
+    #[must_use]
+    pub fn is_too_heavy(&self) -> bool {
+        let Self::Object(read) = self else {
+            return false;
+        };
+        let mut without = read.without.values();
+        without.any(|why| matches!(why, NoValue::TooMuch(_)))
+    }
+
     /// What of it takes the more memory the larger it is.
     #[must_use]
     pub fn content(&self) -> Option<&Value> {
