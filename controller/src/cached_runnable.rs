@@ -26,7 +26,7 @@ use crate::clock::{boot_time, moment};
 /// write Runnables would decide how much is left for others.
 const MOST_AS_VALUES: usize = 16 * 1024;
 
-/// What a Runnable may weigh as a tree beside its inputs and its status. It is kept as one, and each reconciliation makes two more.
+/// The most that a Runnable weighs as a tree, without its inputs and its status. The tree is kept, and each reconciliation makes two more.
 const MOST_BESIDE_INPUTS: usize = 1024 * 1024;
 
 /// A Runnable that may lack its inputs, which [`Self::whole`] puts back.

@@ -420,7 +420,7 @@ impl<'a> Reconciliation<'a> {
         (error.requeue != Requeue::OnChange).then_some(wait)
     }
 
-    /// How this status differs from the stored one. A hash that has time is no difference.
+    /// The difference between the stored status and this one. A hash whose write is put off is no difference.
     pub(super) fn change_to(&self, status: &RunnableStatus) -> pace::Change {
         let stored = match self.rehashed_after {
             Some(_) => &with_hash_of(&self.facts.stored, status),

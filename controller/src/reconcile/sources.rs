@@ -132,7 +132,7 @@ impl Reconciliation<'_> {
         })
     }
 
-    /// Why nothing can be taken from an object.
+    /// The error for an object of which too much would be taken. The objects after it are not read.
     fn too_heavy(
         &self,
         sources: &[InputSource],

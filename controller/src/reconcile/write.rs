@@ -39,7 +39,7 @@ pub(super) struct VersionMeta {
     pub(super) resource_version: String,
 }
 
-/// Whether the ledger says of its run no more than that it is of another document.
+/// True if the ledger says of its run only that it is of another document.
 fn is_noted_as_another(ledger: &Ledger) -> bool {
     let current = ledger.current.as_ref();
     current.is_some_and(|current| is_of_another_document(&current.input_hash))

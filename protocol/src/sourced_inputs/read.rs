@@ -129,7 +129,7 @@ impl SourceRead {
         })
     }
 
-    /// True if it is an object that weighs too much for anything to be taken from it.
+    /// True if it is an object of which a value takes too much memory: by itself, or because all of the object does.
     #[must_use]
     pub fn is_too_heavy(&self) -> bool {
         let Self::Object(read) = self else {

@@ -48,7 +48,7 @@ fn is_status_write(event: &AuditEvent) -> bool {
     event.is_of_an_account() && event.resource() == "runnables.carto.run/status"
 }
 
-/// What changes in other scenarios has every Runnable of their cluster looked at.
+/// A cluster without other scenarios, whose changes have every Runnable looked at.
 static APART: OnceCell<(Arc<ControlPlane>, Controller)> = OnceCell::const_new();
 
 /// A world whose runs have all inputs, and whose Runnables may read each other.

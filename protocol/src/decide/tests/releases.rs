@@ -137,7 +137,7 @@ fn a_run_that_refers_to_a_secret_is_not_made_again_for_a_hash_that_is_not_known(
     assert!(matches!(decide(&read(unsaid)), Step::AskServer(_)));
 }
 
-/// What a run contains says less: what was taken out of a document is still in its run.
+/// The contents of a run say less: a field that was taken out of the document is still in the run.
 #[test]
 fn a_run_with_a_hash_that_is_known_is_of_that_document_whatever_it_contains() {
     let current = of_version("v7", ended(2, "A", RunResult::Succeeded));
