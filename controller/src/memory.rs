@@ -52,6 +52,8 @@ pub struct Memory {
     pub rendered: Option<u64>,
     /// The last reconciliation did not end with everything made that is due: a change of profiles may let it go on.
     pub is_unsettled: bool,
+    /// The last reconciliation ended with a run that waits for a person, or for an earlier run.
+    pub waits_beside_inputs: bool,
     /// The last reconciliation held much of what others wrote: another one waits until no other does.
     pub was_heavy: bool,
     /// Its template has changed since it was reconciled.
@@ -116,6 +118,13 @@ impl Memory {
             self.changes += 1;
         }
         is_news
+    }
+
+    /// How long a change of a Runnable that is read is left alone: most such changes bring words, and these are not written before.
+    #[must_use]
+    pub fn inputs_after(&self, now: Duration) -> Option<Duration> {
+        let left = self.pace.words_after(now);
+        left.filter(|_| self.waits_beside_inputs)
     }
 
     /// The Secret of this name that inputs come from may have changed.

@@ -237,6 +237,13 @@ impl StatusPace {
         self.differs_since = None;
     }
 
+    /// How long until words may be written, if this process wrote words a moment ago.
+    #[must_use]
+    pub fn words_after(&self, now: Duration) -> Option<Duration> {
+        let left = (self.words_at? + WORDS_APART).checked_sub(now);
+        left.filter(|left| !left.is_zero())
+    }
+
     /// When it was last of use.
     #[must_use]
     pub fn last(&self) -> Option<Duration> {

@@ -274,7 +274,15 @@ impl<'a> Reconciliation<'a> {
             end = instead;
         }
         let settled = matches!(end, End::Settled);
-        lock(&self.memory).is_unsettled = !settled;
+        let waits = matches!(&end, End::Stuck(error, _) if error.category.waits_beside_inputs());
+        {
+            let mut memory = lock(&self.memory);
+            (memory.is_unsettled, memory.waits_beside_inputs) = (!settled, waits);
+        }
+        if !waits {
+            // What was read before the wait was over may have changed since.
+            self.ctx.enqueuer.hasten(&self.key);
+        }
         // It was decided by what profiles said before, and whoever tells of the change did not find it waiting yet.
         let namespace = &self.key.namespace;
         if !settled

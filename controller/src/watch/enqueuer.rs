@@ -1,19 +1,44 @@
 //! Runnables that are enqueued, until all of them are taken at once.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex},
+    time::Duration,
 };
 
-use tokio::{sync::Notify, task::consume_budget};
+use tokio::{
+    sync::Notify,
+    task::consume_budget,
+    time::{Instant, sleep_until},
+};
 
 use crate::{lock::lock, runnable_key::RunnableKey};
 
 /// Each Runnable is in it once, however much it reads of what changes.
 #[derive(Default)]
 struct Waiting {
-    keys: Mutex<BTreeSet<RunnableKey>>,
+    keys: Mutex<Keys>,
     came: Notify,
+}
+
+#[derive(Default)]
+struct Keys {
+    now: BTreeSet<RunnableKey>,
+    /// Those that are enqueued at a later time. None of them is in `now`.
+    later: BTreeMap<RunnableKey, Instant>,
+    /// The earliest of these times, or an earlier one.
+    next: Option<Instant>,
+}
+
+impl Keys {
+    /// Enqueues the Runnables whose time has come.
+    fn advance(&mut self, now: Instant) {
+        if self.next.is_some_and(|next| next <= now) {
+            let ready = self.later.extract_if(.., |_, at| *at <= now);
+            self.now.extend(ready.map(|(key, _)| key));
+            self.next = self.later.values().min().copied();
+        }
+    }
 }
 
 /// Enqueues Runnables.
@@ -34,9 +59,29 @@ impl Enqueuer {
     /// Has the Runnable reconciled soon.
     pub fn enqueue(&self, key: &RunnableKey) {
         let mut keys = lock(&self.0.keys);
-        if !keys.contains(key) {
-            keys.insert(key.clone());
+        if !keys.now.contains(key) {
+            keys.later.remove(key);
+            keys.now.insert(key.clone());
             self.0.came.notify_one();
+        }
+    }
+
+    /// Has the Runnable reconciled after this time, or sooner if it is enqueued already.
+    pub fn enqueue_after(&self, key: &RunnableKey, wait: Duration) {
+        let mut keys = lock(&self.0.keys);
+        if !keys.now.contains(key) && !keys.later.contains_key(key) {
+            let at = Instant::now() + wait;
+            keys.later.insert(key.clone(), at);
+            keys.next = Some(keys.next.map_or(at, |next| next.min(at)));
+            self.0.came.notify_one();
+        }
+    }
+
+    /// Has the Runnable reconciled soon, if it is enqueued for a later time.
+    pub fn hasten(&self, key: &RunnableKey) {
+        let is_later = lock(&self.0.keys).later.contains_key(key);
+        if is_later {
+            self.enqueue(key);
         }
     }
 }
@@ -44,15 +89,32 @@ impl Enqueuer {
 impl Enqueued {
     /// All that wait, once there is one. No namespace waits behind the many of another.
     pub async fn next(&self) -> BTreeSet<RunnableKey> {
-        self.0.came.notified().await;
-        // Other tasks have their turn though one comes after the other.
-        consume_budget().await;
-        self.take()
+        loop {
+            // Other tasks have their turn though one comes after the other.
+            consume_budget().await;
+            let keys = self.take();
+            if !keys.is_empty() {
+                return keys;
+            }
+            let next = lock(&self.0.keys).next;
+            let its_time = async {
+                match next {
+                    Some(at) => sleep_until(at).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = self.0.came.notified() => {}
+                () = its_time => {}
+            }
+        }
     }
 
     /// All that wait. From now on each is enqueued anew, so that no event is lost on its reconciliation.
     pub(super) fn take(&self) -> BTreeSet<RunnableKey> {
-        std::mem::take(&mut *lock(&self.0.keys))
+        let mut keys = lock(&self.0.keys);
+        keys.advance(Instant::now());
+        std::mem::take(&mut keys.now)
     }
 }
 
@@ -60,7 +122,7 @@ impl Enqueued {
 mod tests {
     use futures::FutureExt;
 
-    use super::{Enqueuer, RunnableKey};
+    use super::{Duration, Enqueuer, Instant, RunnableKey};
 
     fn key(number: usize) -> RunnableKey {
         RunnableKey {
@@ -86,6 +148,37 @@ mod tests {
             enqueuer.enqueue(&key(number));
             assert_eq!(waiting.next().await, [key(number)].into());
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_runnable_that_is_enqueued_for_later_waits_until_then_and_is_reconciled_once() {
+        let second = Duration::from_secs(1);
+        let (enqueuer, waiting) = Enqueuer::new();
+        enqueuer.enqueue_after(&key(1), 10 * second);
+        enqueuer.enqueue_after(&key(1), 20 * second);
+        enqueuer.enqueue_after(&key(2), 5 * second);
+        let begin = Instant::now();
+        assert_eq!(waiting.next().await, [key(2)].into());
+        assert_eq!(begin.elapsed().as_secs(), 5);
+        assert_eq!(waiting.next().await, [key(1)].into());
+        assert_eq!(begin.elapsed().as_secs(), 10);
+        // What comes meanwhile brings it forward.
+        enqueuer.enqueue_after(&key(1), 10 * second);
+        enqueuer.enqueue(&key(1));
+        enqueuer.enqueue_after(&key(1), 10 * second);
+        assert_eq!(waiting.next().await, [key(1)].into());
+        assert_eq!(begin.elapsed().as_secs(), 10);
+        enqueuer.enqueue_after(&key(2), 10 * second);
+        enqueuer.hasten(&key(1));
+        enqueuer.hasten(&key(2));
+        assert_eq!(waiting.next().await, [key(2)].into());
+        assert_eq!(begin.elapsed().as_secs(), 10);
+        assert_eq!(
+            tokio::time::timeout(100 * second, waiting.next())
+                .await
+                .ok(),
+            None
+        );
     }
 
     #[tokio::test]

@@ -10,10 +10,12 @@ use futures::StreamExt;
 use kube::{Api, Client, Resource, api::ObjectMeta, runtime::watcher};
 
 use super::{Enqueuer, Progress, Watched, Watches, config, selected_object::SelectedObject};
-use crate::runnable_key::RunnableKey;
 use crate::{
+    clock::boot_time,
+    discovery::Kind,
     lock::lock,
     memory::{Memories, Memory},
+    runnable_key::RunnableKey,
 };
 
 /// Objects that change while a list is under way, of one Runnable, that are told apart at most.
@@ -301,7 +303,7 @@ impl SelectedWatch {
             }
             watcher::Event::Apply(object) | watcher::Event::Delete(object) => {
                 for (key, is_picked, named) in self.selections.concerned(watched, object.meta()) {
-                    self.enqueue(&key, |memory| {
+                    self.enqueue(watched, &key, |memory| {
                         if is_picked {
                             memory.selection_changed();
                         }
@@ -318,7 +320,7 @@ impl SelectedWatch {
         let takes_outputs = *watched == Watched::config_maps();
         for key in keys {
             let sources = self.selections.sources_of(watched, &key);
-            self.enqueue(&key, |memory| {
+            self.enqueue(watched, &key, |memory| {
                 memory.selection_changed();
                 if takes_outputs {
                     memory.sinks.doubt();
@@ -331,15 +333,30 @@ impl SelectedWatch {
         }
     }
 
-    /// Something has `changed`, if that is news.
-    fn enqueue(&self, key: &RunnableKey, changed: impl FnOnce(&mut Memory) -> bool) {
+    /// Something has `changed`, if that is news. What was refused for what is rendered waits on: this may well leave that as it is.
+    ///
+    /// Runnables that wait can feed each other: each write of one is a change for the other. All that such a change can bring, as
+    /// a rule, is words. It is looked at when these may be written.
+    fn enqueue(
+        &self,
+        watched: &Watched,
+        key: &RunnableKey,
+        changed: impl FnOnce(&mut Memory) -> bool,
+    ) {
+        let mut wait = None;
         if let Some(memory) = self.memories.known(key) {
-            // What was refused for what is rendered waits on: this may well leave that as it is.
-            if !changed(&mut lock(&memory)) {
+            let mut memory = lock(&memory);
+            if !changed(&mut memory) {
                 return;
             }
+            if *watched.kind == Kind::runnables() {
+                wait = memory.inputs_after(boot_time());
+            }
         }
-        self.enqueuer.enqueue(key);
+        match wait {
+            Some(wait) => self.enqueuer.enqueue_after(key, wait),
+            None => self.enqueuer.enqueue(key),
+        }
     }
 }
 

@@ -1,16 +1,28 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
+    time::Duration,
 };
 
-use cartouche_protocol::sourced_inputs::{AnyObject, SourceKind, SourceObject};
+use cartouche_protocol::{
+    pace::Change,
+    sourced_inputs::{AnyObject, SourceKind, SourceObject},
+};
+use futures::FutureExt;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::ObjectMeta;
+use serde_json::json;
 
-use super::{MAX_TOUCHED, Selections};
+use super::{MAX_TOUCHED, SelectedWatch, Selections};
 use crate::{
+    clock::boot_time,
     discovery::Kind,
+    endpoints::Readiness,
+    lock::lock,
+    memory::Memories,
+    metrics::Metrics,
     runnable_key::RunnableKey,
-    watch::{Purpose, Watched},
+    watch::{Enqueuer, Purpose, Watched, Watches},
 };
 
 fn watched() -> Watched {
@@ -169,4 +181,41 @@ fn of_very_many_changes_one_counts_as_that_of_a_match() {
         selections.concerned(&watched(), &event);
     }
     assert!(selections.answer(&watched(), &key(), vec!["one".to_owned()]));
+}
+
+/// Whether an event of an object of this kind has a Runnable reconciled at once that has just written words.
+fn is_enqueued_at_once(kind: Kind, waits_beside_inputs: bool) -> bool {
+    let (enqueuer, enqueued) = Enqueuer::new();
+    let (metrics, readiness) = (Metrics::default(), Readiness::default());
+    let watch = SelectedWatch {
+        selections: Arc::default(),
+        memories: Arc::<Memories>::default(),
+        enqueuer,
+        watches: Arc::new(Watches::new(1, None, Duration::ZERO, metrics, readiness)),
+    };
+    let memory = watch.memories.of(&key(), "uid");
+    let says = |message: &str| -> Vec<Condition> {
+        let condition = json!({
+            "type": "Ready", "status": "Unknown", "reason": "ApprovalRequired", "message": message,
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        });
+        serde_json::from_value(json!([condition])).unwrap()
+    };
+    let words = Change::of_conditions(&says("a"), &says("b"));
+    lock(&memory).pace.wrote(&words, boot_time());
+    lock(&memory).waits_beside_inputs = waits_beside_inputs;
+    let watched = Watched {
+        purpose: Purpose::Selected,
+        kind: Arc::new(kind),
+    };
+    watch.enqueue(&watched, &key(), |_| true);
+    enqueued.next().now_or_never().is_some()
+}
+
+#[tokio::test]
+async fn a_runnable_that_waits_for_a_person_looks_at_other_runnables_when_its_words_may_be_written()
+{
+    assert!(!is_enqueued_at_once(Kind::runnables(), true));
+    assert!(is_enqueued_at_once(Kind::runnables(), false));
+    assert!(is_enqueued_at_once(Kind::config_maps(), true));
 }
