@@ -8,7 +8,7 @@ pub const STEPS: Schedule = Schedule::new(Duration::from_secs(1), Duration::from
 /// A step that something else has tried earlier than its time, again and again.
 pub const FREED: Schedule = Schedule::new(Duration::from_secs(1), Duration::from_mins(1), FIFTH);
 /// A further run after one that was refused, while nothing changes but what is rendered.
-pub const INTENTS: Schedule = Schedule::new(Duration::from_secs(1), Duration::from_secs(10), FIFTH);
+pub const INTENTS: Schedule = Schedule::new(Duration::from_secs(1), Duration::from_mins(1), FIFTH);
 /// A look at the pods of a run of which none runs: most soon do.
 pub const PODS: Schedule = Schedule::new(Duration::from_secs(30), Duration::from_mins(5), FIFTH);
 /// A watch that fails for another reason than a permission.

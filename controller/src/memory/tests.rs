@@ -4,10 +4,13 @@ use std::time::Duration;
 
 use cartouche_protocol::{
     diagnosis::Denied,
+    pace::Change,
     reconcile_error::{Category, ReconcileError, Requeue},
     sinks::Sinks,
     sourced_inputs::{SourceKind, SourceObject},
 };
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use super::{
     Leaving, LookedForSinks, Memories, Memory, MissingPermissions, Operation, RunnableKey,
@@ -130,16 +133,16 @@ fn a_change_of_what_is_rendered_frees_what_was_refused_and_nothing_else_does() {
 }
 
 #[test]
-fn runs_that_are_refused_one_after_another_are_intended_with_pauses_of_seconds() {
+fn runs_that_are_refused_one_after_another_are_intended_more_and_more_slowly() {
     let mut memory = Memory::default();
     let mut waits = Vec::new();
     for _ in 0..12 {
         waits.push(memory.failed(Operation::Intend(1), &problem(), boot_time()));
     }
     assert!(waits[0] < Duration::from_secs(2), "{waits:?}");
-    let most = Duration::from_secs(12);
+    let most = Duration::from_secs(72);
     assert!(waits.iter().all(|wait| *wait <= most), "{waits:?}");
-    assert!(waits[11] >= Duration::from_secs(8), "{waits:?}");
+    assert!(waits[11] >= Duration::from_secs(48), "{waits:?}");
     memory.created();
     let held = memory.in_backoff(&Operation::Intend(1), boot_time());
     assert!(held.is_none());
@@ -206,7 +209,7 @@ fn however_many_are_deleted_those_are_known_that_cannot_be_read() {
 #[test]
 fn a_permission_that_is_granted_has_it_asked_again_by_those_who_wait_for_one_and_nothing_forgotten()
 {
-    let (memories, now) = (Memories::default(), Duration::from_hours(1));
+    let (memories, now) = (Memories::default(), boot_time());
     let missing = vec![Denied::one("create", "jobs.batch")];
     let memory = memories.of(&key("a"), "a");
     let mut asked = MissingPermissions::new((1, "t".to_owned(), 1));
@@ -227,6 +230,33 @@ fn a_permission_that_is_granted_has_it_asked_again_by_those_who_wait_for_one_and
     assert!(!is_due(), "a kind is not what it waits for");
     assert_eq!(memories.waiting_for(Requeue::OnRbac, None), [key("a")]);
     assert!(is_due());
+}
+
+#[test]
+fn what_waits_beside_its_inputs_looks_at_them_when_its_words_may_be_written() {
+    let says = |message: &str| -> Vec<Condition> {
+        serde_json::from_value(serde_json::json!([{
+            "type": "Ready", "status": "Unknown", "reason": "ApprovalRequired", "message": message,
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        }]))
+        .unwrap()
+    };
+    let at = Duration::from_secs;
+    let mut memory = Memory {
+        waits_beside_inputs: true,
+        ..Memory::default()
+    };
+    assert_eq!(memory.inputs_after(at(1)), None, "nothing was written");
+    let words = Change::of_conditions(&says("a"), &says("b"));
+    memory.pace.wrote(&words, at(1));
+    assert_eq!(memory.inputs_after(at(4)), Some(at(7)));
+    assert_eq!(memory.inputs_after(at(11)), None);
+    memory.waits_beside_inputs = false;
+    assert_eq!(
+        memory.inputs_after(at(4)),
+        None,
+        "its inputs may end the wait"
+    );
 }
 
 #[test]
