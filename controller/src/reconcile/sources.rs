@@ -88,7 +88,9 @@ impl Reconciliation<'_> {
             match self.source(account, &wanted, age).await {
                 Ok(found) => {
                     self.hold_source(sources, &object, &found).await?;
-                    if found.is_too_heavy() {
+                    let are_heavy =
+                        matches!(found, SourceRead::Several(_)) && self.budget.has_place();
+                    if found.is_too_heavy() || are_heavy {
                         // Each further one may cost the API server as much, for nothing.
                         return Err(self.too_heavy(sources, &object, &found));
                     }
@@ -132,7 +134,7 @@ impl Reconciliation<'_> {
         })
     }
 
-    /// The error for an object of which too much would be taken. The objects after it are not read.
+    /// The error for a heavy object from which nothing can be taken. The objects after it are not read.
     fn too_heavy(
         &self,
         sources: &[InputSource],
@@ -145,7 +147,7 @@ impl Reconciliation<'_> {
             |source: &&InputSource| SourceObject::read_in(own, source).as_ref() == Some(object);
         let of_it: Vec<InputSource> = sources.iter().filter(is_of_it).cloned().collect();
         let taken = sourced_inputs::taken(own, &of_it, |_| Some(found));
-        taken.wrong.error(LOOKED_UP_AFTER)
+        taken.wrong.error(FIFTH.over(LOOKED_UP_AFTER))
     }
 
     fn objects_of<'a>(

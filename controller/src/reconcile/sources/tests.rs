@@ -1,6 +1,12 @@
 //! What is held to render from, and what is rendered.
 
-use std::{convert::Infallible, sync::Arc};
+use std::{
+    convert::Infallible,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
 
 use cartouche_crds::Runnable;
 use cartouche_protocol::compiled::Compiled;
@@ -17,13 +23,24 @@ use crate::{
 
 /// A controller whose API server has this object, under any name, and nothing else.
 pub(in crate::reconcile) fn having(object: &Value) -> ControllerContext {
+    counted(object, Arc::default())
+}
+
+/// The same. How often the object was read is counted.
+fn counted(object: &Value, reads: Arc<AtomicUsize>) -> ControllerContext {
     let text = object.to_string().into_bytes();
+    let kinds = json!({ "kind": "APIResourceList", "groupVersion": "v1", "resources": [{
+        "name": "configmaps", "singularName": "", "namespaced": true, "kind": "ConfigMap", "verbs": ["get", "list", "watch"],
+    }] });
     let service = tower::service_fn(move |request: http::Request<Body>| {
-        let is_there = request.uri().path().contains("/configmaps/");
-        let mut response = Response::new(Body::from(text.clone()));
-        if !is_there {
-            *response.status_mut() = StatusCode::NOT_FOUND;
+        let (mut status, mut body) = (StatusCode::OK, text.clone());
+        match request.uri().path() {
+            "/api/v1" => body = kinds.to_string().into_bytes(),
+            path if path.contains("/configmaps/") => _ = reads.fetch_add(1, Ordering::Relaxed),
+            _ => status = StatusCode::NOT_FOUND,
         }
+        let mut response = Response::new(Body::from(body));
+        *response.status_mut() = status;
         async move { Ok::<_, Infallible>(response) }
     });
     let metrics = Metrics::default();
@@ -86,6 +103,25 @@ async fn a_text_that_is_read_as_json_is_held_as_the_tree_that_it_becomes() {
         refused.contains("what is read of ConfigMap m takes 17.9 MiB of memory as a tree of values, more than 16 MiB"),
         "{refused}"
     );
+}
+
+#[tokio::test]
+async fn no_object_is_read_after_one_that_is_too_heavy() {
+    for (count, is_refused) in [(1, false), (600, true)] {
+        let reads = Arc::<AtomicUsize>::default();
+        let object = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "uid": "m" }, "data": chains(count) });
+        let ctx = counted(&object, reads.clone());
+        let from = (0..4).map(|at| {
+            let object = json!({ "apiVersion": "v1", "kind": "ConfigMap", "name": format!("m{at}"), "path": ".data" });
+            json!({ "name": format!("i{at}"), "objectRef": object })
+        });
+        let (mut begun, account) = begun(&ctx, json!({ "inputsFrom": from.collect::<Value>() }));
+        let sourced = begun.sourced(&account, false).await;
+        assert_eq!(sourced.is_err(), is_refused, "{sourced:?}");
+        // The first one is read once more when it has the place for much.
+        let expected = if is_refused { 2 } else { 4 };
+        assert_eq!(reads.load(Ordering::Relaxed), expected);
+    }
 }
 
 #[tokio::test]
