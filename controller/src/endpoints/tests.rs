@@ -53,7 +53,17 @@ fn answered(mut stream: TcpStream, time: Duration) -> Option<String> {
     }
 }
 
-/// Those of which the server still wants to hear something.
+/// Those of which the server still wants to hear something, once these are so many at most. A busy machine has some time for that.
+fn left_open(mut streams: Vec<TcpStream>, most: usize) -> Vec<TcpStream> {
+    for _ in 0..50 {
+        streams = still_open(streams);
+        if streams.len() <= most {
+            break;
+        }
+    }
+    streams
+}
+
 fn still_open(mut streams: Vec<TcpStream>) -> Vec<TcpStream> {
     thread::sleep(Duration::from_millis(200));
     streams.retain_mut(|stream| {
@@ -77,7 +87,7 @@ fn heads_without_an_end_are_answered_and_kept_by_nobody() {
     for number in 1..=1_500 {
         open.push(sent(address, &head));
         if number % 100 == 0 {
-            open = still_open(open);
+            open = left_open(open, MOST);
             assert!(open.len() <= MOST, "{} after {number}", open.len());
         }
     }
@@ -96,10 +106,10 @@ fn connections_that_stay_silent_keep_no_probe_out_and_end() {
     let probe = sent(address, "GET /healthz HTTP/1.1\r\n\r\n");
     let answer = answered(probe, SOON).unwrap();
     assert!(answer.starts_with("HTTP/1.1 200 ") && answer.ends_with("\r\n\r\nok\n"));
-    let left = still_open(silent);
+    let left = left_open(silent, MOST);
     assert!(left.len() <= MOST, "{}", left.len());
     thread::sleep(HEAD_TIME + SOON);
-    assert_eq!(still_open(left).len(), 0);
+    assert_eq!(left_open(left, 0).len(), 0);
 }
 
 #[test]

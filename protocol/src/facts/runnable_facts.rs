@@ -78,3 +78,30 @@ fn is_ours(finalizer: &str) -> bool {
         .split_once('/')
         .is_some_and(|(group, _)| group == GROUP)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_finalizer_of_this_group_keeps_a_runnable_and_another_does_not() {
+        let is_kept = |finalizers: &[&str]| {
+            let runnable = json!({
+                "metadata": { "name": "a", "finalizers": finalizers },
+                "spec": { "runTemplateRef": { "name": "t" } },
+            });
+            RunnableFacts::of(&serde_json::from_value(runnable).unwrap()).is_kept_by_us
+        };
+        assert!(is_kept(&["foregroundDeletion", "carto.run/teardown"]));
+        for others in [
+            &["foregroundDeletion"][..],
+            &["carto.run"],
+            &["carto.run.example.com/a", "x/carto.run"],
+            &[],
+        ] {
+            assert!(!is_kept(others), "{others:?}");
+        }
+    }
+}

@@ -115,6 +115,7 @@ async fn lowered_under_load(name: &str, keeps_number: bool, why: &str) -> Result
     sleep(Duration::from_secs(4)).await;
     is_unready(&scene, &controller, why).await?;
     ensure!(scene.made_of(TRIAL)?.len() == before, "a run was made");
+    scene.warns(&names[0], "DefinitionsOutdated", why).await?;
 
     define(&scene, &shipped).await?;
     let look = || async {
