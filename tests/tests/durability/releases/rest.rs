@@ -13,8 +13,11 @@ use crate::{chain::asked, scene::Scene};
 const WORDS_OF_BOTH: usize = 2;
 /// Longer than both words take.
 const WORDS_TAKE: Duration = Duration::from_secs(70);
+/// Each process tries a refused run again at growing pauses, and writes before and after that. Once the pauses are that long, there are
+/// so many seconds between two writes of one Runnable on the average.
+const REFUSED_APART: u64 = 10;
 
-/// At rest a Runnable has one write in ten minutes at most. One whose run is refused is tried on and on, which it tells.
+/// At rest a Runnable has one write in ten minutes at most. One whose run is refused is tried again, at growing pauses.
 pub(super) async fn rests(scene: &Scene, players: &[Player]) -> Result<()> {
     let settle = Duration::from_secs(u64::try_from(asked(SETTLE)?)?);
     let seconds = u64::try_from(asked(REST)?)?;
@@ -49,6 +52,13 @@ pub(super) async fn rests(scene: &Scene, players: &[Player]) -> Result<()> {
     let allowed = usize::try_from(rate)? + words * others.len();
     if sum(&others) > allowed {
         too_many.push(format!("{} of {allowed} in all", sum(&others)));
+    }
+    let of_refused = refused.len() * usize::try_from(seconds.div_ceil(REFUSED_APART))?;
+    if settle >= WORDS_TAKE && sum(&refused) > of_refused {
+        too_many.push(format!(
+            "{} of {of_refused} of those that are refused",
+            sum(&refused)
+        ));
     }
     for it in &too_many {
         let name = it.split(':').next().unwrap_or_default();
