@@ -120,10 +120,10 @@ impl Memory {
         is_news
     }
 
-    /// How long a change of a Runnable that is read is left alone: most such changes bring words, and these are not written before.
+    /// How long a change of a Runnable that is read is left alone: most such changes bring words, and it has just written some.
     #[must_use]
     pub fn inputs_after(&self, now: Duration) -> Option<Duration> {
-        let left = self.pace.words_after(now);
+        let left = self.pace.looks_after(now);
         left.filter(|_| self.waits_beside_inputs)
     }
 

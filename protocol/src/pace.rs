@@ -19,6 +19,9 @@ use crate::{
 
 /// The least time between two writes of one process that bring words only.
 pub const WORDS_APART: Duration = Duration::from_secs(10);
+/// The least time from a write of words to the next look at the Runnables that a waiting Runnable reads. Two that feed each other make
+/// ten requests each time, and one a second is allowed.
+const LOOKS_APART: Duration = Duration::from_secs(20);
 /// Conditions that one process may turn at once; after these, one each [`WORDS_APART`]. What a Runnable reads may turn them
 /// without end, its own status among it; so may changes of a Runnable that waits.
 const TURNS_AT_ONCE: u32 = 6;
@@ -237,10 +240,10 @@ impl StatusPace {
         self.differs_since = None;
     }
 
-    /// How long until words may be written, if this process wrote words a moment ago.
+    /// How long a waiting Runnable leaves the Runnables alone that it reads, if this process wrote words a moment ago.
     #[must_use]
-    pub fn words_after(&self, now: Duration) -> Option<Duration> {
-        let left = (self.words_at? + WORDS_APART).checked_sub(now);
+    pub fn looks_after(&self, now: Duration) -> Option<Duration> {
+        let left = (self.words_at? + LOOKS_APART).checked_sub(now);
         left.filter(|left| !left.is_zero())
     }
 

@@ -233,7 +233,7 @@ fn a_permission_that_is_granted_has_it_asked_again_by_those_who_wait_for_one_and
 }
 
 #[test]
-fn what_waits_beside_its_inputs_looks_at_them_when_its_words_may_be_written() {
+fn what_waits_beside_its_inputs_looks_at_them_now_and_then() {
     let says = |message: &str| -> Vec<Condition> {
         serde_json::from_value(serde_json::json!([{
             "type": "Ready", "status": "Unknown", "reason": "ApprovalRequired", "message": message,
@@ -249,8 +249,8 @@ fn what_waits_beside_its_inputs_looks_at_them_when_its_words_may_be_written() {
     assert_eq!(memory.inputs_after(at(1)), None, "nothing was written");
     let words = Change::of_conditions(&says("a"), &says("b"));
     memory.pace.wrote(&words, at(1));
-    assert_eq!(memory.inputs_after(at(4)), Some(at(7)));
-    assert_eq!(memory.inputs_after(at(11)), None);
+    assert_eq!(memory.inputs_after(at(4)), Some(at(17)));
+    assert_eq!(memory.inputs_after(at(21)), None);
     memory.waits_beside_inputs = false;
     assert_eq!(
         memory.inputs_after(at(4)),

@@ -72,16 +72,20 @@ impl ControllerContext {
 
     fn wake(&self, changed: &RunnableKey, concerned: &Concerned) {
         for key in &concerned.readers {
-            if concerned.outputs_changed
-                && let Some(memory) = self.memories.known(key)
-            {
-                lock(&memory).sources_changed(|object| {
+            let memory = self.memories.known(key);
+            let wait = memory.and_then(|memory| {
+                let mut memory = lock(&memory);
+                if !concerned.outputs_changed {
+                    return memory.inputs_after(boot_time());
+                }
+                memory.sources_changed(|object| {
                     object.kind == SourceKind::Runnable
                         && object.namespace_in(&key.namespace) == changed.namespace
                         && object.name == changed.name
                 });
-            }
-            self.enqueuer.enqueue(key);
+                None
+            });
+            self.enqueuer.enqueue_in(key, wait);
         }
         for key in &concerned.further {
             let memory = self.memories.known(key);

@@ -66,6 +66,14 @@ impl Enqueuer {
         }
     }
 
+    /// Has the Runnable reconciled after this time, or soon if there is none.
+    pub fn enqueue_in(&self, key: &RunnableKey, wait: Option<Duration>) {
+        match wait {
+            Some(wait) => self.enqueue_after(key, wait),
+            None => self.enqueue(key),
+        }
+    }
+
     /// Has the Runnable reconciled after this time, or sooner if it is enqueued already.
     pub fn enqueue_after(&self, key: &RunnableKey, wait: Duration) {
         let mut keys = lock(&self.0.keys);

@@ -336,7 +336,7 @@ impl SelectedWatch {
     /// Something has `changed`, if that is news. What was refused for what is rendered waits on: this may well leave that as it is.
     ///
     /// Runnables that wait can feed each other: each write of one is a change for the other. All that such a change can bring, as
-    /// a rule, is words. It is looked at when these may be written.
+    /// a rule, is words. It is looked at now and then.
     fn enqueue(
         &self,
         watched: &Watched,
@@ -353,10 +353,7 @@ impl SelectedWatch {
                 wait = memory.inputs_after(boot_time());
             }
         }
-        match wait {
-            Some(wait) => self.enqueuer.enqueue_after(key, wait),
-            None => self.enqueuer.enqueue(key),
-        }
+        self.enqueuer.enqueue_in(key, wait);
     }
 }
 

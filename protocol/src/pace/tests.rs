@@ -185,9 +185,9 @@ fn what_is_put_off_says_when_it_is_written() {
     }
     let change = Change::of_runnable(&stored, &says("c"));
     assert_eq!(pace.due(&change, at(3)), Due::After(at(8)));
-    assert_eq!(pace.words_after(at(3)), Some(at(8)));
     assert_eq!(pace.due(&change, at(11)), Due::Now);
-    assert_eq!(pace.words_after(at(11)), None);
+    assert_eq!(pace.looks_after(at(11)), Some(at(10)));
+    assert_eq!(pace.looks_after(at(21)), None);
 }
 
 #[test]

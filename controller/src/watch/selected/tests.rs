@@ -213,8 +213,7 @@ fn is_enqueued_at_once(kind: Kind, waits_beside_inputs: bool) -> bool {
 }
 
 #[tokio::test]
-async fn a_runnable_that_waits_for_a_person_looks_at_other_runnables_when_its_words_may_be_written()
-{
+async fn a_runnable_that_waits_for_a_person_looks_at_other_runnables_now_and_then() {
     assert!(!is_enqueued_at_once(Kind::runnables(), true));
     assert!(is_enqueued_at_once(Kind::runnables(), false));
     assert!(is_enqueued_at_once(Kind::config_maps(), true));
