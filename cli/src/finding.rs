@@ -179,7 +179,9 @@ impl Finding {
     /// For commands that cannot go on.
     pub(crate) fn as_error(&self) -> anyhow::Error {
         let text = report::write(std::slice::from_ref(self), report::Format::Text);
-        anyhow::anyhow!("{}", text.trim_end())
+        // Colours of a report are no part of an error: they would be shown as escapes.
+        let text = anstream::adapter::strip_str(text.trim_end());
+        anyhow::anyhow!("{text}")
     }
 
     /// The place of the key or value that stands for a document as a whole.

@@ -24,6 +24,7 @@ mod source;
 mod starter;
 mod template_file;
 mod template_test;
+mod unrendered;
 mod validate;
 mod yaml;
 

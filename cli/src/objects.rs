@@ -1,5 +1,7 @@
 //! The objects of some manifests, and which of them belong together.
 
+pub(crate) mod nameless;
+
 use cartouche_templating::suggestion;
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -9,6 +11,7 @@ use serde_json::Value;
 use crate::{
     finding::{Finding, Rule},
     source::{self, Document, SourceSpan},
+    unrendered,
 };
 
 pub(crate) const RUNNABLE: &str = "Runnable";
@@ -37,17 +40,37 @@ impl Objects {
             ..Self::default()
         };
         for document in loaded.documents {
-            if document.is_ours(TEMPLATE) {
-                objects.templates.push(document);
-            } else if document.is_ours(RUNNABLE) {
-                objects.runnables.push(document);
-            } else if document.is_ours(PROFILE) {
-                objects.profiles.push(document);
-            } else {
-                objects.others.push(document);
-            }
+            objects.add(document);
         }
         Ok(objects)
+    }
+
+    fn add(&mut self, mut document: Document) {
+        if let Some(finding) = unusable(&mut document) {
+            self.refuse(finding);
+        } else if document.is_ours(TEMPLATE) {
+            self.templates.push(document);
+        } else if document.is_ours(RUNNABLE) {
+            self.runnables.push(document);
+        } else if document.is_ours(PROFILE) {
+            self.profiles.push(document);
+        } else {
+            self.others.push(document);
+        }
+    }
+
+    /// Adds what is wrong with an object. That a generator was not run is said once of a file.
+    fn refuse(&mut self, finding: Finding) {
+        let file = |finding: &Finding| finding.place.as_ref().map(|it| it.source.name.clone());
+        let is_said = |said: &Finding| said.rule == Rule::Manifest && file(said) == file(&finding);
+        if finding.rule != Rule::Manifest || !self.findings.iter().any(is_said) {
+            self.findings.push(finding);
+        }
+    }
+
+    /// Whether all that was given could be read: else what is missed may be there.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.findings.is_empty()
     }
 
     /// The same for those who want all or nothing.
@@ -151,6 +174,18 @@ impl Objects {
             .chain(&self.templates)
             .chain(&self.profiles)
     }
+}
+
+/// Why an object of ours cannot be used at all, so that nothing else is to be said of it.
+pub(crate) fn unusable(document: &mut Document) -> Option<Finding> {
+    let ours = [TEMPLATE, RUNNABLE, PROFILE];
+    if !ours.iter().any(|kind| document.is_ours(kind)) {
+        return None;
+    }
+    if document.is_ours(RUNNABLE) {
+        nameless::name(document);
+    }
+    unrendered::check(document).or_else(|| nameless::check(document))
 }
 
 /// What a selector picks.

@@ -21,7 +21,10 @@ pub(crate) use cartouche_templating::{Segment, field_path as shown};
 pub(crate) use key::value_as_kubectl_reads;
 pub(crate) use node::{Content, MapEntry, Node};
 
-use crate::finding::{Finding, Rule};
+use crate::{
+    finding::{Finding, Rule},
+    unrendered,
+};
 
 /// Objects and arrays inside each other in a file. Templates allow fewer; this bounds the recursion.
 const MAX_DEPTH: usize = 200;
@@ -292,7 +295,10 @@ impl Loaded {
                 }
             }
             (Some(_), Some(_)) => self.documents.push(Document::new(source, node)),
-            _ if must_be_objects => self.findings.push(no_object(source, &node)),
+            _ if must_be_objects => {
+                let finding = unrendered::explained(no_object(source, &node));
+                self.findings.push(finding);
+            }
             _ => {}
         }
     }
@@ -326,7 +332,7 @@ fn parse(source: &Arc<Source>) -> Result<Vec<Node>, Box<Finding>> {
         budget: serde_saphyr::budget! { max_depth: MAX_DEPTH },
     };
     serde_saphyr::from_multiple_with_options(&source.text, options)
-        .map_err(|error| Box::new(unreadable(source, &error)))
+        .map_err(|error| Box::new(unrendered::explained(unreadable(source, &error))))
 }
 
 fn unreadable(source: &Arc<Source>, error: &serde_saphyr::Error) -> Finding {

@@ -111,6 +111,7 @@ pub(crate) fn validate(objects: &Objects, knowledge: &Knowledge) -> Vec<Finding>
         let asked = policy::added_to(asked, sources);
         findings.extend(policy::added_to(asked, sinks::check(objects, runnable)));
         findings.extend(account::check(runnable));
+        findings.extend(objects::nameless::only_prefixed(runnable));
         findings.extend(references::check(runnable, knowledge));
         findings.extend(values::check(runnable));
         of_pairs.extend(runnable_with_template::check(

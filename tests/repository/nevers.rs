@@ -175,6 +175,7 @@ pub const OFFLINE: &[&str] = &[
     "starter",
     "template_file",
     "template_test",
+    "unrendered",
     "validate",
     "yaml",
 ];

@@ -211,6 +211,10 @@ fn render(
     runnable: &Document,
 ) -> Result<RenderedRun, Vec<Finding>> {
     let Some(document) = objects.template_of(runnable) else {
+        // It may be in what could not be read, which is an error already.
+        if !objects.is_whole() {
+            return Err(Vec::new());
+        }
         let mut finding = objects.missing_template(runnable);
         finding.severity = Severity::Error;
         return Err(vec![finding]);

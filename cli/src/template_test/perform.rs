@@ -107,7 +107,12 @@ fn document(what: &str, path: Option<&Path>, case: &Case) -> anyhow::Result<Docu
             case.boundary.root().display()
         );
     };
-    source::load_one(path, &case.boundary)?.map_err(|finding| finding.as_error())
+    let found = source::load_one(path, &case.boundary)?;
+    let mut document = found.map_err(|finding| finding.as_error())?;
+    match objects::unusable(&mut document) {
+        Some(finding) => Err(finding.as_error()),
+        None => Ok(document),
+    }
 }
 
 fn lines(problems: &[Diagnostic]) -> String {

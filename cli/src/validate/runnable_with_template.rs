@@ -31,8 +31,9 @@ pub(super) fn check(
 ) -> Vec<Finding> {
     let Some(document) = objects.template_of(runnable) else {
         // A reference of the wrong shape is told as such.
-        let refers_to_files =
-            !objects.templates.is_empty() && !objects::template_name(runnable).is_empty();
+        let refers_to_files = objects.is_whole()
+            && !objects.templates.is_empty()
+            && !objects::template_name(runnable).is_empty();
         return Vec::from_iter(refers_to_files.then(|| objects.missing_template(runnable)));
     };
     let Some(draft) = template_file::draft(document) else {

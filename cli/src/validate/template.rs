@@ -1,15 +1,17 @@
 //! What is wrong with a template whatever a Runnable says.
 
 use cartouche_templating::{
-    Diagnostic, Root, Segment, Template, Warning, WarningKind, explained,
+    Diagnostic, DiagnosticKind, Root, Segment, Template, Warning, WarningKind, explained,
     syntax::{self, UnclosedTag},
 };
 
-use super::{Knowledge, endless, inputs, names, outputs, policy, run_kind, shape, tags};
+use super::{
+    Knowledge, endless, inputs, names, outputs, policy, run_kind, shape, tags,
+};
 use crate::{
     finding::{ErrorPlaces, Finding, Rule},
     schema::catalog::KindName,
-    source::Document,
+    source::{Content, Document, SourceSpan},
     template_file,
 };
 
@@ -48,6 +50,9 @@ pub(super) fn check(document: &Document, knowledge: &Knowledge) -> Checked {
     findings.extend(outputs::check_statuses(document));
     findings.extend(endless::check(document, template));
     let kind = run_kind::check(document, template, knowledge);
+    // A wrong type is said with what to do about it.
+    let typed = ErrorPlaces::of(&kind.findings);
+    findings.retain(|finding| finding.rule != Rule::Template || !typed.are_within(finding));
     findings.extend(kind.findings);
     if let Some(schema) = &kind.schema {
         findings.extend(outputs::check(document, &draft, schema));
@@ -84,7 +89,23 @@ pub(crate) fn problem_finding(document: &Document, problem: &Diagnostic) -> Find
     if !message.label.is_empty() {
         finding = finding.label(message.label);
     }
-    finding
+    match empty_name(document, problem) {
+        Some((place, label)) => finding.at(place).label(label),
+        None => finding,
+    }
+}
+
+/// Where a template has a generateName that is none, if it is that.
+fn empty_name(document: &Document, problem: &Diagnostic) -> Option<(SourceSpan, &'static str)> {
+    const FIELD: [&str; 4] = ["spec", "template", "metadata", "generateName"];
+    let is_that = matches!(problem.kind, DiagnosticKind::NoName);
+    let node = document.root.at(&FIELD).filter(|_| is_that)?;
+    let label = match &node.content {
+        Content::Scalar(value) if value.is_null() => "this is null",
+        Content::Scalar(value) if value == "" => "this is empty",
+        _ => return None,
+    };
+    Some((document.place_of_key(&FIELD), label))
 }
 
 /// Tags without an end. The engine leaves them in the text, as Cartographer does, and nobody means that.

@@ -29,5 +29,6 @@ mod sinks;
 mod sources;
 #[path = "../support/mod.rs"]
 mod support;
+mod unusable;
 mod validate;
 mod validate_many;
