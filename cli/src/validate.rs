@@ -4,6 +4,7 @@ mod account;
 mod chained;
 mod chains;
 mod endless;
+mod exported;
 mod inputs;
 pub(crate) mod keys;
 mod misspelt;

@@ -6,7 +6,7 @@ use cartouche_templating::{
 };
 
 use super::{
-    Knowledge, endless, inputs, names, outputs, policy, run_kind, shape, tags,
+    Knowledge, endless, exported, inputs, names, outputs, policy, run_kind, shape, tags,
 };
 use crate::{
     finding::{ErrorPlaces, Finding, Rule},
@@ -45,6 +45,7 @@ pub(super) fn check(document: &Document, knowledge: &Knowledge) -> Checked {
     findings.extend(inputs::check(document, &draft));
     findings.extend(tags::check(document, knowledge));
     findings.extend(names::check_template(document));
+    findings.extend(exported::check(document));
     findings.extend(outputs::check_beginnings(document, &draft));
     findings.extend(outputs::check_condition(document, template));
     findings.extend(outputs::check_statuses(document));

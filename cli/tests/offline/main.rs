@@ -9,6 +9,7 @@ mod cases;
 mod completion;
 mod dist;
 mod documentation;
+mod exported;
 mod foreign;
 mod get;
 mod graph;

@@ -1,0 +1,165 @@
+//! Templates that were objects of a cluster (`kubectl get -o yaml`), with what the cluster had put into them.
+
+use cartouche_templating::syntax;
+
+use crate::{
+    finding::{Finding, Rule},
+    source::{Document, Node, Segment, SourceSpan},
+    template_file,
+};
+
+/// Labels by which a Job finds its pods. The last part of each says what it is.
+const OF_JOB: [&str; 4] = [
+    "controller-uid",
+    "job-name",
+    "batch.kubernetes.io/controller-uid",
+    "batch.kubernetes.io/job-name",
+];
+/// Those that hold the uid of a Job, which no author knows before.
+const UID: &str = "controller-uid";
+/// Volumes of service account tokens that the cluster adds to pods begin so.
+const TOKEN_VOLUME: &str = "kube-api-access-";
+/// Fields that an object has only after it was created.
+const GIVEN: [&[&str]; 3] = [
+    &["metadata", "uid"],
+    &["metadata", "resourceVersion"],
+    &["status"],
+];
+
+/// What is wrong with the fields of such a template.
+pub(super) fn check(document: &Document) -> Vec<Finding> {
+    let Some(body) = template_file::body(document) else {
+        return Vec::new();
+    };
+    let text = |key: &str| body.get(key).and_then(Node::text).unwrap_or_default();
+    match (text("apiVersion"), text("kind")) {
+        ("batch/v1", "Job") => job(document, body),
+        ("v1", "Pod") => pod(document, body),
+        ("v1", "Service") => service(document, body),
+        _ => Vec::new(),
+    }
+}
+
+fn job(document: &Document, body: &Node) -> Vec<Finding> {
+    let manual = body.at(&["spec", "manualSelector"]);
+    // A tag may make it true.
+    if manual.is_some_and(|manual| manual.to_value() == true || manual.text().is_some()) {
+        return Vec::new();
+    }
+    let mut findings = Vec::new();
+    if is_given(body, &["spec", "selector"]) {
+        findings.push(set_by_cluster(
+            document,
+            &["spec", "selector"],
+            "a Job",
+            "the cluster",
+        ));
+    }
+    let of_pods = ["spec", "template", "metadata", "labels"];
+    // The API server refuses each of these at the pods. At the Job itself a name is a label like any other.
+    findings.extend(labels(document, body, &of_pods, true));
+    findings.extend(labels(document, body, &["metadata", "labels"], false));
+    findings
+}
+
+fn pod(document: &Document, body: &Node) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    // Without them it may be meant.
+    let is_exported = GIVEN.iter().any(|keys| body.at(keys).is_some());
+    if is_exported && is_given(body, &["spec", "nodeName"]) {
+        findings.push(set_by_cluster(
+            document,
+            &["spec", "nodeName"],
+            "a Pod",
+            "the scheduler",
+        ));
+    }
+    findings.extend(token_volume(document, body));
+    findings.extend(labels(document, body, &["metadata", "labels"], false));
+    findings
+}
+
+fn service(document: &Document, body: &Node) -> Vec<Finding> {
+    // `None` is asked for by authors.
+    let is_address = |node: &Node| node.text().is_some_and(|text| text.contains(['.', ':']));
+    let fields = ["clusterIP", "clusterIPs"].into_iter();
+    let set = fields.filter(|field| {
+        let node = body.at(&["spec", field]);
+        node.is_some_and(|node| is_address(node) || node.items().iter().any(is_address))
+    });
+    // The second is the first, as a list.
+    let findings = set
+        .take(1)
+        .map(|field| set_by_cluster(document, &["spec", field], "a Service", "the cluster"));
+    findings.collect()
+}
+
+/// Whether a field has a value that is no tag.
+fn is_given(body: &Node, keys: &[&str]) -> bool {
+    let node = body.at(keys);
+    node.is_some_and(|node| {
+        let is_tag = node.text().is_some_and(syntax::may_hold_tags);
+        !is_tag && !node.to_value().is_null()
+    })
+}
+
+fn set_by_cluster(document: &Document, keys: &[&str], kind: &str, by: &str) -> Finding {
+    let message = format!("{} of {kind} is set by {by}: take it out", keys.join("."));
+    Finding::error(Rule::Template, message)
+        .at(key(document, keys))
+        .label("this is of another object")
+        .help(OTHERS)
+}
+
+/// What to do about such a field.
+const OTHERS: &str =
+    "leave out what the cluster has put into an object: a template has what its author wrote";
+
+fn key(document: &Document, keys: &[&str]) -> SourceSpan {
+    document.place_of_key(&[&["spec", "template"], keys].concat())
+}
+
+/// Labels of another Job; names alone only where they are refused.
+fn labels(document: &Document, body: &Node, at: &[&str], names: bool) -> Option<Finding> {
+    let labels = body.at(at)?.entries();
+    let is_foreign = |label: &&crate::source::MapEntry| {
+        let is_tag = label.value.text().is_some_and(syntax::may_hold_tags);
+        OF_JOB.contains(&label.key.as_str()) && !is_tag
+    };
+    let mut foreign = labels.iter().filter(is_foreign);
+    let is_sure = names || foreign.clone().any(|label| label.key.ends_with(UID));
+    let first = foreign.next().filter(|_| is_sure)?;
+    let message = "the labels controller-uid, job-name, batch.kubernetes.io/* are those of another Job: take them out";
+    let finding = Finding::error(Rule::Template, message)
+        .at(document.place(&first.key_span))
+        .label("this is of another object");
+    Some(finding.help(OTHERS))
+}
+
+/// The token of another pod. It works, but the cluster would add one by itself, of the account of this pod.
+fn token_volume(document: &Document, body: &Node) -> Option<Finding> {
+    let volumes = body.at(&["spec", "volumes"])?.items();
+    let name = |volume: &Node| {
+        volume
+            .get("name")
+            .and_then(Node::text)
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let is_token = |volume: &Node| {
+        let name = name(volume);
+        let is_old = name.contains("-token-") && volume.get("secret").is_some();
+        name.starts_with(TOKEN_VOLUME) || is_old
+    };
+    let index = volumes.iter().position(is_token)?;
+    let name = name(volumes.get(index)?);
+    let mut at = Segment::keys(["spec", "template", "spec", "volumes"]);
+    at.extend([Segment::Index(index), "name".into()]);
+    let message = format!(
+        "the volume {name} is the token of another Pod: take it out, with its volumeMounts"
+    );
+    let finding = Finding::warning(Rule::Surprise, message)
+        .at(document.place_at(&at))
+        .label("the cluster adds this");
+    Some(finding.help(OTHERS))
+}
