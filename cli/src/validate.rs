@@ -5,6 +5,7 @@ mod chained;
 mod chains;
 mod endless;
 mod exported;
+mod hooks;
 mod inputs;
 pub(crate) mod keys;
 mod misspelt;
@@ -102,6 +103,7 @@ pub(crate) fn validate(objects: &Objects, knowledge: &Knowledge) -> Vec<Finding>
     for document in &objects.templates {
         let checked = template::check(document, knowledge);
         findings.extend(checked.findings);
+        findings.extend(hooks::of_template(document));
         unknown_kinds.extend(checked.unknown_kind);
     }
     for runnable in &objects.runnables {
@@ -112,6 +114,7 @@ pub(crate) fn validate(objects: &Objects, knowledge: &Knowledge) -> Vec<Finding>
         let asked = policy::added_to(asked, sources);
         findings.extend(policy::added_to(asked, sinks::check(objects, runnable)));
         findings.extend(account::check(runnable));
+        findings.extend(hooks::of_runnable(runnable));
         findings.extend(objects::nameless::only_prefixed(runnable));
         findings.extend(references::check(runnable, knowledge));
         findings.extend(values::check(runnable));
