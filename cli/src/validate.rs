@@ -21,6 +21,7 @@ mod secrets;
 mod shape;
 mod sinks;
 mod tags;
+mod tekton;
 mod template;
 mod ties;
 mod values;

@@ -9,7 +9,7 @@ use cartouche_templating::{
 };
 use serde_json::Value;
 
-use super::{Knowledge, chained, inputs, names, policy, secrets, shape, template};
+use super::{Knowledge, chained, inputs, names, policy, secrets, shape, tekton, template};
 use crate::{
     finding::{Finding, Rule},
     input_schema,
@@ -358,6 +358,7 @@ fn check_run(
             .related
             .push((subject_place(runnable, &[]), "for this Runnable".to_owned()));
     }
+    findings.extend(tekton::in_run(document, runnable, run, from_a_tag));
     findings
 }
 

@@ -6,7 +6,7 @@ use cartouche_templating::{
 };
 
 use super::{
-    Knowledge, endless, exported, inputs, names, outputs, policy, run_kind, shape, tags,
+    Knowledge, endless, exported, inputs, names, outputs, policy, run_kind, shape, tags, tekton,
 };
 use crate::{
     finding::{ErrorPlaces, Finding, Rule},
@@ -46,6 +46,7 @@ pub(super) fn check(document: &Document, knowledge: &Knowledge) -> Checked {
     findings.extend(tags::check(document, knowledge));
     findings.extend(names::check_template(document));
     findings.extend(exported::check(document));
+    findings.extend(tekton::in_template(document));
     findings.extend(outputs::check_beginnings(document, &draft));
     findings.extend(outputs::check_condition(document, template));
     findings.extend(outputs::check_statuses(document));
