@@ -115,7 +115,8 @@ impl Objects {
             format!("there is no ClusterRunTemplate '{name}' among these files"),
         )
         .at(place)
-        .maybe_help(suggestion::hint(name, "the templates are", names))
+        .maybe_help(suggestion::hint(name, "the templates are", names.clone()))
+        .maybe_help(renamed(name, names))
     }
 
     /// The object that a Runnable selects.
@@ -186,6 +187,24 @@ pub(crate) fn unusable(document: &mut Document) -> Option<Finding> {
         nameless::name(document);
     }
     unrendered::check(document).or_else(|| nameless::check(document))
+}
+
+/// What to do where a name is not there, and one is that has something before or behind it: Kustomize changes names, and
+/// knows of no reference of ours unless it is configured.
+pub(crate) fn renamed<'a>(name: &str, mut names: impl Iterator<Item = &'a str>) -> Option<String> {
+    const MARKS: [char; 2] = ['-', '.'];
+    let is_longer = |long: &&str| {
+        let around = long.split_once(name).filter(|_| !name.is_empty());
+        around.is_some_and(|(before, after)| {
+            (before.is_empty() || before.ends_with(MARKS))
+                && (after.is_empty() || after.starts_with(MARKS))
+                && *long != name
+        })
+    };
+    let found = names.find(is_longer)?;
+    Some(format!(
+        "did a namePrefix change it? '{found}' is there: with config/kustomize/name-references.yaml as configurations, Kustomize changes the reference as well"
+    ))
 }
 
 /// What a selector picks.

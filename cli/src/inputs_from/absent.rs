@@ -5,6 +5,7 @@ use cartouche_protocol::sourced_inputs::{SourceKind, SourceObject};
 use super::Entry;
 use crate::{
     finding::{Finding, Rule},
+    objects::renamed,
     source::{Document, SourceSpan},
 };
 
@@ -17,6 +18,8 @@ pub(crate) struct Absent {
     why: Why,
     /// Where the object is named.
     place: SourceSpan,
+    /// What to do, if the object is there under a longer name.
+    renamed: Option<String>,
 }
 
 /// What is not among the files.
@@ -36,7 +39,14 @@ impl Absent {
             place: runnable.place_at(&entry.steps(&[entry.reference(), "name"])),
             object,
             why,
+            renamed: None,
         }
+    }
+
+    /// The same with what to do if one of these names is the one that is meant.
+    pub(super) fn unless<'a>(mut self, names: impl Iterator<Item = &'a str>) -> Self {
+        self.renamed = renamed(&self.object.name, names);
+        self
     }
 
     pub(super) fn is_secret(&self) -> bool {
@@ -93,6 +103,9 @@ impl Absent {
 
     fn cure(&self) -> String {
         let Self { object, key, .. } = self;
+        if let Some(renamed) = &self.renamed {
+            return renamed.clone();
+        }
         match object.kind {
             SourceKind::ConfigMap => {
                 format!("give a file with {object}, which has {key} in its data")

@@ -46,8 +46,9 @@ impl<'a> Taking<'a> {
         let found = self.find(&object);
         let [document] = found.as_slice() else {
             if found.is_empty() {
+                let names = self.names(&object);
                 let absent = Absent::new(self.runnable, &entry, object, Why::NoObject);
-                return given.absent.push(absent);
+                return given.absent.push(absent.unless(names.into_iter()));
             }
             let twice = self.twice_there(&entry, &object, &found);
             return given.is_wrong(&entry, twice);
@@ -69,6 +70,14 @@ impl<'a> Taking<'a> {
         }
         self.documents.insert(object, document);
         self.entries.push(entry);
+    }
+
+    /// The names of all objects of the kind of one.
+    fn names(&self, object: &SourceObject) -> Vec<&'a str> {
+        let identity = object.type_meta();
+        let is_one = |it: &&Document| (it.api_version(), it.kind()) == identity;
+        let found = self.objects.selectable().filter(is_one);
+        found.map(Document::name).collect()
     }
 
     /// An object as it is on a cluster is given beside its manifest.

@@ -7,7 +7,7 @@ fn validated(object: &str, metadata: &str, spec: &str) -> Output {
     let folder = tempfile::tempdir().unwrap();
     let object: String = object.lines().map(|line| format!("    {line}\n")).collect();
     let template = format!(
-        "apiVersion: carto.run/v1alpha1\nkind: ClusterRunTemplate\nmetadata: {{name: greet}}\nspec:\n  template:\n{object}"
+        "apiVersion: carto.run/v1alpha1\nkind: ClusterRunTemplate\nmetadata: {{name: greet}}\nspec:\n  template:\n    {object}\n"
     );
     let runnable = format!(
         "apiVersion: carto.run/v1alpha1\nkind: Runnable\nmetadata: {{name: hello, namespace: team{metadata}}}\nspec:\n  runTemplateRef: {{name: greet}}\n{spec}"

@@ -16,6 +16,7 @@ mod graph;
 mod hostile;
 mod init;
 mod inputs;
+mod kustomize;
 mod live_sources;
 mod logs;
 mod many;

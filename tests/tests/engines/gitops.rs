@@ -2,6 +2,7 @@
 //! moment that matters, those before the controller's first look included.
 
 mod drift;
+mod kustomize;
 mod tools;
 
 use std::time::Duration;
