@@ -19,9 +19,9 @@ use crate::{
 
 /// The least time between two writes of one process that bring words only.
 pub const WORDS_APART: Duration = Duration::from_secs(10);
-/// The least time from a write of words to the next look at the Runnables that a waiting Runnable reads. Two that feed each other make
-/// ten requests each time, and one a second is allowed.
-const LOOKS_APART: Duration = Duration::from_secs(20);
+/// The least time from a write of words to the next look at the Runnables that a waiting Runnable reads, and between two events that ask a
+/// person about one number. Two that feed each other make ten requests each time, and one a second is allowed.
+pub const LOOKS_APART: Duration = Duration::from_secs(20);
 /// Conditions that one process may turn at once; after these, one each [`WORDS_APART`]. What a Runnable reads may turn them
 /// without end, its own status among it; so may changes of a Runnable that waits.
 const TURNS_AT_ONCE: u32 = 6;

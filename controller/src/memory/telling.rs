@@ -4,12 +4,11 @@
 use std::time::Duration;
 
 use cartouche_crds::RunnableStatus;
-use cartouche_protocol::reconcile_error::Category;
+use cartouche_protocol::{pace::LOOKS_APART, reconcile_error::Category};
 
 /// A wait that is over before this long is not told: most are, and each would cost two writes.
 const TOLD_AFTER: Duration = Duration::from_secs(2);
-/// What may change with each step of what the Runnable stems from is told so often at most: that its sources have moved once
-/// more, or that what waits for a person is another run.
+/// The least time between two writes which say that its sources have moved once more.
 const TOLD_AGAIN_AFTER: Duration = Duration::from_secs(10);
 
 /// What is told of one Runnable.
@@ -164,7 +163,7 @@ impl Telling {
     pub fn asks_after(&self, now: Duration) -> Option<Duration> {
         let (number, asked_at) = self.asked_for?;
         self.to_ask.filter(|to_ask| *to_ask == number)?;
-        left(asked_at + TOLD_AGAIN_AFTER, now)
+        left(asked_at + LOOKS_APART, now)
     }
 }
 
@@ -248,7 +247,7 @@ mod tests {
         let mut telling = Telling::default();
         let mut second = 0;
         let mut told = |before: &RunnableStatus, after: &RunnableStatus| {
-            second += 10;
+            second += 20;
             telling.asks_anew(before, after);
             telling.may_ask(after, at(second))
         };
@@ -275,12 +274,12 @@ mod tests {
             telling.asks_anew(&asks(before), &asks(after));
             assert!(!telling.may_ask(&asks(after), at(2)));
         }
-        assert_eq!(telling.asks_after(at(2)), Some(at(9)));
-        assert!(telling.may_ask(&asks("1:c"), at(11)));
-        assert_eq!(telling.asks_after(at(11)), None);
-        assert!(!telling.may_ask(&asks("1:c"), at(30)), "once");
+        assert_eq!(telling.asks_after(at(2)), Some(at(19)));
+        assert!(telling.may_ask(&asks("1:c"), at(21)));
+        assert_eq!(telling.asks_after(at(21)), None);
+        assert!(!telling.may_ask(&asks("1:c"), at(40)), "once");
         telling.asks_anew(&asks("1:c"), &asks("1:d"));
-        assert!(telling.may_ask(&asks("1:d"), at(31)));
+        assert!(telling.may_ask(&asks("1:d"), at(41)));
         telling.asks_anew(&asks("1:d"), &asks("1:e"));
         let over = RunnableStatus::default();
         assert!(!telling.may_ask(&over, at(50)), "nothing waits any more");
