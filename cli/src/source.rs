@@ -1,8 +1,12 @@
 //! Manifests: files, folders and standard input, with the place of everything in them.
 
 mod boundary;
-mod key;
+mod json;
+mod kubectl;
 mod node;
+mod number;
+mod refusal;
+mod yaml;
 
 use std::{
     io::Read as _,
@@ -14,17 +18,19 @@ use std::{
 use anyhow::{Context as _, bail};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use serde_saphyr::Location;
 
 pub(crate) use boundary::{Boundary, replace};
 pub(crate) use cartouche_templating::{Segment, field_path as shown};
-pub(crate) use key::value_as_kubectl_reads;
 pub(crate) use node::{Content, MapEntry, Node};
+pub(crate) use number::as_json;
+use refusal::Refusal;
 
 use crate::finding::{Finding, Rule};
 
 /// Objects and arrays inside each other in a file. Templates allow fewer; this bounds the recursion.
 const MAX_DEPTH: usize = 200;
+/// What some editors begin a file with.
+const BYTE_ORDER_MARK: char = '\u{feff}';
 /// What the command line calls standard input.
 pub(crate) const STANDARD_INPUT: &str = "-";
 
@@ -50,6 +56,7 @@ impl SourceSpan {
             .get(..self.span.start.min(text.len()))
             .unwrap_or_default();
         let line = before.rsplit('\n').next().unwrap_or_default();
+        let line = line.trim_start_matches(BYTE_ORDER_MARK);
         (before.matches('\n').count() + 1, line.chars().count() + 1)
     }
 
@@ -195,9 +202,7 @@ fn shown_path(path: &Path) -> String {
 }
 
 fn read(path: &Path) -> anyhow::Result<String> {
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("{} cannot be read", path.display()))?;
-    Ok(text.trim_start_matches('\u{feff}').to_owned())
+    std::fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))
 }
 
 /// The files by which a folder is a test of a template: the run that has to come out, why none may, settings.
@@ -319,63 +324,23 @@ fn no_object(source: &Arc<Source>, node: &Node) -> Finding {
 }
 
 fn parse(source: &Arc<Source>) -> Result<Vec<Node>, Box<Finding>> {
-    // As kubectl reads YAML: 0755 is octal, and `yes` and `no` are truth values.
-    let options = serde_saphyr::options! {
-        with_snippet: false,
-        legacy_octal_numbers: true,
-        budget: serde_saphyr::budget! { max_depth: MAX_DEPTH },
+    kubectl::documents(&source.text).map_err(|refusal| Box::new(unreadable(source, refusal)))
+}
+
+fn unreadable(source: &Arc<Source>, refusal: Refusal) -> Finding {
+    let message = format!("this is no valid YAML: {}", refusal.message);
+    let place = SourceSpan {
+        source: Arc::clone(source),
+        span: refusal.span,
     };
-    serde_saphyr::from_multiple_with_options(&source.text, options)
-        .map_err(|error| Box::new(unreadable(source, &error)))
+    Finding::error(Rule::Yaml, message)
+        .at(place)
+        .maybe_help(refusal.help.map(str::to_owned))
 }
 
-fn unreadable(source: &Arc<Source>, error: &serde_saphyr::Error) -> Finding {
-    let text = error.to_string();
-    let (message, _) = text.rsplit_once(" at line ").unwrap_or((&text, ""));
-    let message = message.replace(", set DuplicateKeyPolicy in Options if acceptable", "");
-    let mut finding = Finding::error(Rule::Yaml, format!("this is no valid YAML: {message}"));
-    if let Some(location) = error.location() {
-        let place = SourceSpan {
-            source: Arc::clone(source),
-            span: at_position(&source.text, location),
-        };
-        finding = finding.at(place);
-    }
-    if message.contains("mapping values are not allowed") || message.contains("':' indicator") {
-        finding =
-            finding.help("put the value in quotes if it contains a colon followed by a space");
-    } else if message.contains("duplicate mapping key") {
-        let is_outermost = error.location().is_some_and(|it| it.column() == 1);
-        finding = finding.help(if is_outermost {
-            "a key stands once only: take one of them away, or write --- between two objects"
-        } else {
-            "a key stands once only: take one of them away"
-        });
-    } else if message.contains("unknown escape character") {
-        finding = finding.help(
-            "in double quotes a backslash is written twice; in single quotes, or in none, once",
-        );
-    } else if message.contains("tab") {
-        finding = finding.help("indent with blanks: YAML does not allow tabs");
-    }
-    finding
-}
-
-/// The bytes of a location. Not every error of the parser knows more than line and column.
-fn at_position(text: &str, location: Location) -> Range<usize> {
-    let index = |number: u64| usize::try_from(number.saturating_sub(1)).unwrap_or(usize::MAX);
-    let characters =
-        |text: &str, count: usize| text.chars().take(count).map(char::len_utf8).sum::<usize>();
-    let (line, column) = (index(location.line()), index(location.column()));
-    let width = usize::try_from(location.span().len()).unwrap_or(1).max(1);
-    let mut start = 0;
-    for (number, content) in text.split_inclusive('\n').enumerate() {
-        if number == line {
-            let at = (start + characters(content, column)).min(text.len());
-            let rest = text.get(at..).unwrap_or_default();
-            return at..at + characters(rest.lines().next().unwrap_or_default(), width);
-        }
-        start += content.len();
-    }
-    text.len()..text.len()
+/// The documents of a text as the API server would hold them, or why there are none: what the test asks that asks kubectl the
+/// same.
+pub(crate) fn values(text: &str) -> Result<Vec<Value>, String> {
+    let nodes = kubectl::documents(text).map_err(|refusal| refusal.message)?;
+    Ok(nodes.iter().map(Node::to_value).collect())
 }

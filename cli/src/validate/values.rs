@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::{
     finding::{Finding, Rule},
-    source::{Content, Document, Node, SourceSpan, value_as_kubectl_reads},
+    source::{Content, Document, Node, as_json},
 };
 
 /// What it says to people and does not mean to the engine.
@@ -97,24 +97,35 @@ fn scalar(runnable: &Document, node: &Node, value: &Value) -> Option<Finding> {
             "give it a value (\"\" is an empty text), or take it out: a field that is a tag of it alone is left out, and within a text it is an error",
         ));
     }
-    let read =
-        value_as_kubectl_reads(&written).filter(|_| is_plain(&place) && is_lossy(&written))?;
+    let read = shown(value).filter(|read| node.is_plain && *read != written)?;
+    let text = format!("if it is a text, such as a version, put it in quotes: \"{written}\"");
+    if value.as_i64().is_none() && is_integer(&written) {
+        let message = format!("the API server keeps {written} as {read}");
+        let finding = warning(message, "this is too large for an integer");
+        return Some(finding.help(text));
+    }
+    if !is_lossy(&written) {
+        return None;
+    }
     let message = format!("kubectl reads {written} as {read}");
     let finding = warning(message, "this is not in quotes");
-    Some(finding.help(format!(
-        "if it is a text, such as a version, put it in quotes: \"{written}\"; else write {read}"
-    )))
+    Some(finding.help(format!("{text}; else write {read}")))
 }
 
-/// Whether a scalar stands as it is behind its key or dash: not in a block, and without a type of its own.
-fn is_plain(place: &SourceSpan) -> bool {
-    let before = place
-        .source
-        .text
-        .get(..place.span.start)
-        .unwrap_or_default();
-    let before = before.trim_end_matches([' ', '\t']);
-    before.ends_with([':', ',', '[', '{', '-'])
+/// A truth value or a number as JSON has it.
+fn shown(value: &Value) -> Option<String> {
+    match value {
+        Value::Bool(truth) => Some(truth.to_string()),
+        Value::Number(number) if number.is_f64() => number.as_f64().and_then(as_json),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+/// Whether it has neither a point nor an exponent.
+fn is_integer(written: &str) -> bool {
+    let is_hexadecimal = written.contains(['x', 'X']);
+    is_hexadecimal || !written.contains(['.', 'e', 'E'])
 }
 
 /// Whether more than the way of writing is lost: a last zero, an octal or hexadecimal number, separated digits, the short
