@@ -99,7 +99,7 @@ fn scalar(runnable: &Document, node: &Node, value: &Value) -> Option<Finding> {
     }
     let read = shown(value).filter(|read| node.is_plain && *read != written)?;
     let text = format!("if it is a text, such as a version, put it in quotes: \"{written}\"");
-    if value.as_i64().is_none() && is_integer(&written) {
+    if value.is_number() && value.as_i64().is_none() && is_integer(&written) {
         let message = format!("the API server keeps {written} as {read}");
         let finding = warning(message, "this is too large for an integer");
         return Some(finding.help(text));
@@ -122,7 +122,7 @@ fn shown(value: &Value) -> Option<String> {
     }
 }
 
-/// Whether it has neither a point nor an exponent.
+/// Whether a number has neither a point nor an exponent.
 fn is_integer(written: &str) -> bool {
     let is_hexadecimal = written.contains(['x', 'X']);
     is_hexadecimal || !written.contains(['.', 'e', 'E'])

@@ -55,6 +55,8 @@ fn values_that_are_taken_for_something_else_are_told_with_their_place() {
             "kubectl reads 2024_10 as 202410",
             "kubectl reads 00012345 as 5349",
             "kubectl reads no as false",
+            "the API server keeps 18446744073709551615 as 18446744073709552000",
+            "put it in quotes: \"18446744073709551615\"",
             "tags in inputs are not read",
             "nothing reads the annotation carto.run/rerun_token of a Runnable",
             "did you mean 'carto.run/rerun-token'?",
@@ -62,7 +64,7 @@ fn values_that_are_taken_for_something_else_are_told_with_their_place() {
     );
     assert_eq!(
         output.out.matches("warning[surprise]").count(),
-        10,
+        11,
         "{}",
         output.out
     );

@@ -4,9 +4,9 @@
 //
 //	{"documents": [...], "error": "...", "doubtful": ["..."]}
 //
-// Where there is an error, kubectl refuses the file. Doubtful is what kubectl takes and means nobody well by: a key that
-// stands twice, of which it takes the last ("duplicate"), and what stands behind the end of a document, which it does not
-// read ("more").
+// Where there is an error, kubectl refuses the file. Doubtful is what kubectl takes, and what is a mistake all the same: a key
+// that stands twice, of which it takes the last ("duplicate"), and what stands behind the end of a document, which it does
+// not read ("more").
 package main
 
 import (

@@ -98,9 +98,11 @@ impl Parser<'_> {
         let root = match self.scanner.peek()?.word {
             Word::StreamEnd => return Ok(None),
             Word::DocumentStart => {
-                let end = self.scanner.take()?.end;
+                let start = self.scanner.take()?;
                 match self.scanner.peek()?.word {
-                    Word::DocumentStart | Word::DocumentEnd | Word::StreamEnd => self.empty(end),
+                    Word::DocumentStart | Word::DocumentEnd | Word::StreamEnd => {
+                        self.empty(between(start.start, start.end))
+                    }
                     _ => self.node(Place::Block)?,
                 }
             }
@@ -137,13 +139,14 @@ impl Parser<'_> {
         self.parts.len() - 1
     }
 
-    fn empty(&mut self, at: Mark) -> PartId {
+    /// A null that is not written, which stands where what goes before it does.
+    fn empty(&mut self, span: Range<usize>) -> PartId {
         let scalar = Scalar {
             text: String::new(),
             tag: None,
             is_implicit: true,
         };
-        self.add(between(at, at), Form::Scalar(scalar))
+        self.add(span, Form::Scalar(scalar))
     }
 
     fn node(&mut self, place: Place) -> Result<PartId, Refusal> {

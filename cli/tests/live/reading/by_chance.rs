@@ -29,6 +29,12 @@ impl Chance {
         choices[self.below(choices.len())]
     }
 
+    /// A sound one, and once in forty times an odd one.
+    pub fn mostly<'a>(&mut self, sound: &[&'a str], odd: &[&'a str]) -> &'a str {
+        let is_odd = self.once_in(40);
+        self.one_of(if is_odd { odd } else { sound })
+    }
+
     pub fn character(&mut self, of: &str) -> char {
         of.chars().nth(self.below(of.chars().count())).unwrap()
     }

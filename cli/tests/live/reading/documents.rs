@@ -26,21 +26,12 @@ pub fn text(chance: &mut Chance) -> String {
     }
     for number in 0..=chance.below(3) {
         if number > 0 {
-            text.push_str(chance.one_of(&[
-                "---\n",
-                "---\n",
-                "---\n",
-                "--- \t# next\n",
-                "---#next\n",
-                "...\n",
-                "...\n---\n",
-                "--- x\n",
-                " ---\n",
-            ]));
+            let sound = ["---\n", "--- \t# next\n", "---#next\n", "...\n---\n"];
+            text.push_str(chance.mostly(&sound, &["...\n", "--- x\n", " ---\n"]));
         }
         text.push_str(&document(chance));
     }
-    for _ in 0..chance.below(4).saturating_sub(1) {
+    for _ in 0..chance.below(5).saturating_sub(2) {
         mistake(chance, &mut text);
     }
     if chance.once_in(12) {
@@ -60,6 +51,8 @@ fn document(chance: &mut Chance) -> String {
         chance,
         text: String::new(),
         anchors: 0,
+        objects: Vec::new(),
+        named: 0,
     };
     match writer.chance.below(12) {
         0 => {
@@ -144,6 +137,9 @@ struct Writer<'a> {
     text: String,
     /// How many anchors there are, named by their numbers.
     anchors: usize,
+    /// The names of the objects that have one, and how many were given.
+    objects: Vec<usize>,
+    named: usize,
 }
 
 impl Writer<'_> {
@@ -153,20 +149,35 @@ impl Writer<'_> {
 
     fn comments(&mut self) {
         if self.chance.once_in(12) {
-            let line = self.chance.one_of(&[
-                "# comment\n",
-                "\n",
-                "  \n",
-                "\t\n",
-                "   # comment\n",
-                " \t# comment\n",
-            ]);
+            let sound = ["# comment\n", "\n", "  \n", "   # comment\n"];
+            let line = self.chance.mostly(&sound, &["\t\n", " \t# comment\n"]);
             self.text.push_str(line);
         }
     }
 
+    /// Most are sound: of documents that are refused for one thing, nothing else is compared.
+    fn scalar(&mut self) -> String {
+        if self.chance.once_in(8) {
+            return scalars::scalar(self.chance);
+        }
+        let sound = [
+            "a",
+            "yes",
+            "1.0",
+            "0755",
+            "1_0",
+            "'a'",
+            "\"b\"",
+            "2024-01-02",
+            "1e3",
+            "~",
+            "18446744073709551615",
+        ];
+        self.chance.one_of(&sound).to_owned()
+    }
+
     fn key(&mut self) -> String {
-        match self.chance.below(14) {
+        match self.chance.below(40) {
             0 => scalars::scalar(self.chance),
             1 => self
                 .chance
@@ -176,7 +187,7 @@ impl Writer<'_> {
                 ])
                 .to_owned(),
             2 => "k".repeat([1020, 1024, 1025][self.chance.below(3)]),
-            _ => self.chance.some("abcdefgh", 1, 2),
+            _ => self.chance.some("abcdefgh", 2, 4),
         }
     }
 
@@ -184,7 +195,7 @@ impl Writer<'_> {
         for _ in 0..=self.chance.below(4) {
             self.comments();
             self.indent(indent);
-            if self.anchors > 0 && self.chance.once_in(8) {
+            if !self.objects.is_empty() && self.chance.once_in(6) {
                 let merged = self.merged();
                 self.text.push_str(&merged);
                 continue;
@@ -199,20 +210,20 @@ impl Writer<'_> {
                 self.text.push_str(&key);
             }
             self.text
-                .push_str(self.chance.one_of(&[":", ":", ":", " :", ": ", ":\t"]));
+                .push_str(self.chance.mostly(&[":", ":", " :"], &[": ", ":\t"]));
             self.value(indent, depth, false);
         }
     }
 
     fn merged(&mut self) -> String {
-        let one = self.chance.below(self.anchors);
-        let other = self.chance.below(self.anchors);
+        let one = self.objects[self.chance.below(self.objects.len())];
+        let other = self.objects[self.chance.below(self.objects.len())];
         match self.chance.below(5) {
-            0 => format!("<<: [*a{one}, *a{other}]\n"),
-            1 => format!("<<: {{a: 1, <<: *a{one}}}\n"),
-            2 => format!("\"<<\": *a{one}\n"),
-            3 => format!("!!merge <<: *a{one}\n"),
-            _ => format!("<<: *a{one}\n"),
+            0 => format!("<<: [*o{one}, *o{other}]\n"),
+            1 => format!("<<: {{a: 1, <<: *o{one}}}\n"),
+            2 => format!("\"<<\": *o{one}\n"),
+            3 => format!("!!merge <<: *o{one}\n"),
+            _ => format!("<<: *o{one}\n"),
         }
     }
 
@@ -227,15 +238,14 @@ impl Writer<'_> {
 
     /// What stands behind a colon or a dash, up to the end of its last line.
     fn value(&mut self, indent: usize, depth: usize, is_item: bool) {
-        let space = self.chance.one_of(&[" ", " ", " ", "  ", "\t", " \t"]);
-        if self.chance.once_in(6) {
-            let anchor = format!(" &a{}", self.anchors);
-            self.anchors += 1;
-            self.text.push_str(&anchor);
-        }
+        let space = self.chance.mostly(&[" ", " ", "  "], &["\t", " \t"]);
         match self.chance.below(if depth == 0 { 9 } else { 13 }) {
             0..=3 => {
-                let scalar = scalars::scalar(self.chance);
+                let mut scalar = self.scalar();
+                if self.chance.once_in(4) {
+                    scalar = format!("&a{} {scalar}", self.anchors);
+                    self.anchors += 1;
+                }
                 self.line(space, &scalar);
             }
             4 if self.anchors > 0 => {
@@ -262,10 +272,17 @@ impl Writer<'_> {
                 self.mapping(indent + 2, depth - 1);
             }
             _ => {
+                // Its name is known behind it only: nothing contains itself, but for once in a while.
+                let name = self.chance.once_in(2).then_some(self.named);
+                if let Some(name) = name {
+                    self.text.push_str(&format!(" &o{name}"));
+                    self.named += 1;
+                }
                 self.text
                     .push_str(self.chance.one_of(&["\n", "\n", " # comment\n", "\n\n"]));
                 let further = [1, 2, 2, 4][self.chance.below(4)];
                 self.mapping(indent + further, depth - 1);
+                self.objects.extend(name);
             }
         }
     }
@@ -273,33 +290,28 @@ impl Writer<'_> {
     fn line(&mut self, space: &str, content: &str) {
         self.text.push_str(space);
         self.text.push_str(content);
-        self.text.push_str(self.chance.one_of(&[
-            "\n",
-            "\n",
-            "\n",
-            " # comment\n",
-            " \n",
-            "#none\n",
-            "\t\n",
-        ]));
+        self.text.push_str(
+            self.chance
+                .mostly(&["\n", "\n", " # comment\n", " \n"], &["#none\n", "\t\n"]),
+        );
     }
 
     fn flow(&mut self, depth: usize) -> String {
         let separator = self
             .chance
-            .one_of(&[", ", ",", " , ", ",\n  ", ",\t", ",\n"]);
+            .mostly(&[", ", " , ", ",\n        "], &[",", ",\t", ",\n"]);
         let count = self.chance.below(4);
         let items: Vec<String> = (0..count).map(|_| self.flow_item(depth)).collect();
-        let end = self.chance.one_of(&["", "", "", ",", " ", "\n "]);
+        let end = self.chance.mostly(&["", "", " "], &[",", "\n "]);
         if self.chance.once_in(2) {
             return format!("[{}{end}]", items.join(separator));
         }
-        let mut entry = |item: String| match self.chance.below(6) {
+        let mut entry = |item: String| match self.chance.below(12) {
             0 => item,
             1 => format!("\"{}\":{item}", self.chance.some("ab", 1, 3)),
             2 => format!("? {} : {item}", self.chance.some("ab", 1, 3)),
             3 => format!("{}:{item}", self.chance.some("ab", 1, 3)),
-            _ => format!("{}: {item}", self.chance.some("abcd", 1, 3)),
+            _ => format!("{}: {item}", self.chance.some("abcdefgh", 3, 4)),
         };
         let entries: Vec<String> = items.into_iter().map(&mut entry).collect();
         format!("{{{}{end}}}", entries.join(separator))
@@ -307,16 +319,16 @@ impl Writer<'_> {
 
     fn flow_item(&mut self, depth: usize) -> String {
         match self.chance.below(if depth == 0 { 5 } else { 7 }) {
-            0 | 1 => scalars::scalar(self.chance),
+            0 | 1 => self.scalar(),
             2 => self.chance.some("abcdef", 1, 3),
-            3 => self
+            3 if self.chance.once_in(4) => self
                 .chance
                 .one_of(&[
                     "a: b", "? a : b", "? ", ": b", "&x", "!!str", "", "- a", "a\n b",
                 ])
                 .to_owned(),
             4 if self.anchors > 0 => format!("*a{}", self.chance.below(self.anchors)),
-            4 => "x y".to_owned(),
+            3 | 4 => "x y".to_owned(),
             _ => self.flow(depth - 1),
         }
     }
@@ -326,26 +338,17 @@ impl Writer<'_> {
             " {}{}{}",
             self.chance.character("|>"),
             self.chance
-                .one_of(&["", "", "", "-", "+", "2", "1-", "+2", "0", "-+"]),
-            self.chance
-                .one_of(&["\n", "\n", "\n", " # comment\n", " \n", "x\n"])
+                .mostly(&["", "", "-", "+"], &["2", "1-", "+2", "0", "-+"]),
+            self.chance.mostly(&["\n", " # comment\n", " \n"], &["x\n"])
         );
         self.text.push_str(&header);
         let further = 1 + self.chance.below(3);
         for _ in 0..self.chance.below(5) {
-            let more = self.chance.one_of(&["", "", "", " ", "  ", "\t"]);
-            let content = self.chance.one_of(&[
-                "text",
-                "a: b",
-                "# no comment",
-                "",
-                "",
-                " ",
-                "- x",
-                "\ttab",
-                "---",
-                "é",
-            ]);
+            let more = self.chance.mostly(&["", "", ""], &[" ", "  ", "\t"]);
+            let content = self.chance.mostly(
+                &["text", "a: b", "# no comment", "", "- x", "é", "\ttab"],
+                &[" ", "---"],
+            );
             self.indent(indent + further);
             self.text.push_str(more);
             self.text.push_str(content);
@@ -360,25 +363,17 @@ impl Writer<'_> {
         self.text.push_str(quote);
         for line in 0..=self.chance.below(4) {
             if line > 0 {
-                self.text.push_str(self.chance.one_of(&[
-                    "\n", "\n", "\n\n", " \n", "\\\n", "\t\n", "\r\n", "\u{2028}", "\u{85}",
-                ]));
-                let further = self.chance.below(4);
+                self.text.push_str(self.chance.mostly(
+                    &["\n", "\n\n", " \n", "\u{2028}"],
+                    &["\\\n", "\t\n", "\r\n", "\u{85}"],
+                ));
+                let further = if self.chance.once_in(20) { 0 } else { 1 };
                 self.indent(indent + further);
             }
-            let content = self.chance.one_of(&[
-                "word",
-                "two words",
-                "a  b",
-                "x#y",
-                "x #y",
-                "b: c",
-                "12",
-                "-",
-                "\tt",
-                "...",
-                "''",
-            ]);
+            let content = self.chance.mostly(
+                &["word", "two words", "a  b", "x#y", "12"],
+                &["x #y", "b: c", "-", "\tt", "...", "''"],
+            );
             self.text.push_str(content);
         }
         self.text.push_str(quote);

@@ -1,7 +1,9 @@
 //! Lists and objects, with and without brackets.
 
+use std::ops::Range;
+
 use super::{
-    super::{super::Refusal, between, cursor::Mark, token::Word},
+    super::{super::Refusal, between, token::Word},
     Form, Parser, PartId, Place,
 };
 
@@ -11,12 +13,13 @@ impl Parser<'_> {
         Ok(words.contains(&next.word))
     }
 
-    /// Goes over a word if it is next, and says where it ended.
-    fn took(&mut self, word: &Word) -> Result<Option<Mark>, Refusal> {
+    /// Goes over a word if it is next, and says where it stands.
+    fn took(&mut self, word: &Word) -> Result<Option<Range<usize>>, Refusal> {
         if self.scanner.peek()?.word != *word {
             return Ok(None);
         }
-        Ok(Some(self.scanner.take()?.end))
+        let token = self.scanner.take()?;
+        Ok(Some(between(token.start, token.end)))
     }
 
     fn refuse_next<T>(&mut self, message: &str) -> Result<T, Refusal> {
@@ -25,7 +28,12 @@ impl Parser<'_> {
     }
 
     /// A value, or null at a place if one of these words follows.
-    fn value_unless(&mut self, words: &[Word], at: Mark, place: Place) -> Result<PartId, Refusal> {
+    fn value_unless(
+        &mut self,
+        words: &[Word],
+        at: Range<usize>,
+        place: Place,
+    ) -> Result<PartId, Refusal> {
         if self.is_next(words)? {
             return Ok(self.empty(at));
         }
@@ -75,7 +83,7 @@ impl Parser<'_> {
 
     fn empty_here(&mut self) -> Result<PartId, Refusal> {
         let at = self.scanner.peek()?.start;
-        Ok(self.empty(at))
+        Ok(self.empty(between(at, at)))
     }
 
     pub(super) fn flow_sequence(&mut self) -> Result<Vec<PartId>, Refusal> {
@@ -104,16 +112,13 @@ impl Parser<'_> {
         let is_empty = self.is_next(&ENDS)? || self.is_next(&[Word::Value])?;
         let key = if is_empty {
             // go-yaml goes over that word, whatever it is.
-            let at = self.scanner.take()?.end;
-            self.empty(at)
+            let over = self.scanner.take()?;
+            self.empty(between(over.start, over.end))
         } else {
             self.node(Place::Flow)?
         };
         let value = match self.took(&Word::Value)? {
-            Some(_) => {
-                let at = self.scanner.peek()?.start;
-                self.value_unless(&ENDS, at, Place::Flow)?
-            }
+            Some(at) => self.value_unless(&ENDS, at, Place::Flow)?,
             None => self.empty_here()?,
         };
         if let Some(part) = self.parts.get_mut(pair) {
@@ -130,18 +135,14 @@ impl Parser<'_> {
             if !entries.is_empty() && self.took(&Word::FlowEntry)?.is_none() {
                 return self.refuse_next("did not find expected ',' or '}'");
             }
-            if self.took(&Word::Key)?.is_some() {
+            if let Some(at) = self.took(&Word::Key)? {
                 let key = if self.is_next(&[Word::Value])? {
-                    self.empty_here()?
+                    self.empty(at)
                 } else {
-                    let at = self.scanner.peek()?.start;
                     self.value_unless(&ENDS, at, Place::Flow)?
                 };
                 let value = match self.took(&Word::Value)? {
-                    Some(_) => {
-                        let at = self.scanner.peek()?.start;
-                        self.value_unless(&ENDS, at, Place::Flow)?
-                    }
+                    Some(at) => self.value_unless(&ENDS, at, Place::Flow)?,
                     None => self.empty_here()?,
                 };
                 entries.push((key, value));
