@@ -80,7 +80,9 @@ fn yaml_documents(text: &str, start: usize, documents: &mut Vec<Node>) -> Result
         lines.move_back(&mut refusal.span);
         refusal
     })?;
-    nodes.iter_mut().for_each(|node| lines.place(node));
+    for node in &mut nodes {
+        lines.place(node);
+    }
     documents.extend(nodes);
     Ok(())
 }
@@ -153,7 +155,11 @@ impl<'a> Lines<'a> {
         self.move_back(&mut node.span);
         match &mut node.content {
             Content::Scalar(_) => {}
-            Content::Array(items) => items.iter_mut().for_each(|item| self.place(item)),
+            Content::Array(items) => {
+                for item in items {
+                    self.place(item);
+                }
+            }
             Content::Object(entries) => {
                 for entry in entries {
                     self.move_back(&mut entry.key_span);
@@ -174,45 +180,47 @@ mod tests {
         Ok(values.collect())
     }
 
-    fn texts(texts: &[&str]) -> Result<Vec<String>, String> {
-        Ok(texts.iter().map(|it| (*it).to_owned()).collect())
+    fn is_read_as(text: &str, documents: &[&str]) {
+        let documents = documents.iter().map(|it| (*it).to_owned());
+        assert_eq!(read(text), Ok(documents.collect()), "{text}");
+    }
+
+    fn is_refused(text: &str) {
+        assert!(read(text).is_err(), "{text}");
     }
 
     #[test]
     fn documents_are_split_at_lines_wherever_they_stand() {
-        let two = texts(&[r#"{"a":1}"#, r#"{"b":2}"#]);
-        assert_eq!(read("a: 1\n---\nb: 2"), two);
-        assert_eq!(
-            read("---\n---\na: 1\n--- # next\n---\n# none\n---\nb: 2\n"),
-            two
-        );
-        assert_eq!(read("a: 1\r\n---\r\nb: 2\r\n"), two);
-        assert!(read("a: |\n  x\n---y\n").is_err());
-        assert!(read("a: 1\n--- {b: 2}\n").is_err());
+        for text in [
+            "a: 1\n---\nb: 2",
+            "---\n---\na: 1\n--- # next\n---\n# none\n---\nb: 2\n",
+            "a: 1\r\n---\r\nb: 2\r\n",
+            "\u{feff}a: 1\n---\nb: 2\n",
+        ] {
+            is_read_as(text, &[r#"{"a":1}"#, r#"{"b":2}"#]);
+        }
+        is_refused("a: |\n  x\n---y\n");
+        is_refused("a: 1\n--- {b: 2}\n");
     }
 
     #[test]
     fn what_stands_behind_the_end_of_a_document_is_refused() {
-        for text in ["a: 1\n...\nb: 2\n", "{a: 1} b\n", "a: 1\n%YAML 1.1\n"] {
-            assert!(read(text).is_err(), "{text}");
-        }
-        assert_eq!(read("a: 1\n...\n...\n"), texts(&[r#"{"a":1}"#]));
+        is_read_as("a: 1\n...\n...\n", &[r#"{"a":1}"#]);
+        is_refused("a: 1\n...\nb: 2\n");
+        is_refused("{a: 1} b\n");
+        is_refused("a: 1\n%YAML 1.1\n");
     }
 
     #[test]
     fn json_goes_by_its_own_rules_until_yaml_follows() {
-        assert_eq!(
-            read(r#" {"a": "\/"}{"b": 1}{"c": 1.0}"#),
-            texts(&[r#"{"a":"/"}"#, r#"{"b":1}"#, r#"{"c":1}"#])
-        );
-        assert_eq!(
-            read("{\"a\": 1}\n---\nb: 2\n"),
-            texts(&[r#"{"a":1}"#, r#"{"b":2}"#])
-        );
-        assert_eq!(read("{a: 1}\n"), texts(&[r#"{"a":1}"#]));
-        assert!(read(r#"{"a": 1e999}"#).is_err());
-        assert!(read(r#"{"a": 1}{"b": 1}{c: 1}"#).is_err());
-        assert!(read(r#"{"a": 1, "a": 1}"#).is_err());
+        let json = r#" {"a": "\/"}{"b": "\ud83d\ude00\ud83d"}{"c": 1.0}"#;
+        let read = [r#"{"a":"/"}"#, "{\"b\":\"😀\u{fffd}\"}", r#"{"c":1}"#];
+        is_read_as(json, &read);
+        is_read_as("{\"a\": 1}\n---\nb: 2\n", &[r#"{"a":1}"#, r#"{"b":2}"#]);
+        is_read_as("{a: 1}\n", &[r#"{"a":1}"#]);
+        is_refused(r#"{"a": 1e999}"#);
+        is_refused(r#"{"a": 1}{"b": 1}{c: 1}"#);
+        is_refused(r#"{"a": 1, "a": 1}"#);
     }
 
     #[test]

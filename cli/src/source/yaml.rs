@@ -8,6 +8,8 @@ mod cursor;
 mod decode;
 mod parser;
 mod scanner;
+#[cfg(test)]
+mod tests;
 mod token;
 
 use std::ops::Range;

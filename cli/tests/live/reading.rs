@@ -20,25 +20,25 @@ const DOCUMENTS: usize = 6_000;
 #[test]
 fn scalars_are_what_they_are_to_kubectl() -> Result<()> {
     let mut chance = Chance::of_seed(41);
-    let texts = (0..SCALARS).map(|_| scalars::text(&mut chance)).collect();
-    compare(texts)
+    let texts = (0..SCALARS).map(|_| scalars::text(&mut chance));
+    compare(&texts.collect::<Vec<_>>())
 }
 
 #[test]
 fn documents_are_what_they_are_to_kubectl() -> Result<()> {
     let mut chance = Chance::of_seed(42);
     let texts = (0..DOCUMENTS).map(|_| documents::text(&mut chance));
-    compare(texts.collect())
+    compare(&texts.collect::<Vec<_>>())
 }
 
 #[test]
 fn what_was_read_otherwise_once_is_what_it_is_to_kubectl() -> Result<()> {
     let texts = include_str!("reading/once.txt").split("=====\n");
-    compare(texts.map(str::to_owned).collect())
+    compare(&texts.map(str::to_owned).collect::<Vec<_>>())
 }
 
-fn compare(texts: Vec<String>) -> Result<()> {
-    let answers = Kubectl::build()?.read(&texts)?;
+fn compare(texts: &[String]) -> Result<()> {
+    let answers = Kubectl::build()?.read(texts)?;
     let (mut taken, mut refused) = (0, 0);
     let mut differences = Vec::new();
     for (text, answer) in texts.iter().zip(&answers) {

@@ -88,7 +88,7 @@ fn mistake(chance: &mut Chance, text: &mut String) {
 
 fn json(chance: &mut Chance, depth: usize) -> String {
     let count = chance.below(3);
-    let mut below = |chance: &mut Chance| match chance.below(if depth == 0 { 5 } else { 7 }) {
+    let below = |chance: &mut Chance| match chance.below(if depth == 0 { 5 } else { 7 }) {
         0 => chance
             .one_of(&["null", "true", "false", "nul", "\u{85}"])
             .to_owned(),
@@ -275,7 +275,8 @@ impl Writer<'_> {
                 // Its name is known behind it only: nothing contains itself, but for once in a while.
                 let name = self.chance.once_in(2).then_some(self.named);
                 if let Some(name) = name {
-                    self.text.push_str(&format!(" &o{name}"));
+                    let anchor = format!(" &o{name}");
+                    self.text.push_str(&anchor);
                     self.named += 1;
                 }
                 self.text
@@ -367,7 +368,7 @@ impl Writer<'_> {
                     &["\n", "\n\n", " \n", "\u{2028}"],
                     &["\\\n", "\t\n", "\r\n", "\u{85}"],
                 ));
-                let further = if self.chance.once_in(20) { 0 } else { 1 };
+                let further = usize::from(!self.chance.once_in(20));
                 self.indent(indent + further);
             }
             let content = self.chance.mostly(

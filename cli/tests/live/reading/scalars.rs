@@ -193,7 +193,8 @@ fn quoted(chance: &mut Chance) -> String {
             }
             2 => {
                 let (letter, digits) = [("x", 2), ("u", 4), ("U", 8)][chance.below(3)];
-                text.push_str(&format!("\\{letter}"));
+                text.push('\\');
+                text.push_str(letter);
                 text.push_str(&chance.some("0012dDfFe", digits, digits));
             }
             _ => text.push_str(&chance.some(DIGITS, 1, 3)),
