@@ -101,6 +101,7 @@ pub(crate) fn validate(objects: &Objects, knowledge: &Knowledge) -> Vec<Finding>
     for document in &objects.templates {
         let checked = template::check(document, knowledge);
         findings.extend(checked.findings);
+        findings.extend(values::large_integers(document));
         unknown_kinds.extend(checked.unknown_kind);
     }
     for runnable in &objects.runnables {
