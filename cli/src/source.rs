@@ -38,7 +38,29 @@ pub(crate) const STANDARD_INPUT: &str = "-";
 #[derive(Debug)]
 pub(crate) struct Source {
     pub(crate) name: String,
+    /// Without the byte order mark that it may begin with.
     pub(crate) text: String,
+    is_marked: bool,
+}
+
+impl Source {
+    fn new(name: String, text: String) -> Arc<Self> {
+        let unmarked = text.strip_prefix(BYTE_ORDER_MARK).map(str::to_owned);
+        Arc::new(Self {
+            name,
+            is_marked: unmarked.is_some(),
+            text: unmarked.unwrap_or(text),
+        })
+    }
+
+    /// The same text by another name.
+    pub(crate) fn renamed(&self, name: String) -> Arc<Self> {
+        Arc::new(Self {
+            name,
+            text: self.text.clone(),
+            is_marked: self.is_marked,
+        })
+    }
 }
 
 /// Some bytes of a text.
@@ -56,7 +78,6 @@ impl SourceSpan {
             .get(..self.span.start.min(text.len()))
             .unwrap_or_default();
         let line = before.rsplit('\n').next().unwrap_or_default();
-        let line = line.trim_start_matches(BYTE_ORDER_MARK);
         (before.matches('\n').count() + 1, line.chars().count() + 1)
     }
 
@@ -252,10 +273,7 @@ pub(crate) fn load_one(
     boundary: &Boundary,
 ) -> anyhow::Result<Result<Document, Box<Finding>>> {
     boundary.check_found(path)?;
-    let source = Arc::new(Source {
-        name: shown_path(path),
-        text: read(path)?,
-    });
+    let source = Source::new(shown_path(path), read(path)?);
     let mut nodes = match parse(&source) {
         Ok(nodes) => nodes,
         Err(finding) => return Ok(Err(finding)),
@@ -269,10 +287,7 @@ pub(crate) fn load_one(
 
 impl Loaded {
     fn add(&mut self, name: &str, text: String, must_be_objects: bool) {
-        let source = Arc::new(Source {
-            name: name.to_owned(),
-            text,
-        });
+        let source = Source::new(name.to_owned(), text);
         match parse(&source) {
             Ok(nodes) => {
                 for node in nodes {
@@ -324,7 +339,8 @@ fn no_object(source: &Arc<Source>, node: &Node) -> Finding {
 }
 
 fn parse(source: &Arc<Source>) -> Result<Vec<Node>, Box<Finding>> {
-    kubectl::documents(&source.text).map_err(|refusal| Box::new(unreadable(source, refusal)))
+    kubectl::documents(&source.text, source.is_marked)
+        .map_err(|refusal| Box::new(unreadable(source, refusal)))
 }
 
 fn unreadable(source: &Arc<Source>, refusal: Refusal) -> Finding {
@@ -341,6 +357,8 @@ fn unreadable(source: &Arc<Source>, refusal: Refusal) -> Finding {
 /// The documents of a text as the API server would hold them, or why there are none: what the test asks that asks kubectl the
 /// same.
 pub(crate) fn values(text: &str) -> Result<Vec<Value>, String> {
-    let nodes = kubectl::documents(text).map_err(|refusal| refusal.message)?;
+    let source = Source::new(String::new(), text.to_owned());
+    let nodes = kubectl::documents(&source.text, source.is_marked);
+    let nodes = nodes.map_err(|refusal| refusal.message)?;
     Ok(nodes.iter().map(Node::to_value).collect())
 }

@@ -10,10 +10,13 @@ const LOOKS_AHEAD: usize = 4096;
 /// What kubectl reads at once when it passes from JSON to YAML: fewer bytes it takes for the end.
 const AT_ONCE: usize = 4;
 
-/// The documents of a text, but for those that are null.
-pub(super) fn documents(text: &str) -> Result<Vec<Node>, Refusal> {
+/// The documents of a text, but for those that are null. Behind a byte order mark kubectl takes nothing for JSON.
+pub(super) fn documents(text: &str, is_marked: bool) -> Result<Vec<Node>, Refusal> {
     let mut documents = Vec::new();
-    let rest = if might_be_json(text) {
+    if is_marked {
+        yaml::check_unmarked(text)?;
+    }
+    let rest = if might_be_json(text) && !is_marked {
         json_documents(text, &mut documents)?
     } else {
         Some(0)
@@ -175,7 +178,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Vec<String>, String> {
-        let documents = documents(text).map_err(|refusal| refusal.message)?;
+        let documents = documents(text, false).map_err(|refusal| refusal.message)?;
         let values = documents.iter().map(|it| it.to_value().to_string());
         Ok(values.collect())
     }
@@ -195,7 +198,7 @@ mod tests {
             "a: 1\n---\nb: 2",
             "---\n---\na: 1\n--- # next\n---\n# none\n---\nb: 2\n",
             "a: 1\r\n---\r\nb: 2\r\n",
-            "\u{feff}a: 1\n---\nb: 2\n",
+            "a: 1\n---\n\u{feff}b: 2\n",
         ] {
             is_read_as(text, &[r#"{"a":1}"#, r#"{"b":2}"#]);
         }
@@ -218,6 +221,7 @@ mod tests {
         is_read_as(json, &read);
         is_read_as("{\"a\": 1}\n---\nb: 2\n", &[r#"{"a":1}"#, r#"{"b":2}"#]);
         is_read_as("{a: 1}\n", &[r#"{"a":1}"#]);
+        assert!(documents("{} {}", true).is_err());
         is_refused(r#"{"a": 1e999}"#);
         is_refused(r#"{"a": 1}{"b": 1}{c: 1}"#);
         is_refused(r#"{"a": 1, "a": 1}"#);
@@ -226,7 +230,7 @@ mod tests {
     #[test]
     fn places_are_those_of_the_file_as_it_is_written() {
         let text = "a: 1\r\nb:\r\n  c: é\r\n  d: [x]\r\n";
-        let documents = documents(text).unwrap();
+        let documents = documents(text, false).unwrap();
         let stands = |keys: &[&str]| text.get(documents[0].at(keys).unwrap().span.clone());
         assert_eq!(stands(&["a"]), Some("1"));
         assert_eq!(stands(&["b", "c"]), Some("é"));

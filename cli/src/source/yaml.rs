@@ -2,7 +2,7 @@
 //!
 //! kubectl reads with go-yaml v2, which goes by YAML 1.1 and takes much that YAML 1.2 refuses, and the other way round. What a
 //! file is to kubectl can be known only by going the same way, so this follows go-yaml v2 step by step: its scanner, its
-//! parser and, in [`decode`], its decoder.
+//! parser and, in [`decode`], its decoder. Why no library does it: `docs/adr/0013-own-yaml-reader.md`.
 
 mod cursor;
 mod decode;
@@ -14,7 +14,7 @@ mod token;
 
 use std::ops::Range;
 
-use super::{Node, Refusal};
+use super::{BYTE_ORDER_MARK, Node, Refusal};
 
 /// Reads a document, which begins at some byte of a text and ends with it. `None` if there is nothing in it.
 pub(super) fn read(text: &str, start: usize) -> Result<Option<Node>, Refusal> {
@@ -26,16 +26,20 @@ pub(super) fn read(text: &str, start: usize) -> Result<Option<Node>, Refusal> {
 
 /// A document may begin with one such mark.
 fn behind_byte_order_mark(text: &str, start: usize) -> Result<usize, Refusal> {
-    const MARK: char = '\u{feff}';
     let rest = text.get(start..).unwrap_or_default();
-    match rest.strip_prefix(MARK) {
-        Some(rest) if rest.starts_with(MARK) => {
-            let message = "the document begins with more than one byte order mark";
-            Err(Refusal::new(message, start..start))
-        }
-        Some(_) => Ok(start + MARK.len_utf8()),
+    match rest.strip_prefix(BYTE_ORDER_MARK) {
+        Some(rest) => check_unmarked(rest).map(|()| start + BYTE_ORDER_MARK.len_utf8()),
         None => Ok(start),
     }
+}
+
+/// Refuses a second such mark.
+pub(super) fn check_unmarked(text: &str) -> Result<(), Refusal> {
+    if text.starts_with(BYTE_ORDER_MARK) {
+        let message = "a document begins with more than one byte order mark";
+        return Err(Refusal::new(message, 0..0));
+    }
+    Ok(())
 }
 
 /// Refuses what no YAML may hold unless it is escaped.
