@@ -73,7 +73,7 @@ fn values_that_are_taken_for_something_else_are_told_with_their_place() {
 }
 
 #[test]
-fn an_integer_of_a_template_that_loses_digits_is_told() {
+fn an_integer_of_a_template_that_loses_digits_is_warned_of() {
     let folder = copy_of("job");
     let text = "name: greet\n  annotations: {example.com/large: 18446744073709551615}\nspec:";
     edit(&folder, "template.yaml", "name: greet\nspec:", text);

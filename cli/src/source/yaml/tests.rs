@@ -59,7 +59,7 @@ fn keys_become_texts_and_none_stands_twice() {
 }
 
 #[test]
-fn mistakes_are_told_where_they_are() {
+fn mistakes_have_the_place_where_they_are() {
     for (text, message, at) in [
         (
             "a:\n  b:\n \tc: 2\n",
