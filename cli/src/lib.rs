@@ -81,3 +81,10 @@ fn called_as(program: Option<&OsStr>) -> &'static str {
         _ => "cartouche",
     }
 }
+
+/// The documents of a text as the API server would hold them, or why the command refuses it: for the test that asks kubectl the
+/// same.
+#[doc(hidden)]
+pub fn documents_of(text: &str) -> Result<Vec<serde_json::Value>, String> {
+    source::values(text)
+}

@@ -1,8 +1,12 @@
 //! Manifests: files, folders and standard input, with the place of everything in them.
 
 mod boundary;
-mod key;
+mod json;
+mod kubectl;
 mod node;
+mod number;
+mod refusal;
+mod yaml;
 
 use std::{
     io::Read as _,
@@ -14,12 +18,12 @@ use std::{
 use anyhow::{Context as _, bail};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use serde_saphyr::Location;
 
 pub(crate) use boundary::{Boundary, replace};
 pub(crate) use cartouche_templating::{Segment, field_path as shown};
-pub(crate) use key::value_as_kubectl_reads;
 pub(crate) use node::{Content, MapEntry, Node};
+pub(crate) use number::as_json;
+use refusal::Refusal;
 
 use crate::{
     finding::{Finding, Rule},
@@ -28,6 +32,8 @@ use crate::{
 
 /// Objects and arrays inside each other in a file. Templates allow fewer; this bounds the recursion.
 const MAX_DEPTH: usize = 200;
+/// What some editors begin a file with.
+const BYTE_ORDER_MARK: char = '\u{feff}';
 /// What the command line calls standard input.
 pub(crate) const STANDARD_INPUT: &str = "-";
 
@@ -35,7 +41,29 @@ pub(crate) const STANDARD_INPUT: &str = "-";
 #[derive(Debug)]
 pub(crate) struct Source {
     pub(crate) name: String,
+    /// Without the byte order mark that it may begin with.
     pub(crate) text: String,
+    is_marked: bool,
+}
+
+impl Source {
+    fn new(name: String, text: String) -> Arc<Self> {
+        let unmarked = text.strip_prefix(BYTE_ORDER_MARK).map(str::to_owned);
+        Arc::new(Self {
+            name,
+            is_marked: unmarked.is_some(),
+            text: unmarked.unwrap_or(text),
+        })
+    }
+
+    /// The same text by another name.
+    pub(crate) fn renamed(&self, name: String) -> Arc<Self> {
+        Arc::new(Self {
+            name,
+            text: self.text.clone(),
+            is_marked: self.is_marked,
+        })
+    }
 }
 
 /// Some bytes of a text.
@@ -198,9 +226,7 @@ fn shown_path(path: &Path) -> String {
 }
 
 fn read(path: &Path) -> anyhow::Result<String> {
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("{} cannot be read", path.display()))?;
-    Ok(text.trim_start_matches('\u{feff}').to_owned())
+    std::fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))
 }
 
 /// The files by which a folder is a test of a template: the run that has to come out, why none may, settings.
@@ -250,10 +276,7 @@ pub(crate) fn load_one(
     boundary: &Boundary,
 ) -> anyhow::Result<Result<Document, Box<Finding>>> {
     boundary.check_found(path)?;
-    let source = Arc::new(Source {
-        name: shown_path(path),
-        text: read(path)?,
-    });
+    let source = Source::new(shown_path(path), read(path)?);
     let mut nodes = match parse(&source) {
         Ok(nodes) => nodes,
         Err(finding) => return Ok(Err(finding)),
@@ -267,10 +290,7 @@ pub(crate) fn load_one(
 
 impl Loaded {
     fn add(&mut self, name: &str, text: String, must_be_objects: bool) {
-        let source = Arc::new(Source {
-            name: name.to_owned(),
-            text,
-        });
+        let source = Source::new(name.to_owned(), text);
         match parse(&source) {
             Ok(nodes) => {
                 for node in nodes {
@@ -325,63 +345,25 @@ fn no_object(source: &Arc<Source>, node: &Node) -> Finding {
 }
 
 fn parse(source: &Arc<Source>) -> Result<Vec<Node>, Box<Finding>> {
-    // As kubectl reads YAML: 0755 is octal, and `yes` and `no` are truth values.
-    let options = serde_saphyr::options! {
-        with_snippet: false,
-        legacy_octal_numbers: true,
-        budget: serde_saphyr::budget! { max_depth: MAX_DEPTH },
+    kubectl::documents(&source.text, source.is_marked)
+        .map_err(|refusal| Box::new(unreadable(source, refusal)))
+}
+
+fn unreadable(source: &Arc<Source>, refusal: Refusal) -> Finding {
+    let message = format!("this is no valid YAML: {}", refusal.message);
+    let place = SourceSpan {
+        source: Arc::clone(source),
+        span: refusal.span,
     };
-    serde_saphyr::from_multiple_with_options(&source.text, options)
-        .map_err(|error| Box::new(unrendered::explained(unreadable(source, &error))))
+    let finding = Finding::error(Rule::Yaml, message).at(place);
+    unrendered::explained(finding.maybe_help(refusal.help.map(str::to_owned)))
 }
 
-fn unreadable(source: &Arc<Source>, error: &serde_saphyr::Error) -> Finding {
-    let text = error.to_string();
-    let (message, _) = text.rsplit_once(" at line ").unwrap_or((&text, ""));
-    let message = message.replace(", set DuplicateKeyPolicy in Options if acceptable", "");
-    let mut finding = Finding::error(Rule::Yaml, format!("this is no valid YAML: {message}"));
-    if let Some(location) = error.location() {
-        let place = SourceSpan {
-            source: Arc::clone(source),
-            span: at_position(&source.text, location),
-        };
-        finding = finding.at(place);
-    }
-    if message.contains("mapping values are not allowed") || message.contains("':' indicator") {
-        finding =
-            finding.help("put the value in quotes if it contains a colon followed by a space");
-    } else if message.contains("duplicate mapping key") {
-        let is_outermost = error.location().is_some_and(|it| it.column() == 1);
-        finding = finding.help(if is_outermost {
-            "a key stands once only: take one of them away, or write --- between two objects"
-        } else {
-            "a key stands once only: take one of them away"
-        });
-    } else if message.contains("unknown escape character") {
-        finding = finding.help(
-            "in double quotes a backslash is written twice; in single quotes, or in none, once",
-        );
-    } else if message.contains("tab") {
-        finding = finding.help("indent with blanks: YAML does not allow tabs");
-    }
-    finding
-}
-
-/// The bytes of a location. Not every error of the parser knows more than line and column.
-fn at_position(text: &str, location: Location) -> Range<usize> {
-    let index = |number: u64| usize::try_from(number.saturating_sub(1)).unwrap_or(usize::MAX);
-    let characters =
-        |text: &str, count: usize| text.chars().take(count).map(char::len_utf8).sum::<usize>();
-    let (line, column) = (index(location.line()), index(location.column()));
-    let width = usize::try_from(location.span().len()).unwrap_or(1).max(1);
-    let mut start = 0;
-    for (number, content) in text.split_inclusive('\n').enumerate() {
-        if number == line {
-            let at = (start + characters(content, column)).min(text.len());
-            let rest = text.get(at..).unwrap_or_default();
-            return at..at + characters(rest.lines().next().unwrap_or_default(), width);
-        }
-        start += content.len();
-    }
-    text.len()..text.len()
+/// The documents of a text as the API server would hold them, or why there are none: what the test asks that asks kubectl the
+/// same.
+pub(crate) fn values(text: &str) -> Result<Vec<Value>, String> {
+    let source = Source::new(String::new(), text.to_owned());
+    let nodes = kubectl::documents(&source.text, source.is_marked);
+    let nodes = nodes.map_err(|refusal| refusal.message)?;
+    Ok(nodes.iter().map(Node::to_value).collect())
 }

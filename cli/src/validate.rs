@@ -105,6 +105,7 @@ pub(crate) fn validate(objects: &Objects, knowledge: &Knowledge) -> Vec<Finding>
         let checked = template::check(document, knowledge);
         findings.extend(checked.findings);
         findings.extend(hooks::of_template(document));
+        findings.extend(values::large_integers(document));
         unknown_kinds.extend(checked.unknown_kind);
     }
     for runnable in &objects.runnables {

@@ -1,13 +1,13 @@
 //! Findings for people: the source line, a marker, and what to do.
 
-use std::{fmt::Write as _, sync::Arc};
+use std::fmt::Write as _;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
 use super::{Finding, Severity, report::LeftOut};
 use crate::{
     foreign::{has_commands, in_lines, in_one_line},
-    source::{Source, SourceSpan},
+    source::SourceSpan,
 };
 
 /// The findings, with escape codes for colours; whoever prints them takes those away where there is no
@@ -48,10 +48,7 @@ fn escaped_place(place: &SourceSpan) -> SourceSpan {
         return place.clone();
     }
     SourceSpan {
-        source: Arc::new(Source {
-            name: in_one_line(&place.source.name),
-            text: place.source.text.clone(),
-        }),
+        source: place.source.renamed(in_one_line(&place.source.name)),
         span: place.span.clone(),
     }
 }

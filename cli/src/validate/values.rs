@@ -8,14 +8,16 @@ use serde_json::Value;
 
 use crate::{
     finding::{Finding, Rule},
-    source::{Content, Document, Node, SourceSpan, value_as_kubectl_reads},
+    source::{Content, Document, Node, as_json},
 };
+
+const NOT_IN_QUOTES: &str = "this is not in quotes";
 
 /// What it says to people and does not mean to the engine.
 pub(super) fn check(runnable: &Document) -> Vec<Finding> {
     let mut findings = annotations(runnable);
     if let Some(inputs) = runnable.root.at(&["spec", "inputs"]) {
-        collect(runnable, inputs, &mut findings);
+        collect(runnable, inputs, scalar, &mut findings);
     }
     findings
 }
@@ -59,17 +61,23 @@ fn approves_nothing(runnable: &Document) -> Option<Finding> {
     Some(finding.help("leave it out: `cartouche approve` writes it, for one run"))
 }
 
-fn collect(runnable: &Document, node: &Node, findings: &mut Vec<Finding>) {
+/// What a check finds at the scalars of a node.
+fn collect(
+    document: &Document,
+    node: &Node,
+    check: fn(&Document, &Node, &Value) -> Option<Finding>,
+    findings: &mut Vec<Finding>,
+) {
     match &node.content {
-        Content::Scalar(value) => findings.extend(scalar(runnable, node, value)),
+        Content::Scalar(value) => findings.extend(check(document, node, value)),
         Content::Array(items) => {
             for item in items {
-                collect(runnable, item, findings);
+                collect(document, item, check, findings);
             }
         }
         Content::Object(entries) => {
             for entry in entries {
-                collect(runnable, &entry.value, findings);
+                collect(document, &entry.value, check, findings);
             }
         }
     }
@@ -97,24 +105,61 @@ fn scalar(runnable: &Document, node: &Node, value: &Value) -> Option<Finding> {
             "give it a value (\"\" is an empty text), or take it out: a field that is a tag of it alone is left out, and within a text it is an error",
         ));
     }
-    let read =
-        value_as_kubectl_reads(&written).filter(|_| is_plain(&place) && is_lossy(&written))?;
-    let message = format!("kubectl reads {written} as {read}");
-    let finding = warning(message, "this is not in quotes");
-    Some(finding.help(format!(
-        "if it is a text, such as a version, put it in quotes: \"{written}\"; else write {read}"
-    )))
+    if node.is_plain && value.is_string() && is_short_hash(&written) {
+        let finding = warning(format!("{written} looks like a number"), NOT_IN_QUOTES);
+        let help = format!("put it in quotes: \"{written}\"; others of its kind are numbers");
+        return Some(finding.help(help));
+    }
+    if let Some(finding) = too_large(runnable, node, value) {
+        return Some(finding);
+    }
+    let read = shown(value).filter(|read| node.is_plain && *read != written)?;
+    if !is_lossy(&written) {
+        return None;
+    }
+    let finding = warning(format!("kubectl reads {written} as {read}"), NOT_IN_QUOTES);
+    Some(finding.help(format!("{}; else write {read}", in_quotes(&written))))
 }
 
-/// Whether a scalar stands as it is behind its key or dash: not in a block, and without a type of its own.
-fn is_plain(place: &SourceSpan) -> bool {
-    let before = place
-        .source
-        .text
-        .get(..place.span.start)
-        .unwrap_or_default();
-    let before = before.trim_end_matches([' ', '\t']);
-    before.ends_with([':', ',', '[', '{', '-'])
+/// Integers anywhere in a document that the API server does not keep as they are.
+pub(super) fn large_integers(document: &Document) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    collect(document, &document.root, too_large, &mut findings);
+    findings
+}
+
+fn too_large(document: &Document, node: &Node, value: &Value) -> Option<Finding> {
+    let place = document.place(&node.span);
+    let written = place.text();
+    let is_large = value.is_number() && value.as_i64().is_none();
+    let read = shown(value).filter(|read| *read != written)?;
+    if !node.is_plain || !is_large || !is_integer(written) {
+        return None;
+    }
+    let message = format!("the API server keeps {written} as {read}");
+    let help = in_quotes(written);
+    let finding = Finding::warning(Rule::Surprise, message).at(place.clone());
+    Some(finding.label("this is too large for an integer").help(help))
+}
+
+fn in_quotes(written: &str) -> String {
+    format!("if it is a text, such as a version, put it in quotes: \"{written}\"")
+}
+
+/// A truth value or a number as JSON has it.
+fn shown(value: &Value) -> Option<String> {
+    match value {
+        Value::Bool(truth) => Some(truth.to_string()),
+        Value::Number(number) if number.is_f64() => number.as_f64().and_then(as_json),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+/// Whether a number has neither a point nor an exponent.
+fn is_integer(written: &str) -> bool {
+    let is_hexadecimal = written.contains(['x', 'X']);
+    is_hexadecimal || !written.contains(['.', 'e', 'E'])
 }
 
 /// Whether more than the way of writing is lost: a last zero, an octal or hexadecimal number, separated digits, the short
@@ -129,14 +174,14 @@ fn is_lossy(written: &str) -> bool {
     is_word || has_zero || is_octal || has_prefix || is_separated || is_short_hash(written)
 }
 
-/// Digits in groups of three are a number to whoever wrote them.
+/// Digits in groups of three are meant as a number, unless a zero stands before them.
 fn are_thousands(written: &str) -> bool {
     let mut groups = written.split('_');
-    let is_first = |group: &str| (1..=3).contains(&group.len());
+    let is_first = |group: &str| (1..=3).contains(&group.len()) && !group.starts_with('0');
     groups.next().is_some_and(is_first) && groups.all(|group| group.len() == 3)
 }
 
-/// Digits with one `e` among them, as many as a short hash has: nobody writes a number like that.
+/// Digits with one `e` among them, as many as a short hash has: no person writes a number like that.
 fn is_short_hash(written: &str) -> bool {
     let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());
     let parts = written.split_once('e');

@@ -12,6 +12,7 @@ mod interventions;
 mod mistakes;
 mod objects;
 mod optional_outputs;
+mod reading;
 mod roles;
 mod story;
 #[path = "../support/mod.rs"]

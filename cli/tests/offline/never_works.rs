@@ -37,7 +37,7 @@ fn a_key_that_kubectl_takes_for_something_else_is_told_with_its_place() {
 #[test]
 fn values_that_are_taken_for_something_else_are_told_with_their_place() {
     let folder = copy_of("job");
-    let inputs = "name: world\n    version: 1.10\n    mode: 0755\n    date: 2024.10\n    commit: 3185e12\n    address: 0x1F\n    build: 2024_10\n    most: 1_000_000\n    long: 00012345\n    snake: a_1\n    debug: no\n    plain: 10\n    pi: 3.14159265358979\n    big: 18446744073709551615\n    exp: 1e6\n    typed: !!str 1.10\n    block: |\n      1.10\n    folded: >-\n      no\n    text: \"1.10\"\n    tag: a $(runnable.metadata.name)$";
+    let inputs = "name: world\n    version: 1.10\n    mode: 0755\n    date: 2024.10\n    commit: 3185e12\n    address: 0x1F\n    build: 2024_10\n    most: 1_000_000\n    long: 00012345\n    snake: a_1\n    debug: no\n    plain: 10\n    pi: 3.14159265358979\n    big: 18446744073709551615\n    sha: 83e2010\n    zero: 0_820\n    exp: 1e6\n    typed: !!str 1.10\n    block: |\n      1.10\n    folded: >-\n      no\n    text: \"1.10\"\n    tag: a $(runnable.metadata.name)$";
     edit(&folder, "runnable.yaml", "name: world", inputs);
     let annotated = "metadata:\n  annotations: { carto.run/rerun_token: a, example.com/other: b }";
     edit(&folder, "runnable.yaml", "metadata:", annotated);
@@ -55,6 +55,10 @@ fn values_that_are_taken_for_something_else_are_told_with_their_place() {
             "kubectl reads 2024_10 as 202410",
             "kubectl reads 00012345 as 5349",
             "kubectl reads no as false",
+            "the API server keeps 18446744073709551615 as 18446744073709552000",
+            "put it in quotes: \"18446744073709551615\"",
+            "83e2010 looks like a number",
+            "kubectl reads 0_820 as 820",
             "tags in inputs are not read",
             "nothing reads the annotation carto.run/rerun_token of a Runnable",
             "did you mean 'carto.run/rerun-token'?",
@@ -62,10 +66,20 @@ fn values_that_are_taken_for_something_else_are_told_with_their_place() {
     );
     assert_eq!(
         output.out.matches("warning[surprise]").count(),
-        10,
+        13,
         "{}",
         output.out
     );
+}
+
+#[test]
+fn an_integer_of_a_template_that_loses_digits_is_warned_of() {
+    let folder = copy_of("job");
+    let text = "name: greet\n  annotations: {example.com/large: 18446744073709551615}\nspec:";
+    edit(&folder, "template.yaml", "name: greet\nspec:", text);
+    let output = cartouche_in(folder.path(), &["validate", "."]);
+    let said = "the API server keeps 18446744073709551615 as 18446744073709552000";
+    is_said(&output.out, &[said, "put it in quotes"]);
 }
 
 #[test]

@@ -1,0 +1,58 @@
+//! Why a text is not taken, and where.
+
+use std::ops::Range;
+
+use super::MapEntry;
+
+/// What kubectl would refuse, or read as something else than what is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Refusal {
+    pub(super) message: String,
+    pub(super) help: Option<&'static str>,
+    pub(super) span: Range<usize>,
+}
+
+impl Refusal {
+    pub(super) fn new(message: impl Into<String>, span: Range<usize>) -> Self {
+        let message = message.into();
+        let help = help_for(&message);
+        Self {
+            message,
+            help,
+            span,
+        }
+    }
+
+    /// Refuses a key that stands twice: of the two values kubectl takes the later one, and says nothing.
+    pub(super) fn duplicate(key: &MapEntry, is_outermost: bool) -> Self {
+        let message = format!("duplicate mapping key: {}", key.key);
+        Self::new(message, key.key_span.clone()).help(if is_outermost {
+            "a key stands once only: take one of them away, or write --- between two objects"
+        } else {
+            "a key stands once only: take one of them away"
+        })
+    }
+
+    pub(super) fn help(mut self, help: &'static str) -> Self {
+        self.help = Some(help);
+        self
+    }
+}
+
+/// What to do about the mistakes that are made most.
+fn help_for(message: &str) -> Option<&'static str> {
+    let is_about = |what: &str| message.contains(what);
+    if is_about("mapping values are not allowed") || is_about("expected ':'") {
+        Some("put the value in quotes if it contains a colon followed by a space")
+    } else if is_about("unknown escape character") {
+        Some("in double quotes a backslash is written twice; in single quotes, or in none, once")
+    } else if is_about("a tab ") {
+        Some("indent with blanks: YAML does not allow tabs")
+    } else if is_about("cannot start any token") {
+        Some("put the value in quotes if it begins with this")
+    } else if is_about("found a directive") {
+        Some("leave it out: kubectl takes none, as it splits files at --- first")
+    } else {
+        None
+    }
+}
