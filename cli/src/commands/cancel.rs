@@ -16,9 +16,9 @@ use kube::{
 };
 use serde_json::json;
 
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, note};
 use crate::{
-    cluster::{CLIENT, Cluster, ClusterArgs, within},
+    cluster::{CLIENT, Cluster, ClusterArgs, first_line, within},
     commands::many::{self, Deed, ManyArgs, Plan},
     foreign::in_one_line,
     live::{
@@ -60,7 +60,13 @@ pub(crate) async fn execute(args: &CancelArgs, cluster: &Cluster) -> anyhow::Res
     };
     let templates = match cluster.templates().await {
         Ok(templates) => Templates::Known(templates),
-        Err(error) => Templates::Unread(format!("{error:#}")),
+        Err(error) => {
+            let why = first_line(&error);
+            note(&format!(
+                "{why}; runs are stopped in the way of their kind, whatever their template says"
+            ))?;
+            Templates::Unread(why)
+        }
     };
     let place = cluster.place();
     let deed = Cancel {
