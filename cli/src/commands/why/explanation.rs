@@ -137,7 +137,10 @@ impl Explanation {
             run.warning = explained_run::warning(&run.run, cluster).await;
         }
         let about = (run, next, warnings);
-        let retry = template.and_then(|template| Retry::of(runnable, &template));
+        let retry = match &template {
+            Some(template) => Retry::of(runnable, template),
+            None => Retry::by_status(runnable),
+        };
         let revisions = revisions.unwrap_or_default();
         let sources = Standing::of(runnable, revisions, cluster).await?;
         let explanation = Self::with(runnable, cluster.namespace.clone(), about);
@@ -224,7 +227,9 @@ impl Explanation {
         });
         let retry = retry.map(|retry| if in_its_way { retry.blocked() } else { retry });
         match &retry {
-            Some(Retry::Scheduled { .. }) if self.ready.is_some() => self.to_do = None,
+            Some(Retry::Scheduled { .. } | Retry::Said { .. }) if self.ready.is_some() => {
+                self.to_do = None
+            }
             Some(Retry::Held { .. }) if !in_its_way => self.to_do = Some(RESUME.to_owned()),
             _ => {}
         }

@@ -157,6 +157,7 @@ fn attempts(retry: &Retry) -> String {
             "attempt {attempt} of {attempts}, of {}, begins once nothing is in its way",
             at.0
         ),
+        Retry::Said { message } => in_one_line(message),
         Retry::Exhausted { attempts } => {
             format!("it was attempt {attempts} of {attempts}, the last one: it is not tried again")
         }
@@ -312,7 +313,12 @@ fn requested(request: &RerunRequest) -> String {
 
 fn is_tried_again(explanation: &Explanation) -> bool {
     let retry = explanation.retry.as_ref();
-    retry.is_some_and(|retry| matches!(retry, Retry::Scheduled { .. } | Retry::Held { .. }))
+    retry.is_some_and(|retry| {
+        matches!(
+            retry,
+            Retry::Scheduled { .. } | Retry::Held { .. } | Retry::Said { .. }
+        )
+    })
 }
 
 fn is_running(explanation: &Explanation, sequence: i64) -> bool {
