@@ -68,7 +68,7 @@ pub(crate) fn first_line(error: &anyhow::Error) -> String {
     text.lines().next().unwrap_or_default().to_owned()
 }
 
-/// What was asked for, or the first line of why it cannot be told, which names the permission that is missing.
+/// What was asked for, or the first line of why it is not known, which names the permission that is missing.
 pub(crate) fn seen<T>(answer: anyhow::Result<Option<T>>) -> (Option<T>, Option<String>) {
     match answer {
         Ok(found) => (found, None),

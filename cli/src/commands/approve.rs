@@ -354,16 +354,14 @@ fn unseen(error: &anyhow::Error, runnable: &Runnable, cluster: &Cluster) -> anyh
     let elsewhere = cluster
         .place()
         .command(&format!("approve {name} --approval NUMBER:HASH"));
-    let unseen = match Denied::of(error) {
-        None => String::new(),
-        Some(_) => {
-            let command = format!("approve {name} --unverified");
-            let command = cluster.place().command(&command);
-            format!("\nhint: `{command}` approves what the status asks about, by its word alone")
-        }
-    };
+    let by_status = Denied::of(error).map(|_| {
+        let command = format!("approve {name} --unverified");
+        let command = cluster.place().command(&command);
+        format!("\nhint: `{command}` approves what the status asks about, by its word alone")
+    });
+    let by_status = by_status.unwrap_or_default();
     anyhow!(
         "{error:#}\nhint: what cannot be shown is not approved; `{elsewhere}` approves what somebody else has looked at, \
-         with the value of status.pending.approval{unseen}"
+         with the value of status.pending.approval{by_status}"
     )
 }

@@ -42,7 +42,7 @@ The API server is asked to make the run and not to keep it, so that both sides h
 --server-dry-run as the ServiceAccount of the Runnable, which you need permission to impersonate; else as you,
 if you may. Exit code 1 if there would be a new run, and 2 if that cannot be told of one of them, as where
 the template reads an input from a Secret that you may not read, or where you may not read the template: then
-you are told what the status says, and -t takes the template from a file.")]
+it says what the status does, and -t takes the template from a file.")]
 pub(crate) struct DiffArgs {
     /// The Runnable; all of the files without a name
     #[arg(required_unless_present = "files")]

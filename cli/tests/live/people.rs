@@ -180,7 +180,7 @@ async fn a_tenant_without_templates(tenant: &Person<'_>) -> Result<()> {
     tenant.gets(&["suspend", "hello"], 0, &[])?;
     tenant.gets(&["resume", "hello"], 0, &[])?;
 
-    // What keeps a run from being made is told, and which right it takes to look further.
+    // It says what keeps a run from being made, and which right it takes to look further.
     tenant.applies(POOR).await?;
     let parts = [
         "to do: with the ClusterRole cartouche-templates-view, which you lack: ",
@@ -190,7 +190,7 @@ async fn a_tenant_without_templates(tenant: &Person<'_>) -> Result<()> {
     // Without a run the ledger knows nothing of its kind.
     let with_file = "`cartouche rbac -f FILE`";
     tenant.gets(&["rbac", "-r", "poor"], 2, &[RIGHT, with_file])?;
-    // Whoever edits Runnables approves nothing where that is a right of its own.
+    // Those who edit Runnables approve nothing where that is a right of its own.
     let approve = ["approve", "guarded", "--unverified", "--yes"];
     tenant.gets(&approve, 2, &["`update` on `runnables/approval`"])?;
     Ok(())
@@ -219,8 +219,8 @@ async fn an_approver_without_templates(approver: &Person<'_>, first: &str) -> Re
     approver.gets(&["why", "guarded"], 0, &[waits, to_do])?;
     let by_status = "by its status run 1 is due, and waits: ApprovalRequired";
     approver.gets(&["diff", "guarded"], 2, &[RIGHT, by_status])?;
-    let nobody = "nothing to approve: hello asks nobody by its status";
-    approver.gets(&["approve", "hello"], 0, &[nobody])?;
+    let none = "nothing to approve: hello asks nobody by its status";
+    approver.gets(&["approve", "hello"], 0, &[none])?;
     let unverified = "`cartouche approve guarded --unverified -n cartouche-examples`";
     approver.gets(&["approve", "guarded", "--yes"], 2, &[RIGHT, unverified])?;
     let said = format!("not verified: what waits, as the status says, is {first}");

@@ -177,15 +177,15 @@ fn another_run_than_the_controller_asks_about_is_not_approved() {
 }
 
 #[test]
-fn what_waits_for_nobody_by_its_status_is_told_without_the_template() {
+fn without_the_template_a_status_says_that_no_run_waits() {
     let server = Server {
         template_is_readable: false,
         ..Server::default()
     };
-    let told = server.serve().cartouche(&["approve", "hello", "--yes"]);
-    assert_eq!(told.code, 0, "{}", told.err);
-    let nobody = "nothing to approve: hello asks nobody by its status";
-    assert!(told.out.starts_with(nobody), "{}", told.out);
+    let said = server.serve().cartouche(&["approve", "hello", "--yes"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let none = "nothing to approve: hello asks nobody by its status";
+    assert!(said.out.starts_with(none), "{}", said.out);
 }
 
 #[test]

@@ -142,12 +142,14 @@ fn everyone_reads_templates_by_one_line_of_the_default_and_by_nothing_else() -> 
         texts(&default, "components") == ["../templates-view"],
         "{default}"
     );
-    let (shared, rest): (Vec<_>, Vec<_>) = objects(&config)?.into_iter().partition(is_for_everyone);
-    ensure!(!rest.is_empty());
-    let given: Vec<_> = shared.iter().map(|it| &it["roleRef"]["name"]).collect();
-    ensure!(given == ["cartouche-templates-view"], "{given:?}");
+    for folder in ["rbac", "controller", "policies", "approval", "overlays"] {
+        let found = objects(&config.join(folder))?;
+        ensure!(!found.iter().any(is_for_everyone), "config/{folder}");
+    }
     let component = objects(&config.join("templates-view"))?;
-    ensure!(component.iter().any(is_for_everyone), "{component:?}");
+    let given = component.iter().filter(|it| is_for_everyone(it));
+    let given: Vec<_> = given.map(|it| &it["roleRef"]["name"]).collect();
+    ensure!(given == ["cartouche-templates-view"], "{given:?}");
     let granted: Vec<_> = rules("rbac")?
         .into_iter()
         .filter(|(role, _)| role == "cartouche-templates-view")

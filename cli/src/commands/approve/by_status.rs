@@ -17,8 +17,8 @@ use crate::{
     live::{object_diff, pending},
 };
 
-/// The answer about a run that cannot be shown for this reason. It is approved only if the user takes the word of the status for it;
-/// that none waits is told without that.
+/// The answer about a run that cannot be shown for this reason. It is approved only if the user takes the word of the status for it.
+/// That none waits takes no such word.
 pub(super) async fn answer(
     error: &anyhow::Error,
     runnable: &Runnable,

@@ -1,4 +1,4 @@
-//! What can be told of a Runnable whose template may not be read: what its status says, and where the template can come from.
+//! Comparisons without the template, which the user may not read: what the status says, and where the template can come from.
 
 use anyhow::anyhow;
 use cartouche_crds::Runnable;

@@ -32,7 +32,7 @@ Examples:
 A profile is chosen by its rules for the first run, and kept until a refresh: a change of rules, labels or
 profiles makes no run, and moves no Runnable. The rank of a rule is 4 if it names the template, 2 if it
 selects namespaces and 1 if it selects Runnables, added up. Exit code 1 if no run can be made of one of them
-since no profile can be used; 2 if you may not read profiles or templates: then you are told what the status says.")]
+since no profile can be used; 2 if you may not read profiles or templates: then it says what the status does.")]
 pub(crate) struct WhichArgs {
     /// The Runnables
     #[arg(value_name = "NAME", required = true)]
@@ -129,7 +129,7 @@ pub(crate) async fn execute(args: &WhichArgs, cluster: &Cluster) -> anyhow::Resu
     Ok(Outcome {
         out,
         err: not_seen.map_or_else(String::new, |why| {
-            format!("{why}; what is told is what the status says\n")
+            format!("{why}; the rest is what the status says\n")
         }),
         code: match not_seen {
             Some(_) => FAILED,

@@ -70,7 +70,7 @@ pub(super) struct Explanation {
     /// What is said of its template, if anything.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) warnings: Option<String>,
-    /// Why its template could not be read, if it could not: the rest is told without it.
+    /// Why its template could not be read, if it could not: the rest needs none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) not_seen: Option<String>,
     /// Where commands that are told would be called.
@@ -228,7 +228,7 @@ impl Explanation {
         let retry = retry.map(|retry| if in_its_way { retry.blocked() } else { retry });
         match &retry {
             Some(Retry::Scheduled { .. } | Retry::Said { .. }) if self.ready.is_some() => {
-                self.to_do = None
+                self.to_do = None;
             }
             Some(Retry::Held { .. }) if !in_its_way => self.to_do = Some(RESUME.to_owned()),
             _ => {}

@@ -24,15 +24,15 @@ pub(super) fn advice(advice: &str, name: &str, place: &Place) -> String {
 mod tests {
     use super::*;
 
-    fn told(told: &str) -> String {
-        advice(told, "hello", &Place::new("shop", "demo"))
+    fn advised(text: &str) -> String {
+        advice(text, "hello", &Place::new("shop", "demo"))
     }
 
     #[test]
     fn a_command_that_needs_the_template_is_advised_with_the_right_that_it_takes() {
         let rbac = "`cartouche rbac --runnable hello --namespace shop` prints the Role to apply";
         assert_eq!(
-            told(rbac),
+            advised(rbac),
             format!("with the ClusterRole cartouche-templates-view, which you lack: {rbac}")
         );
     }
@@ -40,15 +40,15 @@ mod tests {
     #[test]
     fn an_approval_is_advised_as_it_can_be_given() {
         let approve = "`cartouche approve hello -n shop` shows what it changes, and approves it";
-        let told = told(approve);
+        let said = advised(approve);
         let begin =
             "`cartouche approve hello --unverified -n shop` approves what the status asks about";
-        assert!(told.starts_with(begin), "{told}");
+        assert!(said.starts_with(begin), "{said}");
     }
 
     #[test]
     fn other_advice_is_as_it_was() {
         let rerun = "run again: `cartouche rerun hello -n shop`";
-        assert_eq!(told(rerun), rerun);
+        assert_eq!(advised(rerun), rerun);
     }
 }
