@@ -124,7 +124,7 @@ pub async fn live_a_day(story: &Story) -> Result<()> {
     let tenant = Person::with_role(story, "tenant", "edit").await?;
     let approver = Person::with_role(story, "approver", "cartouche-approver").await?;
     a_tenant_without_templates(&tenant).await?;
-    an_approver_without_templates(&approver, &first).await?;
+    an_approver_without_templates(&approver, &first)?;
 
     story.apply(&component(story).await?.to_string()).await?;
     tenant.until(&["explain", "greet"], 0).await?;
@@ -213,7 +213,7 @@ fn a_tenant_with_templates(tenant: &Person<'_>) -> Result<()> {
     tenant.gets_all(&["cancel", "hello"], &["has ended already"])
 }
 
-async fn an_approver_without_templates(approver: &Person<'_>, first: &str) -> Result<()> {
+fn an_approver_without_templates(approver: &Person<'_>, first: &str) -> Result<()> {
     let to_do = "to do: `cartouche approve guarded --unverified -n cartouche-examples` approves what the status asks about";
     let waits = "run 1 is due, and waits for a person to approve it";
     approver.gets(&["why", "guarded"], 0, &[waits, to_do])?;
@@ -227,9 +227,9 @@ async fn an_approver_without_templates(approver: &Person<'_>, first: &str) -> Re
     let shown = ["+ approval: Manual\n", &said, "would be approved"];
     let dry_run = ["approve", "guarded", "--unverified", "--dry-run"];
     approver.gets(&dry_run, 0, &shown)?;
-    let approved = format!("run 1 of guarded is approved: {first} (not verified)");
+    let done = format!("run 1 of guarded is approved: {first} (not verified)");
     let approve = ["approve", "--all", "--unverified", "--yes"];
-    approver.gets(&approve, 0, &[&approved])?;
+    approver.gets(&approve, 0, &[&done])?;
     approver.gets(&["wait", "guarded", "--timeout", "2m"], 0, &["ready"])?;
     Ok(())
 }
@@ -247,11 +247,8 @@ async fn an_approver_with_templates(approver: &Person<'_>) -> Result<()> {
     approver.gets(&["diff", "guarded"], 1, &parts)?;
     let alone = "without a terminal nobody can be asked";
     approver.gets(&["approve", "guarded"], 2, &["Hello, mars!", alone])?;
-    let approved = format!("run 2 of guarded is approved: {second}\n");
-    approver.gets_all(
-        &["approve", "guarded", "--yes"],
-        &["Hello, mars!", &approved],
-    )?;
+    let done = format!("run 2 of guarded is approved: {second}\n");
+    approver.gets_all(&["approve", "guarded", "--yes"], &["Hello, mars!", &done])?;
     let begun = |it: &_| current(it).is_some_and(|run| run.sequence == 2);
     approver
         .story
