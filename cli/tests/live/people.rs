@@ -171,6 +171,7 @@ async fn a_tenant_without_templates(tenant: &Person<'_>) -> Result<()> {
         "kind: Role\n",
         "- jobs\n",
         "# reading ClusterRunTemplate greet takes ",
+        "name: cartouche:greeter:all:",
     ];
     tenant.gets(&["rbac", "-r", "hello"], 2, &role)?;
     tenant.gets(&["migrate", "check"], 0, &["unknown", RIGHT])?;

@@ -227,9 +227,8 @@ impl Explanation {
         });
         let retry = retry.map(|retry| if in_its_way { retry.blocked() } else { retry });
         match &retry {
-            Some(Retry::Scheduled { .. } | Retry::Said { .. }) if self.ready.is_some() => {
-                self.to_do = None;
-            }
+            Some(Retry::Scheduled { .. }) if self.ready.is_some() => self.to_do = None,
+            Some(Retry::Said { .. }) if !in_its_way => self.to_do = None,
             Some(Retry::Held { .. }) if !in_its_way => self.to_do = Some(RESUME.to_owned()),
             _ => {}
         }

@@ -171,6 +171,25 @@ mod tests {
     }
 
     #[test]
+    fn without_the_template_the_status_says_that_a_run_is_tried_again() {
+        let said = |reason: &str| {
+            let message = "attempt 2 of 3 begins at 2026-01-01T00:00:10Z".to_owned();
+            let runnable = serde_json::from_value(json!({
+                "apiVersion": "carto.run/v1alpha1", "kind": "Runnable", "metadata": { "name": "hello" },
+                "spec": { "runTemplateRef": { "name": "greet" } },
+                "status": { "conditions": [{
+                    "type": "Reconciling", "status": "True", "reason": reason, "message": message,
+                    "lastTransitionTime": "2026-01-01T00:00:00Z",
+                }] },
+            }));
+            (Retry::by_status(&runnable.unwrap()), message)
+        };
+        let (scheduled, message) = said("RetryScheduled");
+        assert_eq!(scheduled, Some(Retry::Said { message }));
+        assert_eq!(said("RunInProgress").0, None);
+    }
+
+    #[test]
     fn a_run_at_work_has_until_the_shorter_timeout_unless_it_was_told_to_stop() {
         let until = |run: &Value| {
             let mut current = json!({
