@@ -110,7 +110,10 @@ pub(crate) async fn execute(args: &RbacArgs, cluster: &Cluster) -> anyhow::Resul
         served.get(&kind).cloned()
     })?;
     let mut outcome = if args.check {
-        check::check(cluster, &account, &rules, args.output).await?
+        let all = asked
+            .untold()
+            .map_or("that it needs", |_| "that is known of what it needs");
+        check::check(cluster, (&account, all), &rules, args.output).await?
     } else {
         printed(args, &asked, &account, &rules)?
     };
