@@ -1,6 +1,7 @@
 //! A cluster, as the user of the present context.
 
 mod answers;
+mod denied;
 
 use cartouche_templating::{suggestion, wrong_label};
 
@@ -27,6 +28,7 @@ use crate::live::{
 
 use answers::{DEADLINE, late, no_cluster, no_kubeconfig, nothing_inferred, own};
 pub(crate) use answers::{explained, within};
+pub(crate) use denied::{Denied, TEMPLATES_VIEW, first_line, seen};
 
 /// The field manager of what the command writes.
 pub(crate) const CLIENT: &str = "cartouche-cli";

@@ -37,7 +37,24 @@ pub struct Need {
 /// What runs of a template need. Of a kind that a tag decides nothing more is known.
 #[must_use]
 pub fn of_template(name: &str, template: &Template) -> Vec<Need> {
-    let target = target(template);
+    let mut needs = of_runs(name, &target(template));
+    needs.extend(of_pods(name, template));
+    needs
+}
+
+/// What runs of a template need of which only this kind is known, as a ledger has it.
+#[must_use]
+pub fn of_kind(name: &str, (api_version, kind): (&str, &str)) -> Vec<Need> {
+    let target = Target::Kind(api_version.to_owned(), kind.to_owned());
+    let mut needs = of_runs(name, &target);
+    if has_message_in_pods(api_version, kind) {
+        needs.push(to_tell_of_pods());
+    }
+    needs
+}
+
+/// What runs need, of whatever kind.
+fn of_runs(name: &str, target: &Target) -> Vec<Need> {
     let need = |verbs, why: &str, optional| Need {
         target: target.clone(),
         namespace: None,
@@ -46,7 +63,7 @@ pub fn of_template(name: &str, template: &Template) -> Vec<Need> {
         why: why.to_owned(),
         optional,
     };
-    let mut needs = vec![
+    vec![
         need(
             &["list", "create"],
             &format!("to make and follow the runs of the template {name}"),
@@ -58,9 +75,7 @@ pub fn of_template(name: &str, template: &Template) -> Vec<Need> {
             "to remove finished runs beyond spec.retentionPolicy",
             false,
         ),
-    ];
-    needs.extend(of_pods(name, template));
-    needs
+    ]
 }
 
 /// What is read of the pods of a run, where it is known which they are.
@@ -71,20 +86,28 @@ fn of_pods(name: &str, template: &Template) -> Vec<Need> {
     if !has_pods {
         return Vec::new();
     }
-    let need = |why: String, optional| Need {
+    let outputs = template.reads_termination_message().then(|| {
+        let why = format!("to read .terminationMessage for the outputs of the template {name}");
+        of_pod(why, false)
+    });
+    let outputs = outputs.into_iter();
+    outputs.chain([to_tell_of_pods()]).collect()
+}
+
+fn to_tell_of_pods() -> Need {
+    let why = "to tell in the status why a pod of a run failed or does not run";
+    of_pod(why.to_owned(), true)
+}
+
+fn of_pod(why: String, optional: bool) -> Need {
+    Need {
         target: Target::Kind("v1".to_owned(), "Pod".to_owned()),
         namespace: None,
         names: Vec::new(),
         verbs: &["list"],
         why,
         optional,
-    };
-    let outputs = template.reads_termination_message().then(|| {
-        let why = format!("to read .terminationMessage for the outputs of the template {name}");
-        need(why, false)
-    });
-    let failure = "to tell in the status why a pod of a run failed or does not run".to_owned();
-    outputs.into_iter().chain([need(failure, true)]).collect()
+    }
 }
 
 /// What it needs to stop runs, where they are stopped: those that work for longer than their timeout, and those that make

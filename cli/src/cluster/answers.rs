@@ -9,6 +9,8 @@ use kube::{
 };
 use serde::de::DeserializeOwned;
 
+use super::denied::Denied;
+
 /// Longest wait for one answer.
 pub(super) const DEADLINE: Duration = Duration::from_secs(30);
 
@@ -76,11 +78,7 @@ pub(crate) fn explained(what: &str, error: kube::Error) -> anyhow::Error {
             "{what}: Cartouche is not installed in this cluster, which does not know the kind\nhint: kubectl apply -k config/default; or is this the wrong context?"
         ),
         kube::Error::Api(status) if status.code == 403 && lacks_a_right(&status.message) => {
-            anyhow!(
-                "{what}: {}\nhint: ask for that permission; {}",
-                status.message,
-                where_roles_are(&status.message)
-            )
+            Denied::new(what, &status.message, where_roles_are(&status.message)).into()
         }
         kube::Error::Api(status) if status.code == 401 => anyhow!(
             "{what}: the API server does not accept who you are: {}\nhint: log in again: the token or the certificate of this context may have expired",

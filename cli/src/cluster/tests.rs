@@ -23,6 +23,18 @@ fn only_a_missing_permission_is_to_be_asked_for() {
         said.ends_with("`cartouche rbac` prints the Role that a ServiceAccount needs to make runs"),
         "{said}"
     );
+    let template = r#"clusterruntemplates.carto.run "greet" is forbidden: User "ada" cannot get resource "clusterruntemplates" in API group "carto.run" at the cluster scope"#;
+    let said = said_of(template);
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(
+        lines[0],
+        "a dry run of Job takes a right that you lack: the ClusterRole cartouche-templates-view has it"
+    );
+    assert!(
+        lines[1].starts_with("hint: ask for a ClusterRoleBinding"),
+        "{said}"
+    );
+    assert!(lines[2].ends_with(template), "{said}");
     for refused in [
         r#"jobs.batch "hello-1" is forbidden: exceeded quota: jobs, requested: count/jobs.batch=1, used: 1, limited: 1"#,
         r#"jobs.batch "hello-1" is forbidden: ValidatingAdmissionPolicy 'team' denied request: User names cannot be empty"#,

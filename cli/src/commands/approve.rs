@@ -1,6 +1,7 @@
 //! `cartouche approve`.
 
 mod answer;
+mod by_status;
 mod waiting;
 mod write;
 
@@ -12,7 +13,7 @@ use clap::Args;
 use kube::ResourceExt;
 
 use crate::{
-    cluster::{Cluster, ClusterArgs},
+    cluster::{Cluster, ClusterArgs, Denied},
     commands::{
         diff::{self, Comparison, Edited, Prospect},
         many,
@@ -38,10 +39,11 @@ Examples:
 
 It shows what a run changes that spec.approval: Manual holds back, asks, and sets the annotation
 carto.run/approved of the Runnable: for this number and all that the run is made of, and no other. If any of that changes
-meanwhile, nothing is approved. What cannot be shown, since you may not read the template, what is selected,
-what inputs come from or the last run, is not approved; --approval takes the value of status.pending.approval that somebody has
+meanwhile, nothing is approved. What cannot be shown, since you may not read the template, what is selected
+or what inputs come from, is not approved; --approval takes the value of status.pending.approval that somebody has
 looked at, and approves it if that is still what waits. Who may not read a Secret that the template reads an input from sees
-the document, and not whether it is the one that waits: --unverified approves what the status asks about all the same.
+the document, and not whether it is the one that waits. --unverified approves what the status asks about all the same,
+also where you may not read the template: it needs nothing but the status. Of a last run that you may not read nothing is compared.
 Without a terminal --yes or --approval is needed.
 Exit code 0 also if nothing waits for a person; 1 if you say no, or if it could not be done for some of several.")]
 #[expect(
@@ -58,7 +60,7 @@ pub(crate) struct ApproveArgs {
     /// Approve, or refuse, this without a look or a question, if it is what waits now: as in status.pending.approval
     #[arg(long, value_name = "NUMBER:HASH", conflicts_with = "all", value_parser = approval)]
     approval: Option<Approval>,
-    /// Approve what the status asks about, though you may not read the Secrets that tell whether it is what is shown
+    /// Approve what the status asks about, though you may not read the Secrets that tell whether it is what is shown, or the template
     #[arg(long, conflicts_with = "approval")]
     unverified: bool,
     /// Refuse what waits, in the annotation carto.run/rejected: it is not run, and asked about no more until something else waits
@@ -188,8 +190,12 @@ async fn one(name: &str, args: &ApproveArgs, cluster: &Cluster) -> anyhow::Resul
     if let Some(given) = &args.approval {
         return as_given(&runnable, given, args, cluster).await;
     }
-    let prospect = diff::prospect(cluster, name, &Edited::default()).await;
-    let prospect = prospect.map_err(|error| unseen(&error, &runnable, cluster))?;
+    let prospect = match diff::prospect(cluster, name, &Edited::default()).await {
+        Err(error) if Denied::of(&error).is_some() => {
+            return by_status::answer(&error, &runnable, args, cluster).await;
+        }
+        other => other.map_err(|error| unseen(&error, &runnable, cluster))?,
+    };
     // What the write is for is what is shown: no other read of it counts.
     let read = prospect.live.as_ref().unwrap_or(&runnable);
     let waits = waiting(read, &prospect, args.unverified, &cluster.place());
@@ -210,18 +216,29 @@ async fn one(name: &str, args: &ApproveArgs, cluster: &Cluster) -> anyhow::Resul
     let compared = Comparison::of(&prospect, false, cluster).await;
     let compared = compared.map_err(|error| unseen(&error, read, cluster))?;
     let shown = shown(&compared, &prospect, (read, &approval), cluster);
+    answered((read, &approval), (shown, unverified), args, cluster).await
+}
+
+/// Shows what there is to see of a run that waits, asks, and writes the answer.
+async fn answered(
+    (runnable, approval): (&Runnable, &Approval),
+    (shown, unverified): (String, &BTreeSet<String>),
+    args: &ApproveArgs,
+    cluster: &Cluster,
+) -> anyhow::Result<Answer> {
+    let namespace = &cluster.namespace;
     Outcome {
         err: shown,
         ..Outcome::default()
     }
     .print()?;
     let answer = if args.dry_run {
-        Answer::tried(&cluster.namespace, read, &approval)
-    } else if !args.yes && !agreed((read, &approval), unverified, cluster)? {
-        Answer::refused(&cluster.namespace, read, &approval)
+        Answer::tried(namespace, runnable, approval)
+    } else if !args.yes && !agreed((runnable, approval), unverified, cluster)? {
+        Answer::refused(namespace, runnable, approval)
     } else {
-        write::approve(read, &approval, cluster).await?;
-        Answer::approved(&cluster.namespace, read, &approval)
+        write::approve(runnable, approval, cluster).await?;
+        Answer::approved(namespace, runnable, approval)
     };
     Ok(answer.unverified(unverified))
 }
@@ -282,7 +299,7 @@ fn shown(
     let (namespace, name) = (&cluster.namespace, runnable.name_any());
     let mut out = format!("Runnable {namespace}/{name}:\n{}", compared.whole(prospect));
     let pending = pending::pending(runnable);
-    let tried = pending.and_then(|pending| pending::tried(pending, &name, &cluster.place()));
+    let tried = pending.and_then(|pending| pending::tried(pending, &name, Some(&cluster.place())));
     if let Some(answer) = tried {
         let _ = writeln!(out, "{}", in_one_line(&answer));
     }
@@ -337,8 +354,14 @@ fn unseen(error: &anyhow::Error, runnable: &Runnable, cluster: &Cluster) -> anyh
     let elsewhere = cluster
         .place()
         .command(&format!("approve {name} --approval NUMBER:HASH"));
+    let by_status = Denied::of(error).map(|_| {
+        let command = format!("approve {name} --unverified");
+        let command = cluster.place().command(&command);
+        format!("\nhint: `{command}` approves what the status asks about, by its word alone")
+    });
+    let by_status = by_status.unwrap_or_default();
     anyhow!(
         "{error:#}\nhint: what cannot be shown is not approved; `{elsewhere}` approves what somebody else has looked at, \
-         with the value of status.pending.approval"
+         with the value of status.pending.approval{by_status}"
     )
 }

@@ -18,7 +18,7 @@ use serde_json::json;
 
 use crate::outcome::Outcome;
 use crate::{
-    cluster::{CLIENT, Cluster, ClusterArgs, within},
+    cluster::{CLIENT, Cluster, ClusterArgs, first_line, within},
     commands::many::{self, Deed, ManyArgs, Plan},
     foreign::in_one_line,
     live::{
@@ -60,7 +60,7 @@ pub(crate) async fn execute(args: &CancelArgs, cluster: &Cluster) -> anyhow::Res
     };
     let templates = match cluster.templates().await {
         Ok(templates) => Templates::Known(templates),
-        Err(error) => Templates::Unread(format!("{error:#}")),
+        Err(error) => Templates::Unread(first_line(&error)),
     };
     let place = cluster.place();
     let deed = Cancel {
@@ -125,7 +125,13 @@ impl Deed for Cancel {
         let request = self
             .templates
             .request(runnable, &run, &self.suspend(&name))?;
-        self.ask(&name, &run, &request, cluster).await
+        let mut asked = self.ask(&name, &run, &request, cluster).await?;
+        if let Templates::Unread(why) = &self.templates {
+            asked.err = format!(
+                "{why}; the run is stopped in the way of its kind, whatever its template says\n"
+            );
+        }
+        Ok(asked)
     }
 }
 

@@ -6,6 +6,7 @@ mod making;
 mod markdown;
 mod prospect;
 mod sources;
+mod unread;
 
 use std::{fmt::Write as _, path::PathBuf};
 
@@ -40,7 +41,8 @@ Examples:
 The API server is asked to make the run and not to keep it, so that both sides have what it fills in: with
 --server-dry-run as the ServiceAccount of the Runnable, which you need permission to impersonate; else as you,
 if you may. Exit code 1 if there would be a new run, and 2 if that cannot be told of one of them, as where
-the template reads an input from a Secret that you may not read.")]
+the template reads an input from a Secret that you may not read, or where you may not read the template: then
+it says what the status does, and -t takes the template from a file.")]
 pub(crate) struct DiffArgs {
     /// The Runnable; all of the files without a name
     #[arg(required_unless_present = "files")]
@@ -153,7 +155,7 @@ async fn compared(
         Ok(prospect) => Comparison::of(&prospect, args.server_dry_run, cluster)
             .await
             .map_err(|error| prospect.marked(error)),
-        Err(error) => Err(error),
+        Err(error) => Err(unread::by_status(error, name, cluster).await),
     };
     Compared {
         name: name.to_owned(),

@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 use clap::Args;
 
 use crate::{
-    cluster::{Cluster, ClusterArgs, as_json},
+    cluster::{Cluster, ClusterArgs, Denied, as_json},
     input_schema::explain::{self, ExplainFormat, explain},
     outcome::Outcome,
 };
@@ -47,7 +47,12 @@ pub(crate) async fn execute(args: &ExplainArgs, cluster: &Cluster) -> anyhow::Re
     let Some(name) = &args.template else {
         bail!("which template?\nhint: name a ClusterRunTemplate, or a file with -f");
     };
-    let Some(template) = cluster.template(name).await? else {
+    let read = cluster.template(name).await;
+    let read = read.map_err(|error| match Denied::of(&error) {
+        None => error,
+        Some(_) => anyhow!("{error:#}\nhint: `cartouche explain -f FILE` reads it from a file"),
+    });
+    let Some(template) = read? else {
         bail!(
             "there is no ClusterRunTemplate {name}\nhint: kubectl get clusterruntemplates lists them"
         );

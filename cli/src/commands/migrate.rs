@@ -12,7 +12,7 @@ use clap::{Args, Subcommand};
 use kube::ResourceExt as _;
 
 use crate::{
-    cluster::{Cluster, ClusterArgs},
+    cluster::{Cluster, ClusterArgs, Denied, first_line},
     outcome::Outcome,
 };
 use remarks::{Level, Remark};
@@ -62,10 +62,20 @@ pub(crate) async fn check_cluster(args: &CheckArgs, cluster: &Cluster) -> anyhow
     let mut entries = Vec::new();
     let mut templates = Vec::new();
     for name in names {
-        let found = cluster.template(name).await?;
-        let remarks = match &found {
-            Some(template) => remarks::of_template(&template.spec),
-            None => vec![Remark::new(Level::Change, "there is no such template")],
+        let (found, remarks) = match cluster.template(name).await {
+            Ok(Some(template)) => {
+                let remarks = remarks::of_template(&template.spec);
+                (Some(template), remarks)
+            }
+            Ok(None) => {
+                let none = Remark::new(Level::Change, "there is no such template");
+                (None, vec![none])
+            }
+            Err(error) if Denied::of(&error).is_some() => {
+                let unread = Remark::new(Level::Unknown, first_line(&error));
+                (None, vec![unread])
+            }
+            Err(error) => return Err(error),
         };
         entries.push(ObjectRemarks {
             object: format!("ClusterRunTemplate {name}"),
@@ -97,7 +107,7 @@ async fn live_entry(
         Some(template) => adoption::of(runnable, template, &here).await?,
         None => Remark::new(
             Level::Unknown,
-            "its template is not there, so that its runs were not looked at",
+            "its template is not there, or may not be read, so that its runs were not looked at",
         ),
     });
     Ok(ObjectRemarks {

@@ -11,13 +11,14 @@ use serde_json::Value;
 
 use crate::{
     cluster::{Cluster, ClusterArgs},
-    outcome::Outcome,
+    outcome::{FAILED, FOUND, Outcome},
     permissions::{
         self, Account, Rule, manifest,
         resource::{Resource, group_of, without_cluster},
         role_name,
     },
     schema::catalog::Catalog,
+    yaml,
 };
 use asked::Asked;
 
@@ -39,7 +40,8 @@ own, made of the account and of what it is for (cartouche:ACCOUNT:TEMPLATE), so 
 takes away nothing that another role gives; --name gives it another. Of files, the Runnables of
 that account count, with their templates.
 
-Exit code 1 if --check finds that something is not allowed that is not optional.")]
+Exit code 1 if --check finds that something is not allowed that is not optional. If you may not read the template of a
+Runnable, the role is for the kind of its last run and for what the Runnable names, has a name of its own, and the exit code is 2.")]
 pub(crate) struct RbacArgs {
     /// `ClusterRunTemplates`; with -f, those among the files that count, if not all
     templates: Vec<String>,
@@ -107,10 +109,22 @@ pub(crate) async fn execute(args: &RbacArgs, cluster: &Cluster) -> anyhow::Resul
         let kind = (api_version.to_owned(), kind.to_owned());
         served.get(&kind).cloned()
     })?;
-    if args.check {
-        return check::check(cluster, &account, &rules, args.output).await;
+    let mut outcome = if args.check {
+        let all = asked
+            .untold()
+            .map_or("that it needs", |_| "that is known of what it needs");
+        check::check(cluster, (&account, all), &rules, args.output).await?
+    } else {
+        printed(args, &asked, &account, &rules)?
+    };
+    if let Some(untold) = asked.untold() {
+        outcome.err = format!("{untold}\n");
+        // What is missing is found, whatever else there may be.
+        if outcome.code != FOUND {
+            outcome.code = FAILED;
+        }
     }
-    printed(args, &asked, &account, &rules)
+    Ok(outcome)
 }
 
 /// The resources of the kinds that the cluster serves.
@@ -144,8 +158,13 @@ fn printed(
 ) -> anyhow::Result<Outcome> {
     let name = args.role.clone();
     let name = name.unwrap_or_else(|| asked.role_name(account, &args.resources));
+    // It is handed on without what is said beside it.
+    let untold = asked.untold();
+    let untold = untold.map(|untold| yaml::comment(&untold));
     Ok(Outcome::good(match args.output {
-        None | Some(RbacFormat::Yaml) => manifest::yaml(&name, account, rules)?,
+        None | Some(RbacFormat::Yaml) => {
+            untold.unwrap_or_default() + &manifest::yaml(&name, account, rules)?
+        }
         Some(RbacFormat::Json) => as_text(&manifest::json(&name, account, rules)),
     }))
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::outcome::Outcome;
 use crate::{
-    cluster::{Cluster, ClusterArgs, wanted_labels},
+    cluster::{Cluster, ClusterArgs, seen, wanted_labels},
     commands::get::{colour, ready},
     foreign::in_one_line,
     format::Format,
@@ -165,20 +165,6 @@ async fn tree(runnable: &Runnable, cluster: &Cluster) -> Tree {
         sources: graph::edges(runnable),
         runs: runs::runs(runnable),
         outputs: outputs.unwrap_or_default(),
-    }
-}
-
-/// What was asked for, or the first line of why it cannot be told, which names the permission that is missing.
-fn seen<T>(answer: anyhow::Result<Option<T>>) -> (Option<T>, Option<String>) {
-    match answer {
-        Ok(found) => (found, None),
-        Err(error) => {
-            let why = format!("{error:#}");
-            (
-                None,
-                Some(why.lines().next().unwrap_or_default().to_owned()),
-            )
-        }
     }
 }
 

@@ -6,6 +6,7 @@ mod origin;
 mod retry;
 mod sources;
 mod text;
+mod unseen;
 
 use clap::Args;
 

@@ -15,19 +15,21 @@ pub(crate) fn waits_for_approval(pending: &PendingRun) -> bool {
     pending.reason == Category::ApprovalRequired.as_str()
 }
 
-/// What the API server said of the run when it was tried.
-pub(crate) fn tried(pending: &PendingRun, name: &str, place: &Place) -> Option<String> {
+/// What the API server said of the run when it was tried, and how it is asked again, where that can be done.
+pub(crate) fn tried(pending: &PendingRun, name: &str, place: Option<&Place>) -> Option<String> {
     let said = pending.dry_run.as_deref()?;
     let ago = age::ago(Some(&pending.since));
-    let again = place.command(&format!("diff {name} --server-dry-run"));
+    let again = place.map(|place| place.command(&format!("diff {name} --server-dry-run")));
+    let again = again.map(|again| format!(" (`{again}` asks again)"));
+    let again = again.unwrap_or_default();
     Some(match DryRun::of(said) {
         Some(DryRun::Accepted) => format!("the API server would make it, as it said {ago} ago"),
-        Some(DryRun::Refused(why)) => format!(
-            "the API server would not make it, as it said {ago} ago: {why} (`{again}` asks again)"
-        ),
-        Some(DryRun::Unknown(why)) => format!(
-            "whether the API server would make it is not known: {why} (`{again}` asks again)"
-        ),
+        Some(DryRun::Refused(why)) => {
+            format!("the API server would not make it, as it said {ago} ago: {why}{again}")
+        }
+        Some(DryRun::Unknown(why)) => {
+            format!("whether the API server would make it is not known: {why}{again}")
+        }
         None => said.to_owned(),
     })
 }
@@ -44,7 +46,7 @@ mod tests {
             "since": "2026-01-01T00:00:00Z", "dryRun": dry_run,
         }))
         .unwrap();
-        tried(&pending, "hello", &Place::new("shop", "demo")).unwrap()
+        tried(&pending, "hello", Some(&Place::new("shop", "demo"))).unwrap()
     }
 
     #[test]

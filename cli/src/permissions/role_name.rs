@@ -21,6 +21,8 @@ pub(crate) struct Purpose<'a> {
     pub(crate) runnables: &'a [&'a str],
     /// Resources that were named: for another Runnable of the template they may be others.
     pub(crate) resources: &'a [Resource],
+    /// Whether it may lack something, so that it takes the place of no role that does not.
+    pub(crate) in_part: bool,
 }
 
 /// The name of the role of an account, the same whenever it is for the same. Neither names of accounts nor of
@@ -32,7 +34,7 @@ pub(crate) fn role_name(account: &Account, purpose: Purpose<'_>) -> String {
         ([_], [runnable], []) => Some(format!("{PREFIX}{account}:runnable:{runnable}")),
         _ => None,
     };
-    if let Some(plain) = plain.filter(|name| name.len() <= LONGEST) {
+    if let Some(plain) = plain.filter(|name| name.len() <= LONGEST && !purpose.in_part) {
         return plain;
     }
     let end = format!(":all:{}", hash(account, purpose));
@@ -46,7 +48,9 @@ fn hash(account: &str, purpose: Purpose<'_>) -> String {
     let templates = purpose.templates.iter().map(|it| format!("template {it}"));
     let runnables = purpose.runnables.iter().map(|it| format!("runnable {it}"));
     let resources = purpose.resources.iter().map(|it| format!("resource {it}"));
-    let all: BTreeSet<String> = templates.chain(runnables).chain(resources).collect();
+    let in_part = purpose.in_part.then(|| "in part".to_owned());
+    let all = templates.chain(runnables).chain(resources).chain(in_part);
+    let all: BTreeSet<String> = all.collect();
     let mut text = account.to_owned();
     for part in all {
         text.push('\n');
@@ -118,6 +122,14 @@ mod tests {
             of(&["a", "b"], &[]),
             of(&["a", "b"], &["a"]),
             of(&["a"], &["a", "b"]),
+            Purpose {
+                in_part: true,
+                ..of(&["a"], &[])
+            },
+            Purpose {
+                in_part: true,
+                ..of(&["a"], &["b"])
+            },
             Purpose {
                 resources: &resources,
                 ..of(&["a"], &[])

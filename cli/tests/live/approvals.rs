@@ -23,7 +23,7 @@ fn guarded(name: &str) -> Result<String> {
 }
 
 /// Greets somebody else; what then waits, as the status says it.
-async fn greet(story: &Story, name: &str, sequence: i64) -> Result<String> {
+pub(super) async fn greet(story: &Story, name: &str, sequence: i64) -> Result<String> {
     let (cluster, namespace) = (&story.cluster, &story.namespace);
     cluster.apply_yaml(namespace, &guarded(name)?).await?;
     asked(story, "guarded", sequence).await

@@ -25,7 +25,7 @@ pub async fn held_back(story: &Story) -> Result<()> {
 }
 
 /// A template of the example whose pods never end, and a Runnable of it.
-fn endless() -> Result<String> {
+pub(super) fn endless() -> Result<String> {
     let hang = "        metadata: {annotations: {play.carto.run/outcome: hang}}\n";
     example_job("endless", &format!("      template:\n{hang}"))
 }

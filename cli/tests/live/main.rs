@@ -13,6 +13,7 @@ mod mistakes;
 mod objects;
 mod optional_outputs;
 mod reading;
+mod people;
 mod roles;
 mod story;
 #[path = "../support/mod.rs"]
@@ -57,6 +58,12 @@ async fn a_role_and_a_first_template_are_written_that_work() -> Result<()> {
 async fn a_run_that_waits_for_a_person_is_shown_and_approved() -> Result<()> {
     let (story, _controller) = Story::begin("examples/job").await?;
     approvals::are_given_to_what_was_shown(&story).await
+}
+
+#[tokio::test]
+async fn people_of_a_namespace_work_with_nothing_but_the_roles_that_are_shipped() -> Result<()> {
+    let (story, _controller) = Story::begin("examples/job").await?;
+    people::live_a_day(&story).await
 }
 
 #[tokio::test]

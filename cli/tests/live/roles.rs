@@ -310,8 +310,8 @@ pub async fn hide_no_more_than_they_must(story: &Story) -> Result<()> {
         .await?;
     let parts = [
         "Runnable speaker  True Ready",
-        "ClusterRunTemplate speak (not seen: ",
-        "cannot get resource \"clusterruntemplates\"",
+        "ClusterRunTemplate speak (not seen: reading ClusterRunTemplate speak takes a right that you lack: ",
+        "the ClusterRole cartouche-templates-view has it)",
         "selects ConfigMap with ",
         "cannot list resource \"configmaps\"",
         "runs: 1",

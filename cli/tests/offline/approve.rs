@@ -177,7 +177,19 @@ fn another_run_than_the_controller_asks_about_is_not_approved() {
 }
 
 #[test]
-fn what_cannot_be_shown_is_approved_only_by_its_value() {
+fn without_the_template_a_status_says_that_no_run_waits() {
+    let server = Server {
+        template_is_readable: false,
+        ..Server::default()
+    };
+    let said = server.serve().cartouche(&["approve", "hello", "--yes"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let none = "nothing to approve: hello asks nobody by its status";
+    assert!(said.out.starts_with(none), "{}", said.out);
+}
+
+#[test]
+fn what_cannot_be_shown_is_approved_only_by_its_value_or_by_the_word_of_the_status() {
     let server = Server {
         template_is_readable: false,
         ..Server::default().asking()
@@ -212,6 +224,25 @@ fn what_cannot_be_shown_is_approved_only_by_its_value() {
         given.err
     );
     assert_eq!(played.asked("PATCH").len(), 1);
+    let by_its_word = played.cartouche(&["approve", "hello", "--unverified", "--yes"]);
+    assert_eq!(
+        by_its_word.out,
+        format!("run 1 of hello is approved: {approval} (not verified)\n"),
+        "{}",
+        by_its_word.err
+    );
+    let shown = format!(
+        "not verified: what waits, as the status says, is {approval}, and the run is not shown, since reading \
+         ClusterRunTemplate greet takes a right that you lack: the ClusterRole cartouche-templates-view has it\n"
+    );
+    for part in ["+ inputs:\n", "+   name: world\n", &shown] {
+        assert!(
+            by_its_word.err.contains(part),
+            "{part}: {}",
+            by_its_word.err
+        );
+    }
+    assert_eq!(played.asked("PATCH").len(), 2);
     let part = played.cartouche(&["approve", "hello", "--approval", "4"]);
     assert_eq!(part.code, 2);
     assert!(part.err.contains("<number>:<hash>"), "{}", part.err);

@@ -120,11 +120,10 @@ fn what_keeps_a_run_from_being_made_is_said_in_the_words_of_the_conditions() {
     insta::assert_snapshot!(held.out);
     let unlisted = server(Vec::new()).cartouche(&["profile", "which", "hello"]);
     assert_eq!(unlisted.code, 2);
-    assert!(
-        unlisted.err.contains("you may not list ClusterRunProfiles"),
-        "{}",
-        unlisted.err
-    );
+    let by_status = "hello: old: pinned\n  run 4 was made with old@2\n";
+    assert_eq!(unlisted.out, by_status, "{}", unlisted.err);
+    let right = "listing ClusterRunProfiles takes a right that you lack: the ClusterRole cartouche-templates-view has it; ";
+    assert!(unlisted.err.starts_with(right), "{}", unlisted.err);
 }
 
 #[test]

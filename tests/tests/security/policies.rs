@@ -373,7 +373,7 @@ async fn uninstalled(place: &Place) -> Result<()> {
     }
     let left = [
         "get",
-        "crd,validatingadmissionpolicy,clusterrole",
+        "crd,validatingadmissionpolicy,clusterrole,clusterrolebinding",
         "-o",
         "name",
     ];

@@ -61,7 +61,7 @@ fn no_shipped_role_has_a_wildcard_or_reaches_secrets_or_raises_itself() -> Resul
             "{role}: {rule}"
         );
         for verb in ["escalate", "bind", "approve", "sign", "deletecollection"] {
-            let people = role.starts_with("cartouche-runnables");
+            let people = is_of_people(&role);
             ensure!(
                 people || !texts(&rule, "verbs").contains(&verb.to_owned()),
                 "{role}: {rule}"
@@ -74,7 +74,7 @@ fn no_shipped_role_has_a_wildcard_or_reaches_secrets_or_raises_itself() -> Resul
 #[test]
 fn the_controller_writes_nothing_but_status_events_and_what_accounts_may() -> Result<()> {
     for (role, rule) in [rules("rbac")?, rules("overlays")?].concat() {
-        if role.starts_with("cartouche-runnables") {
+        if is_of_people(&role) {
             continue;
         }
         let writes: Vec<String> = texts(&rule, "verbs")
@@ -102,7 +102,7 @@ fn the_controller_writes_nothing_but_status_events_and_what_accounts_may() -> Re
 #[test]
 fn people_get_neither_the_ledger_nor_templates_to_write() -> Result<()> {
     for (role, rule) in rules("rbac")? {
-        if !role.starts_with("cartouche-runnables") {
+        if !is_of_people(&role) {
             continue;
         }
         let writes = texts(&rule, "verbs")
@@ -116,6 +116,50 @@ fn people_get_neither_the_ledger_nor_templates_to_write() -> Result<()> {
             );
         }
     }
+    Ok(())
+}
+
+/// Whether a role of `config/` is one that people get.
+fn is_of_people(role: &str) -> bool {
+    role.starts_with("cartouche-runnables") || role == "cartouche-templates-view"
+}
+
+/// Whether an object gives a role to everyone who is logged in.
+fn is_for_everyone(object: &Value) -> bool {
+    let subjects = object["subjects"].as_array().into_iter().flatten();
+    let groups = ["system:authenticated", "system:unauthenticated"];
+    subjects
+        .filter_map(|subject| subject["name"].as_str())
+        .any(|name| groups.contains(&name))
+}
+
+#[test]
+fn everyone_reads_templates_by_one_line_of_the_default_and_by_nothing_else() -> Result<()> {
+    let config = repository().join("config");
+    let default = fs::read_to_string(config.join("default/kustomization.yaml"))?;
+    let default: Value = serde_saphyr::from_str(&default)?;
+    ensure!(
+        texts(&default, "components") == ["../templates-view"],
+        "{default}"
+    );
+    for folder in ["rbac", "controller", "policies", "approval", "overlays"] {
+        let found = objects(&config.join(folder))?;
+        ensure!(!found.iter().any(is_for_everyone), "config/{folder}");
+    }
+    let component = objects(&config.join("templates-view"))?;
+    let given = component.iter().filter(|it| is_for_everyone(it));
+    let given: Vec<_> = given.map(|it| &it["roleRef"]["name"]).collect();
+    ensure!(given == ["cartouche-templates-view"], "{given:?}");
+    let granted: Vec<_> = rules("rbac")?
+        .into_iter()
+        .filter(|(role, _)| role == "cartouche-templates-view")
+        .map(|(_, rule)| rule)
+        .collect();
+    ensure!(granted.len() == 1, "{granted:?}");
+    ensure!(texts(&granted[0], "apiGroups") == ["carto.run"]);
+    let resources = ["clusterruntemplates", "clusterrunprofiles"];
+    ensure!(texts(&granted[0], "resources") == resources);
+    ensure!(texts(&granted[0], "verbs") == ["get", "list", "watch"]);
     Ok(())
 }
 

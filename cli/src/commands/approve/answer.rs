@@ -27,7 +27,7 @@ pub(super) struct Answer {
     /// True once it is refused.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     rejected: bool,
-    /// The Secrets that were not read, so that nobody knows whether what was shown is what is approved.
+    /// The Secrets that were not read, or why the run was not shown: it is not known whether what was shown is what is approved.
     unverified: BTreeSet<String>,
     /// The same in words.
     message: String,

@@ -63,6 +63,13 @@ pub(super) fn waiting(
     of_rendered(runnable, policy, &rendered, place)
 }
 
+/// What waits by the word of the status alone.
+pub(super) fn by_status(runnable: &Runnable, place: &Place) -> anyhow::Result<Waiting> {
+    // Whether a person has to be asked is the template's to say as well: the status asks only where that is so.
+    let policy = ApprovalPolicy::Manual;
+    of_rendered(runnable, policy, &Rendered::Unverified, place)
+}
+
 /// The hash that approves what is shown, or why it cannot be known.
 fn hash_of<'a>(prospect: &'a Prospect, asked: Option<&Approval>) -> Result<&'a str, String> {
     let Some(input_hash) = prospect.input_hash() else {

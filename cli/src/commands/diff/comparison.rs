@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::prospect::Prospect;
 use crate::{
-    cluster::{Cluster, within},
+    cluster::{Cluster, Denied, first_line, within},
     foreign::in_one_line,
     live::{
         managed_fields::owned,
@@ -59,6 +59,8 @@ pub(super) enum Last {
     None { run: Value },
     /// Its object, of this name, was deleted.
     Gone { name: String },
+    /// You may not read it: all of this run.
+    NotSeen { name: String, run: Value },
     /// It is there, and this differs.
     Known { changes: Vec<FieldChange> },
 }
@@ -79,7 +81,12 @@ impl Comparison {
             // Whoever may not create runs still gets an answer.
             dry_run(prospect, cluster).await.ok()
         };
-        let (last, last_profile) = last(prospect, served.as_ref(), cluster).await?;
+        let last_run = last_run(prospect.live.as_ref(), cluster).await?;
+        let unread = match &last_run {
+            LastRun::NotSeen { why, .. } => Some(format!("{why}: all of the run is shown")),
+            _ => None,
+        };
+        let (last, last_profile) = last(prospect, last_run, served.as_ref());
         let profile = prospect.profile.as_ref().map(ToString::to_string);
         let is_other = matches!(last, Last::Known { .. }) && profile != last_profile;
         let moved = (is_other && prospect.unknown_profile.is_none())
@@ -93,7 +100,10 @@ impl Comparison {
             sequence: prospect.sequence,
             input_hash: prospect.input_hash().map(str::to_owned),
             kind: prospect.run.rendered.kind().to_owned(),
-            notes: notes(prospect, &last, served.is_some()),
+            notes: unread
+                .into_iter()
+                .chain(notes(prospect, &last, served.is_some()))
+                .collect(),
             last,
             profile,
             last_profile,
@@ -106,7 +116,7 @@ impl Comparison {
     /// have changed in the last run, be it that they did so to have it left out.
     pub(crate) fn whole(&self, prospect: &Prospect) -> String {
         let mut out = self.text();
-        if !matches!(self.last, Last::None { .. }) {
+        if !matches!(self.last, Last::None { .. } | Last::NotSeen { .. }) {
             let run = object_diff::shown_new(prospect.run.rendered.document());
             let _ = write!(out, "all of the run:\n{run}");
         }
@@ -116,7 +126,7 @@ impl Comparison {
     /// What is new, line by line.
     pub(super) fn difference(&self) -> String {
         match &self.last {
-            Last::None { run } => object_diff::shown_new(run),
+            Last::None { run } | Last::NotSeen { run, .. } => object_diff::shown_new(run),
             Last::Gone { .. } => String::new(),
             Last::Known { changes } => object_diff::shown(changes),
         }
@@ -132,16 +142,11 @@ impl Comparison {
 }
 
 /// What the run is compared with.
-async fn last(
-    prospect: &Prospect,
-    served: Option<&Value>,
-    cluster: &Cluster,
-) -> anyhow::Result<(Last, Option<String>)> {
-    Ok(match last_run(prospect.live.as_ref(), cluster).await? {
-        LastRun::None => {
-            let run = prospect.run.rendered.document().clone();
-            (Last::None { run }, None)
-        }
+fn last(prospect: &Prospect, last_run: LastRun, served: Option<&Value>) -> (Last, Option<String>) {
+    let whole = || prospect.run.rendered.document().clone();
+    match last_run {
+        LastRun::None => (Last::None { run: whole() }, None),
+        LastRun::NotSeen { name, .. } => (Last::NotSeen { name, run: whole() }, None),
         LastRun::Gone(name) => (Last::Gone { name }, None),
         LastRun::Known(object) => {
             let changes = match served {
@@ -150,7 +155,7 @@ async fn last(
             };
             (Last::Known { changes }, profile_of(&object))
         }
-    })
+    }
 }
 
 /// The profile that a run says it was made with.
@@ -181,7 +186,7 @@ fn notes(prospect: &Prospect, last: &Last, served: bool) -> Vec<String> {
             "fields that are only in the last run are not shown: the API server made no dry run of the new one"
                 .to_owned(),
         ),
-        Last::Known { .. } => {}
+        Last::NotSeen { .. } | Last::Known { .. } => {}
     }
     notes.extend(prospect.newer.as_ref().map(|newer| {
         let what = in_one_line(Told::of(&newer.message).what);
@@ -231,6 +236,11 @@ enum LastRun {
     None,
     /// It was deleted; this was its name.
     Gone(String),
+    /// The user may not read it, as this says.
+    NotSeen {
+        name: String,
+        why: String,
+    },
     Known(Value),
 }
 
@@ -239,9 +249,15 @@ async fn last_run(runnable: Option<&Runnable>, cluster: &Cluster) -> anyhow::Res
     let Some(current) = status.and_then(|status| status.current_run.as_ref()) else {
         return Ok(LastRun::None);
     };
-    let found = cluster
-        .object(&current.api_version, &current.kind, &current.name)
-        .await?;
+    let name = &current.name;
+    let read = cluster.object(&current.api_version, &current.kind, name);
+    let found = match read.await {
+        Err(error) if Denied::of(&error).is_some() => {
+            let (name, why) = (name.clone(), first_line(&error));
+            return Ok(LastRun::NotSeen { name, why });
+        }
+        other => other?,
+    };
     // Another object may have its name by now.
     let is_it = |object: &DynamicObject| current.uid.is_none() || object.uid() == current.uid;
     Ok(match found.filter(is_it) {

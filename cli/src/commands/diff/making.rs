@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Said where it cannot be known which profile a run is made with.
-const NOT_LISTED: &str = "with which profile it is made cannot be told, since you may not list ClusterRunProfiles: it is shown without one";
+const NOT_LISTED: &str = "with which profile it is made cannot be told, since you may not list ClusterRunProfiles (the ClusterRole cartouche-templates-view has that right): it is shown without one";
 /// The same where only rules that select namespaces keep it from being known.
 const NO_NAMESPACE: &str = "with which profile it is made cannot be told, since you may not read the namespace, whose labels a rule selects: it is shown without one";
 

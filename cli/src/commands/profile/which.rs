@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use anyhow::{anyhow, bail};
+use anyhow::anyhow;
 use cartouche_crds::{PROFILE_ANNOTATION, ProfileRequirement, Runnable};
 use cartouche_protocol::{
     facts::{RunnableFacts, Unknown, chosen, subject},
@@ -14,11 +14,11 @@ use kube::ResourceExt as _;
 use serde::Serialize;
 
 use crate::{
-    cluster::{Cluster, ClusterArgs},
+    cluster::{Cluster, ClusterArgs, Denied, TEMPLATES_VIEW, first_line},
     foreign::in_one_line,
     format::Format,
     live::{profiles, selection::plain},
-    outcome::{FOUND, GOOD, Outcome},
+    outcome::{FAILED, FOUND, GOOD, Outcome},
     render::profiles::best_rule,
 };
 
@@ -32,7 +32,7 @@ Examples:
 A profile is chosen by its rules for the first run, and kept until a refresh: a change of rules, labels or
 profiles makes no run, and moves no Runnable. The rank of a rule is 4 if it names the template, 2 if it
 selects namespaces and 1 if it selects Runnables, added up. Exit code 1 if no run can be made of one of them
-since no profile can be used.")]
+since no profile can be used; 2 if you may not read profiles or templates: then it says what the status does.")]
 pub(crate) struct WhichArgs {
     /// The Runnables
     #[arg(value_name = "NAME", required = true)]
@@ -61,8 +61,12 @@ pub(super) struct Which {
     held: Option<Problem>,
     /// Somebody asks to choose anew, and was not answered.
     refresh_asked: bool,
-    /// What the rules would choose now.
-    refresh: Refresh,
+    /// What the rules would choose now; nothing where that cannot be told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refresh: Option<Refresh>,
+    /// Why it cannot, if the user may not read the profiles or the template: the rest is what the status says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_seen: Option<String>,
     /// The current run.
     #[serde(skip_serializing_if = "Option::is_none")]
     run: Option<RunMade>,
@@ -111,36 +115,54 @@ struct RunMade {
 }
 
 pub(crate) async fn execute(args: &WhichArgs, cluster: &Cluster) -> anyhow::Result<Outcome> {
-    let Some(profiles) = profiles::read(cluster).await? else {
-        bail!(
-            "you may not list ClusterRunProfiles\nhint: ask for that permission; the roles of Cartouche for users are in config/rbac"
-        );
-    };
+    let profiles = profiles::read(cluster).await?;
     let mut all = Vec::new();
     for name in &args.names {
         let runnable = cluster.runnable(plain(name)).await?;
-        all.push(of(&runnable, &profiles, cluster).await?);
+        all.push(of(&runnable, profiles.as_ref(), cluster).await?);
     }
     let out = args
         .output
         .write(&all, |all| all.iter().map(Which::text).collect())?;
     let is_held = all.iter().any(|which| which.held.is_some());
+    let not_seen = all.iter().find_map(|which| which.not_seen.as_ref());
     Ok(Outcome {
         out,
-        err: String::new(),
-        code: if is_held { FOUND } else { GOOD },
+        err: not_seen.map_or_else(String::new, |why| {
+            format!("{why}; the rest is what the status says\n")
+        }),
+        code: match not_seen {
+            Some(_) => FAILED,
+            None if is_held => FOUND,
+            None => GOOD,
+        },
         ..Outcome::default()
     })
 }
 
-async fn of(runnable: &Runnable, profiles: &Profiles, cluster: &Cluster) -> anyhow::Result<Which> {
-    let template = cluster
-        .template(&runnable.spec.run_template_ref.name)
-        .await?;
-    let is_required = template
-        .is_some_and(|template| template.spec.profile == Some(ProfileRequirement::Required));
+async fn of(
+    runnable: &Runnable,
+    profiles: Option<&Profiles>,
+    cluster: &Cluster,
+) -> anyhow::Result<Which> {
     let ledger = runnable.status.as_ref().map(Ledger::of).unwrap_or_default();
-    let mut which = told(runnable, profiles, is_required, &ledger)?;
+    let template = cluster.template(&runnable.spec.run_template_ref.name).await;
+    let mut which = match (profiles, template) {
+        (_, Err(error)) if Denied::of(&error).is_some() => {
+            by_status(runnable, &ledger, first_line(&error))
+        }
+        (None, _) => {
+            let why = format!(
+                "listing ClusterRunProfiles takes a right that you lack: the ClusterRole {TEMPLATES_VIEW} has it"
+            );
+            by_status(runnable, &ledger, why)
+        }
+        (Some(profiles), template) => {
+            let is_required =
+                template?.is_some_and(|it| it.spec.profile == Some(ProfileRequirement::Required));
+            told(runnable, profiles, is_required, &ledger)?
+        }
+    };
     if let Some(current) = &ledger.current {
         let found = cluster
             .object(&current.api_version, &current.kind, &current.name)
@@ -194,19 +216,38 @@ fn told(
         Err(Unknown::Held(held)) => Refresh::Problem(Problem::of(&held)),
         Err(Unknown::Namespace) => return Err(no_namespace(&facts.namespace)),
     };
-    let pinned = ledger.profile.as_deref();
-    let requested = facts.profile_refresh.as_deref();
     Ok(Which {
-        name: runnable.name_any(),
-        namespace: facts.namespace.clone(),
-        pinned: pinned.map(|pinned| pinned.name.clone()),
         profile,
         held,
+        refresh: Some(refresh),
+        ..pinned(&facts, ledger)
+    })
+}
+
+/// What the status says without any profile.
+fn by_status(runnable: &Runnable, ledger: &Ledger, why: String) -> Which {
+    Which {
+        not_seen: Some(why),
+        ..pinned(&RunnableFacts::of(runnable), ledger)
+    }
+}
+
+/// To which profile it is pinned, and whether another one is asked for.
+fn pinned(facts: &RunnableFacts, ledger: &Ledger) -> Which {
+    let pinned = ledger.profile.as_deref();
+    let requested = facts.profile_refresh.as_deref();
+    Which {
+        name: facts.name.clone(),
+        namespace: facts.namespace.clone(),
+        pinned: pinned.map(|pinned| pinned.name.clone()),
+        profile: None,
+        held: None,
         refresh_asked: requested.is_some()
             && pinned.is_some_and(|pinned| pinned.refresh_token.as_deref() != requested),
-        refresh,
+        refresh: None,
+        not_seen: None,
         run: None,
-    })
+    }
 }
 
 fn no_namespace(namespace: &str) -> anyhow::Error {
@@ -238,6 +279,10 @@ impl Which {
     fn text(&self) -> String {
         let name = &self.name;
         let mut out = match (&self.profile, &self.held) {
+            _ if self.not_seen.is_some() => match &self.pinned {
+                Some(pinned) => format!("{name}: {}: pinned\n", in_one_line(pinned)),
+                None => format!("{name}: pinned to no profile\n"),
+            },
             (_, Some(held)) => {
                 format!(
                     "{name}: no run is made: {}\n  to do: {}\n",
@@ -266,14 +311,14 @@ impl Which {
         if self.refresh_asked {
             out.push_str("  a refresh is asked for\n");
         }
-        if self.pinned.is_some() {
-            let _ = writeln!(out, "  {}", self.after_refresh());
+        if let Some(refresh) = self.refresh.as_ref().filter(|_| self.pinned.is_some()) {
+            let _ = writeln!(out, "  {}", self.after(refresh));
         }
         out
     }
 
-    fn after_refresh(&self) -> String {
-        match &self.refresh {
+    fn after(&self, refresh: &Refresh) -> String {
+        match refresh {
             Refresh::Profile(matching) if Some(&matching.name) == self.pinned.as_ref() => {
                 "a refresh would choose the same".to_owned()
             }

@@ -2,7 +2,7 @@
 
 use cartouche_templating::suggestion;
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
 };
 
@@ -17,7 +17,8 @@ use kube::ResourceExt as _;
 
 use super::RbacArgs;
 use crate::{
-    cluster::Cluster,
+    cluster::{Cluster, Denied, first_line},
+    live::runs,
     objects::Objects,
     permissions::{
         Account,
@@ -56,6 +57,8 @@ impl Wanted {
 pub(super) struct Asked {
     templates: Vec<Wanted>,
     runnables: Vec<Runnable>,
+    /// The templates that the user may not read, and why.
+    unread: BTreeMap<String, anyhow::Error>,
 }
 
 impl Asked {
@@ -67,6 +70,7 @@ impl Asked {
         let asked = Self {
             templates,
             runnables,
+            unread: BTreeMap::new(),
         };
         Ok((asked, objects.others))
     }
@@ -82,9 +86,16 @@ impl Asked {
                 runnables.push(cluster.runnable(name).await?);
             }
         }
-        let mut templates = Vec::new();
+        let (mut templates, mut unread) = (Vec::new(), BTreeMap::new());
         for name in names_of(args, &runnables) {
-            let Some(found) = cluster.template(&name).await? else {
+            let read = match cluster.template(&name).await {
+                Err(error) if Denied::of(&error).is_some() => {
+                    unread.insert(name, error);
+                    continue;
+                }
+                other => other?,
+            };
+            let Some(found) = read else {
                 bail!(
                     "there is no ClusterRunTemplate {name}\n\
                      hint: kubectl get clusterruntemplates lists them; -f reads one from a file"
@@ -102,7 +113,25 @@ impl Asked {
         Ok(Self {
             templates,
             runnables,
+            unread,
         })
+    }
+
+    /// Why the role may lack something, if it may.
+    pub(super) fn untold(&self) -> Option<String> {
+        let why = first_line(self.unread.values().next()?);
+        Some(format!(
+            "{why}; this is for the kind of the last run and for what the Runnable names, and the template may ask for more"
+        ))
+    }
+
+    /// What the runs of a template need that may not be read, as the ledgers of its Runnables tell it.
+    fn needs_by_ledger(&self, template: &str) -> Vec<Need> {
+        let own = self.runnables.iter();
+        let own = own.filter(|it| it.spec.run_template_ref.name == template);
+        let last = own.filter_map(|it| runs::runs(it).into_iter().next());
+        let needs = last.map(|run| permissions::of_kind(template, (&run.api_version, &run.kind)));
+        needs.flatten().collect()
     }
 
     /// The account that is named, or the one that all Runnables have.
@@ -133,7 +162,7 @@ impl Asked {
     }
 
     pub(super) fn needs(&self) -> anyhow::Result<Vec<Need>> {
-        if self.templates.is_empty() {
+        if self.templates.is_empty() && self.unread.is_empty() {
             bail!(
                 "which template?\nhint: name a ClusterRunTemplate, a Runnable with -r, or files with -f"
             );
@@ -146,6 +175,8 @@ impl Asked {
         }
         let templates = self.templates.iter();
         let runs = templates.flat_map(|wanted| wanted.needs(&self.runnables));
+        let unread = self.unread.keys();
+        let runs = runs.chain(unread.flat_map(|name| self.needs_by_ledger(name)));
         let selected = self.runnables.iter().filter_map(|it| {
             let selector = it.spec.selector.as_ref()?;
             Some(permissions::of_selector(&it.name_any(), selector))
@@ -172,7 +203,13 @@ impl Asked {
                 refuse_no_name("namespace", namespace)?;
             }
         }
-        Ok(runs.chain(selected).chain(others).collect())
+        let needs: Vec<Need> = runs.chain(selected).chain(others).collect();
+        match self.unread.values().next() {
+            Some(error) if needs.is_empty() => bail!(
+                "{error:#}\nhint: `cartouche rbac -f FILE` reads the template from a file, and the Runnable from another one"
+            ),
+            _ => Ok(needs),
+        }
     }
 
     /// The name of the role for all of this. A Runnable without a selector, inputs from other objects and objects that
@@ -180,9 +217,13 @@ impl Asked {
     pub(super) fn role_name(&self, account: &Account, resources: &[Resource]) -> String {
         let templates: Vec<&str> = self.templates.iter().map(|it| &*it.name).collect();
         let reading = self.runnables.iter();
+        let in_part = !self.unread.is_empty();
         let reading = reading.filter(|it| {
             let spec = &it.spec;
-            spec.selector.is_some() || spec.inputs_from.is_some() || spec.write_outputs_to.is_some()
+            in_part
+                || spec.selector.is_some()
+                || spec.inputs_from.is_some()
+                || spec.write_outputs_to.is_some()
         });
         let runnables: Vec<&str> = reading
             .filter_map(|it| it.metadata.name.as_deref())
@@ -191,6 +232,7 @@ impl Asked {
             templates: &templates,
             runnables: &runnables,
             resources,
+            in_part,
         };
         role_name(account, purpose)
     }

@@ -30,10 +30,10 @@ struct Answer<'a> {
     allowed: bool,
 }
 
-/// Asks for every verb of every rule, so that all that is missing is told at once.
+/// Asks for every verb of every rule, so that all that is missing is told at once; `all` says of what the rules are all.
 pub(super) async fn check(
     cluster: &Cluster,
-    account: &Account,
+    (account, all): (&Account, &str),
     rules: &[Rule],
     format: Option<RbacFormat>,
 ) -> anyhow::Result<Outcome> {
@@ -56,7 +56,7 @@ pub(super) async fn check(
     let is_missing = |answer: &Answer<'_>| !answer.allowed && !answer.optional;
     Ok(Outcome {
         out: match format {
-            None => table(account, &answers)?,
+            None => table((account, all), &answers)?,
             Some(RbacFormat::Yaml) => yaml::text(&as_json(account, &answers))?,
             Some(RbacFormat::Json) => as_text(&as_json(account, &answers)),
         },
@@ -135,12 +135,12 @@ async fn asked(
     }
 }
 
-fn table(account: &Account, answers: &[Answer<'_>]) -> anyhow::Result<String> {
+fn table((account, all): (&Account, &str), answers: &[Answer<'_>]) -> anyhow::Result<String> {
     let Account { namespace, name } = account;
     let missing: Vec<&Answer<'_>> = answers.iter().filter(|it| !it.allowed).collect();
     if missing.is_empty() {
         return Ok(format!(
-            "ServiceAccount {namespace}/{name} may do all that it needs\n"
+            "ServiceAccount {namespace}/{name} may do all {all}\n"
         ));
     }
     let mut out = format!("ServiceAccount {namespace}/{name} may not\n");

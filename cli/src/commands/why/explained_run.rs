@@ -15,7 +15,7 @@ use super::{
     sources::{self, SourceChange},
 };
 use crate::{
-    cluster::Cluster,
+    cluster::{Cluster, seen},
     commands::diff::{Prospect, differences, rendered_differences},
     live::{
         events,
@@ -54,8 +54,11 @@ pub(super) enum Because {
     /// What is rendered differs from an earlier run.
     Changed {
         run: i64,
-        /// Nothing where an object is gone.
+        /// Nothing where an object is gone, or could not be read.
         changes: Option<Vec<FieldChange>>,
+        /// Why they are not known, where an object could not be read.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        not_seen: Option<String>,
         /// What the inputs come from that has changed, as far as that is known.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         sources: Vec<SourceChange>,
@@ -76,10 +79,8 @@ pub(super) async fn explained(
     runs: &[LedgerRun],
     prospect: Option<&Prospect>,
     cluster: &Cluster,
-) -> anyhow::Result<Option<ExplainedRun>> {
-    let Some(current) = runs.iter().find(|run| run.current) else {
-        return Ok(None);
-    };
+) -> Option<ExplainedRun> {
+    let current = runs.iter().find(|run| run.current)?;
     let because = match runs::before(runs, current) {
         None if is_first(runs, current) => Because::First,
         None => Because::Forgotten,
@@ -96,17 +97,19 @@ pub(super) async fn explained(
             },
         },
         Some(earlier) => {
-            let old = object(earlier, cluster).await?;
-            let new = object(current, cluster).await?;
+            let (old, not_old) = seen(object(earlier, cluster).await);
+            let (new, not_new) = seen(object(current, cluster).await);
             let (its, own) = (old.as_ref(), new.as_ref());
+            let changes = changes(its, own, current, prospect);
             Because::Changed {
                 run: earlier.sequence,
-                changes: changes(its, own, current, prospect),
+                not_seen: not_old.or(not_new).filter(|_| changes.is_none()),
+                changes,
                 sources: sources::between(runnable, (earlier, its), (current, own)),
             }
         }
     };
-    Ok(Some(ExplainedRun::of(current.clone(), because)))
+    Some(ExplainedRun::of(current.clone(), because))
 }
 
 impl ExplainedRun {

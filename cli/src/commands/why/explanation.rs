@@ -17,9 +17,10 @@ use super::{
     explained_run::{self, ExplainedRun},
     retry::{Retry, deadline},
     sources::Standing,
+    unseen,
 };
 use crate::{
-    cluster::Cluster,
+    cluster::{Cluster, first_line, seen},
     commands::diff::{self, Edited, Prospect},
     live::{newer_release, pending, place::Place, requests, runs},
 };
@@ -69,6 +70,9 @@ pub(super) struct Explanation {
     /// What is said of its template, if anything.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) warnings: Option<String>,
+    /// Why its template could not be read, if it could not: the rest needs none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) not_seen: Option<String>,
     /// Where commands that are told would be called.
     #[serde(skip)]
     pub(super) place: Place,
@@ -107,13 +111,13 @@ impl Explanation {
         let name = runnable.name_any();
         let prospect = diff::prospect(cluster, &name, &Edited::default()).await;
         let mut run =
-            explained_run::explained(runnable, &runs, prospect.as_ref().ok(), cluster).await?;
-        let template = if let Ok(prospect) = &prospect {
-            Some(prospect.template.clone())
+            explained_run::explained(runnable, &runs, prospect.as_ref().ok(), cluster).await;
+        let (template, not_seen) = if let Ok(prospect) = &prospect {
+            (Some(prospect.template.clone()), None)
         } else {
             // What does not render now may be warned of all the same.
             let name = &runnable.spec.run_template_ref.name;
-            Box::pin(cluster.template(name)).await.ok().flatten()
+            seen(Box::pin(cluster.template(name)).await)
         };
         let warnings = template.as_ref().and_then(warnings);
         let revisions = prospect.as_ref().ok().map(|it| it.revisions.clone());
@@ -133,11 +137,15 @@ impl Explanation {
             run.warning = explained_run::warning(&run.run, cluster).await;
         }
         let about = (run, next, warnings);
-        let retry = template.and_then(|template| Retry::of(runnable, &template));
+        let retry = match &template {
+            Some(template) => Retry::of(runnable, template),
+            None => Retry::by_status(runnable),
+        };
         let revisions = revisions.unwrap_or_default();
         let sources = Standing::of(runnable, revisions, cluster).await?;
         let explanation = Self::with(runnable, cluster.namespace.clone(), about);
         let explanation = explanation.with_retry(retry).told_at(cluster.place());
+        let explanation = explanation.without_template(not_seen);
         Ok(Self {
             sources,
             ..explanation
@@ -187,6 +195,7 @@ impl Explanation {
             next,
             sources: Standing::default(),
             warnings,
+            not_seen: None,
             place: Place::default(),
         }
     }
@@ -199,6 +208,17 @@ impl Explanation {
         self
     }
 
+    /// What to do is what can be done without reading the template, if that is all that there is.
+    fn without_template(mut self, not_seen: Option<String>) -> Self {
+        if not_seen.is_some() {
+            let (name, place) = (&self.name, &self.place);
+            let advice = self.to_do.as_deref();
+            self.to_do = advice.map(|advice| unseen::advice(advice, name, place));
+        }
+        self.not_seen = not_seen;
+        self
+    }
+
     /// What is going to be tried again asks nothing of anybody, unless something is in its way.
     fn with_retry(mut self, retry: Option<Retry>) -> Self {
         let in_its_way = self.blocked_by.as_ref().is_some_and(|blocked| {
@@ -208,6 +228,7 @@ impl Explanation {
         let retry = retry.map(|retry| if in_its_way { retry.blocked() } else { retry });
         match &retry {
             Some(Retry::Scheduled { .. }) if self.ready.is_some() => self.to_do = None,
+            Some(Retry::Said { .. }) if !in_its_way => self.to_do = None,
             Some(Retry::Held { .. }) if !in_its_way => self.to_do = Some(RESUME.to_owned()),
             _ => {}
         }
@@ -233,12 +254,9 @@ fn next(prospect: anyhow::Result<Prospect>) -> Next {
         Ok((None, untold)) => Next::Unknown {
             message: untold.unwrap_or_default(),
         },
-        Err(error) => {
-            let text = format!("{error:#}");
-            Next::Unknown {
-                message: text.lines().next().unwrap_or_default().to_owned(),
-            }
-        }
+        Err(error) => Next::Unknown {
+            message: first_line(&error),
+        },
     }
 }
 

@@ -9,6 +9,8 @@ use cartouche_templating::kinds::{Standing, Works};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde::Serialize;
 
+use crate::live::runs;
+
 /// What becomes of a run that failed.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "state")]
@@ -33,6 +35,8 @@ pub(super) enum Retry {
     },
     /// So many were made, and there is no further one.
     Exhausted { attempts: i64 },
+    /// One is to come, in the words of the status: the template, which says how many there are, could not be read.
+    Said { message: String },
 }
 
 impl Retry {
@@ -66,6 +70,13 @@ impl Retry {
         retry
             .is_exhausted(current)
             .then_some(Self::Exhausted { attempts })
+    }
+
+    /// The same by the status alone.
+    pub(super) fn by_status(runnable: &Runnable) -> Option<Self> {
+        let scheduled = runs::retry_scheduled(runnable)?;
+        let message = scheduled.message.clone();
+        Some(Self::Said { message })
     }
 
     /// The same while something else is in its way.
@@ -157,6 +168,25 @@ mod tests {
         ] {
             assert_eq!(retried(&other, false), None, "{other}");
         }
+    }
+
+    #[test]
+    fn without_the_template_the_status_says_that_a_run_is_tried_again() {
+        let said = |reason: &str| {
+            let message = "attempt 2 of 3 begins at 2026-01-01T00:00:10Z".to_owned();
+            let runnable = serde_json::from_value(json!({
+                "apiVersion": "carto.run/v1alpha1", "kind": "Runnable", "metadata": { "name": "hello" },
+                "spec": { "runTemplateRef": { "name": "greet" } },
+                "status": { "conditions": [{
+                    "type": "Reconciling", "status": "True", "reason": reason, "message": message,
+                    "lastTransitionTime": "2026-01-01T00:00:00Z",
+                }] },
+            }));
+            (Retry::by_status(&runnable.unwrap()), message)
+        };
+        let (scheduled, message) = said("RetryScheduled");
+        assert_eq!(scheduled, Some(Retry::Said { message }));
+        assert_eq!(said("RunInProgress").0, None);
     }
 
     #[test]

@@ -66,7 +66,10 @@ fn state(explanation: &Explanation) -> String {
     }
     out.push_str(&awaited(&explanation.sources));
     let pending = explanation.pending.as_ref();
-    let tried = pending.and_then(|pending| pending::tried(pending, name, &explanation.place));
+    let place = &explanation.place;
+    // It is asked again with a run that is rendered.
+    let again = explanation.not_seen.is_none().then_some(place);
+    let tried = pending.and_then(|pending| pending::tried(pending, name, again));
     if let Some(tried) = tried {
         let _ = writeln!(out, "  {}", in_one_line(&tried));
     }
@@ -76,8 +79,7 @@ fn state(explanation: &Explanation) -> String {
     if let Some(to_do) = &explanation.to_do {
         let _ = writeln!(out, "  to do: {to_do}");
     }
-    if is_about_profiles(explanation) {
-        let place = &explanation.place;
+    if is_about_profiles(explanation) && explanation.not_seen.is_none() {
         let which = place.command(&format!("profile which {name}"));
         let _ = writeln!(
             out,
@@ -155,6 +157,7 @@ fn attempts(retry: &Retry) -> String {
             "attempt {attempt} of {attempts}, of {}, begins once nothing is in its way",
             at.0
         ),
+        Retry::Said { message } => in_one_line(message),
         Retry::Exhausted { attempts } => {
             format!("it was attempt {attempts} of {attempts}, the last one: it is not tried again")
         }
@@ -260,12 +263,17 @@ fn reasons(because: &Because) -> String {
         Because::Changed {
             run,
             changes,
+            not_seen,
             sources,
         } => {
             let mut out = match changes {
-                None => format!(
-                    "what is rendered differs from run {run} (its object is gone, so that the fields are not known)\n"
-                ),
+                None => {
+                    let why = not_seen.as_ref().map(|why| in_one_line(why));
+                    let why = why.unwrap_or_else(|| "its object is gone".to_owned());
+                    format!(
+                        "what is rendered differs from run {run} ({why}, so that the fields are not known)\n"
+                    )
+                }
                 Some(_) => format!("what is rendered differs from run {run}:\n"),
             };
             for line in changes
@@ -305,7 +313,12 @@ fn requested(request: &RerunRequest) -> String {
 
 fn is_tried_again(explanation: &Explanation) -> bool {
     let retry = explanation.retry.as_ref();
-    retry.is_some_and(|retry| matches!(retry, Retry::Scheduled { .. } | Retry::Held { .. }))
+    retry.is_some_and(|retry| {
+        matches!(
+            retry,
+            Retry::Scheduled { .. } | Retry::Held { .. } | Retry::Said { .. }
+        )
+    })
 }
 
 fn is_running(explanation: &Explanation, sequence: i64) -> bool {

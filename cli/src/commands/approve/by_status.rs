@@ -1,0 +1,65 @@
+//! Approves by the word of the status, where the user may not read all that the run is rendered from.
+
+use std::{collections::BTreeSet, fmt::Write as _};
+
+use cartouche_crds::{Approval, Runnable};
+use kube::ResourceExt as _;
+
+use super::{
+    ApproveArgs,
+    answer::Answer,
+    answered, unseen,
+    waiting::{self, Waiting},
+};
+use crate::{
+    cluster::{Cluster, as_json, first_line},
+    foreign::in_one_line,
+    live::{object_diff, pending},
+};
+
+/// The answer about a run that cannot be shown for this reason. It is approved only if the user takes the word of the status for it.
+/// That none waits takes no such word.
+pub(super) async fn answer(
+    error: &anyhow::Error,
+    runnable: &Runnable,
+    args: &ApproveArgs,
+    cluster: &Cluster,
+) -> anyhow::Result<Answer> {
+    if waiting::asked_for(runnable).is_some() && !args.unverified {
+        return Err(unseen(error, runnable, cluster));
+    }
+    let namespace = &cluster.namespace;
+    let unverified = BTreeSet::from([first_line(error)]);
+    let approval = match waiting::by_status(runnable, &cluster.place())? {
+        Waiting::ForPerson(approval) => approval,
+        Waiting::Approved(approval) => {
+            let answer = Answer::already(namespace, runnable, &approval);
+            return Ok(answer.unverified(&unverified));
+        }
+        Waiting::Nothing(why) => return Ok(Answer::nothing(namespace, runnable, why)),
+    };
+    let shown = shown(&first_line(error), (runnable, &approval), cluster)?;
+    answered((runnable, &approval), (shown, &unverified), args, cluster).await
+}
+
+/// What there is to see without the run: what its Runnable asks for, and what the API server said of it.
+fn shown(
+    why: &str,
+    (runnable, approval): (&Runnable, &Approval),
+    cluster: &Cluster,
+) -> anyhow::Result<String> {
+    let (namespace, name) = (&cluster.namespace, runnable.name_any());
+    let spec = object_diff::shown_new(&as_json(runnable)?["spec"]);
+    let mut out = format!("Runnable {namespace}/{name}:\n{spec}");
+    let pending = pending::pending(runnable);
+    let tried = pending.and_then(|pending| pending::tried(pending, &name, None));
+    if let Some(tried) = tried {
+        let _ = writeln!(out, "{}", in_one_line(&tried));
+    }
+    let _ = writeln!(
+        out,
+        "not verified: what waits, as the status says, is {approval}, and the run is not shown, since {}",
+        in_one_line(why)
+    );
+    Ok(out)
+}
