@@ -12,8 +12,8 @@ mod interventions;
 mod mistakes;
 mod objects;
 mod optional_outputs;
-mod reading;
 mod people;
+mod reading;
 mod roles;
 mod story;
 #[path = "../support/mod.rs"]
