@@ -5,7 +5,7 @@ use crate::support::{Output, cartouche_in};
 /// What `validate` says of a template whose runs are this object, and of a Runnable with some metadata and spec.
 fn validated(object: &str, metadata: &str, spec: &str) -> Output {
     let folder = tempfile::tempdir().unwrap();
-    let object: String = object.lines().map(|line| format!("    {line}\n")).collect();
+    let object = object.trim_end().replace('\n', "\n    ");
     let template = format!(
         "apiVersion: carto.run/v1alpha1\nkind: ClusterRunTemplate\nmetadata: {{name: greet}}\nspec:\n  template:\n    {object}\n"
     );

@@ -1,7 +1,7 @@
 //! Files that are no objects yet, or have no name: one error at its place in every command, and nothing that only follows
 //! from it.
 
-use crate::support::{Output, cartouche_in};
+use crate::support::{Output, cartouche_in, copy_of, edit};
 
 const TEMPLATE: &str = "apiVersion: carto.run/v1alpha1
 kind: ClusterRunTemplate
@@ -285,4 +285,28 @@ fn text_in_braces_that_yaml_does_not_read_is_to_be_put_in_quotes() {
         &text,
         &["this is no valid YAML", "put the text with {{ }} in quotes"],
     );
+}
+
+#[test]
+fn a_test_of_what_a_generator_was_to_read_says_that() {
+    for (name, said) in [
+        (" {{ .Values.name }}", "this is a Helm template"),
+        (
+            " #@ data.values.name",
+            "metadata.name is null: `#@ data.values.name` is ytt",
+        ),
+        ("", "metadata.name is null"),
+    ] {
+        let folder = copy_of("job");
+        edit(
+            &folder,
+            "runnable.yaml",
+            "name: hello",
+            &format!("name:{name}"),
+        );
+        let output = cartouche_in(folder.path(), &["test"]);
+        assert_ne!(output.code, 0, "{}", output.out);
+        let all = format!("{}{}", output.out, output.err);
+        is_said(&all, &[said]);
+    }
 }
