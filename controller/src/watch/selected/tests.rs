@@ -185,7 +185,7 @@ fn of_very_many_changes_one_counts_as_that_of_a_match() {
 
 /// Whether an event of an object of this kind has a Runnable reconciled at once that has just written words.
 fn is_enqueued_at_once(kind: Kind, waits_beside_inputs: bool) -> bool {
-    let (enqueuer, enqueued) = Enqueuer::new();
+    let (enqueuer, waiting) = Enqueuer::new();
     let (metrics, readiness) = (Metrics::default(), Readiness::default());
     let watch = SelectedWatch {
         selections: Arc::default(),
@@ -209,7 +209,7 @@ fn is_enqueued_at_once(kind: Kind, waits_beside_inputs: bool) -> bool {
         kind: Arc::new(kind),
     };
     watch.enqueue(&watched, &key(), |_| true);
-    enqueued.next().now_or_never().is_some()
+    waiting.next().now_or_never().is_some()
 }
 
 #[tokio::test]
