@@ -309,9 +309,8 @@ impl Loaded {
                     .at(&["items"])
                     .is_none_or(|items| items.items().is_empty()) =>
             {
-                let items = node.get("items").map(Node::items).unwrap_or_default();
-                for item in items {
-                    self.add_node(source, item.clone(), true);
+                for item in node.into_items_at("items") {
+                    self.add_node(source, item, true);
                 }
             }
             (Some(_), Some(_)) => self.documents.push(Document::new(source, node)),

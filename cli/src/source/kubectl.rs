@@ -14,7 +14,7 @@ const AT_ONCE: usize = 4;
 pub(super) fn documents(text: &str, is_marked: bool) -> Result<Vec<Node>, Refusal> {
     let mut documents = Vec::new();
     if is_marked {
-        yaml::check_unmarked(text)?;
+        yaml::check_unmarked(text, 0)?;
     }
     let rest = if might_be_json(text) && !is_marked {
         json_documents(text, &mut documents)?

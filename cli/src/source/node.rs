@@ -65,6 +65,18 @@ impl Node {
         }
     }
 
+    /// The elements of the list at a key: none if there is no such list.
+    pub(super) fn into_items_at(self, key: &str) -> Vec<Node> {
+        let Content::Object(entries) = self.content else {
+            return Vec::new();
+        };
+        let entry = entries.into_iter().find(|entry| entry.key == key);
+        match entry.map(|entry| entry.value.content) {
+            Some(Content::Array(items)) => items,
+            _ => Vec::new(),
+        }
+    }
+
     pub(crate) fn text(&self) -> Option<&str> {
         match &self.content {
             Content::Scalar(Value::String(text)) => Some(text),

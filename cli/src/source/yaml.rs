@@ -28,16 +28,19 @@ pub(super) fn read(text: &str, start: usize) -> Result<Option<Node>, Refusal> {
 fn behind_byte_order_mark(text: &str, start: usize) -> Result<usize, Refusal> {
     let rest = text.get(start..).unwrap_or_default();
     match rest.strip_prefix(BYTE_ORDER_MARK) {
-        Some(rest) => check_unmarked(rest).map(|()| start + BYTE_ORDER_MARK.len_utf8()),
+        Some(rest) => {
+            check_unmarked(rest, start)?;
+            Ok(start + BYTE_ORDER_MARK.len_utf8())
+        }
         None => Ok(start),
     }
 }
 
-/// Refuses a second such mark.
-pub(super) fn check_unmarked(text: &str) -> Result<(), Refusal> {
-    if text.starts_with(BYTE_ORDER_MARK) {
+/// Refuses a second such mark: what stands behind the first one, of a document that begins at some byte.
+pub(super) fn check_unmarked(behind: &str, start: usize) -> Result<(), Refusal> {
+    if behind.starts_with(BYTE_ORDER_MARK) {
         let message = "a document begins with more than one byte order mark";
-        return Err(Refusal::new(message, 0..0));
+        return Err(Refusal::new(message, start..start));
     }
     Ok(())
 }

@@ -18,7 +18,7 @@ use scalar::{Resolved, resolve};
 /// Up to so many parts, nearly all of a document may come from aliases; from the other number on, a tenth.
 const FEW_PARTS: u32 = 400_000;
 const MANY_PARTS: u32 = 4_000_000;
-/// The text that aliases may stand for, in bytes. No API server takes an object of that size.
+/// The text of keys and values that aliases may stand for, in bytes. No API server takes an object of that size.
 const MOST_ALIASED_TEXT: usize = 4 * 1024 * 1024;
 
 /// Resolves a document.

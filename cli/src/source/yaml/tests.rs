@@ -106,7 +106,10 @@ fn aliases_multiply_within_bounds_only() {
     }
     let text = "x".repeat(100_000);
     let texts = format!("a: &a {text}\nb: [{}]\n", ["*a"; 100].join(", "));
-    for text in [&bomb, &texts] {
+    let key = format!("a: &a {{? \"{text}\" : 1}}\nb: ");
+    let keys = format!("{key}[{}]\n", ["*a"; 100].join(", "));
+    let merged = format!("{key}[{}]\n", ["{<<: *a}"; 100].join(", "));
+    for text in [&bomb, &texts, &keys, &merged] {
         assert!(refusal(text).0.contains("excessive aliasing"));
     }
     let shallow = format!("{}{}", "[".repeat(200), "]".repeat(200));
@@ -116,4 +119,12 @@ fn aliases_multiply_within_bounds_only() {
     }
     let (message, _) = refusal("a: &a [*a]\n");
     assert_eq!(message, "the value of this anchor contains itself");
+}
+
+#[test]
+fn a_second_byte_order_mark_is_refused_where_its_document_begins() {
+    let text = "a: 1\n---\n\u{feff}\u{feff}b: 2\n";
+    let refusal = read(text, 9).unwrap_err();
+    assert!(refusal.message.contains("more than one byte order mark"));
+    assert_eq!(refusal.span, 9..9);
 }

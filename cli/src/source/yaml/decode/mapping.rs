@@ -151,7 +151,10 @@ impl Decoder<'_> {
         let part = self.part(id)?;
         self.count(&part.span)?;
         let (scalar, is_alias) = match &part.form {
-            Form::Scalar(scalar) => (scalar, false),
+            Form::Scalar(scalar) => {
+                self.count_text(&scalar.text, &part.span)?;
+                (scalar, false)
+            }
             Form::Alias(target) => match &self.part(*target)?.form {
                 Form::Scalar(scalar) => {
                     self.begin_alias(id, &part.span)?;
