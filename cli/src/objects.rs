@@ -3,7 +3,10 @@
 pub(crate) mod nameless;
 
 use cartouche_templating::suggestion;
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+};
 
 use cartouche_crds::Selector;
 use serde_json::Value;
@@ -30,6 +33,8 @@ pub(crate) struct Objects {
     pub(crate) others: Vec<Document>,
     /// What could not be read.
     pub(crate) findings: Vec<Finding>,
+    /// What was said of objects that cannot be used, and in which file.
+    refused: BTreeSet<(Option<String>, String)>,
 }
 
 impl Objects {
@@ -59,11 +64,11 @@ impl Objects {
         }
     }
 
-    /// Adds what is wrong with an object. That a generator was not run is said once of a file.
+    /// Adds what is wrong with an object. The same expression of a generator that was not run is told once of a file.
     fn refuse(&mut self, finding: Finding) {
-        let file = |finding: &Finding| finding.place.as_ref().map(|it| it.source.name.clone());
-        let is_said = |said: &Finding| said.rule == Rule::Manifest && file(said) == file(&finding);
-        if finding.rule != Rule::Manifest || !self.findings.iter().any(is_said) {
+        let file = finding.place.as_ref().map(|it| it.source.name.clone());
+        let is_new = self.refused.insert((file, finding.message.clone()));
+        if finding.rule != Rule::Manifest || is_new {
             self.findings.push(finding);
         }
     }

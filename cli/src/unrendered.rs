@@ -9,12 +9,16 @@ use crate::{
 
 /// What ytt reads begins so. For YAML it is a comment.
 const YTT: &str = "#@";
+/// The same behind something else on its line.
+const YTT_BEHIND: &str = " #@";
 /// The same within a text.
 const YTT_IN_TEXT: &str = "(@";
 /// Tags of Helm, and of many other tools.
 const BRACES: (&str, &str) = ("{{", "}}");
 /// So many characters of an expression are shown, at most.
 const SHOWN: usize = 40;
+/// So many characters behind a null its expression begins, at most: many aliases may stand for one null.
+const WIDEST_GAP: usize = 1024;
 
 const OUTPUT_OF_YTT: &str = "for example: ytt -f FOLDER | cartouche validate -";
 const OUTPUT_OF_HELM: &str = "for example: helm template CHART | cartouche validate -";
@@ -28,12 +32,13 @@ const OF_HELM: [&str; 23] = [
     "toString", "toYaml", "tpl", "with",
 ];
 
-/// What is said of a file that cannot be read: if a generator was to read it first, that.
+/// What is said of a file that cannot be read: if a generator was to read it first, that. Where this is not sure, what the
+/// parser says stays, and this is told beside it.
 pub(crate) fn explained(finding: Finding) -> Finding {
     let Some(place) = finding.place.clone() else {
         return finding;
     };
-    if let Some(tag) = braces_near(&place) {
+    if let Some(tag) = unreadable_tag(&place) {
         if is_of_helm(tag.text()) {
             return of_helm("this is a Helm template").at(tag);
         }
@@ -41,16 +46,40 @@ pub(crate) fn explained(finding: Finding) -> Finding {
             "put the text with {{ }} in quotes; if another tool fills it in, give the output of that tool",
         );
     }
-    if place.source.text.lines().any(begins_with_ytt) {
+    let (start, line) = line_of(&place);
+    if begins_with_ytt(line) || unquoted(line, YTT_BEHIND).is_some() {
         return of_ytt("this is a ytt template").at(place);
     }
-    let (_, line) = line_of(&place);
+    let text = &place.source.text;
+    if holds_tag_of_helm(line) || may_be_helm_before(text, start) {
+        return guessed(
+            finding,
+            "perhaps this is a Helm template: give the output of helm template",
+            OUTPUT_OF_HELM,
+        );
+    }
+    if text.lines().any(begins_with_ytt) {
+        return guessed(
+            finding,
+            "perhaps this is a ytt template: give the output of ytt",
+            OUTPUT_OF_YTT,
+        );
+    }
     match variable(line) {
         Some(variable) if finding.rule == Rule::Yaml => finding.help(format!(
             "put it in quotes; if envsubst fills in `{variable}`, give its output"
         )),
         _ => finding,
     }
+}
+
+/// A finding with a guess, and an example of what to do then, behind what is to be done otherwise.
+fn guessed(finding: Finding, guess: &str, example: &str) -> Finding {
+    let help = match &finding.help {
+        Some(help) => format!("{help}; {guess}, {example}"),
+        None => format!("{guess}, {example}"),
+    };
+    finding.help(help)
 }
 
 /// What shows that an object is as its generator was to read it: a null with an expression of ytt behind it, or a name that
@@ -82,33 +111,56 @@ fn line_of(place: &SourceSpan) -> (usize, &str) {
     (start, rest.lines().next().unwrap_or_default())
 }
 
-/// The tag in braces that made a file unreadable: on the line where it cannot be read, or on the one before, of which the
-/// parser knows only at the next one that it was none.
-fn braces_near(place: &SourceSpan) -> Option<SourceSpan> {
+/// Where a mark first stands on a line outside of quotes and comments. A quote begins only where a value may.
+fn unquoted(line: &str, mark: &str) -> Option<usize> {
+    let (mut quote, mut is_escaped, mut may_begin) = (None, false, true);
+    for (at, it) in line.char_indices() {
+        let is_mark = || line.get(at..).is_some_and(|rest| rest.starts_with(mark));
+        match quote {
+            _ if is_escaped => is_escaped = false,
+            Some('"') if it == '\\' => is_escaped = true,
+            Some(open) if open == it => quote = None,
+            None if is_mark() => return Some(at),
+            None if may_begin && it == '#' => return None,
+            None if may_begin && matches!(it, '"' | '\'') => quote = Some(it),
+            _ => {}
+        }
+        // In single quotes, two of these are one.
+        may_begin = it.is_whitespace() || matches!(it, '[' | '{' | ',' | ':' | '\'');
+    }
+    None
+}
+
+/// The tag in braces that made a file unreadable: on the line where it cannot be read, or at the begin of the file, where
+/// nothing that begins so is YAML.
+fn unreadable_tag(place: &SourceSpan) -> Option<SourceSpan> {
     let (start, line) = line_of(place);
-    let before = place.source.text.get(..start).unwrap_or_default();
-    let before = before.trim_end();
-    let last = before.rfind('\n').map_or(0, |end| end + 1);
-    let last_line = before.get(last..).unwrap_or_default();
+    let here = unquoted(line, BRACES.0);
+    let here = here.map(|at| (start + at, line.get(at..).unwrap_or_default()));
     let first_line = place.source.text.lines().next().unwrap_or_default();
-    let stands_alone = |line: &str| line.trim_start().starts_with(BRACES.0);
-    let found = [
-        (start, line, true),
-        (last, last_line, stands_alone(last_line)),
-        (0, first_line, stands_alone(first_line)),
-    ];
-    let (start, line, _) = found
-        .into_iter()
-        .find(|(_, line, may)| *may && line.contains(BRACES.0))?;
-    let at = line.find(BRACES.0)?;
-    let tag = line.get(at..).unwrap_or_default();
+    let begin = first_line.trim_start();
+    let first = (first_line.len() - begin.len(), begin);
+    let (at, tag) = here.or_else(|| begin.starts_with(BRACES.0).then_some(first))?;
     let length = tag
         .find(BRACES.1)
         .map_or(tag.len(), |end| end + BRACES.1.len());
     Some(SourceSpan {
         source: place.source.clone(),
-        span: start + at..start + at + length,
+        span: at..at + length,
     })
+}
+
+/// Whether the line before some byte is a tag of Helm: of some the parser knows only at the next line that they are no
+/// values. It may be a part of a text as well.
+fn may_be_helm_before(text: &str, start: usize) -> bool {
+    let before = text.get(..start).unwrap_or_default().trim_end();
+    let line = before.rsplit('\n').next().unwrap_or_default();
+    line.trim_start().starts_with(BRACES.0) && holds_tag_of_helm(line)
+}
+
+fn holds_tag_of_helm(line: &str) -> bool {
+    let tag = line.find(BRACES.0).and_then(|at| line.get(at..));
+    tag.is_some_and(is_of_helm)
 }
 
 /// Whether a tag in braces is one of Helm, by how it begins.
@@ -143,7 +195,7 @@ fn shortened(text: &str) -> String {
     }
 }
 
-/// The first null with ytt on its line, the place of its key (in a list, of the expression), and the expression.
+/// The first null with ytt behind it, the place of its key (in a list, of the expression), and the expression.
 fn first_null_of_ytt(
     document: &Document,
     node: &Node,
@@ -153,9 +205,10 @@ fn first_null_of_ytt(
         at.push(step);
         let is_null = matches!(&node.content, Content::Scalar(value) if value.is_null());
         let found = if is_null {
-            let place = document.place(key.unwrap_or(&node.span));
-            let ytt = ytt_beside(&place);
-            ytt.map(|ytt| (at.clone(), key.map_or(ytt.clone(), |_| place), ytt))
+            ytt_behind(document, node.span.end).map(|ytt| {
+                let place = key.map_or_else(|| ytt.clone(), |key| document.place(key));
+                (at.clone(), place, ytt)
+            })
         } else {
             first_null_of_ytt(document, node, at)
         };
@@ -175,14 +228,15 @@ fn first_null_of_ytt(
     }
 }
 
-/// Where ytt stands on the line of a place.
-fn ytt_beside(place: &SourceSpan) -> Option<SourceSpan> {
-    let (start, line) = line_of(place);
-    let at = line.find(YTT)?;
-    Some(SourceSpan {
-        source: place.source.clone(),
-        span: start + at..start + line.trim_end().len(),
-    })
+/// Where ytt stands behind some byte, with nothing but blanks and ends of lists and objects before it.
+fn ytt_behind(document: &Document, end: usize) -> Option<SourceSpan> {
+    let text = &document.source.text;
+    let gap = text.get(end..)?.bytes().take(WIDEST_GAP);
+    let gap = gap.take_while(|it| matches!(it, b' ' | b'\t' | b',' | b']' | b'}'));
+    let at = end + gap.count();
+    let rest = text.get(at..).filter(|rest| rest.starts_with(YTT))?;
+    let expression = rest.lines().next().unwrap_or_default().trim_end();
+    Some(document.place(&(at..at + expression.len())))
 }
 
 /// A name or label that holds what a generator was to fill in.

@@ -18,7 +18,7 @@ pub(crate) struct Absent {
     why: Why,
     /// Where the object is named.
     place: SourceSpan,
-    /// What to do, if the object is there under a longer name.
+    /// What else to do, if the object is there under a longer name.
     renamed: Option<String>,
 }
 
@@ -103,10 +103,7 @@ impl Absent {
 
     fn cure(&self) -> String {
         let Self { object, key, .. } = self;
-        if let Some(renamed) = &self.renamed {
-            return renamed.clone();
-        }
-        match object.kind {
+        let cure = match object.kind {
             SourceKind::ConfigMap => {
                 format!("give a file with {object}, which has {key} in its data")
             }
@@ -119,6 +116,10 @@ impl Absent {
             SourceKind::Secret => format!(
                 "give a file with {object}, which has {key} in its stringData: any value will do, and none is shown"
             ),
+        };
+        match &self.renamed {
+            Some(renamed) => format!("{cure}; or {renamed}"),
+            None => cure,
         }
     }
 }

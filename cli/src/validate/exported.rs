@@ -17,8 +17,14 @@ const OF_JOB: [&str; 4] = [
 ];
 /// Those that hold the uid of a Job, which no author knows before.
 const UID: &str = "controller-uid";
+/// Those that hold its name.
+const NAME: &str = "job-name";
 /// Volumes of service account tokens that the cluster adds to pods begin so.
 const TOKEN_VOLUME: &str = "kube-api-access-";
+/// What older clusters write before the characters by which one such volume differs from another.
+const OLD_TOKEN_VOLUME: &str = "-token-";
+/// So many of these characters there are.
+const RANDOM: usize = 5;
 /// Fields that an object has only after it was created.
 const GIVEN: [&[&str]; 3] = [
     &["metadata", "uid"],
@@ -56,17 +62,28 @@ fn job(document: &Document, body: &Node) -> Vec<Finding> {
         ));
     }
     let of_pods = ["spec", "template", "metadata", "labels"];
+    let own = fixed_name(body);
     // The API server refuses each of these at the pods. At the Job itself a name is a label like any other.
-    findings.extend(labels(document, body, &of_pods, true));
-    findings.extend(labels(document, body, &["metadata", "labels"], false));
+    findings.extend(labels(document, body, &of_pods, true, own));
+    findings.extend(labels(document, body, &["metadata", "labels"], false, own));
     findings
+}
+
+/// The name of an object that is the same for each run.
+fn fixed_name(body: &Node) -> Option<&str> {
+    let name = body.at(&["metadata", "name"]).and_then(Node::text);
+    name.filter(|name| !syntax::may_hold_tags(name))
+}
+
+/// Whether something shows that a template was an object of a cluster.
+fn is_exported(body: &Node) -> bool {
+    GIVEN.iter().any(|keys| body.at(keys).is_some())
 }
 
 fn pod(document: &Document, body: &Node) -> Vec<Finding> {
     let mut findings = Vec::new();
-    // Without them it may be meant.
-    let is_exported = GIVEN.iter().any(|keys| body.at(keys).is_some());
-    if is_exported && is_given(body, &["spec", "nodeName"]) {
+    // Else it may be meant.
+    if is_exported(body) && is_given(body, &["spec", "nodeName"]) {
         findings.push(set_by_cluster(
             document,
             &["spec", "nodeName"],
@@ -75,11 +92,16 @@ fn pod(document: &Document, body: &Node) -> Vec<Finding> {
         ));
     }
     findings.extend(token_volume(document, body));
-    findings.extend(labels(document, body, &["metadata", "labels"], false));
+    let of_pod = ["metadata", "labels"];
+    findings.extend(labels(document, body, &of_pod, false, None));
     findings
 }
 
 fn service(document: &Document, body: &Node) -> Vec<Finding> {
+    // Else the address may be meant.
+    if !is_exported(body) {
+        return Vec::new();
+    }
     // `None` is asked for by authors.
     let is_address = |node: &Node| node.text().is_some_and(|text| text.contains(['.', ':']));
     let fields = ["clusterIP", "clusterIPs"].into_iter();
@@ -119,12 +141,20 @@ fn key(document: &Document, keys: &[&str]) -> SourceSpan {
     document.place_of_key(&[&["spec", "template"], keys].concat())
 }
 
-/// Labels of another Job; names alone only where they are refused.
-fn labels(document: &Document, body: &Node, at: &[&str], names: bool) -> Option<Finding> {
+/// Labels of another Job, which has not this name of its own; names alone only where they are refused.
+fn labels(
+    document: &Document,
+    body: &Node,
+    at: &[&str],
+    names: bool,
+    own: Option<&str>,
+) -> Option<Finding> {
     let labels = body.at(at)?.entries();
     let is_foreign = |label: &&crate::source::MapEntry| {
-        let is_tag = label.value.text().is_some_and(syntax::may_hold_tags);
-        OF_JOB.contains(&label.key.as_str()) && !is_tag
+        let value = label.value.text();
+        let is_tag = value.is_some_and(syntax::may_hold_tags);
+        let is_own = own.is_some() && value == own && label.key.ends_with(NAME);
+        OF_JOB.contains(&label.key.as_str()) && !is_tag && !is_own
     };
     let mut foreign = labels.iter().filter(is_foreign);
     let is_sure = names || foreign.clone().any(|label| label.key.ends_with(UID));
@@ -148,8 +178,7 @@ fn token_volume(document: &Document, body: &Node) -> Option<Finding> {
     };
     let is_token = |volume: &Node| {
         let name = name(volume);
-        let is_old = name.contains("-token-") && volume.get("secret").is_some();
-        name.starts_with(TOKEN_VOLUME) || is_old
+        name.starts_with(TOKEN_VOLUME) || is_old_token(volume, &name)
     };
     let index = volumes.iter().position(is_token)?;
     let name = name(volumes.get(index)?);
@@ -162,4 +191,15 @@ fn token_volume(document: &Document, body: &Node) -> Option<Finding> {
         .at(document.place_at(&at))
         .label("the cluster adds this");
     Some(finding.help(OTHERS))
+}
+
+/// Whether a volume of this name is a token as older clusters add it: of a Secret that is called as the volume is.
+fn is_old_token(volume: &Node, name: &str) -> bool {
+    let secret = volume.at(&["secret", "secretName"]).and_then(Node::text);
+    let random = name.rsplit_once(OLD_TOKEN_VOLUME).map(|(_, end)| end);
+    let is_random = |end: &str| {
+        let mut characters = end.chars();
+        end.len() == RANDOM && characters.all(|it| it.is_ascii_lowercase() || it.is_ascii_digit())
+    };
+    secret == Some(name) && random.is_some_and(is_random)
 }

@@ -23,6 +23,10 @@ fn is_said(output: &Output, sentences: &[&str]) {
     }
 }
 
+fn is_not_said(output: &Output, sentence: &str) {
+    assert!(!output.out.contains(sentence), "{sentence}: {}", output.out);
+}
+
 /// That there are so many errors and warnings, of which nothing else is counted.
 fn counts(output: &Output, errors: usize, warnings: usize) {
     let count = |what: &str| output.out.matches(what).count();
@@ -85,6 +89,20 @@ fn a_job_with_a_selector_of_its_own_and_labels_that_are_meant_is_good() {
 }
 
 #[test]
+fn the_name_of_a_job_as_a_label_of_its_own_pods_is_good() {
+    let own = POD.replace(
+        "{spec",
+        "{metadata: {labels: {job-name: pi, batch.kubernetes.io/job-name: pi}}, spec",
+    );
+    let named = |name: &str| job("", &own).replace("generateName: j-", &format!("name: {name}"));
+    let of_another = "are those of another Job";
+    is_not_said(&validated(&named("pi"), "", ""), of_another);
+    is_said(&validated(&named("tau"), "", ""), &[of_another]);
+    let with_uid = named("pi").replace("{job-name: pi", "{job-name: pi, controller-uid: 7ade");
+    is_said(&validated(&with_uid, "", ""), &[of_another]);
+}
+
+#[test]
 fn the_node_token_and_labels_of_an_exported_pod_are_told() {
     let pod = |metadata: &str, spec: &str| {
         format!(
@@ -109,17 +127,32 @@ fn the_node_token_and_labels_of_an_exported_pod_are_told() {
     counts(&output, 2, 2);
     // A node may be meant.
     counts(&validated(&pod("", "  nodeName: n1\n"), "", ""), 0, 0);
+    let told = "is the token of another Pod";
+    for (name, secret, is_token) in [
+        ("default-token-x2b4z", "default-token-x2b4z", true),
+        ("default-token-x2b4z", "mine", false),
+        ("registry-token-store1", "registry-token-store1", false),
+        ("registry-token-STORE", "registry-token-STORE", false),
+    ] {
+        let volume =
+            format!("  volumes:\n  - name: {name}\n    secret: {{secretName: {secret}}}\n");
+        let output = validated(&pod("", &volume), "", "");
+        assert_eq!(output.out.contains(told), is_token, "{}", output.out);
+    }
 }
 
 #[test]
-fn the_address_of_an_exported_service_is_an_error_and_none_is_not() {
-    let service = |spec: &str| {
+fn the_address_of_an_exported_service_is_an_error_and_none_or_one_that_is_meant_is_not() {
+    let service = |metadata: &str, spec: &str| {
         format!(
-            "apiVersion: v1\nkind: Service\nmetadata: {{generateName: s-}}\nspec:\n  ports: [{{port: 80}}]\n  {spec}\n"
+            "apiVersion: v1\nkind: Service\nmetadata: {{generateName: s-{metadata}}}\nspec:\n  ports: [{{port: 80}}]\n  {spec}\n"
         )
     };
     let output = validated(
-        &service("clusterIP: 10.0.0.1\n  clusterIPs: [10.0.0.1]"),
+        &service(
+            ", uid: 7ade",
+            "clusterIP: 10.0.0.1\n  clusterIPs: [10.0.0.1]",
+        ),
         "",
         "",
     );
@@ -130,13 +163,12 @@ fn the_address_of_an_exported_service_is_an_error_and_none_is_not() {
             "template.yaml:11:7",
         ],
     );
-    // What a Service waits for is warned of as ever.
-    counts(&output, 1, 1);
-    counts(
-        &validated(&service("clusterIP: None\n  clusterIPs: [None]"), "", ""),
-        0,
-        1,
-    );
+    // What a Service waits for is warned of as ever, and so is the uid.
+    counts(&output, 1, 2);
+    let none = service(", uid: 7ade", "clusterIP: None\n  clusterIPs: [None]");
+    counts(&validated(&none, "", ""), 0, 2);
+    let meant = service("", "clusterIP: 10.0.0.1");
+    counts(&validated(&meant, "", ""), 0, 1);
 }
 
 #[test]

@@ -160,10 +160,73 @@ spec:
         ],
     );
     let twice = format!("{RUNNABLE}#@ if data.values.x:\nspec: {{}}\n#@ end\n");
+    // The key stands twice, with or without ytt: that it is ytt is a guess.
     is_said(
         &only_error(TEMPLATE, &twice),
-        &["this is a ytt template: give the output of ytt"],
+        &[
+            "duplicate mapping key: spec",
+            "perhaps this is a ytt template: give the output of ytt",
+            "runnable.yaml:6:1",
+        ],
     );
+    let unclosed = RUNNABLE.replace("name: hello", "name: a: b} #@ x");
+    is_said(
+        &only_error(TEMPLATE, &unclosed),
+        &["error[manifest]: this is a ytt template: give the output of ytt"],
+    );
+}
+
+#[test]
+fn ytt_that_does_not_stand_behind_a_null_is_none_of_it() {
+    let quoted = RUNNABLE.replace(
+        "runner}",
+        "runner, inputs: {a: [{name: x, value: null, args: [\"tr -d '#@'\"]}]}}",
+    );
+    let output = run(&["validate", "."], TEMPLATE, &quoted);
+    assert_eq!(output.code, 0, "{}", output.out);
+    assert!(!output.out.contains("ytt"), "{}", output.out);
+    let behind = RUNNABLE.replace("runner}", "runner, inputs: {a: ~}} #@ data.values.a");
+    is_said(
+        &only_error(TEMPLATE, &behind),
+        &[
+            "spec.inputs.a is null: `#@ data.values.a` is ytt",
+            "runnable.yaml:4:",
+        ],
+    );
+}
+
+#[test]
+fn a_mistake_beside_what_only_may_be_of_a_generator_stays_at_its_place() {
+    let metadata = "metadata: {name: hello, namespace: team}";
+    let colon = RUNNABLE.replace(metadata, "metadata: name: hello");
+    is_said(
+        &only_error(TEMPLATE, &format!("#@ ours\n{colon}")),
+        &[
+            "this is no valid YAML: mapping values are not allowed in this context",
+            "put the value in quotes if it contains a colon followed by a space; perhaps this is a ytt template",
+            "runnable.yaml:4:15",
+        ],
+    );
+    for tag in ["\"\\\"{{ .Name }}\"", "'it''s {{ .Name }}'"] {
+        let bracket = RUNNABLE.replace(metadata, &format!("metadata: {{a: [{tag}}}"));
+        is_said(
+            &only_error(TEMPLATE, &bracket),
+            &[
+                "this is no valid YAML: did not find expected ',' or ']'",
+                "perhaps this is a Helm template: give the output of helm template",
+                "runnable.yaml:3:",
+            ],
+        );
+    }
+}
+
+#[test]
+fn each_other_expression_of_a_file_is_told_and_the_same_one_once() {
+    let named = |name: &str| RUNNABLE.replace("hello", name);
+    let all = ["'{{ .A }}'", "'{{ .A }}'", "'${B}'"].map(named);
+    let output = run(&["validate", "."], TEMPLATE, &all.join("---\n"));
+    is_said(&output.out, &["holds `{{ .A }}`", "holds `${B}`"]);
+    assert_eq!(output.out.matches("error[").count(), 2, "{}", output.out);
 }
 
 #[test]
@@ -189,6 +252,9 @@ spec:
 ";
     let said = "this is a Helm template: give the output of helm template";
     is_said(&only_error(TEMPLATE, whole), &[said, "runnable.yaml:1:1"]);
+    let without_dash = format!("{{{{ if .Values.x }}}}\n{RUNNABLE}{{{{ end }}}}\n");
+    let text = only_error(TEMPLATE, &without_dash);
+    is_said(&text, &[said, "runnable.yaml:1:1"]);
     let output = run(&["render", "."], TEMPLATE, whole);
     is_said(&output.err, &[said]);
     assert_eq!(output.err.matches("error").count(), 1, "{}", output.err);
