@@ -40,7 +40,7 @@ Examples:
 It shows what a run changes that spec.approval: Manual holds back, asks, and sets the annotation
 carto.run/approved of the Runnable: for this number and all that the run is made of, and no other. If any of that changes
 meanwhile, nothing is approved. What cannot be shown, since you may not read the template, what is selected
-or what inputs come from, is not approved; --approval takes the value of status.pending.approval that somebody has
+or what inputs come from, is not approved; --approval takes the value of status.pending.approval that another user has
 looked at, and approves it if that is still what waits. Who may not read a Secret that the template reads an input from sees
 the document, and not whether it is the one that waits. --unverified approves what the status asks about all the same,
 also where you may not read the template: it needs nothing but the status. Of a last run that you may not read nothing is compared.

@@ -18,7 +18,7 @@ use serde_json::json;
 
 use crate::outcome::Outcome;
 use crate::{
-    cluster::{CLIENT, Cluster, ClusterArgs, first_line, within},
+    cluster::{CLIENT, Cluster, ClusterArgs, Denied, first_line, within},
     commands::many::{self, Deed, ManyArgs, Plan},
     foreign::in_one_line,
     live::{
@@ -59,8 +59,8 @@ pub(crate) async fn execute(args: &CancelArgs, cluster: &Cluster) -> anyhow::Res
         at: Timestamp::now().to_string(),
     };
     let templates = match cluster.templates().await {
-        Ok(templates) => Templates::Known(templates),
-        Err(error) => Templates::Unread(first_line(&error)),
+        Err(error) if Denied::of(&error).is_some() => Templates::Unread(first_line(&error)),
+        read => Templates::Known(read?),
     };
     let place = cluster.place();
     let deed = Cancel {
@@ -81,7 +81,7 @@ struct Cancel {
 /// The templates, which may say how their runs are stopped.
 enum Templates {
     Known(Vec<ClusterRunTemplate>),
-    /// They cannot be listed, for this reason: runs are stopped in the way of their kind.
+    /// The user may not list them, as this says: runs are stopped in the way of their kind.
     Unread(String),
 }
 

@@ -5,9 +5,10 @@ mod check;
 
 use std::{collections::HashMap, path::PathBuf};
 
+use anyhow::bail;
 use cartouche_protocol::permissions::Need;
 use clap::{Args, ValueEnum};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
     cluster::{Cluster, ClusterArgs},
@@ -21,6 +22,9 @@ use crate::{
     yaml,
 };
 use asked::Asked;
+
+/// The annotation of a role that may lack something, with why: JSON has no comments.
+const INCOMPLETE: &str = "carto.run/incomplete";
 
 /// Print the role that a ServiceAccount needs for the runs of a template
 #[derive(Args, Debug)]
@@ -41,7 +45,8 @@ takes away nothing that another role gives; --name gives it another. Of files, t
 that account count, with their templates.
 
 Exit code 1 if --check finds that something is not allowed that is not optional. If you may not read the template of a
-Runnable, the role is for the kind of its last run and for what the Runnable names, has a name of its own, and the exit code is 2.")]
+Runnable, the role is for the kind of its last run and for what the Runnable names, has a name of its own,
+which --name cannot change, and the exit code is 2.")]
 pub(crate) struct RbacArgs {
     /// `ClusterRunTemplates`; with -f, those among the files that count, if not all
     templates: Vec<String>,
@@ -111,14 +116,14 @@ pub(crate) async fn execute(args: &RbacArgs, cluster: &Cluster) -> anyhow::Resul
     })?;
     let mut outcome = if args.check {
         let all = asked
-            .untold()
+            .incomplete()
             .map_or("that it needs", |_| "that is known of what it needs");
         check::check(cluster, (&account, all), &rules, args.output).await?
     } else {
         printed(args, &asked, &account, &rules)?
     };
-    if let Some(untold) = asked.untold() {
-        outcome.err = format!("{untold}\n");
+    if let Some(incomplete) = asked.incomplete() {
+        outcome.err = format!("{incomplete}\n");
         // What is missing is found, whatever else there may be.
         if outcome.code != FOUND {
             outcome.code = FAILED;
@@ -156,17 +161,40 @@ fn printed(
     account: &Account,
     rules: &[Rule],
 ) -> anyhow::Result<Outcome> {
+    // The role that has the name may be a complete one.
+    if let (Some(name), Some(why)) = (&args.role, asked.unread()) {
+        bail!(
+            "{why}: the role {name} would lack what the template asks for\n\
+             hint: leave out --name, or read the template and the Runnable from files, with -f"
+        );
+    }
     let name = args.role.clone();
     let name = name.unwrap_or_else(|| asked.role_name(account, &args.resources));
     // It is handed on without what is said beside it.
-    let untold = asked.untold();
-    let untold = untold.map(|untold| yaml::comment(&untold));
+    let incomplete = asked.incomplete();
     Ok(Outcome::good(match args.output {
         None | Some(RbacFormat::Yaml) => {
-            untold.unwrap_or_default() + &manifest::yaml(&name, account, rules)?
+            let comment = incomplete.map(|why| yaml::comment(&why));
+            comment.unwrap_or_default() + &manifest::yaml(&name, account, rules)?
         }
-        Some(RbacFormat::Json) => as_text(&manifest::json(&name, account, rules)),
+        Some(RbacFormat::Json) => {
+            let mut list = manifest::json(&name, account, rules);
+            if let Some(why) = incomplete {
+                annotate_roles(&mut list, &why);
+            }
+            as_text(&list)
+        }
     }))
+}
+
+/// Says at each role of a List, and at no binding, why it may lack something.
+fn annotate_roles(list: &mut Value, why: &str) {
+    let items = list["items"].as_array_mut();
+    for role in items.into_iter().flatten() {
+        if role["rules"].is_array() {
+            role["metadata"]["annotations"] = json!({ INCOMPLETE: why });
+        }
+    }
 }
 
 fn as_text(value: &Value) -> String {

@@ -98,6 +98,7 @@ fn at_work() -> Played {
         let path = request.path.split('?').next().unwrap_or_default();
         match path.rsplit('/').next().unwrap_or_default() {
             "runnables" => Some(list(&[job.clone(), backup.clone()])),
+            "clusterruntemplates" => Some(list(&[])),
             "job" => Some(job.clone()),
             "backup" => Some(backup.clone()),
             _ => None,

@@ -1,5 +1,7 @@
 //! `cartouche rbac` of files.
 
+mod in_part;
+
 use std::fs;
 
 use crate::support::{cartouche, cartouche_in, copy_of, edit, played::Played, replace, repository};

@@ -150,7 +150,7 @@ fn nothing(why: &str) -> Waiting {
 /// What the status asks about, of the Runnable as it is: whether that is what would be rendered is not known.
 fn of_status(runnable: &Runnable, place: &Place) -> anyhow::Result<Waiting> {
     let name = runnable.name_any();
-    if let Some(asked) = asked_for(runnable).and_then(Approval::of)
+    if let Some(asked) = asked_in_known_form(runnable)?
         && is_observed(runnable)
     {
         return of_wanted(runnable, asked, place);
@@ -199,6 +199,22 @@ pub(super) fn asked_for(runnable: &Runnable) -> Option<&str> {
     pending::pending(runnable)?.approval.as_deref()
 }
 
+/// The same as number and hash; an error where it has another form.
+fn asked_in_known_form(runnable: &Runnable) -> anyhow::Result<Option<Approval>> {
+    let Some(asked) = asked_for(runnable) else {
+        return Ok(None);
+    };
+    let read = Approval::of(asked).ok_or_else(|| {
+        anyhow!(
+            "the status of {} asks a person in a form that this release of the command does not know, {}: nothing is written\n\
+             hint: use a newer release of cartouche",
+            runnable.name_any(),
+            in_one_line(asked)
+        )
+    });
+    read.map(Some)
+}
+
 /// True while the controller asks a person, and none has refused it.
 pub(super) fn waits_for_a_yes(runnable: &Runnable) -> bool {
     pending::pending(runnable).is_some_and(pending::waits_for_approval)
@@ -206,7 +222,7 @@ pub(super) fn waits_for_a_yes(runnable: &Runnable) -> bool {
 
 /// The run that the controller asks about.
 pub(super) fn waits_now(runnable: &Runnable) -> anyhow::Result<Approval> {
-    let asked = asked_for(runnable).and_then(Approval::of);
+    let asked = asked_in_known_form(runnable)?;
     asked.ok_or_else(|| {
         let (name, said) = (runnable.name_any(), said_by_controller(runnable));
         anyhow!("no run of {name} waits for a person, by the word of the controller, {said}: nothing is refused")

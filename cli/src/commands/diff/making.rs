@@ -12,14 +12,20 @@ use cartouche_protocol::{
 
 use super::prospect::unrendered;
 use crate::{
+    cluster::TEMPLATES_VIEW,
     outcome::diagnosed,
     render::{self, Run, Subject, profiles::With},
 };
 
-/// Said where it cannot be known which profile a run is made with.
-const NOT_LISTED: &str = "with which profile it is made cannot be told, since you may not list ClusterRunProfiles (the ClusterRole cartouche-templates-view has that right): it is shown without one";
-/// The same where only rules that select namespaces keep it from being known.
-const NO_NAMESPACE: &str = "with which profile it is made cannot be told, since you may not read the namespace, whose labels a rule selects: it is shown without one";
+/// Said where only rules that select namespaces keep it from being known which profile a run is made with.
+const NO_NAMESPACE: &str = "with which profile it is made is not known, since you may not read the namespace, whose labels a rule selects: it is shown without one";
+
+/// The same where the profiles cannot be listed.
+fn not_listed() -> String {
+    format!(
+        "with which profile it is made is not known, since you may not list ClusterRunProfiles (the ClusterRole {TEMPLATES_VIEW} has that right): it is shown without one"
+    )
+}
 
 /// What is known of the run that is shown.
 pub(super) struct Making<'a> {
@@ -80,7 +86,7 @@ impl<'a> Making<'a> {
         is_required: bool,
     ) -> anyhow::Result<Made> {
         let Some(profiles) = profiles else {
-            return Ok(Made::Unknown(NOT_LISTED.to_owned()));
+            return Ok(Made::Unknown(not_listed()));
         };
         let (pinned, not_refreshed) = if self.is_present {
             (self.ledger.profile.as_deref().cloned(), None)

@@ -117,9 +117,14 @@ impl Asked {
         })
     }
 
+    /// Why a template is not read, if one is not.
+    pub(super) fn unread(&self) -> Option<String> {
+        self.unread.values().next().map(first_line)
+    }
+
     /// Why the role may lack something, if it may.
-    pub(super) fn untold(&self) -> Option<String> {
-        let why = first_line(self.unread.values().next()?);
+    pub(super) fn incomplete(&self) -> Option<String> {
+        let why = self.unread()?;
         Some(format!(
             "{why}; this is for the kind of the last run and for what the Runnable names, and the template may ask for more"
         ))

@@ -30,7 +30,7 @@ struct Answer<'a> {
     allowed: bool,
 }
 
-/// Asks for every verb of every rule, so that all that is missing is told at once; `all` says of what the rules are all.
+/// Asks for every verb of every rule, so that all that is missing is shown at once; `all` says of what the rules are all.
 pub(super) async fn check(
     cluster: &Cluster,
     (account, all): (&Account, &str),

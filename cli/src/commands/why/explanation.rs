@@ -20,7 +20,7 @@ use super::{
     unseen,
 };
 use crate::{
-    cluster::{Cluster, first_line, seen},
+    cluster::{Cluster, Denied, first_line, seen},
     commands::diff::{self, Edited, Prospect},
     live::{newer_release, pending, place::Place, requests, runs},
 };
@@ -112,13 +112,15 @@ impl Explanation {
         let prospect = diff::prospect(cluster, &name, &Edited::default()).await;
         let mut run =
             explained_run::explained(runnable, &runs, prospect.as_ref().ok(), cluster).await;
-        let (template, not_seen) = if let Ok(prospect) = &prospect {
-            (Some(prospect.template.clone()), None)
+        let read = if let Ok(prospect) = &prospect {
+            Ok(Some(prospect.template.clone()))
         } else {
             // What does not render now may be warned of all the same.
             let name = &runnable.spec.run_template_ref.name;
-            seen(Box::pin(cluster.template(name)).await)
+            Box::pin(cluster.template(name)).await
         };
+        let is_hidden = read.as_ref().is_err_and(Denied::hides_templates);
+        let (template, not_seen) = seen(read);
         let warnings = template.as_ref().and_then(warnings);
         let revisions = prospect.as_ref().ok().map(|it| it.revisions.clone());
         let next = match &runnable.metadata.deletion_timestamp {
@@ -145,7 +147,7 @@ impl Explanation {
         let sources = Standing::of(runnable, revisions, cluster).await?;
         let explanation = Self::with(runnable, cluster.namespace.clone(), about);
         let explanation = explanation.with_retry(retry).told_at(cluster.place());
-        let explanation = explanation.without_template(not_seen);
+        let explanation = explanation.without_template(not_seen, is_hidden);
         Ok(Self {
             sources,
             ..explanation
@@ -208,9 +210,10 @@ impl Explanation {
         self
     }
 
-    /// What to do is what can be done without reading the template, if that is all that there is.
-    fn without_template(mut self, not_seen: Option<String>) -> Self {
-        if not_seen.is_some() {
+    /// Why the template was not read, if it was not. What to do is what can be done without it, if the user lacks the right to
+    /// read it: whatever else kept it from being read passes.
+    fn without_template(mut self, not_seen: Option<String>, is_hidden: bool) -> Self {
+        if is_hidden {
             let (name, place) = (&self.name, &self.place);
             let advice = self.to_do.as_deref();
             self.to_do = advice.map(|advice| unseen::advice(advice, name, place));
@@ -305,6 +308,19 @@ pub(super) mod tests {
             |next| Explanation::with(&runnable, "demo".to_owned(), (None, next, None)).to_do;
         assert!(to_do(Next::New { sequence: 1 }).is_some());
         assert_eq!(to_do(Next::Deleting { finalizers: vec![] }), None);
+    }
+
+    #[test]
+    fn only_who_lacks_the_right_to_read_the_template_is_advised_without_it() {
+        let advised = |is_hidden| {
+            let mut unread = explanation(&json!([]), false);
+            unread.to_do = Some("`cartouche rbac --runnable hello` prints it".to_owned());
+            let unread = unread.without_template(Some("no answer".to_owned()), is_hidden);
+            assert_eq!(unread.not_seen.as_deref(), Some("no answer"));
+            unread.to_do.unwrap()
+        };
+        assert!(advised(true).contains("which you lack"));
+        assert!(advised(false).starts_with("`cartouche rbac "));
     }
 
     #[test]

@@ -166,6 +166,11 @@ fn where_the_hash_is_not_known_the_status_is_believed_only_if_somebody_says_so()
         };
         assert!(why.contains(told), "{why}");
     }
+    let newer = json!({ "status": { "pending": { "approval": "v2/4/a" } } });
+    let error = of(newer.clone(), Rendered::Unverified).unwrap_err();
+    assert!(error.to_string().contains("does not know, v2/4/a"));
+    let error = waits_now(&runnable(&newer)).unwrap_err().to_string();
+    assert!(error.contains("hint: use a newer release"), "{error}");
     // What it asks about may be another document by now.
     let earlier = json!({ "status": { "observedGeneration": 1 } });
     let error = of(earlier, Rendered::Unverified).unwrap_err().to_string();
