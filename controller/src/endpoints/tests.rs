@@ -53,9 +53,10 @@ fn answered(mut stream: TcpStream, time: Duration) -> Option<String> {
     }
 }
 
-/// Those of which the server still wants to hear something, once these are so many at most. A busy machine has some time for that.
+/// Those of which the server still wants to hear something, once these are so many at most. A busy machine has [`SOON`] for that,
+/// which is less than the server gives a head.
 fn left_open(mut streams: Vec<TcpStream>, most: usize) -> Vec<TcpStream> {
-    for _ in 0..50 {
+    for _ in 0..10 {
         streams = still_open(streams);
         if streams.len() <= most {
             break;

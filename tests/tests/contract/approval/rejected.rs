@@ -57,7 +57,7 @@ async fn what_was_refused_is_not_run_until_it_is_something_else() -> Result<()> 
     let run = subject.run(1).await?;
     assert_eq!(run["spec"]["foo"], 2);
     ensure!(run["metadata"]["annotations"][REJECTED].is_null(), "{run}");
-    // Of one number a person is asked once in ten seconds, for the latest.
+    // Of one number a person is asked once in twenty seconds, for the latest.
     let asked = requests(&subject).await?;
     ensure!((1..=2).contains(&asked), "{asked}");
     Ok(())
