@@ -18,9 +18,11 @@ use serde_json::Value;
 
 use crate::health::Verdict;
 
+pub use job::{JOB_LABELS, is_job};
 pub(crate) use kueue::{Admission, admission};
 pub use queue::{Queue, Standing, Works, queue_of, standing};
 pub use stop::{StopMethodError, StopRequest, asked_to_stop};
+pub use tekton::has_params;
 
 /// The table. Within a group, a kind by name goes before the rest of its group.
 const TABLE: [&[KnownKind]; 5] = [

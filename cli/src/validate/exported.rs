@@ -1,6 +1,9 @@
 //! Templates that were objects of a cluster (`kubectl get -o yaml`), with what the cluster had put into them.
 
-use cartouche_templating::syntax;
+use cartouche_templating::{
+    kinds::{self, JOB_LABELS},
+    syntax,
+};
 
 use crate::{
     finding::{Finding, Rule},
@@ -8,13 +11,6 @@ use crate::{
     template_file,
 };
 
-/// Labels by which a Job finds its pods. The last part of each says what it is.
-const OF_JOB: [&str; 4] = [
-    "controller-uid",
-    "job-name",
-    "batch.kubernetes.io/controller-uid",
-    "batch.kubernetes.io/job-name",
-];
 /// Those that hold the uid of a Job, which no author knows before.
 const UID: &str = "controller-uid";
 /// Those that hold its name.
@@ -39,7 +35,7 @@ pub(super) fn check(document: &Document) -> Vec<Finding> {
     };
     let text = |key: &str| body.get(key).and_then(Node::text).unwrap_or_default();
     match (text("apiVersion"), text("kind")) {
-        ("batch/v1", "Job") => job(document, body),
+        (version, kind) if kinds::is_job(version, kind) => job(document, body),
         ("v1", "Pod") => pod(document, body),
         ("v1", "Service") => service(document, body),
         _ => Vec::new(),
@@ -154,7 +150,7 @@ fn labels(
         let value = label.value.text();
         let is_tag = value.is_some_and(syntax::may_hold_tags);
         let is_own = own.is_some() && value == own && label.key.ends_with(NAME);
-        OF_JOB.contains(&label.key.as_str()) && !is_tag && !is_own
+        JOB_LABELS.contains(&label.key.as_str()) && !is_tag && !is_own
     };
     let mut foreign = labels.iter().filter(is_foreign);
     let is_sure = names || foreign.clone().any(|label| label.key.ends_with(UID));

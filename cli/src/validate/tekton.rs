@@ -1,6 +1,9 @@
 //! Parameters of Tekton: no schema says what their values may be, and Tekton makes a text of what it does not know.
 
-use cartouche_templating::syntax::{self, To};
+use cartouche_templating::{
+    kinds,
+    syntax::{self, To},
+};
 use serde_json::Value;
 
 use super::shape;
@@ -11,9 +14,6 @@ use crate::{
     source::{self, Document, Segment, SourceSpan},
     template_file,
 };
-
-const GROUP: &str = "tekton.dev/";
-const KINDS: [&str; 3] = ["CustomRun", "PipelineRun", "TaskRun"];
 
 /// A value of a parameter that is none of the three that there are.
 struct Misfit {
@@ -102,7 +102,7 @@ fn place(document: &Document, runnable: &Document, at: &[Segment]) -> SourceSpan
 fn misfits(run: &Value) -> Vec<Misfit> {
     let text = |key: &str| run.get(key).and_then(Value::as_str).unwrap_or_default();
     let mut found = Vec::new();
-    if !text("apiVersion").starts_with(GROUP) || !KINDS.contains(&text("kind")) {
+    if !kinds::has_params(text("apiVersion"), text("kind")) {
         return found;
     }
     for (keys, value) in [

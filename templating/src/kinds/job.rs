@@ -12,6 +12,20 @@ use crate::{
     health::{Verdict, holding},
 };
 
+/// Labels by which a Job finds its pods. The last part of each says what it is.
+pub const JOB_LABELS: [&str; 4] = [
+    "controller-uid",
+    "job-name",
+    "batch.kubernetes.io/controller-uid",
+    "batch.kubernetes.io/job-name",
+];
+
+/// True of the kind of Jobs, in the version that is known.
+#[must_use]
+pub fn is_job(api_version: &str, kind: &str) -> bool {
+    (api_version, kind) == ("batch/v1", "Job")
+}
+
 /// The controller of Jobs that is part of Kubernetes.
 const JOB_CONTROLLER: &str = "kubernetes.io/job-controller";
 

@@ -8,6 +8,13 @@ use super::{
 };
 use crate::document::text;
 
+/// True of the kinds of Tekton whose `spec.params` have values, in any version.
+#[must_use]
+pub fn has_params(api_version: &str, kind: &str) -> bool {
+    api_version.starts_with("tekton.dev/")
+        && ["CustomRun", "PipelineRun", "TaskRun"].contains(&kind)
+}
+
 pub(super) const KINDS: &[KnownKind] = &[
     KnownKind {
         kind: Some("TaskRun"),
