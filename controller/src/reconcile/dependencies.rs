@@ -70,7 +70,8 @@ impl ControllerContext {
         }
     }
 
-    fn wake(&self, changed: &RunnableKey, concerned: &Concerned) {
+    /// Enqueues those that a change of a Runnable concerns.
+    pub(super) fn wake(&self, changed: &RunnableKey, concerned: &Concerned) {
         for key in &concerned.readers {
             let memory = self.memories.known(key);
             let wait = memory.and_then(|memory| {

@@ -8,6 +8,7 @@ mod selecting;
 mod settling;
 mod sources;
 mod stopping;
+mod waking;
 mod watched_secrets;
 
 use std::{
@@ -75,6 +76,14 @@ fn kinds(api_version: &str, kind: &str, plural: &str) -> Value {
 fn serving(
     answer: impl Fn(&Request<Body>) -> (StatusCode, Value) + Send + 'static,
 ) -> Arc<ControllerContext> {
+    serving_with(Enqueuer::new().0, answer)
+}
+
+/// The same with this queue.
+fn serving_with(
+    enqueuer: Enqueuer,
+    answer: impl Fn(&Request<Body>) -> (StatusCode, Value) + Send + 'static,
+) -> Arc<ControllerContext> {
     let service = tower::service_fn(move |request: Request<Body>| {
         let (status, body) = answer(&request);
         let mut response = Response::new(Body::from(body.to_string().into_bytes()));
@@ -91,7 +100,7 @@ fn serving(
         &metrics,
         reflector::store().0,
         reflector::store().0,
-        Enqueuer::new().0,
+        enqueuer,
         &Readiness::default(),
     ))
 }

@@ -1,0 +1,57 @@
+//! When a Runnable that waits looks at the Runnables that it reads.
+
+use std::time::Duration;
+
+use cartouche_protocol::pace::Change;
+use futures::FutureExt;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+
+use super::*;
+use crate::{clock::boot_time, lock::lock, watch::dependents::Concerned};
+
+fn says(message: &str) -> Vec<Condition> {
+    let condition = json!({
+        "type": "Ready", "status": "Unknown", "reason": "ApprovalRequired", "message": message,
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    });
+    serde_json::from_value(json!([condition])).unwrap()
+}
+
+/// Whether a Runnable that has just written words is reconciled at once when one that it reads changes.
+fn is_woken_at_once(outputs_changed: bool, waits_beside_inputs: bool) -> bool {
+    let (enqueuer, waiting) = Enqueuer::new();
+    let ctx = serving_with(enqueuer, |_| (StatusCode::NOT_FOUND, Value::Null));
+    let memory = ctx.memories.of(&key(), "any");
+    let words = Change::of_conditions(&says("a"), &says("b"));
+    lock(&memory).pace.wrote(&words, boot_time());
+    lock(&memory).waits_beside_inputs = waits_beside_inputs;
+    let other = RunnableKey {
+        name: "other".to_owned(),
+        ..key()
+    };
+    let concerned = Concerned {
+        readers: [key()].into(),
+        outputs_changed,
+        further: Vec::new(),
+    };
+    ctx.wake(&other, &concerned);
+    waiting.next().now_or_never().is_some()
+}
+
+#[tokio::test]
+async fn a_reader_that_waits_is_woken_at_once_for_outputs_only() {
+    assert!(!is_woken_at_once(false, true));
+    assert!(is_woken_at_once(true, true));
+    assert!(is_woken_at_once(false, false));
+}
+
+#[tokio::test]
+async fn what_changed_while_a_wait_ended_is_looked_at_at_once() {
+    let (enqueuer, waiting) = Enqueuer::new();
+    let ctx = serving_with(enqueuer, |_| (StatusCode::NOT_FOUND, Value::Null));
+    ctx.enqueuer.enqueue_after(&key(), Duration::from_secs(20));
+    assert!(waiting.next().now_or_never().is_none());
+    // Its template is not there: it waits for no person any more.
+    look(&ctx, "first").await;
+    assert_eq!(waiting.next().now_or_never(), Some([key()].into()));
+}
