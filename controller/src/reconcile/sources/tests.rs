@@ -26,9 +26,10 @@ pub(in crate::reconcile) fn having(object: &Value) -> ControllerContext {
     counted(object, Arc::default())
 }
 
-/// The same. How often the object was read is counted.
+/// The same, where any labels find it twice. How often the object was read is counted.
 fn counted(object: &Value, reads: Arc<AtomicUsize>) -> ControllerContext {
     let text = object.to_string().into_bytes();
+    let twice = json!({ "metadata": {}, "items": [object, object] });
     let kinds = json!({ "kind": "APIResourceList", "groupVersion": "v1", "resources": [{
         "name": "configmaps", "singularName": "", "namespaced": true, "kind": "ConfigMap", "verbs": ["get", "list", "watch"],
     }] });
@@ -37,6 +38,10 @@ fn counted(object: &Value, reads: Arc<AtomicUsize>) -> ControllerContext {
         match request.uri().path() {
             "/api/v1" => body = kinds.to_string().into_bytes(),
             path if path.contains("/configmaps/") => _ = reads.fetch_add(1, Ordering::Relaxed),
+            path if path.ends_with("/configmaps") => {
+                body = twice.to_string().into_bytes();
+                reads.fetch_add(1, Ordering::Relaxed);
+            }
             _ => status = StatusCode::NOT_FOUND,
         }
         let mut response = Response::new(Body::from(body));
@@ -107,19 +112,30 @@ async fn a_text_that_is_read_as_json_is_held_as_the_tree_that_it_becomes() {
 
 #[tokio::test]
 async fn no_object_is_read_after_one_that_is_too_heavy() {
-    for (count, is_refused) in [(1, false), (600, true)] {
+    let by_name = |at: i32| json!({ "name": format!("m{at}") });
+    let by_label = |at: i32| json!({ "matchingLabels": { "at": format!("{at}") } });
+    for (is_by_label, count) in [(false, 1), (false, 600), (true, 1), (true, 600)] {
+        let is_heavy = count > 1;
         let reads = Arc::<AtomicUsize>::default();
         let object = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "uid": "m" }, "data": chains(count) });
         let ctx = counted(&object, reads.clone());
         let from = (0..4).map(|at| {
-            let object = json!({ "apiVersion": "v1", "kind": "ConfigMap", "name": format!("m{at}"), "path": ".data" });
+            let mut object = if is_by_label {
+                by_label(at)
+            } else {
+                by_name(at)
+            };
+            object["apiVersion"] = json!("v1");
+            object["kind"] = json!("ConfigMap");
+            object["path"] = json!(".data");
             json!({ "name": format!("i{at}"), "objectRef": object })
         });
         let (mut begun, account) = begun(&ctx, json!({ "inputsFrom": from.collect::<Value>() }));
         let sourced = begun.sourced(&account, false).await;
-        assert_eq!(sourced.is_err(), is_refused, "{sourced:?}");
-        // The first one is read once more when it has the place for much.
-        let expected = if is_refused { 2 } else { 4 };
+        // Two matches are one too many, however light they are.
+        assert_eq!(sourced.is_err(), is_heavy || is_by_label, "{sourced:?}");
+        // What is heavy is read once more with the place for much.
+        let expected = if is_heavy { 2 } else { 4 };
         assert_eq!(reads.load(Ordering::Relaxed), expected);
     }
 }
