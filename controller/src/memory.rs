@@ -241,4 +241,4 @@ pub use pods::PodsMemory;
 pub use telling::{Hold, Telling};
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -22,6 +22,19 @@ use crate::{
     lock::lock,
 };
 
+/// Puts down that nothing but words of the status was written.
+pub(crate) fn write_words(memory: &mut Memory, now: Duration) {
+    let says = |message: &str| -> Vec<Condition> {
+        serde_json::from_value(serde_json::json!([{
+            "type": "Ready", "status": "Unknown", "reason": "ApprovalRequired", "message": message,
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        }]))
+        .unwrap()
+    };
+    let words = Change::of_conditions(&says("a"), &says("b"));
+    memory.pace.wrote(&words, now);
+}
+
 fn problem() -> ReconcileError {
     ReconcileError::new(Category::UnknownError, Requeue::Backoff, "no")
 }
@@ -234,21 +247,13 @@ fn a_permission_that_is_granted_has_it_asked_again_by_those_who_wait_for_one_and
 
 #[test]
 fn what_waits_beside_its_inputs_looks_at_them_now_and_then() {
-    let says = |message: &str| -> Vec<Condition> {
-        serde_json::from_value(serde_json::json!([{
-            "type": "Ready", "status": "Unknown", "reason": "ApprovalRequired", "message": message,
-            "lastTransitionTime": "2026-01-01T00:00:00Z",
-        }]))
-        .unwrap()
-    };
     let at = Duration::from_secs;
     let mut memory = Memory {
         waits_beside_inputs: true,
         ..Memory::default()
     };
     assert_eq!(memory.inputs_after(at(1)), None, "nothing was written");
-    let words = Change::of_conditions(&says("a"), &says("b"));
-    memory.pace.wrote(&words, at(1));
+    write_words(&mut memory, at(1));
     assert_eq!(memory.inputs_after(at(4)), Some(at(17)));
     assert_eq!(memory.inputs_after(at(21)), None);
     memory.waits_beside_inputs = false;

@@ -2,28 +2,19 @@
 
 use std::time::Duration;
 
-use cartouche_protocol::pace::Change;
 use futures::FutureExt;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use super::*;
-use crate::{clock::boot_time, lock::lock, watch::dependents::Concerned};
+use crate::{
+    clock::boot_time, lock::lock, memory::tests::write_words, watch::dependents::Concerned,
+};
 
-fn says(message: &str) -> Vec<Condition> {
-    let condition = json!({
-        "type": "Ready", "status": "Unknown", "reason": "ApprovalRequired", "message": message,
-        "lastTransitionTime": "2026-01-01T00:00:00Z",
-    });
-    serde_json::from_value(json!([condition])).unwrap()
-}
-
-/// Whether a Runnable that has just written words is reconciled at once when one that it reads changes.
+/// True if a Runnable that has just written words is reconciled at once when one that it reads changes.
 fn is_woken_at_once(outputs_changed: bool, waits_beside_inputs: bool) -> bool {
     let (enqueuer, waiting) = Enqueuer::new();
     let ctx = serving_with(enqueuer, |_| (StatusCode::NOT_FOUND, Value::Null));
     let memory = ctx.memories.of(&key(), "any");
-    let words = Change::of_conditions(&says("a"), &says("b"));
-    lock(&memory).pace.wrote(&words, boot_time());
+    write_words(&mut lock(&memory), boot_time());
     lock(&memory).waits_beside_inputs = waits_beside_inputs;
     let other = RunnableKey {
         name: "other".to_owned(),

@@ -4,14 +4,9 @@ use std::{
     time::Duration,
 };
 
-use cartouche_protocol::{
-    pace::Change,
-    sourced_inputs::{AnyObject, SourceKind, SourceObject},
-};
+use cartouche_protocol::sourced_inputs::{AnyObject, SourceKind, SourceObject};
 use futures::FutureExt;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::ObjectMeta;
-use serde_json::json;
 
 use super::{MAX_TOUCHED, SelectedWatch, Selections};
 use crate::{
@@ -19,7 +14,7 @@ use crate::{
     discovery::Kind,
     endpoints::Readiness,
     lock::lock,
-    memory::Memories,
+    memory::{Memories, tests::write_words},
     metrics::Metrics,
     runnable_key::RunnableKey,
     watch::{Enqueuer, Purpose, Watched, Watches},
@@ -194,15 +189,7 @@ fn is_enqueued_at_once(kind: Kind, waits_beside_inputs: bool) -> bool {
         watches: Arc::new(Watches::new(1, None, Duration::ZERO, metrics, readiness)),
     };
     let memory = watch.memories.of(&key(), "uid");
-    let says = |message: &str| -> Vec<Condition> {
-        let condition = json!({
-            "type": "Ready", "status": "Unknown", "reason": "ApprovalRequired", "message": message,
-            "lastTransitionTime": "2026-01-01T00:00:00Z",
-        });
-        serde_json::from_value(json!([condition])).unwrap()
-    };
-    let words = Change::of_conditions(&says("a"), &says("b"));
-    lock(&memory).pace.wrote(&words, boot_time());
+    write_words(&mut lock(&memory), boot_time());
     lock(&memory).waits_beside_inputs = waits_beside_inputs;
     let watched = Watched {
         purpose: Purpose::Selected,
