@@ -1,4 +1,4 @@
-//! What the user may not read. It may be there all the same, and most of what there is to say needs none of it.
+//! Errors of requests that take a right which the user lacks. What was asked for may be there all the same, and most commands do without it.
 
 use thiserror::Error;
 
@@ -11,7 +11,7 @@ pub(crate) const TEMPLATES_VIEW: &str = "cartouche-templates-view";
 pub(crate) struct Denied {
     /// In one line, and then what to do.
     text: String,
-    /// Whether templates or profiles were to be read.
+    /// True if templates or profiles were to be read.
     is_of_templates: bool,
 }
 
@@ -46,13 +46,13 @@ impl Denied {
         error.downcast_ref()
     }
 
-    /// Whether this error is one of reading templates or profiles.
+    /// True for an error of reading templates or profiles.
     pub(crate) fn hides_templates(error: &anyhow::Error) -> bool {
         Self::of(error).is_some_and(|denied| denied.is_of_templates)
     }
 }
 
-/// Whether a refusal is one of reading templates or profiles.
+/// True for a refusal to read templates or profiles.
 fn is_of_templates(said: &str) -> bool {
     let reads = ["get", "list", "watch"];
     let kinds = ["clusterruntemplates", "clusterrunprofiles"];
@@ -68,7 +68,7 @@ pub(crate) fn first_line(error: &anyhow::Error) -> String {
     text.lines().next().unwrap_or_default().to_owned()
 }
 
-/// What was asked for, or the first line of why it is not known, which names the permission that is missing.
+/// The answer, or the first line of why there is none, which names the permission that is missing.
 pub(crate) fn seen<T>(answer: anyhow::Result<Option<T>>) -> (Option<T>, Option<String>) {
     match answer {
         Ok(found) => (found, None),

@@ -42,7 +42,7 @@ pub(super) async fn answer(
     answered((runnable, &approval), (shown, &unverified), args, cluster).await
 }
 
-/// What there is to see without the run: what its Runnable asks for, and what the API server said of it.
+/// The text that stands in place of the run: the spec of its Runnable, and what the API server said of the run.
 fn shown(
     why: &str,
     (runnable, approval): (&Runnable, &Approval),

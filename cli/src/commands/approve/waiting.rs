@@ -63,7 +63,7 @@ pub(super) fn waiting(
     of_rendered(runnable, policy, &rendered, place)
 }
 
-/// What waits by the word of the status alone.
+/// The run that waits by the status alone.
 pub(super) fn by_status(runnable: &Runnable, place: &Place) -> anyhow::Result<Waiting> {
     // Whether a person has to be asked is the template's to say as well: the status asks only where that is so.
     let policy = ApprovalPolicy::Manual;

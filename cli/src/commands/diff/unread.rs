@@ -32,7 +32,7 @@ pub(super) async fn by_status(
     )
 }
 
-/// What was due when the controller looked at it.
+/// The pending run, or the last one, by the status.
 fn said_by_status(runnable: &Runnable) -> String {
     let status = runnable.status.as_ref();
     if status.is_none_or(|status| status.observed_generation != runnable.metadata.generation) {

@@ -61,7 +61,7 @@ pub(super) struct Which {
     held: Option<Problem>,
     /// Somebody asks to choose anew, and was not answered.
     refresh_asked: bool,
-    /// What the rules would choose now; nothing where that is not known.
+    /// The choice that the rules would make now; nothing where that is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     refresh: Option<Refresh>,
     /// Why it cannot, if the user may not read the profiles or the template: the rest is what the status says.

@@ -2,7 +2,7 @@
 
 use crate::{cluster::TEMPLATES_VIEW, live::place::Place};
 
-/// What is advised, as it can be done without the template.
+/// The advice as it can be followed without the template.
 pub(super) fn advice(advice: &str, name: &str, place: &Place) -> String {
     let needs = |command: &str| advice.contains(&format!("`cartouche {command} "));
     if needs("approve") {
