@@ -16,6 +16,10 @@ if stalled ~= nil and stalled.status == "True" then
   return { status = "Degraded", message = stalled.message }
 end
 local ready = conditions["Ready"]
+local reconciling = conditions["Reconciling"]
+if ready ~= nil and ready.status == "True" and reconciling ~= nil and reconciling.status == "True" then
+  return { status = "Progressing", message = reconciling.message }
+end
 if ready ~= nil and ready.status == "True" then
   return { status = "Healthy", message = "The run for the present inputs succeeded" }
 end

@@ -37,7 +37,7 @@ use crate::{
     rerun,
     sinks::is_written,
     sourced_inputs::runnables,
-    status::{READY, RECONCILING, RUN_TEMPLATE_READY, STALLED, find},
+    status::{READY, RECONCILING, RUN_TEMPLATE_READY, STALLED, find, follows_upstream},
 };
 pub use hold::ASKED_AGAIN;
 pub use provenance::Provenance;
@@ -205,6 +205,7 @@ impl Seen {
             !self.reacts(),
             settle::cannot_look(self),
             settle::has_looked_in_vain(self),
+            follows_upstream(&self.status),
         );
         (
             (self.generation, self.has_sources),

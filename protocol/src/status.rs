@@ -2,6 +2,7 @@
 
 mod awaited;
 mod condition_value;
+mod follows;
 mod pending;
 mod told;
 mod unsatisfied;
@@ -27,6 +28,7 @@ use crate::{
 };
 pub use awaited::awaited_for;
 pub use condition_value::ConditionValue;
+pub use follows::follows_upstream;
 pub use pending::{dry_run_told, waits_for_more};
 pub use told::said_of_run;
 use told::{is_of_run, told};
@@ -240,8 +242,8 @@ pub fn blocking(status: &RunnableStatus) -> Option<&Condition> {
     )
 }
 
-/// `Reconciling` while something is under way or tried again, `Stalled` when only a change can help;
-/// neither while the Runnable waits for a person.
+/// `Reconciling` while something is under way, tried again or on its way from upstream, `Stalled` when only a change can
+/// help; neither while the Runnable waits for a person.
 fn abnormal(
     facts: &Facts,
     ready: &ConditionValue,
@@ -249,7 +251,10 @@ fn abnormal(
     error: Option<&ReconcileError>,
 ) -> Option<(&'static str, ConditionValue)> {
     let reason = Category::parse(&ready.reason);
-    if ready.status == TRUE || reason.is_some_and(Category::waits_for_a_person) {
+    if ready.status == TRUE {
+        return Some((RECONCILING, follows::upstream_change(facts, error)?));
+    }
+    if reason.is_some_and(Category::waits_for_a_person) {
         return None;
     }
     if let Some(ahead) = facts.policy.ahead(ledger)

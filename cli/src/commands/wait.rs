@@ -6,7 +6,7 @@ use cartouche_crds::{PendingRun, Runnable};
 use cartouche_protocol::{
     diagnosis::waits_for_a_person,
     reconcile_error::Category,
-    status::{READY, RECONCILING, STALLED, STAMPED_OBJECT_CONDITION, TRUE},
+    status::{READY, RECONCILING, STALLED, STAMPED_OBJECT_CONDITION, TRUE, follows_upstream},
     told::Told,
 };
 use clap::Args;
@@ -229,6 +229,10 @@ fn standing(runnable: &Runnable, wanted: &WaitFor) -> Standing {
     if let Some(stalled) = stalled.filter(|_| status.pending.is_some()) {
         // A run is due, and only a change lets it begin: whatever ended was of something else.
         return Standing::InVain(stands_still(stalled));
+    }
+    if follows_upstream(&status) {
+        let follows = condition(runnable, RECONCILING).map(|it| in_one_line(&it.message));
+        return Standing::Waiting(follows.unwrap_or_default());
     }
     let goes_before = Category::parse(reason).is_some_and(Category::goes_before_the_run);
     if goes_before && stalled.is_none() {

@@ -13,9 +13,10 @@ use cartouche_protocol::{
     sinks,
     sourced_inputs::{self, SourceKind, SourceObject, SourceRead, Taken},
     sources::{
-        Edges, Failed, Known, Lag, NotReady, Provenance, Question, Readiness, Seen, SourceError,
-        SourceKey, WaitFor, account,
+        ASKED_AGAIN, Edges, Failed, Known, Lag, NotReady, Provenance, Question, Readiness, Seen,
+        SourceError, SourceKey, WaitFor, account,
     },
+    status,
 };
 
 use super::{ControllerContext, LOOKED_UP_AFTER, reconciliation::Reconciliation};
@@ -161,6 +162,11 @@ impl Reconciliation<'_> {
     /// Whether the status is that of the last change. Whoever has changed it is answered, however often.
     fn is_observed(&self) -> bool {
         self.facts.stored.observed_generation == Some(self.facts.runnable.generation)
+    }
+
+    /// The latest time of the next look while the status says that a change upstream is on its way, should no event end that.
+    pub(super) fn follows_again(&self) -> Option<Duration> {
+        status::follows_upstream(&self.facts.stored).then_some(ASKED_AGAIN)
     }
 
     /// How long until it is written that the sources have moved, if that is put off.

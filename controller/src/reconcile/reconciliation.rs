@@ -326,6 +326,7 @@ impl<'a> Reconciliation<'a> {
             self.moves_on_after(),
             self.sinks_again(),
             self.asks_again(),
+            self.follows_again(),
             self.is_out_of_sight().then_some(self.ctx.poll),
             grace,
             pods,

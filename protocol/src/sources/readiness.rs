@@ -71,6 +71,17 @@ pub enum Readiness {
     Error(SourceError),
 }
 
+impl Readiness {
+    /// The source or ancestor that a run waits for, and why.
+    #[must_use]
+    pub fn awaited(&self) -> Option<(&SourceKey, &NotReady)> {
+        match self {
+            Self::NotReady(key, why) => Some((key, why)),
+            _ => None,
+        }
+    }
+}
+
 /// Why somebody is waited for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotReady {

@@ -8,7 +8,7 @@ use super::{Known, NotReady, Readiness, Seen, SourceKey, coherence::not_yet_look
 use crate::{
     ledger::Ledger,
     reconcile_error::Category,
-    status::{READY, RECONCILING, STALLED, TRUE, find},
+    status::{READY, RECONCILING, STALLED, TRUE, find, follows_upstream},
 };
 
 /// What shows that a Runnable is about to give something else.
@@ -60,6 +60,10 @@ pub fn busy(seen: &Seen) -> Option<Busy> {
     let is_tried_again = current.is_some_and(|run| run.retry_at.is_some());
     if is_tried_again {
         return Some(Busy::TriedAgain);
+    }
+    // It follows one of its own sources, and that one is asked itself.
+    if follows_upstream(status) {
+        return None;
     }
     // A right, a template or an answer is wanting.
     let reconciling = find(status, RECONCILING).filter(|it| it.status == TRUE)?;

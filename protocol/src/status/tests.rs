@@ -6,6 +6,7 @@
 )]
 
 mod awaited;
+mod follows;
 mod gone;
 mod outputs;
 mod pending;

@@ -8,7 +8,11 @@ mod tools;
 use std::time::Duration;
 
 use anyhow::Result;
-use cartouche_tests::{cluster::Seen, kind::JOB, repository};
+use cartouche_tests::{
+    cluster::Seen,
+    kind::{JOB, RUNNABLE},
+    repository,
+};
 use serde_json::{Value, json};
 
 use tools::Tools;
@@ -184,6 +188,57 @@ async fn gitops_tools_see_a_failure_with_an_attempt_ahead_as_work_and_the_last_o
     tools.patch("it", patch).await?;
     tools.soon("Failed", "Degraded").await?;
     tools.runs(4).await
+}
+
+#[tokio::test]
+async fn gitops_tools_see_the_second_link_of_a_chain_as_work_while_the_first_one_works()
+-> Result<()> {
+    let Some(tools) = Tools::beside_others().await? else {
+        return Ok(());
+    };
+    let rights = [JOB.rights_of_a_runnable(), RUNNABLE.rights(&["get"])];
+    tools.allow("default", &rights).await?;
+    tools.apply("succeed").await?;
+    let outputs = json!({ "spec": { "outputs": { "run": ".metadata.name" } } });
+    tools
+        .patch_object(&tools.template().await?, outputs)
+        .await?;
+    let next = json!({
+        "apiVersion": "carto.run/v1alpha1",
+        "kind": "Runnable",
+        "metadata": { "name": "next" },
+        "spec": {
+            "runTemplateRef": { "name": tools.application() },
+            "inputs": { "outcome": "succeed" },
+            "inputsFrom": [{ "name": "of", "runnableRef": { "name": "it", "output": "run" } }],
+        },
+    });
+    tools
+        .cluster
+        .apply_yaml(&tools.namespace, &next.to_string())
+        .await?;
+    let both_say = |expected: (&'static str, &'static str)| {
+        let tools = &tools;
+        tools.eventually("the second link", move || async move {
+            let object = tools.get(RUNNABLE, "next").await?;
+            let (flux, argo) = tools.say(&object).await?;
+            let said = (&*flux.status, &*argo.status);
+            Ok(if said == expected {
+                Seen::Done(argo.message)
+            } else {
+                Seen::NotYet(format!("{flux:?} {argo:?} {object:#}"))
+            })
+        })
+    };
+    both_say(("Current", "Healthy")).await?;
+    tools
+        .change(json!({ "inputs": { "outcome": "hang" } }))
+        .await?;
+    tools.at_work().await?;
+    let message = both_say(("InProgress", "Progressing")).await?;
+    assert!(message.contains("a change is on its way"), "{message}");
+    tools.let_succeed().await?;
+    both_say(("Current", "Healthy")).await.map(drop)
 }
 
 #[tokio::test]

@@ -1,3 +1,5 @@
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use cartouche_crds::{CurrentRun, PendingRun, RunResult};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
@@ -255,4 +257,16 @@ fn who_waits_in_turn_is_followed_until_somebody_is_at_work() {
     ]);
     let whom: Vec<_> = chain(&key("b"), &all).into_iter().map(|it| it.0).collect();
     assert_eq!(whom, [key("a")]);
+}
+
+#[test]
+fn one_that_follows_a_change_upstream_is_not_busy_itself_and_its_readers_look() {
+    let follows = with_condition(at_rest(), RECONCILING, "DependencyNotReady");
+    assert_eq!(busy(&follows), None);
+    let digest = |seen: &Seen| {
+        let mut hasher = DefaultHasher::new();
+        seen.bearing().hash(&mut hasher);
+        hasher.finish()
+    };
+    assert_ne!(digest(&follows), digest(&at_rest()));
 }

@@ -4,7 +4,7 @@ use anyhow::{Result, ensure};
 use cartouche_tests::cluster::AuditLog;
 
 use super::*;
-use crate::world::{SECRET, answered};
+use crate::world::{SECRET, answered, condition};
 
 #[tokio::test]
 async fn an_output_is_an_input_and_each_new_one_runs_once() -> Result<()> {
@@ -65,12 +65,54 @@ async fn a_source_that_gives_the_same_again_moves_nothing() -> Result<()> {
     let (a, b) = (head(&world, "a").await?, reader(&world, "b", &["a"]).await?);
     a.answer(1, json!("a1")).await?;
     b.answer(1, json!("b1")).await?;
-    let before = b.object().await?["metadata"]["resourceVersion"].clone();
+    let before = b.object().await?["status"].clone();
     a.edit(|object| object["metadata"]["annotations"] = json!({ "carto.run/rerun-token": "1" }))
         .await?;
+    b.says("Reconciling", "True", "DependencyNotReady", "Runnable")
+        .await?;
     a.answer(2, json!("a1")).await?;
-    b.stays_at(1).await?;
-    assert_eq!(b.object().await?["metadata"]["resourceVersion"], before);
+    b.until("its status to be as before", |object| {
+        object["status"] == before
+    })
+    .await?;
+    b.stays_at(1).await
+}
+
+#[tokio::test]
+async fn all_links_of_a_chain_are_under_way_until_the_last_has_run_at_one_write_each() -> Result<()>
+{
+    let world = world("way").await?;
+    let (a, b) = (head(&world, "a").await?, reader(&world, "b", &["a"]).await?);
+    let c = reader(&world, "c", &["b"]).await?;
+    a.answer(1, json!("a1")).await?;
+    b.answer(1, json!("b1")).await?;
+    c.answer(1, json!("c1")).await?;
+    recorded().await;
+    let audit = world.cluster.audit()?;
+    let before = (writes(&audit, &world, "b")?, writes(&audit, &world, "c")?);
+    a.input("own", 2).await?;
+    for follower in [&b, &c] {
+        let says = "a change is on its way from Runnable";
+        follower
+            .says("Reconciling", "True", "DependencyNotReady", says)
+            .await?;
+        follower.says("Ready", "True", "Ready", "").await?;
+    }
+    a.run(2).await?;
+    recorded().await;
+    let told = (writes(&audit, &world, "b")?, writes(&audit, &world, "c")?);
+    assert_eq!((told.0 - before.0, told.1 - before.1), (1, 1));
+    a.answer(2, json!("a2")).await?;
+    b.run(2).await?;
+    let reconciling = |object: &Value| !condition(object, "Reconciling").is_null();
+    assert!(reconciling(&c.object().await?));
+    b.answer(2, json!("b2")).await?;
+    c.answer(2, json!("c2")).await?;
+    for follower in [&b, &c] {
+        follower
+            .until("it to be at rest", |object| !reconciling(object))
+            .await?;
+    }
     Ok(())
 }
 
@@ -111,7 +153,8 @@ async fn a_source_that_moves_without_another_rendering_moves_the_revision_in_one
     b.stays_at(1).await?;
     recorded().await;
     assert_eq!(self::reads(&audit, &world, "a")? - reads, 1);
-    assert_eq!(self::writes(&audit, &world, "b")? - writes, 1);
+    // That a change is on its way, and that it has come.
+    assert_eq!(self::writes(&audit, &world, "b")? - writes, 2);
     Ok(())
 }
 
