@@ -81,6 +81,15 @@ impl GitOps {
         ))
     }
 
+    /// The same program, which works on this cluster.
+    #[must_use]
+    pub fn on(&self, cluster: &Cluster) -> Self {
+        Self {
+            program: self.program.clone(),
+            kubeconfig: cluster.kubeconfig().to_owned(),
+        }
+    }
+
     /// The status of an object as Flux, kpt and Helm compute it.
     pub async fn kstatus(&self, object: &Value) -> Result<Verdict> {
         self.ask(&["kstatus"], &object.to_string()).await

@@ -106,7 +106,7 @@ impl Tools {
         let jobs = [JOB.rights_of_a_runnable()];
         Ok(Some(Self {
             fixture: Fixture::begin(&cluster, "gitops", "default", &jobs, PATIENCE).await?,
-            gitops: gitops.clone(),
+            gitops: gitops.on(&cluster),
         }))
     }
 
