@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use cartouche_crds::Runnable;
+use cartouche_crds::{Runnable, plain_json_map};
 use cartouche_protocol::sources::Seen;
 use cartouche_templating::{
     bounds::{LIGHT, MAX_WEIGHT, takes},
@@ -180,7 +180,7 @@ impl CachedRunnable {
         };
         let mut runnable = self.runnable.clone();
         if *weight <= MAX_WEIGHT {
-            Arc::make_mut(&mut runnable).spec.inputs = Some(serde_json::from_str(text.get())?);
+            Arc::make_mut(&mut runnable).spec.inputs = Some(plain_json_map(text.get())?);
         }
         Ok(Whole {
             runnable,
@@ -273,7 +273,7 @@ impl Resource for CachedRunnable {
 
 #[cfg(test)]
 mod tests {
-    use cartouche_templating::bounds::MAX_WEIGHT;
+    use cartouche_templating::{bounds::MAX_WEIGHT, weight::weight};
     use serde_json::{Value, json};
 
     use super::{CachedRunnable, without_inputs};
@@ -342,5 +342,15 @@ mod tests {
             &format!("{}{}", "[".repeat(140), "]".repeat(140)),
         );
         assert!(without_inputs(&deep).is_err());
+    }
+
+    #[test]
+    fn a_name_of_the_library_hides_no_tree_behind_a_text() {
+        let chain = format!("{}1{}", "[".repeat(100), "]".repeat(100));
+        let chains = format!("[{chain}{}]", format!(",{chain}").repeat(700));
+        let hidden = json!({ "a": { "$serde_json::private::RawValue": chains } });
+        let whole = cached(&hidden).whole().unwrap();
+        let inputs = whole.runnable.spec.inputs.as_ref().unwrap();
+        assert!(weight(&inputs["a"]) < 2 * chains.len() && inputs["a"].is_object());
     }
 }

@@ -15,6 +15,7 @@ mod history;
 mod names;
 mod needs;
 mod pending_run;
+mod plain_json;
 mod profile;
 mod rejection;
 mod required_permission;
@@ -56,6 +57,7 @@ pub use names::{
 };
 pub use needs::needs_of_status;
 pub use pending_run::PendingRun;
+pub use plain_json::{plain_json, plain_json_map};
 pub use profile::{
     ClusterRunProfile, ClusterRunProfileSpec, ClusterRunProfileStatus, MAX_PATCHES,
     MAX_RULE_TEMPLATES, MAX_RULES, MAX_VALUES, PinnedProfile, ProfilePatch, ProfileRequirement,

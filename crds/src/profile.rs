@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    is_dns_subdomain, schema,
+    is_dns_subdomain, plain_json, schema,
     unknown_fields::{UnknownFields, open},
 };
 
@@ -51,7 +51,11 @@ pub struct ClusterRunProfileSpec {
     /// What is merged into the pods of a run that is a Job or a Pod, as `kubectl patch` does it: `metadata.labels`,
     /// `metadata.annotations` and `spec`. Containers, environment variables, volumes and the like are found by their names; `*`
     /// stands for each container. A container that the run does not have is an error.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "plain_json::option",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[schemars(schema_with = "schema::any_object")]
     pub pod_template: Option<Value>,
 
@@ -61,7 +65,11 @@ pub struct ClusterRunProfileSpec {
     pub patches: Option<Vec<ProfilePatch>>,
 
     /// Values that templates read as `profile.values.<name>`. Any JSON.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "plain_json::optional_map",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[schemars(schema_with = "values")]
     pub values: Option<BTreeMap<String, Value>>,
 
@@ -109,6 +117,7 @@ pub struct ProfilePatch {
     #[schemars(length(min = 1, max = 63))]
     pub kind: String,
     /// What is merged: members replace those of the run, null takes away, and lists are replaced whole.
+    #[serde(deserialize_with = "plain_json::value")]
     #[schemars(schema_with = "schema::any_object")]
     pub patch: Value,
 }

@@ -12,6 +12,7 @@ use crate::{
     approval::ApprovalPolicy,
     concurrency::ConcurrencyPolicy,
     health_rule::HealthRule,
+    plain_json,
     profile::ProfileRequirement,
     required_permission::{MAX_REQUIRED, RequiredPermission},
     retry::Retry,
@@ -44,13 +45,18 @@ pub struct ClusterRunTemplateSpec {
     /// `kind` of a namespaced resource, and a `metadata.generateName` (or a fixed `name`, which can
     /// run only once). Tags read `runnable` and, with a selector, `selected`; `run` and `profile.values` are filled in when
     /// a run is made, and a change of them makes none.
+    #[serde(deserialize_with = "plain_json::value")]
     #[schemars(schema_with = "schema::any_object")]
     pub template: Value,
 
     /// What inputs a Runnable gives: a structural `OpenAPI` v3 schema of `spec.inputs`, as custom
     /// resources have one (types, `required`, `enum`, `pattern`, `default`, `description`...).
     /// Defaults are filled in before the template is rendered; inputs that do not fit make no run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "plain_json::option",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[schemars(schema_with = "schema::any_object")]
     pub input_schema: Option<Value>,
 

@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::{
     approval::ApprovalPolicy,
     concurrency::ConcurrencyPolicy,
+    plain_json,
     retry::Retry,
     schema,
     sink::OutputSink,
@@ -52,7 +53,11 @@ pub struct RunnableSpec {
     pub selector: Option<Selector>,
 
     /// Values that the template can read as `runnable.spec.inputs.<name>`. Any JSON.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "plain_json::optional_map",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[schemars(schema_with = "schema::any_json_map")]
     pub inputs: Option<BTreeMap<String, Value>>,
 

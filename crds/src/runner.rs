@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::schema;
+use crate::{plain_json, schema};
 
 /// Files of one template, at most.
 pub const MAX_FILES: usize = 16;
@@ -21,12 +21,20 @@ pub struct Runner {
 
     /// What is in the file that the variable `RUNNER_ARGS_PATH` names, with `$(path)$` tags in its string values. Any JSON;
     /// without it all inputs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "plain_json::option",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[schemars(schema_with = "schema::anything")]
     pub args: Option<Value>,
 
     /// Whether the container is asked to change nothing: `true`, `false` or a tag. It is part of the context.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "plain_json::option",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[schemars(schema_with = "schema::anything")]
     pub dry_run: Option<Value>,
 
@@ -60,7 +68,11 @@ pub struct RunnerFile {
     pub text: Option<String>,
 
     /// What is in it as JSON, with tags in its string values.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "plain_json::option",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[schemars(schema_with = "schema::anything")]
     pub json: Option<Value>,
 }

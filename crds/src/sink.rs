@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::{
     history::MAX_SEQUENCE,
-    schema,
+    plain_json, schema,
     unknown_fields::{UnknownFields, open},
 };
 
@@ -123,7 +123,11 @@ pub struct RunFailure {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
     /// The values of the template's `failureOutputs`, as far as the run has them.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "plain_json::map",
+        skip_serializing_if = "BTreeMap::is_empty"
+    )]
     #[schemars(schema_with = "schema::any_json_map")]
     pub outputs: BTreeMap<String, Value>,
     /// Its fields that this release does not know.

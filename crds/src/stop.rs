@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::{
     history::{short_message, time},
-    schema,
+    plain_json, schema,
     unknown_fields::{UnknownFields, open},
 };
 
@@ -23,7 +23,11 @@ const REASON_BYTES: usize = 64;
 #[serde(rename_all = "camelCase")]
 pub struct StopMethod {
     /// A JSON merge patch (RFC 7386) of the run's `spec`, for example `{spec: {paused: true}}`. Tags are not read in it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "plain_json::option",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[schemars(schema_with = "schema::any_object")]
     pub merge_patch: Option<Value>,
 

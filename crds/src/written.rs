@@ -11,6 +11,7 @@ use crate::{
     history::HistoryEntry,
     needs,
     pending_run::PendingRun,
+    plain_json,
     profile::PinnedProfile,
     schema,
     sink::{RunFailure, SensitiveOutput, SinkStatus},
@@ -45,7 +46,11 @@ pub(crate) struct WrittenStatus {
     conditions: Vec<Condition>,
 
     /// The values that the newest successful run gave. They stay until newer ones replace them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "plain_json::optional_map",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[schemars(schema_with = "schema::any_json_map")]
     outputs: Option<BTreeMap<String, Value>>,
 

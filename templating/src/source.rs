@@ -7,7 +7,7 @@ use std::{
     fmt::Write as _,
 };
 
-use cartouche_crds::{InputSource, ReadAs};
+use cartouche_crds::{InputSource, ReadAs, plain_json};
 use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Value, json};
 use sha2::Sha256;
@@ -129,7 +129,7 @@ pub fn read_text(text: &str, read_as: ReadAs, room: &mut Room) -> Result<Value, 
     // What it says of the text may be a part of it.
     let not_json = |error: serde_json::Error| UnreadableText::NotJson(error.line(), error.column());
     room.take_weight(weight_of_text(text).map_err(not_json)?)?;
-    let value: Value = serde_json::from_str(text).map_err(not_json)?;
+    let value = plain_json(text).map_err(not_json)?;
     if bounds::is_shallow(&value) {
         Ok(value)
     } else {

@@ -5,6 +5,7 @@
 //! `.terminationMessage`, a field that Cartouche adds to what it read: a JSON object if the message is
 //! one, else the text.
 
+use cartouche_crds::plain_json;
 use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
@@ -165,7 +166,7 @@ fn message(pod: &Value) -> Option<Value> {
         .filter_map(|ended| ended.get("message")?.as_str())
         .find(|text| !text.is_empty())?;
     // A longer one is not the kubelet's, and may be a tree that takes far more than its text.
-    let object = (text.len() <= MOST_BYTES).then(|| serde_json::from_str(text));
+    let object = (text.len() <= MOST_BYTES).then(|| plain_json(text));
     match object {
         Some(Ok(object @ Value::Object(_))) => Some(object),
         _ => Some(Value::from(text.trim_end_matches('\n'))),
