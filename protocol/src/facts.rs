@@ -334,6 +334,31 @@ impl Facts {
             .find(|found| found.run.uid == uid)
     }
 
+    /// The weight of the runs that were read by their names.
+    #[must_use]
+    pub fn reads_weigh(&self) -> usize {
+        let found = self.reads.values().filter_map(|read| match read {
+            NameRead::Found(found) => Some(found.weight()),
+            NameRead::Absent | NameRead::Denied => None,
+        });
+        found.sum()
+    }
+
+    /// Lets go of superseded runs that were read, and whose end the ledger has. One that gave the outputs is kept: its sensitive
+    /// ones stand nowhere else.
+    pub fn release_recorded(&mut self) {
+        let ledger = &self.ledger;
+        let gave = ledger.outputs_from.as_ref().map(|from| &from.uid);
+        let is_recorded = |found: &FetchedRun| {
+            let mut history = ledger.history.iter();
+            let of_it = |entry: &&HistoryEntry| entry.uid.as_ref() == Some(&found.run.uid);
+            let entry = history.find(of_it);
+            entry.is_some_and(|entry| entry.result.is_some()) && gave != Some(&found.run.uid)
+        };
+        self.reads
+            .retain(|_, read| !matches!(read, NameRead::Found(found) if is_recorded(found)));
+    }
+
     /// The run with this uid, if this reconciliation made it, or one before it that left it to be confirmed: as the
     /// answer to its create showed it.
     #[must_use]

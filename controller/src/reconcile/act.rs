@@ -166,6 +166,8 @@ impl Reconciliation<'_> {
             return Err(self.fail(Operation::Read(name.name), error));
         }
         if let Some(fetched) = &found {
+            let all = self.facts.reads_weigh() + fetched.weight();
+            self.budget.pass(all).await;
             let before = self.facts.cached_run(&fetched.run.uid);
             let owner = &self.facts.runnable.uid;
             self.ctx.runs.refresh(owner, before, fetched);

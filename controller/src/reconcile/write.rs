@@ -149,6 +149,9 @@ impl Reconciliation<'_> {
             .state
             .wrote_ledger(&self.facts.ledger, change, boot_time());
         self.forget_last_word(before);
+        if change == Change::Record {
+            self.facts.release_recorded();
+        }
         if change == Change::Confirm {
             // A refusal to read was no hindrance to confirm; to follow the run it is.
             self.facts.reads.retain(|_, read| *read != NameRead::Denied);

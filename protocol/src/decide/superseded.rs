@@ -1,6 +1,7 @@
 //! Earlier runs that had not ended when they were superseded: final at their first result.
 
 use cartouche_crds::{ConcurrencyPolicy, HistoryEntry, RunResult};
+use cartouche_templating::bounds::LIGHT;
 use k8s_openapi::jiff::SignedDuration;
 
 use super::{Change, Step, current_run::DELETED_UNFINISHED, overlap};
@@ -15,9 +16,12 @@ use crate::{
 /// controller that saw it go has recorded how it ended.
 const UNSEEN_FOR: SignedDuration = SignedDuration::from_mins(1);
 
+/// Records what has become of them. What was read of some is recorded before others are read, once it weighs much: hundreds may end
+/// while nothing is followed.
 pub(super) fn superseded(facts: &Facts) -> Step {
     let mut next = facts.ledger.clone();
     let mut unobserved = None;
+    let is_heavy = facts.reads_weigh() > LIGHT;
     // The newest first: where two have ended, the outputs are those of the newer.
     for entry in facts
         .ledger
@@ -27,9 +31,14 @@ pub(super) fn superseded(facts: &Facts) -> Step {
         .filter(|entry| entry.result.is_none() || entry.uid.is_none())
     {
         let source = next.outputs_from.clone();
-        match caught_up(facts, entry, next) {
-            Ok(changed) => next = changed,
-            Err(step) => return step,
+        let known = (is_heavy && next != facts.ledger).then(|| next.clone());
+        match (caught_up(facts, entry, next), known) {
+            (Ok(changed), _) => next = changed,
+            (Err(_), Some(known)) => {
+                next = known;
+                break;
+            }
+            (Err(step), None) => return step,
         }
         // A newer one may have ended long ago, in a ledger that was put back: what this one gave must not come before
         // what that gives.

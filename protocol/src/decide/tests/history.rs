@@ -1,13 +1,14 @@
 //! Earlier runs that had not ended when they were superseded.
 
 use cartouche_crds::{CurrentRun, HistoryEntry, RunResult};
+use cartouche_templating::bounds::LIGHT;
 use k8s_openapi::jiff::SignedDuration;
 
 use super::scene::*;
 use crate::{
     decide::{Change, Step, decide},
     facts::{Facts, NameRead},
-    ledger::{RunIdentity, tests::sample::*},
+    ledger::{Ledger, RunIdentity, tests::sample::*},
 };
 
 /// The current run has ended; what is left to do is in the history.
@@ -324,4 +325,50 @@ fn an_entry_stays_while_the_time_is_not_known() {
     let mut facts = past(vec![unseen(1, "old"), unfinished(2, "old")]);
     facts.now = None;
     assert_eq!(decide(&facts), Step::Settled);
+}
+
+/// A value of this weight or a little more.
+fn heavy(weight: usize) -> String {
+    "x".repeat(weight)
+}
+
+#[test]
+fn what_was_read_is_recorded_before_more_is_read_once_it_weighs_much() {
+    let ended = |sequence: i64, value: &str| succeeded(run(sequence, "old"), value);
+    let history = vec![
+        unfinished(1, "old"),
+        unfinished(2, "old"),
+        unfinished(3, "old"),
+    ];
+    let seen_to_end = |value: &str| {
+        let all = past(history.clone());
+        let all = all
+            .seeing(seen(&ended(1, value)))
+            .seeing(seen(&ended(2, value)));
+        all.seeing(seen(&ended(3, value)))
+    };
+    let light = heavy(10);
+    let facts = seen_to_end(&light).reading_found(&name(3), ended(3, &light));
+    assert_eq!(decide(&facts), read_of(2));
+    let heavy = heavy(LIGHT);
+    let facts = seen_to_end(&heavy).reading_found(&name(3), ended(3, &heavy));
+    let mut next = written(&facts, Change::Record);
+    let result = |next: &Ledger, at: usize| next.history[at].result;
+    assert_eq!(result(&next, 2), Some(RunResult::Succeeded));
+    assert_eq!(result(&next, 1), None);
+    // It gave the outputs, so that it is held on to; an older one is not.
+    let mut facts = facts;
+    facts.ledger = next;
+    facts.release_recorded();
+    assert_eq!(facts.reads.len(), 1);
+    assert_eq!(decide(&facts), read_of(2));
+    let mut facts = facts.reading_found(&name(2), ended(2, &heavy));
+    next = written(&facts, Change::Record);
+    assert_eq!(result(&next, 1), Some(RunResult::Succeeded));
+    facts.ledger = next;
+    facts.release_recorded();
+    assert_eq!(
+        facts.reads.keys().collect::<Vec<_>>(),
+        [&run_name(&name(3))]
+    );
 }
