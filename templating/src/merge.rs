@@ -11,11 +11,15 @@
 
 mod check;
 
+use std::collections::{HashMap, HashSet};
+
 use serde_json::{Map, Value};
 
 use crate::{
+    bounds::{MAX_RENDERED_WEIGHT, takes},
     diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Segment},
     kinds,
+    weight::weight,
 };
 
 pub(crate) use check::{check, check_kinds, check_patch};
@@ -23,6 +27,8 @@ pub(crate) use check::{check, check_kinds, check_patch};
 /// Stands for each container of a run.
 const EACH: &str = "*";
 const NAME: &str = "name";
+/// Containers that a message names.
+const MOST_NAMED: usize = 20;
 /// The lists of containers.
 const CONTAINERS: [&str; 2] = ["containers", "initContainers"];
 /// Where a profile says what is merged into pods.
@@ -163,6 +169,17 @@ impl Walk {
         if let [each] = patch
             && each.get(NAME).is_some_and(|name| name == EACH)
         {
+            // Who gives the containers decides how often it is copied.
+            let weight = weight(each).saturating_mul(known.len());
+            if weight > MAX_RENDERED_WEIGHT {
+                let what = format!(
+                    "in each of the {} containers of the run it {}",
+                    known.len(),
+                    takes(weight, MAX_RENDERED_WEIGHT)
+                );
+                let refuse = |it: &mut Self| it.refuse(DiagnosticKind::Limit(what));
+                return self.within(Segment::Index(0), refuse);
+            }
             let named = known.iter().map(|name| {
                 let mut one = each.clone();
                 one[NAME] = (*name).into();
@@ -172,9 +189,10 @@ impl Walk {
             // Whichever of them it is, it is this one in the profile.
             return self.elements(target, &patch, (NAME, Shape::Container), |_| 0);
         }
+        let names: HashSet<&str> = known.iter().copied().collect();
         let missing = patch.iter().enumerate().filter_map(|(index, element)| {
             let name = element.get(NAME)?.as_str()?;
-            (!known.contains(&name)).then(|| (index, unknown_container(name, &known)))
+            (!names.contains(name)).then(|| (index, unknown_container(name, &known)))
         });
         let missing: Vec<_> = missing.collect();
         if missing.is_empty() {
@@ -195,10 +213,12 @@ impl Walk {
         place: impl Fn(usize) -> usize,
     ) {
         let mut merged = Vec::new();
+        let places = places(target, key);
         for (index, wanted) in patch.iter().enumerate() {
             let (name, mut element) = (wanted.get(key), None);
-            let mut found = (0..target.len()).filter(|at| is_named(&target[*at], key, name));
-            let (first, second) = (found.next(), found.next());
+            let found = name.and_then(|name| places.get(name));
+            let first = found.map(|found| found.first);
+            let second = found.filter(|found| found.is_repeated);
             self.within(Segment::Index(place(index)), |it| match (first, second) {
                 (Some(_), Some(_)) => {
                     let what = format!("the run has several here whose {key} is {}", shown(name));
@@ -215,12 +235,33 @@ impl Walk {
             });
             merged.extend(element.map(|element| (first, element)));
         }
+        drop(places);
         *target = in_order(target, merged);
     }
 }
 
-fn is_named(element: &Value, key: &str, name: Option<&Value>) -> bool {
-    name.is_some() && element.get(key) == name
+/// The place of the elements with one name in a list.
+struct Place {
+    first: usize,
+    is_repeated: bool,
+}
+
+/// The places of a list by the key of their elements. A list may have as many as a template renders, and is not searched for each.
+fn places<'a>(list: &'a [Value], key: &str) -> HashMap<&'a Value, Place> {
+    let mut places: HashMap<&Value, Place> = HashMap::new();
+    for (at, element) in list.iter().enumerate() {
+        let Some(name) = element.get(key) else {
+            continue;
+        };
+        let of_name = places.entry(name);
+        of_name
+            .and_modify(|it| it.is_repeated = true)
+            .or_insert(Place {
+                first: at,
+                is_repeated: false,
+            });
+    }
+    places
 }
 
 fn shown(name: Option<&Value>) -> String {
@@ -234,6 +275,10 @@ fn unknown_container(name: &str, known: &[&str]) -> DiagnosticKind {
     let what = format!("the run has no such container '{name}'");
     match known {
         [] => DiagnosticKind::plain(what),
+        _ if known.len() > MOST_NAMED => {
+            let (first, more) = (known[..MOST_NAMED].join(", "), known.len() - MOST_NAMED);
+            DiagnosticKind::with_cure(what, format!("it has {first} and {more} more"))
+        }
         _ => DiagnosticKind::with_cure(what, format!("it has {}", known.join(", "))),
     }
 }
@@ -241,8 +286,8 @@ fn unknown_container(name: &str, known: &[&str]) -> DiagnosticKind {
 /// The elements of the patch in their order and the others in theirs. Where they meet, the order in which both stood in the
 /// run counts; what is new stands as far in front as that lets it. This is what kubectl makes of it.
 fn in_order(target: &[Value], patched: Vec<(Option<usize>, Value)>) -> Vec<Value> {
-    let is_patched = |at: usize| patched.iter().any(|(found, _)| *found == Some(at));
-    let others: Vec<usize> = (0..target.len()).filter(|at| !is_patched(*at)).collect();
+    let found: HashSet<usize> = patched.iter().filter_map(|(found, _)| *found).collect();
+    let others: Vec<usize> = (0..target.len()).filter(|at| !found.contains(at)).collect();
     let mut others = others.into_iter().peekable();
     let mut ordered = Vec::new();
     for (stood, element) in patched {

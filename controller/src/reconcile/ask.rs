@@ -86,8 +86,10 @@ impl Reconciliation<'_> {
             return Err(End::Conflict);
         };
         let token = self.facts.runnable.rerun_token.as_deref();
+        let name = self.name_to_ask_with();
         let (path, object) = self
-            .stamped_next(sequence, self.name_to_ask_with().as_deref(), token)
+            .in_place(|| self.stamped_next(sequence, name.as_deref(), token))
+            .await
             .map_err(|error| self.fail(Operation::Create(sequence), error))?;
         let about = digest_without_name(&object);
         let known = lock(&self.memory).dry_runs.answer(about);

@@ -9,7 +9,9 @@ use cartouche_protocol::{
     object::Object,
     reconcile_error::{Category, ReconcileError, Requeue},
 };
-use cartouche_templating::{Owner, Rendered, Stamp, kinds::holds_secrets, stamp};
+use cartouche_templating::{
+    Owner, Rendered, Stamp, bounds::LIGHT, kinds::holds_secrets, stamp, weight::weight,
+};
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
@@ -140,6 +142,20 @@ impl Reconciliation<'_> {
         Some(RerunRequest::of(annotation, token)?.annotation())
     }
 
+    /// An object to send, once there is a place for it: a profile may have made it far heavier than what was rendered. A
+    /// reconciliation that waits for the place holds none of it, and makes it again.
+    pub(super) async fn in_place(
+        &self,
+        make: impl Fn() -> Result<(ResourcePath, Value), ReconcileError>,
+    ) -> Result<(ResourcePath, Value), ReconcileError> {
+        let made = make()?;
+        let weight = weight(&made.1);
+        let waits = weight > LIGHT && !self.budget.has_place();
+        let made = (!waits).then_some(made);
+        self.budget.pass(weight).await;
+        made.map_or_else(make, Ok)
+    }
+
     /// Creates the run of the pending entry.
     pub(super) async fn create(&mut self) -> Result<(), End> {
         let (Some(account), Some(current)) =
@@ -147,13 +163,12 @@ impl Reconciliation<'_> {
         else {
             return Err(End::Conflict);
         };
+        let (name, token) = (Some(&*current.name), current.rerun_token.as_deref());
         let (path, object) = self
-            .stamped(
-                current.sequence,
-                Some(&current.name),
-                current.rerun_token.as_deref(),
-            )
+            .in_place(|| self.stamped(current.sequence, name, token))
+            .await
             .map_err(|error| self.fail(Operation::Create(current.sequence), error))?;
+        // Whether the ledger is fresh is asked after any wait.
         if !self.has_written {
             self.confirm_ledger().await?;
         }

@@ -289,3 +289,41 @@ fn what_is_no_object_where_one_has_to_be_is_told() {
         assert_eq!(wrong(pod_template), format!("{path}: it is not an object"));
     }
 }
+
+#[test]
+fn a_star_is_copied_into_no_more_containers_than_a_run_may_weigh() {
+    let containers: Value = (0..5_000)
+        .map(|at| json!({ "name": format!("c{at}") }))
+        .collect();
+    let spec = json!({ "containers": containers });
+    let each = |env: usize| {
+        let env: Value = (0..env)
+            .map(|at| json!({ "name": format!("E{at}") }))
+            .collect();
+        json!({ "containers": [{ "name": "*", "env": env }] })
+    };
+    let said = misfits(spec.clone(), each(10));
+    let [said] = said.as_slice() else {
+        panic!("{said:?}");
+    };
+    let begins =
+        "podTemplate.spec.containers[0]: in each of the 5000 containers of the run it takes ";
+    assert!(said.starts_with(begins), "{said}");
+    let fits = merged(spec, each(0));
+    assert_eq!(
+        fits["containers"][4_999],
+        json!({ "name": "c4999", "env": [] })
+    );
+}
+
+#[test]
+fn of_many_containers_a_message_names_the_first() {
+    let containers: Value = (0..22)
+        .map(|at| json!({ "name": format!("c{at}") }))
+        .collect();
+    let said = misfits(
+        json!({ "containers": containers }),
+        json!({ "containers": [{ "name": "x" }] }),
+    );
+    assert!(said[0].ends_with(", c19 and 2 more"), "{said:?}");
+}

@@ -13,6 +13,8 @@ use crate::{
 const VOLUME: &str = "cartouche-runner";
 const NAME: &str = "name";
 const MOUNT_PATH: &str = "mountPath";
+/// The most mounts that one run gets. A pod has far fewer, and inputs may decide how many containers there are.
+const MOST_MOUNTS: usize = 4096;
 
 pub(super) struct Pod<'a> {
     /// The steps to it in the document.
@@ -47,7 +49,16 @@ impl<'a> Pod<'a> {
         });
         let volume = json!({ NAME: VOLUME, "downwardAPI": { "items": items.collect::<Value>() } });
         self.add_volume(volume);
-        for (list, index) in self.wanted(containers) {
+        let wanted = self.wanted(containers);
+        if wanted.len().saturating_mul(files.len()) > MOST_MOUNTS {
+            let (into, all) = (wanted.len(), files.len());
+            let what = format!(
+                "{all} files go into each of {into} containers, which is more than {MOST_MOUNTS} mounts"
+            );
+            self.refuse(Segment::keys(["runner"]), what);
+            return Diagnostics::check(self.problems);
+        }
+        for (list, index) in wanted {
             self.add_to_container(list, index, &files);
         }
         for file in files {

@@ -178,3 +178,16 @@ fn a_tag_may_stay_open_below_any_name_of_the_arguments() {
     let args = json!({ "metadata": { "name": "$(run.name)$" }, "kind": "$(run.name)$" });
     assert!(compile(job(), json!({ "args": args })).is_ok());
 }
+
+#[test]
+fn files_go_into_no_more_containers_than_any_pod_has() {
+    let containers: Value = (0..3_000)
+        .map(|at| json!({ "name": format!("c{at}") }))
+        .collect();
+    let mut template = job();
+    template["spec"]["template"]["spec"]["containers"] = containers;
+    assert_eq!(
+        wrong(template, json!({ "context": true })),
+        ["runner: 2 files go into each of 3000 containers, which is more than 4096 mounts"]
+    );
+}
