@@ -20,6 +20,8 @@ pub struct Compiled {
     pub rules_hash: Arc<str>,
     /// Whether it makes no run without a profile.
     pub needs_profile: bool,
+    /// Whether it names sensitive outputs.
+    pub has_sensitive_outputs: bool,
     /// Fields of it that this release does not know.
     pub unknown_fields: Vec<String>,
     /// What it asks for beside what is run.
@@ -41,6 +43,13 @@ impl Compiled {
                 .as_ref()
                 .map_or_else(|_| "".into(), |template| template.rules_hash().into()),
             needs_profile: object.spec.profile == Some(ProfileRequirement::Required),
+            has_sensitive_outputs: object
+                .spec
+                .sensitive_outputs
+                .iter()
+                .flatten()
+                .next()
+                .is_some(),
             unknown_fields: object.spec.unknown_fields.clone(),
             asks: Asks::of_template(&object.spec),
             template,

@@ -212,19 +212,30 @@ fn judged(
     object: &Value,
 ) -> (Health, OutputsRead, Arc<str>) {
     let Some(compiled) = compiled else {
-        let health = by_kind(object);
-        let health = match present.map(|it| &it.template) {
-            Some(Ok(template)) => template.discreet(health, object),
-            Some(Err(_)) | None => health,
+        let health = match present {
+            Some(present) => by_kind_discreetly(present, object),
+            None => by_kind(object),
         };
         return (health, OutputsRead::None, "".into());
     };
     let rules = compiled.rules_hash.clone();
     let Ok(template) = &compiled.template else {
-        return (by_kind(object), OutputsRead::None, rules);
+        let health = by_kind_discreetly(compiled, object);
+        return (health, OutputsRead::None, rules);
     };
     let (health, outputs) = by_template(template, object);
     (health, outputs, rules)
+}
+
+/// Health by what is known of the kind, without words that may be a sensitive output of a template. A template that cannot be
+/// used does not say where such an output stands.
+fn by_kind_discreetly(compiled: &Compiled, object: &Value) -> Health {
+    let health = by_kind(object);
+    match &compiled.template {
+        Ok(template) => template.discreet(health, object),
+        Err(_) if compiled.has_sensitive_outputs => health.wordless(),
+        Err(_) => health,
+    }
 }
 
 /// Health by what is known of the kind. An engine's message has any length.

@@ -87,8 +87,14 @@ impl Health {
         self
     }
 
+    /// The same without any word of the run: neither of its containers, nor of its engine.
+    #[must_use]
+    pub fn wordless(self) -> Self {
+        self.silenced().unsaid().without_cause()
+    }
+
     /// The same without the reason of the engine.
-    pub(crate) fn without_cause(mut self) -> Self {
+    fn without_cause(mut self) -> Self {
         self.cause.clear();
         self
     }

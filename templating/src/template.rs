@@ -249,10 +249,10 @@ impl Template {
         if self.outputs.sensitive().next().is_none() {
             return health;
         }
-        let mut health = health.silenced();
         if self.outputs.are_words_sensitive() {
-            return health.unsaid().without_cause();
+            return health.wordless();
         }
+        let mut health = health.silenced();
         if self.rule.is_some() {
             health = health.unsaid();
         }

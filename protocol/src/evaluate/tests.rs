@@ -210,3 +210,26 @@ fn a_run_of_other_rules_shows_no_sensitive_value_either() {
         assert_eq!(found.health.message, WITHHELD);
     }
 }
+
+#[test]
+fn of_a_template_that_cannot_be_used_the_words_of_a_run_are_shown_only_without_sensitive_outputs() {
+    let condition = json!({ "type": "Succeeded", "status": "False", "reason": "Bad", "message": "hunter22 was refused" });
+    let run = json!({
+        "apiVersion": "example.com/v1", "kind": "Trial", "metadata": { "name": "r", "uid": "u" },
+        "status": { "password": "hunter22", "conditions": [condition] },
+    });
+    let broken = |sensitive: Value| {
+        let object = json!({
+            "metadata": { "name": "t" },
+            "spec": { "template": {}, "outputs": { "password": "..[" }, "sensitiveOutputs": sensitive },
+        });
+        let object: ClusterRunTemplate = serde_json::from_value(object).unwrap();
+        let compiled = Compiled::new(&object);
+        assert!(compiled.template.is_err());
+        fetched_run(&compiled, &[], &run).unwrap().health
+    };
+    assert_eq!(broken(json!(null)).message, "hunter22 was refused");
+    let hidden = broken(json!(["password"]));
+    assert!(!hidden.message.contains("hunter22"), "{hidden:?}");
+    assert_eq!(hidden.cause, "");
+}
