@@ -30,7 +30,7 @@ use bounded::Unread;
 pub use client::{Bearer, Caller, Connection, configure};
 pub use denied::DeniedRequest;
 pub use error::ApiError;
-pub(crate) use error::answers;
+pub(crate) use error::{UNPARSED, answers};
 use page::Page;
 use path::percent_encoded;
 pub use path::{ResourcePath, api_root, label_query};

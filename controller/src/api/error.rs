@@ -197,6 +197,11 @@ impl ApiError {
     pub fn without_values(&self) -> String {
         let text = self.to_string();
         let (mut kept, mut rest) = (String::new(), text.as_str());
+        // The rest of such a sentence is about what stands there.
+        if let Some(at) = rest.find(UNPARSED) {
+            let (before, _) = rest.split_at(at + UNPARSED.len());
+            rest = before;
+        }
         while let Some(at) = rest.find('"') {
             let end = closing_quote(&rest[at..]);
             kept.push_str(&rest[..at]);
@@ -236,6 +241,9 @@ impl From<kube::Error> for ApiError {
         }
     }
 }
+
+/// The words of a parser before it repeats the first letter of what it does not take.
+pub(crate) const UNPARSED: &str = "invalid character";
 
 /// Bytes of a refusal that are read: conditions and events hold no more, and the API server does not
 /// cut what it says.
@@ -422,5 +430,18 @@ mod tests {
         let long = format!("Invalid value: \"{}", "s3cret".repeat(1_000_000));
         assert_eq!(withheld(&long), "Invalid value: (a value of 6000001 bytes)");
         assert_eq!(withheld(&"é".repeat(1_000_000)).len(), MOST_READ);
+    }
+
+    #[test]
+    fn what_a_parser_repeats_is_withheld_too() {
+        let message = "Secret \"db\" is invalid: data[x]: Invalid value: \"<secret contents redacted>\": invalid character 's' looking for beginning of value";
+        let error = ApiError::Answered {
+            code: 422,
+            reason: "Invalid".to_owned(),
+            message: message.to_owned(),
+            namespace_terminating: false,
+        };
+        let told = error.without_values();
+        assert!(told.ends_with("(withheld): invalid character"), "{told}");
     }
 }

@@ -15,7 +15,7 @@ use serde::de::IgnoredAny;
 
 use super::{MOST_CONFLICTS, Progress, plan::Write};
 use crate::{
-    api::{ApiError, CreateMode, Requests, ResourcePath},
+    api::{ApiError, CreateMode, Requests, ResourcePath, UNPARSED},
     clock::boot_time,
     discovery::Kind,
     lock::lock,
@@ -201,8 +201,7 @@ fn may_be_told(error: &ApiError) -> bool {
         return false;
     };
     let is_of_others = error.is_not_admitted() || error.is_silent_webhook();
-    // What no parser takes is told with its first letter.
-    let is_parsed = !message.contains("invalid character");
+    let is_parsed = !message.contains(UNPARSED);
     let is_quota = *code == 403 && message.contains("exceeded quota: ");
     !is_of_others && (*code == 422 && is_parsed || is_quota)
 }
