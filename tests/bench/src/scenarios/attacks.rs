@@ -53,6 +53,10 @@ pub(crate) enum Attack {
     InputsThatFit,
     /// Suspended Runnables with 1 MB of inputs, maps in each other.
     Inputs,
+    /// The same hidden in a text, behind a key that a library gives a meaning of its own; and 300 Runnables with 15 KB of it.
+    Hidden,
+    /// Runnables whose run has 9,000 containers, each of which gets what a profile adds to all.
+    Stars,
     /// 1,500 Runnables that name 32 Secrets each which are not there.
     Secrets,
     /// 1,500 connections to the port of metrics and health, with heads that do not end.
@@ -87,6 +91,8 @@ impl Attack {
             Self::Labels => heavy::labels(ground).await,
             Self::InputsThatFit => heavy::inputs(ground, heavy::FITTING).await,
             Self::Inputs => heavy::inputs(ground, heavy::MEGABYTE).await,
+            Self::Hidden => heavy::hidden(ground).await,
+            Self::Stars => many::stars(ground).await,
             Self::Templates => heavy::templates(ground).await,
             Self::Outputs => heavy::outputs(ground).await,
             Self::Runs => heavy::runs(ground).await,

@@ -44,6 +44,7 @@ impl<'a> Ground<'a> {
             "rules": [
                 { "apiGroups": ["carto.run"], "resources": ["runnables"], "verbs": ["get", "list"] },
                 { "apiGroups": [""], "resources": ["configmaps", "secrets"], "verbs": ["get"] },
+                { "apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["get", "list", "create", "delete"] },
             ],
         });
         let roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles";

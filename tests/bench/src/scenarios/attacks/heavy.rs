@@ -16,6 +16,9 @@ use crate::{
 pub(super) const FITTING: usize = 390;
 /// Those that have 1 MB of text, and more than 100 MiB as a tree.
 pub(super) const MEGABYTE: usize = 2_800;
+/// Those that have 1 MB of text where each quote is escaped.
+const HIDDEN: usize = 2_100;
+const MANY: usize = 300;
 /// Those that may be rendered beside themselves as inputs: 6 MiB, and not too deep.
 const RENDERED: usize = 245;
 /// Labels of which a text has 1 MB, and a tree 12 MB.
@@ -127,6 +130,20 @@ pub(super) async fn inputs(ground: &Ground<'_>, chain: usize) -> Result<()> {
     spec["suspend"] = json!(true);
     for index in 0..AT_ONCE {
         ground.runnable(&name(index), spec.clone(), &heavy).await?;
+    }
+    Ok(())
+}
+
+/// Suspended Runnables with maps in each other inside a text, behind the key by which `serde_json` reads a text as JSON.
+pub(super) async fn hidden(ground: &Ground<'_>) -> Result<()> {
+    const KEY: &str = "$serde_json::private::RawValue";
+    for (sort, count, chain) in [("large", AT_ONCE, HIDDEN), ("many", MANY, HIDDEN / 66)] {
+        let mut spec = plain(&json!({ "heavy": { KEY: chains(chain, DEEP) } }));
+        spec["suspend"] = json!(true);
+        for index in 0..count {
+            let name = format!("{sort}-{index}");
+            ground.runnable(&name, spec.clone(), "").await?;
+        }
     }
     Ok(())
 }

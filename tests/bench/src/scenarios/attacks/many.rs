@@ -11,12 +11,13 @@ use tokio::{
     time::{interval, sleep, timeout},
 };
 
-use super::ground::Ground;
-use crate::load::name;
+use super::{AT_ONCE, ground::Ground};
+use crate::{api, load::name};
 
 const RUNNABLES: usize = 1_500;
 const SECRETS: usize = 32;
 const CONNECTIONS: usize = 1_500;
+const CONTAINERS: usize = 9_000;
 /// Before a connection that was given up is begun again.
 const PAUSE: Duration = Duration::from_secs(10);
 /// Bytes of a head that does not end.
@@ -40,6 +41,31 @@ pub(super) async fn secrets(ground: &Ground<'_>) -> Result<()> {
         })
     };
     ground.many(RUNNABLES, spec).await
+}
+
+/// Runnables that say which containers their Job has, and a profile that adds to each of them.
+pub(super) async fn stars(ground: &Ground<'_>) -> Result<()> {
+    let profile = json!({
+        "apiVersion": "carto.run/v1alpha1", "kind": "ClusterRunProfile", "metadata": { "name": "stars" },
+        "spec": { "rules": [{ "templates": ["stars"] }], "podTemplate": { "spec": { "containers": [{ "name": "*", "tty": true }] } } },
+    });
+    let path = "/apis/carto.run/v1alpha1/clusterrunprofiles";
+    api::ensure(&ground.client, path, &profile).await?;
+    let spec =
+        json!({ "restartPolicy": "Never", "containers": "$(runnable.spec.inputs.containers)$" });
+    let job = json!({
+        "apiVersion": "batch/v1", "kind": "Job", "metadata": { "generateName": "work-" }, "spec": { "template": { "spec": spec } },
+    });
+    ground
+        .template("stars", &json!({ "template": job }))
+        .await?;
+    let containers: Value = (0..CONTAINERS)
+        .map(|at| json!({ "name": format!("c{at}") }))
+        .collect();
+    let spec = json!({
+        "runTemplateRef": { "name": "stars" }, "inputs": { "containers": containers },
+    });
+    ground.many(AT_ONCE, |_| spec.clone()).await
 }
 
 /// Connections that are begun again some time after they are given up: 1,500 that are given up at once would take all of this machine
