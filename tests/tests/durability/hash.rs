@@ -1,18 +1,18 @@
 //! A release that computes hashes in another way runs nothing again.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use cartouche_crds::Runnable;
-use cartouche_tests::status::edited;
+use cartouche_tests::{fixture::objects::text, status::edited};
 use kube::{ResourceExt, api::ListParams};
 use serde_json::json;
 use tokio::time::sleep;
 
 use crate::{
     engine::{TRIAL, fails, hangs, succeeds},
-    scene::Scene,
-    sight::{confirmed, current, failed, output},
+    scene::{Scene, names},
+    sight::{confirmed, current, failed, output, ready, says},
 };
 
 /// Makes a ledger and its runs look as if another release had made them.
@@ -156,5 +156,95 @@ async fn a_result_is_recorded_while_the_hash_of_another_release_is_left() -> Res
     let ended = scene.until("app", "its output", has_output).await?;
     assert!(relinked(&ended), "with the same write: {ended:?}");
     assert_eq!(scene.made("app")?, [1]);
+    scene.nothing_twice()
+}
+
+/// Longer than the first pause after which a hash, or what waits, is written anew, and shorter than the two first ones.
+const AT_REST: Duration = Duration::from_mins(1);
+/// Each of two processes may write after its first pause, and has perhaps begun with the second one.
+const WRITES_AT_REST: usize = 4;
+
+/// How often controllers have written the status of each of these.
+fn writes(scene: &Scene, names: &[String]) -> Result<Vec<usize>> {
+    let each = names.iter().map(|name| Ok(scene.statuses(name)?.len()));
+    each.collect()
+}
+
+/// Whether the hashes of both have stood in the ledger of one of these.
+fn is_of_both(scene: &Scene, names: &[String]) -> Result<bool> {
+    let mut versions = BTreeSet::new();
+    for name in names {
+        for status in scene.statuses(name)? {
+            let hash = text(&status["currentRun"]["inputHash"]);
+            versions.extend(hash.split_once(':').map(|(version, _)| version.to_owned()));
+        }
+    }
+    Ok(versions.len() == 2)
+}
+
+/// Each puts its own hash in place of the other's, after a pause, and both make runs.
+#[tokio::test]
+async fn two_releases_that_do_not_know_each_others_hashes_run_each_change_once_and_do_not_fight()
+-> Result<()> {
+    let scene = Scene::begin("hash-strange").await?;
+    let _present = scene.controller(&[]).await?;
+    let _strange = scene.controller_of("after-next").await?;
+    let done = names(6);
+    for name in &done {
+        scene.runnable(name, succeeds(0)).await?;
+    }
+    scene.runnable("busy", hangs(0)).await?;
+    let behind = json!({ "inputs": hangs(0), "concurrencyPolicy": "LatestOnly" });
+    scene.runnable_with("behind", behind).await?;
+    let asked = json!({ "inputs": succeeds(0), "approval": "Manual" });
+    scene.runnable_with("asked", asked).await?;
+    scene.all_give(&done, 0).await?;
+    for value in 1..=4 {
+        for name in &done {
+            scene.change(name, succeeds(value)).await?;
+        }
+        scene.all_give(&done, value).await?;
+    }
+    for name in ["busy", "behind"] {
+        scene.until(name, "its run", confirmed).await?;
+    }
+    scene.change("behind", succeeds(1)).await?;
+    for (name, reason) in [("behind", "RunAtWork"), ("asked", "ApprovalRequired")] {
+        let waits = |it: &Runnable| says(it, "Ready", "Unknown", reason);
+        scene.until(name, reason, waits).await?;
+    }
+
+    let all = [
+        done.clone(),
+        ["busy", "behind", "asked"].map(str::to_owned).into(),
+    ]
+    .concat();
+    let before = writes(&scene, &all)?;
+    sleep(AT_REST).await;
+    let after = writes(&scene, &all)?;
+    for ((name, before), after) in all.iter().zip(before).zip(after) {
+        println!("{name}: {} writes at rest", after - before);
+        ensure!(
+            after - before <= WRITES_AT_REST,
+            "{name}: {}",
+            after - before
+        );
+    }
+    ensure!(is_of_both(&scene, &all)?, "one of them has written nothing");
+
+    for name in ["busy", "behind"] {
+        let run = scene.sees(name, 0).await?;
+        scene.end(&run, true).await?;
+    }
+    scene.gives("busy", 0).await?;
+    scene.gives("behind", 1).await?;
+    scene.approve("asked", ready).await?;
+    for name in &done {
+        assert_eq!(scene.made(name)?, [0, 1, 2, 3, 4], "{name}");
+        scene.outputs_only_went_forward(name)?;
+    }
+    assert_eq!(scene.made("busy")?, [0]);
+    assert_eq!(scene.made("behind")?, [0, 1]);
+    assert_eq!(scene.made("asked")?, [0]);
     scene.nothing_twice()
 }

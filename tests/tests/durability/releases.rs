@@ -1,23 +1,25 @@
 //! Two releases at once, over Runnables in every state: the present one, and a later one that hashes otherwise, needs
 //! definitions of a higher number, has other words, and writes fields that the present one does not know.
 
+mod deeds;
 mod fields;
 mod held;
 mod rest;
+mod signs;
+mod states;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     time::Duration,
 };
 
-use anyhow::{Context, Result, ensure};
-use cartouche_controller::mutants::RELEASE;
-use cartouche_crds::{REJECTED_ANNOTATION, Rejection, Runnable, SCHEMA, SCHEMA_ANNOTATION};
+use anyhow::{Result, ensure};
+use cartouche_crds::{SCHEMA, SCHEMA_ANNOTATION};
 use cartouche_oracle::Sight;
 use cartouche_tests::{
-    controller::{Controller, Settings},
+    controller::Controller,
     fixture::objects::{name_of, text},
-    kind::RUNNABLE,
+    kind::{CONFIG_MAP, PROFILE, RUNNABLE, SECRET},
 };
 use futures::future::try_join_all;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -29,118 +31,51 @@ use self::{
     fields::{is_later, no_field_was_lost},
     held::held,
     rest::rests,
+    states::{Changes, DONE, HIDDEN, Runs, STATES, Sign, State, TAKEN},
 };
 use crate::{
-    DEMO,
     chain::asked,
-    engine::{TRIAL, fails, hangs, succeeds, template},
+    engine::{JOB, TRIAL, template},
     restart::Chance,
     scene::Scene,
-    sight::{confirmed, failed, is_at, says, status},
 };
 
 /// How many Runnables there are, for how many seconds they change, how many pass then before they are at rest, and how
-/// many they are at rest: few, unless these variables say how many.
-const RUNNABLES: (&str, i64) = ("RELEASES_RUNNABLES", 24);
+/// many they are at rest: one of each state and little time, unless these variables say how many.
+const RUNNABLES: &str = "RELEASES_RUNNABLES";
 const SECONDS: (&str, i64) = ("RELEASES_SECONDS", 15);
 const SETTLE: (&str, i64) = ("RELEASES_SETTLE", 0);
 const REST: (&str, i64) = ("RELEASES_REST", 35);
 
-/// What becomes of a Runnable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    /// Has outputs and a history.
-    Done,
-    /// Reads the outputs of another.
-    Follows,
-    Busy,
-    /// Has failed and waits for a further attempt.
-    Broken,
-    TimedOut,
-    Suspended,
-    Asked,
-    Rejected,
-    Settles,
-    Refused,
-    /// Needs what neither release knows.
-    Alone,
-}
-
-use State::{
-    Alone, Asked, Broken, Busy, Done, Follows, Refused, Rejected, Settles, Suspended, TimedOut,
-};
-
-const STATES: [State; 11] = [
-    Done, Follows, Busy, Broken, TimedOut, Suspended, Asked, Rejected, Settles, Refused, Alone,
-];
-
-impl State {
-    /// The name of the Runnable of a group that becomes this.
-    fn name(self, group: usize) -> String {
-        format!("{self:?}-{group}").to_lowercase()
-    }
-
-    fn inputs(self, value: i64) -> Value {
-        match self {
-            Busy | TimedOut => hangs(value),
-            Broken => fails(value),
-            Follows => json!({ "play": "succeed" }),
-            _ => succeeds(value),
-        }
-    }
-
-    fn spec(self, group: usize) -> Value {
-        let mut spec = json!({ "inputs": self.inputs(0) });
-        match self {
-            Follows => {
-                let from = json!({ "name": Done.name(group), "output": "value" });
-                spec["inputsFrom"] = json!([{ "name": "value", "runnableRef": from }]);
-            }
-            Broken => spec["retry"] = json!({ "backoff": { "initial": "1h", "max": "1h" } }),
-            TimedOut => spec["timeout"] = "2s".into(),
-            Asked | Rejected => spec["approval"] = "Manual".into(),
-            Settles => spec["start"] = json!({ "debounce": "1h" }),
-            Refused => spec["serviceAccountName"] = "weak".into(),
-            Done | Busy | Suspended | Alone => {}
-        }
-        spec
-    }
-
-    /// Whether a Runnable is what it is to become.
-    fn is_reached(self, runnable: &Runnable) -> bool {
-        let ready = |status: &str, reason: &str| says(runnable, "Ready", status, reason);
-        match self {
-            Done => crate::sight::ready(runnable),
-            // Held: see there.
-            Follows => crate::sight::ready(runnable) || ready("Unknown", "DependencyNotReady"),
-            Busy => confirmed(runnable),
-            Broken => failed(runnable) || ready("False", "SucceededCondition"),
-            TimedOut => crate::sight::result(runnable).is_some(),
-            Suspended | Alone => is_at(1)(runnable) && crate::sight::output(runnable) == Some(0),
-            Asked => ready("Unknown", "ApprovalRequired"),
-            Rejected => ready("False", "Rejected") || ready("Unknown", "ApprovalRequired"),
-            Settles => status(runnable).pending.is_some(),
-            Refused => crate::sight::refused(runnable),
-        }
-    }
-
-    /// Whether each change of it is run.
-    fn runs(self) -> bool {
-        matches!(self, Done | Follows | Busy | Broken | TimedOut)
-    }
-}
-
 /// A Runnable of the play.
 struct Player {
     name: String,
-    state: State,
+    state: &'static State,
     group: usize,
 }
 
+impl Player {
+    fn is(&self, state: &str) -> bool {
+        self.state.name == state
+    }
+
+    /// Its spec, where runs are made of this template unless its state has one of its own.
+    fn spec(&self, namespace: &str) -> Value {
+        let mut spec = (self.state.spec)(self.group);
+        spec["inputs"] = (self.state.inputs)(0);
+        if self.state.template.is_some() {
+            let own = format!("{namespace}-{}", self.state.name);
+            spec["runTemplateRef"] = json!({ "name": own });
+        }
+        spec
+    }
+}
+
+/// So many Runnables, of each state in turn.
 fn players(count: i64) -> Result<Vec<Player>> {
     let player = |number: usize| {
-        let (state, group) = (STATES[number % STATES.len()], number / STATES.len());
-        let name = state.name(group);
+        let (state, group) = (&STATES[number % STATES.len()], number / STATES.len());
+        let name = format!("{}-{group}", state.name);
         Player { name, state, group }
     };
     Ok((0..usize::try_from(count)?).map(player).collect())
@@ -158,82 +93,92 @@ async fn raise(scene: &Scene) -> Result<()> {
     Ok(())
 }
 
-async fn later(scene: &Scene) -> Result<Controller> {
-    let mut settings = Settings::with_arguments(&["--namespace", &scene.namespace]);
-    settings.environment = vec![(RELEASE.to_owned(), "later".to_owned())];
-    Controller::start(DEMO, &scene.cluster, &settings).await
+/// Templates, a profile, and an object of another one, as far as some state has to do with them.
+async fn prepare(scene: &Scene) -> Result<()> {
+    let mut stops = template(TRIAL);
+    stops["stop"] = json!({ "mergePatch": { "spec": { "play": "fail" } } });
+    for state in &STATES {
+        if let Some(change) = state.template {
+            let mut own = stops.clone();
+            change(&mut own);
+            let name = format!("{}-{}", scene.namespace, state.name);
+            scene.template_named(&name, own).await?;
+        }
+    }
+    scene.template(stops).await?;
+    let pinned = format!("{}-pinned", scene.namespace);
+    let colour = json!({ "metadata": { "labels": { "colour": "blue" } } });
+    let profile = json!({
+        "apiVersion": PROFILE.api_version(), "kind": PROFILE.name, "metadata": { "name": pinned },
+        "spec": {
+            "rules": [{ "templates": [pinned] }],
+            "patches": [{ "apiVersion": TRIAL.api_version(), "kind": TRIAL.name, "patch": colour }],
+        },
+    });
+    let taken = json!({
+        "apiVersion": CONFIG_MAP.api_version(), "kind": CONFIG_MAP.name, "metadata": { "name": TAKEN },
+    });
+    for object in [profile, taken] {
+        scene.put(object).await?;
+    }
+    Ok(())
 }
 
 async fn begin(players: &[Player]) -> Result<Scene> {
     let mut scene = Scene::with_servers_of_its_own("releases").await?;
     // No server dies here.
     scene.sight = Sight::Record;
-    let reading = ["get", "list"];
+    let writing = ["get", "create", "update", "delete"];
     let rights = [
         TRIAL.rights(&["get", "list", "create", "delete", "patch"]),
+        JOB.rights_of_a_runnable(),
         RUNNABLE.rights(&["get"]),
+        CONFIG_MAP.rights(&writing),
+        SECRET.rights(&writing),
     ];
     scene.cluster.grant(&scene.account, &rights).await?;
-    scene.allow("weak", &[TRIAL.rights(&reading)]).await?;
-    let mut stops = template(TRIAL);
-    stops["stop"] = json!({ "mergePatch": { "spec": { "play": "fail" } } });
-    scene.template(stops).await?;
+    let reading = [TRIAL.rights(&["get", "list"])];
+    scene.allow("weak", &reading).await?;
+    prepare(&scene).await?;
     raise(&scene).await?;
     for player in players {
-        let spec = player.state.spec(player.group);
+        let spec = player.spec(&scene.namespace);
         scene.runnable_with(&player.name, spec).await?;
     }
     Ok(scene)
 }
 
 impl Scene {
-    async fn all_reach(&self, players: &[Player]) -> Result<()> {
+    /// Each has begun, or come to its state.
+    async fn all_are(&self, players: &[Player], wanted: impl Fn(&State) -> Sign) -> Result<()> {
         for Player { name, state, .. } in players {
-            let what = format!("{state:?}");
-            let at_most = Duration::from_mins(3);
-            self.within(at_most, name, &what, |it| state.is_reached(it))
+            self.within(Duration::from_mins(3), name, state.name, wanted(state))
                 .await?;
         }
         Ok(())
     }
 
-    /// What only follows a beginning: suspended, rejected, and in need of another release.
-    async fn hold(&self, players: &[Player]) -> Result<BTreeMap<String, Value>> {
-        let mut alone = BTreeMap::new();
+    /// Each is in its state, now.
+    async fn all_stayed(&self, players: &[Player]) -> Result<()> {
+        let mut left = Vec::new();
         for Player { name, state, .. } in players {
-            match state {
-                Suspended => {
-                    let suspended = json!({ "spec": { "suspend": true } });
-                    self.patch(name, suspended).await?;
-                }
-                Rejected => {
-                    let pending = status(&self.now(name).await?).pending;
-                    let approval = pending.and_then(|it| it.approval).context("not asked")?;
-                    let rejection = Rejection {
-                        approval,
-                        ..Rejection::default()
-                    };
-                    let no = json!({ REJECTED_ANNOTATION: rejection.annotation() });
-                    self.patch(name, json!({ "metadata": { "annotations": no } }))
-                        .await?;
-                }
-                Alone => {
-                    self.edit_status(name, |status| status["needs"] = json!(["ticks"]))
-                        .await?;
-                    alone.insert(name.clone(), self.get(RUNNABLE, name).await?);
-                }
-                _ => {}
+            let now = self.now(name).await?;
+            if !(state.rests)(&now) {
+                left.push(format!("{name}: {:?}", now.status));
             }
         }
-        Ok(alone)
+        ensure!(left.is_empty(), "{left:#?}");
+        Ok(())
     }
 
     /// Each has another value; what works until the test ends it has one more seldom.
     async fn change_all(&self, players: &[Player], value: i64) -> Result<()> {
-        let changed = players
-            .iter()
-            .filter(|it| it.state != Follows && (it.state != Busy || value % 5 == 1));
-        let edits = changed.map(|it| self.change(&it.name, it.state.inputs(value)));
+        let changed = players.iter().filter(|it| match it.state.changes {
+            Changes::Always => true,
+            Changes::Seldom => value % 5 == 1,
+            Changes::Never => false,
+        });
+        let edits = changed.map(|it| self.change(&it.name, (it.state.inputs)(value)));
         try_join_all(edits).await.map(drop)
     }
 
@@ -241,7 +186,7 @@ impl Scene {
     async fn play(&self, players: &[Player], controllers: &mut [Controller; 2]) -> Result<i64> {
         let (mut chance, begin) = (Chance::new()?, Instant::now());
         let lasts = Duration::from_secs(u64::try_from(asked(SECONDS)?)?);
-        let done = players.iter().filter(|it| it.state == Done);
+        let done = players.iter().filter(|it| it.is(DONE));
         let done: Vec<String> = done.map(|it| it.name.clone()).collect();
         let mut value = 0;
         while begin.elapsed() < lasts {
@@ -259,7 +204,7 @@ impl Scene {
         }
         // Both have to make the last one of each.
         self.change_all(players, value + 1).await?;
-        self.all_reach(players).await?;
+        self.all_are(players, |it| it.rests).await?;
         self.all_give(&done, value + 1).await?;
         Ok(value)
     }
@@ -299,16 +244,18 @@ impl Scene {
         for Player { name, state, .. } in players {
             let values = made.get(name).cloned().unwrap_or_default();
             let is_once = values.is_sorted_by(|one, other| one < other);
-            ensure!(is_once, "{name}: {values:?}");
-            match state {
-                Busy => ensure!(!values.is_empty(), "{name} never ran"),
-                _ if held.contains(name) => {}
-                _ if state.runs() => ensure!(values.last() == Some(&last), "{name}: {values:?}"),
-                Suspended | Alone => ensure!(values == [0], "{name}: {values:?}"),
-                _ => ensure!(values.is_empty(), "{name}: {values:?}"),
-            }
+            let is_right = match state.runs {
+                Runs::These(these) => values == these,
+                Runs::Some => is_once && !values.is_empty(),
+                Runs::Newest if held.contains(name) => is_once,
+                Runs::Newest => is_once && values.last() == Some(&last),
+            };
+            ensure!(is_right, "{name}: {values:?} of {last}");
         }
-        Ok(made.values().map(Vec::len).sum())
+        let jobs = self.made_of(JOB)?.len();
+        let queued = players.iter().filter(|it| it.is("queued")).count();
+        ensure!(jobs == queued, "{jobs} Jobs of {queued} Runnables");
+        Ok(made.values().map(Vec::len).sum::<usize>() + jobs)
     }
 }
 
@@ -331,15 +278,20 @@ async fn were_left_alone(
 #[tokio::test]
 async fn two_releases_at_once_run_each_change_once_and_keep_what_the_other_has_written()
 -> Result<()> {
-    let players = players(asked(RUNNABLES)?)?;
+    let one_of_each = i64::try_from(STATES.len())?;
+    let players = players(asked((RUNNABLES, one_of_each))?)?;
     let scene = begin(&players).await?;
-    let mut controllers = [scene.controller(&[]).await?, later(&scene).await?];
-    scene.all_reach(&players).await?;
-    let alone = scene.hold(&players).await?;
+    let mut controllers = [
+        scene.controller(&[]).await?,
+        scene.controller_of("later").await?,
+    ];
+    scene.all_are(&players, |it| it.begins).await?;
+    let alone = scene.do_deeds(&players, &mut controllers).await?;
     let begin = Instant::now();
     let kills = scene.play(&players, &mut controllers).await?;
     let took = begin.elapsed().as_secs();
     let rested = rests(&scene, &players).await;
+    scene.all_stayed(&players).await?;
 
     let written = scene.written()?;
     let all = || written.values().flatten();
@@ -351,15 +303,19 @@ async fn two_releases_at_once_run_each_change_once_and_keep_what_the_other_has_w
         kept += no_field_was_lost(name, statuses)?;
     }
     println!(
-        "{} Runnables, {kills} changes and kills, {made} runs in {took} s, {} held by a number without a run; {} writes of the present \
-         release, {of_later} of the later one; {kept} times the present one kept what the later one had written",
+        "{} Runnables of {} states, {kills} changes and kills, {made} runs in {took} s, {} held by a number without a run; {} writes of the \
+         present release, {of_later} of the later one; {kept} times the present one kept what the later one had written",
         players.len(),
+        STATES.len().min(players.len()),
         held.len(),
         all().count() - of_later,
     );
     ensure!(kept > 0, "the present release had no field to keep");
     were_left_alone(&scene, &alone, &written).await?;
-    for player in players.iter().filter(|it| it.state == Done) {
+    for (_, status) in all() {
+        ensure!(!status.to_string().contains(HIDDEN), "{status:#}");
+    }
+    for player in players.iter().filter(|it| it.is(DONE)) {
         scene.outputs_only_went_forward(&player.name)?;
     }
     scene.nothing_twice()?;

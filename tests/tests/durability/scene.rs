@@ -3,13 +3,14 @@
 use std::{ops::Deref, time::Duration};
 
 use anyhow::Result;
+use cartouche_controller::mutants::RELEASE;
 use cartouche_crds::Runnable;
 use cartouche_oracle::Sight;
 use cartouche_tests::{
     chronicle::Chronicle,
     cluster::{Cluster, Rights},
     control_plane::Options,
-    controller::Controller,
+    controller::{Controller, Settings},
     fixture::{Fixture, install_lab},
     lab,
 };
@@ -131,6 +132,13 @@ impl Scene {
     /// Starts a controller for this namespace, with further arguments.
     pub async fn controller(&self, arguments: &[&str]) -> Result<Controller> {
         self.start_controller_with(DEMO, arguments).await
+    }
+
+    /// The same, of the release of this name.
+    pub async fn controller_of(&self, release: &str) -> Result<Controller> {
+        let mut settings = Settings::with_arguments(&["--namespace", &self.namespace]);
+        settings.environment = vec![(RELEASE.to_owned(), release.to_owned())];
+        Controller::start(DEMO, &self.cluster, &settings).await
     }
 
     pub fn trials(&self) -> Api<DynamicObject> {

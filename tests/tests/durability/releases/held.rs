@@ -4,12 +4,8 @@ use std::collections::BTreeSet;
 
 use anyhow::{Result, ensure};
 use cartouche_crds::Runnable;
-use cartouche_tests::fixture::objects::text;
 
-use super::{
-    Player,
-    State::{Done, Follows},
-};
+use super::{Player, STATES};
 use crate::{scene::Scene, sight::status};
 
 /// Whether a controller was killed between the intent of a number and its create, and another number came then: for ten minutes a
@@ -20,21 +16,25 @@ fn may_still_run(source: &Runnable) -> bool {
     earlier.any(|run| run.result.is_none() && run.uid.is_none())
 }
 
-/// The Runnables that wait for such a number of their source. All others that follow have to be ready.
+/// The Runnables that wait for such a number of what they read, or of what that reads. All others that follow have to be ready.
 pub(super) async fn held(scene: &Scene, players: &[Player]) -> Result<BTreeSet<String>> {
     let mut held = BTreeSet::new();
-    for Player { name, group, .. } in players.iter().filter(|it| it.state == Follows) {
-        let runnable = scene.now(name).await?;
-        if crate::sight::ready(&runnable) {
+    for Player { name, state, group } in players.iter().filter(|it| it.state.reads.is_some()) {
+        if crate::sight::ready(&scene.now(name).await?) {
             continue;
         }
-        let source = scene.now(&Done.name(*group)).await?;
-        let conditions = serde_json::to_value(status(&runnable).conditions)?;
-        let is_held = conditions.as_array().is_some_and(|all| {
-            all.iter()
-                .any(|it| text(&it["message"]).contains("has not ended"))
-        });
-        ensure!(is_held && may_still_run(&source), "{name}: {conditions:#}");
+        let (mut reads, mut has_reason) = (state.reads, false);
+        while let Some(source) = reads {
+            has_reason |= may_still_run(&scene.now(&format!("{source}-{group}")).await?);
+            reads = STATES
+                .iter()
+                .find(|it| it.name == source)
+                .and_then(|it| it.reads);
+        }
+        ensure!(
+            has_reason,
+            "{name} is not ready, and nothing that it reads may still run"
+        );
         held.insert(name.clone());
     }
     Ok(held)

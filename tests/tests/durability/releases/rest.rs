@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use anyhow::{Result, ensure};
 use tokio::time::sleep;
 
-use super::{Player, REST, SETTLE, State::Refused};
+use super::{Player, REST, SETTLE, states::REFUSED};
 use crate::{chain::asked, scene::Scene};
 
 /// Each process may put its own words in place of the other's once, half a minute after these. Who has not let that pass
@@ -29,7 +29,7 @@ pub(super) async fn rests(scene: &Scene, players: &[Player]) -> Result<()> {
         let all = |of: &BTreeMap<String, Vec<_>>| of.get(name).map_or(0, Vec::len);
         all(&after) - all(&before)
     };
-    let (refused, others): (Vec<_>, Vec<_>) = players.iter().partition(|it| it.state == Refused);
+    let (refused, others): (Vec<_>, Vec<_>) = players.iter().partition(|it| it.is(REFUSED));
     let sum = |of: &[&Player]| of.iter().map(|it| counts(&it.name)).sum::<usize>();
     println!(
         "{} writes of {} Runnables in {seconds} s at rest, {} of {} that are refused",

@@ -1,0 +1,55 @@
+//! What a Runnable's status says of its state.
+
+use cartouche_crds::{Runnable, StopReason};
+
+use crate::sight::{condition, confirmed, current, ready, refused, status};
+
+/// Whether Ready has this reason, for the present generation.
+pub(super) fn because(runnable: &Runnable, reason: &str) -> bool {
+    condition(runnable, "Ready").is_some_and(|it| {
+        it.reason == reason && it.observed_generation == runnable.metadata.generation
+    })
+}
+
+pub(super) fn waits_for(runnable: &Runnable, reason: &str) -> bool {
+    let pending = status(runnable).pending;
+    because(runnable, reason) && pending.is_some_and(|it| it.reason == reason)
+}
+
+pub(super) fn at_work(runnable: &Runnable) -> bool {
+    confirmed(runnable) && because(runnable, "RunInProgress")
+}
+
+/// It has run for what its source gives, or is held: see there.
+pub(super) fn follows(runnable: &Runnable) -> bool {
+    ready(runnable) || because(runnable, "DependencyNotReady")
+}
+
+/// Its outputs are in so many objects.
+pub(super) fn written_to(runnable: &Runnable, objects: usize) -> bool {
+    let status = status(runnable);
+    let number = status.outputs_from.map(|it| it.sequence);
+    let mut sinks = status.sinks.iter();
+    ready(runnable)
+        && status.sinks.len() == objects
+        && sinks.all(|it| Some(it.sequence) == number && !it.behind)
+}
+
+pub(super) fn told(runnable: &Runnable, why: &StopReason) -> bool {
+    let stop = current(runnable).ok().and_then(|it| it.stop);
+    stop.is_some_and(|it| it.reason == *why)
+}
+
+pub(super) fn tried_again(runnable: &Runnable) -> bool {
+    current(runnable).is_ok_and(|it| it.retry_at.is_some())
+}
+
+/// A number of the later release whose run nothing has made is given up by the present one a minute after its intent, and another minute
+/// passes before there is another number: `docs/exactly-once.md`.
+pub(super) fn refused_or_given_up(runnable: &Runnable) -> bool {
+    let current = current(runnable);
+    let is_given_up = current.is_ok_and(|it| {
+        it.uid.is_none() && it.stop.is_some_and(|it| it.reason == StopReason::Withdrawn)
+    });
+    refused(runnable) || is_given_up && waits_for(runnable, "RunAtWork")
+}
