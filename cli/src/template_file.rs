@@ -6,8 +6,10 @@ use std::{
 };
 
 use cartouche_crds::{ClusterRunTemplateSpec, ProfileRequirement};
-use cartouche_templating::syntax::{self, PathStep, Tag, UnclosedTag};
-use cartouche_templating::{Diagnostic, DiagnosticKind, Diagnostics, Draft, Root, Template};
+use cartouche_templating::syntax::{self, PathStep, Tag};
+use cartouche_templating::{
+    Diagnostic, DiagnosticKind, Diagnostics, Draft, Root, Template, Warning,
+};
 use serde_json::Value;
 
 use crate::source::{Content, Document, Node, Segment, SourceSpan};
@@ -90,12 +92,7 @@ pub(crate) fn body(document: &Document) -> Option<&Node> {
 
 /// The place that a diagnostic speaks of: the deepest part of it that is there.
 pub(crate) fn place_of(document: &Document, diagnostic: &Diagnostic) -> SourceSpan {
-    let spec = document.root.get("spec").unwrap_or(&document.root);
-    let root = match diagnostic.root {
-        Root::Spec | Root::Profile => spec,
-        Root::Template | Root::Context => body(document).unwrap_or(spec),
-    };
-    let (node, key, _) = root.follow(&diagnostic.at);
+    let (node, key, _) = node_of(document, diagnostic.root).follow(&diagnostic.at);
     if let Some(tag) = &diagnostic.tag {
         return tag_place(document, node, tag);
     }
@@ -178,22 +175,33 @@ fn tags_of(document: &Document, leaf: &Node, text: &str, at: &[Segment]) -> Vec<
     placed.collect()
 }
 
-/// The tags without an end of the text at some steps from the template, and where they are; the place of the
-/// text if the file writes it in quite another way.
-pub(crate) fn unclosed_tags(document: &Document, at: &[Segment]) -> Vec<(UnclosedTag, SourceSpan)> {
-    let Some((leaf, _, _)) = body(document).map(|body| body.follow(at)) else {
-        return Vec::new();
-    };
+/// The node that steps of this root begin at.
+pub(crate) fn node_of(document: &Document, root: Root) -> &Node {
+    let spec = document.root.get("spec").unwrap_or(&document.root);
+    match root {
+        Root::Spec | Root::Profile => spec,
+        Root::Template | Root::Context => body(document).unwrap_or(spec),
+    }
+}
+
+/// What is found in the text that a warning is about, and where it is; the place of the text if the file writes it in quite
+/// another way.
+pub(crate) fn in_text<T>(
+    document: &Document,
+    warning: &Warning,
+    find: impl Fn(&str) -> Vec<(T, Range<usize>)>,
+) -> Vec<(T, SourceSpan)> {
+    let (leaf, _, _) = node_of(document, warning.root).follow(&warning.at);
     let whole = document.place(&leaf.span);
-    let tags = syntax::unclosed_tags(leaf.text().unwrap_or_default());
-    let written = syntax::unclosed_tags(whole.text());
-    let is_as_written = written.len() == tags.len();
-    let tags = tags.into_iter().enumerate().map(|(index, tag)| {
+    let found = find(leaf.text().unwrap_or_default());
+    let written = find(whole.text());
+    let is_as_written = written.len() == found.len();
+    let found = found.into_iter().enumerate().map(|(index, (one, _))| {
         let place = written.get(index).filter(|_| is_as_written);
-        let place = place.map_or_else(|| whole.clone(), |tag| part(&whole, tag.span.clone()));
-        (tag, place)
+        let place = place.map_or_else(|| whole.clone(), |(_, span)| part(&whole, span.clone()));
+        (one, place)
     });
-    tags.collect()
+    found.collect()
 }
 
 /// Some bytes of a place.
@@ -233,11 +241,14 @@ mod tests {
     #[test]
     fn each_tag_is_where_it_is_written() {
         for (text, places) in [
-            ("$(a)$", &[(2, "a")][..]),
-            ("'$(a)$'", &[(3, "a")]),
-            ("$(a)$ $(b)$ $(a)$", &[(2, "a"), (8, "b"), (14, "a")]),
+            ("$(run.a)$", &[(2, "run.a")][..]),
+            ("'$(run.a)$'", &[(3, "run.a")]),
+            (
+                "$(run.a)$ $(run.b)$ $(run.a)$",
+                &[(2, "run.a"), (12, "run.b"), (22, "run.a")],
+            ),
             // The first is no tag, but text in quotes.
-            ("x$('$(a)$')$ $(a)$", &[(15, "a")]),
+            ("x$('$(run.a)$')$ $(run.a)$", &[(19, "run.a")]),
         ] {
             let places = places.iter().map(|(at, path)| (*at, (*path).to_owned()));
             assert_eq!(placed(text), places.collect::<Vec<_>>(), "{text}");
@@ -246,7 +257,8 @@ mod tests {
 
     #[test]
     fn a_tag_that_is_written_in_another_way_is_somewhere_in_its_text() {
-        let text = r#""$(a\\.b)$ $(c)$""#;
-        assert_eq!(placed(text), [(0, text.to_owned()), (13, "c".to_owned())]);
+        let text = r#""$(run.a\\.b)$ $(run.c)$""#;
+        let placed = placed(text);
+        assert_eq!(placed, [(0, text.to_owned()), (17, "run.c".to_owned())]);
     }
 }

@@ -1,15 +1,18 @@
 //! Everything that can be known of templates, Runnables and profiles before a cluster sees them.
 
 mod account;
+mod breaks;
 mod chained;
 mod chains;
 mod endless;
 mod exported;
+mod health_rule;
 mod hooks;
 mod inputs;
 pub(crate) mod keys;
 mod misspelt;
 mod names;
+mod not_a_text;
 mod outputs;
 pub(crate) mod policy;
 mod profile;
@@ -25,6 +28,7 @@ mod tekton;
 mod template;
 mod ties;
 mod values;
+mod warnings;
 
 pub(crate) use names::is_subdomain;
 pub(crate) use profile::alone as profiles_alone;

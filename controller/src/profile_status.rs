@@ -18,7 +18,7 @@ use serde_json::json;
 use crate::{
     api::{Connection, Requests},
     profiles::ClusterProfiles,
-    template_status::{PAUSE, StatusWrites, conditions, write},
+    template_status::{PAUSE, StatusWrites, accepted, conditions, write},
 };
 
 /// Writes the status of profiles.
@@ -62,7 +62,11 @@ fn status(
     let known = newer_release::known_profile(profile).err();
     let (status, reason, message) = match (known, &profile.compiled) {
         (Some(newer), _) => (FALSE, newer.category.as_str(), newer.message),
-        (None, Ok(_)) => (TRUE, "Accepted", String::new()),
+        (None, Ok(profile)) => {
+            let warnings = profile.warnings().iter().map(ToString::to_string);
+            let warnings: Vec<String> = warnings.collect();
+            (TRUE, accepted(&warnings), bounded(warnings.join("; ")))
+        }
         (None, Err(diagnostics)) => {
             let diagnosis = Diagnosis::UnusableProfile(Fault::all(diagnostics));
             let in_full = bounded(diagnostics.to_string());
@@ -103,6 +107,17 @@ mod tests {
     #[test]
     fn a_profile_is_accepted_unless_something_is_wrong_whatever_the_run() {
         assert_eq!(told(&json!({})), ("True".to_owned(), String::new()));
+    }
+
+    #[test]
+    fn a_tag_of_a_profile_that_is_not_closed_is_a_warning() {
+        let node = json!({ "spec": { "nodeName": "$(runnable.metadata.name)" } });
+        let (status, message) = told(&json!({ "podTemplate": node }));
+        assert_eq!(status, "True");
+        assert!(
+            message.contains("podTemplate.spec.nodeName: a tag is not closed"),
+            "{message}"
+        );
     }
 
     #[test]

@@ -204,12 +204,7 @@ fn status(
             let of_runs = of_runs(compiled, stored, warned);
             // The latter are bounded each, and are read again: they must not be cut.
             let warnings: Vec<String> = own.into_iter().chain(of_runs).collect();
-            let reason = if warnings.is_empty() {
-                "Accepted"
-            } else {
-                "AcceptedWithWarnings"
-            };
-            (TRUE, reason, warnings.join("; "))
+            (TRUE, accepted(&warnings), warnings.join("; "))
         }
         (None, Err(diagnostics)) => {
             let diagnosis = Diagnosis::Unacceptable(Fault::all(diagnostics));
@@ -227,6 +222,15 @@ fn status(
         observed_generation: Some(compiled.generation),
         conditions,
         unknown_fields: stored.unknown_fields.clone(),
+    }
+}
+
+/// The reason of what can be used.
+pub(crate) fn accepted(warnings: &[String]) -> &'static str {
+    if warnings.is_empty() {
+        "Accepted"
+    } else {
+        "AcceptedWithWarnings"
     }
 }
 

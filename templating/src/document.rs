@@ -178,27 +178,48 @@ pub(crate) fn is_own_label(key: &str) -> bool {
     OWN.iter().any(|(_, own)| own.contains(&key))
 }
 
-/// The labels that tags have made something else than texts. With one of them all would be gone, that of a queue among them.
-pub(crate) fn labels_without_text(document: &Value) -> Vec<Diagnostic> {
-    let labels = document.pointer("/metadata/labels");
-    let wrong = |at: &[&str], value: &Value| {
-        let kind = DiagnosticKind::with_cure(
-            format!("it is {}, and a label is a text", named_type(value)),
-            "put the value in quotes where it is given, or the tag into a longer text",
-        );
-        Diagnostic::new(Root::Template, Segment::keys(at.iter().copied()), kind)
-    };
-    match labels {
-        None | Some(Value::Null) => Vec::new(),
-        Some(Value::Object(labels)) => {
-            let labels = labels.iter().filter(|(_, value)| !value.is_string());
-            labels
-                .map(|(key, value)| wrong(&["metadata", LABELS, key], value))
-                .collect()
+/// The path of the tag that gives what is at the end of some steps, if one does.
+type GivenBy<'a> = &'a dyn Fn(&[Segment]) -> Option<String>;
+
+/// The labels and annotations of a run that are no texts. With one such label all would be gone, that of a queue among them,
+/// and with such an annotation the API server takes no run. Where the template itself gives one, its labels are `dropped`.
+pub(crate) fn not_texts(document: &Value, dropped: bool, given_by: GivenBy<'_>) -> Vec<Diagnostic> {
+    let fields = [(ANNOTATIONS, "an annotation"), (LABELS, "a label")].into_iter();
+    let fields = fields.filter(|(field, _)| *field == ANNOTATIONS || !dropped);
+    fields
+        .flat_map(|(field, what)| not_texts_of(document, field, what, given_by))
+        .collect()
+}
+
+fn not_texts_of(
+    document: &Value,
+    field: &'static str,
+    what: &'static str,
+    given_by: GivenBy<'_>,
+) -> Vec<Diagnostic> {
+    let all = document
+        .get("metadata")
+        .and_then(|metadata| metadata.get(field));
+    match all {
+        Some(Value::Object(all)) => {
+            let wrong = all.iter().filter(|(_, value)| !value.is_string());
+            let diagnostics = wrong.map(|(key, value)| {
+                let at = Segment::keys(["metadata", field, key]);
+                let (is, tag) = (named_type(value), given_by(&at));
+                Diagnostic::new(
+                    Root::Template,
+                    at,
+                    DiagnosticKind::NotAText { what, is, tag },
+                )
+            });
+            diagnostics.collect()
         }
-        Some(other) => vec![Diagnostic::in_template("metadata.labels", {
-            DiagnosticKind::plain(format!("it is {}, and not an object", named_type(other)))
-        })],
+        Some(other) if field == LABELS && !other.is_null() => {
+            let kind =
+                DiagnosticKind::plain(format!("it is {}, and not an object", named_type(other)));
+            vec![Diagnostic::in_template("metadata.labels", kind)]
+        }
+        _ => Vec::new(),
     }
 }
 

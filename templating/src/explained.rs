@@ -92,7 +92,13 @@ fn of_tag(what: &str, path: &str, error: &TagError, said: &str) -> Explained {
             let help = match suggestion::nearest(root, ROOTS) {
                 Some(meant) => format!("did you mean '{meant}'?"),
                 None if root == "inputs" => "inputs are at runnable.spec.inputs".to_owned(),
-                None => "a tag reads runnable, run, profile.values or, with a selector, selected; text that is no tag is written $('...')$".to_owned(),
+                None if ["metadata", "spec"].contains(&root.as_str()) => {
+                    format!("did you mean 'runnable.{root}'?")
+                }
+                None => format!(
+                    "a tag reads runnable, run, profile.values or, with a selector, selected; text that is no tag has {} for its $(",
+                    syntax::ESCAPE
+                ),
             };
             explained(
                 format!("{what} begins with '{root}', which does not exist"),

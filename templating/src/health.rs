@@ -7,6 +7,7 @@ mod built_in;
 mod ended;
 mod judged;
 mod rule;
+mod unmet;
 
 use serde_json::Value;
 
@@ -18,9 +19,11 @@ pub use ended::ended_at;
 pub use judged::Judged;
 pub(crate) use judged::judged;
 pub(crate) use rule::CompiledRule;
+pub(crate) use unmet::unmet;
+pub use unmet::{Consequence, Unmet};
 
 /// The condition by which Tekton and many others report.
-const SUCCEEDED: &str = "Succeeded";
+pub(crate) const SUCCEEDED: &str = "Succeeded";
 /// The reason of a run of which nothing is known yet.
 const UNKNOWN: &str = "Unknown";
 /// The reason of a run that has succeeded once it exists.
@@ -130,7 +133,13 @@ impl Health {
 /// Judges a run of that `apiVersion` and kind by the rule, if there is one.
 pub(crate) fn health(rule: Option<&CompiledRule>, kind: (&str, &str), run: &Value) -> Health {
     match rule {
-        Some(rule) => rule.judge(run),
+        Some(rule) => {
+            let mut health = rule.judge(run);
+            if let Some(said) = judged::ended_undecided(rule, &health, kind, run) {
+                health.message = said;
+            }
+            health
+        }
         None => by_condition(run, SUCCEEDED, "SucceededCondition")
             .unwrap_or_else(|| built_in::judge(kind, run)),
     }

@@ -11,6 +11,7 @@ mod kueue;
 mod passive;
 mod pod;
 mod queue;
+mod silent;
 mod stop;
 mod tekton;
 
@@ -21,6 +22,7 @@ use crate::health::Verdict;
 pub use job::{JOB_LABELS, is_job};
 pub(crate) use kueue::{Admission, admission};
 pub use queue::{Queue, Standing, Works, queue_of, standing};
+pub(crate) use silent::is_silent;
 pub use stop::{StopMethodError, StopRequest, asked_to_stop};
 pub use tekton::has_params;
 
@@ -50,6 +52,8 @@ pub struct KnownKind {
     pub watch: Watch,
     /// When a run has succeeded or failed, where neither a `healthRule` nor a condition `Succeeded` says so.
     pub health: HealthFrom,
+    /// What its status ever shows, in whatever version.
+    pub shows: Shows,
     /// Where output paths look.
     pub outputs: OutputSource,
     /// How a run is stopped.
@@ -105,6 +109,35 @@ pub enum HealthFrom {
     },
     /// Nothing: it has succeeded once it exists.
     Existence,
+}
+
+/// What the status of a kind ever shows. A condition with a prefix, as `example.com/ready`, may be on any object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shows {
+    /// The fields of the status; none of a kind without one. `None` where they are not known.
+    pub fields: Option<&'static [&'static str]>,
+    /// The types of its conditions. `None` where they are not known.
+    pub conditions: Option<&'static [&'static str]>,
+    /// Those of them that are True as long as they are there.
+    pub only_true: &'static [&'static str],
+    /// The values of `status.phase`, where it has one.
+    pub phases: &'static [&'static str],
+}
+
+impl Shows {
+    /// Of a kind of which nothing is known.
+    const UNKNOWN: Self = Self {
+        fields: None,
+        conditions: None,
+        only_true: &[],
+        phases: &[],
+    };
+    /// Of a kind without a status.
+    const NOTHING: Self = Self {
+        fields: Some(&[]),
+        conditions: Some(&[]),
+        ..Self::UNKNOWN
+    };
 }
 
 /// Where output paths look.
@@ -188,6 +221,21 @@ impl KnownKind {
             "" => version.to_owned(),
             group => format!("{group}/{version}"),
         })
+    }
+
+    /// By what it is judged without a `healthRule`, as it is said to people.
+    #[must_use]
+    pub fn judged_by(&self) -> String {
+        match self.health {
+            HealthFrom::SucceededCondition => "by its condition Succeeded".to_owned(),
+            HealthFrom::Conditions { decisive, .. } => {
+                let ends = decisive.iter().filter(|(_, is)| *is != Verdict::Unknown);
+                let ends: Vec<&str> = ends.map(|(name, _)| *name).collect();
+                format!("by its conditions {}", ends.join(" and "))
+            }
+            HealthFrom::Phase { .. } => "by its phase".to_owned(),
+            HealthFrom::Existence => "to have succeeded once it is made".to_owned(),
+        }
     }
 
     fn is_of_version(&self, api_version: &str) -> bool {

@@ -74,7 +74,7 @@ pub use digest::{
     short_hash,
 };
 pub use document::{StampError, is_own_kind, remove_own_labels};
-pub use health::{Health, Judged, Verdict, built_in_health, ended_at};
+pub use health::{Consequence, Health, Judged, Unmet, Verdict, built_in_health, ended_at};
 pub use input_schema::{
     NumberLimit, SchemaType, TypeCure, count_breach, fits_format, matches_pattern,
 };

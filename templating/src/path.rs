@@ -117,6 +117,21 @@ impl Path {
         self.nodes.iter().map_while(PathNode::key).collect()
     }
 
+    /// The type of the condition that it picks of those of a status, if it picks one: `.status.conditions[?(@.type=="Ready")]`.
+    pub(crate) fn condition(&self) -> Option<&str> {
+        match self.nodes.as_slice() {
+            [
+                PathNode::Key(status),
+                PathNode::Key(conditions),
+                PathNode::Filter(filter),
+                ..,
+            ] if (status.as_str(), conditions.as_str()) == ("status", "conditions") => {
+                filter.equal_to("type")
+            }
+            _ => None,
+        }
+    }
+
     /// The one value that the path leads to. A null is a value; none, or more than one, is an error.
     pub(crate) fn evaluate<'a>(
         &'a self,

@@ -14,7 +14,8 @@ use crate::{
     open::{self, Holder, RunFacts},
     rendered::Rendered,
     runner,
-    template::body::Body,
+    template::{body::Body, suspect},
+    warning::Warning,
 };
 
 /// What a profile says of how runs are made, checked and ready to be applied.
@@ -23,6 +24,7 @@ pub struct Profile {
     pod_template: Option<Part>,
     patches: Vec<Patch>,
     values: Value,
+    warnings: Vec<Warning>,
 }
 
 /// A part of a profile, with tags in its strings.
@@ -65,6 +67,7 @@ impl Profile {
         let values = json!(spec.values.clone().unwrap_or_default());
         Diagnostics::check(oversize(spec.pod_template.as_ref(), patches, &values))?;
         let mut problems = rules::check(spec);
+        let warnings = suspect(spec.pod_template.as_ref(), patches);
         let pod_template = spec.pod_template.as_ref().map(|pod_template| {
             problems.extend(merge::check(pod_template));
             Part::compile(pod_template, vec!["podTemplate".into()], &mut problems)
@@ -72,7 +75,7 @@ impl Profile {
         problems.extend(merge::check_kinds(patches));
         let patches = patches.iter().enumerate().map(|(index, patch)| {
             problems.extend(merge::check_patch(index, &patch.patch));
-            let at = vec!["patches".into(), Segment::Index(index), "patch".into()];
+            let at = to_patch(index);
             Patch {
                 api_version: patch.api_version.clone(),
                 kind: patch.kind.clone(),
@@ -85,7 +88,14 @@ impl Profile {
             pod_template,
             patches,
             values,
+            warnings,
         })
+    }
+
+    /// What works, but hardly as its author expects.
+    #[must_use]
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warnings
     }
 
     /// What templates read as `profile.values`.
@@ -137,6 +147,22 @@ impl Profile {
         runner::tell_account(rendered.document(), &mut document);
         rendered.made_into(document)
     }
+}
+
+/// Texts that look like tags and are none.
+fn suspect(pod_template: Option<&Value>, patches: &[ProfilePatch]) -> Vec<Warning> {
+    let pod_template = pod_template.map(|it| (vec!["podTemplate".into()], it));
+    let patches = patches.iter().enumerate();
+    let patches = patches.map(|(index, it)| (to_patch(index), &it.patch));
+    let parts = pod_template.into_iter().chain(patches);
+    parts
+        .flat_map(|(at, part)| suspect::warnings(part, Root::Profile, &at))
+        .collect()
+}
+
+/// The steps to a patch.
+fn to_patch(index: usize) -> Vec<Segment> {
+    vec!["patches".into(), Segment::Index(index), "patch".into()]
 }
 
 fn oversize(

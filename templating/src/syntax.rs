@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use crate::{
-    path::{self, PathNode, Slice, ends_word},
+    path::{self, Path, PathNode, Slice, ends_word},
     tag::{self, Raw},
 };
 
@@ -70,6 +70,21 @@ pub fn unclosed_tags(text: &str) -> Vec<UnclosedTag> {
         }
     });
     found.collect()
+}
+
+/// What is written for a `$(` that begins no tag, and yields it: `$('$')$(`.
+pub const ESCAPE: &str = "$('$')$(";
+
+/// The bytes of what has the markers of a tag in a text and is none, from left to right: it stays in the text as it is.
+#[must_use]
+pub fn left_alone(text: &str) -> Vec<Range<usize>> {
+    tag::left_alone(text)
+}
+
+/// Such a text as it is shown: a long one is cut, and it is in one line.
+#[must_use]
+pub fn in_short(text: &str) -> String {
+    tag::in_short(text)
 }
 
 /// The path at the start of a text: up to a parenthesis, or to what ends a word. In brackets anything may
@@ -165,6 +180,13 @@ pub fn steps(path: &str) -> Vec<PathStep> {
 #[must_use]
 pub fn whole_steps(path: &str) -> Option<Vec<PathStep>> {
     let read = tag::parse(path).ok()?;
+    Some(steps(path)).filter(|steps| steps.len() == read.steps())
+}
+
+/// The steps of a path in a run, such as that of an output, when they lead all the way.
+#[must_use]
+pub fn whole_path(path: &str) -> Option<Vec<PathStep>> {
+    let read = Path::parse(path).ok()?;
     Some(steps(path)).filter(|steps| steps.len() == read.steps())
 }
 

@@ -4,10 +4,11 @@
 //! type; in a longer string the value becomes text. What a tag yields is data: it is never looked at
 //! for tags again.
 //!
-//! Two rules let shell scripts and Tekton's `$(params.x)` stand in a template. A `$(` of which another
-//! `$(` comes before the next `)$` is literal. And `$('text')$` is the text itself, so `$('$(')$` yields
-//! `$(`.
+//! Three rules let shell scripts and Tekton's `$(params.x)` stand in a template. A `$(` of which another
+//! `$(` comes before the next `)$` is literal. So is one behind which no path of ours begins ([`alike`]): `$(params.a)$(params.b)`
+//! is text. And `$('text')$` is the text itself, so `$('$(')$` yields `$(`.
 
+mod alike;
 mod room;
 mod split;
 
@@ -24,8 +25,9 @@ use crate::{
     weight::in_mib,
 };
 
+pub(crate) use alike::in_short;
 pub(crate) use room::RenderRoom;
-pub(crate) use split::{END, Raw, START, has_tag, only_tag, split, unclosed};
+pub(crate) use split::{END, Raw, START, has_tag, left_alone, only_tag, split, unclosed};
 
 /// A string of a template, compiled.
 #[derive(Clone, Debug)]

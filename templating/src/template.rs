@@ -2,7 +2,7 @@
 
 pub(crate) mod body;
 mod draft;
-mod suspect;
+pub(crate) mod suspect;
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -18,7 +18,7 @@ use crate::{
     diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Segment, TO_INPUTS},
     digest, document,
     failure_outputs::FailureOutputs,
-    health::{CompiledRule, Health, Judged},
+    health::{self, CompiledRule, Health, Judged},
     input_schema::InputSchema,
     open::Holder,
     outputs::{self, OutputError, Outputs},
@@ -67,13 +67,15 @@ impl Template {
             Body::Literal(Value::Null)
         } else {
             problems.extend(document::static_problems(template));
-            warnings = [document::warnings(template), suspect::warnings(template)].concat();
+            let suspect = suspect::warnings(template, Root::Template, &[]);
+            warnings = [document::warnings(template), suspect].concat();
             Body::compile(template, Holder::Template, &[], &mut problems)
         };
         let literal = |field: &str| Leaf::literal(template.get(field)?.as_str()?);
         let literal_kind = literal("apiVersion").zip(literal("kind"));
         let kind = literal_kind.as_ref();
         let kind = kind.map(|(api_version, kind)| (api_version.as_str(), kind.as_str()));
+        warnings.extend(suspect::beside(spec));
         let runner = spec.runner.as_ref();
         let runner = runner.and_then(|it| CompiledRunner::compile(it, kind, &mut problems));
         let requires = CompiledRequires::compile(spec, kind, &mut problems);
@@ -89,6 +91,9 @@ impl Template {
             .health_rule
             .as_ref()
             .and_then(|rule| CompiledRule::compile(rule, &mut problems));
+        if let Some(kind) = kind {
+            warnings.extend(health::unmet(spec.health_rule.as_ref(), kind, template));
+        }
         outputs.check_shown(&failure, rule.as_ref(), &mut problems);
         let inputs = spec
             .input_schema
@@ -196,14 +201,7 @@ impl Template {
             runner.add_to(&mut document, &mut open, completed)?;
         }
         check_rendered_size(&document)?;
-        // Labels of which one is no text are no labels at all: the author was warned of those that the template gives itself.
-        if !self
-            .warnings
-            .iter()
-            .any(|it| it.kind == WarningKind::NoLabels)
-        {
-            Diagnostics::check(document::labels_without_text(&document))?;
-        }
+        Diagnostics::check(self.not_texts(&document))?;
         let rendered = document::finish(document)?;
         let secrets = context.secrets().iter();
         let read = secrets.filter(|(name, _)| self.reads_input(name));
@@ -216,6 +214,14 @@ impl Template {
             .filter(|_| self.reads(&[SELECTED.into()]));
         let rendered = rendered.with(&read.collect(), open, key, context.hashing());
         Ok(rendered.requiring(requires))
+    }
+
+    /// The labels and annotations of a document that are no texts. Of labels that the template itself gives as none its author
+    /// was warned: they are dropped.
+    fn not_texts(&self, document: &Value) -> Vec<Diagnostic> {
+        let dropped = |it: &Warning| it.kind == WarningKind::NoLabels;
+        let given_by = |at: &[Segment]| self.body.tag_at(at).map(str::to_owned);
+        document::not_texts(document, self.warnings.iter().any(dropped), &given_by)
     }
 
     /// Whether a tag reads this input, or may: one that reads all inputs does.

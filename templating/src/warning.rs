@@ -2,7 +2,11 @@
 
 use std::fmt;
 
-use crate::diagnostic::{Root, Segment, field_path};
+use crate::{
+    diagnostic::{Root, Segment, field_path},
+    health::Unmet,
+    syntax,
+};
 
 /// One thing that works, but hardly as its author expects.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,9 +43,18 @@ pub enum WarningKind {
     /// A tag as other tools write it.
     #[error("a tag of another tool stays as it is: here tags are $(path)$")]
     ForeignTag,
+    /// A text with the markers of a tag that is none; how it begins.
+    #[error(
+        "{0} is not read as a tag and stays as it is; write {escape} for its $( to say that it is text",
+        escape = syntax::ESCAPE
+    )]
+    LeftAlone(String),
     /// A tag in the key of a map.
     #[error("tags in keys stay as they are")]
     TagInKey,
+    /// A part of the healthRule that no run of the kind ever meets.
+    #[error("{0}")]
+    Unmet(Unmet),
     /// Outputs of what may be confidential.
     #[error("a Secret gives no outputs")]
     OutputsOfSecret,

@@ -1,6 +1,7 @@
 //! `cartouche migrate check`: what becomes of Runnables and templates of Cartographer.
 
 mod adoption;
+mod pruned;
 mod remarks;
 mod report;
 

@@ -298,7 +298,8 @@ fn other_type(schema: Schema<'_>, value: &Partial) -> Option<(String, Option<Str
     (!fits).then(|| (with_article(wanted), help()))
 }
 
-fn wrong_type(wanted: String, value: &Partial) -> Fault {
+/// That a value is of another type than is wanted.
+pub(crate) fn wrong_type(wanted: String, value: &Partial) -> Fault {
     let is = with_article(type_of(value));
     let is = match value {
         Partial::Scalar(scalar) => format!("{is} {scalar}"),

@@ -1,12 +1,9 @@
 //! Whether outputs and health rules can find anything in a run.
 
 use cartouche_templating::{
-    Diagnostic, Draft, Root, TERMINATION_MESSAGE, Template, Verdict,
-    explained::unescaped_dots,
-    kinds::{self, HealthFrom},
+    Diagnostic, Draft, Root, TERMINATION_MESSAGE, Template, explained::unescaped_dots, kinds,
     suggestion, syntax,
 };
-use serde_json::json;
 
 use super::tags::describe;
 use crate::{
@@ -79,31 +76,6 @@ pub(super) fn check_beginnings(document: &Document, draft: &Draft) -> Vec<Findin
     entries.iter().filter_map(finding).collect()
 }
 
-/// What Jobs have beside the conditions that decide about them.
-const OTHER_CONDITIONS: [&str; 1] = ["SuccessCriteriaMet"];
-
-/// A `singleConditionType` that no run of a known kind has.
-pub(super) fn check_condition(document: &Document, template: &Template) -> Option<Finding> {
-    let node = document
-        .root
-        .at(&["spec", "healthRule", "singleConditionType"])?;
-    let condition = node.text().filter(|condition| !condition.is_empty())?;
-    let (api_version, kind) = template.literal_kind()?;
-    let HealthFrom::Conditions { decisive, .. } = kinds::known_fields(api_version, kind)?.health
-    else {
-        return None;
-    };
-    let known = || decisive.iter().map(|(name, _)| *name);
-    if known().chain(OTHER_CONDITIONS).any(|it| it == condition) {
-        return None;
-    }
-    let message = format!("a {kind} never has the condition '{condition}'");
-    let finding = Finding::error(Rule::HealthRule, message)
-        .at(document.place(&node.span))
-        .label("its Runnables never become ready");
-    Some(finding.maybe_help(suggestion::hint(condition, "its conditions are", known())))
-}
-
 /// A status that `matchConditions` asks for and that no condition of Kubernetes has.
 pub(super) fn check_statuses(document: &Document) -> Vec<Finding> {
     const STATUSES: [&str; 3] = ["True", "False", "Unknown"];
@@ -173,29 +145,4 @@ fn check_path(
         _ => place,
     };
     Some(finding.at(place).maybe_help(unescaped_dots(path, step)))
-}
-
-/// A template of a built-in kind of which nothing says when it has succeeded.
-pub(super) fn check_success(
-    document: &Document,
-    template: &Template,
-    kind: &KindSchema,
-) -> Option<Finding> {
-    if !kind.built_in || document.root.at(&["spec", "healthRule"]).is_some() {
-        return None;
-    }
-    let (api_version, kind) = template.literal_kind()?;
-    let health = template.health(&json!({ "apiVersion": api_version, "kind": kind }));
-    if health.verdict != Verdict::Unknown || health.message.is_empty() {
-        return None;
-    }
-    let message = format!(
-        "nothing says when a {kind} has succeeded, so that its Runnables never become ready"
-    );
-    Some(
-        Finding::warning(Rule::HealthRule, message)
-            .at(document.place_of(&["spec", "template", "kind"]))
-            .label("has no condition Succeeded, and no rule is built in for it")
-            .help("add spec.healthRule; alwaysHealthy: {} is for objects that are done once they exist"),
-    )
 }

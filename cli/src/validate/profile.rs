@@ -3,7 +3,7 @@
 use cartouche_templating::{kinds, suggestion, syntax};
 use serde_json::Value;
 
-use super::{keys, names, policy, shape, ties};
+use super::{keys, names, policy, shape, ties, warnings};
 use crate::{
     finding::{Finding, Rule},
     objects::Objects,
@@ -49,7 +49,12 @@ pub(crate) fn alone(objects: &Objects) -> Vec<Finding> {
 /// What cannot be used of a profile, as the controller says it.
 fn compiled(document: &Document) -> Vec<Finding> {
     match profile_file::known(document).compiled {
-        Ok(_) => Vec::new(),
+        Ok(profile) => {
+            let warned = profile.warnings();
+            let mut findings = warnings::unclosed(document, warned);
+            findings.extend(warnings::surprises(document, warned));
+            findings
+        }
         Err(problems) => {
             let problems = problems.iter();
             let found = problems.map(|problem| profile_file::problem_finding(document, problem));

@@ -9,7 +9,9 @@ use cartouche_templating::{
 };
 use serde_json::Value;
 
-use super::{Knowledge, chained, inputs, names, policy, secrets, shape, tekton, template};
+use super::{
+    Knowledge, breaks, chained, inputs, names, not_a_text, policy, secrets, shape, tekton, template,
+};
 use crate::{
     finding::{Finding, Rule},
     input_schema,
@@ -85,6 +87,9 @@ pub(super) fn check(
         findings.extend(files(document, runnable, &context));
     }
     findings.extend(secrets::check(document, runnable));
+    if let Ok(completed) = draft.template().complete(&context) {
+        findings.extend(breaks::check(document, runnable, &completed));
+    }
     let (asking, made) = (Some(runnable), &attempt.document);
     findings.extend(policy::check_name(asking, document, made));
     findings.extend(policy::check_stop(asking, document, made));
@@ -194,6 +199,9 @@ pub(super) fn problem_finding(
     if let Some(misfit) = inputs::misfit(document, runnable, problem) {
         return misfit;
     }
+    if let Some(finding) = not_a_text::finding(document, runnable, problem) {
+        return finding;
+    }
     let missing = problem
         .tag
         .as_deref()
@@ -293,7 +301,7 @@ fn missing_input(runnable: &Document, path: &str) -> Option<Missing> {
 }
 
 /// The place of a part of the Runnable; of its name where that part is not there.
-fn subject_place(runnable: &Document, at: &[Segment]) -> crate::source::SourceSpan {
+pub(super) fn subject_place(runnable: &Document, at: &[Segment]) -> crate::source::SourceSpan {
     if let Some(place) = place_of_input(runnable, at) {
         return place;
     }

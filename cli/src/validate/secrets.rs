@@ -19,7 +19,7 @@ pub(super) const DECLARE: &str = "an input from a Secret is a reference, {name, 
 pub(super) fn check(document: &Document, runnable: &Document) -> Vec<Finding> {
     let tags = template_file::tags(document);
     let inside = tags.iter().filter(|tag| is_in_text(document, tag));
-    let findings = inside.filter(|tag| is_reference(runnable, tag)).map(|tag| {
+    let findings = inside.filter(|tag| is_reference(runnable, &tag.tag.path)).map(|tag| {
         let message = format!(
             "Runnable {}: the tag $({})$ puts {{name, key}} into a text, and not what the Secret holds",
             runnable.name(),
@@ -41,13 +41,13 @@ pub(super) fn check(document: &Document, runnable: &Document) -> Vec<Finding> {
 pub(super) fn help(document: &Document, runnable: &Document, at: &[Segment]) -> Option<String> {
     let tags = template_file::tags(document);
     let mut here = tags.iter().filter(|tag| tag.at == at);
-    here.any(|tag| is_reference(runnable, tag))
+    here.any(|tag| is_reference(runnable, &tag.tag.path))
         .then(|| REFER.to_owned())
 }
 
 /// Whether it leads to an input from a Secret, and not to its name or key.
-fn is_reference(runnable: &Document, tag: &PlacedTag) -> bool {
-    let steps = syntax::steps(&tag.tag.path);
+pub(super) fn is_reference(runnable: &Document, path: &str) -> bool {
+    let steps = syntax::steps(path);
     let Some([only]) = input_schema::below_inputs(&steps) else {
         return false;
     };

@@ -64,7 +64,7 @@ pub(super) fn finding(document: &Document, root: &Node, mismatch: &Mismatch) -> 
 
 /// What to do about a text without quotes, as it is written: what it was read as, such as `1` of `1.0` or `false` of `no`,
 /// is not what it was to say.
-fn quoted(document: &Document, root: &Node, mismatch: &Mismatch) -> Option<String> {
+pub(super) fn quoted(document: &Document, root: &Node, mismatch: &Mismatch) -> Option<String> {
     let is_text = matches!(&mismatch.fault, Fault::Type { wanted, .. } if wanted == "a string");
     let (node, _, taken) = root.follow(&mismatch.at);
     let Content::Scalar(Value::Number(_) | Value::Bool(_)) = &node.content else {

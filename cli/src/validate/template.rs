@@ -1,15 +1,13 @@
 //! What is wrong with a template whatever a Runnable says.
 
-use cartouche_templating::{
-    Diagnostic, DiagnosticKind, Root, Segment, Template, Warning, WarningKind, explained,
-    syntax::{self, UnclosedTag},
-};
+use cartouche_templating::{Diagnostic, DiagnosticKind, Root, Segment, explained};
 
 use super::{
-    Knowledge, endless, exported, inputs, names, outputs, policy, run_kind, shape, tags, tekton,
+    Knowledge, endless, exported, health_rule, inputs, names, outputs, policy, run_kind, shape,
+    tags, tekton, warnings,
 };
 use crate::{
-    finding::{ErrorPlaces, Finding, Rule},
+    finding::{ErrorPlaces, Finding, Rule, Severity},
     schema::catalog::KindName,
     source::{Content, Document, SourceSpan},
     template_file,
@@ -34,11 +32,11 @@ pub(super) fn check(document: &Document, knowledge: &Knowledge) -> Checked {
     };
     let template = draft.template();
     // What else is said of a text with half a tag in it only follows from that.
-    let unclosed = unclosed(document, template);
+    let unclosed = warnings::unclosed(document, template.warnings());
     let known = ErrorPlaces::of(&unclosed);
     let problems = draft.problems().iter();
     findings.extend(problems.map(|problem| problem_finding(document, problem)));
-    findings.extend(surprises(document, template));
+    let mut warned = warnings::surprises(document, template.warnings());
     let body = document.value.pointer("/spec/template");
     findings.extend(body.and_then(|body| policy::check_name(None, document, body)));
     findings.extend(body.and_then(|body| policy::check_stop(None, document, body)));
@@ -48,7 +46,6 @@ pub(super) fn check(document: &Document, knowledge: &Knowledge) -> Checked {
     findings.extend(exported::check(document));
     findings.extend(tekton::in_template(document));
     findings.extend(outputs::check_beginnings(document, &draft));
-    findings.extend(outputs::check_condition(document, template));
     findings.extend(outputs::check_statuses(document));
     findings.extend(endless::check(document, template));
     let kind = run_kind::check(document, template, knowledge);
@@ -56,10 +53,25 @@ pub(super) fn check(document: &Document, knowledge: &Knowledge) -> Checked {
     let typed = ErrorPlaces::of(&kind.findings);
     findings.retain(|finding| finding.rule != Rule::Template || !typed.are_within(finding));
     findings.extend(kind.findings);
-    if let Some(schema) = &kind.schema {
-        findings.extend(outputs::check(document, &draft, schema));
-        findings.extend(outputs::check_success(document, template, schema));
+    if kind.schema.is_none() {
+        // Of a kind that there is not, nothing else is said.
+        let of_kind = document.place_of(&["spec", "template", "kind"]);
+        let is_there = |place: &SourceSpan| place.span == of_kind.span;
+        warned.retain(|finding| {
+            finding.rule != Rule::HealthRule || !finding.place.as_ref().is_some_and(is_there)
+        });
     }
+    if let Some(schema) = &kind.schema {
+        // What the table of kinds says is said with what to do about it.
+        let mut of_schema = outputs::check(document, &draft, schema);
+        of_schema.extend(health_rule::check(document, template, schema));
+        let told = ErrorPlaces::of(&warned);
+        of_schema.retain(|finding| !told.are_within(finding));
+        let told = ErrorPlaces::of(&of_schema);
+        warned.retain(|finding| finding.severity == Severity::Error || !told.are_within(finding));
+        findings.extend(of_schema);
+    }
+    findings.extend(warned);
     findings.retain(|finding| !known.are_within(finding));
     findings.extend(unclosed);
     Checked {
@@ -76,6 +88,7 @@ pub(crate) fn problem_finding(document: &Document, problem: &Diagnostic) -> Find
     };
     let rule = match (problem.root, first) {
         _ if problem.tag.is_some() => Rule::Tag,
+        _ if matches!(problem.kind, DiagnosticKind::NotAText { .. }) => Rule::FieldType,
         (Root::Spec, "outputs" | "optionalOutputs" | "sensitiveOutputs" | "failureOutputs") => {
             Rule::Output
         }
@@ -108,54 +121,4 @@ fn empty_name(document: &Document, problem: &Diagnostic) -> Option<(SourceSpan, 
         _ => return None,
     };
     Some((document.place_of_key(&FIELD), label))
-}
-
-/// Tags without an end. The engine leaves them in the text, as Cartographer does, and nobody means that.
-fn unclosed(document: &Document, template: &Template) -> Vec<Finding> {
-    let warnings = template.warnings().iter();
-    let texts = warnings.filter(|warning| warning.kind == WarningKind::UnclosedTag);
-    let tags = texts.flat_map(|warning| template_file::unclosed_tags(document, &warning.at));
-    let findings = tags.map(|(UnclosedTag { path, .. }, place)| {
-        let close = match syntax::whole_steps(&path) {
-            Some(_) => format!("write $({path})$"),
-            None => "close it with )$".to_owned(),
-        };
-        Finding::error(Rule::Tag, format!("the tag $({path} is not closed"))
-            .at(place)
-            .label("tags end with )$")
-            .help(format!("{close}; text that is no tag is written $('...')$"))
-    });
-    findings.collect()
-}
-
-/// What works, but hardly as the author expects.
-fn surprises(document: &Document, template: &Template) -> Vec<Finding> {
-    let body = template_file::body(document).unwrap_or(&document.root);
-    let spec = document.root.get("spec").unwrap_or(&document.root);
-    let finding = |warning: &Warning| {
-        let root = match warning.root {
-            Root::Spec | Root::Profile => spec,
-            Root::Template | Root::Context => body,
-        };
-        let help = match &warning.kind {
-            // It is told as an error.
-            WarningKind::UnclosedTag => return None,
-            WarningKind::FixedName => "use generateName instead of name",
-            WarningKind::ForeignTag => {
-                "write it as $(runnable.spec.inputs.x)$, with the path to what is meant"
-            }
-            WarningKind::TagInKey => "write the key as it is to be: only values can hold tags",
-            WarningKind::NoLabels => "put every value in quotes, or take it out",
-            WarningKind::Removed | WarningKind::Overwritten(_) | WarningKind::OutputsOfSecret => {
-                "take it out of the template"
-            }
-        };
-        let text = match &warning.kind {
-            WarningKind::ForeignTag | WarningKind::TagInKey => warning.kind.to_string(),
-            _ => warning.to_string(),
-        };
-        let place = shape::place(document, root, &warning.at, true);
-        Some(Finding::warning(Rule::Surprise, text).at(place).help(help))
-    };
-    template.warnings().iter().filter_map(finding).collect()
 }

@@ -30,12 +30,13 @@ fn every_broken_template_is_told_what_is_wrong_where_and_what_to_do() {
             "job-that-is-suspended",
             "longest-pause-that-is-the-shorter-one",
             "misspelt-template-name",
-            "no-success",
             "pod-that-is-always-restarted",
             "source-of-a-secret-in-a-text",
             "tag-of-a-shell",
             "tag-of-helm",
+            "text-with-the-markers-of-a-tag",
             "timeout-of-a-kind-that-nobody-can-stop",
+            "values-that-break-their-text",
         ];
         assert_eq!(
             output.code,

@@ -20,6 +20,7 @@ mod kustomize;
 mod live_sources;
 mod logs;
 mod many;
+mod never_met;
 mod never_works;
 mod no_pods;
 mod printed;

@@ -5,7 +5,12 @@ use std::sync::Arc;
 use cartouche_crds::GROUP;
 use serde_json::Value;
 
-use crate::{bounds::MAX_DEPTH, path::PathError, suggestion, tag::TagError};
+use crate::{
+    bounds::MAX_DEPTH,
+    path::{PathError, shown},
+    suggestion,
+    tag::TagError,
+};
 
 /// Names or values that are listed when another one was given.
 const LISTED: usize = 20;
@@ -119,6 +124,16 @@ pub enum DiagnosticKind {
     /// A tag in the key of this, which the API server takes for none.
     #[error("the key of {0} cannot hold a tag")]
     TagInKey(&'static str),
+    /// A label or an annotation of the run that is no text.
+    #[error("{} {is}, and {what} is a text", made_by(tag.as_deref()))]
+    NotAText {
+        /// A label, or an annotation.
+        what: &'static str,
+        /// What it is instead.
+        is: &'static str,
+        /// The path of the tag that gives it, if one does.
+        tag: Option<String>,
+    },
     /// Anything else.
     #[error("{what}")]
     Other {
@@ -161,6 +176,11 @@ impl DiagnosticKind {
             Self::TagInKey(_) => {
                 Some("write the key as it is to be: only values can hold tags".to_owned())
             }
+            Self::NotAText { is: "null", .. } => Some("give it a value".to_owned()),
+            Self::NotAText { tag: None, .. } => Some("put the value in quotes".to_owned()),
+            Self::NotAText { tag: Some(tag), .. } => Some(format!(
+                "put the value in quotes where it is given, or write $('')$ before the tag: $('')$$({tag})$"
+            )),
             Self::Default(misfit) => Some(misfit.message()),
             Self::MissingInput {
                 wanted,
@@ -207,6 +227,13 @@ impl DiagnosticKind {
             (_, Some(cure)) => format!("{self}: {cure}"),
         }
     }
+}
+
+fn made_by(tag: Option<&str>) -> String {
+    tag.map_or_else(
+        || "it is".to_owned(),
+        |tag| format!("the tag $({})$ makes it", shown(tag)),
+    )
 }
 
 fn listed(values: &[Value]) -> String {

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{
-    SUCCEEDED, conditions,
+    Health, SUCCEEDED, Verdict, conditions,
     rule::{CompiledRule, Field, Matches},
 };
 use crate::{
@@ -78,6 +78,38 @@ fn built_in((api_version, kind): (&str, &str), run: &Value) -> Judged {
         Some(HealthFrom::Phase { .. }) => ends(format!("the phase of the {kind}")),
         Some(HealthFrom::Existence) => ends(format!("nothing: a {kind} succeeds once it is made")),
     }
+}
+
+/// What is said of a run that has ended, as its kind is judged, and of which the rule says neither that it has succeeded nor
+/// that it has failed: that will hardly come. Nothing of a kind that is done once it exists.
+pub(super) fn ended_undecided(
+    rule: &CompiledRule,
+    health: &Health,
+    (api_version, kind): (&str, &str),
+    run: &Value,
+) -> Option<String> {
+    let known = kinds::known(api_version, kind)?;
+    if health.verdict != Verdict::Unknown || known.health == HealthFrom::Existence {
+        return None;
+    }
+    let missing = match rule {
+        CompiledRule::AlwaysHealthy => return None,
+        // What a condition says that is there says more.
+        CompiledRule::SingleCondition { kind, .. } if conditions(run, kind).next().is_some() => {
+            return None;
+        }
+        CompiledRule::SingleCondition { kind, .. } => vec![not_appeared(run, kind)],
+        CompiledRule::MultiMatch { healthy, .. } => healthy.missing(run, false),
+    };
+    let ended = super::health(None, (api_version, kind), run).verdict;
+    (ended != Verdict::Unknown).then(|| {
+        format!(
+            "the {kind} has ended, and by the healthRule of its template it has neither succeeded nor failed: {}; to do: correct \
+             healthRule, or take it out: a {kind} is judged {}",
+            missing.join(", "),
+            known.judged_by()
+        )
+    })
 }
 
 /// Why one condition has not decided.

@@ -8,6 +8,7 @@ use cartouche_crds::HealthRule;
 use serde_json::{Value, json};
 
 mod judged;
+mod unmet;
 
 use super::*;
 use crate::diagnostic::Diagnostic;

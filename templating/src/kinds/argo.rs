@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{
-    Cancel, HealthFrom, KnownKind, OutputSource, PodsOf, Queue, Standing, Watch, Works,
+    Cancel, HealthFrom, KnownKind, OutputSource, PodsOf, Queue, Shows, Standing, Watch, Works,
     queue::since,
 };
 use crate::document::text;
@@ -19,6 +19,40 @@ pub(super) const KINDS: &[KnownKind] = &[KnownKind {
     health: HealthFrom::Phase {
         reason: "WorkflowPhase",
         failures: &["Failed", "Error"],
+    },
+    shows: Shows {
+        fields: Some(&[
+            "artifactGCStatus",
+            "artifactRepositoryRef",
+            "compressedNodes",
+            "conditions",
+            "estimatedDuration",
+            "finishedAt",
+            "message",
+            "nodes",
+            "offloadNodeStatusVersion",
+            "outputs",
+            "persistentVolumeClaims",
+            "phase",
+            "progress",
+            "resourcesDuration",
+            "startedAt",
+            "storedTemplates",
+            "storedWorkflowTemplateSpec",
+            "synchronization",
+            "taskResultsCompletionStatus",
+        ]),
+        conditions: Some(&[
+            "ArtifactGCError",
+            "Completed",
+            "MetricsError",
+            "PodRunning",
+            "SpecError",
+            "SpecWarning",
+            "SubmissionError",
+        ]),
+        only_true: &[],
+        phases: &["Pending", "Running", "Succeeded", "Failed", "Error"],
     },
     outputs: OutputSource::Run,
     cancel: Cancel::Word {

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::{
-    Cancel, HealthFrom, KnownKind, OutputSource, PodsOf, Queue, RestartPolicy, Standing, Watch,
-    Works,
+    Cancel, HealthFrom, KnownKind, OutputSource, PodsOf, Queue, RestartPolicy, Shows, Standing,
+    Watch, Works,
     queue::{any_success, since},
 };
 use crate::{
@@ -46,6 +46,30 @@ pub(super) const KINDS: &[KnownKind] = &[KnownKind {
             ("FailureTarget", Verdict::Unknown),
             ("Suspended", Verdict::Unknown),
         ],
+    },
+    shows: Shows {
+        fields: Some(&[
+            "active",
+            "completedIndexes",
+            "completionTime",
+            "conditions",
+            "failed",
+            "failedIndexes",
+            "ready",
+            "startTime",
+            "succeeded",
+            "terminating",
+            "uncountedTerminatedPods",
+        ]),
+        conditions: Some(&[
+            "Complete",
+            "Failed",
+            "FailureTarget",
+            "SuccessCriteriaMet",
+            "Suspended",
+        ]),
+        only_true: &["Complete", "Failed", "FailureTarget", "SuccessCriteriaMet"],
+        phases: &[],
     },
     outputs: OutputSource::RunAndMessageOfPods,
     cancel: Cancel::Deadline { seconds: 1 },

@@ -1,6 +1,6 @@
 //! Kinds that do no work: they have succeeded once they exist.
 
-use super::{Cancel, HealthFrom, KnownKind, OutputSource, PodsOf, Watch};
+use super::{Cancel, HealthFrom, KnownKind, OutputSource, PodsOf, Shows, Watch};
 
 pub(super) const KINDS: &[KnownKind] = &[
     KnownKind {
@@ -32,6 +32,7 @@ const PASSIVE: KnownKind = KnownKind {
     version: Some("v1"),
     watch: Watch::Nothing,
     health: HealthFrom::Existence,
+    shows: Shows::NOTHING,
     outputs: OutputSource::Run,
     cancel: Cancel::NeverAtWork,
     queue: None,

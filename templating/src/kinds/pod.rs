@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::{
-    Cancel, HealthFrom, KnownKind, OutputSource, PodsOf, Queue, RestartPolicy, Standing, Watch,
-    Works, queue::any_success,
+    Cancel, HealthFrom, KnownKind, OutputSource, PodsOf, Queue, RestartPolicy, Shows, Standing,
+    Watch, Works, queue::any_success,
 };
 use crate::{document::text, health::holding};
 
@@ -19,6 +19,23 @@ pub(super) const KINDS: &[KnownKind] = &[KnownKind {
     health: HealthFrom::Phase {
         reason: "PodPhase",
         failures: &["Failed"],
+    },
+    // Its fields grow with each release of Kubernetes, so that none is said never to be there.
+    shows: Shows {
+        conditions: Some(&[
+            "AllContainersRestarting",
+            "ContainersReady",
+            "DisruptionTarget",
+            "Initialized",
+            "PodHasNetwork",
+            "PodReadyToStartContainers",
+            "PodResizeInProgress",
+            "PodResizePending",
+            "PodScheduled",
+            "Ready",
+        ]),
+        phases: &["Pending", "Running", "Succeeded", "Failed", "Unknown"],
+        ..Shows::UNKNOWN
     },
     outputs: OutputSource::RunAndItsMessage,
     cancel: Cancel::Deadline { seconds: 1 },

@@ -3,10 +3,10 @@
 use serde_json::Value;
 
 use super::{
-    Cancel, HealthFrom, KnownKind, OutputSource, PodsOf, Queue, Standing, Watch, Works,
+    Cancel, HealthFrom, KnownKind, OutputSource, PodsOf, Queue, Shows, Standing, Watch, Works,
     queue::{any_success, since},
 };
-use crate::document::text;
+use crate::{document::text, health::SUCCEEDED};
 
 /// True of the kinds of Tekton whose `spec.params` have values, in any version.
 #[must_use]
@@ -19,6 +19,34 @@ pub(super) const KINDS: &[KnownKind] = &[
     KnownKind {
         kind: Some("TaskRun"),
         watch: watched("taskruns"),
+        shows: Shows {
+            fields: Some(&[
+                "annotations",
+                "artifacts",
+                "cloudEvents",
+                "completionTime",
+                "conditions",
+                "observedGeneration",
+                "podName",
+                "provenance",
+                "resourcesResult",
+                "results",
+                "retriesStatus",
+                "sidecars",
+                "spanContext",
+                "startTime",
+                "steps",
+                "taskResults",
+                "taskSpec",
+            ]),
+            conditions: Some(&[
+                SUCCEEDED,
+                "SignedResultsVerified",
+                "TrustedResourcesVerified",
+            ]),
+            only_true: &[],
+            phases: &[],
+        },
         cancel: Cancel::Word {
             field: "status",
             words: &["TaskRunCancelled"],
@@ -30,6 +58,28 @@ pub(super) const KINDS: &[KnownKind] = &[
     KnownKind {
         kind: Some("PipelineRun"),
         watch: watched("pipelineruns"),
+        shows: Shows {
+            fields: Some(&[
+                "annotations",
+                "childReferences",
+                "completionTime",
+                "conditions",
+                "finallyStartTime",
+                "observedGeneration",
+                "pipelineResults",
+                "pipelineSpec",
+                "provenance",
+                "results",
+                "runs",
+                "skippedTasks",
+                "spanContext",
+                "startTime",
+                "taskRuns",
+            ]),
+            conditions: Some(&[SUCCEEDED, "TrustedResourcesVerified"]),
+            only_true: &[],
+            phases: &[],
+        },
         cancel: Cancel::Word {
             field: "status",
             words: &["Cancelled", "CancelledRunFinally", "StoppedRunFinally"],
@@ -65,6 +115,7 @@ const ANY: KnownKind = KnownKind {
     version: None,
     watch: Watch::Nothing,
     health: HealthFrom::SucceededCondition,
+    shows: Shows::UNKNOWN,
     outputs: OutputSource::Run,
     cancel: Cancel::Unknown,
     queue: None,

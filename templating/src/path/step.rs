@@ -48,6 +48,21 @@ pub(crate) struct Filter {
     pub(super) comparison: Option<(Operator, Vec<PathNode>)>,
 }
 
+impl Filter {
+    /// The text that a member of this name is to have, if nothing else is asked.
+    pub(super) fn equal_to(&self, name: &str) -> Option<&str> {
+        let (Operator::Equal, right) = self.comparison.as_ref()? else {
+            return None;
+        };
+        match (self.left.as_slice(), right.as_slice()) {
+            ([PathNode::Key(key)], [PathNode::Literal(Value::String(text))]) if key == name => {
+                Some(text)
+            }
+            _ => None,
+        }
+    }
+}
+
 /// How the two sides of a filter are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operator {

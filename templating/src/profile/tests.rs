@@ -45,6 +45,28 @@ fn wrong(profile: Value) -> Vec<String> {
 }
 
 #[test]
+fn texts_that_look_like_tags_are_warned_of() {
+    let container = json!({ "name": "*", "args": ["$(runnable.metadata.name)", "$(A)$(B)"] });
+    let patch = json!({ "spec": { "a": "$(run.name)" } });
+    let profile = json!({
+        "podTemplate": { "spec": { "containers": [container] } },
+        "patches": [{ "apiVersion": "tekton.dev/v1", "kind": "TaskRun", "patch": patch }],
+    });
+    let profile = Profile::compile(&spec(profile)).unwrap();
+    let warned = profile.warnings().iter();
+    let warned: Vec<_> = warned.map(|it| (it.root, it.to_string())).collect();
+    let begins = [
+        "podTemplate.spec.containers[0].args[0]: a tag is not closed",
+        "podTemplate.spec.containers[0].args[1]: $(A)$ is not read as a tag",
+        "patches[0].patch.spec.a: a tag is not closed",
+    ];
+    assert_eq!(warned.len(), begins.len(), "{warned:?}");
+    for ((root, said), begin) in warned.iter().zip(begins) {
+        assert!(*root == Root::Profile && said.starts_with(begin), "{said}");
+    }
+}
+
+#[test]
 fn a_patch_is_merged_into_runs_of_its_kind_and_into_no_others() {
     let patch = json!({
         "metadata": { "labels": { "a": null, "c": "d" } }, "spec": { "timeout": "1h", "params": [3], "taskRef": { "kind": null } },
@@ -305,7 +327,7 @@ fn strings_of_a_profile_read_the_runnable_the_run_and_its_values() {
 
 #[test]
 fn a_profile_knows_no_selected_object_and_nothing_that_changes_with_every_run() {
-    let container = json!({ "name": "a", "args": ["$(selected.data.x)$", "$(*.name)$", "$(runnable.status)$", "$(run.uid)$", "$(x)$"] });
+    let container = json!({ "name": "a", "args": ["$(selected.data.x)$", "$(*.name)$", "$(runnable.status)$", "$(run.uid)$", "$(runable.x)$"] });
     let patches = json!([{ "apiVersion": "v1", "kind": "Pod", "patch": { "spec": { "a": "x $(selected)$" } } }]);
     let profile =
         json!({ "podTemplate": { "spec": { "containers": [container] } }, "patches": patches });

@@ -12,9 +12,12 @@ use crate::{
     diagnostic::{Diagnostic, DiagnosticKind, Diagnostics},
     kinds,
     open::Holder,
+    tag,
     template::body::Body,
 };
 
+const TAG_IN_PATH: &str =
+    "it holds a tag, and a path is taken as it is written: write the path as it is to be";
 const ALL_INPUTS: &str = "$(runnable.spec.inputs)$";
 
 impl CompiledRunner {
@@ -78,6 +81,8 @@ fn of_files(files: &[RunnerFile], problems: &mut Vec<Diagnostic>) -> Vec<File> {
         let reserved = [ARGS_PATH, CONTEXT_PATH].contains(&one.path.as_str());
         let what = if !is_absolute(&one.path) {
             Some("it is not a path from / to a file")
+        } else if tag::has_tag(&one.path) || !tag::unclosed(&one.path).is_empty() {
+            Some(TAG_IN_PATH)
         } else if reserved {
             Some("arguments and context are there")
         } else if taken.any(|path| path == one.path) {

@@ -9,35 +9,52 @@ fn paths(text: &str) -> Vec<String> {
 
 #[test]
 fn a_tag_that_is_the_whole_text_is_alone() {
-    let tags = tags("$(a.b)$");
+    let tags = tags("$(run.b)$");
     assert_eq!(tags.len(), 1);
     assert!(tags[0].alone);
-    assert_eq!(tags[0].path, "a.b");
+    assert_eq!(tags[0].path, "run.b");
 }
 
 #[test]
 fn tags_inside_a_text_are_found_with_their_places() {
-    let text = "x$(a)$-$('$(')$é$(b)$";
+    let text = "x$(run.a)$-$('$(')$é$(run.b)$";
     let found = tags(text);
     let cut: Vec<_> = found.iter().map(|tag| &text[tag.span.clone()]).collect();
-    assert_eq!(cut, ["$(a)$", "$(b)$"]);
+    assert_eq!(cut, ["$(run.a)$", "$(run.b)$"]);
     assert!(found.iter().all(|tag| !tag.alone));
 }
 
 #[test]
 fn what_no_tag_closes_is_text() {
-    assert_eq!(paths("$(params.a) and $(b)$"), ["b"]);
+    assert_eq!(paths("$(params.a) and $(run.b)$"), ["run.b"]);
     assert_eq!(paths("$(date) $((1+2))"), Vec::<String>::new());
 }
 
 #[test]
 fn quoted_text_is_no_tag() {
-    assert_eq!(paths("$('$(')$ $(a)$"), ["a"]);
+    assert_eq!(paths("$('$(')$ $(run.a)$"), ["run.a"]);
 }
 
 #[test]
 fn a_single_tag_goes_on_to_the_last_marker() {
-    assert_eq!(paths("$(a)$)$"), ["a)$"]);
+    assert_eq!(paths("$(run.a)$)$"), ["run.a)$"]);
+}
+
+#[test]
+fn what_has_the_markers_of_a_tag_and_is_none_is_found_and_is_no_tag() {
+    for (text, left, read) in [
+        ("$(A)$", &["$(A)$"][..], &[][..]),
+        ("$(A)$(B)$(run.a)$", &["$(A)$", "$(B)$"], &["run.a"]),
+        ("é$(grep '(a|b)$' x) $(date)", &["$(grep '(a|b)$"], &[]),
+        ("$(run.a)$ $(date)", &[], &["run.a"]),
+        ("$('$')$(A)$(B)", &[], &[]),
+        ("$('$(A)$')$", &[], &[]),
+    ] {
+        let found = left_alone(text);
+        let found: Vec<_> = found.into_iter().map(|span| &text[span]).collect();
+        assert_eq!(found, left, "{text}");
+        assert_eq!(paths(text), read, "{text}");
+    }
 }
 
 #[test]

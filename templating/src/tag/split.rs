@@ -1,5 +1,8 @@
 //! Where tags begin and end.
 
+use std::ops::Range;
+
+use super::alike::is_tag;
 use crate::{context, open};
 
 pub(crate) const START: &str = "$(";
@@ -26,14 +29,14 @@ impl Raw<'_> {
 }
 
 /// The path of a string that is nothing but one tag. As in Cartographer everything between the first
-/// marker and the last one is then the path, even another `)$`.
+/// marker and the last one is then the path, even another `)$`. None of what is no tag of ours.
 pub(crate) fn only_tag(text: &str) -> Option<&str> {
     let inner = text.strip_prefix(START)?;
     let quoted = text.strip_prefix(QUOTED_START);
     if quoted.is_some_and(|rest| rest.contains(QUOTED_END)) || inner.contains(START) {
         return None;
     }
-    inner.strip_suffix(END)
+    inner.strip_suffix(END).filter(|inner| is_tag(inner))
 }
 
 /// Where some of the text begins like a tag that can be read, but does not end as one.
@@ -72,9 +75,23 @@ pub(crate) fn has_tag(text: &str) -> bool {
         .any(|piece| !matches!(piece, Raw::Text(_)))
 }
 
-/// Splits a string into literal text and tags, from left to right. Each marker is looked for once from
-/// each place, so that the work grows with the text and not with its square.
+/// Where some of the text has the markers of a tag, and is none of ours: it is text.
+pub(crate) fn left_alone(text: &str) -> Vec<Range<usize>> {
+    let mut left = Vec::new();
+    if only_tag(text).is_none() {
+        pieces(text, &mut left);
+    }
+    left
+}
+
+/// Splits a string into literal text and tags, from left to right.
 pub(crate) fn split(text: &str) -> Vec<Raw<'_>> {
+    pieces(text, &mut Vec::new())
+}
+
+/// The same, and what has the markers of a tag and is text. Each marker is looked for once from each place, so that the work
+/// grows with the text and not with its square.
+fn pieces<'a>(text: &'a str, left: &mut Vec<Range<usize>>) -> Vec<Raw<'a>> {
     let mut pieces = Vec::new();
     let mut ends = Marks::new(text, END);
     let mut quoted_ends = Marks::new(text, QUOTED_END);
@@ -92,6 +109,10 @@ pub(crate) fn split(text: &str) -> Vec<Raw<'_>> {
         let inner = start + START.len();
         let Some(end) = ends.from(inner) else { break };
         if starts.from(inner).is_some_and(|next| next < end) {
+            at = inner;
+        } else if !is_tag(&text[inner..end]) {
+            left.push(start..end + END.len());
+            // The dollar sign at its end may begin the next one.
             at = inner;
         } else {
             pieces.push(Raw::Text(&text[done..start]));

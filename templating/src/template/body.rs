@@ -73,6 +73,21 @@ impl Body {
         }
     }
 
+    /// The path of the tag that gives the whole value at the end of some steps, or what that is a part of.
+    pub(crate) fn tag_at(&self, at: &[Segment]) -> Option<&str> {
+        match (self, at.split_first()) {
+            (Self::Leaf(Leaf::Value { tag, .. }), _) => Some(tag.raw()),
+            (Self::Object(fields), Some((Segment::Key(key), below))) => {
+                let (_, body) = fields.iter().find(|(name, _)| name == key)?;
+                body.tag_at(below)
+            }
+            (Self::Array(items), Some((Segment::Index(index), below))) => {
+                items.get(*index)?.tag_at(below)
+            }
+            _ => None,
+        }
+    }
+
     /// Replaces every tag, but for those that stay open. Fails with all that cannot be replaced, in document order.
     pub(crate) fn render(&self, context: &Context) -> Result<(Value, Vec<OpenPlace>), Diagnostics> {
         let mut replaced = self.attempt(context, |_| false);

@@ -96,6 +96,12 @@ impl Draft {
         let (mut document, mut open) = (rendered.document, rendered.open);
         // What is filled in when a run is made is not known either.
         open.extend(rendered.to_fill.into_iter().map(|place| place.at));
+        let not_texts = self.template.not_texts(&document);
+        let known = not_texts.into_iter().filter(|it| !open.contains(&it.at));
+        let not_texts: Vec<Diagnostic> = known.collect();
+        // What else would be said of them follows from that.
+        open.extend(not_texts.iter().map(|problem| problem.at.clone()));
+        problems.extend(not_texts);
         for at in &open {
             if let Some(unknown) = Segment::value_at_mut(at, &mut document) {
                 *unknown = Value::Null;

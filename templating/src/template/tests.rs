@@ -148,7 +148,7 @@ fn what_is_wrong_whatever_a_runnable_says_is_found_by_compiling() {
         template: json!({
             "kind": "",
             "metadata": { "namespace": "other" },
-            "spec": { "a": "$(runnable.spec[)$", "b": "$(param.x)$", "c": "$(runnable.status)$" },
+            "spec": { "a": "$(runnable.spec[)$", "b": "$(runable.x)$", "c": "$(runnable.status)$" },
         }),
         outputs: Some(BTreeMap::from([(
             "digest".to_owned(),
@@ -321,7 +321,10 @@ fn nothing_follows_from_a_template_that_is_refused_as_a_whole() {
 #[test]
 fn tags_that_cannot_be_read_are_counted_with_the_others() {
     let good = "$(runnable.metadata.name)$";
-    let data = json!([format!("{good} $(x)$ {good}"), vec!["$(x)$"; MAX_TAGS - 2]]);
+    let data = json!([
+        format!("{good} $(run.x)$ {good}"),
+        vec!["$(run.x)$"; MAX_TAGS - 2]
+    ]);
     let problems = compile(template(data)).unwrap_err();
     assert_eq!(
         problems.iter().last().unwrap().to_string(),
@@ -354,12 +357,14 @@ fn texts_that_look_like_tags_are_warned_of() {
         "a": ["$(runnable.metadata.name)"],
         "$(runnable.metadata.name)$": "x",
         "b": "$(params.x) $(runnable.metadata.name)$",
+        "c": "$(params.x)$(params.y)",
     }));
     assert_eq!(
         told(&compile(template).unwrap()),
         [
             "data['$(runnable.metadata.name)$']: tags in keys stay as they are",
             "data.a[0]: a tag is not closed and stays as it is: tags end with )$",
+            "data.c: $(params.x)$ is not read as a tag and stays as it is; write $('$')$( for its $( to say that it is text",
         ]
     );
 }

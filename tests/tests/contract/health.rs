@@ -55,6 +55,29 @@ async fn a_job_that_fails_is_not_ready_in_the_words_of_kubernetes() -> Result<()
 }
 
 #[tokio::test]
+async fn a_job_that_has_ended_without_what_its_rule_asks_for_says_so() -> Result<()> {
+    let world = World::new("unmet").await?;
+    let mut spec = job(json!({}));
+    spec["healthRule"] = json!({ "singleConditionType": "Ready" });
+    world.template(spec).await?;
+    let (status, reason, said) = world.accepted(&world.template_name()).await?;
+    assert_eq!(
+        (status.as_str(), reason.as_str()),
+        ("True", "AcceptedWithWarnings")
+    );
+    assert!(
+        said.contains("a Job never has the condition 'Ready'"),
+        "{said}"
+    );
+    let subject = world.runnable("r", json!({})).await?;
+    let ended = "the Job has ended, and by the healthRule of its template";
+    subject
+        .says("Ready", "Unknown", "RunInProgress", ended)
+        .await?;
+    subject.stays_at_of(JOB, 1).await
+}
+
+#[tokio::test]
 async fn a_pod_has_succeeded_or_failed_by_its_phase() -> Result<()> {
     let world = World::new("pod").await?;
     let template = |outcome: &str| {

@@ -174,7 +174,7 @@ async fn a_health_rule_is_checked_too() -> Result<()> {
 #[tokio::test]
 async fn all_problems_of_a_template_are_named_at_once() -> Result<()> {
     let world = World::new("all").await?;
-    let mut spec = stamps(json!({ "b": "$()$", "a": ["$(x)$"] }));
+    let mut spec = stamps(json!({ "b": "$()$", "a": ["$(runable.x)$"] }));
     spec["template"]["kind"].take();
     spec["outputs"] = json!({ "o": "" });
     world.template(spec).await?;
@@ -258,6 +258,11 @@ async fn what_is_written_in_vain_is_warned_of() -> Result<()> {
             "/template/spec/x",
             json!("$(runnable.metadata.name)"),
             "spec.x: a tag is not closed",
+        ),
+        (
+            "/template/spec/x",
+            json!("$(params.a)$(params.b)"),
+            "spec.x: $(params.a)$ is not read as a tag",
         ),
         (
             "/template/spec/$(runnable.kind)$",

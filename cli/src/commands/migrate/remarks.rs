@@ -2,11 +2,12 @@
 
 use cartouche_crds::{ClusterRunTemplateSpec, GROUP};
 use cartouche_templating::{
-    MAX_LABEL, Template,
+    Consequence, MAX_LABEL, Root, Template, Warning, WarningKind,
     kinds::{self, HealthFrom, KnownKind},
 };
 use serde_json::Value;
 
+use super::pruned;
 use crate::schema::catalog::Catalog;
 
 /// What a difference asks of people.
@@ -59,12 +60,9 @@ pub(super) fn of_template(spec: &ClusterRunTemplateSpec) -> Vec<Remark> {
                 .collect();
         }
     };
-    remarks.extend(
-        template
-            .warnings()
-            .iter()
-            .map(|warning| Remark::new(Level::Differs, warning.to_string())),
-    );
+    let warnings = template.warnings().iter();
+    remarks.extend(warnings.map(|warning| Remark::new(level_of(warning), warning.to_string())));
+    remarks.extend(pruned::of_template(spec));
     if has_quoted_text(&spec.template) {
         let text = "text in $('...')$ is put in as it is; Cartographer took it for a path";
         remarks.push(Remark::new(Level::Differs, text));
@@ -86,6 +84,15 @@ pub(super) fn of_template(spec: &ClusterRunTemplateSpec) -> Vec<Remark> {
         remarks.push(Remark::new(Level::Differs, text));
     }
     remarks
+}
+
+/// What Cartographer did without that rule, Cartouche never does.
+fn level_of(warning: &Warning) -> Level {
+    let is_of_rule = warning.root == Root::Spec;
+    match &warning.kind {
+        WarningKind::Unmet(it) if is_of_rule && it.so == Consequence::NeverReady => Level::Change,
+        _ => Level::Differs,
+    }
 }
 
 fn of_kind(api_version: &str, kind: &str) -> Vec<Remark> {
@@ -143,6 +150,7 @@ pub(super) fn of_runnable(runnable: &Value) -> Vec<Remark> {
             "its name, or that of its template, was too long to run; now it runs",
         ));
     }
+    remarks.extend(pruned::of_runnable(runnable));
     if runnable.pointer("/spec/selector").is_some() {
         remarks.push(Remark::new(
             Level::Differs,
@@ -195,6 +203,27 @@ mod tests {
             remarks[0].starts_with("differs: outputs of a Job now arrive"),
             "{remarks:?}"
         );
+    }
+
+    fn with_rule(rule: &Value) -> Vec<String> {
+        let template = json!({ "apiVersion": "tekton.dev/v1", "kind": "TaskRun", "metadata": { "generateName": "x-" } });
+        let spec = json!({ "template": template, "healthRule": rule });
+        let remarks = of_template(&serde_json::from_value(spec).unwrap()).into_iter();
+        remarks
+            .map(|it| format!("{}: {}", it.level.as_str(), it.text))
+            .collect()
+    }
+
+    #[test]
+    fn a_rule_that_cartographer_ignored_is_named_and_one_that_no_run_meets_needs_a_change() {
+        let met = with_rule(&json!({ "singleConditionType": "Succeeded" }));
+        assert_eq!(met.len(), 1, "{met:?}");
+        assert!(met[0].starts_with("differs: Cartographer ignored spec.healthRule"));
+        let unmet = with_rule(&json!({ "singleConditionType": "Ready" }));
+        let said =
+            "change: healthRule.singleConditionType: a TaskRun never has the condition 'Ready'";
+        assert!(unmet[0].starts_with(said), "{unmet:?}");
+        assert!(unmet[1].starts_with("differs: Cartographer ignored"));
     }
 
     #[test]

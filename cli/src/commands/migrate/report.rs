@@ -4,16 +4,22 @@ use std::path::PathBuf;
 
 use anstyle::{AnsiColor, Style};
 use anyhow::bail;
+use cartouche_templating::{Context, Diagnostic, DiagnosticKind};
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use super::remarks::{self, Level, Remark};
 use crate::{
     foreign::in_one_line,
-    objects::Objects,
+    objects::{Objects, namespace_of},
     outcome::{FOUND, GOOD, Outcome},
+    render,
+    source::Document,
     template_file,
 };
+
+/// What the engine calls a label of a run.
+const LABEL: &str = "a label";
 
 /// How the report is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -48,6 +54,7 @@ pub(super) fn of_files(paths: &[PathBuf], format: ReportFormat) -> anyhow::Resul
     }
     for document in &objects.runnables {
         let mut found = remarks::of_runnable(&document.value);
+        found.extend(lost_labels(&objects, document));
         if objects.template_of(document).is_none() {
             found.push(Remark::new(
                 Level::Unknown,
@@ -97,6 +104,25 @@ pub(super) fn report(entries: &[ObjectRemarks], format: ReportFormat) -> Outcome
         code: if changes > 0 { FOUND } else { GOOD },
         ..Outcome::default()
     }
+}
+
+/// Labels that a tag makes something else than texts: Cartographer then left out all of them.
+fn lost_labels(objects: &Objects, runnable: &Document) -> Vec<Remark> {
+    let draft = objects.template_of(runnable).and_then(template_file::draft);
+    let prepared = render::prepared(&runnable.value, namespace_of(runnable));
+    let (Some(draft), Ok(context)) = (draft, Context::new(&prepared, None)) else {
+        return Vec::new();
+    };
+    let problems = draft.attempt(&context, &[]).problems;
+    let is_label =
+        |it: &&Diagnostic| matches!(it.kind, DiagnosticKind::NotAText { what: LABEL, .. });
+    let lost = problems.iter().filter(is_label).map(|problem| {
+        let text = format!(
+            "nothing runs: {problem}; Cartographer made runs without any label of the template"
+        );
+        Remark::new(Level::Change, text)
+    });
+    lost.collect()
 }
 
 fn as_json(entry: &ObjectRemarks) -> Value {

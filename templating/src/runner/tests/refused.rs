@@ -1,6 +1,7 @@
 //! What is refused, by path.
 
 use super::*;
+use crate::field_path;
 
 fn wrong(template: Value, runner: Value) -> Vec<String> {
     let problems = render(
@@ -31,6 +32,49 @@ fn files_that_cannot_be_there_are_told_at_once() {
     expected.push("runner.files[8].path: arguments and context are there".to_owned());
     expected.extend([both(9), both(10)]);
     assert_eq!(wrong_of_job(json!({ "files": files })), expected);
+}
+
+#[test]
+fn a_tag_in_the_path_of_a_file_is_refused_whether_or_not_it_is_closed() {
+    for path in [
+        "/a/$(runnable.metadata.name)$",
+        "/a/$(runnable.metadata.name)",
+    ] {
+        assert_eq!(
+            wrong_of_job(json!({ "files": [{ "path": path, "text": "" }] })),
+            [
+                "runner.files[0].path: it holds a tag, and a path is taken as it is written: write the path as it is to be"
+            ]
+        );
+    }
+    let of_another = json!({ "files": [{ "path": "/a/$(params.x)", "text": "" }] });
+    assert!(compile(job(), of_another).is_ok());
+}
+
+#[test]
+fn tags_that_are_not_closed_are_warned_of_wherever_tags_are_read() {
+    const OPEN: &str = "$(runnable.metadata.name)";
+    let runner = json!({
+        "context": true, "timeout": OPEN, "args": { "a": [OPEN] },
+        "files": [{ "path": "/t", "text": OPEN }, { "path": "/j", "json": { "b": OPEN } }],
+    });
+    let requires = json!([{ "resource": "secrets", "verbs": ["get"], "namespace": OPEN }]);
+    let spec = json!({ "template": job(), "runner": runner, "requires": requires });
+    let template = Template::compile(&serde_json::from_value(spec).unwrap()).unwrap();
+    let warned = template.warnings().iter().map(|it| {
+        assert_eq!(it.kind, crate::WarningKind::UnclosedTag);
+        field_path(&it.at)
+    });
+    assert_eq!(
+        warned.collect::<Vec<_>>(),
+        [
+            "runner.args.a[0]",
+            "runner.files[0].text",
+            "runner.files[1].json.b",
+            "runner.timeout",
+            "requires[0].namespace"
+        ]
+    );
 }
 
 #[test]
@@ -160,7 +204,7 @@ fn tags_that_lead_nowhere_are_told_with_their_place_in_the_runner() {
             spec("runner.files[1].text")
         ]
     );
-    let runner = json!({ "args": ["$(run.uid)$", "$(runnable.status)$"], "files": [{ "path": "/a", "json": { "b": "$(x)$" } }] });
+    let runner = json!({ "args": ["$(run.uid)$", "$(runnable.status)$"], "files": [{ "path": "/a", "json": { "b": "$(runable.x)$" } }] });
     let problems = compile(job(), runner).unwrap_err();
     let at: Vec<_> = problems.iter().map(|it| (it.root, it.path())).collect();
     assert_eq!(

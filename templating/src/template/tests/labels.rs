@@ -22,11 +22,38 @@ fn a_label_that_a_tag_makes_something_else_than_a_text_is_an_error_and_takes_no_
     ] {
         let problems = rendered(labels.clone(), json!({ "build": given })).unwrap_err();
         let said = problems.to_string();
-        assert!(said.contains("build") && said.contains(named), "{said}");
+        let named = format!(
+            "metadata.labels.build: the tag $(runnable.spec.inputs.build)$ makes it {named}, and a label is a text"
+        );
+        assert!(said.starts_with(&named), "{said}");
     }
     let given = rendered(labels, json!({ "build": "3" })).unwrap();
     let labels = &given.document()["metadata"]["labels"];
     assert_eq!(*labels, json!({ "queue": "builds", "build": "3" }));
+}
+
+#[test]
+fn so_is_an_annotation_and_what_is_wrong_with_both_is_told_at_once() {
+    let mut template = template(json!({}));
+    let tag = "$(runnable.spec.inputs.n)$";
+    template["metadata"]["labels"] =
+        json!({ "l": tag, "text": "$('')$$(runnable.spec.inputs.n)$" });
+    template["metadata"]["annotations"] = json!({ "a": tag });
+    let spec: ClusterRunTemplateSpec =
+        serde_json::from_value(json!({ "template": template })).unwrap();
+    let context = context(&json!({ "n": 3 }));
+    let live = Template::compile(&spec)
+        .unwrap()
+        .render(&context)
+        .unwrap_err();
+    let at = |problems: &[Diagnostic]| problems.iter().map(Diagnostic::path).collect::<Vec<_>>();
+    assert_eq!(at(&live), ["metadata.annotations.a", "metadata.labels.l"]);
+    // The command says the same of files.
+    let offline = Draft::new(&spec).attempt(&context, &[]);
+    assert_eq!(offline.problems, live.to_vec());
+    assert_eq!(offline.document["metadata"]["labels"]["text"], "3");
+    let unknown = Draft::new(&spec).attempt(&context, &["n"]);
+    assert_eq!(unknown.problems, []);
 }
 
 #[test]

@@ -95,7 +95,7 @@ fn unusable() -> Vec<(&'static str, Value)> {
         ),
         (
             "an unknown root",
-            pod(json!({ "nodeName": "$(node.name)$" })),
+            pod(json!({ "nodeName": "$(runnables.name)$" })),
         ),
         (
             "a status",

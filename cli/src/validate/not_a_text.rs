@@ -1,0 +1,54 @@
+//! Labels and annotations of a run that an input makes something else than texts.
+
+use cartouche_templating::{Diagnostic, DiagnosticKind, Root, syntax};
+
+use super::{runnable_with_template::subject_place, secrets, shape};
+use crate::{
+    finding::{Finding, Rule},
+    schema::check::{Mismatch, Partial, wrong_type},
+    source::{Document, Segment},
+    template_file,
+};
+
+/// What is said of one, with the input that gives it; nothing where it is known only on a cluster, or stands in the template.
+pub(super) fn finding(
+    document: &Document,
+    runnable: &Document,
+    problem: &Diagnostic,
+) -> Option<Finding> {
+    let DiagnosticKind::NotAText { tag: Some(tag), .. } = &problem.kind else {
+        return None;
+    };
+    let given_at = given_at(document, tag, &problem.at)?;
+    let given = Segment::value_at(&given_at, &runnable.value)?;
+    let fault = wrong_type("a string".to_owned(), &Partial::from(given));
+    let mismatch = |at: &[Segment]| Mismatch {
+        at: at.to_vec(),
+        fault: fault.clone(),
+        help: None,
+    };
+    let said = mismatch(&problem.at).message();
+    let message = format!("Runnable {}: {said}", runnable.name());
+    let quoted = shape::quoted(runnable, &runnable.root, &mismatch(&given_at));
+    Some(
+        Finding::error(Rule::FieldType, message)
+            .at(template_file::place_of(document, problem))
+            .label("this has to be a string")
+            .related(subject_place(runnable, &given_at), "given here")
+            .maybe_help(
+                secrets::help(document, runnable, &problem.at)
+                    .or(quoted)
+                    .or_else(|| problem.kind.cure()),
+            ),
+    )
+}
+
+/// The steps from the Runnable to what a tag reads for a place of the template; that place may lie in what the tag gives.
+fn given_at(document: &Document, tag: &str, at: &[Segment]) -> Option<Vec<Segment>> {
+    let steps = syntax::whole_steps(tag)?;
+    let steps = syntax::below(&steps, &["runnable"])?;
+    let read = steps.iter().map(|step| step.key().map(Segment::from));
+    let read: Option<Vec<Segment>> = read.collect();
+    let (_, _, taken) = template_file::node_of(document, Root::Template).follow(at);
+    Some([read?.as_slice(), at.get(taken..)?].concat())
+}

@@ -1,0 +1,116 @@
+//! What the engine warns of in a template or a profile, at its place.
+
+use std::ops::Range;
+
+use cartouche_templating::{
+    Consequence, Unmet, Warning, WarningKind,
+    syntax::{self, ESCAPE, UnclosedTag},
+};
+
+use super::shape;
+use crate::{
+    finding::{Finding, Rule},
+    source::{Document, SourceSpan},
+    template_file,
+};
+
+/// Tags without an end. The engine leaves them in the text, as Cartographer does, and nobody means that.
+pub(super) fn unclosed(document: &Document, warnings: &[Warning]) -> Vec<Finding> {
+    let find = |text: &str| {
+        let tags = syntax::unclosed_tags(text).into_iter();
+        let placed = tags.map(|UnclosedTag { path, span }| (path, span));
+        placed.collect::<Vec<_>>()
+    };
+    let texts = warnings.iter();
+    let texts = texts.filter(|warning| warning.kind == WarningKind::UnclosedTag);
+    let tags = texts.flat_map(|warning| template_file::in_text(document, warning, find));
+    let findings = tags.map(|(path, place)| {
+        let close = match syntax::whole_steps(&path) {
+            Some(_) => format!("write $({path})$"),
+            None => "close it with )$".to_owned(),
+        };
+        Finding::error(Rule::Tag, format!("the tag $({path} is not closed"))
+            .at(place)
+            .label("tags end with )$")
+            .help(format!("{close}; text that is no tag is written $('...')$"))
+    });
+    findings.collect()
+}
+
+/// What works, but hardly as the author expects.
+pub(super) fn surprises(document: &Document, warnings: &[Warning]) -> Vec<Finding> {
+    let findings = warnings.iter().flat_map(|warning| match &warning.kind {
+        // It is told as an error.
+        WarningKind::UnclosedTag => Vec::new(),
+        WarningKind::LeftAlone(_) => left_alone(document, warning),
+        WarningKind::Unmet(it) => vec![unmet(document, warning, it)],
+        WarningKind::FixedName => vec![surprise(
+            document,
+            warning,
+            "use generateName instead of name",
+        )],
+        WarningKind::ForeignTag => vec![surprise(
+            document,
+            warning,
+            "write it as $(runnable.spec.inputs.x)$, with the path to what is meant",
+        )],
+        WarningKind::TagInKey => vec![surprise(
+            document,
+            warning,
+            "write the key as it is to be: only values can hold tags",
+        )],
+        WarningKind::NoLabels => vec![surprise(
+            document,
+            warning,
+            "put every value in quotes, or take it out",
+        )],
+        WarningKind::Removed | WarningKind::Overwritten(_) | WarningKind::OutputsOfSecret => {
+            vec![surprise(document, warning, "take it out of the template")]
+        }
+    });
+    findings.collect()
+}
+
+/// A part of a healthRule, or the want of one, by which no run is ever judged.
+fn unmet(document: &Document, warning: &Warning, unmet: &Unmet) -> Finding {
+    let finding: fn(Rule, String) -> Finding = match unmet.so {
+        Consequence::NeverReady => Finding::error,
+        Consequence::NeverMatches => Finding::warning,
+    };
+    let root = template_file::node_of(document, warning.root);
+    finding(Rule::HealthRule, unmet.what.clone())
+        .at(shape::place(document, root, &warning.at, false))
+        .label(unmet.so.to_string())
+        .help(unmet.cure.clone())
+}
+
+fn surprise(document: &Document, warning: &Warning, help: &str) -> Finding {
+    let text = match &warning.kind {
+        WarningKind::ForeignTag | WarningKind::TagInKey => warning.kind.to_string(),
+        _ => warning.to_string(),
+    };
+    let root = template_file::node_of(document, warning.root);
+    let place = shape::place(document, root, &warning.at, true);
+    Finding::warning(Rule::Surprise, text).at(place).help(help)
+}
+
+/// Texts with the markers of a tag that are none: each at its place.
+fn left_alone(document: &Document, warning: &Warning) -> Vec<Finding> {
+    let find = |text: &str| {
+        let shown = |span: Range<usize>| (syntax::in_short(&text[span.clone()]), span);
+        let found = syntax::left_alone(text).into_iter().map(shown);
+        found.collect::<Vec<_>>()
+    };
+    let texts = template_file::in_text(document, warning, find);
+    let finding = |(text, place): (String, SourceSpan)| {
+        let message = format!("{text} is not read as a tag and stays as it is");
+        let help = format!(
+            "if it is text, write {ESCAPE} for its $(: the run is the same; a tag begins with runnable, selected, run or profile"
+        );
+        Finding::warning(Rule::Surprise, message)
+            .at(place)
+            .label("this is no path of a tag")
+            .help(help)
+    };
+    texts.into_iter().map(finding).collect()
+}
