@@ -7,7 +7,7 @@
 //! What differs from kubectl on purpose: its directives (`$patch`, `$retainKeys`, `$setElementOrder` and the like) are refused;
 //! a name that stands twice in one list, or leads to several elements, is an error; so is a container that the run does not
 //! have; all labels or annotations are not taken away at once, since some may be of a run's files; and `*` stands for each
-//! container.
+//! container, before what is for one.
 
 mod check;
 
@@ -154,31 +154,40 @@ impl Walk {
         }
     }
 
-    /// A list of containers, none of which a profile can add.
+    /// A list of containers, none of which a profile can add. What is for each of them comes first, so that what is for one wins.
     fn containers(&mut self, target: &mut Vec<Value>, patch: &[Value]) {
         let known: Vec<&str> = target
             .iter()
             .filter_map(|it| it.get(NAME)?.as_str())
             .collect();
-        if let [each] = patch
-            && each.get(NAME).is_some_and(|name| name == EACH)
-        {
-            let named = known.iter().map(|name| {
-                let mut one = each.clone();
-                one[NAME] = (*name).into();
-                one
-            });
-            let patch: Vec<Value> = named.collect();
-            // Whichever of them it is, it is this one in the profile.
-            return self.elements(target, &patch, (NAME, Shape::Container), |_| 0);
+        let is_each = |element: &Value| element.get(NAME).is_some_and(|name| name == EACH);
+        let (mut for_each, mut named, mut places) = (Vec::new(), Vec::new(), Vec::new());
+        let mut missing = Vec::new();
+        for (index, element) in patch.iter().enumerate() {
+            if is_each(element) {
+                let of = |name: &&str| {
+                    let mut one = element.clone();
+                    one[NAME] = (*name).into();
+                    // Whichever of them it is, it is this one in the profile.
+                    (index, one)
+                };
+                for_each.extend(known.iter().map(of));
+                continue;
+            }
+            if let Some(name) = element.get(NAME).and_then(Value::as_str)
+                && !known.contains(&name)
+            {
+                missing.push((index, unknown_container(name, &known)));
+            }
+            named.push(element.clone());
+            places.push(index);
         }
-        let missing = patch.iter().enumerate().filter_map(|(index, element)| {
-            let name = element.get(NAME)?.as_str()?;
-            (!known.contains(&name)).then(|| (index, unknown_container(name, &known)))
-        });
-        let missing: Vec<_> = missing.collect();
         if missing.is_empty() {
-            return self.elements(target, patch, (NAME, Shape::Container), |index| index);
+            let (at, each): (Vec<usize>, Vec<Value>) = for_each.into_iter().unzip();
+            self.elements(target, &each, (NAME, Shape::Container), |index| at[index]);
+            return self.elements(target, &named, (NAME, Shape::Container), |index| {
+                places[index]
+            });
         }
         for (index, kind) in missing {
             self.within(Segment::Index(index), |it| it.refuse_member(NAME, kind));
