@@ -239,7 +239,8 @@ fn shown(name: Option<&Value>) -> String {
     })
 }
 
-fn unknown_container(name: &str, known: &[&str]) -> DiagnosticKind {
+/// That the run has only these containers, and not one of this name.
+pub(crate) fn unknown_container(name: &str, known: &[&str]) -> DiagnosticKind {
     let what = format!("the run has no such container '{name}'");
     match known {
         [] => DiagnosticKind::plain(what),

@@ -42,6 +42,12 @@ pub enum WarningKind {
     /// A tag in the key of a map.
     #[error("tags in keys stay as they are")]
     TagInKey,
+    /// A context whose timeout some runners take for none left.
+    #[error(
+        "without a timeout the context says 0s, which runners on Capact's Manager for Go take for no time \
+         at all: they fail at once"
+    )]
+    NoTimeout,
     /// Outputs of what may be confidential.
     #[error("a Secret gives no outputs")]
     OutputsOfSecret,

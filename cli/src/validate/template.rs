@@ -145,6 +145,9 @@ fn surprises(document: &Document, template: &Template) -> Vec<Finding> {
                 "write it as $(runnable.spec.inputs.x)$, with the path to what is meant"
             }
             WarningKind::TagInKey => "write the key as it is to be: only values can hold tags",
+            WarningKind::NoTimeout => {
+                "give spec.runner.timeout, or \"0s\" if no bound is meant and no such runner is used"
+            }
             WarningKind::NoLabels => "put every value in quotes, or take it out",
             WarningKind::Removed | WarningKind::Overwritten(_) | WarningKind::OutputsOfSecret => {
                 "take it out of the template"
