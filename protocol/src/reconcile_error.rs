@@ -203,7 +203,7 @@ impl Category {
             || self.is_of_profiles()
     }
 
-    /// Whether it holds nothing back and is no fault of what runs: the conditions tell it beside what they say without it.
+    /// True for what holds nothing back and is no fault of what runs: the conditions tell it beside what they say without it.
     #[must_use]
     pub fn is_remark(self) -> bool {
         self == Self::ProfileNotRefreshed

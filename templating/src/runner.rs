@@ -110,7 +110,7 @@ impl CompiledRunner {
         self.bodies().map(Body::tag_count).sum()
     }
 
-    /// What hardly anybody means who has a context made.
+    /// The warning about a context that hardly any author means.
     pub(crate) fn warning(&self) -> Option<Warning> {
         let is_endless = self.context.as_ref().is_some_and(ContextParts::is_endless);
         is_endless.then(|| Warning {
@@ -294,7 +294,7 @@ fn annotations_mut(document: &mut Value) -> Option<&mut Map<String, Value>> {
     document.pointer_mut(&pointer)?.as_object_mut()
 }
 
-/// Whether the containers of a run of this kind were asked to change nothing.
+/// True of a run of this kind whose containers were asked to change nothing.
 pub(crate) fn is_dry_run(kind: Option<(&str, &str)>, run: &Value) -> bool {
     let asked = || {
         let (api_version, kind) = kind?;

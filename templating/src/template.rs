@@ -294,7 +294,7 @@ impl Template {
         self.outputs.read(self.kind_of(run), run)
     }
 
-    /// Whether a run was asked to change nothing: what it says is no output.
+    /// True of a run that was asked to change nothing: what it says is no output.
     #[must_use]
     pub fn is_dry_run(&self, run: &Value) -> bool {
         runner::is_dry_run(self.kind_of(run), run)

@@ -162,7 +162,7 @@ impl Cancel {
         })
     }
 
-    /// What is said of earlier runs that are at work, if no other one is asked for.
+    /// The rest of a sentence, about earlier runs that are at work, if no other one is asked for.
     fn at_work_before(&self, runnable: &Runnable, run: &LedgerRun) -> String {
         let runs = runs::runs(runnable).into_iter();
         let at_work = runs.filter(|it| {

@@ -172,7 +172,7 @@ impl ProfileServer {
     }
 }
 
-/// Whether nothing holds back the next run of a Runnable, nor a request to choose its profile anew, as its status has it.
+/// True if nothing holds back the next run of a Runnable, nor a request to choose its profile anew, as its status has it.
 fn is_well(runnable: &Runnable) -> bool {
     let status = runnable.status.as_ref();
     let said = status.and_then(|status| find(status, RUN_TEMPLATE_READY));

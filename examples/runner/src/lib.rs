@@ -1,4 +1,4 @@
-//! What runners have in common: programs for a container that find what to do in two files, do it, and say what came of it.
+//! The common part of runners: programs for a container that find what to do in two files, do it, and say what came of it.
 //!
 //! The files are those that runners of Capact read: `RUNNER_CONTEXT_PATH` names the one that says for whom and within which
 //! bounds, `RUNNER_ARGS_PATH` the one that says what to do. [`manage`] reads both, keeps the timeout, hears SIGTERM and writes the

@@ -57,7 +57,7 @@ pub fn block_on(future: impl Future<Output = u8>) -> ExitCode {
     }
 }
 
-/// Whether a text is true, as Go reads it.
+/// True for a text that Go reads as true.
 fn is_true(text: &str) -> bool {
     matches!(text, "1" | "t" | "T" | "true" | "True" | "TRUE")
 }

@@ -1,8 +1,8 @@
-//! What the program says of itself where people ask for it.
+//! Lines for people, where they ask for them.
 
 use std::{fs, process::Command};
 
-/// What a dry run of the program prints.
+/// The output of a dry run of the program.
 fn printed(dev_mode: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str, text: &str| {

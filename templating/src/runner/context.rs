@@ -56,7 +56,7 @@ impl ContextParts {
         None
     }
 
-    /// Whether runners are asked for no bound.
+    /// True if runners are given no bound.
     pub(super) fn is_endless(&self) -> bool {
         self.is_endless
     }

@@ -1,4 +1,4 @@
-//! What a template says of files, held against the pod that it writes itself.
+//! The files of a template, held against the pod that it writes itself.
 
 use cartouche_crds::{RUNNER_ARGS_ANNOTATION, RUNNER_CONTEXT_ANNOTATION, RUNNER_FILE_ANNOTATION};
 use serde_json::{Map, Value};
@@ -12,8 +12,8 @@ use crate::{diagnostic::Diagnostic, syntax};
 const NAME: &str = "name";
 
 impl CompiledRunner {
-    /// What fails for every Runnable, as far as no tag decides about it: files that have no place in the pod of the template, and
-    /// containers that it does not have.
+    /// The mistakes that fail for every Runnable, as far as no tag decides about them: files that have no place in the pod of the
+    /// template, and containers that it does not have.
     pub(crate) fn misfits(&self, template: &Value) -> Vec<Diagnostic> {
         let mut document = template.clone();
         let Some(pod) = Pod::of(&mut document).filter(|pod| self.is_settled(pod.fields())) else {
@@ -27,7 +27,7 @@ impl CompiledRunner {
         mounted.map_or_else(|problems| problems.to_vec(), |()| Vec::new())
     }
 
-    /// Whether no tag decides what the pod has where files are added.
+    /// True if no tag decides what the pod has where files are added.
     fn is_settled(&self, pod: &Map<String, Value>) -> bool {
         let is_open = |value: Option<&Value>| value.is_some_and(Value::is_string);
         let spec = pod.get("spec");

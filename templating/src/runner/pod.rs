@@ -33,7 +33,7 @@ impl<'a> Pod<'a> {
         })
     }
 
-    /// What the pod has.
+    /// The fields of the pod.
     pub(super) fn fields(&self) -> &Map<String, Value> {
         self.fields
     }

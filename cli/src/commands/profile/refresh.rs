@@ -80,22 +80,22 @@ struct Refresh {
     token: String,
     /// The request to run again, if that is asked for.
     rerun: Option<RerunRequest>,
-    /// What there is to choose from; nothing if the user may not list it.
+    /// The profiles to choose from; nothing if the user may not list them.
     profiles: Option<Profiles>,
     output: Format,
-    /// What a program is to get of each Runnable, by its name.
+    /// The answers for a program, by the name of the Runnable.
     found: Mutex<BTreeMap<String, Refreshed>>,
 }
 
-/// What becomes of the profile of a Runnable. Profiles are written as `<name>@<generation>`.
+/// The profile of a Runnable before and after a request. Profiles are written as `<name>@<generation>`.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Refreshed {
     name: String,
     namespace: String,
-    /// What the next run is made with as it is.
+    /// The profile of the next run as it is.
     before: Option<String>,
-    /// What it is made with after the request.
+    /// Its profile after the request.
     after: Option<String>,
     /// The request, if one was written.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -106,7 +106,7 @@ struct Refreshed {
     /// Why no next run can be made as it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     problem_before: Option<String>,
-    /// What differs of the next run.
+    /// The difference of the next run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     changes: Vec<FieldChange>,
 }
@@ -146,7 +146,7 @@ pub(crate) async fn execute(args: &RefreshArgs, cluster: &Cluster) -> anyhow::Re
 }
 
 impl Refresh {
-    /// What the Runnable is pinned to once it has asked, by the rules of now; nothing if that cannot be known, as `problem` says.
+    /// The pin of a Runnable once it has asked, by the rules of now; nothing if that cannot be known, as `problem` says.
     /// Fails if the request would change nothing.
     fn foreseen(&self, runnable: &Runnable, ledger: &Ledger) -> anyhow::Result<Refreshed> {
         let name = runnable.name_any();
@@ -196,7 +196,7 @@ impl Refresh {
         )
     }
 
-    /// What is printed of a Runnable, or what a program gets.
+    /// The text that is printed of a Runnable; empty where a program gets an answer.
     fn told(&self, found: Refreshed, text: String) -> String {
         if self.output == Format::Text {
             return text;
@@ -327,7 +327,7 @@ async fn dry_run(args: &RefreshArgs, token: &str, cluster: &Cluster) -> anyhow::
 }
 
 impl Refreshed {
-    /// What the next run is made with as it is, and once it has asked.
+    /// The profiles of the next run as it is, and once it has asked.
     fn foreseen(
         runnable: &Runnable,
         before: &anyhow::Result<Prospect>,
