@@ -374,12 +374,11 @@ impl Refreshed {
     }
 
     fn text(&self) -> String {
-        let said = match &self.problem {
-            Some(why) => why.clone(),
-            None => {
-                let after = self.after.as_deref().unwrap_or("no profile");
-                format!("{after} would be chosen{}", self.instead())
-            }
+        let said = if let Some(why) = &self.problem {
+            why.clone()
+        } else {
+            let after = self.after.as_deref().unwrap_or("no profile");
+            format!("{after} would be chosen{}", self.instead())
         };
         let said = said.replace(TO_DO, "\n  to do: ");
         let mut out = format!("{}: {said}\n", self.name);
