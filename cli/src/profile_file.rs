@@ -18,6 +18,8 @@ const FIRST_GENERATION: i64 = 1;
 pub(crate) fn known(document: &Document) -> KnownProfile {
     let spec = ClusterRunProfileSpec {
         unknown_fields: Vec::new(),
+        // It says nothing about runs.
+        description: None,
         rules: document.field("rules"),
         pod_template: document.field("podTemplate"),
         patches: document.field("patches"),

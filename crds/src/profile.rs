@@ -21,6 +21,8 @@ pub const MAX_RULES: usize = 64;
 pub const MAX_RULE_TEMPLATES: usize = 64;
 /// Kinds that one profile patches, at most.
 pub const MAX_PATCHES: usize = 32;
+/// Characters of the description of a profile, at most.
+pub const MAX_DESCRIPTION: usize = 1024;
 /// Values of one profile, at most.
 pub const MAX_VALUES: usize = 64;
 
@@ -38,9 +40,16 @@ pub const MAX_VALUES: usize = 64;
     derive = "PartialEq",
     printcolumn = r#"{"name":"Accepted","type":"string","jsonPath":".status.conditions[?(@.type=='Accepted')].status","description":"Whether runs can be made with it"}"#,
     printcolumn = r#"{"name":"Reason","type":"string","jsonPath":".status.conditions[?(@.type=='Accepted')].reason"}"#,
-    printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#
+    printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#,
+    printcolumn = r#"{"name":"Rules","type":"string","jsonPath":".spec.rules","description":"For which Runnables it is"}"#,
+    printcolumn = r#"{"name":"Description","type":"string","jsonPath":".spec.description","description":"What people say of it","priority":1}"#
 )]
 pub struct ClusterRunProfileSpec {
+    /// For people, such as what it is for and who answers for it. It has no effect.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_DESCRIPTION))]
+    pub description: Option<String>,
+
     /// For which Runnables it is: those that a rule matches. Among the profiles of a Runnable the one whose rule says most
     /// is chosen: a rule that names the template outranks one that selects namespaces, and that one outranks a rule that
     /// selects Runnables.

@@ -41,6 +41,7 @@ use crate::{
     printcolumn = r#"{"name":"Waiting","type":"string","jsonPath":".status.pending.reason","description":"What the run that is due waits for","priority":1}"#,
     printcolumn = r#"{"name":"Suspend","type":"boolean","jsonPath":".spec.suspend","description":"Whether new runs are held back","priority":1}"#,
     printcolumn = r#"{"name":"Template","type":"string","jsonPath":".spec.runTemplateRef.name","priority":1}"#,
+    printcolumn = r#"{"name":"Profile","type":"string","jsonPath":".status.profile.name","description":"The profile that its runs are made with","priority":1}"#,
     printcolumn = r#"{"name":"Outputs From","type":"string","jsonPath":".status.outputsFrom.name","description":"The run that the outputs were read from","priority":1}"#
 )]
 pub struct RunnableSpec {

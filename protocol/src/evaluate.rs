@@ -248,13 +248,14 @@ fn by_kind(object: &Value) -> Health {
 }
 
 /// How a run fares by a template, and what it gives. Outputs of a Job that are in its pods are
-/// [`OutputsRead::Elsewhere`].
+/// [`OutputsRead::Elsewhere`]. A dry run gives none: who reads outputs would work on something that was not made.
 #[must_use]
 pub fn by_template(template: &Template, object: &Value) -> (Health, OutputsRead) {
     let mut health = template.health(object);
     // An engine's message has any length.
     health.message = bounded(health.message);
     let outputs = match health.verdict {
+        Verdict::Succeeded if template.is_dry_run(object) => OutputsRead::None,
         Verdict::Succeeded if template.reads_termination_message() && is_job(object) => {
             OutputsRead::Elsewhere
         }

@@ -51,6 +51,8 @@ pub enum Category {
     ProfileAmbiguous,
     /// There is no profile that can be used.
     ProfileNotFound,
+    /// Nothing is due, and a request to choose the profile anew can choose nothing.
+    ProfileNotRefreshed,
     /// The profile cannot be applied to what is rendered.
     ProfileDoesNotFit,
     /// The pods of the run that is due may not do what its template requires.
@@ -80,7 +82,7 @@ pub enum Category {
 
 impl Category {
     /// Every category, for metrics that are there from the start.
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 32] = [
         Self::InvalidRunnable,
         Self::ServiceAccountError,
         Self::ServiceAccountTokenError,
@@ -100,6 +102,7 @@ impl Category {
         Self::DependencyCycle,
         Self::ProfileAmbiguous,
         Self::ProfileNotFound,
+        Self::ProfileNotRefreshed,
         Self::ProfileDoesNotFit,
         Self::PermissionMissing,
         Self::Debouncing,
@@ -137,6 +140,7 @@ impl Category {
             Self::DependencyCycle => "DependencyCycle",
             Self::ProfileAmbiguous => "ProfileAmbiguous",
             Self::ProfileNotFound => "ProfileNotFound",
+            Self::ProfileNotRefreshed => "ProfileNotRefreshed",
             Self::ProfileDoesNotFit => "ProfileDoesNotFit",
             Self::PermissionMissing => "PermissionMissing",
             Self::Debouncing => "Debouncing",
@@ -199,13 +203,22 @@ impl Category {
             || self.is_of_profiles()
     }
 
+    /// True for what holds nothing back and is no fault of what runs: the conditions tell it beside what they say without it.
+    #[must_use]
+    pub fn is_remark(self) -> bool {
+        self == Self::ProfileNotRefreshed
+    }
+
     /// Whether it is of the profile that the next run is made with: what ends it is a change of profiles, or a request to choose
     /// anew.
     #[must_use]
     pub fn is_of_profiles(self) -> bool {
         matches!(
             self,
-            Self::ProfileAmbiguous | Self::ProfileNotFound | Self::ProfileDoesNotFit
+            Self::ProfileAmbiguous
+                | Self::ProfileNotFound
+                | Self::ProfileNotRefreshed
+                | Self::ProfileDoesNotFit
         )
     }
 

@@ -81,12 +81,16 @@ pub fn told_at(now: Option<Timestamp>, created: Option<Timestamp>) -> Option<Tim
 /// The whole status for a ledger and, if something is wrong, the error.
 #[must_use]
 pub fn status(facts: &Facts, ledger: &Ledger, error: Option<&ReconcileError>) -> RunnableStatus {
+    let remark = error.filter(|error| error.category.is_remark());
+    let error = error.filter(|_| remark.is_none());
     let is_between = error.is_none() && pending::is_between(facts, ledger);
     let left_over = (error.is_none() && !is_between)
         .then(|| unsatisfied(facts, ledger).or_else(|| facts.sinks.error.clone()))
         .flatten();
     let error = error.or(left_over.as_ref());
-    let template = error.map_or_else(ConditionValue::ready, ConditionValue::of_error);
+    let template = error
+        .or(remark)
+        .map_or_else(ConditionValue::ready, ConditionValue::of_error);
     let stamped = (!error.is_some_and(|error| error.category.precedes_stamping()))
         .then(|| stamped(facts, ledger, error));
     let mut ready = aggregate(&template, stamped.as_ref());

@@ -7,7 +7,7 @@
 //! What differs from kubectl on purpose: its directives (`$patch`, `$retainKeys`, `$setElementOrder` and the like) are refused;
 //! a name that stands twice in one list, or leads to several elements, is an error; so is a container that the run does not
 //! have; all labels or annotations are not taken away at once, since some may be of a run's files; and `*` stands for each
-//! container.
+//! container, before what is for one.
 
 mod check;
 
@@ -160,43 +160,49 @@ impl Walk {
         }
     }
 
-    /// A list of containers, none of which a profile can add.
+    /// A list of containers, none of which a profile can add. What is for each of them comes first, so that what is for one wins.
     fn containers(&mut self, target: &mut Vec<Value>, patch: &[Value]) {
         let known: Vec<&str> = target
             .iter()
             .filter_map(|it| it.get(NAME)?.as_str())
             .collect();
-        if let [each] = patch
-            && each.get(NAME).is_some_and(|name| name == EACH)
-        {
-            // Who gives the containers decides how often it is copied.
-            let weight = weight(each).saturating_mul(known.len());
-            if weight > MAX_RENDERED_WEIGHT {
-                let what = format!(
-                    "in each of the {} containers of the run it {}",
-                    known.len(),
-                    takes(weight, MAX_RENDERED_WEIGHT)
-                );
-                let refuse = |it: &mut Self| it.refuse(DiagnosticKind::Limit(what));
-                return self.within(Segment::Index(0), refuse);
-            }
-            let named = known.iter().map(|name| {
-                let mut one = each.clone();
-                one[NAME] = (*name).into();
-                one
-            });
-            let patch: Vec<Value> = named.collect();
-            // Whichever of them it is, it is this one in the profile.
-            return self.elements(target, &patch, (NAME, Shape::Container), |_| 0);
-        }
         let names: HashSet<&str> = known.iter().copied().collect();
-        let missing = patch.iter().enumerate().filter_map(|(index, element)| {
-            let name = element.get(NAME)?.as_str()?;
-            (!names.contains(name)).then(|| (index, unknown_container(name, &known)))
-        });
-        let missing: Vec<_> = missing.collect();
+        let is_each = |element: &Value| element.get(NAME).is_some_and(|name| name == EACH);
+        let (mut for_each, mut named, mut places) = (Vec::new(), Vec::new(), Vec::new());
+        let mut missing = Vec::new();
+        for (index, element) in patch.iter().enumerate() {
+            if is_each(element) {
+                // Who gives the containers decides how often it is copied.
+                let weight = weight(element).saturating_mul(known.len());
+                if weight > MAX_RENDERED_WEIGHT {
+                    let (all, takes) = (known.len(), takes(weight, MAX_RENDERED_WEIGHT));
+                    let what = format!("in each of the {all} containers of the run it {takes}");
+                    let refuse = |it: &mut Self| it.refuse(DiagnosticKind::Limit(what));
+                    return self.within(Segment::Index(index), refuse);
+                }
+                let of = |name: &&str| {
+                    let mut one = element.clone();
+                    one[NAME] = (*name).into();
+                    // Whichever of them it is, it is this one in the profile.
+                    (index, one)
+                };
+                for_each.extend(known.iter().map(of));
+                continue;
+            }
+            if let Some(name) = element.get(NAME).and_then(Value::as_str)
+                && !names.contains(name)
+            {
+                missing.push((index, unknown_container(name, &known)));
+            }
+            named.push(element.clone());
+            places.push(index);
+        }
         if missing.is_empty() {
-            return self.elements(target, patch, (NAME, Shape::Container), |index| index);
+            let (at, each): (Vec<usize>, Vec<Value>) = for_each.into_iter().unzip();
+            self.elements(target, &each, (NAME, Shape::Container), |index| at[index]);
+            return self.elements(target, &named, (NAME, Shape::Container), |index| {
+                places[index]
+            });
         }
         for (index, kind) in missing {
             self.within(Segment::Index(index), |it| it.refuse_member(NAME, kind));
@@ -271,7 +277,8 @@ fn shown(name: Option<&Value>) -> String {
     })
 }
 
-fn unknown_container(name: &str, known: &[&str]) -> DiagnosticKind {
+/// That the run has only these containers, and not one of this name.
+pub(crate) fn unknown_container(name: &str, known: &[&str]) -> DiagnosticKind {
     let what = format!("the run has no such container '{name}'");
     match known {
         [] => DiagnosticKind::plain(what),

@@ -5,6 +5,7 @@
 
 mod compile;
 mod context;
+mod misfits;
 mod pod;
 
 use cartouche_crds::{
@@ -14,10 +15,11 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     context::Context,
-    diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Segment},
+    diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Segment},
     json_text, kinds,
     open::{Holder, OpenJson, OpenPlace},
     template::body::Body,
+    warning::{Warning, WarningKind},
 };
 use context::ContextParts;
 pub(crate) use context::tell_account;
@@ -106,6 +108,16 @@ impl CompiledRunner {
 
     pub(crate) fn tag_count(&self) -> usize {
         self.bodies().map(Body::tag_count).sum()
+    }
+
+    /// The warning about a context that hardly any author means.
+    pub(crate) fn warning(&self) -> Option<Warning> {
+        let is_endless = self.context.as_ref().is_some_and(ContextParts::is_endless);
+        is_endless.then(|| Warning {
+            root: Root::Spec,
+            at: field("context"),
+            kind: WarningKind::NoTimeout,
+        })
     }
 
     /// Whether one of the paths in its tags is such a one.
@@ -280,6 +292,19 @@ fn annotations(document: &Value) -> Option<&Map<String, Value>> {
 fn annotations_mut(document: &mut Value) -> Option<&mut Map<String, Value>> {
     let pointer = to_annotations(document)?;
     document.pointer_mut(&pointer)?.as_object_mut()
+}
+
+/// True of a run of this kind whose containers were asked to change nothing.
+pub(crate) fn is_dry_run(kind: Option<(&str, &str)>, run: &Value) -> bool {
+    let asked = || {
+        let (api_version, kind) = kind?;
+        let pod = kinds::known_fields(api_version, kind)?.pod_template?;
+        let annotations = run.pointer(pod)?.pointer("/metadata/annotations")?;
+        let text = annotations.get(RUNNER_CONTEXT_ANNOTATION)?.as_str()?;
+        let context: Value = serde_json::from_str(text).ok()?;
+        context.get("dryRun")?.as_bool()
+    };
+    asked().unwrap_or_default()
 }
 
 /// Whether all files of a run together are small enough for its pod.

@@ -24,7 +24,7 @@ use crate::{
     outputs::{self, OutputError, Outputs},
     rendered::Rendered,
     requires::CompiledRequires,
-    runner::CompiledRunner,
+    runner::{self, CompiledRunner},
     sensitive::Sensitive,
     syntax,
     tag::Leaf,
@@ -62,7 +62,9 @@ impl Template {
     fn read(spec: &ClusterRunTemplateSpec) -> (Self, Vec<Diagnostic>) {
         let template = &spec.template;
         let (mut problems, mut warnings) = (Vec::new(), Vec::new());
-        let body = if let Some(kind) = oversize(template) {
+        let oversize = oversize(template);
+        let is_oversize = oversize.is_some();
+        let body = if let Some(kind) = oversize {
             problems.push(Diagnostic::in_spec("template", kind));
             Body::Literal(Value::Null)
         } else {
@@ -78,6 +80,10 @@ impl Template {
         warnings.extend(suspect::beside(spec));
         let runner = spec.runner.as_ref();
         let runner = runner.and_then(|it| CompiledRunner::compile(it, kind, &mut problems));
+        if let Some(runner) = runner.as_ref().filter(|_| !is_oversize) {
+            problems.extend(runner.misfits(template));
+            warnings.extend(runner.warning());
+        }
         let requires = CompiledRequires::compile(spec, kind, &mut problems);
         let tags = body.tag_count()
             + runner.as_ref().map_or(0, CompiledRunner::tag_count)
@@ -292,6 +298,12 @@ impl Template {
     /// kind.
     pub fn outputs(&self, run: &Value) -> Result<Option<BTreeMap<String, Value>>, OutputError> {
         self.outputs.read(self.kind_of(run), run)
+    }
+
+    /// True of a run that was asked to change nothing: what it says is no output.
+    #[must_use]
+    pub fn is_dry_run(&self, run: &Value) -> bool {
+        runner::is_dry_run(self.kind_of(run), run)
     }
 
     /// The outputs whose values are for Secrets only.

@@ -55,6 +55,12 @@ pub enum WarningKind {
     /// A part of the healthRule that no run of the kind ever meets.
     #[error("{0}")]
     Unmet(Unmet),
+    /// A context whose timeout some runners take for none left.
+    #[error(
+        "without a timeout the context says 0s, which runners on Capact's Manager for Go take for no time \
+         at all: they fail at once"
+    )]
+    NoTimeout,
     /// Outputs of what may be confidential.
     #[error("a Secret gives no outputs")]
     OutputsOfSecret,

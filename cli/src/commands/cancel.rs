@@ -34,17 +34,21 @@ use crate::{
 Examples:
   cartouche cancel shop-build --reason 'the wrong branch'
   cartouche suspend shop-build && cartouche cancel shop-build
+  cartouche cancel shop-build --run 2
   cartouche cancel --template image-build --dry-run
 
 The run is asked to stop in the way of its kind, with your own permissions: a Tekton TaskRun or PipelineRun by
 spec.status, an Argo Workflow by spec.shutdown, a Job or Pod by a deadline of one second; or as spec.stop of its
 template says. One that a queue holds does not heed that: the controller deletes it, in about a minute. It then counts as failed, is not tried again, and no new run is made until something changes. Deleting a run instead would make a new one. Who asked,
 and why, is written on the run, in the annotation carto.run/cancel-request; `cartouche history` and `why` show
-it. Before more than one run is stopped you are asked; without a terminal --yes is needed. Exit code 1 if some
+it. --run stops an earlier run that is still at work, by its number in `cartouche history`. Before more than one run is stopped you are asked; without a terminal --yes is needed. Exit code 1 if some
 of them could not be stopped.")]
 pub(crate) struct CancelArgs {
     #[command(flatten)]
     which: ManyArgs,
+    /// The run with this number, in place of the run for the present inputs
+    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["selector", "template", "failed", "all"])]
+    run: Option<i64>,
     /// Why, in a few words
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
@@ -53,6 +57,9 @@ pub(crate) struct CancelArgs {
 }
 
 pub(crate) async fn execute(args: &CancelArgs, cluster: &Cluster) -> anyhow::Result<Outcome> {
+    if args.run.is_some() && args.which.names.len() > 1 {
+        bail!("a run has its number in one Runnable\nhint: name one Runnable with --run");
+    }
     let asked = Cancellation {
         by: cluster.user().await.unwrap_or_default(),
         reason: args.reason.clone().unwrap_or_default(),
@@ -64,6 +71,7 @@ pub(crate) async fn execute(args: &CancelArgs, cluster: &Cluster) -> anyhow::Res
     };
     let place = cluster.place();
     let deed = Cancel {
+        run: args.run,
         asked,
         templates,
         place,
@@ -73,6 +81,8 @@ pub(crate) async fn execute(args: &CancelArgs, cluster: &Cluster) -> anyhow::Res
 
 /// Stops the run at work.
 struct Cancel {
+    /// The number of the run, if another one than the present is meant.
+    run: Option<i64>,
     asked: Cancellation,
     templates: Templates,
     place: Place,
@@ -96,7 +106,11 @@ impl Deed for Cancel {
 
     fn plan(&self, runnable: &Runnable) -> Plan {
         let name = runnable.name_any();
-        match current(runnable) {
+        match self.meant(runnable) {
+            None if let Some(number) = self.run => Plan::Impossible(anyhow!(
+                "{name} has no run {number}\nhint: `{}` lists those that it knows of",
+                self.place.command(&format!("history {name}"))
+            )),
             None => Plan::Nothing(format!(
                 "{name} has no run: nothing to stop; `{}` keeps it from making one\n",
                 self.suspend(&name)
@@ -109,7 +123,10 @@ impl Deed for Cancel {
                     &self.suspend(&name),
                 ))
             }
-            Some(run) if run.state != RunState::Running => Plan::Nothing(not_running(&name, &run)),
+            Some(run) if run.state != RunState::Running => {
+                let others = self.at_work_before(runnable, &run);
+                Plan::Nothing(not_running(&name, &run, &others))
+            }
             Some(run) => match self.templates.request(runnable, &run, &self.suspend(&name)) {
                 Ok(_) => Plan::Due,
                 Err(error) => Plan::Impossible(error),
@@ -119,7 +136,7 @@ impl Deed for Cancel {
 
     async fn perform(&self, runnable: &Runnable, cluster: &Cluster) -> anyhow::Result<Outcome> {
         let name = runnable.name_any();
-        let Some(run) = current(runnable) else {
+        let Some(run) = self.meant(runnable) else {
             bail!("{name} has no run");
         };
         let request = self
@@ -136,6 +153,32 @@ impl Deed for Cancel {
 }
 
 impl Cancel {
+    /// The run that is to stop.
+    fn meant(&self, runnable: &Runnable) -> Option<LedgerRun> {
+        let mut runs = runs::runs(runnable).into_iter();
+        runs.find(|run| {
+            self.run
+                .map_or(run.current, |number| run.sequence == number)
+        })
+    }
+
+    /// The rest of a sentence, about earlier runs that are at work, if no other one is asked for.
+    fn at_work_before(&self, runnable: &Runnable, run: &LedgerRun) -> String {
+        let runs = runs::runs(runnable).into_iter();
+        let at_work = runs.filter(|it| {
+            self.run.is_none() && it.sequence < run.sequence && it.state == RunState::Running
+        });
+        let told = at_work.map(|it| {
+            let number = it.sequence;
+            let cancel = format!("cancel {} --run {number}", runnable.name_any());
+            format!(
+                "; run {number} is still at work: `{}` stops it",
+                self.place.command(&cancel)
+            )
+        });
+        told.collect()
+    }
+
     /// The command that keeps a Runnable from making further runs.
     fn suspend(&self, name: &str) -> String {
         self.place.command(&format!("suspend {name}"))
@@ -179,7 +222,10 @@ impl Cancel {
         let api = cluster.objects(&served);
         let run_name = format!("{kind} {}", run.name);
         let reading = format!("reading {run_name}");
-        let Some(object) = within(&reading, api.get_opt(&run.name)).await? else {
+        let found = within(&reading, api.get_opt(&run.name)).await?;
+        // Another object may have its name by now.
+        let is_it = |object: &DynamicObject| run.uid.is_none() || object.uid() == run.uid;
+        let Some(object) = found.filter(is_it) else {
             let why = self.place.command(&format!("why {name}"));
             bail!("{run_name} is gone\nhint: {why}");
         };
@@ -278,10 +324,6 @@ fn way_to_stop(
     policy.way_to_stop(of_run, compiled.literal_kind())
 }
 
-fn current(runnable: &Runnable) -> Option<LedgerRun> {
-    runs::runs(runnable).into_iter().find(|run| run.current)
-}
-
 /// Who stops what failed wants no further attempt, and no word on a run that has ended keeps it away.
 fn to_be_tried_again(
     name: &str,
@@ -301,19 +343,19 @@ fn to_be_tried_again(
     )
 }
 
-fn not_running(name: &str, run: &LedgerRun) -> String {
+fn not_running(name: &str, run: &LedgerRun, others: &str) -> String {
     match run.state {
         RunState::Ended(result) => format!(
-            "run {} of {name} has ended already: {}\n",
+            "run {} of {name} has ended already: {}{others}\n",
             run.sequence,
             result.as_str()
         ),
         RunState::OutputsUnread => format!(
-            "run {} of {name} has done its work already, and its outputs cannot be read: nothing to stop\n",
+            "run {} of {name} has done its work already, and its outputs cannot be read: nothing to stop{others}\n",
             run.sequence
         ),
         state => format!(
-            "run {} of {name} has not begun ({state}): nothing to stop\n",
+            "run {} of {name} has not begun ({state}): nothing to stop{others}\n",
             run.sequence
         ),
     }

@@ -71,7 +71,7 @@ impl GetArgs {
 enum ListFormat {
     #[default]
     Table,
-    /// A table with attempt, template, hash and where the outputs come from
+    /// A table with attempt, template, profile, hash and where the outputs come from
     Wide,
     Json,
     Yaml,
@@ -163,7 +163,7 @@ impl Layout {
             header.insert(0, "NAMESPACE");
         }
         if self.wide {
-            header.extend(["ATTEMPT", "TEMPLATE", "HASH", "OUTPUTS FROM"]);
+            header.extend(["ATTEMPT", "TEMPLATE", "PROFILE", "HASH", "OUTPUTS FROM"]);
         }
         header
     }
@@ -208,6 +208,9 @@ fn row(runnable: &Runnable, namespaces: bool, wide: bool) -> Vec<String> {
         let from = runs.iter().find(|run| run.gives_outputs);
         row.push(current.map_or(String::new(), |run| run.attempt.to_string()));
         row.push(runnable.spec.run_template_ref.name.clone());
+        let status = runnable.status.as_ref();
+        let profile = status.and_then(|status| status.profile.as_ref());
+        row.push(profile.map_or(String::new(), |profile| profile.name.clone()));
         row.push(current.map_or(String::new(), |run| short_hash(&run.input_hash)));
         row.push(from.map_or(String::new(), numbered));
     }

@@ -59,6 +59,11 @@ pub(super) fn surprises(document: &Document, warnings: &[Warning]) -> Vec<Findin
             warning,
             "write the key as it is to be: only values can hold tags",
         )],
+        WarningKind::NoTimeout => vec![surprise(
+            document,
+            warning,
+            "give spec.runner.timeout, or \"0s\" if no bound is meant and no such runner is used",
+        )],
         WarningKind::NoLabels => vec![surprise(
             document,
             warning,

@@ -56,3 +56,39 @@ fn the_repository_of_the_gitops_page_passes_the_check_that_the_page_names() {
         assert!(asked && account.contains(verb), "{verb}: {}", printed.out);
     }
 }
+
+#[test]
+fn the_recipes_for_files_pass_the_check_and_give_the_inputs_as_json() {
+    let folder = tempfile::tempdir().unwrap();
+    write_files("template-recipes.md", folder.path());
+    let runnable = |template: &str| {
+        format!(
+            "apiVersion: carto.run/v1alpha1\nkind: Runnable\nmetadata: {{name: orders, namespace: shop, uid: u}}\n\
+             spec:\n  runTemplateRef: {{name: {template}}}\n  inputs: {{size: 3, name: \"a \\\"b\\\"\"}}\n"
+        )
+    };
+    for (recipe, template, args) in [
+        (
+            "runner-workflow",
+            "make-database-in-workflow",
+            "/spec/templates/0/inputs/artifacts/0/raw/data",
+        ),
+        (
+            "runner-taskrun",
+            "make-database-in-taskrun",
+            "/metadata/annotations/example.com~1runner-args",
+        ),
+    ] {
+        let file = folder.path().join(recipe).join("runnable.yaml");
+        fs::write(&file, runnable(template)).unwrap();
+        let checked = cartouche_in(folder.path(), &["validate", recipe, "--deny-warnings"]);
+        assert_eq!(checked.code, 0, "{}{}", checked.out, checked.err);
+        let rendered = cartouche_in(folder.path(), &["render", recipe, "-o", "json"]);
+        let run: serde_json::Value = serde_json::from_str(&rendered.out).unwrap();
+        let args = run.pointer(args).unwrap().as_str().unwrap();
+        let args: serde_json::Value = serde_json::from_str(args).unwrap();
+        assert_eq!(args, serde_json::json!({ "size": 3, "name": "a \"b\"" }));
+    }
+    let checked = cartouche_in(folder.path(), &["validate", "fetched", "--deny-warnings"]);
+    assert_eq!(checked.code, 0, "{}{}", checked.out, checked.err);
+}

@@ -134,7 +134,8 @@ fn a_refresh_asks_with_a_request_of_its_own_and_for_a_run_only_if_that_is_said()
         (done.code, done.out.as_str()),
         (
             0,
-            "hello is to choose its profile anew, and its next run is made with it: t\n"
+            "hello is to choose its profile anew, and its next run is made with it: t\n  \
+             by the rules of now that is new@1 instead of old@3\n"
         )
     );
     assert!(
@@ -206,8 +207,7 @@ fn a_dry_run_says_which_would_be_chosen_and_what_that_changes() {
     assert_eq!(tied.code, 1);
     assert_eq!(
         tied.out,
-        "hello: old@3 would be chosen again\n\
-         no other profile can be chosen: the profiles 'new', 'newer' match with the same rank\n"
+        "hello: no other profile can be chosen: the profiles 'new', 'newer' match with the same rank\n"
     );
     let gone = server(two()[1..].to_vec()).cartouche(&["profile", "refresh", "hello", "--dry-run"]);
     assert_eq!(
@@ -215,6 +215,91 @@ fn a_dry_run_says_which_would_be_chosen_and_what_that_changes() {
         "hello: new@1 would be chosen; as it is: its profile 'old' is not there\n  to do: make it again, or have another one chosen for the next run: `cartouche profile refresh`\n"
     );
     assert!(played.asked("PATCH").is_empty());
+}
+
+#[test]
+fn a_refresh_that_can_choose_nothing_is_an_error_and_writes_nothing() {
+    let none = vec![profile(
+        "old",
+        3,
+        &json!([{ "templates": ["another"] }]),
+        "small",
+    )];
+    let played = server(none);
+    for more in [&[][..], &["--rerun"], &["-o", "json"]] {
+        let refused = played.cartouche(&[&["profile", "refresh", "hello"], more].concat());
+        assert_eq!((refused.code, refused.out.as_str()), (2, ""));
+        for part in [
+            "hello stays as it is: no other profile can be chosen: none matches",
+            "hint: let a rule of a profile match",
+        ] {
+            assert!(refused.err.contains(part), "{}", refused.err);
+        }
+    }
+    let several = played.cartouche(&["profile", "refresh", "hello", "free", "--yes"]);
+    assert_eq!(several.code, 1, "{}{}", several.out, several.err);
+    assert!(several.err.contains("1 of 2 failed"), "{}", several.err);
+    assert!(played.asked("PATCH").is_empty());
+    // Who may not see what there is to choose from asks all the same, and the controller looks.
+    let unlisted = server(Vec::new()).cartouche(&["profile", "refresh", "hello"]);
+    assert_eq!(unlisted.code, 0, "{}", unlisted.err);
+}
+
+#[test]
+fn a_program_is_given_the_profile_before_and_after() {
+    let played = server(two());
+    let read = |more: &[&str]| {
+        let done =
+            played.cartouche(&[&["profile", "refresh", "hello", "-o", "json"], more].concat());
+        serde_json::from_str::<Value>(&done.out).unwrap()
+    };
+    let one = json!({ "name": "hello", "namespace": "demo", "before": "old@3", "after": "new@1" });
+    let mut asked = one.clone();
+    asked["request"] = json!("t");
+    assert_eq!(read(&["--token", "t"]), json!([asked]));
+    let mut foreseen = one;
+    foreseen["changes"] = json!([{
+        "path": "spec.template.spec.nodeSelector.pool", "old": "small", "new": "batch",
+    }]);
+    assert_eq!(read(&["--dry-run"]), json!([foreseen]));
+    let nothing = read(&["--token", "before"]);
+    assert_eq!(
+        [&nothing[0]["before"], &nothing[0]["after"]],
+        ["old", "old"]
+    );
+    assert!(nothing[0].get("request").is_none(), "{nothing}");
+}
+
+#[test]
+fn a_dry_run_goes_on_past_a_runnable_without_a_template() {
+    let mut lost = runnable("lost", Some("old"));
+    lost["spec"]["runTemplateRef"]["name"] = json!("not-there");
+    let played = Played::serve(move |request: &Request| {
+        let path = request.path.split('?').next().unwrap_or_default();
+        match path.rsplit('/').next().unwrap_or_default() {
+            "lost" => Some(lost.clone()),
+            "clusterrunprofiles" => Some(json!({
+                "apiVersion": "carto.run/v1alpha1", "kind": "ClusterRunProfileList", "metadata": {}, "items": two(),
+            })),
+            "greet" => Some(template()),
+            "hello" => Some(runnable("hello", Some("old"))),
+            _ => None,
+        }
+    });
+    let foreseen = played.cartouche(&["profile", "refresh", "lost", "hello", "--dry-run"]);
+    assert_eq!(foreseen.code, 2);
+    assert!(
+        foreseen.out.starts_with("hello: new@1 would be chosen"),
+        "{}",
+        foreseen.out
+    );
+    assert!(
+        foreseen
+            .err
+            .contains("lost: there is no ClusterRunTemplate not-there"),
+        "{}",
+        foreseen.err
+    );
 }
 
 #[test]

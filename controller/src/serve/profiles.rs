@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use cartouche_crds::{ClusterRunProfile, Runnable};
-use cartouche_protocol::status::{RUN_TEMPLATE_READY, TRUE, find};
+use cartouche_protocol::{
+    reconcile_error::Category,
+    status::{RUN_TEMPLATE_READY, TRUE, find},
+};
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::{
@@ -169,9 +172,9 @@ impl ProfileServer {
     }
 }
 
-/// Whether nothing holds back the next run of a Runnable, as its status has it.
+/// True if nothing holds back the next run of a Runnable, nor a request to choose its profile anew, as its status has it.
 fn is_well(runnable: &Runnable) -> bool {
     let status = runnable.status.as_ref();
     let said = status.and_then(|status| find(status, RUN_TEMPLATE_READY));
-    said.is_some_and(|said| said.status == TRUE)
+    said.is_some_and(|said| said.status == TRUE && Category::parse(&said.reason).is_none())
 }

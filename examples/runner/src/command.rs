@@ -9,17 +9,13 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, bail, ensure};
+use cartouche_runner::{Context, Input, Outputs, Runner};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Deserialize;
 use serde_json::json;
 use tokio::{
     process::{Child, Command},
     sync::watch,
-};
-
-use crate::{
-    input::Context,
-    runner::{Input, Outputs, Runner},
 };
 
 /// Names the file that the command may write its outputs to, as a JSON object.

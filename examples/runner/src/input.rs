@@ -7,55 +7,55 @@ use jiff::SignedDuration;
 use serde::{Deserialize, de::DeserializeOwned};
 
 /// Names the file that says for whom a runner works.
-pub(crate) const CONTEXT_PATH: &str = "RUNNER_CONTEXT_PATH";
+pub const CONTEXT_PATH: &str = "RUNNER_CONTEXT_PATH";
 /// Names the file that says what it is to do.
-pub(crate) const ARGS_PATH: &str = "RUNNER_ARGS_PATH";
+pub const ARGS_PATH: &str = "RUNNER_ARGS_PATH";
 
 /// For whom a runner works, and within which bounds. Fields that are not here are left alone: other platforms say more.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Context {
+pub struct Context {
     /// The name of the run.
-    pub(crate) name: String,
+    pub name: String,
     /// Whether nothing may be changed.
     #[serde(default)]
-    pub(crate) dry_run: bool,
+    pub dry_run: bool,
     /// How long it may take, as Go writes durations; `0s` is as long as it takes.
     #[serde(default)]
-    pub(crate) timeout: String,
+    pub timeout: String,
     /// Where it works.
-    pub(crate) platform: Platform,
+    pub platform: Platform,
 }
 
 /// Where a runner works: in Kubernetes.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Platform {
+pub struct Platform {
     /// The namespace of the run.
-    pub(crate) namespace: String,
+    pub namespace: String,
     /// The account that its pod works as.
-    pub(crate) service_account_name: String,
+    pub service_account_name: String,
     /// What owns everything that it makes.
-    pub(crate) owner_ref: OwnerReference,
+    pub owner_ref: OwnerReference,
 }
 
 /// An owner, as Kubernetes names it.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct OwnerReference {
+pub struct OwnerReference {
     /// Its API version.
-    pub(crate) api_version: String,
+    pub api_version: String,
     /// Its kind.
-    pub(crate) kind: String,
+    pub kind: String,
     /// Its name.
-    pub(crate) name: String,
+    pub name: String,
     /// Its uid.
-    pub(crate) uid: String,
+    pub uid: String,
 }
 
 impl Context {
     /// How long it may take; `None` without a bound.
-    pub(crate) fn timeout(&self) -> Result<Option<Duration>> {
+    pub fn timeout(&self) -> Result<Option<Duration>> {
         if self.timeout.is_empty() {
             return Ok(None);
         }
@@ -67,7 +67,7 @@ impl Context {
 }
 
 /// What is in the file that a variable names. JSON is YAML, too.
-pub(crate) fn read<T: DeserializeOwned>(variable: &str) -> Result<T> {
+pub fn read<T: DeserializeOwned>(variable: &str) -> Result<T> {
     let path = env::var(variable).with_context(|| format!("the variable {variable}"))?;
     ensure!(!path.is_empty(), "the variable {variable} is empty");
     let text = fs::read_to_string(&path).with_context(|| format!("reading {path}"))?;

@@ -1,6 +1,11 @@
 //! What all runners have in common: the files, the timeout, the end, and what is said of it.
 
-use std::{future, time::Duration};
+use std::{
+    env,
+    future::{self, Future},
+    process::ExitCode,
+    time::Duration,
+};
 
 use anyhow::{Context as _, Error, Result, anyhow};
 use tokio::{
@@ -8,6 +13,7 @@ use tokio::{
     sync::watch,
     time::{sleep, timeout},
 };
+use tracing::{Level, debug};
 
 use crate::{
     input::{self, ARGS_PATH, CONTEXT_PATH, Context},
@@ -27,8 +33,46 @@ const TERMINATED: u8 = 143;
 /// How long the work may take to end once it is to stop. Kubernetes waits 30 s before it kills.
 const GRACE: Duration = Duration::from_secs(20);
 
+/// Asks for lines about each step, for people: `true`.
+const DEV_MODE: &str = "RUNNER_LOGGER_DEV_MODE";
+
+/// All that the `main` of a runner has to do.
+#[must_use]
+pub fn main(runner: impl Runner) -> ExitCode {
+    block_on(run(runner))
+}
+
+/// Runs a future, which gives the exit code.
+#[must_use]
+pub fn block_on(future: impl Future<Output = u8>) -> ExitCode {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    match runtime {
+        Ok(runtime) => runtime.block_on(future).into(),
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// True for a text that Go reads as true.
+fn is_true(text: &str) -> bool {
+    matches!(text, "1" | "t" | "T" | "true" | "True" | "TRUE")
+}
+
+fn log_for_people() {
+    if env::var(DEV_MODE).is_ok_and(|text| is_true(&text)) {
+        let lines = tracing_subscriber::fmt().with_max_level(Level::DEBUG);
+        // A runner may have set up lines of its own.
+        let _ = lines.with_ansi(false).with_target(false).try_init();
+    }
+}
+
 /// Runs it, and returns the exit code.
-pub(crate) async fn run(mut runner: impl Runner) -> u8 {
+pub async fn run(mut runner: impl Runner) -> u8 {
+    log_for_people();
     let outcome = managed(&mut runner).await;
     let (message, code) = match outcome {
         Ok(outputs) => match said::outputs(outputs) {
@@ -55,17 +99,23 @@ async fn managed(runner: &mut impl Runner) -> Result<Outputs, (Error, u8)> {
     let mut terminate = signal(SignalKind::terminate()).map_err(|it| failed(it.into()))?;
     let (stop, stopped) = watch::channel(false);
     println!("{}: works for {}", runner.name(), context.name);
+    debug!(?context, "the files were read");
     let input = Input {
         context,
         args,
         stop: stopped,
     };
     runner.start(input).await.map_err(failed)?;
+    debug!(timeout = ?at_most, "it was started");
     let (why, code) = tokio::select! {
-        outcome = runner.wait() => return outcome.map_err(failed),
+        outcome = runner.wait() => {
+            debug!(succeeded = outcome.is_ok(), "it has ended");
+            return outcome.map_err(failed);
+        }
         bound = passed(at_most) => (format!("it took longer than {bound:?}"), TIMED_OUT),
         _ = terminate.recv() => ("it was asked to end".to_owned(), TERMINATED),
     };
+    debug!(why, "it is to stop");
     // Nobody has to listen any more if it ended at this moment.
     let _ = stop.send(true);
     let how = match ended(runner).await {
@@ -88,6 +138,21 @@ async fn passed(bound: Option<Duration>) -> Duration {
         Some(bound) => {
             sleep(bound).await;
             bound
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_true;
+
+    #[test]
+    fn a_flag_is_read_as_go_reads_it() {
+        for text in ["1", "true", "T"] {
+            assert!(is_true(text), "{text}");
+        }
+        for text in ["", "0", "false", "yes"] {
+            assert!(!is_true(text), "{text:?}");
         }
     }
 }

@@ -13,7 +13,7 @@ const USUAL_PATH: &str = "/dev/termination-log";
 const MAX_BYTES: usize = 4096;
 
 /// Says the outputs, as JSON.
-pub(crate) fn outputs(outputs: Outputs) -> io::Result<()> {
+pub fn outputs(outputs: Outputs) -> io::Result<()> {
     let text = Value::Object(outputs).to_string();
     if text.len() > MAX_BYTES {
         let bytes = text.len();
@@ -26,7 +26,7 @@ pub(crate) fn outputs(outputs: Outputs) -> io::Result<()> {
 }
 
 /// Says what went wrong.
-pub(crate) fn error(message: &str) -> io::Result<()> {
+pub fn error(message: &str) -> io::Result<()> {
     let mut end = message.len().min(MAX_BYTES);
     while !message.is_char_boundary(end) {
         end -= 1;

@@ -3,13 +3,14 @@
 use std::{env, fs, time::Duration};
 
 use anyhow::{Context as _, Result, bail};
+use cartouche_runner::said;
 use serde_json::json;
 use tokio::{
     signal::unix::{SignalKind, signal},
     time::sleep,
 };
 
-use crate::{command::OUTPUTS_PATH, said};
+use crate::command::OUTPUTS_PATH;
 
 /// It is none of these commands, or their arguments are wrong.
 const MISUSED: u8 = 2;

@@ -11,7 +11,7 @@ use crate::{
     facts::{Facts, Rendering, Unknown, held},
     ledger::Ledger,
     profiles::NotRefreshed,
-    reconcile_error::{ReconcileError, Requeue},
+    reconcile_error::{Category, ReconcileError, Requeue},
 };
 
 /// What the next number is given to.
@@ -59,7 +59,11 @@ pub(super) fn refreshed(facts: &Facts, rendering: &Rendering) -> Option<Step> {
 }
 
 fn not_refreshed(why: NotRefreshed) -> ReconcileError {
-    let category = why.category();
     let cause = Diagnosis::ProfileNotRefreshed(why);
-    ReconcileError::caused(category, Requeue::OnChange, cause, None)
+    ReconcileError::caused(
+        Category::ProfileNotRefreshed,
+        Requeue::OnChange,
+        cause,
+        None,
+    )
 }

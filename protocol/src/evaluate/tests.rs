@@ -6,7 +6,7 @@ use cartouche_crds::{ClusterRunTemplate, HistoryEntry};
 use cartouche_templating::{EndedPods, Sensitive};
 use serde_json::{Value, json};
 
-use super::{failure_with_pods, fetched_run, outputs, outputs_with_pods};
+use super::{by_template, failure_with_pods, fetched_run, outputs, outputs_with_pods};
 use crate::{compiled::Compiled, ledger::OutputsRead};
 
 /// A template whose runs say their outputs in their termination message.
@@ -232,4 +232,27 @@ fn of_a_template_that_cannot_be_used_the_words_of_a_run_are_shown_only_without_s
     let hidden = broken(json!(["password"]));
     assert!(!hidden.message.contains("hunter22"), "{hidden:?}");
     assert_eq!(hidden.cause, "");
+}
+
+#[test]
+fn a_run_that_was_asked_to_change_nothing_gives_no_outputs() {
+    let said = template(&json!({ "rows": ".terminationMessage.rows" }), &[]);
+    let own = template(&json!({ "rows": ".status.succeeded" }), &[]);
+    for (context, of_pods, of_itself) in [
+        (r#"{"dryRun":true}"#, OutputsRead::None, None),
+        (
+            r#"{"dryRun":false}"#,
+            OutputsRead::Elsewhere,
+            Some(json!(1)),
+        ),
+        ("no context", OutputsRead::Elsewhere, Some(json!(1))),
+    ] {
+        let mut job = job(1);
+        job["spec"] = json!({ "template": { "metadata": { "annotations": { "carto.run/runner-context": context } } } });
+        let read = |compiled: &Compiled| by_template(compiled.template.as_ref().unwrap(), &job).1;
+        assert_eq!(read(&said), of_pods, "{context}");
+        let values = of_itself.map(|rows| BTreeMap::from([("rows".to_owned(), rows)]));
+        let of_itself = values.map_or(OutputsRead::None, OutputsRead::Values);
+        assert_eq!(read(&own), of_itself, "{context}");
+    }
 }

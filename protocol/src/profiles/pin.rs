@@ -101,14 +101,6 @@ fn and(not_refreshed: Option<&NotRefreshed>) -> String {
 }
 
 impl NotRefreshed {
-    /// Its category.
-    #[must_use]
-    pub fn category(&self) -> Category {
-        let Self(why) = self;
-        why.as_ref()
-            .map_or(Category::ProfileNotFound, Unchosen::category)
-    }
-
     /// What to do about it.
     #[must_use]
     pub fn cure(&self) -> &'static str {

@@ -63,10 +63,10 @@ impl ConditionValue {
     pub(super) fn of_error(error: &ReconcileError) -> Self {
         Self {
             // Nothing is wrong with what somebody wants.
-            status: if error.category.is_hold() {
-                UNKNOWN
-            } else {
-                FALSE
+            status: match error.category {
+                category if category.is_remark() => TRUE,
+                category if category.is_hold() => UNKNOWN,
+                _ => FALSE,
             },
             reason: error.category.as_str().to_owned(),
             message: error.message.clone(),

@@ -153,7 +153,7 @@ fn what_comes_before_stamping_says_nothing_of_a_run() {
 fn every_other_problem_is_the_reason_of_run_template_ready_and_of_ready() {
     for category in Category::ALL
         .into_iter()
-        .filter(|category| !category.precedes_stamping() && !category.is_hold())
+        .filter(|it| !it.precedes_stamping() && !it.is_hold() && !it.is_remark())
     {
         let mut facts = with(pending(2, "A"), "A");
         facts.stored = Arc::default();
@@ -165,6 +165,22 @@ fn every_other_problem_is_the_reason_of_run_template_ready_and_of_ready() {
         assert_eq!(told(&status)[1], "StampedObjectCondition=Unknown/Unknown");
         assert_eq!(told(&status)[2], format!("Ready=False/{category}"));
         assert_eq!(message(&status, READY), "what is wrong");
+    }
+}
+
+#[test]
+fn a_request_that_cannot_be_followed_is_told_beside_whatever_the_run_says() {
+    let unmet = of(Category::ProfileNotRefreshed, Requeue::OnChange);
+    for facts in [
+        read(&succeeded(run(2, "A"), "x")),
+        read(&failed(run(2, "A"))),
+        read(&running(run(2, "A"))),
+    ] {
+        let (said, without) = (report(&facts, Some(&unmet)), report(&facts, None));
+        assert_eq!(told(&said)[0], "RunTemplateReady=True/ProfileNotRefreshed");
+        assert_eq!(message(&said, RUN_TEMPLATE_READY), "what is wrong");
+        assert_eq!(told(&said)[1..], told(&without)[1..]);
+        assert_eq!(blocking(&said), blocking(&without));
     }
 }
 

@@ -3,7 +3,7 @@
 use cartouche_crds::{GROUP, ProfilePatch};
 use serde_json::{Map, Value};
 
-use super::{EACH, NAME, POD_TEMPLATE, Shape, Walk};
+use super::{POD_TEMPLATE, Shape, Walk};
 use crate::{
     diagnostic::{Diagnostic, DiagnosticKind, Segment},
     document::STRIPPED_METADATA,
@@ -124,15 +124,6 @@ impl Walk {
                     return it.refuse("it is not an object");
                 };
                 it.name(elements, index, members, key);
-                if shape == Shape::Container
-                    && members.get(NAME).is_some_and(|it| it == EACH)
-                    && elements.len() > 1
-                {
-                    it.refuse_member(
-                        key,
-                        "'*' stands for each container, so that no other can stand beside it",
-                    );
-                }
                 it.check_map(element, shape);
             });
         }

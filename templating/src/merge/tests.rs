@@ -130,6 +130,27 @@ fn a_star_stands_for_each_container_and_for_none_where_there_are_none() {
 }
 
 #[test]
+fn what_is_for_each_container_comes_before_what_is_for_one_wherever_it_stands() {
+    let spec =
+        json!({ "containers": [{ "name": "b", "image": "i" }, { "name": "a", "image": "i" }] });
+    let each = json!({ "name": "*", "image": "j", "env": [{ "name": "A", "value": "1" }] });
+    let one = json!({ "name": "a", "image": "k", "env": [{ "name": "B", "value": "2" }] });
+    for patch in [json!([each, one]), json!([one, each])] {
+        assert_eq!(
+            merged(spec.clone(), json!({ "containers": patch }))["containers"],
+            json!([
+                { "name": "b", "image": "j", "env": [{ "name": "A", "value": "1" }] },
+                { "name": "a", "image": "k", "env": [{ "name": "B", "value": "2" }, { "name": "A", "value": "1" }] },
+            ])
+        );
+    }
+    let misspelt = json!({ "containers": [each, { "name": "c" }] });
+    let said =
+        "podTemplate.spec.containers[1].name: the run has no such container 'c': it has b, a";
+    assert_eq!(misfits(spec, misspelt), [said]);
+}
+
+#[test]
 fn a_container_that_the_run_does_not_have_is_an_error_and_all_are_told_at_once() {
     let spec = json!({ "containers": [{ "name": "build" }, { "name": "push" }] });
     let patch = json!({
@@ -255,10 +276,6 @@ fn lists_that_cannot_be_merged_are_told_at_once_and_by_path() {
             at("containers[1].$patch", directive),
             at("containers[1].env[1].name", "it stands here twice"),
             at("containers[1].env[2]", "it is not an object"),
-            at(
-                "containers[2].name",
-                "'*' stands for each container, so that no other can stand beside it"
-            ),
             at(
                 "containers[2].ports[0]",
                 "it has no containerPort, which says what it is merged into"

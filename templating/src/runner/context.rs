@@ -26,6 +26,8 @@ const ACCOUNT: &str = "/platform/serviceAccountName";
 pub(super) struct ContextParts {
     dry_run: Body,
     timeout: Body,
+    /// The template gives no timeout.
+    is_endless: bool,
 }
 
 impl ContextParts {
@@ -36,6 +38,7 @@ impl ContextParts {
         let parts = Self {
             dry_run: Body::compile(&dry_run, Holder::Runner, &field("dryRun"), problems),
             timeout: Body::compile(&timeout.into(), Holder::Runner, &field("timeout"), problems),
+            is_endless: runner.timeout.is_none(),
         };
         if runner.context == Some(true) {
             return Some(parts);
@@ -51,6 +54,11 @@ impl ContextParts {
             ));
         }
         None
+    }
+
+    /// True if runners are given no bound.
+    pub(super) fn is_endless(&self) -> bool {
+        self.is_endless
     }
 
     pub(super) fn bodies(&self) -> impl Iterator<Item = &Body> {
@@ -113,7 +121,7 @@ fn wrong_timeout(value: &Value) -> Option<DiagnosticKind> {
     let is_right = text == NO_TIMEOUT || duration(text).is_some();
     (!is_right).then(|| {
         DiagnosticKind::plain(format!(
-            "it is not a duration from {SHORTEST_DURATION} to {LONGEST_DURATION}, such as 10m"
+            "it is neither a duration from {SHORTEST_DURATION} to {LONGEST_DURATION}, such as 10m, nor {NO_TIMEOUT}"
         ))
     })
 }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::{Made, field, file, wrong};
 use crate::{
     diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Segment},
-    kinds,
+    kinds, merge,
     open::OpenPlace,
 };
 
@@ -33,6 +33,11 @@ impl<'a> Pod<'a> {
             fields: document.pointer_mut(pointer)?.as_object_mut()?,
             problems: Vec::new(),
         })
+    }
+
+    /// The fields of the pod.
+    pub(super) fn fields(&self) -> &Map<String, Value> {
+        self.fields
     }
 
     /// Adds files, and the places in them that are open to those of the run. Without names they are for all containers but
@@ -111,7 +116,9 @@ impl<'a> Pod<'a> {
                 wanted.push(*place);
             } else {
                 let at = [field("containers"), vec![Segment::Index(position)]].concat();
-                self.refuse(at, format!("the run has no such container '{name}'"));
+                let known: Vec<&str> = known.iter().map(|(known, _)| known.as_str()).collect();
+                let unknown = merge::unknown_container(name, &known);
+                self.problems.push(wrong(at, unknown));
             }
         }
         wanted

@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
-use crate::world::{JOB, POD, TEST_OBJ, World, document, text};
+use crate::world::{JOB, POD, RUNNABLE, TEST_OBJ, World, condition, document, text};
 
 fn containers() -> Value {
     json!({
@@ -133,4 +133,40 @@ async fn files_of_a_template_s_own_stand_where_it_says_as_text_or_json() -> Resu
         "{pod:#}"
     );
     Ok(())
+}
+
+#[tokio::test]
+async fn nothing_works_on_what_a_dry_run_says() -> Result<()> {
+    let world = World::new("runner-dry").await?;
+    let dry = "$(runnable.spec.inputs.dry)$";
+    world
+        .template(json!({
+            "template": job(), "runner": { "context": true, "timeout": "1m", "dryRun": dry },
+            "healthRule": { "alwaysHealthy": {} }, "outputs": { "made": ".metadata.name" },
+        }))
+        .await?;
+    let shows = document(TEST_OBJ, json!({ "inputs": "$(runnable.spec.inputs)$" }));
+    let reads = world
+        .another_template("reads", json!({ "template": shows }))
+        .await?;
+    world.allow("default", &[RUNNABLE.rights(&["get"])]).await?;
+    let source = world
+        .runnable("source", json!({ "inputs": { "dry": true } }))
+        .await?;
+    let made = json!({ "name": "made", "runnableRef": { "name": "source", "output": "made" } });
+    let spec = json!({ "runTemplateRef": { "name": reads }, "inputsFrom": [made] });
+    let reader = world.runnable("reader", spec).await?;
+    source.ready("True").await?;
+    let waits = |it: &Value| condition(it, "Ready")["reason"] == "DependencyNotReady";
+    reader.until("a wait for an output", waits).await?;
+    source.input("dry", false).await?;
+    let runs = source.runs_of(JOB, 2).await?;
+    let name = &runs[1]["metadata"]["name"];
+    ensure!(reader.run(1).await?["spec"]["inputs"]["made"] == *name);
+    // Once more without effect: the outputs stay, and so does what was made of them.
+    source.input("dry", true).await?;
+    source.runs_of(JOB, 3).await?;
+    source.ready("True").await?;
+    source.outputs(json!({ "made": name })).await?;
+    reader.stays_at(1).await
 }

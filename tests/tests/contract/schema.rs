@@ -311,6 +311,7 @@ async fn kubectl_get_shows_what_matters() -> Result<()> {
         "WAITING",
         "SUSPEND",
         "TEMPLATE",
+        "PROFILE",
         "OUTPUTS FROM",
     ];
     assert_eq!(wide[0][6..], more);

@@ -37,6 +37,53 @@ fn each_engine_is_asked_in_its_own_way() {
     }
 }
 
+fn cancel(run: Option<i64>) -> Cancel {
+    Cancel {
+        run,
+        asked: Cancellation::default(),
+        templates: Templates::Known(Vec::new()),
+        place: Place::default(),
+    }
+}
+
+#[test]
+fn an_earlier_run_that_is_at_work_is_named_and_stopped_by_its_number() {
+    let job = |more: Value| {
+        let mut run =
+            json!({ "inputHash": "v1:a", "apiVersion": "batch/v1", "kind": "Job", "uid": "u" });
+        run.as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        run
+    };
+    let current = json!({ "sequence": 3, "name": "c", "phase": "Created", "result": "Succeeded" });
+    let runnable: Runnable = serde_json::from_value(json!({
+        "apiVersion": "carto.run/v1alpha1", "kind": "Runnable", "metadata": { "name": "hello" },
+        "spec": { "runTemplateRef": { "name": "job" } },
+        "status": {
+            "currentRun": job(current),
+            "unfinishedRuns": [job(json!({ "sequence": 2, "name": "b" }))],
+        },
+    }))
+    .unwrap();
+    let said = |run| match cancel(run).plan(&runnable) {
+        Plan::Due => "due".to_owned(),
+        Plan::Nothing(text) => text,
+        Plan::Impossible(error) => error.to_string(),
+    };
+    let present = "run 3 of hello has ended already: Succeeded";
+    let other = "; run 2 is still at work: `cartouche cancel hello --run 2` stops it";
+    assert_eq!(said(None), format!("{present}{other}\n"));
+    assert_eq!(said(Some(3)), format!("{present}\n"));
+    assert_eq!(said(Some(2)), "due");
+    assert_eq!(cancel(Some(2)).meant(&runnable).unwrap().name, "b");
+    assert!(
+        said(Some(7)).starts_with("hello has no run 7\n"),
+        "{}",
+        said(Some(7))
+    );
+}
+
 #[test]
 fn a_run_that_is_going_to_be_tried_again_is_not_said_to_be_over() {
     let runnable = serde_json::from_value(json!({
@@ -54,14 +101,7 @@ fn a_run_that_is_going_to_be_tried_again_is_not_said_to_be_over() {
             }],
         },
     }));
-    let asked = Cancellation::default();
-    let templates = Templates::Known(Vec::new());
-    let Plan::Impossible(error) = (Cancel {
-        asked,
-        templates,
-        place: Place::default(),
-    })
-    .plan(&runnable.unwrap()) else {
+    let Plan::Impossible(error) = cancel(None).plan(&runnable.unwrap()) else {
         panic!("it is not over");
     };
     let error = error.to_string();
@@ -94,7 +134,7 @@ fn way(kind: (&str, &str), template: &Value, templates_are_known: bool) -> Strin
     } else {
         Templates::Unread("forbidden".to_owned())
     };
-    let run = current(&runnable).unwrap();
+    let run = cancel(None).meant(&runnable).unwrap();
     match templates.request(&runnable, &run, "cartouche suspend hello") {
         Ok(StopRequest::Patch(spec)) => json!(spec).to_string(),
         Ok(StopRequest::Delete) => "delete".to_owned(),
@@ -149,7 +189,7 @@ fn left(spec: &Value, request: Option<StopRequest>) -> String {
     let job = json!({ "apiVersion": "batch/v1", "kind": "Job", "spec": spec });
     let request = request.or_else(|| StopRequest::of_kind("batch/v1", "Job"));
     left_to_controller(
-        &current(&runnable).unwrap(),
+        &cancel(None).meant(&runnable).unwrap(),
         &request.unwrap(),
         standing(&job),
     )

@@ -1,19 +1,26 @@
 //! `cartouche profile refresh`.
 
-use std::fmt::Write as _;
+use std::{collections::BTreeMap, fmt::Write as _, sync::Mutex};
 
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 use cartouche_crds::{
     PROFILE_REFRESH_ANNOTATION, RERUN_REQUEST_ANNOTATION, RERUN_TOKEN_ANNOTATION, RerunRequest,
     Runnable,
 };
-use cartouche_protocol::{ledger::Ledger, rerun};
+use cartouche_protocol::{
+    diagnosis::Diagnosis,
+    facts::{RunnableFacts, Unknown, chosen},
+    ledger::Ledger,
+    profiles::Profiles,
+    rerun,
+};
 use clap::Args;
 use k8s_openapi::jiff::Timestamp;
 use kube::{
     Api, ResourceExt as _,
     api::{Patch, PatchParams},
 };
+use serde::Serialize;
 use serde_json::json;
 
 use crate::{
@@ -22,8 +29,13 @@ use crate::{
         diff::{Prospect, refreshed},
         many::{self, Deed, ManyArgs, Plan},
     },
-    live::{object_diff, selection::plain},
-    outcome::{FOUND, GOOD, Outcome},
+    format::Format,
+    live::{
+        object_diff::{self, FieldChange},
+        profiles,
+        selection::plain,
+    },
+    outcome::{FAILED, FOUND, Outcome},
 };
 
 /// Have the profile chosen anew
@@ -36,10 +48,11 @@ Examples:
   cartouche profile refresh --template image-build --yes
 
 It sets the annotation carto.run/profile-refresh. A value that was not the last one has the profile chosen
-by the rules as they are now; where none can be chosen the present one stays, and the conditions say why. It
-makes no run: the next one is made with what is chosen, and --rerun asks for one. --dry-run says which
-would be chosen, and shows what that changes of the next run. Before more than one Runnable is changed you
-are asked; without a terminal --yes is needed. Exit code 1 if it could not be done for some of them.")]
+by the rules as they are now. Where none can be chosen, nothing is written, and that is an error. It makes no
+run: the next one is made with what is chosen, and --rerun asks for one. --dry-run says which would be
+chosen, and shows what that changes of the next run. For programs it is a list, with the profile before and
+after. Before more than one Runnable is changed you are asked; without a terminal --yes is needed. Exit code
+1 if it could not be done for some of several, or if --dry-run finds that nothing can be chosen.")]
 pub(crate) struct RefreshArgs {
     #[command(flatten)]
     which: ManyArgs,
@@ -52,15 +65,50 @@ pub(crate) struct RefreshArgs {
     /// Why it is to run, in a few words
     #[arg(long, value_name = "TEXT", requires = "rerun")]
     reason: Option<String>,
+    /// Format
+    #[arg(short, long, value_enum, default_value_t)]
+    output: Format,
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
 }
+
+/// Between what is wrong and what to do about it, in one text.
+const TO_DO: &str = "; to do: ";
 
 /// Asks to choose anew.
 struct Refresh {
     token: String,
     /// The request to run again, if that is asked for.
     rerun: Option<RerunRequest>,
+    /// The profiles to choose from; nothing if the user may not list them.
+    profiles: Option<Profiles>,
+    output: Format,
+    /// The answers for a program, by the name of the Runnable.
+    found: Mutex<BTreeMap<String, Refreshed>>,
+}
+
+/// The profile of a Runnable before and after a request. Profiles are written as `<name>@<generation>`.
+#[derive(Clone, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Refreshed {
+    name: String,
+    namespace: String,
+    /// The profile of the next run as it is.
+    before: Option<String>,
+    /// Its profile after the request.
+    after: Option<String>,
+    /// The request, if one was written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request: Option<String>,
+    /// Why the next run is not made with anything else, or why that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
+    /// Why no next run can be made as it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem_before: Option<String>,
+    /// The difference of the next run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    changes: Vec<FieldChange>,
 }
 
 pub(crate) async fn execute(args: &RefreshArgs, cluster: &Cluster) -> anyhow::Result<Outcome> {
@@ -81,7 +129,83 @@ pub(crate) async fn execute(args: &RefreshArgs, cluster: &Cluster) -> anyhow::Re
     } else {
         None
     };
-    many::perform(&Refresh { token, rerun }, &args.which, cluster).await
+    let refresh = Refresh {
+        token,
+        rerun,
+        profiles: profiles::read(cluster).await?,
+        output: args.output,
+        found: Mutex::default(),
+    };
+    let mut outcome = many::perform(&refresh, &args.which, cluster).await?;
+    if args.output != Format::Text {
+        let found = refresh.found.into_inner().unwrap_or_default();
+        let found: Vec<Refreshed> = found.into_values().collect();
+        outcome.out = args.output.write(&found, |_| String::new())?;
+    }
+    Ok(outcome)
+}
+
+impl Refresh {
+    /// The pin of a Runnable once it has asked, by the rules of now; nothing if that cannot be known, as `problem` says.
+    /// Fails if the request would change nothing.
+    fn foreseen(&self, runnable: &Runnable, ledger: &Ledger) -> anyhow::Result<Refreshed> {
+        let name = runnable.name_any();
+        let version = |name: &str| {
+            let known = self.profiles.as_ref().and_then(|all| all.named(name));
+            known.map_or_else(|| name.to_owned(), |known| known.version.to_string())
+        };
+        let pinned = ledger.profile.as_deref();
+        let found = Refreshed {
+            namespace: runnable.namespace().unwrap_or_default(),
+            before: pinned.map(|pinned| version(&pinned.name)),
+            name,
+            ..Refreshed::default()
+        };
+        let unknown = |why: &str| Refreshed {
+            problem: Some(why.to_owned()),
+            ..found.clone()
+        };
+        let Some(profiles) = &self.profiles else {
+            return Ok(unknown("you may not list ClusterRunProfiles"));
+        };
+        let mut facts = RunnableFacts::of(runnable);
+        facts.profile_refresh = Some(rerun::bounded(&self.token));
+        match chosen(&facts, profiles, false, ledger) {
+            Ok(chosen) => match chosen.not_refreshed {
+                Some(why) => Err(self.refused(&found.name, &Diagnosis::ProfileNotRefreshed(why))),
+                None => Ok(Refreshed {
+                    after: chosen.pinned.map(|pinned| version(&pinned.name)),
+                    ..found
+                }),
+            },
+            Err(Unknown::Namespace) => Ok(unknown("you may not read the namespace")),
+            // A Runnable that is pinned to none may be asked to run all the same.
+            Err(Unknown::Held(held)) if pinned.is_none() => Ok(unknown(&held.to_string())),
+            Err(Unknown::Held(held)) => Err(self.refused(&found.name, &Diagnosis::Profile(held))),
+        }
+    }
+
+    fn refused(&self, name: &str, why: &Diagnosis) -> anyhow::Error {
+        let run = match self.rerun {
+            Some(_) => format!("; `cartouche rerun {name}` runs it with the profile that it has"),
+            None => String::new(),
+        };
+        anyhow!(
+            "nothing was asked for, and {name} stays as it is: {why}\nhint: {}{run}",
+            why.cure()
+        )
+    }
+
+    /// The text that is printed of a Runnable; empty where a program gets an answer.
+    fn told(&self, found: Refreshed, text: String) -> String {
+        if self.output == Format::Text {
+            return text;
+        }
+        if let Ok(mut all) = self.found.lock() {
+            all.insert(found.name.clone(), found);
+        }
+        String::new()
+    }
 }
 
 impl Deed for Refresh {
@@ -101,22 +225,41 @@ impl Deed for Refresh {
         let ledger = runnable.status.as_ref().map(Ledger::of).unwrap_or_default();
         let present = runnable.annotations().get(PROFILE_REFRESH_ANNOTATION);
         let bounded = rerun::bounded(token);
-        match ledger.profile.as_deref() {
+        let text = match ledger.profile.as_deref() {
             Some(pinned)
                 if present == Some(token) || pinned.refresh_token.as_deref() == Some(&*bounded) =>
             {
-                let already = "was asked to choose its profile with this request already";
-                Plan::Nothing(format!("{name} {already}: {token}\n"))
+                format!(
+                    "{name} was asked to choose its profile with this request already: {token}\n"
+                )
             }
-            None if self.rerun.is_none() => Plan::Nothing(format!(
+            None if self.rerun.is_none() => format!(
                 "{name} is pinned to no profile: its next run is made with what the rules choose then\n"
-            )),
-            _ => Plan::Due,
-        }
+            ),
+            _ => {
+                return match self.foreseen(runnable, &ledger) {
+                    Ok(_) => Plan::Due,
+                    Err(error) => Plan::Impossible(error),
+                };
+            }
+        };
+        let pinned = ledger.profile.as_deref();
+        let pinned = pinned.map(|pinned| pinned.name.clone());
+        let found = Refreshed {
+            name,
+            namespace: runnable.namespace().unwrap_or_default(),
+            before: pinned.clone(),
+            after: pinned,
+            problem: Some(text.trim_end().to_owned()),
+            ..Refreshed::default()
+        };
+        Plan::Nothing(self.told(found, text))
     }
 
     async fn perform(&self, runnable: &Runnable, cluster: &Cluster) -> anyhow::Result<Outcome> {
         let (name, token) = (runnable.name_any(), &self.token);
+        let ledger = runnable.status.as_ref().map(Ledger::of).unwrap_or_default();
+        let found = self.foreseen(runnable, &ledger)?;
         let mut annotations = json!({ PROFILE_REFRESH_ANNOTATION: token });
         if let Some(request) = &self.rerun {
             annotations[RERUN_TOKEN_ANNOTATION] = json!(token);
@@ -134,11 +277,18 @@ impl Deed for Refresh {
             Some(_) => "and is to run again with it",
             None => "and its next run is made with it",
         };
+        let mut text = format!("{name} is to choose its profile anew, {then}: {token}\n");
+        if let Some(after) = &found.after {
+            let instead = found.instead();
+            let _ = writeln!(text, "  by the rules of now that is {after}{instead}");
+        }
+        let found = Refreshed {
+            request: Some(token.clone()),
+            ..found
+        };
         Ok(Outcome {
             err: format!("`{which}` says what was chosen\n"),
-            ..Outcome::good(format!(
-                "{name} is to choose its profile anew, {then}: {token}\n"
-            ))
+            ..Outcome::good(self.told(found, text))
         })
     }
 }
@@ -154,63 +304,89 @@ async fn dry_run(args: &RefreshArgs, token: &str, cluster: &Cluster) -> anyhow::
             .selected_runnables(&args.which.selection, false)
             .await?;
     }
-    let mut outcome = Outcome::default();
+    let (mut all, mut outcome) = (Vec::new(), Outcome::default());
     for runnable in &runnables {
-        let [before, after] = Box::pin(refreshed(cluster, runnable, token)).await?;
-        let (text, code) = foreseen(runnable, &before, after);
-        outcome.out.push_str(&text);
-        outcome.code = outcome.code.max(code);
+        match Box::pin(refreshed(cluster, runnable, token)).await {
+            Ok([before, after]) => all.push(Refreshed::foreseen(runnable, &before, after)),
+            Err(error) if runnables.len() == 1 => return Err(error),
+            Err(error) => {
+                let failed = Outcome::failed(&error.context(runnable.name_any()));
+                outcome.err.push_str(&failed.err);
+                outcome.code = FAILED;
+            }
+        }
     }
-    "dry run: nothing was changed\n".clone_into(&mut outcome.err);
+    if all.iter().any(|it| it.problem.is_some()) {
+        outcome.code = outcome.code.max(FOUND);
+    }
+    outcome.out = args
+        .output
+        .write(&all, |all| all.iter().map(Refreshed::text).collect())?;
+    outcome.err.push_str("dry run: nothing was changed\n");
     Ok(outcome)
 }
 
-fn foreseen(
-    runnable: &Runnable,
-    before: &anyhow::Result<Prospect>,
-    after: anyhow::Result<Prospect>,
-) -> (String, u8) {
-    let name = runnable.name_any();
-    let after = match after {
-        Ok(after) => after,
-        Err(error) => return (format!("{name}: {}", in_words(&error)), FOUND),
-    };
-    if let Some(why) = &after.unknown_profile {
-        return (format!("{name}: {why}\n"), FOUND);
-    }
-    let of = |prospect: &Prospect| {
-        let profile = prospect.profile.as_ref();
-        profile.map_or_else(|| "no profile".to_owned(), ToString::to_string)
-    };
-    let mut out = match before {
-        Ok(before) if before.profile == after.profile => {
-            format!("{name}: {} would be chosen again\n", of(&after))
+impl Refreshed {
+    /// The profiles of the next run as it is, and once it has asked.
+    fn foreseen(
+        runnable: &Runnable,
+        before: &anyhow::Result<Prospect>,
+        after: anyhow::Result<Prospect>,
+    ) -> Self {
+        let version = |it: &Prospect| it.profile.as_ref().map(ToString::to_string);
+        let found = Self {
+            name: runnable.name_any(),
+            namespace: runnable.namespace().unwrap_or_default(),
+            before: before.as_ref().ok().and_then(version),
+            problem_before: before.as_ref().err().map(in_words),
+            ..Self::default()
+        };
+        let after = match after {
+            Ok(after) => after,
+            Err(error) => {
+                return Self {
+                    problem: Some(in_words(&error)),
+                    ..found
+                };
+            }
+        };
+        let changes = before.as_ref().map(|before| {
+            let [old, new] = [before, &after].map(|it| it.run.rendered.document());
+            object_diff::changes(old, new)
+        });
+        let problem = after.unknown_profile.clone();
+        Self {
+            after: version(&after),
+            problem: problem.or_else(|| after.not_refreshed.clone()),
+            changes: changes.unwrap_or_default(),
+            ..found
         }
-        Ok(before) => format!(
-            "{name}: {} would be chosen instead of {}\n",
-            of(&after),
-            of(before)
-        ),
-        Err(error) => format!(
-            "{name}: {} would be chosen; as it is: {}",
-            of(&after),
-            in_words(error)
-        ),
-    };
-    let mut code = GOOD;
-    if let Some(why) = &after.not_refreshed {
-        let _ = writeln!(out, "{why}");
-        code = FOUND;
     }
-    if let Ok(before) = before {
-        let [old, new] = [before, &after].map(|it| it.run.rendered.document());
-        out.push_str(&object_diff::shown(&object_diff::changes(old, new)));
+
+    /// In place of what another one is chosen.
+    fn instead(&self) -> String {
+        match (&self.before, &self.problem_before) {
+            (before, None) if *before == self.after => " again".to_owned(),
+            (Some(before), _) => format!(" instead of {before}"),
+            (None, Some(why)) => format!("; as it is: {why}"),
+            (None, None) => " instead of no profile".to_owned(),
+        }
     }
-    (out, code)
+
+    fn text(&self) -> String {
+        let said = if let Some(why) = &self.problem {
+            why.clone()
+        } else {
+            let after = self.after.as_deref().unwrap_or("no profile");
+            format!("{after} would be chosen{}", self.instead())
+        };
+        let said = said.replace(TO_DO, "\n  to do: ");
+        let mut out = format!("{}: {said}\n", self.name);
+        out.push_str(&object_diff::shown(&self.changes));
+        out
+    }
 }
 
-/// An error in lines of a text.
 fn in_words(error: &anyhow::Error) -> String {
-    let text = format!("{error:#}\n");
-    text.replace("\nhint: ", "\n  to do: ")
+    format!("{error:#}").replace("\nhint: ", TO_DO)
 }

@@ -183,17 +183,16 @@ fn a_refresh_while_a_run_is_due_is_written_with_its_number() {
 
 #[test]
 fn a_refresh_that_cannot_be_followed_says_why_and_the_pin_stays() {
-    for (others, category, why) in [
-        (vec![], Category::ProfileNotFound, "none matches"),
+    for (others, why) in [
+        (vec![], "none matches"),
         (
             vec![for_all("a"), for_all("b")],
-            Category::ProfileAmbiguous,
             "the profiles 'a', 'b' match with the same rank",
         ),
     ] {
         let there = || others.iter().cloned().chain([for_none("old")]);
         let asked = done_with("old").knowing(there()).asking_to_refresh("1");
-        let error = stuck(&asked, category);
+        let error = stuck(&asked, Category::ProfileNotRefreshed);
         let told = format!("no other profile can be chosen: {why}");
         assert!(error.message.starts_with(&told), "{error:?}");
         // It holds no run, and is asked again by none.

@@ -121,8 +121,72 @@ fn a_run_without_pods_is_refused_as_soon_as_its_kind_is_known() {
 fn a_container_that_the_run_does_not_have_is_told() {
     assert_eq!(
         wrong_of_job(json!({ "containers": ["a", "x"] })),
-        ["runner.containers[1]: the run has no such container 'x'"]
+        ["runner.containers[1]: the run has no such container 'x': it has a, b, i"]
     );
+}
+
+#[test]
+fn what_fails_for_every_runnable_is_told_of_the_template_alone_and_what_a_tag_decides_is_not() {
+    let unknown = json!({ "containers": ["x"] });
+    let said = |template: Value, runner: &Value| match compile(template, runner.clone()) {
+        Ok(_) => String::new(),
+        Err(problems) => problems.to_string(),
+    };
+    let here = said(job(), &unknown);
+    assert_eq!(
+        here,
+        "runner.containers[0]: the run has no such container 'x': it has a, b, i"
+    );
+    let with = |pointer: &str, value: Value| {
+        let mut template = job();
+        *template
+            .pointer_mut(&format!("/spec/template/{pointer}"))
+            .unwrap() = value;
+        template
+    };
+    let mine = with("spec/containers/1/env/0/name", json!("RUNNER_ARGS_PATH"));
+    assert_eq!(
+        said(mine, &json!({})),
+        "runner: the container 'b' has a variable RUNNER_ARGS_PATH already"
+    );
+    let tag = "$(runnable.spec.inputs.a)$";
+    for pointer in [
+        "spec",
+        "spec/containers",
+        "spec/initContainers",
+        "spec/containers/0",
+        "spec/containers/0/name",
+    ] {
+        assert_eq!(said(with(pointer, json!(tag)), &unknown), "", "{pointer}");
+    }
+    for pointer in ["spec/containers/1/env", "spec/containers/1/env/0/name"] {
+        assert_eq!(said(with(pointer, json!(tag)), &json!({})), "", "{pointer}");
+    }
+}
+
+#[test]
+fn a_context_without_a_timeout_is_warned_of() {
+    let warned = |runner: Value| {
+        let template = compile(job(), runner).unwrap();
+        template
+            .warnings()
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+    };
+    let said = warned(json!({ "context": true }));
+    assert_eq!(said.len(), 1);
+    assert!(
+        said[0].starts_with("runner.context: without a timeout the context says 0s"),
+        "{said:?}"
+    );
+    for runner in [
+        json!({}),
+        json!({ "context": true, "timeout": "0s" }),
+        json!({ "context": true, "timeout": "1m" }),
+    ] {
+        assert_eq!(warned(runner), Vec::<String>::new());
+    }
 }
 
 #[test]
@@ -160,7 +224,7 @@ fn what_the_context_cannot_say_is_told() {
             "runner.timeout: it is part of the context: set context to true",
         ]
     );
-    let duration = "runner.timeout: it is not a duration from 1s to 8760h, such as 10m";
+    let duration = "runner.timeout: it is neither a duration from 1s to 8760h, such as 10m, nor 0s";
     for timeout in [
         "",
         "10",

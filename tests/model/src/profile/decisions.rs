@@ -273,6 +273,7 @@ fn stuck(error: &ReconcileError) -> Next {
     let by_profile = [
         Category::ProfileAmbiguous,
         Category::ProfileNotFound,
+        Category::ProfileNotRefreshed,
         Category::ProfileDoesNotFit,
     ];
     Next::Stuck(by_profile.contains(&error.category))

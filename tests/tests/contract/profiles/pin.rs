@@ -43,11 +43,12 @@ async fn a_request_that_cannot_be_followed_says_why_and_the_pin_stays() -> Resul
     subject
         .says(
             "RunTemplateReady",
-            "False",
-            "ProfileNotFound",
+            "True",
+            "ProfileNotRefreshed",
             "none matches",
         )
         .await?;
+    subject.ready("True").await?;
     subject.input("foo", 2).await?;
     has_region(&subject.run(2).await?, "north")?;
     profiles.region("new", "south").await?;

@@ -1,0 +1,85 @@
+//! The files of a template, held against the pod that it writes itself.
+
+use cartouche_crds::{RUNNER_ARGS_ANNOTATION, RUNNER_CONTEXT_ANNOTATION, RUNNER_FILE_ANNOTATION};
+use serde_json::{Map, Value};
+
+use super::{
+    ARGS_PATH, ARGS_VARIABLE, CONTEXT_PATH, CONTEXT_VARIABLE, CompiledRunner, Content, Made,
+    pod::Pod,
+};
+use crate::{diagnostic::Diagnostic, syntax};
+
+const NAME: &str = "name";
+
+impl CompiledRunner {
+    /// The mistakes that fail for every Runnable, as far as no tag decides about them: files that have no place in the pod of the
+    /// template, and containers that it does not have.
+    pub(crate) fn misfits(&self, template: &Value) -> Vec<Diagnostic> {
+        let mut document = template.clone();
+        let Some(pod) = Pod::of(&mut document).filter(|pod| self.is_settled(pod.fields())) else {
+            return Vec::new();
+        };
+        let mounted = pod.mount(
+            self.without_content(),
+            self.containers.as_deref(),
+            &mut vec![],
+        );
+        mounted.map_or_else(|problems| problems.to_vec(), |()| Vec::new())
+    }
+
+    /// True if no tag decides what the pod has where files are added.
+    fn is_settled(&self, pod: &Map<String, Value>) -> bool {
+        let is_open = |value: Option<&Value>| value.is_some_and(Value::is_string);
+        let spec = pod.get("spec");
+        let field = |name: &str| spec.and_then(|spec| spec.get(name));
+        let annotations = pod.get("metadata").and_then(|it| it.get("annotations"));
+        let lists = ["containers", "initContainers"].map(field);
+        let mut containers = lists
+            .iter()
+            .flatten()
+            .filter_map(|it| it.as_array())
+            .flatten();
+        let is_container_open = |container: &Value| {
+            let name = container.get(NAME).and_then(Value::as_str);
+            let is_named = name.is_some_and(|name| !syntax::may_hold_tags(name));
+            let is_asked_for = self.containers.is_some();
+            container.is_string()
+                || is_open(container.get("env"))
+                || is_open(container.get("volumeMounts"))
+                || is_asked_for && !is_named
+        };
+        let places = [spec, pod.get("metadata"), annotations, field("volumes")];
+        !places.into_iter().chain(lists).any(is_open) && !containers.any(is_container_open)
+    }
+
+    /// Every file, with nothing in it.
+    fn without_content(&self) -> Vec<Made> {
+        let made = |annotation: String, name: String, path: &str, variable| Made {
+            annotation,
+            name,
+            path: path.to_owned(),
+            variable,
+            content: Content {
+                text: String::new(),
+                place: None,
+            },
+        };
+        let args = (RUNNER_ARGS_ANNOTATION, "args", ARGS_PATH, ARGS_VARIABLE);
+        let context = (
+            RUNNER_CONTEXT_ANNOTATION,
+            "context",
+            CONTEXT_PATH,
+            CONTEXT_VARIABLE,
+        );
+        let context = self.context.as_ref().map(|_| context);
+        let of_template = [args].into_iter().chain(context);
+        let of_template = of_template.map(|(annotation, name, path, variable)| {
+            made(annotation.to_owned(), name.to_owned(), path, Some(variable))
+        });
+        let files = self.files.iter().enumerate().map(|(index, file)| {
+            let annotation = format!("{RUNNER_FILE_ANNOTATION}{index}");
+            made(annotation, format!("file-{index}"), &file.path, None)
+        });
+        of_template.chain(files).collect()
+    }
+}
