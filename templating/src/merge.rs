@@ -234,7 +234,7 @@ fn unknown_container(name: &str, known: &[&str]) -> DiagnosticKind {
     let what = format!("the run has no such container '{name}'");
     match known {
         [] => DiagnosticKind::plain(what),
-        _ => DiagnosticKind::with_cure(what, format!("it has {}", known.join(", "))),
+        _ => DiagnosticKind::with_cure(what, format!("name one that it has: {}", known.join(", "))),
     }
 }
 
