@@ -156,8 +156,15 @@ async fn dry_run(args: &RefreshArgs, token: &str, cluster: &Cluster) -> anyhow::
     }
     let mut outcome = Outcome::default();
     for runnable in &runnables {
-        let [before, after] = Box::pin(refreshed(cluster, runnable, token)).await?;
-        let (text, code) = foreseen(runnable, &before, after);
+        let (text, code) = match Box::pin(refreshed(cluster, runnable, token)).await {
+            Ok([before, after]) => foreseen(runnable, &before, after),
+            // Of several, the others are told all the same.
+            Err(error) if runnables.len() == 1 => return Err(error),
+            Err(error) => (
+                format!("{}: {}", runnable.name_any(), in_words(&error)),
+                FOUND,
+            ),
+        };
         outcome.out.push_str(&text);
         outcome.code = outcome.code.max(code);
     }
@@ -183,6 +190,7 @@ fn foreseen(
         profile.map_or_else(|| "no profile".to_owned(), ToString::to_string)
     };
     let mut out = match before {
+        Ok(_) if let Some(why) = &after.not_refreshed => format!("{name}: {why}\n"),
         Ok(before) if before.profile == after.profile => {
             format!("{name}: {} would be chosen again\n", of(&after))
         }
@@ -199,7 +207,9 @@ fn foreseen(
     };
     let mut code = GOOD;
     if let Some(why) = &after.not_refreshed {
-        let _ = writeln!(out, "{why}");
+        if before.is_err() {
+            let _ = writeln!(out, "{why}");
+        }
         code = FOUND;
     }
     if let Ok(before) = before {
