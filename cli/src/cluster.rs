@@ -28,7 +28,7 @@ use crate::live::{
 
 use answers::{DEADLINE, late, no_cluster, no_kubeconfig, nothing_inferred, own};
 pub(crate) use answers::{explained, within};
-pub(crate) use denied::{Denied, TEMPLATES_VIEW, first_line, seen};
+pub(crate) use denied::{Denied, TEMPLATES_VIEW, first_line, lacks_templates_view, seen};
 
 /// The field manager of what the command writes.
 pub(crate) const CLIENT: &str = "cartouche-cli";

@@ -60,6 +60,18 @@ pub(crate) enum Command {
     Man(commands::manual::ManArgs),
 }
 
+impl Command {
+    /// Takes files to where the command looks for them, in whichever way they are given.
+    pub(crate) fn take_files(&mut self) {
+        match self {
+            Self::Render(args) => args.files.move_to(&mut args.paths),
+            Self::Validate(args) => args.files.move_to(&mut args.paths),
+            Self::Live(command) => command.take_files(),
+            Self::Init(_) | Self::Test(_) | Self::Completions(_) | Self::Man(_) => {}
+        }
+    }
+}
+
 /// The command line as clap knows it, under the name by which it was called.
 pub(crate) fn named(name: &'static str) -> clap::Command {
     CommandLine::command().name(name).bin_name(name)

@@ -57,6 +57,22 @@ pub(crate) enum LiveCommand {
     Migrate(migrate::MigrateCommand),
 }
 
+impl LiveCommand {
+    /// Takes files to where the command looks for them, in whichever way they are given.
+    pub(crate) fn take_files(&mut self) {
+        match self {
+            Self::Explain(args) => args.take_files(),
+            Self::Graph(args) => args.files.take_one(&mut args.name),
+            Self::Diff(args) => args.files.take_one(&mut args.name),
+            Self::Rbac(args) => args.files.take_from(&mut args.templates),
+            Self::Migrate(migrate::MigrateCommand::Check(args)) => {
+                args.files.move_to(&mut args.paths);
+            }
+            _ => {}
+        }
+    }
+}
+
 pub(crate) fn execute(command: &LiveCommand) -> anyhow::Result<Outcome> {
     if let LiveCommand::Migrate(migrate::MigrateCommand::Check(args)) = command
         && !args.paths.is_empty()
@@ -101,7 +117,7 @@ pub(crate) fn execute(command: &LiveCommand) -> anyhow::Result<Outcome> {
             LiveCommand::Profile(command) => Box::pin(profile::execute(command)).await,
             LiveCommand::Rerun(args) => rerun::execute(args, &to(&args.cluster).await?).await,
             LiveCommand::Logs(args) => logs::execute(args, &to(&args.cluster).await?).await,
-            LiveCommand::Rbac(args) => rbac::execute(args, &to(&args.cluster).await?).await,
+            LiveCommand::Rbac(args) => rbac::execute(args, &to(&args.cluster()).await?).await,
             LiveCommand::Migrate(migrate::MigrateCommand::Check(args)) => {
                 migrate::check_cluster(args, &to(&args.cluster).await?).await
             }

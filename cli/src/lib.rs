@@ -7,6 +7,7 @@ mod cluster;
 mod command_line;
 mod commands;
 mod completion;
+mod files;
 mod finding;
 mod foreign;
 mod format;
@@ -51,7 +52,7 @@ pub fn main_from(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let parsed = command_line::named(name)
         .try_get_matches_from(arguments)
         .and_then(|matches| CommandLine::from_arg_matches(&matches));
-    let line = match parsed {
+    let mut line = match parsed {
         Ok(line) => line,
         Err(error) => {
             // Help and version come this way too, with an exit code of their own. An error repeats what was typed, or what the
@@ -65,6 +66,7 @@ pub fn main_from(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     line.color.choose();
+    line.command.take_files();
     let outcome =
         command_line::execute(&line.command).unwrap_or_else(|error| Outcome::failed(&error));
     match outcome.print() {

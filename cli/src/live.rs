@@ -10,6 +10,8 @@ pub(crate) mod place;
 pub(crate) mod pod_waiting;
 pub(crate) mod profiles;
 pub(crate) mod requests;
+pub(crate) mod run_diff;
 pub(crate) mod runs;
 pub(crate) mod selection;
 pub(crate) mod table;
+pub(crate) mod written;

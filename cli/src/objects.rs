@@ -12,7 +12,8 @@ use cartouche_crds::Selector;
 use serde_json::Value;
 
 use crate::{
-    finding::{Finding, Rule},
+    finding::{Finding, Rule, report},
+    outcome::{FAILED, Outcome},
     source::{self, Document, SourceSpan},
     unrendered,
 };
@@ -85,6 +86,34 @@ impl Objects {
             Some(unreadable) => Err(unreadable.as_error()),
             None => Ok(objects),
         }
+    }
+
+    /// The same for those who go on with the rest of the files, if there is a rest.
+    pub(crate) fn load_rest(paths: &[PathBuf]) -> anyhow::Result<Self> {
+        let objects = Self::load(paths)?;
+        let is_empty = objects.selectable().next().is_none();
+        match objects.findings.first() {
+            Some(unreadable) if is_empty => Err(unreadable.as_error()),
+            _ => Ok(objects),
+        }
+    }
+
+    /// The answer of a command on these objects. What it lacks may be in a file that could not be read: that is told first.
+    pub(crate) fn or_unreadable<T>(&self, answer: anyhow::Result<T>) -> anyhow::Result<T> {
+        answer.map_err(|error| match self.findings.first() {
+            Some(unreadable) => unreadable.as_error(),
+            None => error,
+        })
+    }
+
+    /// The outcome of a command on these objects: it is no whole one if some of the files could not be read.
+    pub(crate) fn without_unreadable(&self, mut outcome: Outcome) -> Outcome {
+        if !self.findings.is_empty() {
+            let findings = report::in_order(self.findings.clone());
+            outcome.err += &report::write(&findings, report::Format::Text);
+            outcome.code = FAILED;
+        }
+        outcome
     }
 
     /// Adds objects that are there only to be selected, whatever they are.

@@ -1,6 +1,7 @@
 //! What the controller would create, without a controller.
 
 pub(crate) mod explain;
+pub(crate) mod placeholders;
 pub(crate) mod profiles;
 
 use std::collections::BTreeMap;
@@ -20,8 +21,6 @@ use profiles::With;
 
 /// Stands for the uid that a Runnable gets from the API server.
 pub(crate) const PLACEHOLDER_UID: &str = "00000000-0000-0000-0000-000000000000";
-/// Another one, to find out whether anything depends on it.
-const OTHER_UID: &str = "00000000-0000-0000-0000-000000000001";
 
 /// What is rendered.
 #[derive(Clone, Copy)]
@@ -48,6 +47,10 @@ impl Subject<'_> {
 pub(crate) struct Run {
     /// The object that would be created.
     pub(crate) object: Value,
+    /// The document that is rendered, with its open tags.
+    pub(crate) rendering: Rendered,
+    /// The same filled in, where a profile is applied to that.
+    pub(crate) filled: Option<Value>,
     /// What it is made of: the open tags filled in, and the profile applied.
     pub(crate) rendered: Rendered,
     pub(crate) sequence: i64,
@@ -59,7 +62,7 @@ pub(crate) struct Run {
 
 impl Run {
     /// What open tags read of it.
-    fn facts(&self) -> RunFacts<'_> {
+    pub(crate) fn facts(&self) -> RunFacts<'_> {
         let name = self.object.pointer("/metadata/name");
         RunFacts {
             name: name.and_then(Value::as_str).unwrap_or_default(),
@@ -147,6 +150,8 @@ fn made(
     };
     let profile = subject.with.map(|with| with.profile);
     let made = made_with(&rendered, &context, profile, &facts)?.into_owned();
+    let filled = profile.map(|profile| rendered.filled(&facts, Some(profile.values())));
+    let filled = filled.transpose()?.map(|it| it.document().clone());
     let known = subject
         .with
         .map(|with| (with.version.name.as_str(), with.uid));
@@ -173,10 +178,12 @@ fn made(
     let object = object.map_err(StampError::diagnostic)?;
     Ok(Run {
         object,
+        filled,
         rendered: made,
         sequence,
         approvable,
         rerun_token: rerun_token.map(str::to_owned),
+        rendering: rendered,
     })
 }
 
@@ -199,27 +206,6 @@ fn rerun_request(runnable: &Value, token: &str) -> Option<String> {
 
 fn rendered(subject: &Subject<'_>) -> Result<Rendered, Diagnostics> {
     subject.template.render(&subject.context()?)
-}
-
-/// Whether the hash is another one for every Runnable that is made anew: then what is rendered from a
-/// file says little about what a cluster renders.
-pub(crate) fn depends_on_placeholders(subject: &Subject<'_>) -> bool {
-    let other = with_metadata(
-        subject.runnable,
-        &[
-            ("uid", OTHER_UID.into()),
-            ("generation", 2.into()),
-            ("creationTimestamp", "2000-01-01T00:00:01Z".into()),
-        ],
-        true,
-    );
-    let hash =
-        |subject: &Subject<'_>| rendered(subject).map(|rendered| rendered.input_hash().to_owned());
-    hash(subject)
-        != hash(&Subject {
-            runnable: &other,
-            ..*subject
-        })
 }
 
 /// The value of one path of a tag, if it has one.

@@ -12,7 +12,7 @@ use std::{
     io::Read as _,
     ops::Range,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, OnceLock},
 };
 
 use anyhow::{Context as _, bail};
@@ -27,7 +27,7 @@ use refusal::Refusal;
 
 use crate::{
     finding::{Finding, Rule},
-    unrendered,
+    unrendered::{self, Ytt},
 };
 
 /// Objects and arrays inside each other in a file. Templates allow fewer; this bounds the recursion.
@@ -44,6 +44,8 @@ pub(crate) struct Source {
     /// Without the byte order mark that it may begin with.
     pub(crate) text: String,
     is_marked: bool,
+    /// Looked for once, whatever is asked of the file.
+    ytt: OnceLock<Ytt>,
 }
 
 impl Source {
@@ -53,6 +55,7 @@ impl Source {
             name,
             is_marked: unmarked.is_some(),
             text: unmarked.unwrap_or(text),
+            ytt: OnceLock::new(),
         })
     }
 
@@ -62,7 +65,13 @@ impl Source {
             name,
             text: self.text.clone(),
             is_marked: self.is_marked,
+            ytt: OnceLock::new(),
         })
+    }
+
+    /// The marks of ytt in all of the text.
+    pub(crate) fn ytt(&self) -> Ytt {
+        *self.ytt.get_or_init(|| Ytt::of(&self.text))
     }
 }
 
@@ -211,7 +220,10 @@ pub(crate) fn load(paths: &[PathBuf]) -> anyhow::Result<Loaded> {
             loaded.add("<stdin>", text, true);
         } else if path.is_dir() {
             for file in files_below(path, &Boundary::around(path)?)? {
-                loaded.add(&shown_path(&file), read(&file)?, false);
+                match read(&file) {
+                    Ok(text) => loaded.add(&shown_path(&file), text, false),
+                    Err(error) => loaded.findings.push(not_read(&error)),
+                }
             }
         } else {
             loaded.add(&shown_path(path), read(path)?, true);
@@ -223,6 +235,12 @@ pub(crate) fn load(paths: &[PathBuf]) -> anyhow::Result<Loaded> {
 /// A path as people write it.
 fn shown_path(path: &Path) -> String {
     path.strip_prefix(".").unwrap_or(path).display().to_string()
+}
+
+/// A file of a folder that hides none of the others.
+fn not_read(error: &anyhow::Error) -> Finding {
+    Finding::error(Rule::Yaml, format!("{error:#}"))
+        .help("correct the file, or take it out of the folder")
 }
 
 fn read(path: &Path) -> anyhow::Result<String> {

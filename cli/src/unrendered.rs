@@ -32,6 +32,27 @@ const OF_HELM: [&str; 23] = [
     "toString", "toYaml", "tpl", "with",
 ];
 
+/// The places of marks of ytt in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ytt {
+    Nowhere,
+    Somewhere,
+    /// At the start of a line.
+    AtLineStart,
+}
+
+impl Ytt {
+    pub(crate) fn of(text: &str) -> Self {
+        if text.lines().any(begins_with_ytt) {
+            Self::AtLineStart
+        } else if text.contains(YTT) {
+            Self::Somewhere
+        } else {
+            Self::Nowhere
+        }
+    }
+}
+
 /// What is said of a file that cannot be read: if a generator was to read it first, that. Where this is not sure, what the
 /// parser says stays, and this is told beside it.
 pub(crate) fn explained(finding: Finding) -> Finding {
@@ -58,7 +79,7 @@ pub(crate) fn explained(finding: Finding) -> Finding {
             OUTPUT_OF_HELM,
         );
     }
-    if text.lines().any(begins_with_ytt) {
+    if place.source.ytt() == Ytt::AtLineStart {
         return guessed(
             finding,
             "perhaps this is a ytt template: give the output of ytt",
@@ -174,9 +195,8 @@ fn is_of_helm(tag: &str) -> bool {
 }
 
 fn null_of_ytt(document: &Document) -> Option<Finding> {
-    let text = &document.source.text;
     // Most files have none.
-    if !text.contains(YTT) {
+    if document.source.ytt() == Ytt::Nowhere {
         return None;
     }
     let (at, place, ytt) = first_null_of_ytt(document, &document.root, &mut Vec::new())?;

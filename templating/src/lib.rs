@@ -89,7 +89,7 @@ pub use pods::{PodsTell, PodsWords, had_failed_pods, is_late, no_pod_yet, remedy
 pub use profile::Profile;
 pub use rendered::Rendered;
 pub use requires::Needed;
-pub use runner::{Mounted, mounted};
+pub use runner::{FileOfRun, Mounted, files_of_run, mounted};
 pub use sensitive::Sensitive;
 pub use source::{
     Fields, NoValue, Room, Sourced, UnreadableText, given_twice, read_text, secret_mark, wrong_path,

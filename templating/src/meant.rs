@@ -60,6 +60,10 @@ fn nearest(above: &[&str], key: &str, parent: &Value) -> Option<String> {
     match above {
         [RUNNABLE] if key == "inputs" => Some("inputs are at runnable.spec.inputs".to_owned()),
         _ => match suggestion::nearest(key, known.iter().copied()) {
+            // Which of both names is the wrong one, only people know.
+            Some(meant) if above == INPUTS => Some(format!(
+                "give the input '{key}', or correct its name: the Runnable gives '{meant}'"
+            )),
             Some(meant) => Some(format!("did you mean '{meant}'?")),
             None if above.starts_with(&INPUTS) && (1..=LISTED).contains(&known.len()) => {
                 Some(format!(
@@ -102,12 +106,15 @@ mod tests {
         let inputs = json!({ "version": "1" });
         for (path, meant) in [
             ("runnable.spec.input.version", "inputs"),
-            ("runnable.spec.inputs.Version", "version"),
             ("runnable.metadata.lables.app", "labels"),
             ("runnable.metadata.labels.ap", "app"),
         ] {
             assert_eq!(cure(path, &inputs), format!("did you mean '{meant}'?"));
         }
+        assert_eq!(
+            cure("runnable.spec.inputs.Version", &inputs),
+            "give the input 'Version', or correct its name: the Runnable gives 'version'"
+        );
         assert_eq!(
             cure("runnable.inputs.version", &inputs),
             "inputs are at runnable.spec.inputs"

@@ -5,6 +5,7 @@
 
 mod compile;
 mod context;
+mod found;
 mod misfits;
 mod pod;
 
@@ -23,6 +24,7 @@ use crate::{
 };
 use context::ContextParts;
 pub(crate) use context::tell_account;
+pub use found::{FileOfRun, files_of_run};
 use pod::Pod;
 
 /// Bytes of all files together. A pod may have 256 KiB of annotations, and others have some, too.

@@ -159,6 +159,7 @@ pub const SOURCES: &[Sources] = &[
 /// Of the command, what does its work without a cluster.
 pub const OFFLINE: &[&str] = &[
     "completion/shells",
+    "files",
     "finding",
     "foreign",
     "format",

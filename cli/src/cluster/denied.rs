@@ -31,9 +31,10 @@ impl Denied {
     /// in no namespace.
     fn templates(what: &str, said: &str) -> Self {
         let text = format!(
-            "{what} takes a right that you lack: the ClusterRole {TEMPLATES_VIEW} has it\n\
+            "{}\n\
              hint: ask for a ClusterRoleBinding of it, as config/templates-view is; a RoleBinding gives no right to what is in no namespace\n\
-             hint: the API server says: {said}"
+             hint: the API server says: {said}",
+            lacks_templates_view(what)
         );
         Self {
             text,
@@ -50,6 +51,11 @@ impl Denied {
     pub(crate) fn hides_templates(error: &anyhow::Error) -> bool {
         Self::of(error).is_some_and(|denied| denied.is_of_templates)
     }
+}
+
+/// That this takes the right to read templates and profiles, which the user lacks.
+pub(crate) fn lacks_templates_view(what: &str) -> String {
+    format!("{what} takes a right that you lack: the ClusterRole {TEMPLATES_VIEW} has it")
 }
 
 /// True for a refusal to read templates or profiles.

@@ -17,7 +17,6 @@ use crate::{
     commands::{
         diff::{self, Comparison, Edited, Prospect},
         many,
-        why::changed_secrets,
     },
     foreign::in_one_line,
     format::Format,
@@ -302,10 +301,6 @@ fn shown(
     let tried = pending.and_then(|pending| pending::tried(pending, &name, Some(&cluster.place())));
     if let Some(answer) = tried {
         let _ = writeln!(out, "{}", in_one_line(&answer));
-    }
-    for changed in changed_secrets(runnable, &prospect.revisions) {
-        let changed = in_one_line(&changed);
-        let _ = writeln!(out, "since the last run has changed: {changed}");
     }
     if let Some(profile) = &prospect.profile {
         let _ = writeln!(out, "it is made with ClusterRunProfile {profile}");

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use crate::{
     cluster::{Cluster, ClusterArgs},
+    files::FileArgs,
     finding::report,
     live::selection::plain,
     objects::Objects,
@@ -23,7 +24,7 @@ use crate::{
     validate::keys,
 };
 
-pub(crate) use comparison::{Comparison, differences, rendered_differences};
+pub(crate) use comparison::Comparison;
 pub(crate) use edited::Edited;
 pub(crate) use prospect::{Prospect, prospect, refreshed};
 
@@ -44,17 +45,16 @@ if you may. Exit code 1 if there would be a new run, and 2 if that cannot be tol
 the template reads an input from a Secret that you may not read, or where you may not read the template: then
 it says what the status does, and -t takes the template from a file.")]
 pub(crate) struct DiffArgs {
-    /// The Runnable; all of the files without a name
+    /// The Runnable, or a file with Runnables and templates that are to be applied; all of the files without a name
     #[arg(required_unless_present = "files")]
-    name: Option<String>,
-    /// Files or folders with Runnables and templates that are to be applied; - is standard input
-    #[arg(short, long = "file", id = "files", value_name = "PATH", conflicts_with_all = ["template", "runnable"])]
-    files: Vec<PathBuf>,
+    pub(crate) name: Option<String>,
+    #[command(flatten)]
+    pub(crate) files: FileArgs,
     /// File with an edited template
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", conflicts_with = "files")]
     template: Option<PathBuf>,
     /// File with an edited Runnable
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", conflicts_with = "files")]
     runnable: Option<PathBuf>,
     /// Make the dry run as the ServiceAccount of the Runnable, and fail if it is refused
     #[arg(long)]
@@ -85,6 +85,7 @@ struct Compared {
 
 pub(crate) async fn execute(args: &DiffArgs, cluster: &Cluster) -> anyhow::Result<Outcome> {
     let mut warnings = Vec::new();
+    let mut files = None;
     let name = args.name.as_deref().map(plain);
     let all = match name {
         Some(name) if args.files.is_empty() => {
@@ -96,10 +97,10 @@ pub(crate) async fn execute(args: &DiffArgs, cluster: &Cluster) -> anyhow::Resul
             vec![Box::pin(compared(args, name, prospect, cluster)).await]
         }
         _ => {
-            let files = Objects::load_all(&args.files)?;
+            let files = files.insert(Objects::load_rest(&args.files.files)?);
             let read = files.templates.iter().chain(&files.runnables);
             warnings.extend(read.flat_map(keys::warnings));
-            Box::pin(of_files(args, &files, cluster)).await?
+            Box::pin(of_files(args, files, cluster)).await?
         }
     };
     let warnings = report::write(&report::in_order(warnings), report::Format::Text);
@@ -111,19 +112,20 @@ pub(crate) async fn execute(args: &DiffArgs, cluster: &Cluster) -> anyhow::Resul
         let out: String = one.iter().map(Comparison::text).collect();
         let code = code(one.iter().map(|found| found.would_run));
         let err = warnings;
-        return Ok(Outcome {
+        let outcome = Outcome {
             out,
             err,
             code,
             ..Outcome::default()
-        });
+        };
+        return Ok(told_of_files(outcome, files.as_ref()));
     }
     let would_run = all.iter().map(|compared| match &compared.found {
         Ok(found) => found.would_run,
         Err(_) => None,
     });
     let code = code(would_run);
-    Ok(Outcome {
+    let outcome = Outcome {
         out: match args.output {
             DiffFormat::Text => one_after_the_other(&all),
             DiffFormat::Json => format!("{:#}\n", all.iter().map(as_json).collect::<Value>()),
@@ -132,7 +134,16 @@ pub(crate) async fn execute(args: &DiffArgs, cluster: &Cluster) -> anyhow::Resul
         err: warnings + &errors(&all),
         code,
         ..Outcome::default()
-    })
+    };
+    Ok(told_of_files(outcome, files.as_ref()))
+}
+
+/// The outcome, with what could not be read of the files.
+fn told_of_files(outcome: Outcome, files: Option<&Objects>) -> Outcome {
+    match files {
+        Some(files) => files.without_unreadable(outcome),
+        None => outcome,
+    }
 }
 
 /// Whether there would be runs, which cannot be told of some.

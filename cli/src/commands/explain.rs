@@ -1,12 +1,11 @@
 //! `cartouche explain`.
 
-use std::path::PathBuf;
-
 use anyhow::{anyhow, bail};
 use clap::Args;
 
 use crate::{
     cluster::{Cluster, ClusterArgs, Denied, as_json},
+    files::FileArgs,
     input_schema::explain::{self, ExplainFormat, explain},
     outcome::Outcome,
 };
@@ -23,13 +22,12 @@ Examples:
 It prints spec.inputSchema of the ClusterRunTemplate as kubectl explain prints the fields of a kind. Of a
 template that declares no inputs it lists those that its tags read.")]
 pub(crate) struct ExplainArgs {
-    /// The ClusterRunTemplate; with -f only needed if the files hold several
+    /// The ClusterRunTemplate, or a file with it; with -f only needed if the files hold several
     template: Option<String>,
     /// Only this input: names joined by dots
     input: Option<String>,
-    /// File or folder with the template, instead of a cluster; - is standard input
-    #[arg(short, long = "file", value_name = "PATH")]
-    pub(crate) files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) files: FileArgs,
     /// Format
     #[arg(short, long, value_enum, default_value_t)]
     output: ExplainFormat,
@@ -37,10 +35,20 @@ pub(crate) struct ExplainArgs {
     pub(crate) cluster: ClusterArgs,
 }
 
+impl ExplainArgs {
+    /// Takes files among the words.
+    pub(crate) fn take_files(&mut self) {
+        self.files.take_one(&mut self.template);
+        if self.template.is_none() {
+            self.template = self.input.take();
+        }
+    }
+}
+
 /// The template in files; no cluster is asked.
 pub(crate) fn from_files(args: &ExplainArgs) -> anyhow::Result<Outcome> {
     let names = (args.template.as_deref(), args.input.as_deref());
-    explain::from_files(&args.files, names, args.output)
+    explain::from_files(&args.files.files, names, args.output)
 }
 
 pub(crate) async fn execute(args: &ExplainArgs, cluster: &Cluster) -> anyhow::Result<Outcome> {

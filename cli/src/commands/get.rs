@@ -2,25 +2,25 @@
 
 mod watch;
 
-use std::collections::BTreeMap;
-
 use anstyle::{AnsiColor, Style};
-use cartouche_crds::{GROUP, Runnable};
+use anyhow::bail;
+use cartouche_crds::{GROUP, Runnable, RunnableStatus};
 use cartouche_protocol::{reconcile_error::Category, status::READY};
 use clap::{Args, ValueEnum};
+use k8s_openapi::api::core::v1::Namespace;
 use kube::ResourceExt as _;
 use serde_json::{Value, json};
 
 use crate::outcome::Outcome;
 use crate::{
-    cluster::{Cluster, ClusterArgs, as_json},
+    cluster::{Cluster, ClusterArgs, as_json, within},
     commands::outputs::plain,
     foreign::in_one_line,
     live::{
         age, newer_release,
         runs::{self, LedgerRun},
         selection::SelectionArgs,
-        table,
+        table, written,
     },
     yaml,
 };
@@ -71,7 +71,7 @@ impl GetArgs {
 enum ListFormat {
     #[default]
     Table,
-    /// A table with attempt, template, profile, hash and where the outputs come from
+    /// A table with attempt, template, profile, hash, where the outputs come from, and what they are written to
     Wide,
     Json,
     Yaml,
@@ -108,10 +108,24 @@ pub(crate) async fn execute(args: &GetArgs, cluster: &Cluster) -> anyhow::Result
             table::table(&layout.header(), &rows)
         }
     };
+    if runnables.is_empty() && !args.all_namespaces && is_no_namespace(cluster).await {
+        bail!(
+            "there is no namespace {}\nhint: --namespace names another one",
+            cluster.namespace
+        );
+    }
     Ok(Outcome {
         err: nothing(args, out.is_empty(), cluster),
         ..Outcome::good(out)
     })
+}
+
+/// True if the namespace is known not to be there: not everybody may read it.
+async fn is_no_namespace(cluster: &Cluster) -> bool {
+    let api = cluster.cluster_api::<Namespace>();
+    let name = &cluster.namespace;
+    let read = within("reading the namespace", api.get_metadata_opt(name)).await;
+    matches!(read, Ok(None))
 }
 
 fn list_object(runnables: &[Runnable]) -> anyhow::Result<Value> {
@@ -163,7 +177,14 @@ impl Layout {
             header.insert(0, "NAMESPACE");
         }
         if self.wide {
-            header.extend(["ATTEMPT", "TEMPLATE", "PROFILE", "HASH", "OUTPUTS FROM"]);
+            header.extend([
+                "ATTEMPT",
+                "TEMPLATE",
+                "PROFILE",
+                "HASH",
+                "OUTPUTS FROM",
+                "WRITTEN TO",
+            ]);
         }
         header
     }
@@ -180,8 +201,7 @@ fn row(runnable: &Runnable, namespaces: bool, wide: bool) -> Vec<String> {
     let runs = runs::runs(runnable);
     let current = runs.iter().find(|run| run.current);
     let (status, reason) = ready(runnable);
-    let outputs = runnable.status.as_ref();
-    let outputs = outputs.and_then(|status| status.outputs.as_ref());
+    let stored = runnable.status.as_ref();
     let reason = runs::retry_scheduled(runnable).map_or(reason, |scheduled| &scheduled.reason);
     let newer = newer_release::left_alone(runnable).map(|newer| newer.category.as_str());
     // The reason of a run that is held back, and the word for a Runnable that would hold one back.
@@ -199,7 +219,7 @@ fn row(runnable: &Runnable, namespaces: bool, wide: bool) -> Vec<String> {
         current.map_or(String::new(), numbered),
         current.map_or("", |run| run.state.as_str()).to_owned(),
         age::ago(runnable.metadata.creation_timestamp.as_ref()),
-        outputs.map_or(String::new(), shortened),
+        stored.map_or(String::new(), shortened),
     ];
     if namespaces {
         row.insert(0, runnable.namespace().unwrap_or_default());
@@ -213,6 +233,8 @@ fn row(runnable: &Runnable, namespaces: bool, wide: bool) -> Vec<String> {
         row.push(profile.map_or(String::new(), |profile| profile.name.clone()));
         row.push(current.map_or(String::new(), |run| short_hash(&run.input_hash)));
         row.push(from.map_or(String::new(), numbered));
+        let sinks = stored.iter().flat_map(|status| &status.sinks);
+        row.push(sinks.map(written::sink).collect::<Vec<_>>().join(", "));
     }
     let mut row: Vec<String> = row.iter().map(|cell| in_one_line(cell)).collect();
     if let Some(cell) = row.get_mut(1 + usize::from(namespaces)) {
@@ -241,14 +263,15 @@ pub(crate) fn short_hash(hash: &str) -> String {
     hash.get(..SHOWN).unwrap_or(hash).to_owned()
 }
 
-/// `name=value`, long values cut.
-fn shortened(outputs: &BTreeMap<String, Value>) -> String {
+/// `name=value`, long values cut; of a sensitive one the Secret that has it.
+fn shortened(status: &RunnableStatus) -> String {
     let cut = |text: String| match text.char_indices().nth(VALUE) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
         None => text,
     };
-    let shown = outputs
-        .iter()
-        .map(|(name, value)| format!("{name}={}", cut(plain(value))));
-    shown.collect::<Vec<_>>().join(", ")
+    let outputs = status.outputs.iter().flatten();
+    let shown = outputs.map(|(name, value)| format!("{name}={}", cut(plain(value))));
+    let sensitive = status.sensitive_outputs.iter();
+    let sensitive = sensitive.map(|(name, found)| format!("{name} in Secret {}", found.name));
+    shown.chain(sensitive).collect::<Vec<_>>().join(", ")
 }

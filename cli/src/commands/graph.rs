@@ -1,9 +1,6 @@
 //! `cartouche graph`.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    path::PathBuf,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context as _, anyhow};
 use cartouche_crds::Runnable;
@@ -12,6 +9,7 @@ use clap::{Args, ValueEnum};
 
 use crate::{
     cluster::{Cluster, ClusterArgs},
+    files::FileArgs,
     graph::{self, Graph, Id, Known},
     live::selection::plain,
     objects::{DEFAULT_NAMESPACE, Objects},
@@ -38,18 +36,12 @@ as not visible where you may not read them; who reads one from another namespace
 
 Exit code 1 if Runnables take inputs from each other in a circle: none of these ever runs.")]
 pub(crate) struct GraphArgs {
-    /// The Runnable whose ancestors and descendants are shown, instead of all
-    name: Option<String>,
-    /// File or folder with Runnables, instead of a cluster; - is standard input
-    #[arg(
-        short,
-        long = "file",
-        value_name = "PATH",
-        conflicts_with = "all_namespaces"
-    )]
-    pub(crate) files: Vec<PathBuf>,
+    /// The Runnable whose ancestors and descendants are shown, instead of all; or a file with Runnables
+    pub(crate) name: Option<String>,
+    #[command(flatten)]
+    pub(crate) files: FileArgs,
     /// Those of all namespaces
-    #[arg(short = 'A', long)]
+    #[arg(short = 'A', long, conflicts_with = "files")]
     all_namespaces: bool,
     /// Format
     #[arg(short, long, value_enum, default_value_t)]
@@ -71,7 +63,7 @@ enum GraphFormat {
 
 /// The graph of Runnables in files; no cluster is asked.
 pub(crate) fn from_files(args: &GraphArgs) -> anyhow::Result<Outcome> {
-    let objects = Objects::load_all(&args.files)?;
+    let objects = Objects::load_rest(&args.files.files)?;
     let namespace = args.cluster.namespace.as_deref();
     let namespace = namespace.unwrap_or(DEFAULT_NAMESPACE);
     let mut runnables = Vec::new();
@@ -88,7 +80,8 @@ pub(crate) fn from_files(args: &GraphArgs) -> anyhow::Result<Outcome> {
         runnable.metadata.namespace = Some(its.unwrap_or_else(|| namespace.to_owned()));
         runnables.push(runnable);
     }
-    written(args, namespace, &runnables, &BTreeMap::new())
+    let outcome = written(args, namespace, &runnables, &BTreeMap::new())?;
+    Ok(objects.without_unreadable(outcome))
 }
 
 pub(crate) async fn execute(args: &GraphArgs, cluster: &Cluster) -> anyhow::Result<Outcome> {

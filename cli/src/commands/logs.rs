@@ -10,13 +10,13 @@ use anyhow::bail;
 use cartouche_protocol::ledger::RunState;
 use cartouche_templating::suggestion;
 use clap::Args;
-use k8s_openapi::api::core::v1::{ContainerState, ContainerStatus, Pod};
+use k8s_openapi::api::core::v1::{ContainerState, ContainerStateTerminated, ContainerStatus, Pod};
 use kube::{Api, ResourceExt as _, api::LogParams};
 
 use crate::outcome::{FOUND, Outcome};
 use crate::{
     cluster::{Cluster, ClusterArgs, within},
-    foreign::in_lines,
+    foreign::{in_lines, in_one_line},
     live::{
         events,
         pod_waiting::{PodWaiting, pod_waiting},
@@ -121,17 +121,18 @@ fn unknown_container(wanted: Option<&str>, pods: &[Pod], run: &LedgerRun) -> Opt
 async fn printed(args: &LogsArgs, pods: &[Pod], cluster: &Cluster) -> Outcome {
     let mut outcome = Outcome::default();
     let mut is_waiting = false;
+    let wanted = args.container.as_deref();
     for pod in pods {
+        for told in never_begun(pod, wanted) {
+            let _ = writeln!(outcome.err, "{told}");
+            is_waiting = true;
+        }
         if let Some(waiting) = pod_waiting(pod) {
             let _ = writeln!(outcome.err, "{}", waits(pod, &waiting));
             is_waiting = true;
         }
         for container in containers(pod).filter(|name| has_printed(pod, name)) {
-            if args
-                .container
-                .as_deref()
-                .is_none_or(|wanted| wanted == container)
-            {
+            if wanted.is_none_or(|wanted| wanted == container) {
                 read(args, cluster, &pod.name_any(), container, &mut outcome).await;
             }
         }
@@ -142,6 +143,31 @@ async fn printed(args: &LogsArgs, pods: &[Pod], cluster: &Cluster) -> Outcome {
     }
     outcome
 }
+
+/// The containers of a pod that have ended without having begun, so that they have no log, and why.
+fn never_begun(pod: &Pod, wanted: Option<&str>) -> Vec<String> {
+    let ended = statuses(pod).filter(|it| wanted.is_none_or(|wanted| wanted == it.name));
+    let ended = ended.filter_map(|it| Some((&it.name, it.state.as_ref()?.terminated.as_ref()?)));
+    let told = ended.filter_map(|(name, ended)| {
+        let reason = why_never_begun(ended)?;
+        let message = ended.message.as_deref().unwrap_or_default();
+        let pod = pod.name_any();
+        let told = format!("container {name} of pod {pod} never began ({reason}): {message}");
+        Some(in_one_line(&told))
+    });
+    told.collect()
+}
+
+/// The reason why a container has ended without having begun, if it has.
+fn why_never_begun(ended: &ContainerStateTerminated) -> Option<&str> {
+    ended
+        .reason
+        .as_deref()
+        .filter(|reason| NEVER_BEGAN.contains(reason))
+}
+
+/// Reasons that a kubelet gives where the program of a container could not be called.
+const NEVER_BEGAN: [&str; 2] = ["StartError", "ContainerCannotRun"];
 
 /// A line of a log. Its own colours are left out.
 fn log_line(pod: &str, container: &str, line: &str) -> String {
@@ -178,7 +204,10 @@ fn statuses(pod: &Pod) -> impl Iterator<Item = &ContainerStatus> {
 
 /// Whether a container runs or has run, so that it may have printed something.
 fn has_begun(state: Option<&ContainerState>) -> bool {
-    state.is_some_and(|state| state.running.is_some() || state.terminated.is_some())
+    state.is_some_and(|state| {
+        let ended = state.terminated.as_ref();
+        state.running.is_some() || ended.is_some_and(|ended| why_never_begun(ended).is_none())
+    })
 }
 
 /// Whether there may be a log: one that is not known, or has begun at least once.

@@ -14,6 +14,7 @@ use kube::ResourceExt as _;
 
 use crate::{
     cluster::{Cluster, ClusterArgs, Denied, first_line},
+    files::FileArgs,
     outcome::Outcome,
 };
 use remarks::{Level, Remark};
@@ -36,6 +37,8 @@ and does not count for that.")]
 pub(crate) struct CheckArgs {
     /// Files or folders; without any, the cluster is read
     pub(crate) paths: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) files: FileArgs,
     /// Runnables of all namespaces
     #[arg(short = 'A', long)]
     all_namespaces: bool,

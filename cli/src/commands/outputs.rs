@@ -16,6 +16,8 @@ use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, ClusterArgs};
 use crate::{
+    foreign::in_one_line,
+    live::written,
     outcome::{FOUND, Outcome},
     yaml,
 };
@@ -24,6 +26,7 @@ use crate::{
 #[derive(Args, Debug)]
 #[command(after_help = "\
 An optional output that the run does not give is named on standard error; asked for alone, the exit code is 1.
+So is a sensitive output, with the Secret and the key that it is in: its value is not printed.
 With -o env, a name that shells or the programs that they start read, such as PATH, is an error without a --prefix.
 
 Examples:
@@ -71,6 +74,13 @@ pub(crate) async fn execute(args: &OutputsArgs, cluster: &Cluster) -> anyhow::Re
                 ..Outcome::default()
             });
         }
+        if let Some(told) = written::sensitive(&status, name) {
+            return Ok(Outcome {
+                err: format!("{}\n", in_one_line(&told)),
+                code: FOUND,
+                ..Outcome::default()
+            });
+        }
         let lacking = lacking(&runnable.spec, &status, cluster).await;
         return match lacking.iter().find(|lacking| lacking.output == *name) {
             Some(lacking) => Ok(Outcome {
@@ -78,10 +88,12 @@ pub(crate) async fn execute(args: &OutputsArgs, cluster: &Cluster) -> anyhow::Re
                 code: FOUND,
                 ..Outcome::default()
             }),
-            None => Err(missing(&args.name, name, &runnable.spec, given, cluster).await),
+            None => Err(missing(&args.name, name, &runnable.spec, &status, cluster).await),
         };
     }
-    let Some(outputs) = given else {
+    let none = BTreeMap::new();
+    let all_are_elsewhere = (!status.sensitive_outputs.is_empty()).then_some(&none);
+    let Some(outputs) = given.or(all_are_elsewhere) else {
         let why = cluster.place().command(&format!("why {}", args.name));
         bail!("{} has no outputs yet\nhint: {why}", args.name);
     };
@@ -97,6 +109,9 @@ pub(crate) async fn execute(args: &OutputsArgs, cluster: &Cluster) -> anyhow::Re
         is_exact: args.output == OutputsFormat::Env,
         ..Outcome::default()
     };
+    for told in written::all_sensitive(&status) {
+        let _ = writeln!(outcome.err, "{}", in_one_line(&told));
+    }
     for lacking in lacking(&runnable.spec, &status, cluster).await {
         // Writing to a string cannot fail.
         let _ = writeln!(outcome.err, "{lacking}");
@@ -109,13 +124,14 @@ async fn missing(
     runnable: &str,
     name: &str,
     spec: &RunnableSpec,
-    given: Option<&BTreeMap<String, Value>>,
+    status: &RunnableStatus,
     cluster: &Cluster,
 ) -> anyhow::Error {
     if let Some(undeclared) = undeclared(name, spec, cluster).await {
         return anyhow!("{runnable} has no output {name}: {undeclared}");
     }
-    let known = given.into_iter().flat_map(BTreeMap::keys);
+    let known = status.outputs.iter().flat_map(BTreeMap::keys);
+    let known = known.chain(status.sensitive_outputs.keys());
     let hint = suggestion::hint(name, "the outputs are", known.map(String::as_str));
     let hint = hint.unwrap_or_else(|| {
         let wait = format!("wait {runnable} --for output={name}");

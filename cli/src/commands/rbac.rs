@@ -2,16 +2,21 @@
 
 mod asked;
 mod check;
+mod parts;
 
-use std::{collections::HashMap, path::PathBuf};
+use std::{collections::HashMap, fmt::Write as _, path::PathBuf};
 
 use anyhow::bail;
 use cartouche_protocol::permissions::Need;
 use clap::{Args, ValueEnum};
+use k8s_openapi::api::core::v1::ServiceAccount;
+use kube::Api;
 use serde_json::{Value, json};
 
 use crate::{
-    cluster::{Cluster, ClusterArgs},
+    cluster::{Cluster, ClusterArgs, within},
+    files::FileArgs,
+    objects::Objects,
     outcome::{FAILED, FOUND, Outcome},
     permissions::{
         self, Account, Rule, manifest,
@@ -19,6 +24,7 @@ use crate::{
         role_name,
     },
     schema::catalog::Catalog,
+    source::Document,
     yaml,
 };
 use asked::Asked;
@@ -26,7 +32,7 @@ use asked::Asked;
 /// The annotation of a role that may lack something, with why: JSON has no comments.
 const INCOMPLETE: &str = "carto.run/incomplete";
 
-/// Print the role that a ServiceAccount needs for the runs of a template
+/// Print the ServiceAccount and the role that it needs for the runs of a template
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -34,6 +40,7 @@ Examples:
   cartouche rbac build test -n shop --account builder   one role for two templates
   cartouche rbac -r shop-build -n shop                  for a live Runnable, with what it reads
   cartouche rbac -f examples/selector                   of files, without a cluster
+  cartouche rbac -f teams/ -A                           of each account in each namespace of them
   cartouche rbac -r shop-build -n shop --check          what its account may not do yet
 
 The role holds what the controller asks for as the ServiceAccount, and no more; comments say what
@@ -41,18 +48,19 @@ each verb is for. What is optional may be taken out. Of ConfigMaps, Secrets and 
 come from it names each one; watch on a Secret has a change of it seen at once, and for a Runnable of
 another namespace there is a role of its own there. A role is for one account, and has a name of its
 own, made of the account and of what it is for (cartouche:ACCOUNT:TEMPLATE), so that applying it
-takes away nothing that another role gives; --name gives it another. Of files, the Runnables of
-that account count, with their templates.
+takes away nothing that another role gives; --name gives it another. Several templates or Runnables
+have one role, cartouche:ACCOUNT:all: call it with all that the account is for. Of files, the Runnables of
+that account count, with their templates. The ServiceAccount is printed as well, unless it is among the files
+or in the cluster.
 
 Exit code 1 if --check finds that something is not allowed that is not optional. If you may not read the template of a
 Runnable, the role is for the kind of its last run and for what the Runnable names, has a name of its own,
 which --name cannot change, and the exit code is 2.")]
 pub(crate) struct RbacArgs {
-    /// `ClusterRunTemplates`; with -f, those among the files that count, if not all
-    templates: Vec<String>,
-    /// File or folder with templates and Runnables, instead of a cluster; - is standard input
-    #[arg(short, long = "file", value_name = "PATH")]
-    files: Vec<PathBuf>,
+    /// `ClusterRunTemplates`, or files with templates and Runnables; of files, those that count, if not all
+    pub(crate) templates: Vec<String>,
+    #[command(flatten)]
+    pub(crate) files: FileArgs,
     /// Runnable whose template, selector, sources and account count: its name, or a file
     #[arg(short, long = "runnable", value_name = "NAME|FILE")]
     runnables: Vec<String>,
@@ -71,9 +79,22 @@ pub(crate) struct RbacArgs {
     /// Format, instead of YAML with comments, or of a table with --check
     #[arg(short, long, value_enum)]
     output: Option<RbacFormat>,
-    #[command(flatten)]
-    pub(crate) cluster: ClusterArgs,
+    /// The Runnables of all namespaces, or of all those of the files: roles for each account of each namespace
+    #[arg(short = 'A', long, conflicts_with = "namespace")]
+    all_namespaces: bool,
+    /// Context of the kubeconfig
+    #[arg(long, value_name = "NAME", help_heading = CLUSTER)]
+    context: Option<String>,
+    /// Kubeconfig, instead of KUBECONFIG or ~/.kube/config
+    #[arg(long, value_name = "FILE", help_heading = CLUSTER)]
+    kubeconfig: Option<PathBuf>,
+    /// Namespace, instead of that of the context; may be given several times, for roles in each
+    #[arg(short, long = "namespace", id = "namespace", value_name = "NAME", help_heading = CLUSTER)]
+    namespaces: Vec<String>,
 }
+
+/// The heading of options about the cluster in the help of every command.
+const CLUSTER: &str = "Cluster";
 
 /// How a role, or what an account may do, is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -87,18 +108,63 @@ impl RbacArgs {
     pub(crate) fn is_offline(&self) -> bool {
         !self.files.is_empty() && !self.check
     }
+
+    /// The cluster, and the namespace where only one is meant.
+    pub(crate) fn cluster(&self) -> ClusterArgs {
+        ClusterArgs {
+            context: self.context.clone(),
+            kubeconfig: self.kubeconfig.clone(),
+            namespace: self.namespaces.first().cloned(),
+        }
+    }
 }
 
-/// The role for what is in files; no cluster is asked.
+/// The roles for what is in files; no cluster is asked.
 pub(crate) fn from_files(args: &RbacArgs) -> anyhow::Result<Outcome> {
-    let (asked, others) = Asked::from_files(args)?;
-    let account = asked.account(args, None)?;
+    let (asked, objects) = Asked::from_files(args)?;
+    let outcome = objects.or_unreadable(of_objects(args, asked, &objects))?;
+    Ok(objects.without_unreadable(outcome))
+}
+
+fn of_objects(args: &RbacArgs, asked: Asked, objects: &Objects) -> anyhow::Result<Outcome> {
     let mut catalog = Catalog::default();
-    catalog.add(&others);
-    let rules = permissions::rules(&asked.needs()?, &args.resources, |api_version, kind| {
-        without_cluster(&catalog, api_version, kind)
-    })?;
-    printed(args, &asked, &account, &rules)
+    catalog.add(&objects.others);
+    let mut printed = Vec::new();
+    for (account, asked) in parts::of(asked, args, None)? {
+        let rules = permissions::rules(&asked.needs()?, &args.resources, |api_version, kind| {
+            without_cluster(&catalog, api_version, kind)
+        })?;
+        let mut others = objects.others.iter();
+        let is_there = others.any(|other| is_account(other, &account));
+        let part = Part {
+            // That one is in every namespace.
+            needs_account: !is_there && account.name != DEFAULT_ACCOUNT,
+            account,
+            asked,
+            rules,
+        };
+        printed.push(part);
+    }
+    Ok(Outcome::good(all_printed(args, &printed)?))
+}
+
+/// Roles for an account, and what they are for.
+struct Part {
+    account: Account,
+    /// True if the account may not be there.
+    needs_account: bool,
+    asked: Asked,
+    rules: Vec<Rule>,
+}
+
+/// The account that the API server makes.
+const DEFAULT_ACCOUNT: &str = "default";
+
+/// True if it is this account.
+fn is_account(document: &Document, account: &Account) -> bool {
+    (document.api_version(), document.kind()) == ("v1", "ServiceAccount")
+        && document.name() == account.name
+        && ["", account.namespace.as_str()].contains(&document.namespace())
 }
 
 pub(crate) async fn execute(args: &RbacArgs, cluster: &Cluster) -> anyhow::Result<Outcome> {
@@ -107,29 +173,41 @@ pub(crate) async fn execute(args: &RbacArgs, cluster: &Cluster) -> anyhow::Resul
     } else {
         Asked::from_files(args)?.0
     };
-    let account = asked.account(args, Some(&cluster.namespace))?;
-    let needs = asked.needs()?;
-    let served = served(cluster, &needs).await?;
-    let rules = permissions::rules(&needs, &args.resources, |api_version, kind| {
-        let kind = (api_version.to_owned(), kind.to_owned());
-        served.get(&kind).cloned()
-    })?;
+    let mut found = Vec::new();
+    for (account, asked) in parts::of(asked, args, Some(&cluster.namespace))? {
+        let needs = asked.needs()?;
+        let served = served(cluster, &needs).await?;
+        let rules = permissions::rules(&needs, &args.resources, |api_version, kind| {
+            let kind = (api_version.to_owned(), kind.to_owned());
+            served.get(&kind).cloned()
+        })?;
+        found.push(Part {
+            needs_account: !args.check && !exists(cluster, &account).await,
+            account,
+            asked,
+            rules,
+        });
+    }
     let mut outcome = if args.check {
-        let all = asked
-            .incomplete()
-            .map_or("that it needs", |_| "that is known of what it needs");
-        check::check(cluster, (&account, all), &rules, args.output).await?
+        check::check_all(cluster, &found, args.output).await?
     } else {
-        printed(args, &asked, &account, &rules)?
+        Outcome::good(all_printed(args, &found)?)
     };
-    if let Some(incomplete) = asked.incomplete() {
-        outcome.err = format!("{incomplete}\n");
+    for incomplete in found.iter().filter_map(|part| part.asked.incomplete()) {
+        let _ = writeln!(outcome.err, "{incomplete}");
         // What is missing is found, whatever else there may be.
         if outcome.code != FOUND {
             outcome.code = FAILED;
         }
     }
     Ok(outcome)
+}
+
+/// True if an account is known to be there. It is printed where that cannot be read.
+async fn exists(cluster: &Cluster, account: &Account) -> bool {
+    let api: Api<ServiceAccount> = cluster.in_namespace(&account.namespace).api();
+    let found = within("reading the ServiceAccount", api.get_opt(&account.name)).await;
+    found.ok().flatten().is_some()
 }
 
 /// The resources of the kinds that the cluster serves.
@@ -155,42 +233,75 @@ async fn served(
     Ok(served)
 }
 
-fn printed(
-    args: &RbacArgs,
-    asked: &Asked,
-    account: &Account,
-    rules: &[Rule],
-) -> anyhow::Result<Outcome> {
+/// All roles, one after the other, or as one List.
+fn all_printed(args: &RbacArgs, parts: &[Part]) -> anyhow::Result<String> {
+    if let [first, .., _] = parts
+        && let Some(name) = &args.role
+    {
+        let Account {
+            namespace,
+            name: account,
+        } = &first.account;
+        bail!(
+            "--name is for the role of one account, and there are {}, such as {namespace}/{account}\n\
+             hint: leave out --name {name}, or name one with --namespace and --account",
+            parts.len()
+        );
+    }
+    if args.output == Some(RbacFormat::Json) {
+        let mut items = Vec::new();
+        for part in parts {
+            items.extend(json_items(args, part)?);
+        }
+        return Ok(as_text(
+            &json!({ "apiVersion": "v1", "kind": "List", "items": items }),
+        ));
+    }
+    let documents: anyhow::Result<Vec<String>> =
+        parts.iter().map(|part| yaml_text(args, part)).collect();
+    Ok(documents?.join("---\n"))
+}
+
+/// Name of the role of an account.
+fn name_of(args: &RbacArgs, part: &Part) -> anyhow::Result<String> {
     // The role that has the name may be a complete one.
-    if let (Some(name), Some(why)) = (&args.role, asked.unread()) {
+    if let (Some(name), Some(why)) = (&args.role, part.asked.unread()) {
         bail!(
             "{why}: the role {name} would lack what the template asks for\n\
              hint: leave out --name, or read the template and the Runnable from files, with -f"
         );
     }
     let name = args.role.clone();
-    let name = name.unwrap_or_else(|| asked.role_name(account, &args.resources));
-    // It is handed on without what is said beside it.
-    let incomplete = asked.incomplete();
-    Ok(Outcome::good(match args.output {
-        None | Some(RbacFormat::Yaml) => {
-            let comment = incomplete.map(|why| yaml::comment(&why));
-            comment.unwrap_or_default() + &manifest::yaml(&name, account, rules)?
-        }
-        Some(RbacFormat::Json) => {
-            let mut list = manifest::json(&name, account, rules);
-            if let Some(why) = incomplete {
-                annotate_roles(&mut list, &why);
-            }
-            as_text(&list)
-        }
-    }))
+    Ok(name.unwrap_or_else(|| part.asked.role_name(&part.account, &args.resources)))
 }
 
-/// Says at each role of a List, and at no binding, why it may lack something.
-fn annotate_roles(list: &mut Value, why: &str) {
-    let items = list["items"].as_array_mut();
-    for role in items.into_iter().flatten() {
+fn yaml_text(args: &RbacArgs, part: &Part) -> anyhow::Result<String> {
+    let name = name_of(args, part)?;
+    // It is handed on without what is said beside it.
+    let incomplete = part.asked.incomplete();
+    let comment = incomplete.map(|why| yaml::comment(&why));
+    let mut text = comment.unwrap_or_default();
+    text.push_str(&manifest::yaml(&name, &part.account, &part.rules)?);
+    if part.needs_account {
+        text.push_str("---\n");
+        text.push_str(&manifest::account_yaml(&part.account)?);
+    }
+    Ok(text)
+}
+
+fn json_items(args: &RbacArgs, part: &Part) -> anyhow::Result<Vec<Value>> {
+    let name = name_of(args, part)?;
+    let mut roles = manifest::json(&name, &part.account, &part.rules);
+    if let Some(why) = part.asked.incomplete() {
+        annotate_roles(&mut roles, &why);
+    }
+    let account = part.needs_account.then(|| manifest::account(&part.account));
+    Ok(roles.into_iter().chain(account).collect())
+}
+
+/// Says at each role, and at no binding, why it may lack something.
+fn annotate_roles(items: &mut [Value], why: &str) {
+    for role in items {
         if role["rules"].is_array() {
             role["metadata"]["annotations"] = json!({ INCOMPLETE: why });
         }

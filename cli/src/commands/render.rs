@@ -11,15 +11,16 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use crate::render::{
-    PLACEHOLDER_UID, Run, Subject, depends_on_placeholders,
+    PLACEHOLDER_UID, Run, Subject,
     explain::{self, Files, Origin},
-    prepared,
+    placeholders, prepared,
     profiles::With,
     run,
 };
 use crate::{
     cluster::{self, Cluster, ClusterArgs},
     commands::diff::{Edited, prospect},
+    files::FileArgs,
     finding::{Finding, Rule, Severity, report},
     inputs_from::{self, Absent, Given},
     objects::{self, DEFAULT_NAMESPACE, Objects, Selected},
@@ -48,7 +49,9 @@ cluster where there are these and no others; --profile takes one whatever its ru
 pub(crate) struct RenderArgs {
     /// Files or folders with templates, Runnables and the objects that they select or take inputs from; - is standard
     /// input
-    paths: Vec<PathBuf>,
+    pub(crate) paths: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) files: FileArgs,
     /// File or folder with templates
     #[arg(short, long, value_name = "PATH")]
     template: Vec<PathBuf>,
@@ -77,7 +80,7 @@ pub(crate) struct RenderArgs {
     #[arg(long, conflicts_with = "cluster")]
     explain: bool,
     /// Take Runnable, template and selected object from a cluster; -r names the Runnable, -t may be a file
-    #[arg(long, requires = "runnable", conflicts_with_all = ["selected", "paths", "name"])]
+    #[arg(long, requires = "runnable", conflicts_with_all = ["selected", "paths", "files", "name"])]
     cluster: bool,
     /// Context of the kubeconfig
     #[arg(long, value_name = "NAME", requires = "cluster")]
@@ -256,7 +259,7 @@ fn render(
         profile: written,
         sourced: &given.written,
     };
-    let mut notes = notes(&subject, &value);
+    let mut notes = notes(&subject, &value, document);
     notes.extend(given.absent.iter().map(Absent::left_out));
     let selects_without_uid =
         selected.is_some_and(inputs_from::object::lacks_uid) && run.rendered.is_keyed();
@@ -318,15 +321,16 @@ fn compiled(document: &Document) -> Result<Template, Vec<Finding>> {
     }
 }
 
-fn notes(subject: &Subject<'_>, runnable: &Value) -> Vec<String> {
+fn notes(subject: &Subject<'_>, runnable: &Value, template: &Document) -> Vec<String> {
     let mut notes = Vec::new();
+    let spec = template.value.get("spec").cloned();
+    let spec = spec.and_then(|spec| serde_json::from_value(spec).ok());
     if runnable.pointer("/metadata/uid").and_then(Value::as_str) == Some(PLACEHOLDER_UID) {
         notes.push("the uid is a placeholder, and the end of the name follows from it".to_owned());
-        if depends_on_placeholders(subject) {
-            notes.push(
-                "the template reads uid, generation or creationTimestamp: on a cluster the hash is another".to_owned(),
-            );
-        }
+        let read = placeholders::read(subject, spec.as_ref());
+        notes.extend(
+            read.map(|read| format!("the template reads {read}: on a cluster the hash is another")),
+        );
     }
     notes
 }

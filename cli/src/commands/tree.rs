@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
-use cartouche_crds::{ClusterRunTemplate, Runnable, Selector};
+use cartouche_crds::{ClusterRunTemplate, Runnable, Selector, SensitiveOutput, SinkStatus};
 use clap::Args;
 use kube::ResourceExt as _;
 use serde::Serialize;
@@ -15,7 +15,10 @@ use crate::{
     foreign::in_one_line,
     format::Format,
     graph::{self, Edge},
-    live::runs::{self, LedgerRun},
+    live::{
+        runs::{self, LedgerRun},
+        written,
+    },
 };
 
 /// Show what a Runnable is made of: template, account, selected object, sources, runs
@@ -59,6 +62,12 @@ struct Tree {
     sources: Vec<Edge>,
     runs: Vec<LedgerRun>,
     outputs: BTreeMap<String, Value>,
+    /// The places of sensitive ones, as the status has them.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    sensitive_outputs: BTreeMap<String, SensitiveOutput>,
+    /// The objects that outputs are written to, as the status has them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    sinks: Vec<SinkStatus>,
 }
 
 #[derive(Serialize)]
@@ -137,8 +146,7 @@ async fn tree(runnable: &Runnable, cluster: &Cluster) -> Tree {
     let (status, reason) = ready(runnable);
     let spec = &runnable.spec;
     let name = spec.run_template_ref.name.clone();
-    let outputs = runnable.status.as_ref();
-    let outputs = outputs.and_then(|status| status.outputs.clone());
+    let stored = runnable.status.clone().unwrap_or_default();
     let selected = match &spec.selector {
         Some(selector) => Some(cluster.selected(selector).await),
         None => None,
@@ -164,7 +172,9 @@ async fn tree(runnable: &Runnable, cluster: &Cluster) -> Tree {
         not_selected,
         sources: graph::edges(runnable),
         runs: runs::runs(runnable),
-        outputs: outputs.unwrap_or_default(),
+        outputs: stored.outputs.unwrap_or_default(),
+        sensitive_outputs: stored.sensitive_outputs,
+        sinks: stored.sinks,
     }
 }
 
@@ -212,15 +222,20 @@ fn root(tree: &Tree) -> Branch {
         below: tree.runs.iter().map(|run| painted(run_line(run))).collect(),
     });
     let outputs = tree.outputs.iter();
-    let outputs: Vec<Branch> = outputs
-        .map(|(name, value)| leaf(&format!("{name}: {value}")))
-        .collect();
-    if !outputs.is_empty() {
-        below.push(Branch {
-            text: "outputs".to_owned(),
-            below: outputs,
-        });
-    }
+    let outputs = outputs.map(|(name, value)| leaf(&format!("{name}: {value}")));
+    let sensitive = tree.sensitive_outputs.iter();
+    let sensitive = sensitive
+        .map(|(name, found)| leaf(&format!("{name}: sensitive, in {}", written::place(found))));
+    let sinks = tree.sinks.iter().map(|sink| leaf(&written::sink(sink)));
+    let lists = [
+        ("outputs", outputs.chain(sensitive).collect::<Vec<_>>()),
+        ("outputs are written to", sinks.collect()),
+    ];
+    let lists = lists.into_iter().filter(|(_, below)| !below.is_empty());
+    below.extend(lists.map(|(text, below)| Branch {
+        text: text.to_owned(),
+        below,
+    }));
     let status = in_one_line(tree.ready.as_deref().unwrap_or_default());
     Branch {
         text: format!(
@@ -308,6 +323,8 @@ mod tests {
             sources: Vec::new(),
             runs: Vec::new(),
             outputs: BTreeMap::new(),
+            sensitive_outputs: BTreeMap::new(),
+            sinks: Vec::new(),
         };
         let mut out = String::new();
         draw(&root(&tree), "", "", &mut out);

@@ -9,10 +9,11 @@ use clap::Args;
 use crate::validate::{Knowledge, nothing_to_check, validate};
 use crate::{
     cluster::{self, Cluster, ClusterArgs},
+    files::FileArgs,
     finding::{Finding, Severity, report},
     foreign::in_lines,
     objects::{self, Objects, Selected},
-    outcome::{FOUND, GOOD, Outcome},
+    outcome::{FOUND, GOOD, Outcome, print_error},
     schema::{catalog::Catalog, from_files},
     source::Document,
 };
@@ -26,12 +27,13 @@ const CLUSTER: &str = "cluster";
 Checks the syntax of every tag and path, the fields of templates and Runnables, the fields and types of
 the runs, output paths that no run can have, names, sizes; for each Runnable, that its template can be
 rendered for it; and all of ClusterRunProfiles, with rules that match the same Runnables with the same rank. Kinds of Kubernetes are known; for others give their definitions with --schemas, or have
-them among the files.
+them among the files. The first line says how many errors and warnings there are, and how much could not be checked.
 
 Examples:
   cartouche validate examples/job
   cartouche validate template.yaml --schemas crds/
   cartouche validate . --schemas cluster
+  cartouche validate . --notes                   with what could not be checked
   cartouche validate . --output sarif > cartouche.sarif
   cartouche validate . --output github --deny-warnings
 
@@ -39,8 +41,10 @@ Exit code 1 if there are errors (with --deny-warnings, also if there are warning
 check.")]
 pub(crate) struct ValidateArgs {
     /// Files or folders; - is standard input
-    #[arg(required = true)]
-    paths: Vec<PathBuf>,
+    #[arg(required_unless_present = "files")]
+    pub(crate) paths: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) files: FileArgs,
     /// Folder or file with definitions of custom resources, or OpenAPI documents; `cluster` asks the live cluster
     /// (a folder of that name is ./cluster); may be given several times
     #[arg(long, value_name = "PATH")]
@@ -57,6 +61,9 @@ pub(crate) struct ValidateArgs {
     /// Warnings are errors
     #[arg(long)]
     deny_warnings: bool,
+    /// List as text what could not be checked, too; it is only counted otherwise
+    #[arg(long)]
+    notes: bool,
 }
 
 /// The kinds of the templates, as the live cluster knows them.
@@ -147,15 +154,37 @@ pub(crate) fn execute(args: &ValidateArgs) -> anyhow::Result<Outcome> {
             counted(profiles, "profile")
         ),
     };
-    let counted = format!("{checked}: {}\n", report::counts(&findings));
+    let verdict = verdict(args, &checked, &findings);
+    let is_for_people = args.output == report::Format::Text;
+    let listed = report::write(&shown(args, findings), args.output);
+    if is_for_people {
+        // It is read before all else, also where both go to one terminal.
+        print_error(&format!("{verdict}{}", in_lines(&selections(&objects))))?;
+    }
     Ok(Outcome {
-        out: report::write(&findings, args.output),
-        err: if args.output == report::Format::Text {
-            in_lines(&selections(&objects)) + &counted
-        } else {
-            String::new()
-        },
+        out: listed,
         code: if failed { FOUND } else { GOOD },
         ..Outcome::default()
     })
+}
+
+/// The first line for people.
+fn verdict(args: &ValidateArgs, checked: &str, findings: &[Finding]) -> String {
+    let found = report::counts(findings);
+    let hint = if args.notes {
+        ""
+    } else {
+        ": --notes lists them"
+    };
+    let notes = report::counted(findings, Severity::Note);
+    let notes = notes.map(|notes| format!(" ({notes}{hint})"));
+    format!("{checked}: {found}{}\n", notes.unwrap_or_default())
+}
+
+/// The findings that are listed: for people, notes only if they ask.
+fn shown(args: &ValidateArgs, mut findings: Vec<Finding>) -> Vec<Finding> {
+    if args.output == report::Format::Text && !args.notes {
+        findings.retain(|finding| finding.severity != Severity::Note);
+    }
+    findings
 }

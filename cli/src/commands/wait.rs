@@ -23,6 +23,7 @@ use crate::{
     live::{
         pending::{pending, waits_for_approval},
         runs::{condition, retry_scheduled},
+        written,
     },
 };
 
@@ -44,7 +45,7 @@ Examples:
 `ready` ends with exit code 1 if the run has failed, or if for some seconds only a change could help; `finished`
 also ends well when the run has failed. A failure that is going to be tried again (spec.retry) ends neither, unless
 the Runnable is suspended; nor does a run that waits for a person (spec.approval: Manual), which is told at once. An
-output is printed. Exit code 1 after the time is over.")]
+output is printed; of a sensitive one, the Secret and the key that it is in. Exit code 1 after the time is over.")]
 pub(crate) struct WaitArgs {
     /// The Runnable
     name: String,
@@ -103,6 +104,8 @@ fn duration(text: &str) -> Result<Duration, String> {
 #[derive(Debug, PartialEq, Eq)]
 enum Standing {
     Done(String),
+    /// It is there, and where, which is not to be taken for its value.
+    Elsewhere(String),
     InVain(String),
     Waiting(String),
 }
@@ -124,6 +127,7 @@ pub(crate) async fn execute(args: &WaitArgs, cluster: &Cluster) -> anyhow::Resul
         };
         let why = match standing {
             Standing::Done(out) => return Ok(Outcome::good(out)),
+            Standing::Elsewhere(place) => return Ok(told(format!("{}: {place}\n", args.name))),
             Standing::InVain(why) => {
                 let since = in_vain_since.get_or_insert_with(tokio::time::Instant::now);
                 let why = cluster.place().for_runnable(&why, &args.name);
@@ -244,7 +248,10 @@ fn standing(runnable: &Runnable, wanted: &WaitFor) -> Standing {
     let waiting = match wanted {
         WaitFor::Output(name) => match status.outputs.as_ref().and_then(|all| all.get(name)) {
             Some(value) => return Standing::Done(format!("{}\n", plain(value))),
-            None => format!("no output {name} yet ({reason}){said}"),
+            None => match written::sensitive(&status, name) {
+                Some(place) => return Standing::Elsewhere(in_one_line(&place)),
+                None => format!("no output {name} yet ({reason}){said}"),
+            },
         },
         WaitFor::Finished => match result.filter(|_| !is_ahead) {
             Some(result) => return Standing::Done(format!("{result:?}\n")),

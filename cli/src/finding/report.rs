@@ -47,19 +47,22 @@ pub(crate) fn count(findings: &[Finding], severity: Severity) -> usize {
 
 /// `2 errors and 1 warning`.
 pub(crate) fn counts(findings: &[Finding]) -> String {
-    let counted = |severity: Severity| match count(findings, severity) {
-        0 => None,
-        1 => Some(format!("1 {}", severity.as_str())),
-        many => Some(format!("{many} {}s", severity.as_str())),
-    };
-    let parts: Vec<_> = [Severity::Error, Severity::Warning]
-        .into_iter()
-        .filter_map(counted)
-        .collect();
+    let parts = [Severity::Error, Severity::Warning];
+    let parts = parts.into_iter().filter_map(|it| counted(findings, it));
+    let parts: Vec<_> = parts.collect();
     if parts.is_empty() {
         "no errors".to_owned()
     } else {
         parts.join(" and ")
+    }
+}
+
+/// `2 errors`; nothing where there is none.
+pub(crate) fn counted(findings: &[Finding], severity: Severity) -> Option<String> {
+    match count(findings, severity) {
+        0 => None,
+        1 => Some(format!("1 {}", severity.as_str())),
+        many => Some(format!("{many} {}s", severity.as_str())),
     }
 }
 

@@ -36,7 +36,16 @@ pub(crate) fn from_files(
     (template, input): (Option<&str>, Option<&str>),
     format: ExplainFormat,
 ) -> anyhow::Result<Outcome> {
-    let objects = Objects::load_all(files)?;
+    let objects = Objects::load_rest(files)?;
+    let outcome = objects.or_unreadable(of_objects(&objects, (template, input), format))?;
+    Ok(objects.without_unreadable(outcome))
+}
+
+fn of_objects(
+    objects: &Objects,
+    (template, input): (Option<&str>, Option<&str>),
+    format: ExplainFormat,
+) -> anyhow::Result<Outcome> {
     let find = |name: &str| objects.templates.iter().find(|one| one.name() == name);
     let names = || objects.templates.iter().map(Document::name);
     let (template, input) = match (objects.templates.as_slice(), template) {

@@ -1,14 +1,17 @@
-//! What differs between two objects, field by field.
+//! Differences between two objects, field by field, and file by file of those that their containers find.
 
-use std::fmt::Write as _;
+mod lines;
+pub(crate) mod pairs;
+
+use std::{collections::BTreeMap, fmt::Write as _};
 
 use anstyle::{AnsiColor, Style};
-use cartouche_templating::{may_be_left_out, remove_own_labels};
+use cartouche_templating::{files_of_run, may_be_left_out, remove_own_labels};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
-    foreign::in_one_line,
+    foreign::{in_lines, in_one_line},
     source::{self, Segment},
     yaml,
 };
@@ -17,9 +20,16 @@ const REMOVED: Style = AnsiColor::Red.on_default();
 const ADDED: Style = AnsiColor::Green.on_default();
 
 /// A field with another value. `None`: it is not there.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct FieldChange {
+    /// The path to it in the object; or in the file, if that is one of a document.
     pub(crate) path: String,
+    /// The file that containers find it in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) file: Option<String>,
+    /// Its line there, if the file is a text: the value is all of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) line: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) old: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -27,12 +37,90 @@ pub(crate) struct FieldChange {
     /// Where in another object the value comes from, if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) from: Option<String>,
+    /// The steps to it in the object, and on into its file.
+    #[serde(skip)]
+    pub(crate) at: Vec<Segment>,
 }
 
-/// All fields that differ, in the order of their names.
+/// All fields that differ, in the order of their names, and then what differs of files.
 pub(crate) fn changes(old: &Value, new: &Value) -> Vec<FieldChange> {
+    let (mut old, mut new) = (old.clone(), new.clone());
+    let (left, right) = (files_taken_out(&mut old), files_taken_out(&mut new));
     let mut found = Vec::new();
-    compare(&mut Vec::new(), Some(old), Some(new), &mut found);
+    compare(&mut Vec::new(), Some(&old), Some(&new), &mut found);
+    found.retain(|change| {
+        let mut sides = [&change.old, &change.new].into_iter().flatten();
+        !sides.all(may_be_left_out)
+    });
+    let mut all: Vec<&Vec<Segment>> = left.keys().chain(right.keys()).collect();
+    all.sort();
+    all.dedup();
+    for at in all {
+        found.extend(changes_of_file(at, left.get(at), right.get(at)));
+    }
+    found
+}
+
+/// A file of a run.
+struct RunFile {
+    path: String,
+    text: String,
+}
+
+impl RunFile {
+    /// The document that it holds, if it is none of a mere text.
+    fn document(&self) -> Option<Value> {
+        let document = serde_json::from_str(&self.text).ok();
+        document.filter(|it: &Value| it.is_object() || it.is_array())
+    }
+}
+
+/// Takes the files of a run out of its annotations.
+fn files_taken_out(object: &mut Value) -> BTreeMap<Vec<Segment>, RunFile> {
+    let mut files = BTreeMap::new();
+    for file in files_of_run(object) {
+        let Some((Segment::Key(key), steps)) = file.at.split_last() else {
+            continue;
+        };
+        let annotations = pairs::at_mut(object, steps).and_then(Value::as_object_mut);
+        if let Some(annotations) = annotations
+            && annotations.get(key).is_some_and(Value::is_string)
+            && let Some(Value::String(text)) = annotations.remove(key)
+        {
+            let path = file.path;
+            files.insert(file.at.clone(), RunFile { path, text });
+        }
+    }
+    files
+}
+
+/// The differences in a file: members of a document, or lines of a text.
+fn changes_of_file(
+    at: &[Segment],
+    old: Option<&RunFile>,
+    new: Option<&RunFile>,
+) -> Vec<FieldChange> {
+    let text = |side: Option<&RunFile>| side.map_or_else(String::new, |it| it.text.clone());
+    if old.map(|it| &it.text) == new.map(|it| &it.text) {
+        return Vec::new();
+    }
+    let path = new.or(old).map_or_else(String::new, |it| it.path.clone());
+    let [left, right] = [old, new].map(|side| side.map(RunFile::document));
+    let mut found = Vec::new();
+    if left != Some(None) && right != Some(None) {
+        let (left, right) = (left.flatten(), right.flatten());
+        let mut steps = at.to_vec();
+        compare(&mut steps, left.as_ref(), right.as_ref(), &mut found);
+        for change in &mut found {
+            change.path = source::shown(change.at.get(at.len()..).unwrap_or_default());
+        }
+    }
+    if found.is_empty() {
+        found = lines::changes(at, &text(old), &text(new));
+    }
+    for change in &mut found {
+        change.file = Some(path.clone());
+    }
     found
 }
 
@@ -54,56 +142,111 @@ fn compare(
             }
         }
         (Some(Value::Array(left)), Some(Value::Array(right))) => {
-            for index in 0..left.len().max(right.len()) {
+            for (old, new) in pairs::of(left, right) {
+                let index = new.or(old).unwrap_or_default();
                 at.push(Segment::Index(index));
-                compare(at, left.get(index), right.get(index), found);
+                let old = old.and_then(|it| left.get(it));
+                compare(at, old, new.and_then(|it| right.get(it)), found);
                 at.pop();
             }
         }
-        (old, new) if [old, new].into_iter().flatten().all(may_be_left_out) => {}
         (old, new) if old == new => {}
         (old, new) => found.push(FieldChange {
             path: source::shown(at),
             old: old.cloned(),
             new: new.cloned(),
-            from: None,
+            at: at.clone(),
+            ..FieldChange::default()
         }),
+    }
+}
+
+impl FieldChange {
+    /// The place of a value, and the value.
+    fn line(&self, value: &Value) -> String {
+        match (&self.file, self.line, value) {
+            (Some(file), Some(line), Value::String(text)) => {
+                format!("{}:{line}: {}", in_one_line(file), in_lines(text))
+            }
+            (Some(file), ..) if self.path.is_empty() => in_one_line(&format!("{file}: {value}")),
+            (Some(file), ..) => in_one_line(&format!("{file}: {}: {value}", self.path)),
+            (None, ..) => in_one_line(&format!("{}: {value}", self.path)),
+        }
     }
 }
 
 /// A line for each value, old before new.
 pub(crate) fn shown(changes: &[FieldChange]) -> String {
     let mut out = String::new();
-    for FieldChange {
-        path,
-        old,
-        new,
-        from,
-    } in changes
-    {
-        let line = |value: &Value| in_one_line(&format!("{path}: {value}"));
-        if let Some(old) = old {
-            let _ = writeln!(out, "{REMOVED}- {}{REMOVED:#}", line(old));
+    for change in changes {
+        if let Some(old) = &change.old {
+            let _ = writeln!(out, "{REMOVED}- {}{REMOVED:#}", change.line(old));
         }
-        if let Some(new) = new {
+        if let Some(new) = &change.new {
             // Where the tag reads now: the value itself is of the time of the run.
-            let from = from.as_ref().map_or(String::new(), |from| {
+            let from = change.from.as_ref().map_or(String::new(), |from| {
                 format!("  (now from {})", in_one_line(from))
             });
-            let _ = writeln!(out, "{ADDED}+ {}{ADDED:#}{from}", line(new));
+            let _ = writeln!(out, "{ADDED}+ {}{ADDED:#}{from}", change.line(new));
         }
     }
     out
 }
 
-/// The same of an object that is new as a whole: as YAML.
+/// So many changes are named in one line, and so much of a value.
+const NAMED: usize = 6;
+const LONGEST: usize = 60;
+
+/// The same in a few words.
+pub(crate) fn in_short(changes: &[FieldChange]) -> String {
+    let value = |value: &Option<Value>| match value {
+        None => "nothing".to_owned(),
+        Some(value) => {
+            let text = value.to_string();
+            match text.char_indices().nth(LONGEST) {
+                Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+                None => text,
+            }
+        }
+    };
+    let one = |change: &FieldChange| {
+        let file = change.file.iter().map(|file| format!("{file}: "));
+        let file: String = file.collect();
+        let (old, new) = (value(&change.old), value(&change.new));
+        in_one_line(&format!("{file}{} ({old} became {new})", change.path))
+    };
+    let named: Vec<String> = changes.iter().take(NAMED).map(one).collect();
+    let rest = match changes.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        rest => format!(" and {rest} more"),
+    };
+    format!("{}{rest}", named.join(", "))
+}
+
+/// An object that is new as a whole: as YAML, and then its files.
 pub(crate) fn shown_new(object: &Value) -> String {
-    let text = yaml::text(object).unwrap_or_else(|_| format!("{object:#}\n"));
+    let mut object = object.clone();
+    let files = files_taken_out(&mut object);
     let mut out = String::new();
-    for line in text.lines() {
+    for line in in_yaml(&object).lines() {
         let _ = writeln!(out, "{ADDED}+ {}{ADDED:#}", in_one_line(line));
     }
+    for file in files.values() {
+        let path = in_one_line(&file.path);
+        let _ = writeln!(out, "{ADDED}+ file {path}:{ADDED:#}");
+        let text = match file.document() {
+            Some(document) => in_yaml(&document),
+            None => file.text.clone(),
+        };
+        for line in text.lines() {
+            let _ = writeln!(out, "{ADDED}+   {}{ADDED:#}", in_lines(line));
+        }
+    }
     out
+}
+
+fn in_yaml(value: &Value) -> String {
+    yaml::text(value).unwrap_or_else(|_| format!("{value:#}\n"))
 }
 
 /// A run as its template renders it: without what makes each run unlike every other.
@@ -121,72 +264,4 @@ pub(crate) fn comparable(run: &Value) -> Value {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn every_field_that_differs_is_named_by_its_path() {
-        let old = json!({ "spec": { "a": 1, "list": ["x", "y"], "gone": true } });
-        let new =
-            json!({ "spec": { "a": 2, "list": ["x", "z", "w"], "labels": { "a.b/c": "d" } } });
-        let shown = anstream::adapter::strip_str(&shown(&changes(&old, &new))).to_string();
-        assert_eq!(
-            shown,
-            "- spec.a: 1\n+ spec.a: 2\n- spec.gone: true\n+ spec.labels: {\"a.b/c\":\"d\"}\n\
-             - spec.list[1]: \"y\"\n+ spec.list[1]: \"z\"\n+ spec.list[2]: \"w\"\n"
-        );
-    }
-
-    #[test]
-    fn where_a_value_comes_from_is_said_of_now() {
-        let mut changes = changes(&json!({ "a": "1" }), &json!({ "a": "2\u{9b}" }));
-        changes[0].from = Some("ConfigMap rel .data.version".to_owned());
-        let shown = shown(&changes);
-        let from = "+ a: \"2\\u009b\"\u{1b}[0m  (now from ConfigMap rel .data.version)\n";
-        assert!(shown.ends_with(from), "{shown:?}");
-    }
-
-    #[test]
-    fn what_the_api_server_drops_is_no_difference() {
-        assert_eq!(
-            changes(
-                &json!({ "a": {}, "b": null, "c": [], "d": { "e": null } }),
-                &json!({})
-            ),
-            []
-        );
-    }
-
-    #[test]
-    fn a_run_that_was_asked_for_differs_in_nothing_that_its_template_renders() {
-        let run = |annotations: Value| json!({ "metadata": { "annotations": annotations } });
-        let asked = run(json!({
-            "carto.run/input-hash": "v1:1",
-            "carto.run/rerun-token": "2",
-            "carto.run/rerun-request": r#"{"by":"ada","reason":"flaky"}"#,
-        }));
-        let first = run(json!({ "carto.run/input-hash": "v1:1" }));
-        assert_eq!(changes(&comparable(&first), &comparable(&asked)), []);
-    }
-
-    #[test]
-    fn the_marks_of_a_run_are_not_compared() {
-        let run = |name: &str, sequence: &str| {
-            json!({
-                "metadata": {
-                    "name": name,
-                    "uid": name,
-                    "labels": { "carto.run/run-sequence": sequence, "app": "x" },
-                },
-                "spec": {},
-                "status": { "sequence": sequence },
-            })
-        };
-        assert_eq!(
-            changes(&comparable(&run("a", "1")), &comparable(&run("b", "2"))),
-            []
-        );
-    }
-}
+mod tests;

@@ -128,11 +128,26 @@ pub(crate) fn yaml(name: &str, account: &Account, rules: &[Rule]) -> anyhow::Res
     Ok(documents.join("---\n"))
 }
 
-/// The same as a List.
-pub(crate) fn json(name: &str, account: &Account, rules: &[Rule]) -> Value {
-    let items: Vec<Value> = roles(name, account, rules)
-        .iter()
+/// The same as objects.
+pub(crate) fn json(name: &str, account: &Account, rules: &[Rule]) -> Vec<Value> {
+    let all = roles(name, account, rules);
+    all.iter()
         .flat_map(|role| [role.role(), role.binding()])
-        .collect();
-    json!({ "apiVersion": "v1", "kind": "List", "items": items })
+        .collect()
+}
+
+/// The account itself.
+pub(crate) fn account(account: &Account) -> Value {
+    let Account { namespace, name } = account;
+    json!({
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": { "name": name, "namespace": namespace },
+    })
+}
+
+/// The same as YAML.
+pub(crate) fn account_yaml(account: &Account) -> anyhow::Result<String> {
+    let comment = "leave this out if the account is there with fields of its own: kubectl apply may take them away";
+    Ok(yaml::comment(comment) + &yaml::text(&self::account(account))?)
 }

@@ -25,13 +25,15 @@ pub(crate) struct Purpose<'a> {
     pub(crate) in_part: bool,
 }
 
-/// The name of the role of an account, the same whenever it is for the same. Neither names of accounts nor of
+/// The name of the role of an account, the same whenever it is for the same, or for several. Neither names of accounts nor of
 /// templates hold a colon.
 pub(crate) fn role_name(account: &Account, purpose: Purpose<'_>) -> String {
     let account = &account.name;
     let plain = match (purpose.templates, purpose.runnables, purpose.resources) {
         ([template], [], []) => Some(format!("{PREFIX}{account}:{template}")),
         ([_], [runnable], []) => Some(format!("{PREFIX}{account}:runnable:{runnable}")),
+        // It stays the same role when further ones come.
+        ([_, _, ..], ..) | (_, [_, _, ..], _) => Some(format!("{PREFIX}{account}:all")),
         _ => None,
     };
     if let Some(plain) = plain.filter(|name| name.len() <= LONGEST && !purpose.in_part) {
@@ -112,24 +114,21 @@ mod tests {
     }
 
     #[test]
-    fn no_two_purposes_of_an_account_have_one_role() {
+    fn no_two_purposes_of_an_account_have_one_role_unless_each_is_several() {
         let resources = ["jobs.batch".parse().unwrap()];
+        let in_part = |purpose| Purpose {
+            in_part: true,
+            ..purpose
+        };
         let purposes = [
             of(&["a"], &[]),
             of(&["b"], &[]),
             of(&["a"], &["a"]),
             of(&["a"], &["b"]),
             of(&["a", "b"], &[]),
-            of(&["a", "b"], &["a"]),
-            of(&["a"], &["a", "b"]),
-            Purpose {
-                in_part: true,
-                ..of(&["a"], &[])
-            },
-            Purpose {
-                in_part: true,
-                ..of(&["a"], &["b"])
-            },
+            in_part(of(&["a"], &[])),
+            in_part(of(&["a"], &["b"])),
+            in_part(of(&["a", "b"], &[])),
             Purpose {
                 resources: &resources,
                 ..of(&["a"], &[])
@@ -142,9 +141,14 @@ mod tests {
     }
 
     #[test]
-    fn a_role_has_the_same_name_in_whatever_order_its_templates_are_named() {
-        let one = named("app", of(&["a", "b"], &["x", "y"]));
-        assert_eq!(one, named("app", of(&["b", "a"], &["y", "x"])));
+    fn the_role_for_several_keeps_its_name_when_further_ones_come() {
+        for several in [
+            of(&["a"], &["a", "b"]),
+            of(&["a", "b"], &[]),
+            of(&["b", "a"], &["x", "y", "z"]),
+        ] {
+            assert_eq!(named("app", several), "cartouche:app:all");
+        }
     }
 
     #[test]

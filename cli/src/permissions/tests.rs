@@ -239,8 +239,7 @@ fn a_kind_without_namespaces_gets_a_role_of_the_cluster() {
         }],
     };
     let rules = [rule("pods", true), rule("nodes", false)];
-    let list = manifest::json("builder", &account, &rules);
-    let items = list["items"].as_array().unwrap();
+    let items = manifest::json("builder", &account, &rules);
     let named: Vec<_> = items
         .iter()
         .map(|it| (&it["kind"], &it["metadata"]["name"]))
@@ -255,10 +254,7 @@ fn a_kind_without_namespaces_gets_a_role_of_the_cluster() {
         ])
     );
     let own = manifest::json("cartouche:builder:build", &account, &rules);
-    assert_eq!(
-        own["items"][2]["metadata"]["name"],
-        "cartouche:shop:builder:build"
-    );
+    assert_eq!(own[2]["metadata"]["name"], "cartouche:shop:builder:build");
     assert_eq!(items[2]["metadata"].get("namespace"), None);
     let text = manifest::yaml("builder", &account, &rules).unwrap();
     assert!(text.contains("  # list: a b: c\n"), "{text}");
@@ -367,8 +363,7 @@ fn what_is_in_another_namespace_gets_a_role_there_that_names_whose_account_it_is
         resource::without_cluster(&Catalog::default(), api_version, kind)
     };
     let rules = rules(&sources("app", &references), &[], find).unwrap();
-    let list = manifest::json("cartouche:builder:runnable:app", &account, &rules);
-    let items = list["items"].as_array().unwrap();
+    let items = manifest::json("cartouche:builder:runnable:app", &account, &rules);
     let shown: Vec<_> = items
         .iter()
         .map(|it| {

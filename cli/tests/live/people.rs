@@ -206,7 +206,7 @@ fn a_tenant_with_templates(tenant: &Person<'_>) -> Result<()> {
     tenant.gets_all(&["tree", "hello"], &["ClusterRunTemplate greet (accepted)"])?;
     tenant.gets_all(
         &["why", "hello"],
-        &["nothing to run: what is rendered now has run"],
+        &["nothing to run: run 1 is of what is rendered now"],
     )?;
     let rbac = "to do: `cartouche rbac --runnable poor --namespace cartouche-examples`";
     tenant.gets_all(&["why", "poor"], &[rbac])?;

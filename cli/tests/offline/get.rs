@@ -51,3 +51,33 @@ fn a_context_that_there_is_not_is_named() {
     assert!(refused.err.starts_with(told), "{}", refused.err);
     assert!(refused.err.contains("kubectl config get-contexts"));
 }
+
+#[test]
+fn a_namespace_that_there_is_not_is_told_if_that_may_be_known() {
+    let list = json!({ "apiVersion": "carto.run/v1alpha1", "kind": "RunnableList", "metadata": {}, "items": [] });
+    let answered = |namespace: Option<serde_json::Value>| {
+        let list = list.clone();
+        Played::serve(move |request: &Request| {
+            if request.path.starts_with("/api/v1/namespaces/nosuch") {
+                return namespace.clone();
+            }
+            Some(list.clone())
+        })
+    };
+    let absent = answered(None).cartouche(&["get", "-n", "nosuch"]);
+    assert_eq!((absent.code, absent.out.as_str()), (2, ""));
+    let told = "error: there is no namespace nosuch\n";
+    assert!(absent.err.starts_with(told), "{}", absent.err);
+    let forbidden =
+        json!({ "kind": "Status", "code": 403, "message": "no", "reason": "Forbidden" });
+    let there =
+        json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "nosuch" } });
+    for namespace in [forbidden, there] {
+        let empty = answered(Some(namespace)).cartouche(&["get", "-n", "nosuch"]);
+        assert_eq!(empty.code, 0, "{}", empty.err);
+        assert_eq!(
+            empty.err,
+            "there are no Runnables in the namespace nosuch\n"
+        );
+    }
+}

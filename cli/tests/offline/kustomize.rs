@@ -89,7 +89,7 @@ spec:
 fn validated(text: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("all.yaml"), text).unwrap();
-    cartouche_in(folder.path(), &["validate", "."]).out
+    cartouche_in(folder.path(), &["validate", ".", "--notes"]).out
 }
 
 #[test]

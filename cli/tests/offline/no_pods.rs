@@ -66,3 +66,45 @@ fn who_may_not_list_events_is_told_what_the_status_says() {
     let told = "error: there is no pod of Job hello-x yet: Job suspended\n";
     assert!(logs.err.starts_with(told), "{}", logs.err);
 }
+
+#[test]
+fn a_container_that_never_began_has_no_log_and_that_is_told() {
+    let run = json!({
+        "sequence": 1, "inputHash": "v1:0", "phase": "Created", "result": "Failed",
+        "apiVersion": "batch/v1", "kind": "Job", "name": "hello-x", "uid": "1",
+    });
+    let runnable = json!({
+        "apiVersion": "carto.run/v1alpha1", "kind": "Runnable",
+        "metadata": { "name": "hello", "namespace": "demo", "uid": "u" },
+        "spec": { "runTemplateRef": { "name": "greet" } },
+        "status": { "currentRun": run, "conditions": [] },
+    });
+    let ended = json!({ "exitCode": 128, "reason": "StartError", "message": "exec: \"greeet\": not found" });
+    let pod = json!({
+        "metadata": {
+            "name": "hello-x-a", "namespace": "demo", "labels": { "controller-uid": "1" },
+            "ownerReferences": [{ "apiVersion": "batch/v1", "kind": "Job", "name": "hello-x", "uid": "1", "controller": true }],
+        },
+        "spec": { "containers": [{ "name": "greet" }] },
+        "status": { "phase": "Failed", "containerStatuses": [{
+            "name": "greet", "image": "a", "imageID": "", "ready": false, "restartCount": 0,
+            "state": { "terminated": ended },
+        }] },
+    });
+    let pods = json!({ "apiVersion": "v1", "kind": "PodList", "metadata": {}, "items": [pod] });
+    let played = played::Played::serve(move |request| {
+        let path = request.path.split('?').next().unwrap_or_default();
+        match path.rsplit('/').next().unwrap_or_default() {
+            "hello" => Some(runnable.clone()),
+            "pods" => Some(pods.clone()),
+            _ => None,
+        }
+    });
+    let told =
+        "container greet of pod hello-x-a never began (StartError): exec: \"greeet\": not found\n";
+    for arguments in [&["logs", "hello"][..], &["logs", "hello", "--follow"]] {
+        let logs = played.cartouche(arguments);
+        assert_eq!(logs.err, told, "{arguments:?}");
+        assert_eq!(logs.code, 1, "{arguments:?}: {}", logs.out);
+    }
+}

@@ -469,8 +469,42 @@ fn inputs_whose_secret_has_changed_are_named_where_nothing_else_shows_it() {
 }
 
 #[test]
+fn one_that_has_no_template_is_told_as_that_and_hides_no_other() {
+    let played = Played::serve(|request: &Request| {
+        let path = request.path.split('?').next().unwrap_or_default();
+        Some(match path.rsplit('/').next().unwrap_or_default() {
+            "clusterrunprofiles" => json!({
+                "apiVersion": "carto.run/v1alpha1", "kind": "ClusterRunProfileList", "metadata": {}, "items": two(),
+            }),
+            "greet" => template(),
+            "v1" => resources(),
+            "hello-a" => job(),
+            "hello" => runnable("hello", Some("old")),
+            "lost" => {
+                let mut lost = runnable("lost", Some("old"));
+                lost["spec"]["runTemplateRef"]["name"] = json!("not-there");
+                lost
+            }
+            _ => return None,
+        })
+    });
+    let which = played.cartouche(&["profile", "which", "lost"]);
+    assert_eq!(which.code, 1, "{}", which.err);
+    let told = "lost: no run is made: there is no ClusterRunTemplate \"not-there\"\n  to do: ";
+    assert!(which.out.starts_with(told), "{}", which.out);
+    let dry = played.cartouche(&["profile", "refresh", "lost", "hello", "--dry-run"]);
+    assert_eq!(dry.code, 1, "{}", dry.err);
+    for line in [
+        "lost: there is no ClusterRunTemplate not-there\n",
+        "hello: new@1 would be chosen instead of old@3\n",
+    ] {
+        assert!(dry.out.contains(line), "{}", dry.out);
+    }
+}
+
+#[test]
 fn why_names_the_pin_and_what_keeps_a_profile_from_being_used() {
-    let message = "ClusterRunProfile \"old\" does not fit: podTemplate.spec.containers[0].name: the run has no such container 'gret'; to do: it has greet";
+    let message = "ClusterRunProfile \"old\" does not fit: podTemplate.spec.containers[0].name: the run has no such container 'gret'; to do: name one that it has: greet";
     for reason in ["ProfileAmbiguous", "ProfileNotFound", "ProfileDoesNotFit"] {
         let condition = |name: &str| json!({ "type": name, "status": "False", "reason": reason, "message": message, "lastTransitionTime": "2026-01-01T00:00:00Z" });
         let stuck = json!({
@@ -483,7 +517,7 @@ fn why_names_the_pin_and_what_keeps_a_profile_from_being_used() {
         let why = made(vec![misfit], "Automatic", &stuck).cartouche(&["why", "hello"]);
         for line in [
             "  pinned to ClusterRunProfile old\n",
-            "has no such container 'gret'\n  to do: it has greet\n",
+            "has no such container 'gret'\n  to do: name one that it has: greet\n",
             "  `cartouche profile which hello` says which profiles match, and by which rules\n",
         ] {
             assert!(why.out.contains(line), "{reason}: {}{}", why.out, why.err);
@@ -521,6 +555,9 @@ fn a_run_that_exists_is_looked_at_whatever_became_of_its_profile() {
             diff.out
         );
         let why = played.cartouche(&["why", "hello"]).out;
-        assert!(why.contains("what is rendered now is running"), "{why}");
+        assert!(
+            why.contains("run 4, of what is rendered now, is at work"),
+            "{why}"
+        );
     }
 }

@@ -9,7 +9,14 @@ fn the_object_that_is_selected_is_named() {
     let output = cartouche(&["validate", "examples/selector"]);
     assert_eq!((output.code, output.out.as_str()), (0, ""));
     let named = "Runnable shop-smoke-test selects ConfigMap release-record (examples/selector/release-record.yaml:";
-    assert!(output.err.starts_with(named), "{}", output.err);
+    assert!(
+        output.err.contains(named)
+            && output
+                .err
+                .starts_with("1 template and 1 Runnable: no errors\n"),
+        "{}",
+        output.err
+    );
     let json = cartouche(&["validate", "examples/selector", "-o", "json"]);
     assert_eq!(json.err, "");
 }
@@ -41,7 +48,7 @@ fn all_that_a_selector_matches_are_named_and_shown() {
 fn objects_of_the_kind_that_are_not_selected_say_why() {
     let folder = copy_of("selector");
     edit(&folder, "release-record.yaml", "app: shop", "app: bakery");
-    let output = cartouche_in(folder.path(), &["validate", "."]);
+    let output = cartouche_in(folder.path(), &["validate", ".", "--notes"]);
     assert_eq!(output.code, 0, "{}", output.out);
     let why = "not ConfigMap release-record: its label example.com/app is not shop";
     assert!(output.out.contains(why), "{}", output.out);

@@ -128,7 +128,7 @@ fn what_is_not_among_the_files_cannot_be_rendered_and_all_of_it_is_named() {
 
 #[test]
 fn what_is_not_among_the_files_is_no_error_of_the_check_and_leaves_open_what_reads_it() {
-    let output = run(folder("").path(), &["validate", "."]);
+    let output = run(folder("").path(), &["validate", ".", "--notes"]);
     assert_eq!(output.code, 0, "{}", output.out);
     let unchecked = output.out.matches("was not checked: ConfigMap").count();
     assert_eq!(
@@ -137,7 +137,7 @@ fn what_is_not_among_the_files_is_no_error_of_the_check_and_leaves_open_what_rea
         "{}",
         output.out
     );
-    let all = run(folder(SOURCES).path(), &["validate", "."]);
+    let all = run(folder(SOURCES).path(), &["validate", ".", "--notes"]);
     assert_eq!(all.out.matches("was not checked").count(), 1, "{}", all.out);
 }
 
@@ -148,7 +148,7 @@ fn what_is_wrong_is_told_beside_what_is_not_known() {
     // No input of the template, and one that is there in both.
     let text = RUNNABLE.replace("- name: level", "- name: levle") + "  inputs: {password: x}\n";
     fs::write(runnable, text).unwrap();
-    let output = run(folder.path(), &["validate", "."]);
+    let output = run(folder.path(), &["validate", ".", "--notes"]);
     assert_eq!(output.code, 1, "{}", output.out);
     for part in [
         "there is no input 'levle'",

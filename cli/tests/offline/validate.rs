@@ -52,7 +52,7 @@ spec:
 
 #[test]
 fn a_runnable_among_the_files_is_picked_by_the_selector_of_another() {
-    let good = cartouche_in(selecting("pods").path(), &["validate", "."]);
+    let good = cartouche_in(selecting("pods").path(), &["validate", ".", "--notes"]);
     assert_eq!(good.code, 0, "{}", good.out);
     assert!(
         good.out
@@ -245,7 +245,7 @@ fn a_kind_that_cannot_be_run_is_refused_offline_where_the_engine_refuses_it() {
             "apiVersion: batch/v1\n    kind: Job",
             &format!("apiVersion: {api_version}\n    kind: {kind}"),
         );
-        let validated = cartouche_in(folder.path(), &["validate", "."]).out;
+        let validated = cartouche_in(folder.path(), &["validate", ".", "--notes"]).out;
         let rendered = cartouche_in(folder.path(), &["render", "."]).err;
         let message = format!("a run cannot be a {kind} of carto.run");
         assert_eq!(validated.contains(&message), refused, "{validated}");

@@ -160,8 +160,8 @@ fn a_container_that_the_run_does_not_have_is_an_error_and_all_are_told_at_once()
     assert_eq!(
         misfits(spec, patch),
         [
-            "podTemplate.spec.containers[1].name: the run has no such container 'biuld': it has build, push",
-            "podTemplate.spec.containers[2].name: the run has no such container 'x': it has build, push",
+            "podTemplate.spec.containers[1].name: the run has no such container 'biuld': name one that it has: build, push",
+            "podTemplate.spec.containers[2].name: the run has no such container 'x': name one that it has: build, push",
             "podTemplate.spec.initContainers[0].name: the run has no such container 'fetch'",
         ]
     );

@@ -250,3 +250,27 @@ fn an_input_that_only_arguments_read_is_read() {
     assert!(all.reads_input("a") && all.reads_input("b"));
     assert!(one.reads_input("a") && !one.reads_input("b"));
 }
+
+#[test]
+fn the_files_of_a_run_are_found_in_its_pod_by_what_is_mounted() {
+    let runner = json!({ "files": [{ "path": "/cfg/main.tf", "text": "a" }] });
+    let rendered = render(job(), runner, json!({})).unwrap();
+    let found = files_of_run(rendered.document());
+    let annotations = ["spec", "template", "metadata", "annotations"];
+    let file = |annotation: &str, path: &str| FileOfRun {
+        at: Segment::keys([&annotations[..], &[annotation]].concat()),
+        path: path.to_owned(),
+    };
+    assert_eq!(
+        found,
+        [
+            file("carto.run/runner-args", "/runner/args.yaml"),
+            file("carto.run/runner-file-0", "/cfg/main.tf")
+        ]
+    );
+    // An annotation of that name is none by itself.
+    let mut bare = job();
+    bare["spec"]["template"]["metadata"] =
+        json!({ "annotations": { "carto.run/runner-args": "{}" } });
+    assert_eq!(files_of_run(&bare), []);
+}

@@ -1,10 +1,13 @@
 //! What would run now, against what ran last.
 
-use std::{collections::HashSet, fmt::Write as _};
+use std::fmt::Write as _;
 
 use anyhow::bail;
 use cartouche_crds::{PROFILE_ANNOTATION, Runnable};
-use cartouche_protocol::{ledger::Due, told::Told};
+use cartouche_protocol::{
+    ledger::{Due, RunState},
+    told::Told,
+};
 use kube::{
     ResourceExt as _,
     api::{DynamicObject, PostParams},
@@ -15,10 +18,11 @@ use serde_json::{Value, json};
 use super::prospect::Prospect;
 use crate::{
     cluster::{Cluster, Denied, first_line, within},
+    commands::why::changed_secrets,
     foreign::in_one_line,
     live::{
-        managed_fields::owned,
-        object_diff::{self, FieldChange},
+        object_diff,
+        run_diff::{NO_PROFILE, RunDiff, Side, differences, rendered_differences},
     },
 };
 
@@ -57,12 +61,16 @@ pub(crate) struct Comparison {
 pub(super) enum Last {
     /// The Runnable is not in the cluster, or has no run: all of this is new.
     None { run: Value },
-    /// Its object, of this name, was deleted.
-    Gone { name: String },
+    /// The API server has refused to make it: all of this run.
+    Refused { name: String, run: Value },
+    /// It is being made: all of this run.
+    BeingMade { name: String, run: Value },
+    /// Its object, of this name, is gone: since the run ended, or before.
+    Gone { name: String, ended: bool },
     /// You may not read it: all of this run.
     NotSeen { name: String, run: Value },
     /// It is there, and this differs.
-    Known { changes: Vec<FieldChange> },
+    Known(RunDiff),
 }
 
 impl Comparison {
@@ -88,7 +96,7 @@ impl Comparison {
         };
         let (last, last_profile) = last(prospect, last_run, served.as_ref());
         let profile = prospect.profile.as_ref().map(ToString::to_string);
-        let is_other = matches!(last, Last::Known { .. }) && profile != last_profile;
+        let is_other = matches!(last, Last::Known(_)) && profile != last_profile;
         let moved = (is_other && prospect.unknown_profile.is_none())
             .then(|| moved(last_profile.as_deref(), profile.as_deref()));
         Ok(Self {
@@ -116,7 +124,7 @@ impl Comparison {
     /// have changed in the last run, be it that they did so to have it left out.
     pub(crate) fn whole(&self, prospect: &Prospect) -> String {
         let mut out = self.text();
-        if !matches!(self.last, Last::None { .. } | Last::NotSeen { .. }) {
+        if self.last.run().is_none() {
             let run = object_diff::shown_new(prospect.run.rendered.document());
             let _ = write!(out, "all of the run:\n{run}");
         }
@@ -126,9 +134,13 @@ impl Comparison {
     /// What is new, line by line.
     pub(super) fn difference(&self) -> String {
         match &self.last {
-            Last::None { run } | Last::NotSeen { run, .. } => object_diff::shown_new(run),
-            Last::Gone { .. } => String::new(),
-            Last::Known { changes } => object_diff::shown(changes),
+            last if let Some(run) = last.run() => object_diff::shown_new(run),
+            // Nothing runs for it, but the next run will have it.
+            Last::Known(found) if found.changes.is_empty() && self.would_run == Some(false) => {
+                object_diff::shown(&found.by_profile)
+            }
+            Last::Known(found) => object_diff::shown(&found.changes),
+            _ => String::new(),
         }
     }
 
@@ -141,19 +153,39 @@ impl Comparison {
     }
 }
 
+impl Last {
+    /// All of the new run, where there is nothing that it can be compared with.
+    fn run(&self) -> Option<&Value> {
+        match self {
+            Self::None { run }
+            | Self::Refused { run, .. }
+            | Self::BeingMade { run, .. }
+            | Self::NotSeen { run, .. } => Some(run),
+            Self::Gone { .. } | Self::Known(_) => None,
+        }
+    }
+}
+
 /// What the run is compared with.
 fn last(prospect: &Prospect, last_run: LastRun, served: Option<&Value>) -> (Last, Option<String>) {
     let whole = || prospect.run.rendered.document().clone();
     match last_run {
         LastRun::None => (Last::None { run: whole() }, None),
+        LastRun::Refused(name) => (Last::Refused { name, run: whole() }, None),
+        LastRun::BeingMade(name) => (Last::BeingMade { name, run: whole() }, None),
         LastRun::NotSeen { name, .. } => (Last::NotSeen { name, run: whole() }, None),
-        LastRun::Gone(name) => (Last::Gone { name }, None),
+        LastRun::Gone { name, ended } => (Last::Gone { name, ended }, None),
         LastRun::Known(object) => {
-            let changes = match served {
-                Some(served) => differences(&object, served),
-                None => known_differences(&object, &prospect.run.object),
+            let new = match served {
+                Some(served) => Side::of(served).with(prospect.run.facts()),
+                None => Side::of(&prospect.run.object),
             };
-            (Last::Known { changes }, profile_of(&object))
+            let (old, making) = (Side::of(&object), prospect.making());
+            let found = match served {
+                Some(_) => differences(&old, &new, Some(&making)),
+                None => rendered_differences(&old, &new, Some(&making)),
+            };
+            (Last::Known(found), profile_of(&object))
         }
     }
 }
@@ -165,11 +197,15 @@ fn profile_of(object: &Value) -> Option<String> {
     Some(in_one_line(profile))
 }
 
-/// What the last run was made with, and this one is.
+/// The profiles that the last run was made with, and the next one is.
 fn moved(last: Option<&str>, now: Option<&str>) -> String {
-    const NONE: &str = "no profile";
-    let (last, now) = (last.unwrap_or(NONE), now.unwrap_or(NONE));
+    let (last, now) = (last.unwrap_or(NO_PROFILE), now.unwrap_or(NO_PROFILE));
     format!("it was made with {last}, and the next one will be with {now}")
+}
+
+/// True if no run is to come.
+fn is_same(prospect: &Prospect) -> bool {
+    matches!(prospect.due, Some(Due::Nothing(_) | Due::OtherHash(_)))
 }
 
 fn notes(prospect: &Prospect, last: &Last, served: bool) -> Vec<String> {
@@ -179,28 +215,52 @@ fn notes(prospect: &Prospect, last: &Last, served: bool) -> Vec<String> {
             notes.push("the Runnable is not in the cluster yet".to_owned());
         }
         Last::None { .. } => notes.push("there was no run yet".to_owned()),
-        Last::Gone { name } => notes.push(format!(
-            "the object of the last run, {name}, is gone: only hashes can be compared"
+        Last::Refused { name, .. } => notes.push(format!(
+            "the last run, {name}, was refused and never made: all of the run is shown"
         )),
-        Last::Known { .. } if !served && prospect.is_new() => notes.push(
+        Last::BeingMade { name, .. } => notes.push(format!(
+            "the last run, {name}, is being made: all of the run is shown"
+        )),
+        Last::Gone { name, ended } => {
+            let when = if *ended {
+                "since it ended, by its time to live or by a delete"
+            } else {
+                "before it had ended"
+            };
+            notes.push(format!(
+                "the object of the last run, {name}, is gone {when}: only hashes can be compared"
+            ));
+        }
+        Last::Known(_) if !served && prospect.is_new() => notes.push(
             "fields that are only in the last run are not shown: the API server made no dry run of the new one"
                 .to_owned(),
         ),
-        Last::NotSeen { .. } | Last::Known { .. } => {}
+        Last::NotSeen { .. } | Last::Known(_) => {}
     }
     notes.extend(prospect.newer.as_ref().map(|newer| {
         let what = in_one_line(Told::of(&newer.message).what);
         format!("{what}; what becomes of it, a newer release decides")
     }));
+    if let Last::Known(found) = last
+        && !(found.changes.is_empty() && is_same(prospect))
+    {
+        notes.extend(found.told_of_profile());
+    }
+    let changed = changed_secrets(&prospect.runnable, &prospect.revisions);
+    notes.extend(
+        changed
+            .iter()
+            .map(|it| format!("since the last run has changed: {}", in_one_line(it))),
+    );
     // Where nothing else is told of it, the verdict says so.
     notes.extend(prospect.untold().filter(|_| prospect.due.is_some()));
     notes.extend(prospect.unknown_profile.clone());
     notes.extend(prospect.not_refreshed.clone());
-    if prospect.is_provisional {
-        notes.push(
-            "the template reads uid, generation or creationTimestamp, or a new Secret: on the cluster the hash is another"
-                .to_owned(),
-        );
+    if !prospect.provisional.is_empty() {
+        let read = prospect.provisional.join(" and ");
+        notes.push(format!(
+            "the template reads {read}: on the cluster the hash is another"
+        ));
     }
     notes
 }
@@ -234,8 +294,15 @@ fn verdict(prospect: &Prospect, moved: Option<&str>) -> String {
 /// The object of the last run.
 enum LastRun {
     None,
-    /// It was deleted; this was its name.
-    Gone(String),
+    /// The API server refused to make it, whose name would be this.
+    Refused(String),
+    /// It is to be made, and is not there yet.
+    BeingMade(String),
+    /// It is not there any more.
+    Gone {
+        name: String,
+        ended: bool,
+    },
     /// The user may not read it, as this says.
     NotSeen {
         name: String,
@@ -260,44 +327,18 @@ async fn last_run(runnable: Option<&Runnable>, cluster: &Cluster) -> anyhow::Res
     };
     // Another object may have its name by now.
     let is_it = |object: &DynamicObject| current.uid.is_none() || object.uid() == current.uid;
-    Ok(match found.filter(is_it) {
-        Some(object) => LastRun::Known(serde_json::to_value(object)?),
-        None => LastRun::Gone(current.name.clone()),
+    if let Some(object) = found.filter(is_it) {
+        return Ok(LastRun::Known(serde_json::to_value(object)?));
+    }
+    let name = current.name.clone();
+    Ok(match RunState::from(current) {
+        RunState::Rejected => LastRun::Refused(name),
+        RunState::Pending => LastRun::BeingMade(name),
+        state => LastRun::Gone {
+            name,
+            ended: matches!(state, RunState::Ended(_)),
+        },
     })
-}
-
-/// What differs of what templates render. A field that somebody else has changed since, as `cartouche cancel` does,
-/// tells nothing of that.
-pub(crate) fn differences(old: &Value, new: &Value) -> Vec<FieldChange> {
-    let rendered =
-        |object: &Value| object_diff::comparable(&owned(object).unwrap_or_else(|| object.clone()));
-    let others: HashSet<String> = [old, new]
-        .into_iter()
-        .flat_map(|object| {
-            object_diff::changes(&rendered(object), &object_diff::comparable(object))
-        })
-        .map(|change| change.path)
-        .collect();
-    let mut changes = object_diff::changes(&rendered(old), &rendered(new));
-    changes.retain(|change| !others.contains(&change.path));
-    changes
-}
-
-/// What differs of what is rendered now. The last run also has what the API server filled in, which cannot
-/// be told from what is rendered no longer.
-fn known_differences(old: &Value, new: &Value) -> Vec<FieldChange> {
-    let mut changes =
-        object_diff::changes(&object_diff::comparable(old), &object_diff::comparable(new));
-    changes.retain(|change| change.new.is_some());
-    changes
-}
-
-/// What differs of a run that was not made yet. The API server has filled nothing into it, so that fields which only the
-/// old one has are left out.
-pub(crate) fn rendered_differences(old: &Value, new: &Value) -> Vec<FieldChange> {
-    let mut changes = differences(old, new);
-    changes.retain(|change| change.new.is_some());
-    changes
 }
 
 /// The run as the API server would keep it, with all that it fills in.
@@ -325,26 +366,4 @@ async fn dry_run(prospect: &Prospect, cluster: &Cluster) -> anyhow::Result<Value
     Ok(serde_json::to_value(
         within(&what, api.create(&parameters, &object)).await?,
     )?)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_the_api_server_filled_in_does_not_differ_from_a_run_that_it_has_not_seen() {
-        let old = json!({
-            "metadata": { "managedFields": [{
-                "manager": cartouche_crds::FIELD_MANAGER,
-                "fieldsV1": { "f:spec": { "f:completionMode": {}, "f:image": {} } },
-            }] },
-            "spec": { "completionMode": "NonIndexed", "image": "a:1" },
-        });
-        let new = json!({ "spec": { "image": "a:2" } });
-        let paths = |changes: Vec<FieldChange>| -> Vec<String> {
-            changes.into_iter().map(|change| change.path).collect()
-        };
-        assert_eq!(paths(rendered_differences(&old, &new)), ["spec.image"]);
-        assert_eq!(paths(differences(&old, &new)).len(), 2);
-    }
 }

@@ -10,9 +10,10 @@ use cartouche_protocol::{
     profiles::{Held, KnownProfile, NotRefreshed, Profiles},
 };
 
-use super::prospect::unrendered;
+use super::prospect::{Prospect, unrendered};
 use crate::{
     cluster::TEMPLATES_VIEW,
+    live::run_diff,
     outcome::diagnosed,
     render::{self, Run, Subject, profiles::With},
 };
@@ -111,6 +112,19 @@ impl<'a> Making<'a> {
                 not_refreshed: None,
             }))),
         }
+    }
+}
+
+impl Prospect {
+    /// The run's making, as far as it is known now.
+    pub(crate) fn making(&self) -> run_diff::Making<'_> {
+        let Run {
+            rendering,
+            filled,
+            rendered,
+            ..
+        } = &self.run;
+        run_diff::Making::new(rendering, filled.as_ref(), rendered.document())
     }
 }
 

@@ -145,7 +145,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{commands::diff::comparison::Last, live::object_diff};
+    use crate::{
+        commands::diff::comparison::Last,
+        live::{object_diff, run_diff::RunDiff},
+    };
 
     fn compared(name: &str, would_run: bool, value: &str) -> Compared {
         let change = object_diff::changes(&json!({ "spec": 1 }), &json!({ "spec": value }));
@@ -161,7 +164,10 @@ mod tests {
                 sequence: 2,
                 input_hash: Some("v1:0".to_owned()),
                 kind: "Job".to_owned(),
-                last: Last::Known { changes: change },
+                last: Last::Known(RunDiff {
+                    changes: change,
+                    ..RunDiff::default()
+                }),
                 notes: Vec::new(),
                 verdict: "this would be run 2 (v1:0)".to_owned(),
                 has_secrets: false,

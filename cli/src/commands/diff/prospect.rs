@@ -32,7 +32,7 @@ use crate::{
     live::profiles,
     objects::{Objects, Selected},
     outcome::diagnosed,
-    render::{self, Run, Subject},
+    render::{self, Run, Subject, placeholders},
     source::Document,
 };
 
@@ -63,8 +63,8 @@ pub(crate) struct Prospect {
     pub(crate) template: ClusterRunTemplate,
     /// The object that is selected.
     pub(crate) selected: Option<Value>,
-    /// Whether its hash follows from a uid or a time that the cluster has yet to give.
-    pub(crate) is_provisional: bool,
+    /// The facts, in words, that its hash follows from and that the cluster has yet to give.
+    pub(crate) provisional: Vec<String>,
     /// Whether the last run, this one, or what is selected may hold parts of a Secret.
     pub(crate) has_secrets: bool,
 }
@@ -346,9 +346,15 @@ impl State {
         if !unread.is_empty() {
             without_hash(&mut run.object);
         }
+        let provisional = [
+            (self.live.is_none())
+                .then(|| placeholders::read(&subject, Some(&self.template.spec)))
+                .flatten(),
+            self.sources.unborn_by(&template),
+        ];
+        let provisional: Vec<String> = provisional.into_iter().flatten().collect();
         Ok(Prospect {
-            is_provisional: self.sources.are_provisional(&template)
-                || self.live.is_none() && render::depends_on_placeholders(&subject),
+            provisional,
             unread,
             revisions: self.sources.revisions,
             live: self.live,

@@ -45,9 +45,10 @@ impl Sources {
         read.map(|(_, secret)| secret.clone()).collect()
     }
 
-    /// Whether the hash follows from the uid of a Secret that is not on the cluster yet.
-    pub(super) fn are_provisional(&self, template: &Template) -> bool {
-        self.unborn.iter().any(|input| template.reads_input(input))
+    /// That the hash follows from the uid of a Secret that is not on the cluster yet, if it does.
+    pub(super) fn unborn_by(&self, template: &Template) -> Option<String> {
+        let reads = self.unborn.iter().any(|input| template.reads_input(input));
+        reads.then(|| "a Secret that is not there yet".to_owned())
     }
 }
 

@@ -17,7 +17,8 @@ use crate::outcome::{FOUND, Outcome, print as put, print_error};
 use crate::{
     cluster::{Cluster, explained},
     commands::logs::{
-        containers, has_begun, log_line, pods::pods, statuses, unknown_container, waits, why_no_pod,
+        containers, has_begun, log_line, never_begun, pods::pods, statuses, unknown_container,
+        waits, why_no_pod,
     },
     foreign::in_lines,
     live::{
@@ -54,7 +55,7 @@ pub(super) async fn follow(
     let mut reading: JoinSet<anyhow::Result<()>> = JoinSet::new();
     let mut outcome = Outcome::default();
     let mut waits = Waits::default();
-    let unknown = loop {
+    let (unknown, never_begun) = loop {
         // Before the pods: a container that begins later belongs to a run that has not ended.
         let ended = has_ended(name, run.sequence, cluster).await?;
         let pods = pods(run, cluster).await?;
@@ -78,7 +79,10 @@ pub(super) async fn follow(
             note(read, &mut outcome);
         }
         if ended {
-            break unknown_container(wanted.container.as_deref(), &pods, run);
+            let wanted = wanted.container.as_deref();
+            let never = pods.iter().flat_map(|it| never_begun(it, wanted));
+            let never: Vec<String> = never.collect();
+            break (unknown_container(wanted, &pods, run), never);
         }
         tokio::time::sleep(PAUSE).await;
     };
@@ -89,10 +93,15 @@ pub(super) async fn follow(
         if let Some(unknown) = unknown {
             bail!(unknown);
         }
-        outcome.err.push_str(
-            "the run has ended, and nothing was printed: its pods may have been deleted\n",
-        );
+        if never_begun.is_empty() {
+            outcome.err.push_str(
+                "the run has ended, and nothing was printed: its pods may have been deleted\n",
+            );
+        }
         outcome.code = FOUND;
+    }
+    for told in never_begun {
+        let _ = writeln!(outcome.err, "{told}");
     }
     Ok(outcome)
 }

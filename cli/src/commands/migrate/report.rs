@@ -37,7 +37,7 @@ pub(super) struct ObjectRemarks {
 
 /// Manifests: nothing is known of runs.
 pub(super) fn of_files(paths: &[PathBuf], format: ReportFormat) -> anyhow::Result<Outcome> {
-    let objects = Objects::load_all(paths)?;
+    let objects = Objects::load_rest(paths)?;
     let mut entries = Vec::new();
     for document in &objects.templates {
         let remarks = match template_file::spec(document) {
@@ -73,10 +73,10 @@ pub(super) fn of_files(paths: &[PathBuf], format: ReportFormat) -> anyhow::Resul
             remarks: vec![kind],
         })
     }));
-    if entries.is_empty() {
+    if entries.is_empty() && objects.is_whole() {
         bail!("there are no objects of carto.run in these files");
     }
-    Ok(report(&entries, format))
+    Ok(objects.without_unreadable(report(&entries, format)))
 }
 
 pub(super) fn report(entries: &[ObjectRemarks], format: ReportFormat) -> Outcome {

@@ -5,16 +5,17 @@ use std::fmt::Write as _;
 use anyhow::anyhow;
 use cartouche_crds::{PROFILE_ANNOTATION, ProfileRequirement, Runnable};
 use cartouche_protocol::{
+    diagnosis::Diagnosis,
     facts::{RunnableFacts, Unknown, chosen, subject},
     ledger::Ledger,
-    profiles::{Held, Labels, Profiles},
+    profiles::{Labels, Profiles},
 };
 use clap::Args;
 use kube::ResourceExt as _;
 use serde::Serialize;
 
 use crate::{
-    cluster::{Cluster, ClusterArgs, Denied, TEMPLATES_VIEW, first_line},
+    cluster::{Cluster, ClusterArgs, Denied, first_line, lacks_templates_view},
     foreign::in_one_line,
     format::Format,
     live::{profiles, selection::plain},
@@ -151,16 +152,21 @@ async fn of(
         (_, Err(error)) if Denied::of(&error).is_some() => {
             by_status(runnable, &ledger, first_line(&error))
         }
-        (None, _) => {
-            let why = format!(
-                "listing ClusterRunProfiles takes a right that you lack: the ClusterRole {TEMPLATES_VIEW} has it"
-            );
-            by_status(runnable, &ledger, why)
-        }
+        (None, _) => by_status(
+            runnable,
+            &ledger,
+            lacks_templates_view("listing ClusterRunProfiles"),
+        ),
         (Some(profiles), template) => {
-            let is_required =
-                template?.is_some_and(|it| it.spec.profile == Some(ProfileRequirement::Required));
-            told(runnable, profiles, is_required, &ledger)?
+            let template = template?;
+            let needed = template.as_ref().and_then(|it| it.spec.profile);
+            let is_required = needed == Some(ProfileRequirement::Required);
+            let mut which = told(runnable, profiles, is_required, &ledger)?;
+            if template.is_none() {
+                let name = runnable.spec.run_template_ref.name.clone();
+                which.held = Some(Problem::of(&Diagnosis::TemplateMissing(name)));
+            }
+            which
         }
     };
     if let Some(current) = &ledger.current {
@@ -204,7 +210,7 @@ fn told(
             chosen.pinned.and_then(|pinned| matching(&pinned.name)),
             None,
         ),
-        Err(Unknown::Held(held)) => (None, Some(Problem::of(&held))),
+        Err(Unknown::Held(held)) => (None, Some(Problem::of(&Diagnosis::Profile(held)))),
         Err(Unknown::Namespace) => return Err(no_namespace(&facts.namespace)),
     };
     // What was never pinned is chosen as it is after a refresh.
@@ -213,7 +219,7 @@ fn told(
             Some(matching) => Refresh::Profile(matching),
             None => Refresh::None,
         },
-        Err(Unknown::Held(held)) => Refresh::Problem(Problem::of(&held)),
+        Err(Unknown::Held(held)) => Refresh::Problem(Problem::of(&Diagnosis::Profile(held))),
         Err(Unknown::Namespace) => return Err(no_namespace(&facts.namespace)),
     };
     Ok(Which {
@@ -257,10 +263,10 @@ fn no_namespace(namespace: &str) -> anyhow::Error {
 }
 
 impl Problem {
-    fn of(held: &Held) -> Self {
+    fn of(why: &Diagnosis) -> Self {
         Self {
-            message: held.to_string(),
-            to_do: held.cure().to_owned(),
+            message: why.to_string(),
+            to_do: why.cure(),
         }
     }
 }

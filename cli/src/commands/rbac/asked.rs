@@ -1,9 +1,10 @@
-//! Which templates and Runnables a role is for.
+//! The templates and Runnables that a role is for.
 
 use cartouche_templating::suggestion;
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
+    rc::Rc,
 };
 
 use anyhow::{Context as _, anyhow, bail};
@@ -15,9 +16,10 @@ use cartouche_protocol::{
 use cartouche_templating::Template;
 use kube::ResourceExt as _;
 
-use super::RbacArgs;
+use super::{RbacArgs, parts};
 use crate::{
     cluster::{Cluster, Denied, first_line},
+    finding::Finding,
     live::runs,
     objects::Objects,
     permissions::{
@@ -31,8 +33,8 @@ use crate::{
 };
 
 /// A template that runs are made of.
-struct Wanted {
-    name: String,
+pub(super) struct Wanted {
+    pub(super) name: String,
     template: Template,
     asks: Asks,
 }
@@ -55,42 +57,39 @@ impl Wanted {
 
 /// Templates by name, and Runnables of them.
 pub(super) struct Asked {
-    templates: Vec<Wanted>,
-    runnables: Vec<Runnable>,
+    pub(super) templates: Vec<Rc<Wanted>>,
+    pub(super) runnables: Vec<Runnable>,
     /// The templates that the user may not read, and why.
-    unread: BTreeMap<String, anyhow::Error>,
+    pub(super) unread: BTreeMap<String, Rc<anyhow::Error>>,
+    /// The first thing in the files that could not be read, if there is one.
+    pub(super) unreadable: Option<String>,
 }
 
 impl Asked {
-    /// What is in files, and the objects among them that are neither.
-    pub(super) fn from_files(args: &RbacArgs) -> anyhow::Result<(Self, Vec<Document>)> {
-        let objects = Objects::load_all(&args.files)?;
-        let runnables = wanted_runnables(args, runnables_in(&objects)?)?;
-        let templates = wanted_templates(args, &objects.templates, &runnables)?;
+    /// The content of files, and all of their objects.
+    pub(super) fn from_files(args: &RbacArgs) -> anyhow::Result<(Self, Objects)> {
+        let objects = Objects::load_rest(&args.files.files)?;
+        let runnables = wanted_runnables(args, runnables_in(&objects)?);
+        let runnables = objects.or_unreadable(runnables)?;
+        let templates = wanted_templates(args, &objects.templates, &runnables);
+        let templates = objects.or_unreadable(templates)?;
         let asked = Self {
             templates,
             runnables,
             unread: BTreeMap::new(),
+            unreadable: objects.findings.first().map(Finding::one_line),
         };
-        Ok((asked, objects.others))
+        Ok((asked, objects))
     }
 
     /// What is on a cluster; Runnables may be in files.
     pub(super) async fn from_cluster(args: &RbacArgs, cluster: &Cluster) -> anyhow::Result<Self> {
-        let mut runnables = Vec::new();
-        for name in &args.runnables {
-            if is_file(name) {
-                let objects = Objects::load_all(&[PathBuf::from(name)])?;
-                runnables.extend(runnables_in(&objects)?);
-            } else {
-                runnables.push(cluster.runnable(name).await?);
-            }
-        }
+        let runnables = parts::runnables(args, cluster).await?;
         let (mut templates, mut unread) = (Vec::new(), BTreeMap::new());
         for name in names_of(args, &runnables) {
             let read = match cluster.template(&name).await {
                 Err(error) if Denied::of(&error).is_some() => {
-                    unread.insert(name, error);
+                    unread.insert(name, Rc::new(error));
                     continue;
                 }
                 other => other?,
@@ -104,27 +103,34 @@ impl Asked {
             let template = Template::compile(&found.spec)
                 .map_err(|problems| anyhow!("the template {name} cannot be used: {problems}"))?;
             let asks = Asks::of_template(&found.spec);
-            templates.push(Wanted {
+            templates.push(Rc::new(Wanted {
                 name,
                 template,
                 asks,
-            });
+            }));
         }
         Ok(Self {
             templates,
             runnables,
             unread,
+            unreadable: None,
         })
     }
 
     /// Why a template is not read, if one is not.
     pub(super) fn unread(&self) -> Option<String> {
-        self.unread.values().next().map(first_line)
+        let unread = self.unread.values().next().map(|error| first_line(error));
+        unread.or_else(|| self.unreadable.clone())
     }
 
     /// Why the role may lack something, if it may.
     pub(super) fn incomplete(&self) -> Option<String> {
         let why = self.unread()?;
+        if self.unread.is_empty() {
+            return Some(format!(
+                "{why}; this is for the other files, and that one may ask for more"
+            ));
+        }
         Some(format!(
             "{why}; this is for the kind of the last run and for what the Runnable names, and the template may ask for more"
         ))
@@ -152,7 +158,7 @@ impl Asked {
             .map(|it| it.spec.service_account().to_owned());
         let name = only("account", "--account", named, theirs)?;
         refuse_no_name("account", &name)?;
-        let named = args.cluster.namespace.iter().cloned();
+        let named = args.namespaces.iter().cloned();
         let theirs = self.runnables.iter().filter_map(Runnable::namespace);
         let theirs: Vec<String> = theirs.collect();
         let present = present.filter(|_| theirs.is_empty()).map(str::to_owned);
@@ -172,8 +178,8 @@ impl Asked {
                 "which template?\nhint: name a ClusterRunTemplate, a Runnable with -r, or files with -f"
             );
         }
-        for Wanted { name, .. } in &self.templates {
-            refuse_no_name("template", name)?;
+        for wanted in &self.templates {
+            refuse_no_name("template", &wanted.name)?;
         }
         for runnable in &self.runnables {
             refuse_no_name("Runnable", &runnable.name_any())?;
@@ -222,7 +228,7 @@ impl Asked {
     pub(super) fn role_name(&self, account: &Account, resources: &[Resource]) -> String {
         let templates: Vec<&str> = self.templates.iter().map(|it| &*it.name).collect();
         let reading = self.runnables.iter();
-        let in_part = !self.unread.is_empty();
+        let in_part = self.unread().is_some();
         let reading = reading.filter(|it| {
             let spec = &it.spec;
             in_part
@@ -271,7 +277,7 @@ fn wanted_templates(
     args: &RbacArgs,
     present: &[Document],
     runnables: &[Runnable],
-) -> anyhow::Result<Vec<Wanted>> {
+) -> anyhow::Result<Vec<Rc<Wanted>>> {
     let mut names = names_of(args, runnables);
     if names.is_empty() {
         names = present.iter().map(|it| it.name().to_owned()).collect();
@@ -287,11 +293,11 @@ fn wanted_templates(
         };
         let template = compiled(document)?;
         let asks = policy::asks(document);
-        templates.push(Wanted {
+        templates.push(Rc::new(Wanted {
             name,
             template,
             asks,
-        });
+        }));
     }
     Ok(templates)
 }
@@ -302,7 +308,7 @@ fn names_of(args: &RbacArgs, runnables: &[Runnable]) -> BTreeSet<String> {
     args.templates.iter().chain(theirs).cloned().collect()
 }
 
-fn is_file(name: &str) -> bool {
+pub(super) fn is_file(name: &str) -> bool {
     Path::new(name).is_file()
 }
 
@@ -321,14 +327,14 @@ fn only(
         [only] => Ok(only.clone()),
         [] => bail!("which {what}?\nhint: name it with {option}, or give a Runnable that has one"),
         several => bail!(
-            "the Runnables have more than one {what}: {}\nhint: name one with {option}; a role is for one account",
+            "the Runnables have more than one {what}: {}\nhint: name one with {option}, or print the roles of all accounts in all namespaces with --all-namespaces",
             several.join(", ")
         ),
     }
 }
 
 /// A role says for whom and for what it is. A name that no object can have, a file has for something else.
-fn refuse_no_name(what: &str, name: &str) -> anyhow::Result<()> {
+pub(super) fn refuse_no_name(what: &str, name: &str) -> anyhow::Result<()> {
     if is_subdomain(name, false) {
         return Ok(());
     }
@@ -338,7 +344,7 @@ fn refuse_no_name(what: &str, name: &str) -> anyhow::Result<()> {
     )
 }
 
-fn runnables_in(objects: &Objects) -> anyhow::Result<Vec<Runnable>> {
+pub(super) fn runnables_in(objects: &Objects) -> anyhow::Result<Vec<Runnable>> {
     let read = |document: &Document| {
         let runnable: Runnable =
             serde_json::from_value(document.value.clone()).with_context(|| {

@@ -9,7 +9,7 @@ use k8s_openapi::api::authorization::v1::{
 use kube::{Api, api::PostParams};
 use serde_json::json;
 
-use super::{RbacFormat, as_text};
+use super::{Part, RbacFormat, as_text};
 use crate::{
     cluster::{Cluster, within},
     outcome::{FOUND, GOOD, Outcome},
@@ -30,8 +30,31 @@ struct Answer<'a> {
     allowed: bool,
 }
 
+/// The answers for all accounts, one after the other.
+pub(super) async fn check_all(
+    cluster: &Cluster,
+    parts: &[Part],
+    format: Option<RbacFormat>,
+) -> anyhow::Result<Outcome> {
+    if let ([_, _, ..], Some(_)) = (parts, format) {
+        bail!(
+            "--check with --output is for one account, and there are {}\nhint: name one with --namespace and --account",
+            parts.len()
+        );
+    }
+    let mut outcome = Outcome::default();
+    for part in parts {
+        let all = part.asked.incomplete();
+        let all = all.map_or("that it needs", |_| "that is known of what it needs");
+        let checked = check(cluster, (&part.account, all), &part.rules, format).await?;
+        outcome.out.push_str(&checked.out);
+        outcome.code = outcome.code.max(checked.code);
+    }
+    Ok(outcome)
+}
+
 /// Asks for every verb of every rule, so that all that is missing is shown at once; `all` says of what the rules are all.
-pub(super) async fn check(
+async fn check(
     cluster: &Cluster,
     (account, all): (&Account, &str),
     rules: &[Rule],

@@ -232,6 +232,19 @@ fn an_output_is_printed_as_it_is() {
 }
 
 #[test]
+fn a_sensitive_output_is_there_once_the_status_has_its_place() {
+    let place = json!({ "name": "user", "key": "PASSWORD", "revision": "3f" });
+    let status = json!({ "sensitiveOutputs": { "password": place } });
+    let has = runnable(2, &json!([condition("Ready", "True", "Ready")]), &status);
+    let wanted = WaitFor::Output("password".to_owned());
+    let told = "the output password is sensitive: it is in the key PASSWORD of Secret user";
+    assert_eq!(
+        standing(&has, &wanted),
+        Standing::Elsewhere(told.to_owned())
+    );
+}
+
+#[test]
 fn durations_have_a_unit() {
     assert_eq!(duration("90"), Ok(Duration::from_secs(90)));
     assert_eq!(duration("10m"), Ok(Duration::from_mins(10)));

@@ -16,11 +16,10 @@ use super::{
 };
 use crate::{
     cluster::{Cluster, seen},
-    commands::diff::{Prospect, differences, rendered_differences},
+    commands::diff::Prospect,
     live::{
-        events,
-        object_diff::FieldChange,
-        requests,
+        events, requests,
+        run_diff::{RunDiff, Side, differences, rendered_differences},
         runs::{self, LedgerRun},
     },
 };
@@ -55,7 +54,8 @@ pub(super) enum Because {
     Changed {
         run: i64,
         /// Nothing where an object is gone, or could not be read.
-        changes: Option<Vec<FieldChange>>,
+        #[serde(flatten)]
+        found: Found,
         /// Why they are not known, where an object could not be read.
         #[serde(skip_serializing_if = "Option::is_none")]
         not_seen: Option<String>,
@@ -71,6 +71,19 @@ pub(super) enum Because {
     Deleted { run: i64 },
     /// The run before it was to make way for another document, which is not rendered any more.
     MadeWay { run: i64 },
+}
+
+/// The difference, if both objects could be read.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(super) enum Found {
+    Known(RunDiff),
+    Unknown { changes: () },
+}
+
+impl Found {
+    /// The difference that is not known.
+    pub(super) const UNKNOWN: Self = Self::Unknown { changes: () };
 }
 
 /// The current run, and what it was made for.
@@ -104,7 +117,7 @@ pub(super) async fn explained(
             Because::Changed {
                 run: earlier.sequence,
                 not_seen: not_old.or(not_new).filter(|_| changes.is_none()),
-                changes,
+                found: changes.map_or(Found::UNKNOWN, Found::Known),
                 sources: sources::between(runnable, (earlier, its), (current, own)),
             }
         }
@@ -144,19 +157,23 @@ fn changes(
     new: Option<&Value>,
     current: &LedgerRun,
     prospect: Option<&Prospect>,
-) -> Option<Vec<FieldChange>> {
-    let old = old?;
+) -> Option<RunDiff> {
+    let old = Side::of(old?);
+    let making = prospect.map(Prospect::making);
     let rendered = prospect.filter(|it| it.due == Some(Due::Pending(current.sequence)));
-    let mut changes = match rendered {
-        Some(rendered) => rendered_differences(old, &rendered.run.object),
-        None => differences(old, new?),
+    let mut found = match rendered {
+        Some(rendered) => {
+            let new = Side::of(&rendered.run.object);
+            rendered_differences(&old, &new, making.as_ref())
+        }
+        None => differences(&old, &Side::of(new?), making.as_ref()),
     };
     if let Some(prospect) = prospect.filter(|it| is_rendered_now(it.due, current.sequence))
         && let Some(selected) = &prospect.selected
     {
-        Origins::of(&prospect.template.spec.template, selected).name(&mut changes);
+        Origins::of(&prospect.template.spec.template, selected).name(&mut found.changes);
     }
-    Some(changes)
+    Some(found)
 }
 
 /// Whether a run is what is rendered now: tags of a template that renders something else may not be those that it

@@ -1,11 +1,13 @@
 //! Why a Runnable is as it is, as data: for programs, and for the text that is made of it.
 
+use std::fmt::Write as _;
+
 use cartouche_crds::{ClusterRunTemplate, PendingRun, PinnedProfile, Runnable};
 use cartouche_protocol::{
     advice::advice,
     ledger::Due,
     reconcile_error::Category,
-    status::{READY, RUN_TEMPLATE_READY, TRUE, blocking},
+    status::{READY, RUN_TEMPLATE_READY, STAMPED_OBJECT_CONDITION, TRUE, blocking},
     told::Told,
 };
 use cartouche_templating::kinds::standing;
@@ -123,6 +125,7 @@ impl Explanation {
         let (template, not_seen) = seen(read);
         let warnings = template.as_ref().and_then(warnings);
         let revisions = prospect.as_ref().ok().map(|it| it.revisions.clone());
+        let of_profile = prospect.as_ref().ok().and_then(of_profile);
         let next = match &runnable.metadata.deletion_timestamp {
             None => next(prospect),
             Some(_) => Next::Deleting {
@@ -147,6 +150,7 @@ impl Explanation {
         let sources = Standing::of(runnable, revisions, cluster).await?;
         let explanation = Self::with(runnable, cluster.namespace.clone(), about);
         let explanation = explanation.with_retry(retry).told_at(cluster.place());
+        let explanation = explanation.with_profile(of_profile);
         let explanation = explanation.without_template(not_seen, is_hidden);
         Ok(Self {
             sources,
@@ -210,6 +214,21 @@ impl Explanation {
         self
     }
 
+    /// Advice about a run that goes badly holds for the template. A profile may have the last word, and what is mended there makes
+    /// no run.
+    fn with_profile(mut self, of_profile: Option<String>) -> Self {
+        let blocking = self.blocked_by.as_ref();
+        let is_of_run = blocking.is_some_and(|it| it.condition == STAMPED_OBJECT_CONDITION);
+        if let (Some(to_do), Some(sets)) = (&mut self.to_do, of_profile.filter(|_| is_of_run)) {
+            let rerun = self.place.command(&format!("rerun {}", self.name));
+            let _ = write!(
+                to_do,
+                "; {sets}: mend these there, and then run again: `{rerun}`"
+            );
+        }
+        self
+    }
+
     /// Why the template was not read, if it was not. What to do is what can be done without it, if the user lacks the right to
     /// read it: whatever else kept it from being read passes.
     fn without_template(mut self, not_seen: Option<String>, is_hidden: bool) -> Self {
@@ -238,6 +257,15 @@ impl Explanation {
         self.retry = retry;
         self
     }
+}
+
+/// The fields of the run that a profile sets, if one does.
+fn of_profile(prospect: &Prospect) -> Option<String> {
+    let (name, fields) = (
+        &prospect.profile.as_ref()?.name,
+        prospect.making().merged()?,
+    );
+    Some(format!("ClusterRunProfile {name} sets {fields}"))
 }
 
 /// What is said of a template that works, but hardly as its author expects.

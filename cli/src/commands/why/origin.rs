@@ -78,6 +78,7 @@ impl Origins {
             // A tag may stand for more than one value.
             let is_at = |at: &&(String, String)| {
                 let rest = change.path.strip_prefix(&at.0);
+                let rest = rest.filter(|_| change.file.is_none());
                 rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
             };
             let tag = self.tags.iter().find(is_at);
@@ -96,9 +97,7 @@ mod tests {
         let selected = json!({ "kind": "ConfigMap", "metadata": { "name": "rel" } });
         let mut changes = [FieldChange {
             path: path.to_owned(),
-            old: None,
-            new: None,
-            from: None,
+            ..FieldChange::default()
         }];
         Origins::of(template, &selected).name(&mut changes);
         changes[0].from.clone()

@@ -14,15 +14,15 @@ use cartouche_protocol::{
 use cartouche_templating::Judged;
 
 use super::{
-    explained_run::{Because, ExplainedRun},
+    explained_run::{Because, ExplainedRun, Found},
     explanation::{BlockedBy, Explanation, Next},
     retry::Retry,
-    sources::Standing,
+    sources::{SourceChange, Standing},
 };
 use crate::{
     commands::get::colour,
     foreign::in_one_line,
-    live::{age, object_diff, pending, requests},
+    live::{age, object_diff, pending, requests, run_diff::RunDiff},
 };
 
 pub(super) fn text(explanation: &Explanation) -> String {
@@ -262,40 +262,50 @@ fn reasons(because: &Because) -> String {
         Because::Requested(request) => format!("{}\n", in_one_line(&requested(request))),
         Because::Changed {
             run,
-            changes,
+            found,
             not_seen,
             sources,
-        } => {
-            let mut out = match changes {
-                None => {
-                    let why = not_seen.as_ref().map(|why| in_one_line(why));
-                    let why = why.unwrap_or_else(|| "its object is gone".to_owned());
-                    format!(
-                        "what is rendered differs from run {run} ({why}, so that the fields are not known)\n"
-                    )
-                }
-                Some(_) => format!("what is rendered differs from run {run}:\n"),
-            };
-            for line in changes
-                .iter()
-                .map(|it| object_diff::shown(it))
-                .flat_map(|it| lines(&it))
-            {
-                let _ = writeln!(out, "    {line}");
-            }
-            if !sources.is_empty() {
-                out.push_str("  of what its inputs come from this had changed:\n");
-            }
-            for source in sources {
-                let _ = writeln!(out, "    {}", in_one_line(&source.shown()));
-            }
-            out
-        }
+        } => changed(*run, found, not_seen.as_deref(), sources),
     }
 }
 
-fn lines(text: &str) -> Vec<String> {
-    text.lines().map(str::to_owned).collect()
+/// The change since an earlier run.
+fn changed(run: i64, found: &Found, not_seen: Option<&str>, sources: &[SourceChange]) -> String {
+    let diff = match found {
+        Found::Known(diff) => diff,
+        Found::Unknown { .. } => &RunDiff::default(),
+    };
+    let mut out = match found {
+        Found::Unknown { .. } => {
+            let why = not_seen.map_or_else(|| "its object is gone".to_owned(), in_one_line);
+            format!(
+                "what is rendered differs from run {run} ({why}, so that the fields are not known)\n"
+            )
+        }
+        Found::Known(_) if !diff.changes.is_empty() => {
+            format!("what is rendered differs from run {run}:\n")
+        }
+        Found::Known(_) if !sources.is_empty() => {
+            format!("something has changed since run {run} that no field shows:\n")
+        }
+        Found::Known(_) => format!(
+            "what is rendered differs from run {run} in nothing that a field shows, such as the value of a Secret or the uid of an object\n"
+        ),
+    };
+    for line in object_diff::shown(&diff.changes).lines() {
+        let _ = writeln!(out, "    {line}");
+    }
+    let are_the_cause = diff.changes.is_empty() && matches!(found, Found::Known(_));
+    if !(sources.is_empty() || are_the_cause) {
+        out.push_str("  of what its inputs come from this had changed:\n");
+    }
+    for source in sources {
+        let _ = writeln!(out, "    {}", in_one_line(&source.shown()));
+    }
+    if let Some(told) = diff.told_of_profile() {
+        let _ = writeln!(out, "  {told}");
+    }
+    out
 }
 
 /// Who asked for a run that is like the one before it, and why.
@@ -344,13 +354,15 @@ fn next(explanation: &Explanation) -> String {
         Next::Pending { sequence } => {
             format!("what is rendered now has not run yet: run {sequence} is to be made\n")
         }
-        Next::Nothing { .. } if is_tried_again(explanation) => {
-            "nothing else to run: what is rendered now has run, and is tried again\n".to_owned()
-        }
+        Next::Nothing { sequence } if is_tried_again(explanation) => format!(
+            "nothing else to run: run {sequence} is of what is rendered now, and is tried again\n"
+        ),
         Next::Nothing { sequence } if is_running(explanation, *sequence) => {
-            "nothing else to run: what is rendered now is running\n".to_owned()
+            format!("nothing else to run: run {sequence}, of what is rendered now, is at work\n")
         }
-        Next::Nothing { .. } => "nothing to run: what is rendered now has run\n".to_owned(),
+        Next::Nothing { sequence } => {
+            format!("nothing to run: run {sequence} is of what is rendered now\n")
+        }
         Next::OtherHash { sequence } => {
             format!("whether run {sequence} is of what is rendered now, the controller finds out\n")
         }

@@ -146,8 +146,11 @@ fn what_is_running_is_not_said_to_have_run() {
         explained.next = Next::Nothing { sequence };
         text(&explained)
     };
-    assert!(told(RunState::Running).ends_with("what is rendered now is running\n"));
-    assert!(told(ended).ends_with("nothing to run: what is rendered now has run\n"));
+    assert!(
+        told(RunState::Running)
+            .ends_with("nothing else to run: run 4, of what is rendered now, is at work\n")
+    );
+    assert!(told(ended).ends_with("nothing to run: run 4 is of what is rendered now\n"));
 }
 
 #[test]
@@ -160,4 +163,51 @@ fn a_word_for_a_stop_that_is_not_known_is_shown_as_it_is() {
     let told = text(&explained);
     let word = "stopped (QueueTimedOut) at 2026-01-01T00:00:00Z";
     assert!(told.contains(word), "{told}");
+}
+
+#[test]
+fn no_cause_is_empty_and_what_only_a_profile_changed_is_told_apart() {
+    let change = |path: &str| object_diff::FieldChange {
+        path: path.to_owned(),
+        old: Some(json!("a")),
+        new: Some(json!("b")),
+        ..object_diff::FieldChange::default()
+    };
+    let secret = SourceChange {
+        source: "Secret/demo/db/token".to_owned(),
+        inputs: vec!["token".to_owned()],
+        before: Some("v1".to_owned()),
+        after: Some("v2".to_owned()),
+    };
+    let told = |changes: &[&str], by_profile: &[&str], sources: &[SourceChange]| {
+        let changed = |paths: &[&str]| paths.iter().map(|path| change(path)).collect();
+        let found = Found::Known(RunDiff {
+            changes: changed(changes),
+            by_profile: changed(by_profile),
+            moved: None,
+        });
+        let text = changed_since(&found, sources);
+        anstream::adapter::strip_str(&text).to_string()
+    };
+    assert_eq!(
+        told(&["spec.x"], &["spec.y"], &[]),
+        "what is rendered differs from run 1:\n    - spec.x: \"a\"\n    + spec.x: \"b\"\n  \
+         also differs by the profile, which makes no run: spec.y (\"a\" became \"b\")\n"
+    );
+    let of_secret = told(&[], &[], std::slice::from_ref(&secret));
+    let begin = "something has changed since run 1 that no field shows:\n    ";
+    assert!(of_secret.starts_with(begin), "{of_secret}");
+    assert!(
+        of_secret.ends_with("which gives the input token: v1 became v2\n"),
+        "{of_secret}"
+    );
+    assert!(!told(&[], &[], &[]).contains(":\n"));
+    assert!(
+        told(&["spec.x"], &[], &[secret])
+            .contains("  of what its inputs come from this had changed:\n")
+    );
+}
+
+fn changed_since(found: &Found, sources: &[SourceChange]) -> String {
+    changed(1, found, None, sources)
 }

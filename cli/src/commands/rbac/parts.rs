@@ -1,0 +1,131 @@
+//! The accounts that roles are printed for, each with its templates and Runnables.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+};
+
+use anyhow::bail;
+use cartouche_crds::Runnable;
+use kube::ResourceExt;
+
+use super::{
+    RbacArgs,
+    asked::{Asked, is_file, refuse_no_name, runnables_in},
+};
+use crate::{cluster::Cluster, objects::Objects, permissions::Account};
+
+impl RbacArgs {
+    /// True if roles of several namespaces are asked for.
+    pub(super) fn is_for_several(&self) -> bool {
+        self.all_namespaces || self.namespaces.len() > 1
+    }
+}
+
+/// The Runnables of the cluster that are named; of several namespaces those of the templates and of the account without a name.
+/// Some may be in files.
+pub(super) async fn runnables(args: &RbacArgs, cluster: &Cluster) -> anyhow::Result<Vec<Runnable>> {
+    let (files, names): (Vec<&String>, _) = args.runnables.iter().partition(|it| is_file(it));
+    let mut found = Vec::new();
+    for file in files {
+        found.extend(runnables_in(&Objects::load_all(&[PathBuf::from(file)])?)?);
+    }
+    if !args.is_for_several() {
+        for name in names {
+            found.push(cluster.runnable(name).await?);
+        }
+        return Ok(found);
+    }
+    let mut present = Vec::new();
+    if args.all_namespaces {
+        present = cluster.runnables(true).await?;
+    }
+    for namespace in &args.namespaces {
+        present.extend(cluster.in_namespace(namespace).runnables(false).await?);
+    }
+    let known: BTreeSet<String> = present.iter().map(ResourceExt::name_any).collect();
+    if let Some(unknown) = names.iter().find(|name| !known.contains(**name)) {
+        bail!("there is no Runnable {unknown} in these namespaces");
+    }
+    present.retain(|it| {
+        if names.is_empty() {
+            is_meant(args, it)
+        } else {
+            names.contains(&&it.name_any())
+        }
+    });
+    found.extend(present);
+    Ok(found)
+}
+
+/// True if it is of the templates and of the account that are named, if any are.
+fn is_meant(args: &RbacArgs, runnable: &Runnable) -> bool {
+    let template = &runnable.spec.run_template_ref.name;
+    let account = runnable.spec.service_account();
+    (args.templates.is_empty() || args.templates.contains(template))
+        && args.account.as_deref().is_none_or(|it| it == account)
+}
+
+/// The parts of what is asked for, by account: one, or those of the namespaces that are named, or of all.
+pub(super) fn of(
+    asked: Asked,
+    args: &RbacArgs,
+    present: Option<&str>,
+) -> anyhow::Result<Vec<(Account, Asked)>> {
+    if !args.is_for_several() {
+        let account = asked.account(args, present)?;
+        return Ok(vec![(account, asked)]);
+    }
+    let mut parts: BTreeMap<(String, String), Vec<Runnable>> = BTreeMap::new();
+    for runnable in &asked.runnables {
+        let Some(namespace) = runnable.namespace() else {
+            bail!(
+                "the Runnable {} names no namespace, and roles of several are asked for\n\
+                 hint: write metadata.namespace, or name one namespace with --namespace",
+                runnable.name_any()
+            );
+        };
+        if args.all_namespaces || args.namespaces.contains(&namespace) {
+            let account = args.account.as_deref();
+            let account = account.unwrap_or(runnable.spec.service_account());
+            let part = parts.entry((namespace, account.to_owned())).or_default();
+            part.push(runnable.clone());
+        }
+    }
+    // An account may be there before any Runnable is.
+    for namespace in &args.namespaces {
+        let has_part = parts.keys().any(|(of, _)| of == namespace);
+        if let Some(account) = args.account.as_ref().filter(|_| !has_part) {
+            parts.insert((namespace.clone(), account.clone()), Vec::new());
+        }
+    }
+    if parts.is_empty() {
+        bail!(
+            "there is no Runnable in these namespaces\nhint: a template with --account and --namespace needs none"
+        );
+    }
+    let parts = parts.into_iter().map(|((namespace, name), runnables)| {
+        refuse_no_name("account", &name)?;
+        refuse_no_name("namespace", &namespace)?;
+        Ok((Account { namespace, name }, asked.of(args, runnables)))
+    });
+    parts.collect()
+}
+
+impl Asked {
+    /// The part of these Runnables, with their templates and those that are named.
+    fn of(&self, args: &RbacArgs, runnables: Vec<Runnable>) -> Self {
+        let theirs = runnables.iter().map(|it| &it.spec.run_template_ref.name);
+        let names: BTreeSet<&String> = args.templates.iter().chain(theirs).collect();
+        let templates = self.templates.iter();
+        let templates = templates.filter(|it| names.contains(&it.name)).cloned();
+        let unread = self.unread.iter().filter(|(name, _)| names.contains(name));
+        let unread = unread.map(|(name, why)| (name.clone(), why.clone()));
+        Self {
+            templates: templates.collect(),
+            unread: unread.collect(),
+            unreadable: self.unreadable.clone(),
+            runnables,
+        }
+    }
+}

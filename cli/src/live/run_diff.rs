@@ -1,0 +1,190 @@
+//! Differences between two runs that can have made the later one: not those that each run has of its own, and not those of a profile.
+
+mod put_back;
+
+use std::collections::HashSet;
+
+use cartouche_crds::{
+    INPUT_HASH_ANNOTATION, PROFILE_ANNOTATION, RERUN_TOKEN_ANNOTATION, RUN_SEQUENCE_LABEL,
+};
+use cartouche_templating::{Rendered, RunFacts};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{
+    managed_fields::owned,
+    object_diff::{self, FieldChange, comparable, pairs::steps_like},
+};
+use crate::{
+    foreign::in_one_line,
+    source::{self, Segment},
+};
+
+/// So many fields of a profile are named.
+const NAMED: usize = 4;
+
+/// A run, and what only it has.
+#[derive(Clone, Copy)]
+pub(crate) struct Side<'a> {
+    object: &'a Value,
+    own: RunFacts<'a>,
+    profile: Option<&'a str>,
+}
+
+/// The making of a run, as far as it is known now.
+pub(crate) struct Making<'a> {
+    /// The document that is rendered, with open tags.
+    rendered: &'a Rendered,
+    /// The places that a profile has the last word about.
+    merged: Vec<Vec<Segment>>,
+}
+
+/// The difference between two runs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RunDiff {
+    /// The part that can make a run.
+    pub(crate) changes: Vec<FieldChange>,
+    /// The part of the profiles that they were made with, which makes none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) by_profile: Vec<FieldChange>,
+    /// The profiles of both, if they differ.
+    #[serde(skip)]
+    pub(crate) moved: Option<String>,
+}
+
+impl RunDiff {
+    /// The part of the profiles, in a line.
+    pub(crate) fn told_of_profile(&self) -> Option<String> {
+        let moved = self.moved.iter().map(|moved| format!(" ({moved})"));
+        let moved: String = moved.collect();
+        (!self.by_profile.is_empty()).then(|| {
+            let fields = object_diff::in_short(&self.by_profile);
+            format!("also differs by the profile{moved}, which makes no run: {fields}")
+        })
+    }
+}
+
+impl<'a> Side<'a> {
+    /// A run that is there.
+    pub(crate) fn of(object: &'a Value) -> Self {
+        let text = |pointer: &[&str]| -> Option<&'a str> {
+            let found = pointer.iter().try_fold(object, |value, key| value.get(key));
+            found.and_then(Value::as_str)
+        };
+        let annotation = |name| text(&["metadata", "annotations", name]);
+        let sequence = text(&["metadata", "labels", RUN_SEQUENCE_LABEL]);
+        let own = RunFacts {
+            name: text(&["metadata", "name"]).unwrap_or_default(),
+            sequence: sequence.and_then(|it| it.parse().ok()).unwrap_or_default(),
+            input_hash: annotation(INPUT_HASH_ANNOTATION).unwrap_or_default(),
+            rerun_token: annotation(RERUN_TOKEN_ANNOTATION),
+        };
+        Self {
+            object,
+            own,
+            profile: annotation(PROFILE_ANNOTATION),
+        }
+    }
+
+    /// The same of an object that the API server was only asked about, which may have another name than the run.
+    pub(crate) fn with(self, own: RunFacts<'a>) -> Self {
+        Self { own, ..self }
+    }
+
+    /// The object as it would be of any other run.
+    fn of_any_run(&self, other: &Self, making: Option<&Making<'_>>) -> Value {
+        let mut object = self.object.clone();
+        if let Some(making) = making {
+            let rendered = making.rendered;
+            put_back::places(&mut object, rendered.document(), rendered.open(), &self.own);
+        }
+        put_back::own(&mut object, &self.own, &other.own);
+        object
+    }
+}
+
+impl<'a> Making<'a> {
+    /// Of what is rendered, and what becomes of it with its tags filled in: alone, and with the profile.
+    pub(crate) fn new(rendered: &'a Rendered, filled: Option<&Value>, made: &Value) -> Self {
+        let merged = filled.map(|filled| object_diff::changes(filled, made));
+        let merged = merged.into_iter().flatten().map(|change| change.at);
+        Self {
+            rendered,
+            merged: merged.collect(),
+        }
+    }
+
+    /// The fields that a profile has the last word about, in a few words.
+    pub(crate) fn merged(&self) -> Option<String> {
+        let names = self.merged.iter().map(|at| source::shown(at));
+        let names: Vec<String> = names.take(NAMED).collect();
+        let rest = match self.merged.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            rest => format!(" and {rest} more"),
+        };
+        (!names.is_empty()).then(|| format!("{}{rest}", names.join(", ")))
+    }
+
+    fn is_merged(&self, change: &FieldChange) -> bool {
+        let mut merged = self.merged.iter();
+        merged.any(|place| change.at.starts_with(place.as_slice()))
+    }
+
+    /// True if nothing is rendered where an earlier run has something: that may be of its profile.
+    fn has_not(&self, change: &FieldChange, old: &Value) -> bool {
+        change.new.is_none()
+            && change.file.is_none()
+            && steps_like(&change.at, old, self.rendered.document()).is_none()
+    }
+}
+
+/// The difference. Fields that others have changed since, as `cartouche cancel` does, tell nothing of that.
+pub(crate) fn differences(old: &Side<'_>, new: &Side<'_>, making: Option<&Making<'_>>) -> RunDiff {
+    let left = old.of_any_run(new, making);
+    let right = new.of_any_run(old, making);
+    let rendered = |object: &Value| comparable(&owned(object).unwrap_or_else(|| object.clone()));
+    let others: HashSet<Vec<Segment>> = [&left, &right]
+        .into_iter()
+        .flat_map(|object| object_diff::changes(&rendered(object), &comparable(object)))
+        .map(|change| change.at)
+        .collect();
+    let (left, right) = (rendered(&left), rendered(&right));
+    let mut changes = object_diff::changes(&left, &right);
+    changes.retain(|change| !others.contains(&change.at));
+    let is_another = old.profile != new.profile;
+    let is_of_profile = |change: &FieldChange| {
+        making.is_some_and(|making| {
+            making.is_merged(change) || is_another && making.has_not(change, &left)
+        })
+    };
+    let (by_profile, changes) = changes.into_iter().partition(is_of_profile);
+    RunDiff {
+        changes,
+        by_profile,
+        moved: is_another.then(|| {
+            let named = |it: Option<&str>| it.map_or_else(|| NO_PROFILE.to_owned(), in_one_line);
+            format!("{} became {}", named(old.profile), named(new.profile))
+        }),
+    }
+}
+
+/// The word for a run that is made without a profile.
+pub(crate) const NO_PROFILE: &str = "no profile";
+
+/// The same of a run that the API server has not seen. It has filled nothing into it, so that fields which only the old one has are
+/// left out.
+pub(crate) fn rendered_differences(
+    old: &Side<'_>,
+    new: &Side<'_>,
+    making: Option<&Making<'_>>,
+) -> RunDiff {
+    let mut found = differences(old, new, making);
+    for changes in [&mut found.changes, &mut found.by_profile] {
+        changes.retain(|change| change.new.is_some() || change.file.is_some());
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,45 @@
+//! Outputs in other objects: where sensitive ones are, and what else outputs are written to.
+
+use cartouche_crds::{RunnableStatus, SensitiveOutput, SinkStatus};
+
+/// The place of a sensitive output, whose value no command prints.
+pub(crate) fn place(output: &SensitiveOutput) -> String {
+    let SensitiveOutput { name, key, .. } = output;
+    format!("the key {key} of Secret {name}")
+}
+
+/// That an output is sensitive, and its place, if the status knows it as that.
+pub(crate) fn sensitive(status: &RunnableStatus, output: &str) -> Option<String> {
+    let found = status.sensitive_outputs.get(output)?;
+    Some(told(output, found))
+}
+
+/// The same of all that are.
+pub(crate) fn all_sensitive(status: &RunnableStatus) -> impl Iterator<Item = String> + '_ {
+    let all = status.sensitive_outputs.iter();
+    all.map(|(output, found)| told(output, found))
+}
+
+fn told(output: &str, found: &SensitiveOutput) -> String {
+    format!(
+        "the output {output} is sensitive: it is in {}",
+        place(found)
+    )
+}
+
+/// An object that outputs are written to, and how far that is.
+pub(crate) fn sink(sink: &SinkStatus) -> String {
+    let SinkStatus {
+        kind,
+        name,
+        sequence,
+        behind,
+        ..
+    } = sink;
+    let kind = kind.as_str();
+    match (sequence, behind) {
+        (0, _) => format!("{kind} {name} (not written yet)"),
+        (sequence, true) => format!("{kind} {name} (outputs of run {sequence}, behind)"),
+        (sequence, false) => format!("{kind} {name} (outputs of run {sequence})"),
+    }
+}
