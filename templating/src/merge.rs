@@ -284,7 +284,10 @@ pub(crate) fn unknown_container(name: &str, known: &[&str]) -> DiagnosticKind {
         [] => DiagnosticKind::plain(what),
         _ if known.len() > MOST_NAMED => {
             let (first, more) = (known[..MOST_NAMED].join(", "), known.len() - MOST_NAMED);
-            DiagnosticKind::with_cure(what, format!("name one that it has: {first} and {more} more"))
+            DiagnosticKind::with_cure(
+                what,
+                format!("name one that it has: {first} and {more} more"),
+            )
         }
         _ => DiagnosticKind::with_cure(what, format!("name one that it has: {}", known.join(", "))),
     }

@@ -44,7 +44,10 @@ fn an_account_is_printed_unless_it_is_among_the_files_or_in_every_namespace() {
         text.contains("---\n# leave this out if the account is there"),
         "{text}"
     );
-    assert!(!has_account(&items(&folder, &["--account", "default", "-n", "demo"])));
+    assert!(!has_account(&items(
+        &folder,
+        &["--account", "default", "-n", "demo"]
+    )));
 }
 
 #[test]
