@@ -8,6 +8,7 @@ mod approval;
 mod chain;
 mod concurrency;
 mod debounce;
+mod events;
 mod lifecycle;
 mod pace;
 mod releases;
@@ -29,6 +30,7 @@ use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
 pub(crate) use chain::{coherence, further, is_read};
+pub(crate) use events::turns;
 pub(crate) use pace::due;
 pub use releases::{LATER_FIELD, LATER_VALUE, LATER_WORDS};
 pub(crate) use releases::{said, schema};
@@ -95,6 +97,8 @@ pub enum Mutant {
     OtherReleaseSuperseded,
     /// A status is written as soon as it says anything else, also in place of another process's words.
     WordsAtOnce,
+    /// Events of the namespace with most of them always go first.
+    FloodFirst,
 }
 
 /// Names the release that a process plays, of those that hash otherwise: `next` knows the hashes of this one, `after-next` does not.

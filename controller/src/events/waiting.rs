@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use serde_json::Value;
 
+use crate::mutants;
+
 /// Events that wait, of all namespaces.
 pub(super) const MOST: usize = 1_000;
 /// Events that wait, of one namespace.
@@ -62,6 +64,8 @@ impl Waiting {
 
     /// Takes the next one out: of each namespace in turn, Warnings first.
     pub(super) fn pop(&mut self) -> Option<Event> {
+        let count = |namespace: &str| self.namespaces.get(namespace).map_or(0, Share::count);
+        mutants::turns(&mut self.order, count);
         let namespace = self.order.pop_front()?;
         let share = self.namespaces.get_mut(&namespace)?;
         let warning = share.warnings.pop_front();

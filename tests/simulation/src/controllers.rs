@@ -32,18 +32,23 @@ use kube::{
 use tower::{BoxError, ServiceBuilder};
 use turmoil::net::TcpStream;
 
-use crate::server::PORT;
+use crate::{flood::RATE, server::PORT};
 
 /// The name of the API server's host.
 pub const SERVER: &str = "server";
 
 /// Runs a controller on the host that this is called on, until the host is stopped.
-pub async fn serve(concurrency: Option<u16>, is_next_release: bool) -> turmoil::Result {
+pub async fn serve(
+    concurrency: Option<u16>,
+    is_next_release: bool,
+    is_flooded: bool,
+) -> turmoil::Result {
     let metrics = Metrics::default();
     let client = client()?;
     let concurrency = concurrency.map(|count| format!("--concurrency={count}"));
     let words = ["cartouche-controller".to_owned()].into_iter();
-    let mut flags = Flags::try_parse_from(words.chain(concurrency))?;
+    let rate = is_flooded.then(|| format!("--events-per-second={RATE}"));
+    let mut flags = Flags::try_parse_from(words.chain(concurrency).chain(rate))?;
     if is_next_release {
         flags.hashing = Hashing {
             own: HashVersion::Next,

@@ -9,6 +9,7 @@
 
 mod beginnings;
 mod chain;
+mod events;
 mod history;
 mod rest;
 mod runs;
@@ -32,6 +33,7 @@ use crate::{
 
 pub use cartouche_oracle::{Excuse, Verdict, Violation};
 pub use chain::counts as of_chain;
+pub use events::counts as of_events;
 pub use settled::unsettled;
 pub use sinks::counts as of_sinks;
 
@@ -48,6 +50,7 @@ pub fn forbidden(store: &Store, plan: &Plan) -> Verdict {
     stops::judge(store, plan, &mut found);
     settling::judge(store, plan, &mut found);
     sinks::judge(store, plan, &mut found);
+    events::judge(store, plan, &mut found);
     found
 }
 

@@ -158,6 +158,7 @@ impl Play {
                 faults.extend(oracle::of_chain(log, chain));
             }
             faults.extend(oracle::of_sinks(log, &self.plan));
+            faults.extend(oracle::of_events(&state.store, &self.plan));
             faults.extend(stops::counts(state.store.told()));
             (hasher.finish(), runs, spared, trace, faults)
         });
@@ -189,9 +190,10 @@ impl Play {
         sim.host(SERVER, move || api.clone().serve());
         for controller in 0..self.plan.controllers {
             let concurrency = self.plan.concurrency;
+            let is_flooded = self.plan.tenants;
             let is_next = self.plan.next_release && controller + 1 == self.plan.controllers;
             sim.host(name(controller), move || {
-                controllers::serve(concurrency, is_next)
+                controllers::serve(concurrency, is_next, is_flooded)
             });
         }
         sim

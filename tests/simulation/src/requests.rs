@@ -131,7 +131,10 @@ impl Call {
                 .get(&key)
                 .map(|object| (200, (*object).clone()))
                 .ok_or(Refusal::NotFound),
-            ("POST", Target::All(Resource::Events, _)) => Ok((201, self.body.clone())),
+            ("POST", Target::All(Resource::Events, _)) => {
+                store.hear(&self.body, &self.host);
+                Ok((201, self.body.clone()))
+            }
             ("POST", Target::All(resource, namespace)) => {
                 if forbidden && resource.is_run() {
                     return Err(Refusal::Forbidden);

@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use k8s_openapi::jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::discovery::Resource;
+use crate::{discovery::Resource, events::Events};
 pub use conditional::Told;
 use managed_fields::note_writer;
 
@@ -75,6 +75,7 @@ pub struct Store {
     objects: BTreeMap<Key, Arc<Value>>,
     log: Vec<Change>,
     told: Vec<Told>,
+    events: Events,
     version: u64,
     compacted: u64,
     random: fastrand::Rng,
@@ -95,6 +96,7 @@ impl Store {
             objects: BTreeMap::new(),
             log: Vec::new(),
             told: Vec::new(),
+            events: Events::default(),
             version: 1,
             compacted: 0,
             random,
@@ -126,6 +128,17 @@ impl Store {
     #[must_use]
     pub fn log(&self) -> &[Change] {
         &self.log
+    }
+
+    /// The Events that arrived, which make no version.
+    #[must_use]
+    pub fn events(&self) -> &Events {
+        &self.events
+    }
+
+    /// An Event arrives.
+    pub fn hear(&mut self, event: &Value, host: &str) {
+        self.events.arrive(event, host, self.elapsed);
     }
 
     /// What happened after a version. `Expired` when that was compacted away.

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::{
     discovery::Resource,
+    flood::{FLOOD, QUIET},
     people::{self, NAMESPACE},
     store::{Key, Store},
 };
@@ -17,6 +18,11 @@ use crate::{
 pub const STRANGER: &str = "a stranger";
 /// The namespace of other tenants.
 pub(crate) const TENANTS: &str = "tenants";
+/// True for a namespace of other tenants.
+pub(crate) fn is_of_others(namespace: &str) -> bool {
+    [TENANTS, FLOOD, QUIET].contains(&namespace)
+}
+
 /// Whose Runnables nobody has.
 const ELSEWHERE: &str = "elsewhere";
 

@@ -1,8 +1,9 @@
 //! Other tenants, in a namespace of their own, who do all that they may: they write Runnables that read each other while they
-//! wait, that are refused, that change all the time beside what they read, and that are small as a text and heavy as a tree.
+//! wait, that are refused, that change all the time beside what they read, and that are small as a text and heavy as a tree;
+//! and some flood events (`flood.rs`).
 //!
 //! Nothing of theirs ever runs. It is judged what becomes of others, and how often their own statuses are written
-//! (`oracle/rest.rs`). Where there are tenants, the watch of one kind of runs fails for one of the controllers, for good.
+//! (`oracle/rest.rs`, `oracle/events.rs`). Where there are tenants, the watch of one kind of runs fails for one of the controllers, for good.
 
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::{
     discovery::{EXAMPLE, Resource},
+    flood,
     people::{NAMESPACE, make_as},
     requests::{Call, Target},
     store::{Key, Store},
@@ -70,6 +72,7 @@ pub(crate) fn settle_in(store: &mut Store) {
         "spec": { "heavy": self::heavy() },
     });
     make_as(store, Resource::Tasks, &claims, STRANGER);
+    flood::settle_in(store);
 }
 
 fn make(store: &mut Store, name: &str, mut spec: Value) {
@@ -103,6 +106,7 @@ pub(crate) fn rise(store: &mut Store, last: &mut Duration) {
     let _ = store.change(&key, STRANGER, |object| {
         object["data"]["level"] = json!(level);
     });
+    flood::rise(store, last.as_secs() / TIDE.as_secs());
 }
 
 /// True for the watch that fails.

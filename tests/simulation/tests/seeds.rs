@@ -35,7 +35,7 @@ const ONCE_FAILED: [u64; 29] = [
 /// ledger fixed makes harmless unless the Runnable is deleted meanwhile; unchecked adoption, since a
 /// status that was put back is compared with the runs that exist before anything is adopted; and that nobody asks whether
 /// those have settled which others stem from in turn, since watches may be too late here for anybody to be blamed.
-const FOUND_HERE: [(Mutant, u64); 21] = [
+const FOUND_HERE: [(Mutant, u64); 22] = [
     (Mutant::NoPrecondition, 0),
     (Mutant::NoMinimumAge, 0),
     (Mutant::NameOfHash, 0),
@@ -57,6 +57,7 @@ const FOUND_HERE: [(Mutant, u64); 21] = [
     (Mutant::CoherenceUnchecked, 210),
     (Mutant::NeverMovesOn, 430),
     (Mutant::WordsAtOnce, 168),
+    (Mutant::FloodFirst, 13),
 ];
 
 /// What the command says, and whether it was content.
@@ -109,6 +110,8 @@ fn no_seed_makes_a_run_twice_or_loses_one() {
         ("SinksChangedByOthers ", 20),
         ("SinksDeletedByOthers ", 20),
         ("SinksOfOthers ", 4),
+        ("WarningsHeard ", 80),
+        ("UnsentOfAFlood ", 1_000),
     ];
     for (what, least) in least {
         let times = told.split(what).nth(1);

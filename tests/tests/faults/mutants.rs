@@ -340,10 +340,10 @@ fn every_mistake_has_its_scene() {
         include_str!("mutants/lifecycle.rs"),
         include_str!("mutants/releases.rs"),
     ];
-    // A pace shows over minutes only: `mistakes_on_purpose_are_found` of the simulation plays it.
-    let simulated = Mutant::WordsAtOnce;
+    // A pace and a flood show over minutes only: `mistakes_on_purpose_are_found` of the simulation plays them.
+    let simulated = [Mutant::WordsAtOnce, Mutant::FloodFirst];
     for mutant in Mutant::value_variants() {
-        if *mutant == simulated {
+        if simulated.contains(mutant) {
             continue;
         }
         let played = format!("is_noticed(Mutant::{mutant:?},");

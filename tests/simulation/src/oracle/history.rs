@@ -14,7 +14,7 @@ use crate::{
     plan::Plan,
     retries::most_attempts,
     store::{BEGINNING, Change, Happened, Store},
-    strangers::{STRANGER, TENANTS},
+    strangers::{STRANGER, is_of_others},
 };
 
 /// All of it, judged.
@@ -29,7 +29,7 @@ pub(super) fn past(store: &Store, plan: &Plan) -> Past {
     }
     let mut stops = store.told().iter().peekable();
     // Nothing of the other tenants ever runs, and what the plan asks of runs is not asked there.
-    let of_the_plan = |change: &&Change| change.key.namespace != TENANTS;
+    let of_the_plan = |change: &&Change| !is_of_others(&change.key.namespace);
     for change in store.log().iter().filter(of_the_plan) {
         while let Some(told) = stops.next_if(|told| told.version < change.version) {
             past.tell_stop(&told.uid);

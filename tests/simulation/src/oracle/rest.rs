@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::{Verdict, status};
 use crate::{
     discovery::Resource,
+    flood::{FLOOD, QUIET},
     people::{NAMESPACE, is_person},
     plan::Plan,
     store::{Happened, Store},
@@ -24,15 +25,18 @@ const REHASH: usize = 1;
 
 pub(super) fn judge(store: &Store, plan: &Plan, since: Duration, found: &mut Verdict) {
     let (mut writes, mut unseen) = (BTreeMap::<_, usize>::new(), BTreeMap::new());
+    let mut edits = BTreeMap::<_, usize>::new();
     for change in store.log() {
         if change.key.resource != Resource::Runnables {
             continue;
         }
         let now = unseen_runs(&change.object);
         let before = unseen.insert(&change.key, now).unwrap_or_default();
-        let is_written = change.happened == Happened::Changed && !is_person(&change.actor);
+        let is_late = change.happened == Happened::Changed && change.at > since;
+        let is_written = is_late && !is_person(&change.actor);
+        *edits.entry(&change.key).or_default() += usize::from(is_late && !is_written);
         // What no watch has shown stays in the history for ten minutes.
-        if is_written && change.at > since && now >= before {
+        if is_written && now >= before {
             *writes.entry(&change.key).or_default() += 1;
         }
     }
@@ -41,6 +45,7 @@ pub(super) fn judge(store: &Store, plan: &Plan, since: Duration, found: &mut Ver
     for (key, writes) in writes {
         let most = match key.namespace.as_str() {
             TENANTS => (plan.controllers + LEDGER) * in_that_time,
+            FLOOD | QUIET => edits.get(key).copied().unwrap_or_default() + WORDS,
             NAMESPACE if plan.tenants => plan.controllers * WORDS,
             NAMESPACE if plan.next_release => REHASH,
             _ => 0,
