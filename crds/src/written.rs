@@ -202,7 +202,7 @@ fn if_readable<'de, D: Deserializer<'de>, T: DeserializeOwned>(
 
 /// A text, and nothing if it is anything else.
 fn text<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
-    Ok(match Value::deserialize(from)? {
+    Ok(match plain_json::value(from)? {
         Value::String(text) => Some(text),
         _ => None,
     })

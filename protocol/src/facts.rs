@@ -334,12 +334,13 @@ impl Facts {
             .find(|found| found.run.uid == uid)
     }
 
-    /// The weight of the runs that were read by their names.
+    /// The weight of the runs that were read by their names, but for the one that gave the outputs of the ledger.
     #[must_use]
     pub fn reads_weigh(&self) -> usize {
+        let gave = self.ledger.outputs_from.as_ref().map(|from| &from.uid);
         let found = self.reads.values().filter_map(|read| match read {
-            NameRead::Found(found) => Some(found.weight()),
-            NameRead::Absent | NameRead::Denied => None,
+            NameRead::Found(found) if gave != Some(&found.run.uid) => Some(found.weight()),
+            _ => None,
         });
         found.sum()
     }

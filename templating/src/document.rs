@@ -182,7 +182,8 @@ pub(crate) fn is_own_label(key: &str) -> bool {
 type GivenBy<'a> = &'a dyn Fn(&[Segment]) -> Option<String>;
 
 /// The labels and annotations of a run that are no texts. With one such label all would be gone, that of a queue among them,
-/// and with such an annotation the API server takes no run. Where the template itself gives one, its labels are `dropped`.
+/// and with such an annotation the API server takes no run; it takes null for an empty one. Where the template itself gives one,
+/// its labels are `dropped`.
 pub(crate) fn not_texts(document: &Value, dropped: bool, given_by: GivenBy<'_>) -> Vec<Diagnostic> {
     let fields = [(ANNOTATIONS, "an annotation"), (LABELS, "a label")].into_iter();
     let fields = fields.filter(|(field, _)| *field == ANNOTATIONS || !dropped);
@@ -202,7 +203,9 @@ fn not_texts_of(
         .and_then(|metadata| metadata.get(field));
     match all {
         Some(Value::Object(all)) => {
-            let wrong = all.iter().filter(|(_, value)| !value.is_string());
+            let is_text =
+                |value: &Value| value.is_string() || field == ANNOTATIONS && value.is_null();
+            let wrong = all.iter().filter(|(_, value)| !is_text(value));
             let diagnostics = wrong.map(|(key, value)| {
                 let at = Segment::keys(["metadata", field, key]);
                 let (is, tag) = (named_type(value), given_by(&at));

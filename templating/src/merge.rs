@@ -166,7 +166,7 @@ impl Walk {
             .iter()
             .filter_map(|it| it.get(NAME)?.as_str())
             .collect();
-        let names: HashSet<&str> = known.iter().copied().collect();
+        let there: HashSet<&str> = known.iter().copied().collect();
         let is_each = |element: &Value| element.get(NAME).is_some_and(|name| name == EACH);
         let (mut for_each, mut named, mut places) = (Vec::new(), Vec::new(), Vec::new());
         let mut missing = Vec::new();
@@ -190,7 +190,7 @@ impl Walk {
                 continue;
             }
             if let Some(name) = element.get(NAME).and_then(Value::as_str)
-                && !names.contains(name)
+                && !there.contains(name)
             {
                 missing.push((index, unknown_container(name, &known)));
             }

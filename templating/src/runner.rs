@@ -12,6 +12,7 @@ mod pod;
 use cartouche_crds::{
     RUNNER_ARGS_ANNOTATION, RUNNER_CONTEXT_ANNOTATION, RUNNER_FILE_ANNOTATION, Runner,
 };
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -296,6 +297,13 @@ fn annotations_mut(document: &mut Value) -> Option<&mut Map<String, Value>> {
     document.pointer_mut(&pointer)?.as_object_mut()
 }
 
+/// The part of a context that says whether anything may be changed.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct AskedOf {
+    dry_run: Option<bool>,
+}
+
 /// True of a run of this kind whose containers were asked to change nothing.
 pub(crate) fn is_dry_run(kind: Option<(&str, &str)>, run: &Value) -> bool {
     let asked = || {
@@ -303,8 +311,9 @@ pub(crate) fn is_dry_run(kind: Option<(&str, &str)>, run: &Value) -> bool {
         let pod = kinds::known_fields(api_version, kind)?.pod_template?;
         let annotations = run.pointer(pod)?.pointer("/metadata/annotations")?;
         let text = annotations.get(RUNNER_CONTEXT_ANNOTATION)?.as_str()?;
-        let context: Value = serde_json::from_str(text).ok()?;
-        context.get("dryRun")?.as_bool()
+        // Who may change pods may write any text there, of which no tree is made.
+        let context: AskedOf = serde_json::from_str(text).ok()?;
+        context.dry_run
     };
     asked().unwrap_or_default()
 }

@@ -85,7 +85,6 @@ struct Compared {
 
 pub(crate) async fn execute(args: &DiffArgs, cluster: &Cluster) -> anyhow::Result<Outcome> {
     let mut warnings = Vec::new();
-    let mut files = None;
     let name = args.name.as_deref().map(plain);
     let all = match name {
         Some(name) if args.files.is_empty() => {
@@ -97,10 +96,16 @@ pub(crate) async fn execute(args: &DiffArgs, cluster: &Cluster) -> anyhow::Resul
             vec![Box::pin(compared(args, name, prospect, cluster)).await]
         }
         _ => {
-            let files = files.insert(Objects::load_rest(&args.files.files)?);
+            if args.template.is_some() || args.runnable.is_some() {
+                bail!(
+                    "--template and --runnable are for a Runnable that is named, and these are files"
+                );
+            }
+            // With a file left out another template or Runnable would be compared: that of the cluster, or none.
+            let files = Objects::load_all(&args.files.files)?;
             let read = files.templates.iter().chain(&files.runnables);
             warnings.extend(read.flat_map(keys::warnings));
-            Box::pin(of_files(args, files, cluster)).await?
+            Box::pin(of_files(args, &files, cluster)).await?
         }
     };
     let warnings = report::write(&report::in_order(warnings), report::Format::Text);
@@ -118,7 +123,7 @@ pub(crate) async fn execute(args: &DiffArgs, cluster: &Cluster) -> anyhow::Resul
             code,
             ..Outcome::default()
         };
-        return Ok(told_of_files(outcome, files.as_ref()));
+        return Ok(outcome);
     }
     let would_run = all.iter().map(|compared| match &compared.found {
         Ok(found) => found.would_run,
@@ -135,15 +140,7 @@ pub(crate) async fn execute(args: &DiffArgs, cluster: &Cluster) -> anyhow::Resul
         code,
         ..Outcome::default()
     };
-    Ok(told_of_files(outcome, files.as_ref()))
-}
-
-/// The outcome, with what could not be read of the files.
-fn told_of_files(outcome: Outcome, files: Option<&Objects>) -> Outcome {
-    match files {
-        Some(files) => files.without_unreadable(outcome),
-        None => outcome,
-    }
+    Ok(outcome)
 }
 
 /// Whether there would be runs, which cannot be told of some.

@@ -196,7 +196,9 @@ fn lacking_of(status: &RunnableStatus, spec: &ClusterRunTemplateSpec) -> Vec<Lac
         return Vec::new();
     }
     let lacked = template.optional_outputs();
-    let lacked = lacked.filter(|name| !outputs.contains_key(*name));
+    let is_given =
+        |name: &str| outputs.contains_key(name) || status.sensitive_outputs.contains_key(name);
+    let lacked = lacked.filter(|name| !is_given(name));
     let lacking = lacked.map(|name| Lacking {
         run: from.name.clone(),
         output: name.to_owned(),

@@ -109,6 +109,11 @@ impl RbacArgs {
         !self.files.is_empty() && !self.check
     }
 
+    /// Whether it is for all that a cluster has of an account, and nothing is named.
+    pub(crate) fn is_for_all(&self) -> bool {
+        self.files.is_empty() && self.runnables.is_empty() && self.templates.is_empty()
+    }
+
     /// The cluster, and the namespace where only one is meant.
     pub(crate) fn cluster(&self) -> ClusterArgs {
         ClusterArgs {
@@ -182,7 +187,7 @@ pub(crate) async fn execute(args: &RbacArgs, cluster: &Cluster) -> anyhow::Resul
             served.get(&kind).cloned()
         })?;
         found.push(Part {
-            needs_account: !args.check && !exists(cluster, &account).await,
+            needs_account: !args.check && is_missing(cluster, &account).await,
             account,
             asked,
             rules,
@@ -203,11 +208,12 @@ pub(crate) async fn execute(args: &RbacArgs, cluster: &Cluster) -> anyhow::Resul
     Ok(outcome)
 }
 
-/// True if an account is known to be there. It is printed where that cannot be read.
-async fn exists(cluster: &Cluster, account: &Account) -> bool {
+/// True if an account is known not to be there. One that may be there is not printed: to apply it bare could take fields away that
+/// it has, such as its pull secrets.
+async fn is_missing(cluster: &Cluster, account: &Account) -> bool {
     let api: Api<ServiceAccount> = cluster.in_namespace(&account.namespace).api();
     let found = within("reading the ServiceAccount", api.get_opt(&account.name)).await;
-    found.ok().flatten().is_some()
+    matches!(found, Ok(None))
 }
 
 /// The resources of the kinds that the cluster serves.
@@ -272,7 +278,7 @@ fn name_of(args: &RbacArgs, part: &Part) -> anyhow::Result<String> {
         );
     }
     let name = args.role.clone();
-    Ok(name.unwrap_or_else(|| part.asked.role_name(&part.account, &args.resources)))
+    Ok(name.unwrap_or_else(|| part.asked.role_name(&part.account, args)))
 }
 
 fn yaml_text(args: &RbacArgs, part: &Part) -> anyhow::Result<String> {

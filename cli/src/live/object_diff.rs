@@ -193,36 +193,6 @@ pub(crate) fn shown(changes: &[FieldChange]) -> String {
     out
 }
 
-/// So many changes are named in one line, and so much of a value.
-const NAMED: usize = 6;
-const LONGEST: usize = 60;
-
-/// The same in a few words.
-pub(crate) fn in_short(changes: &[FieldChange]) -> String {
-    let value = |value: &Option<Value>| match value {
-        None => "nothing".to_owned(),
-        Some(value) => {
-            let text = value.to_string();
-            match text.char_indices().nth(LONGEST) {
-                Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-                None => text,
-            }
-        }
-    };
-    let one = |change: &FieldChange| {
-        let file = change.file.iter().map(|file| format!("{file}: "));
-        let file: String = file.collect();
-        let (old, new) = (value(&change.old), value(&change.new));
-        in_one_line(&format!("{file}{} ({old} became {new})", change.path))
-    };
-    let named: Vec<String> = changes.iter().take(NAMED).map(one).collect();
-    let rest = match changes.len().saturating_sub(NAMED) {
-        0 => String::new(),
-        rest => format!(" and {rest} more"),
-    };
-    format!("{}{rest}", named.join(", "))
-}
-
 /// An object that is new as a whole: as YAML, and then its files.
 pub(crate) fn shown_new(object: &Value) -> String {
     let mut object = object.clone();

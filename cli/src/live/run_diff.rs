@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::{
     managed_fields::owned,
-    object_diff::{self, FieldChange, comparable, pairs::steps_like},
+    object_diff::{self, FieldChange, comparable},
 };
 use crate::{
     foreign::in_one_line,
@@ -54,12 +54,15 @@ pub(crate) struct RunDiff {
 }
 
 impl RunDiff {
-    /// The part of the profiles, in a line.
+    /// The part of the profiles, in a line: the fields, without values, some of which may be a Secret's.
     pub(crate) fn told_of_profile(&self) -> Option<String> {
         let moved = self.moved.iter().map(|moved| format!(" ({moved})"));
         let moved: String = moved.collect();
         (!self.by_profile.is_empty()).then(|| {
-            let fields = object_diff::in_short(&self.by_profile);
+            let fields = named(self.by_profile.iter().map(|change| {
+                let file = change.file.iter().map(|file| format!("{file}: "));
+                in_one_line(&format!("{}{}", file.collect::<String>(), change.path))
+            }));
             format!("also differs by the profile{moved}, which makes no run: {fields}")
         })
     }
@@ -85,6 +88,11 @@ impl<'a> Side<'a> {
             own,
             profile: annotation(PROFILE_ANNOTATION),
         }
+    }
+
+    /// True if it was made with this profile, in this version.
+    pub(crate) fn is_made_with(&self, profile: Option<&str>) -> bool {
+        self.profile == profile
     }
 
     /// The same of an object that the API server was only asked about, which may have another name than the run.
@@ -117,26 +125,24 @@ impl<'a> Making<'a> {
 
     /// The fields that a profile has the last word about, in a few words.
     pub(crate) fn merged(&self) -> Option<String> {
-        let names = self.merged.iter().map(|at| source::shown(at));
-        let names: Vec<String> = names.take(NAMED).collect();
-        let rest = match self.merged.len().saturating_sub(NAMED) {
-            0 => String::new(),
-            rest => format!(" and {rest} more"),
-        };
-        (!names.is_empty()).then(|| format!("{}{rest}", names.join(", ")))
+        let places = self.merged.iter().map(|at| source::shown(at));
+        (!self.merged.is_empty()).then(|| named(places))
     }
 
     fn is_merged(&self, change: &FieldChange) -> bool {
         let mut merged = self.merged.iter();
         merged.any(|place| change.at.starts_with(place.as_slice()))
     }
+}
 
-    /// True if nothing is rendered where an earlier run has something: that may be of its profile.
-    fn has_not(&self, change: &FieldChange, old: &Value) -> bool {
-        change.new.is_none()
-            && change.file.is_none()
-            && steps_like(&change.at, old, self.rendered.document()).is_none()
-    }
+/// The first of some fields.
+fn named(places: impl ExactSizeIterator<Item = String>) -> String {
+    let rest = match places.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        rest => format!(" and {rest} more"),
+    };
+    let names: Vec<String> = places.take(NAMED).collect();
+    format!("{}{rest}", names.join(", "))
 }
 
 /// The difference. Fields that others have changed since, as `cartouche cancel` does, tell nothing of that.
@@ -153,11 +159,8 @@ pub(crate) fn differences(old: &Side<'_>, new: &Side<'_>, making: Option<&Making
     let mut changes = object_diff::changes(&left, &right);
     changes.retain(|change| !others.contains(&change.at));
     let is_another = old.profile != new.profile;
-    let is_of_profile = |change: &FieldChange| {
-        making.is_some_and(|making| {
-            making.is_merged(change) || is_another && making.has_not(change, &left)
-        })
-    };
+    // What the old run alone has may be of its profile or of its template: it stays among what can have made a run.
+    let is_of_profile = |change: &FieldChange| making.is_some_and(|it| it.is_merged(change));
     let (by_profile, changes) = changes.into_iter().partition(is_of_profile);
     RunDiff {
         changes,

@@ -10,6 +10,8 @@ use super::{Account, resource::Resource};
 const PREFIX: &str = "cartouche:";
 /// As many characters as other names may have; roles themselves have no bound.
 const LONGEST: usize = 253;
+/// The name of what is for all that an account has.
+const ALL: &str = "all";
 /// Bytes of a hash that stand for several.
 const HASHED: usize = 5;
 
@@ -21,19 +23,23 @@ pub(crate) struct Purpose<'a> {
     pub(crate) runnables: &'a [&'a str],
     /// Resources that were named: for another Runnable of the template they may be others.
     pub(crate) resources: &'a [Resource],
+    /// Whether it is for all that an account has in a namespace, whatever comes there later.
+    pub(crate) whole: bool,
     /// Whether it may lack something, so that it takes the place of no role that does not.
     pub(crate) in_part: bool,
 }
 
-/// The name of the role of an account, the same whenever it is for the same, or for several. Neither names of accounts nor of
-/// templates hold a colon.
+/// The name of the role of an account, the same whenever it is for the same, or for all that the account has. Neither names of
+/// accounts nor of templates hold a colon.
 pub(crate) fn role_name(account: &Account, purpose: Purpose<'_>) -> String {
     let account = &account.name;
     let plain = match (purpose.templates, purpose.runnables, purpose.resources) {
+        // A template of this name would have the role of the whole account.
+        ([ALL], [], []) => None,
         ([template], [], []) => Some(format!("{PREFIX}{account}:{template}")),
         ([_], [runnable], []) => Some(format!("{PREFIX}{account}:runnable:{runnable}")),
         // It stays the same role when further ones come.
-        ([_, _, ..], ..) | (_, [_, _, ..], _) => Some(format!("{PREFIX}{account}:all")),
+        (_, _, []) if purpose.whole => Some(format!("{PREFIX}{account}:{ALL}")),
         _ => None,
     };
     if let Some(plain) = plain.filter(|name| name.len() <= LONGEST && !purpose.in_part) {
@@ -113,8 +119,15 @@ mod tests {
         }
     }
 
+    fn whole(purpose: Purpose<'_>) -> Purpose<'_> {
+        Purpose {
+            whole: true,
+            ..purpose
+        }
+    }
+
     #[test]
-    fn no_two_purposes_of_an_account_have_one_role_unless_each_is_several() {
+    fn no_two_purposes_of_an_account_have_one_role() {
         let resources = ["jobs.batch".parse().unwrap()];
         let in_part = |purpose| Purpose {
             in_part: true,
@@ -126,6 +139,9 @@ mod tests {
             of(&["a"], &["a"]),
             of(&["a"], &["b"]),
             of(&["a", "b"], &[]),
+            of(&["a", "c"], &[]),
+            of(&["all"], &[]),
+            whole(of(&["a", "b"], &[])),
             in_part(of(&["a"], &[])),
             in_part(of(&["a"], &["b"])),
             in_part(of(&["a", "b"], &[])),
@@ -141,13 +157,13 @@ mod tests {
     }
 
     #[test]
-    fn the_role_for_several_keeps_its_name_when_further_ones_come() {
+    fn the_role_for_all_of_an_account_keeps_its_name_when_further_ones_come() {
         for several in [
             of(&["a"], &["a", "b"]),
             of(&["a", "b"], &[]),
             of(&["b", "a"], &["x", "y", "z"]),
         ] {
-            assert_eq!(named("app", several), "cartouche:app:all");
+            assert_eq!(named("app", whole(several)), "cartouche:app:all");
         }
     }
 

@@ -146,14 +146,14 @@ impl Reconciliation<'_> {
     /// reconciliation that waits for the place holds none of it, and makes it again.
     pub(super) async fn in_place(
         &self,
-        make: impl Fn() -> Result<(ResourcePath, Value), ReconcileError>,
+        stamp: impl Fn() -> Result<(ResourcePath, Value), ReconcileError>,
     ) -> Result<(ResourcePath, Value), ReconcileError> {
-        let made = make()?;
+        let made = stamp()?;
         let weight = weight(&made.1);
         let waits = weight > LIGHT && !self.budget.has_place();
         let made = (!waits).then_some(made);
         self.budget.pass(weight).await;
-        made.map_or_else(make, Ok)
+        made.map_or_else(stamp, Ok)
     }
 
     /// Creates the run of the pending entry.

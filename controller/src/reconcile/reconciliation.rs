@@ -347,7 +347,11 @@ impl<'a> Reconciliation<'a> {
         {
             let mut memory = lock(&self.memory);
             memory.is_well();
+            // Where it follows a change of an ancestor, it looks again when that one moves.
             memory.telling.is_free();
+            if status::follows_upstream(&self.facts.stored) {
+                memory.telling.decide();
+            }
         }
         if self.facts.listed_every_kind {
             lock(&self.memory).state.compared(&self.facts.ledger);
@@ -392,7 +396,13 @@ impl<'a> Reconciliation<'a> {
             Ok(put_off) => put_off,
             Err(sooner) => Some(sooner),
         };
-        wait.into_iter().chain(sooner).min()
+        // What holds nothing back keeps no run that is needed no more, either.
+        let again = if error.category.is_remark() {
+            self.apply_retention().await
+        } else {
+            None
+        };
+        wait.into_iter().chain(sooner).chain(again).min()
     }
 
     /// The other controller may answer at once each time it is reported: how long until it is reported

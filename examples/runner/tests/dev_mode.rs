@@ -1,5 +1,7 @@
 //! Lines for people, where they ask for them.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
+
 use std::{fs, process::Command};
 
 /// The output of a dry run of the program.

@@ -72,11 +72,11 @@ pub enum Readiness {
 }
 
 impl Readiness {
-    /// The source or ancestor that a run waits for, and why.
+    /// The reason for which a source or an ancestor is waited for.
     #[must_use]
-    pub fn awaited(&self) -> Option<(&SourceKey, &NotReady)> {
+    pub fn awaited(&self) -> Option<&NotReady> {
         match self {
-            Self::NotReady(key, why) => Some((key, why)),
+            Self::NotReady(_, why) => Some(why),
             _ => None,
         }
     }

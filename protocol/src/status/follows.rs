@@ -4,43 +4,43 @@ use cartouche_crds::RunnableStatus;
 
 use super::{ConditionValue, READY, RECONCILING, TRUE, find};
 use crate::{
-    diagnosis::named,
     facts::Facts,
     reconcile_error::{Category, ReconcileError},
-    sources::NotReady,
+    sources::{Busy, NotReady},
 };
 
+/// The words, the same for every source: each further one would cost a write, and not every account may know its name.
+const ON_ITS_WAY: &str = "a change is on its way from a Runnable that the inputs come from; `cartouche graph` shows from which";
+
 /// `Reconciling` beside a `Ready` that is True: a Runnable that this one follows is about to change. Tools that wait for a whole
-/// chain (kstatus) would go on with the former outputs otherwise. Its words stay while it does, so that each change upstream
-/// costs one write.
+/// chain (kstatus) would go on with the former outputs otherwise. A source that a person or a missing right holds up may take weeks,
+/// and nothing is on its way from it.
 pub(super) fn upstream_change(
     facts: &Facts,
     error: Option<&ReconcileError>,
 ) -> Option<ConditionValue> {
     let is_still = facts.runnable.suspended || facts.runnable.deleting;
-    let (source, why) = facts.dependencies.readiness.awaited()?;
-    let is_on_its_way = matches!(
-        why,
-        NotReady::Busy(_) | NotReady::Behind | NotReady::Upstream
-    );
-    if is_still || error.is_some() || !is_on_its_way {
-        return None;
-    }
-    let stored = find(&facts.stored, RECONCILING).filter(|_| follows_upstream(&facts.stored));
-    let message = stored.map_or_else(
-        || {
-            format!(
-                "a change is on its way from {}: this Runnable follows it",
-                named(source)
-            )
-        },
-        |stored| stored.message.clone(),
-    );
-    Some(ConditionValue {
+    let is_on_its_way = facts
+        .dependencies
+        .readiness
+        .awaited()
+        .is_some_and(ends_by_itself);
+    (!is_still && error.is_none() && is_on_its_way).then(|| ConditionValue {
         status: TRUE,
         reason: Category::DependencyNotReady.as_str().to_owned(),
-        message,
+        message: ON_ITS_WAY.to_owned(),
     })
+}
+
+/// True if what is waited for moves on without a person.
+fn ends_by_itself(why: &NotReady) -> bool {
+    match why {
+        NotReady::Behind | NotReady::Busy(Busy::Changed | Busy::AtWork | Busy::TriedAgain) => true,
+        NotReady::Busy(Busy::Waits(reason)) => {
+            !Category::parse(reason).is_none_or(Category::waits_for_a_person)
+        }
+        _ => false,
+    }
 }
 
 /// Whether a Runnable with a run that succeeded says that it follows a change upstream.

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{
     diagnostic::{Root, Segment},
-    kinds::{self, KnownKind},
+    kinds::{self, KnownKind, PodsOf},
     path::Path,
     suggestion,
     warning::{Warning, WarningKind},
@@ -141,7 +141,7 @@ impl Judge<'_> {
         let Some(conditions) = shows.conditions.filter(|_| !name.is_empty()) else {
             return;
         };
-        if !conditions.contains(&name) && !name.contains('/') && !self.is_gate(name) {
+        if !conditions.contains(&name) && !name.contains('/') && !self.may_have(name) {
             let what = format!("a {kind} never has the condition '{name}'");
             let cure = self.cure(name, "its conditions are", conditions);
             self.add(at, what, so, cure);
@@ -152,7 +152,19 @@ impl Judge<'_> {
         }
     }
 
-    /// Whether a pod is to wait for a condition of this name, which somebody else then gives it.
+    /// Whether a Pod may have a condition that the kubelet does not give. Others give some without a prefix; that of another kind, or
+    /// one with nearly the name of its own, is none of these.
+    fn may_have(&self, name: &str) -> bool {
+        let of_pods = self.known.shows.conditions.unwrap_or_default();
+        let is_of_another = kinds::all()
+            .filter_map(|known| known.shows.conditions)
+            .any(|conditions| conditions.contains(&name));
+        let is_near = suggestion::nearest(name, of_pods.iter().copied()).is_some();
+        matches!(self.known.pods, PodsOf::Itself)
+            && (self.is_gate(name) || !is_of_another && !is_near)
+    }
+
+    /// Whether a pod is to wait for a condition of this name, which another controller then gives it.
     fn is_gate(&self, name: &str) -> bool {
         let gates = self.template.pointer("/spec/readinessGates");
         let gates = gates.and_then(Value::as_array).into_iter().flatten();

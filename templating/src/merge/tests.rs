@@ -145,8 +145,7 @@ fn what_is_for_each_container_comes_before_what_is_for_one_wherever_it_stands() 
         );
     }
     let misspelt = json!({ "containers": [each, { "name": "c" }] });
-    let said =
-        "podTemplate.spec.containers[1].name: the run has no such container 'c': it has b, a";
+    let said = "podTemplate.spec.containers[1].name: the run has no such container 'c': name one that it has: b, a";
     assert_eq!(misfits(spec, misspelt), [said]);
 }
 

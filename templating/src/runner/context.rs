@@ -1,7 +1,7 @@
 //! What a container has to know of the run that it works for, as Capact's runners read it.
 
 use cartouche_crds::{
-    LONGEST_DURATION, RUNNER_CONTEXT_ANNOTATION, Runner, SHORTEST_DURATION, duration,
+    LONGEST_DURATION, RUNNER_CONTEXT_ANNOTATION, Runner, SHORTEST_DURATION, duration, plain_json,
 };
 use serde_json::{Value, json};
 
@@ -139,8 +139,7 @@ pub(crate) fn tell_account(before: &Value, document: &mut Value) {
     }
     let context =
         annotations(document).and_then(|all| all.get(RUNNER_CONTEXT_ANNOTATION)?.as_str());
-    let Some(mut context) = context.and_then(|text| serde_json::from_str::<Value>(text).ok())
-    else {
+    let Some(mut context) = context.and_then(|text| plain_json(text).ok()) else {
         return;
     };
     if let Some(told) = context.pointer_mut(ACCOUNT) {

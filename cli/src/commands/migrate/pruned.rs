@@ -1,7 +1,8 @@
 //! Fields that Cartographer took away from what it was given, and that Cartouche obeys.
 
 use cartouche_crds::{
-    APPROVED_ANNOTATION, ClusterRunTemplateSpec, RERUN_REQUEST_ANNOTATION, RERUN_TOKEN_ANNOTATION,
+    APPROVED_ANNOTATION, ClusterRunTemplateSpec, PROFILE_REFRESH_ANNOTATION, REJECTED_ANNOTATION,
+    RERUN_REQUEST_ANNOTATION, RERUN_TOKEN_ANNOTATION,
 };
 use serde_json::{Value, json};
 
@@ -18,8 +19,10 @@ const OF_RUNNABLE: [&str; 5] = [
     "serviceAccountName",
 ];
 /// Annotations of a Runnable that it kept, and did not read.
-const ANNOTATIONS: [&str; 3] = [
+const ANNOTATIONS: [&str; 5] = [
     APPROVED_ANNOTATION,
+    PROFILE_REFRESH_ANNOTATION,
+    REJECTED_ANNOTATION,
     RERUN_REQUEST_ANNOTATION,
     RERUN_TOKEN_ANNOTATION,
 ];

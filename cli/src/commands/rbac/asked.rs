@@ -24,7 +24,6 @@ use crate::{
     objects::Objects,
     permissions::{
         Account,
-        resource::Resource,
         role_name::{Purpose, role_name},
     },
     source::Document,
@@ -225,7 +224,7 @@ impl Asked {
 
     /// The name of the role for all of this. A Runnable without a selector, inputs from other objects and objects that
     /// its outputs go to needs what its template does.
-    pub(super) fn role_name(&self, account: &Account, resources: &[Resource]) -> String {
+    pub(super) fn role_name(&self, account: &Account, args: &RbacArgs) -> String {
         let templates: Vec<&str> = self.templates.iter().map(|it| &*it.name).collect();
         let reading = self.runnables.iter();
         let in_part = self.unread().is_some();
@@ -242,7 +241,8 @@ impl Asked {
         let purpose = Purpose {
             templates: &templates,
             runnables: &runnables,
-            resources,
+            resources: &args.resources,
+            whole: args.is_for_all(),
             in_part,
         };
         role_name(account, purpose)

@@ -159,7 +159,13 @@ fn changes(
     prospect: Option<&Prospect>,
 ) -> Option<RunDiff> {
     let old = Side::of(old?);
-    let making = prospect.map(Prospect::making);
+    // What is rendered now, with the profile of now, tells nothing of a run that was made of something else.
+    let is_now = |it: &&Prospect| {
+        let profile = it.profile.as_ref().map(ToString::to_string);
+        is_rendered_now(it.due, current.sequence)
+            && new.is_none_or(|new| Side::of(new).is_made_with(profile.as_deref()))
+    };
+    let making = prospect.filter(is_now).map(Prospect::making);
     let rendered = prospect.filter(|it| it.due == Some(Due::Pending(current.sequence)));
     let mut found = match rendered {
         Some(rendered) => {

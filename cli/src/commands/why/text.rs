@@ -289,7 +289,7 @@ fn changed(run: i64, found: &Found, not_seen: Option<&str>, sources: &[SourceCha
             format!("something has changed since run {run} that no field shows:\n")
         }
         Found::Known(_) => format!(
-            "what is rendered differs from run {run} in nothing that a field shows, such as the value of a Secret or the uid of an object\n"
+            "what is rendered differs from run {run} in nothing that a field shows, such as the value of a Secret, the uid of an object or a tag in place of its value\n"
         ),
     };
     for line in object_diff::shown(&diff.changes).lines() {

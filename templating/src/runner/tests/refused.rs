@@ -121,7 +121,7 @@ fn a_run_without_pods_is_refused_as_soon_as_its_kind_is_known() {
 fn a_container_that_the_run_does_not_have_is_told() {
     assert_eq!(
         wrong_of_job(json!({ "containers": ["a", "x"] })),
-        ["runner.containers[1]: the run has no such container 'x': it has a, b, i"]
+        ["runner.containers[1]: the run has no such container 'x': name one that it has: a, b, i"]
     );
 }
 
@@ -135,7 +135,7 @@ fn what_fails_for_every_runnable_is_told_of_the_template_alone_and_what_a_tag_de
     let here = said(job(), &unknown);
     assert_eq!(
         here,
-        "runner.containers[0]: the run has no such container 'x': it has a, b, i"
+        "runner.containers[0]: the run has no such container 'x': name one that it has: a, b, i"
     );
     let with = |pointer: &str, value: Value| {
         let mut template = job();
