@@ -239,8 +239,9 @@ fn a_role_takes_no_right_away_that_another_of_the_account_gives() {
     };
     assert_eq!(of(&["greet"]), "cartouche:greeter:greet");
     assert_eq!(of(&["part"]), "cartouche:greeter:part");
-    // It keeps its name when further ones come.
-    assert_eq!(of(&["greet", "part"]), "cartouche:greeter:all");
+    // Two folders may each have several.
+    let several = of(&["greet", "part"]);
+    assert!(several.starts_with("cartouche:greeter:all:"), "{several}");
     let refused = ["rbac", "greet", "-f", ".", "--name", "a/b"];
     let refused = cartouche_in(folder.path(), &refused);
     assert_eq!((refused.code, refused.out.as_str()), (2, ""));

@@ -187,7 +187,7 @@ impl Refresh {
 
     fn refused(&self, name: &str, why: &Diagnosis) -> anyhow::Error {
         let run = match self.rerun {
-            Some(_) => format!("; `cartouche rerun {name}` runs it with the profile that it has"),
+            Some(_) => "; `cartouche rerun` of it runs it with the profile that it has".to_owned(),
             None => String::new(),
         };
         anyhow!(
