@@ -81,7 +81,8 @@ pub async fn are_named(story: &Story) -> Result<()> {
     story
         .why_says("sized", &["run 2: ConfigMap", &size, " became "])
         .await?;
-    let pin = format!("{had}Secret {own}/db, key pin, which gives the input pin: ");
+    let unseen = "made because something has changed since run 2 that no field shows:\n    ";
+    let pin = format!("{unseen}Secret {own}/db, key pin, which gives the input pin: ");
     given(story, "m", "two", "1").await?;
     story.why_says("sized", &["run 3: ConfigMap", &pin]).await?;
     let release = format!("ConfigMap {own}/release, by .data.version, which gives the input image");
