@@ -27,6 +27,8 @@ pub(crate) use check::{check, check_kinds, check_patch};
 /// Stands for each container of a run.
 const EACH: &str = "*";
 const NAME: &str = "name";
+/// Containers of a run that a profile adds something to all of. No pod has as many.
+const MOST_CONTAINERS: usize = 1_000;
 /// Containers that a message names.
 const MOST_NAMED: usize = 20;
 /// The lists of containers.
@@ -172,7 +174,13 @@ impl Walk {
         let mut missing = Vec::new();
         for (index, element) in patch.iter().enumerate() {
             if is_each(element) {
-                // Who gives the containers decides how often it is copied.
+                // The template, or an input, decides how often it is copied.
+                if known.len() > MOST_CONTAINERS {
+                    let all = known.len();
+                    let what = format!("the run has {all} containers, more than {MOST_CONTAINERS}");
+                    let refuse = |it: &mut Self| it.refuse(DiagnosticKind::Limit(what));
+                    return self.within(Segment::Index(index), refuse);
+                }
                 let weight = weight(element).saturating_mul(known.len());
                 if weight > MAX_RENDERED_WEIGHT {
                     let (all, takes) = (known.len(), takes(weight, MAX_RENDERED_WEIGHT));

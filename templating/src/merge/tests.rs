@@ -308,27 +308,31 @@ fn what_is_no_object_where_one_has_to_be_is_told() {
 
 #[test]
 fn a_star_is_copied_into_no_more_containers_than_a_run_may_weigh() {
-    let containers: Value = (0..5_000)
-        .map(|at| json!({ "name": format!("c{at}") }))
-        .collect();
-    let spec = json!({ "containers": containers });
+    let spec = |containers: usize| {
+        let containers = (0..containers).map(|at| json!({ "name": format!("c{at}") }));
+        json!({ "containers": containers.collect::<Value>() })
+    };
     let each = |env: usize| {
         let env: Value = (0..env)
             .map(|at| json!({ "name": format!("E{at}") }))
             .collect();
         json!({ "containers": [{ "name": "*", "env": env }] })
     };
-    let said = misfits(spec.clone(), each(10));
+    let said = misfits(spec(1_000), each(20));
     let [said] = said.as_slice() else {
         panic!("{said:?}");
     };
     let begins =
-        "podTemplate.spec.containers[0]: in each of the 5000 containers of the run it takes ";
+        "podTemplate.spec.containers[0]: in each of the 1000 containers of the run it takes ";
     assert!(said.starts_with(begins), "{said}");
-    let fits = merged(spec, each(0));
+    let fits = merged(spec(1_000), each(0));
     assert_eq!(
-        fits["containers"][4_999],
-        json!({ "name": "c4999", "env": [] })
+        fits["containers"][999],
+        json!({ "name": "c999", "env": [] })
+    );
+    assert_eq!(
+        misfits(spec(1_001), each(0)),
+        ["podTemplate.spec.containers[0]: the run has 1001 containers, more than 1000"]
     );
 }
 

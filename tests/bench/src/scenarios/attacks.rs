@@ -55,7 +55,7 @@ pub(crate) enum Attack {
     Inputs,
     /// The same hidden in a text, behind a key that a library gives a meaning of its own; and 300 Runnables with 15 KB of it.
     Hidden,
-    /// Runnables whose run has 9,000 containers, each of which gets what a profile adds to all.
+    /// Runnables whose run has 1,000 containers, each of which gets what a profile adds to all.
     Stars,
     /// 1,500 Runnables that name 32 Secrets each which are not there.
     Secrets,

@@ -17,7 +17,7 @@ use crate::{api, load::name};
 const RUNNABLES: usize = 1_500;
 const SECRETS: usize = 32;
 const CONNECTIONS: usize = 1_500;
-const CONTAINERS: usize = 9_000;
+const CONTAINERS: usize = 1_000;
 /// Before a connection that was given up is begun again.
 const PAUSE: Duration = Duration::from_secs(10);
 /// Bytes of a head that does not end.
