@@ -223,6 +223,14 @@ impl Memory {
         self.retry_where(|_| true);
     }
 
+    /// A person may ask to try at once what failed, each time by another value. Who has just begun has nothing that waits.
+    pub fn retry_asked(&mut self, request: Option<String>) {
+        let before = self.retry_asked.replace(request.clone());
+        if request.is_some() && before.is_some_and(|before| before != request) {
+            self.retry_now();
+        }
+    }
+
     /// This is rendered now: what was refused for something else is tried.
     pub fn rendered(&mut self, what: u64) {
         let before = self.rendered.replace(what);
