@@ -334,16 +334,15 @@ fn meant(path: &OutputPathError, object: &Value) -> Option<String> {
     for step in syntax::steps(&path.path) {
         let key = step.key()?;
         let members = value.as_object()?;
-        match members.get(key) {
-            Some(next) => value = next,
-            None => {
-                let names = members.keys().map(String::as_str).take(COMPARED);
-                let meant = suggestion::nearest(key, names)?;
-                return Some(format!(
-                    "did you mean '{meant}' in the place of '{key}'? A path that is corrected in the template is read in the same run"
-                ));
-            }
+        if let Some(next) = members.get(key) {
+            value = next;
+            continue;
         }
+        let names = members.keys().map(String::as_str).take(COMPARED);
+        let meant = suggestion::nearest(key, names)?;
+        return Some(format!(
+            "did you mean '{meant}' in the place of '{key}'? A path that is corrected in the template is read in the same run"
+        ));
     }
     None
 }

@@ -20,6 +20,10 @@ use crate::{
 
 /// The beginning of what is said of a run that a queue holds.
 const QUEUED: &str = "it is queued";
+/// What is said of a run at work whose engine says nothing.
+const NOT_ENDED: &str = "the run has not ended yet";
+/// What is said of one that has its number, and that nobody has seen yet.
+const BEING_MADE: &str = "the run is being made";
 
 /// Whether Ready speaks of the run, and of nothing else.
 pub(super) fn is_of_run(ready: &ConditionValue, stamped: &ConditionValue) -> bool {
@@ -70,7 +74,7 @@ pub(super) fn told(facts: &Facts, ledger: &Ledger, stamped: &ConditionValue) -> 
     };
     let before = said_before(facts, current, stamped);
     if current.result.is_none() {
-        let is_past = |said: &Said| said.is_empty() || said.words == being_made(current);
+        let is_past = |said: &Said| said.is_empty() || said.words == BEING_MADE;
         let said = before.filter(|said| !is_past(said));
         return Some(said.unwrap_or_else(|| working(facts, current, stamped)));
     }
@@ -86,16 +90,12 @@ pub(super) fn told(facts: &Facts, ledger: &Ledger, stamped: &ConditionValue) -> 
 /// What is said of a run at work that nothing hinders: the words of its engine, or that it works.
 fn working(facts: &Facts, current: &CurrentRun, stamped: &ConditionValue) -> Said {
     let words = match (stamped.message.as_str(), current.phase) {
-        ("", RunPhase::Created) => format!("run [{}] has not ended yet", current.name),
-        ("", _) => being_made(current),
+        ("", RunPhase::Created) => NOT_ENDED.to_owned(),
+        ("", _) => BEING_MADE.to_owned(),
         (said, _) => said.to_owned(),
     };
     let run = facts.shown_run(current);
     Said::new(words, run.and_then(|run| run.health.pods))
-}
-
-fn being_made(current: &CurrentRun) -> String {
-    format!("run [{}] is being made", current.name)
 }
 
 /// The words for a run that a queue holds.
