@@ -225,8 +225,10 @@ impl Memory {
 
     /// A person may ask to try at once what failed, each time by another value. Who has just begun has nothing that waits.
     pub fn retry_asked(&mut self, request: Option<String>) {
-        let before = self.retry_asked.replace(request.clone());
-        if request.is_some() && before.is_some_and(|before| before != request) {
+        let before = self.retry_asked.as_ref();
+        let is_new = request.is_some() && before.is_some_and(|before| *before != request);
+        self.retry_asked = Some(request);
+        if is_new {
             self.retry_now();
         }
     }

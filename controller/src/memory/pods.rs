@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cartouche_protocol::{facts::Hindrance, ledger::PodsSaid};
-use cartouche_templating::Said;
+use cartouche_templating::{RunReason, Said};
 
 use crate::backoff::PODS;
 
@@ -98,7 +98,7 @@ impl PodsMemory {
         self.hindrance = said;
         self.is_failure = is_failure;
         let reason = self.hindrance.said().and_then(|said| said.reason);
-        let is_hindered = reason.is_some_and(|reason| reason.is_hindrance());
+        let is_hindered = reason.is_some_and(RunReason::is_hindrance);
         self.hindered = is_hindered.then(|| self.hindered.unwrap_or((now, false)));
         self.put_off(now);
     }
@@ -235,7 +235,6 @@ mod tests {
 
     #[test]
     fn an_event_tells_once_what_has_hindered_a_run_for_two_looks() {
-        use cartouche_templating::RunReason;
         let pulls = || Hindrance::Said(Said::new("no image", RunReason::ImagePullBackOff));
         let (soon, later) = (NOW + Duration::from_secs(5), NOW + TOLD_AFTER);
         let mut pods = PodsMemory::default();
