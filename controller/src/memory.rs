@@ -48,6 +48,8 @@ pub struct Memory {
     pub changes: u64,
     /// What failed, and until when it is not tried again: each step for itself, `MAX_BACKOFFS` at most.
     pub backoffs: Vec<Backoff>,
+    /// The last request to try at once what failed; none before the first look at the Runnable.
+    pub retry_asked: Option<Option<String>>,
     /// A digest of what was rendered last.
     pub rendered: Option<u64>,
     /// The last reconciliation did not end with everything made that is due: a change of profiles may let it go on.

@@ -37,6 +37,7 @@ use cartouche_protocol::{
     newer_release,
     process_state::CREATES_SETTLE_IN,
     reconcile_error::{Category, ReconcileError},
+    rerun::retry_now,
 };
 use futures::FutureExt;
 use kube::ResourceExt;
@@ -84,6 +85,7 @@ impl ControllerContext {
             reconciliation.budget.clone(),
         );
         reconciliation.note_change();
+        lock(&memory).retry_asked(retry_now(&reconciliation.runnable));
         let end = self.run(&mut reconciliation).await;
         if matches!(end, End::Settled | End::Stuck(..)) {
             lock(&memory).changed.left();

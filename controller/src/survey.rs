@@ -10,7 +10,7 @@ use cartouche_crds::{RunPhase, Runnable};
 use cartouche_protocol::{
     newer_release::leaves_alone,
     reconcile_error::Category,
-    status::{READY, RUN_IN_PROGRESS, RUN_LOST},
+    status::{READY, RUN_IN_PROGRESS, RUN_LOST, is_at_work},
 };
 use k8s_openapi::jiff::Timestamp;
 
@@ -89,7 +89,10 @@ fn ready(runnable: &Runnable) -> (&'static str, &'static str) {
     let among =
         |closed: &[&'static str], word: &str| closed.iter().find(|it| **it == word).copied();
     let status = among(&["True", "False"], &ready.status).unwrap_or("Unknown");
-    let own = among(&[READY, RUN_IN_PROGRESS, RUN_LOST], &ready.reason);
+    let own = among(&[READY, RUN_LOST], &ready.reason);
+    // Whatever hinders it.
+    let at_work = is_at_work(&ready.status, &ready.reason).then_some(RUN_IN_PROGRESS);
+    let own = own.or(at_work);
     let reason = own.or_else(|| Category::parse(&ready.reason).map(Category::as_str));
     (status, reason.unwrap_or(OF_ITS_RUN))
 }

@@ -1,12 +1,14 @@
 //! What to do about a condition, for those who ask why.
 
+use std::borrow::Cow;
+
 use cartouche_crds::{RunnableStatus, StopReason};
 use cartouche_templating::{remedy, remedy_at_work};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use crate::{
     explanation::{PODS_GONE, failed},
-    status::{FALSE, READY, RUN_IN_PROGRESS, RUN_LOST, RUN_TEMPLATE_READY, find, said_of_run},
+    status::{FALSE, READY, RUN_LOST, RUN_TEMPLATE_READY, find, is_at_work, said_of_run},
     told::Told,
 };
 
@@ -22,21 +24,40 @@ const STOPPED: &str = "run again when it may: `cartouche rerun`; a change runs b
 /// says it itself; of a run it follows from how it ended, or from what it waits for: never from what its engine or a
 /// container says in words of its own.
 #[must_use]
-pub fn advice<'a>(status: &RunnableStatus, blocking: &'a Condition) -> Option<&'a str> {
+pub fn advice<'a>(status: &RunnableStatus, blocking: &'a Condition) -> Option<Cow<'a, str>> {
     if blocking.type_ == RUN_TEMPLATE_READY {
         let told = Told::of(&blocking.message);
         let unsaid = "correct what the message names, in the Runnable or in its template";
-        return Some(told.to_do.unwrap_or(unsaid));
+        return Some(told.to_do.unwrap_or(unsaid).into());
     }
+    of_run(status, blocking).map(|advice| with_profile(advice, status))
+}
+
+/// What to do about a run, as far as it is the same whatever the run was made with.
+fn of_run(status: &RunnableStatus, blocking: &Condition) -> Option<&'static str> {
     let said = said_of_run(status).unwrap_or_default();
     if blocking.reason == RUN_LOST {
         Some("decide whether it should run again: `cartouche rerun`")
     } else if blocking.status == FALSE {
         Some(of_failure(status, said))
-    } else if find(status, READY).is_some_and(|it| it.reason == RUN_IN_PROGRESS) {
+    } else if find(status, READY).is_some_and(|it| is_at_work(&it.status, &it.reason)) {
         remedy_at_work(said)
     } else {
         Some("wait until the run ends, or see whether its engine runs")
+    }
+}
+
+/// The same where runs are made with a profile, which goes before the template: a change of the template alone might have no
+/// effect.
+fn with_profile<'a>(advice: &'a str, status: &RunnableStatus) -> Cow<'a, str> {
+    const TEMPLATE: &str = "in the template";
+    match &status.profile {
+        Some(profile) if advice.contains(TEMPLATE) => {
+            let name = &profile.name;
+            let both = format!("{TEMPLATE} or in ClusterRunProfile {name:?}, which goes before it");
+            Cow::Owned(advice.replacen(TEMPLATE, &both, 1))
+        }
+        _ => Cow::Borrowed(advice),
     }
 }
 
@@ -60,7 +81,10 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::{diagnosis::Diagnosis, status::STAMPED_OBJECT_CONDITION};
+    use crate::{
+        diagnosis::Diagnosis,
+        status::{RUN_IN_PROGRESS, STAMPED_OBJECT_CONDITION},
+    };
 
     fn condition(name: &str, status: &str, reason: &str, message: &str) -> Value {
         json!({
@@ -101,7 +125,7 @@ mod tests {
             condition(READY, verdict, reason, said),
         ];
         let status = status(&conditions, &run);
-        advice(&status, &status.conditions[0]).map(str::to_owned)
+        advice(&status, &status.conditions[0]).map(Cow::into_owned)
     }
 
     fn of_failure(said: &str, stop: Option<&str>) -> String {
@@ -115,7 +139,7 @@ mod tests {
         let said = condition(RUN_TEMPLATE_READY, FALSE, "Any", &message);
         let status = status(&[said], &Value::Null);
         let advised = advice(&status, &status.conditions[0]);
-        assert_eq!(advised, Some(&*missing.cure()));
+        assert_eq!(advised.as_deref(), Some(&*missing.cure()));
     }
 
     #[test]
@@ -134,6 +158,23 @@ mod tests {
         assert_eq!(of_failure(late, None), GIVE_TIME);
         let gone = "Job failed (BackoffLimitExceeded): it burned; ".to_owned() + PODS_GONE;
         assert_eq!(of_failure(&gone, None), WATCH);
+    }
+
+    #[test]
+    fn where_a_profile_may_be_to_blame_it_is_named() {
+        let pod = "pod x cannot be scheduled: 0/3 nodes are available";
+        let conditions = [
+            condition(STAMPED_OBJECT_CONDITION, "Unknown", "Unknown", ""),
+            condition(READY, "Unknown", "Unschedulable", pod),
+        ];
+        let mut status = status(&conditions, &Value::Null);
+        let advised =
+            |status: &RunnableStatus| advice(status, &status.conditions[0]).unwrap().into_owned();
+        assert!(!advised(&status).contains("ClusterRunProfile"));
+        status.profile = serde_json::from_value(json!({ "name": "tiny" })).unwrap();
+        assert!(
+            advised(&status).contains("in the template or in ClusterRunProfile \"tiny\", which")
+        );
     }
 
     #[test]

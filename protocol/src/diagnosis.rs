@@ -8,12 +8,13 @@ mod examples;
 mod holder;
 mod in_the_way;
 mod sentence;
+mod sourced;
 mod status_full;
 mod wrong_type;
 
 use std::time::Duration;
 
-use cartouche_crds::{Approval, Rejection, StatusBytes, Stop, StopReason};
+use cartouche_crds::{Approval, InputSource, Rejection, StatusBytes, Stop, StopReason};
 use cartouche_templating::{Diagnostic, explained};
 
 use crate::{
@@ -72,7 +73,17 @@ impl Fault {
     /// Everything that is wrong with a template, or with what it renders, as far as it is told.
     #[must_use]
     pub fn all(diagnostics: &[Diagnostic]) -> Vec<Self> {
-        let told = diagnostics.iter().take(SHOWN).map(Self::of);
+        Self::all_with(diagnostics, &[])
+    }
+
+    /// The same for a Runnable some of whose inputs come from these sources.
+    #[must_use]
+    pub fn all_with(diagnostics: &[Diagnostic], sources: &[InputSource]) -> Vec<Self> {
+        let told = diagnostics.iter().take(SHOWN).map(|diagnostic| {
+            let fault = Self::of(diagnostic);
+            let cure = sourced::cure(diagnostic, sources).or(fault.cure);
+            Self { cure, ..fault }
+        });
         let more = (SHOWN < diagnostics.len()).then(|| Self {
             what: format!("and {} more", diagnostics.len() - SHOWN),
             ..Self::default()
@@ -152,6 +163,8 @@ pub enum Diagnosis {
     PolicyInvalid(Vec<Fault>),
     /// Inputs from other objects that cannot be used, or are not there.
     Sources(Vec<Fault>),
+    /// Inputs from other objects that are not there, and that nothing is known to bring.
+    SourcesMissing(Vec<Fault>),
     /// A run that is due waits for this source or ancestor.
     DependencyNotReady(SourceKey, NotReady),
     /// A run that is due cannot be made of what the sources are.
@@ -219,6 +232,7 @@ impl Diagnosis {
             | Self::UnusableProfile(faults)
             | Self::PolicyInvalid(faults)
             | Self::Sources(faults)
+            | Self::SourcesMissing(faults)
             | Self::Sinks(faults)
             | Self::ProfileDoesNotFit(_, faults)
             | Self::NoOutputs(_, faults) => return cures(faults),
@@ -285,10 +299,10 @@ impl Diagnosis {
             Self::Selector(_) => "correct spec.selector.matchingLabels",
             Self::Refused(..) => "see what the answer names; it is tried again",
             Self::NotAdmitted(why) if why.contains("exceeded quota: ") => {
-                "raise that ResourceQuota, or delete what it counts, such as ended runs; it is tried again within minutes, and at once when what is rendered changes (`cartouche rerun` does not hasten it)"
+                "raise that ResourceQuota, or delete what it counts, such as ended runs; it is tried again within minutes, and at once when what is rendered or the annotation carto.run/retry-now changes (`cartouche rerun` would make one run more)"
             }
             Self::NotAdmitted(_) => {
-                "do as the answer says; it is tried again within minutes, and at once when what is rendered changes (`cartouche rerun` does not hasten it)"
+                "do as the answer says; it is tried again within minutes, and at once when what is rendered or the annotation carto.run/retry-now changes (`cartouche rerun` would make one run more)"
             }
             Self::WebhookSilent(_) => {
                 "see that the service behind that webhook is there and answers, or remove the webhook; the run is tried again meanwhile"
@@ -344,6 +358,7 @@ impl Diagnosis {
             | Self::UnusableProfile(_)
             | Self::PolicyInvalid(_)
             | Self::Sources(_)
+            | Self::SourcesMissing(_)
             | Self::Sinks(_)
             | Self::ProfileDoesNotFit(..)
             | Self::NoOutputs(..)

@@ -9,7 +9,7 @@ use cartouche_templating::{
     bounds::{MAX_WEIGHT, takes},
     built_in_health, contains, explained, is_job, is_message_gone,
     kinds::{asked_to_stop, standing},
-    strangers_among,
+    strangers_among, suggestion, syntax,
 };
 use serde_json::Value;
 
@@ -21,6 +21,11 @@ use crate::{
     object::{MAX_DEPTH, is_shortened, too_heavy},
     reconcile_error::bounded,
 };
+
+/// Bytes of a termination message that Kubernetes has cut, but for a line end.
+const CUT_BYTES: usize = 4_095;
+/// Names of fields that are compared.
+const COMPARED: usize = 256;
 
 /// Reads health and outputs. `None` for something that is no object with a name and a uid. An earlier
 /// run that is in the history, unfinished, is judged by the template only as long as the rules are
@@ -320,6 +325,7 @@ fn faults(error: &OutputError, object: &Value) -> Vec<Fault> {
         cure: Some(
             without_marker(&path.path)
                 .or_else(|| explained::unescaped_dots(&path.path, None))
+                .or_else(|| meant(path, object))
                 .unwrap_or_else(|| output_cure(path, object).to_owned()),
         ),
     };
@@ -334,6 +340,25 @@ fn without_marker(path: &str) -> Option<String> {
     is_other.then(|| format!("a path begins with a dot, without blanks or $: write {meant}"))
 }
 
+/// The field that was probably meant where a path finds nothing. A name passes only if it is like the one in the template.
+fn meant(path: &OutputPathError, object: &Value) -> Option<String> {
+    let mut value = object;
+    for step in syntax::steps(&path.path) {
+        let key = step.key()?;
+        let members = value.as_object()?;
+        if let Some(next) = members.get(key) {
+            value = next;
+            continue;
+        }
+        let names = members.keys().map(String::as_str).take(COMPARED);
+        let meant = suggestion::nearest(key, names)?;
+        return Some(format!(
+            "did you mean '{meant}' in the place of '{key}'? A path that is corrected in the template is read in the same run"
+        ));
+    }
+    None
+}
+
 fn output_cure(path: &OutputPathError, object: &Value) -> &'static str {
     let reads_words = path
         .path
@@ -342,6 +367,9 @@ fn output_cure(path: &OutputPathError, object: &Value) -> &'static str {
     match object.get(TERMINATION_MESSAGE) {
         None if reads_words => {
             "have a container of the run write its termination message (/dev/termination-log)"
+        }
+        Some(Value::String(words)) if reads_words && words.len() >= CUT_BYTES => {
+            "have the container write less: Kubernetes keeps the last 4,096 bytes of a termination message, so that this one is cut; let it say where the rest is"
         }
         Some(Value::String(_)) if reads_words => {
             "have the container write a JSON object as its termination message, which is a string here, or read .terminationMessage as a whole"

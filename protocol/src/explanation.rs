@@ -1,7 +1,7 @@
 //! Why a run failed, or does not go on, in one sentence for people: of what its engine and its pods say. Pure.
 
 use cartouche_crds::{Stop, StopReason};
-use cartouche_templating::Verdict;
+use cartouche_templating::{RunReason, Verdict};
 
 use crate::{
     ledger::{FetchedRun, PodsSaid},
@@ -49,7 +49,7 @@ fn failure(run: &FetchedRun, stop: Option<&Stop>) -> String {
     // That somebody wanted it explains more than how it ended.
     let stopped = stopped(run, stop);
     let words = match &run.pods_said {
-        PodsSaid::Words(said) => Some(said),
+        PodsSaid::Words(said) => Some(&said.words),
         PodsSaid::Nothing | PodsSaid::Unasked(_) => None,
     };
     match stopped.as_ref().or(words) {
@@ -59,6 +59,30 @@ fn failure(run: &FetchedRun, stop: Option<&Stop>) -> String {
         // It is all that the engine says, and all that Cartographer had.
         None if health.cause.is_empty() => message.clone(),
         None => format!("{failed}: {message}"),
+    }
+}
+
+/// Why a run failed, in one word, if one of the closed set fits: the same that its explanation begins with.
+pub(crate) fn reason_of_failure(run: &FetchedRun, stop: Option<&Stop>) -> Option<RunReason> {
+    let by_person = run.stopped.as_ref().map(|_| RunReason::Cancelled);
+    let by_pods = match &run.pods_said {
+        PodsSaid::Words(said) => said.reason,
+        PodsSaid::Nothing | PodsSaid::Unasked(_) => run.health.pods,
+    };
+    let by_engine = || RunReason::of_engine(&run.health.cause);
+    reason_of_stop(stop)
+        .or(by_person)
+        .or(by_pods)
+        .or_else(by_engine)
+}
+
+/// Why a run ended that was told to stop, in one word.
+pub(crate) fn reason_of_stop(stop: Option<&Stop>) -> Option<RunReason> {
+    match stop?.reason {
+        StopReason::TimedOut => Some(RunReason::TimedOut),
+        StopReason::Replaced => Some(RunReason::Replaced),
+        StopReason::Cancelled => Some(RunReason::Cancelled),
+        StopReason::Withdrawn | StopReason::Other(_) => None,
     }
 }
 
@@ -85,7 +109,7 @@ mod tests {
         job.run.kind = "Job".to_owned();
         job.health.cause = cause.to_owned();
         job.health.message = message.to_owned();
-        job.pods_said = said.map_or(PodsSaid::Nothing, |said| PodsSaid::Words(said.to_owned()));
+        job.pods_said = said.map_or(PodsSaid::Nothing, |said| PodsSaid::Words(said.into()));
         job
     }
 

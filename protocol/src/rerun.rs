@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use cartouche_crds::{RERUN_TOKEN_ANNOTATION, Runnable};
+use cartouche_crds::{RERUN_TOKEN_ANNOTATION, RETRY_NOW_ANNOTATION, Runnable};
 use sha2::{Digest as _, Sha256};
 
 /// The longest one that is kept as it is, in bytes.
@@ -12,6 +12,12 @@ const MOST: usize = 1024;
 #[must_use]
 pub fn requested(runnable: &Runnable) -> Option<String> {
     request(runnable, RERUN_TOKEN_ANNOTATION)
+}
+
+/// The request to try at once what failed and is tried again later, if there is one. No decision hangs on it.
+#[must_use]
+pub fn retry_now(runnable: &Runnable) -> Option<String> {
+    request(runnable, RETRY_NOW_ANNOTATION)
 }
 
 /// The request that an annotation of a Runnable makes each time its value changes, if there is one.

@@ -3,6 +3,7 @@
 mod check;
 mod object;
 mod read;
+mod there;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -23,6 +24,7 @@ pub use check::{check, check_namespaces};
 pub use object::{AnyObject, SourceKind, SourceObject};
 use object::{wait_for, waits_until_ready};
 pub use read::{ObjectRead, RunnableRead, SourceRead};
+use there::{is_on_its_way, no_key, no_output};
 
 /// Why inputs cannot be had: all that is wrong at once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,6 +33,8 @@ pub struct NoInputs {
     pub faults: Vec<Fault>,
     /// What is not there.
     pub missing: Vec<Fault>,
+    /// Some of it is not there, and nothing is known to bring it.
+    pub is_lacking: bool,
 }
 
 impl NoInputs {
@@ -53,8 +57,13 @@ impl NoInputs {
         } else {
             (Category::SourceError, Requeue::OnChange)
         };
+        let is_lacking = self.faults.is_empty() && self.is_lacking;
         let all = self.faults.into_iter().chain(self.missing);
-        let diagnosis = Diagnosis::Sources(all.collect());
+        let diagnosis = if is_lacking {
+            Diagnosis::SourcesMissing(all.collect())
+        } else {
+            Diagnosis::Sources(all.collect())
+        };
         ReconcileError::caused(category, requeue, diagnosis, None)
     }
 }
@@ -150,7 +159,12 @@ pub fn taken<'a>(
                 let without = without_value(source, read(&object));
                 (given_or(Given::LeftOut, source, read(&object)), without)
             }
-            Err(Wrong::Missing(missing) | Wrong::Awaited(missing)) => {
+            Err(Wrong::Missing(missing)) => {
+                taken.wrong.missing.push(missing);
+                taken.wrong.is_lacking |= !read(&object).is_some_and(is_on_its_way);
+                (Given::Missing, None)
+            }
+            Err(Wrong::Awaited(missing)) => {
                 taken.wrong.missing.push(missing);
                 (Given::Missing, None)
             }
@@ -233,7 +247,7 @@ fn value(
             "input {input} comes from {object}, which is not there"
         ))),
         Some(SourceRead::Secret(marks)) => {
-            let mark = marks.get(key).ok_or_else(|| no_key(&from()))?;
+            let mark = marks.get(key).ok_or_else(|| no_key(&from(), None))?;
             let revision = Revision::of_mark(mark);
             let value = Sourced::secret(&object.name, key, mark.clone());
             Ok((value, Some(revision)))
@@ -263,7 +277,7 @@ fn value(
                 return Err(behind(&from()));
             }
             let found = of.output(key).zip(revision);
-            let (value, revision) = found.ok_or_else(|| no_output(&from(), of))?;
+            let (value, revision) = found.ok_or_else(|| no_output(&from(), key, of))?;
             Ok((plain(value, room, &from())?, Some(revision)))
         }
         Some(SourceRead::Object(of)) => {
@@ -332,7 +346,7 @@ fn text<'a>(map: &'a Value, key: &str, from: impl Fn() -> String) -> Result<&'a 
                 format!("{}, which is in its binaryData", from()),
                 "give a key of data: an input is text or JSON",
             )),
-            None => no_key(&from()),
+            None => no_key(&from(), there::key_hint(map, key)),
         })
 }
 
@@ -349,30 +363,12 @@ fn absent(what: String) -> Wrong {
     Wrong::Missing(fault(what, cure))
 }
 
-fn no_key(from: &str) -> Wrong {
-    absent(format!("{from}, which has no such key"))
-}
-
 fn behind(from: &str) -> Wrong {
     let what =
         format!("{from}, whose Secret has not been written since it gave its present outputs");
     let cure =
         "see what keeps it from writing its Secret: `cartouche why` of that Runnable says it";
     Wrong::Awaited(fault(what, cure))
-}
-
-fn no_output(from: &str, of: &RunnableRead) -> Wrong {
-    let (why, cure) = match of.seen.revision {
-        None => (
-            "which has given none yet",
-            "see that it runs, or set optional if the template can do without it",
-        ),
-        Some(_) => (
-            "which gives no such output",
-            "correct its name, let that Runnable's template give it, or set optional if this one can do without it",
-        ),
-    };
-    Wrong::Missing(fault(format!("{from}, {why}"), cure))
 }
 
 fn fault(what: String, cure: &str) -> Fault {

@@ -30,7 +30,7 @@ pub use awaited::awaited_for;
 pub use condition_value::ConditionValue;
 pub use follows::follows_upstream;
 pub use pending::{dry_run_told, waits_for_more};
-pub use told::said_of_run;
+pub use told::{is_at_work, said_of_run};
 use told::{is_of_run, told};
 use unsatisfied::unsatisfied;
 
@@ -98,9 +98,13 @@ pub fn status(facts: &Facts, ledger: &Ledger, error: Option<&ReconcileError>) ->
         .as_ref()
         .filter(|stamped| is_of_run(&ready, stamped))
     {
-        let said = told(facts, ledger, stamped);
+        if let Some(said) = told(facts, ledger, stamped) {
+            let reason = said.reason.map(|reason| reason.as_str().to_owned());
+            ready.reason = reason.unwrap_or(ready.reason);
+            ready.message = said.words;
+        }
         // An engine and its pods say what they like.
-        ready.message = plain(&said.unwrap_or(ready.message));
+        ready.message = plain(&ready.message);
     }
     let extra = abnormal(facts, &ready, ledger, error);
 

@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use crate::{
     document::text,
+    run_reason::RunReason,
     sensitive::{Search, withheld},
 };
 pub use ended::ended_at;
@@ -51,6 +52,8 @@ pub struct Health {
     pub message: String,
     /// The reason that the engine itself gives in one word, as `BackoffLimitExceeded`; empty if it gives none.
     pub cause: String,
+    /// Why, in one word, if the run is a Pod that says so.
+    pub pods: Option<RunReason>,
     /// The message without the words of containers, where it has any: who was given a Secret may repeat it.
     pub discreet: Option<String>,
 }
@@ -68,6 +71,7 @@ impl Health {
             reason: reason.to_owned(),
             message: message.to_owned(),
             cause: String::new(),
+            pods: None,
             discreet: None,
         }
     }

@@ -52,6 +52,7 @@ mod pods;
 mod profile;
 mod rendered;
 mod requires;
+mod run_reason;
 mod runner;
 mod sensitive;
 mod source;
@@ -85,10 +86,13 @@ pub use name::{
 pub use open::{OpenJson, OpenPlace, OpenTagError, RunFacts};
 pub use outputs::{OutputError, OutputPathError};
 pub use path::{PathError, SearchError, SyntaxError};
-pub use pods::{PodsTell, PodsWords, had_failed_pods, is_late, no_pod_yet, remedy, remedy_at_work};
+pub use pods::{
+    PodsTell, PodsWords, Said, had_failed_pods, is_late, no_pod_yet, remedy, remedy_at_work,
+};
 pub use profile::Profile;
 pub use rendered::Rendered;
 pub use requires::Needed;
+pub use run_reason::RunReason;
 pub use runner::{FileOfRun, Mounted, files_of_run, mounted};
 pub use sensitive::Sensitive;
 pub use source::{

@@ -59,6 +59,12 @@ fn nearest(above: &[&str], key: &str, parent: &Value) -> Option<String> {
     }
     match above {
         [RUNNABLE] if key == "inputs" => Some("inputs are at runnable.spec.inputs".to_owned()),
+        _ if above == INPUTS && read_by_yaml(key, &known).is_some() => {
+            let read = read_by_yaml(key, &known).unwrap_or_default();
+            Some(format!(
+                "put the key in quotes in the Runnable: YAML reads a key such as {key} as {read}, and that one is there"
+            ))
+        }
         _ => match suggestion::nearest(key, known.iter().copied()) {
             // Which of both names is the wrong one, only people know.
             Some(meant) if above == INPUTS => Some(format!(
@@ -74,6 +80,16 @@ fn nearest(above: &[&str], key: &str, parent: &Value) -> Option<String> {
             None => None,
         },
     }
+}
+
+/// What YAML 1.1 makes of a key without quotes, if an input of that name is there in its place.
+fn read_by_yaml(key: &str, known: &[&str]) -> Option<&'static str> {
+    let read = match key.to_ascii_lowercase().as_str() {
+        "n" | "no" | "off" => "false",
+        "y" | "yes" | "on" => "true",
+        _ => return None,
+    };
+    known.contains(&read).then_some(read)
 }
 
 #[cfg(test)]
@@ -125,10 +141,14 @@ mod tests {
     fn the_inputs_that_there_are_are_told_where_none_is_like_it() {
         assert_eq!(
             cure(
-                "runnable.spec.inputs.n",
-                &json!({ "false": "2", "version": "1" })
+                "runnable.spec.inputs.colour",
+                &json!({ "size": "2", "version": "1" })
             ),
-            "give it a value, or correct the name: there are false, version"
+            "give it a value, or correct the name: there are size, version"
+        );
+        assert_eq!(
+            cure("runnable.spec.inputs.n", &json!({ "false": "2" })),
+            "put the key in quotes in the Runnable: YAML reads a key such as n as false, and that one is there"
         );
     }
 

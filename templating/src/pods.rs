@@ -6,16 +6,21 @@
 mod ended;
 mod mask;
 mod remedy;
+mod said;
+mod waiting;
 
 use serde_json::Value;
 
 use crate::{
     document::text,
     health::{Health, Verdict},
+    run_reason::RunReason,
     termination_message::is_job,
 };
 use ended::{Ended, failed};
 pub use remedy::{remedy, remedy_at_work};
+pub use said::Said;
+use waiting::{creating, lingering, unclaimed, waiting};
 
 /// Bytes of what a container or the cluster said that are kept: the end of the one, the beginning of the other.
 const SAID_BYTES: usize = 512;
@@ -29,6 +34,7 @@ const LATE: &str = "DeadlineExceeded";
 const CANNOT_BE_SCHEDULED: &str = "cannot be scheduled";
 const CANNOT_BE_STARTED: &str = "cannot be started";
 const CANNOT_BE_PULLED: &str = "cannot be pulled";
+const STILL_RUNS: &str = "still runs; the run ends when all of them have";
 
 /// What a run's pods can tell that the run itself does not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -128,8 +134,9 @@ pub struct PodsWords {
     /// Whether there was a pod, whatever it said.
     is_any: bool,
     failed: Option<Ended>,
-    waiting: Option<String>,
-    creating: Option<String>,
+    waiting: Option<Said>,
+    lingering: Option<Said>,
+    creating: Option<Said>,
 }
 
 impl PodsWords {
@@ -159,6 +166,9 @@ impl PodsWords {
         if self.waiting.is_none() {
             self.waiting = waiting(pod);
         }
+        if self.lingering.is_none() {
+            self.lingering = lingering(pod);
+        }
         if self.creating.is_none() {
             self.creating = creating(pod).or_else(|| unclaimed(pod));
         }
@@ -172,15 +182,16 @@ impl PodsWords {
 
     /// Why the run failed: what failed in it last, or else what never began.
     #[must_use]
-    pub fn failure(self) -> Option<String> {
-        self.failed.map(|ended| ended.words).or(self.waiting)
+    pub fn failure(self) -> Option<Said> {
+        self.failed.map(Ended::said).or(self.waiting)
     }
 
-    /// Why the run does not go on: what is waited for, or else what failed in it last, or that a pod is not made up yet.
+    /// Why the run does not go on: what is waited for, or else what failed in it last, or what runs on though another has done
+    /// its work, or that a pod is not made up yet.
     #[must_use]
-    pub fn hindrance(self) -> Option<String> {
-        let failed = self.failed.map(|ended| ended.words);
-        self.waiting.or(failed).or(self.creating)
+    pub fn hindrance(self) -> Option<Said> {
+        let failed = self.failed.map(Ended::said);
+        self.waiting.or(failed).or(self.lingering).or(self.creating)
     }
 
     /// Whether [`Self::hindrance`] is how a container ended.
@@ -191,9 +202,9 @@ impl PodsWords {
 
     /// The same of the pods of a Job, of which it is also known whether it counts any.
     #[must_use]
-    pub fn hindrance_of_job(self, tell: PodsTell, namespace: &str, job: &str) -> Option<String> {
+    pub fn hindrance_of_job(self, tell: PodsTell, namespace: &str, job: &str) -> Option<Said> {
         if tell == PodsTell::WhyNoneIsMade && !self.is_any {
-            return Some(no_pod_yet(namespace, job));
+            return Some(Said::new(no_pod_yet(namespace, job), RunReason::NoPodYet));
         }
         self.hindrance()
     }
@@ -206,10 +217,13 @@ pub fn no_pod_yet(namespace: &str, job: &str) -> String {
 }
 
 /// What a Pod says of itself while its phase is none of an end, and once it has failed.
-pub(crate) fn of_pod(pod: &Value, verdict: Verdict, mut words: PodsWords) -> Option<String> {
+pub(crate) fn of_pod(pod: &Value, verdict: Verdict, mut words: PodsWords) -> Option<Said> {
     words.hear(pod);
-    // Each pod is made up first: that is told only of one that nobody has seen run for a while.
+    // Each pod is made up first: that is told only of one that nobody has seen run for a while. Nor do all containers end at once.
     words.creating = None;
+    words.lingering = words
+        .lingering
+        .filter(|it| it.reason == Some(RunReason::SidecarRuns));
     match verdict {
         Verdict::Succeeded => None,
         Verdict::Failed => words.failure(),
@@ -229,73 +243,6 @@ fn silence(status: &mut Value) {
         Value::Array(elements) => elements.iter_mut().for_each(silence),
         _ => {}
     }
-}
-
-/// Why a pod does not run, if something keeps it from that which may not pass by itself.
-fn waiting(pod: &Value) -> Option<String> {
-    let phase = text(pod.get("status").unwrap_or_default(), "phase");
-    if matches!(phase, "Succeeded" | "Failed") {
-        return None;
-    }
-    let name = name(pod);
-    let unscheduled = conditions_of(pod)
-        .find(|it| text(it, "type") == "PodScheduled" && text(it, "status") == "False");
-    if let Some(condition) = unscheduled {
-        let message = start(text(condition, "message"));
-        return Some(match text(condition, "reason") {
-            "SchedulingGated" => format!("pod {name} is held back by its scheduling gates"),
-            _ if message.is_empty() => format!("pod {name} {CANNOT_BE_SCHEDULED}"),
-            _ => format!("pod {name} {CANNOT_BE_SCHEDULED}: {message}"),
-        });
-    }
-    containers(pod).find_map(|(container, _)| {
-        let waiting = container.pointer("/state/waiting")?;
-        let container_name = short(text(container, "name"), NAME_BYTES);
-        let of = format!("container {container_name} of pod {name}");
-        Some(match text(waiting, "reason") {
-            // It passes by itself; or how it ended before says more.
-            "" | "PodInitializing" | "ContainerCreating" | "CrashLoopBackOff" => return None,
-            // The kubelet goes from one to the other and back; its words differ each time.
-            "ErrImagePull" | "ImagePullBackOff" => match start(text(container, "image")) {
-                image if image.is_empty() => {
-                    format!("{of} {CANNOT_BE_STARTED}: its image {CANNOT_BE_PULLED}")
-                }
-                image => format!("{of} {CANNOT_BE_STARTED}: image {image:?} {CANNOT_BE_PULLED}"),
-            },
-            reason => format!(
-                "{of} {CANNOT_BE_STARTED}{}",
-                reason_and_words(reason, &start(text(waiting, "message")))
-            ),
-        })
-    })
-}
-
-/// That a pod has no containers yet, though it has a node. What keeps it (an image on its way, a Secret that is missing)
-/// stands only in its events.
-fn creating(pod: &Value) -> Option<String> {
-    let is_creating = |(container, _): (&Value, bool)| {
-        let waiting = container.pointer("/state/waiting");
-        waiting.is_some_and(|it| text(it, "reason") == "ContainerCreating")
-    };
-    let name = name(pod);
-    let namespace = text(pod.get("metadata").unwrap_or_default(), "namespace");
-    let namespace = short(namespace, NAME_BYTES);
-    let words = format!(
-        "pod {name} has no containers yet (ContainerCreating): `kubectl describe pod {name} -n {namespace}` shows what it waits for"
-    );
-    containers(pod).any(is_creating).then_some(words)
-}
-
-/// That no scheduler has looked at a pod, such as one whose `schedulerName` is misspelt: no event and no condition says so.
-fn unclaimed(pod: &Value) -> Option<String> {
-    let has_node = !text(pod.get("spec").unwrap_or_default(), "nodeName").is_empty();
-    let is_told = conditions_of(pod).any(|it| text(it, "type") == "PodScheduled");
-    let is_seen = has_node || is_told || containers(pod).next().is_some();
-    let phase = text(pod.get("status").unwrap_or_default(), "phase");
-    (phase == "Pending" && !is_seen).then(|| {
-        let name = name(pod);
-        format!("no scheduler has looked at pod {name} yet: see whether the one that its spec.schedulerName names is there and runs")
-    })
 }
 
 fn reason_and_words(reason: &str, words: &str) -> String {

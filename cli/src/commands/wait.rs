@@ -195,12 +195,12 @@ fn told(err: String) -> Outcome {
 }
 
 /// What a run that is due waits for.
-fn held(pending: &PendingRun, reason: &str) -> String {
+fn held(pending: &PendingRun, reason: &str, said: &str) -> String {
     let sequence = pending.sequence;
     if waits_for_approval(pending) {
         return format!("{} (`cartouche approve`)", waits_for_a_person(sequence));
     }
-    format!("run {sequence} is due, and waits ({reason})")
+    format!("run {sequence} is due, and waits ({reason}){said}")
 }
 
 /// What Ready says beside its reason, such as what keeps the pods of the run from running.
@@ -228,7 +228,7 @@ fn standing(runnable: &Runnable, wanted: &WaitFor) -> Standing {
     let said = said(runnable);
     let stalled = condition(runnable, STALLED).filter(|stalled| stalled.status == "True");
     if let Some(pending) = status.pending.as_ref().filter(|_| stalled.is_none()) {
-        return Standing::Waiting(held(pending, reason));
+        return Standing::Waiting(held(pending, reason, &said));
     }
     if let Some(stalled) = stalled.filter(|_| status.pending.is_some()) {
         // A run is due, and only a change lets it begin: whatever ended was of something else.

@@ -1,7 +1,8 @@
 //! Values of a Runnable that YAML, or nobody, takes for what was meant.
 
 use cartouche_crds::{
-    APPROVED_ANNOTATION, Approval, GROUP, RERUN_REQUEST_ANNOTATION, RERUN_TOKEN_ANNOTATION,
+    APPROVED_ANNOTATION, Approval, GROUP, PROFILE_REFRESH_ANNOTATION, REJECTED_ANNOTATION,
+    RERUN_REQUEST_ANNOTATION, RERUN_TOKEN_ANNOTATION, RETRY_NOW_ANNOTATION,
 };
 use cartouche_templating::suggestion;
 use serde_json::Value;
@@ -24,10 +25,13 @@ pub(super) fn check(runnable: &Document) -> Vec<Finding> {
 
 /// Annotations in the group of Cartouche that nothing reads.
 fn annotations(runnable: &Document) -> Vec<Finding> {
-    const READ: [&str; 3] = [
+    const READ: [&str; 6] = [
         RERUN_TOKEN_ANNOTATION,
         RERUN_REQUEST_ANNOTATION,
+        RETRY_NOW_ANNOTATION,
         APPROVED_ANNOTATION,
+        REJECTED_ANNOTATION,
+        PROFILE_REFRESH_ANNOTATION,
     ];
     let annotations = runnable.root.at(&["metadata", "annotations"]);
     let entries = annotations.map(Node::entries).unwrap_or_default();

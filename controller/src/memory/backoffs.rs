@@ -223,6 +223,16 @@ impl Memory {
         self.retry_where(|_| true);
     }
 
+    /// A person may ask to try at once what failed, each time by another value. Who has just begun has nothing that waits.
+    pub fn retry_asked(&mut self, request: Option<String>) {
+        let before = self.retry_asked.as_ref();
+        let is_new = request.is_some() && before.is_some_and(|before| *before != request);
+        self.retry_asked = Some(request);
+        if is_new {
+            self.retry_now();
+        }
+    }
+
     /// This is rendered now: what was refused for something else is tried.
     pub fn rendered(&mut self, what: u64) {
         let before = self.rendered.replace(what);

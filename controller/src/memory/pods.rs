@@ -3,15 +3,20 @@
 use std::time::Duration;
 
 use cartouche_protocol::{facts::Hindrance, ledger::PodsSaid};
+use cartouche_templating::{RunReason, Said};
 
 use crate::backoff::PODS;
+
+/// For how long the same has to be said before an event tells it. The first look is half a minute after the run was made, and the
+/// second one half a minute later, give or take a fifth.
+const TOLD_AFTER: Duration = Duration::from_secs(24);
 
 /// What the pods of one run have said, and when they are looked at again.
 #[derive(Debug, Default)]
 pub struct PodsMemory {
     uid: String,
     /// Why the run failed.
-    failure: Option<String>,
+    failure: Option<Said>,
     /// Why it does not go on.
     pub hindrance: Hindrance,
     /// That is how a container ended, as of one that crashes again and again: a cause in any case.
@@ -19,6 +24,8 @@ pub struct PodsMemory {
     /// When to look why none of them runs, on the clock that goes on while the machine sleeps.
     next_look: Option<Duration>,
     looks: u32,
+    /// Since when something hinders it that somebody has to see to, and whether an event has told that.
+    hindered: Option<(Duration, bool)>,
 }
 
 impl PodsMemory {
@@ -36,7 +43,7 @@ impl PodsMemory {
     /// They were asked why the run failed. What was said last stays when there is nobody left to say it: a Job that fails
     /// may delete its pods. What kept them from their start is a cause only if the run was too late (`is_late`); how one of them
     /// had ended is one in any case.
-    pub fn asked(&mut self, said: Result<Option<String>, String>, is_late: bool) -> PodsSaid {
+    pub fn asked(&mut self, said: Result<Option<Said>, String>, is_late: bool) -> PodsSaid {
         let is_cause = is_late || self.is_failure;
         let hindrance = self.hindrance.said().filter(|_| is_cause);
         let known = self.failure.clone().or(hindrance);
@@ -58,6 +65,7 @@ impl PodsMemory {
     /// Pods run. If none does later, they are looked at as seldom as before: a large Job always has gaps.
     pub fn run(&mut self, now: Duration) {
         self.hindrance = Hindrance::Nothing;
+        self.hindered = None;
         // There is nothing to look at, which counts as a look.
         if self.next_look.is_some_and(|next| next <= now) {
             self.put_off(now);
@@ -72,14 +80,16 @@ impl PodsMemory {
 
     /// This does not keep the run from going on any more.
     pub fn is_over(&mut self, said: &str) {
-        if matches!(&self.hindrance, Hindrance::Said(before) if before == said) {
+        if matches!(&self.hindrance, Hindrance::Said(before) if before.words == said) {
             self.hindrance = Hindrance::Nothing;
+            self.hindered = None;
         }
     }
 
     /// They may not be looked at: that may be granted, but hardly soon.
     pub fn refused(&mut self, now: Duration) {
         self.hindrance = Hindrance::Nothing;
+        self.hindered = None;
         self.next_look = Some(now + PODS.longest);
     }
 
@@ -87,7 +97,20 @@ impl PodsMemory {
     pub fn looked(&mut self, said: Hindrance, is_failure: bool, now: Duration) {
         self.hindrance = said;
         self.is_failure = is_failure;
+        let reason = self.hindrance.said().and_then(|said| said.reason);
+        let is_hindered = reason.is_some_and(RunReason::is_hindrance);
+        self.hindered = is_hindered.then(|| self.hindered.unwrap_or((now, false)));
         self.put_off(now);
+    }
+
+    /// What keeps the run from going on, if an event is to tell it now, which counts as told: once, until nothing does.
+    pub fn to_tell(&mut self, now: Duration) -> Option<Said> {
+        let (since, is_told) = self.hindered.as_mut()?;
+        if *is_told || now < *since + TOLD_AFTER {
+            return None;
+        }
+        *is_told = true;
+        self.hindrance.said()
     }
 
     fn put_off(&mut self, now: Duration) {
@@ -112,7 +135,7 @@ mod tests {
             now += wait;
             assert!(pods.of("u").until_look(now).is_zero());
             pods.of("u")
-                .looked(Hindrance::Said("why".to_owned()), false, now);
+                .looked(Hindrance::Said("why".into()), false, now);
             waits.push(wait.as_secs());
         }
         assert!((24..=36).contains(&waits[0]), "{waits:?}");
@@ -152,7 +175,7 @@ mod tests {
     #[test]
     fn what_is_over_is_told_no_more_and_all_else_is() {
         let mut pods = PodsMemory::default();
-        pods.looked(Hindrance::Said("no pod yet".to_owned()), false, NOW);
+        pods.looked(Hindrance::Said("no pod yet".into()), false, NOW);
         pods.is_over("no node");
         assert_eq!(pods.hindrance.said().as_deref(), Some("no pod yet"));
         pods.is_over("no pod yet");
@@ -161,7 +184,7 @@ mod tests {
 
     #[test]
     fn what_pods_said_of_a_failure_stays_when_they_are_gone() {
-        let words = |said: &str| PodsSaid::Words(said.to_owned());
+        let words = |said: &str| PodsSaid::Words(said.into());
         let silence = || [Ok(None), Err("forbidden".to_owned())];
         let mut pods = PodsMemory::default();
         let unasked = PodsSaid::Unasked("forbidden".to_owned());
@@ -169,7 +192,7 @@ mod tests {
             silence().map(|said| pods.asked(said, true)),
             [PodsSaid::Nothing, unasked]
         );
-        pods.looked(Hindrance::Said("no node".to_owned()), false, NOW);
+        pods.looked(Hindrance::Said("no node".into()), false, NOW);
         // Why it did not begin for a while is no reason of what became of it later.
         assert_eq!(pods.asked(Ok(None), false), PodsSaid::Nothing);
         assert_eq!(
@@ -177,7 +200,7 @@ mod tests {
             [words("no node"), words("no node")]
         );
         assert_eq!(
-            pods.asked(Ok(Some("exited 3".to_owned())), true),
+            pods.asked(Ok(Some("exited 3".into())), true),
             words("exited 3")
         );
         assert_eq!(
@@ -190,12 +213,12 @@ mod tests {
     fn another_run_and_one_that_went_on_begin_anew() {
         let mut pods = PodsMemory::default();
         pods.of("u")
-            .looked(Hindrance::Said("why".to_owned()), false, NOW);
-        pods.of("u").asked(Ok(Some("no".to_owned())), true);
+            .looked(Hindrance::Said("why".into()), false, NOW);
+        pods.of("u").asked(Ok(Some("no".into())), true);
         assert_eq!(pods.of("other").hindrance, Hindrance::NotAsked);
         assert_eq!(pods.of("u").asked(Ok(None), true), PodsSaid::Nothing);
         pods.of("u")
-            .looked(Hindrance::Said("why".to_owned()), false, NOW);
+            .looked(Hindrance::Said("why".into()), false, NOW);
         let before = pods.of("u").until_look(NOW);
         pods.of("u").run(NOW);
         assert_eq!(pods.of("u").hindrance, Hindrance::Nothing);
@@ -205,8 +228,32 @@ mod tests {
     #[test]
     fn how_a_container_ended_again_and_again_is_a_cause_once_its_pod_is_gone() {
         let mut pods = PodsMemory::default();
-        pods.looked(Hindrance::Said("exited 3".to_owned()), true, NOW);
+        pods.looked(Hindrance::Said("exited 3".into()), true, NOW);
         let said = pods.asked(Err("they are gone".to_owned()), false);
-        assert_eq!(said, PodsSaid::Words("exited 3".to_owned()));
+        assert_eq!(said, PodsSaid::Words("exited 3".into()));
+    }
+
+    #[test]
+    fn an_event_tells_once_what_has_hindered_a_run_for_two_looks() {
+        let pulls = || Hindrance::Said(Said::new("no image", RunReason::ImagePullBackOff));
+        let (soon, later) = (NOW + Duration::from_secs(5), NOW + TOLD_AFTER);
+        let mut pods = PodsMemory::default();
+        pods.looked(pulls(), false, NOW);
+        assert_eq!(pods.to_tell(soon), None);
+        pods.looked(pulls(), false, later);
+        let told = pods.to_tell(later).unwrap();
+        assert_eq!(told.reason, Some(RunReason::ImagePullBackOff));
+        assert_eq!(pods.to_tell(later), None, "once");
+        pods.run(later);
+        pods.looked(pulls(), false, later);
+        assert_eq!(pods.to_tell(later), None, "it begins anew");
+        assert!(pods.to_tell(later + TOLD_AFTER).is_some());
+    }
+
+    #[test]
+    fn how_a_container_ended_is_no_event_while_its_engine_tries_again() {
+        let mut pods = PodsMemory::default();
+        pods.looked(Hindrance::Said("exited 3".into()), true, NOW);
+        assert_eq!(pods.to_tell(NOW + TOLD_AFTER), None);
     }
 }

@@ -311,3 +311,31 @@ fn permissions_are_asked_about_in_rounds_however_often_roles_change() {
     assert_eq!(left, round);
     assert!(memory.in_backoff(&asked, begun + round).is_none());
 }
+
+#[test]
+fn a_request_to_try_at_once_frees_what_is_held_back_each_time_it_is_another() {
+    let mut memory = Memory::default();
+    let (create, now) = (Operation::Create(1), boot_time());
+    let ask = |memory: &mut Memory, request: Option<&str>| {
+        memory.retry_asked(request.map(str::to_owned));
+        memory.in_backoff(&create, boot_time()).is_none()
+    };
+    ask(&mut memory, None);
+    for _ in 0..8 {
+        memory.failed(create.clone(), &problem(), now);
+    }
+    assert!(!ask(&mut memory, None));
+    assert!(ask(&mut memory, Some("1")));
+    memory.failed(create.clone(), &problem(), boot_time());
+    assert!(!ask(&mut memory, Some("1")), "it was answered");
+    assert!(!ask(&mut memory, None), "taken away");
+}
+
+#[test]
+fn a_request_that_was_there_before_this_process_frees_nothing() {
+    let mut memory = Memory::default();
+    let create = Operation::Create(1);
+    memory.failed(create.clone(), &problem(), boot_time());
+    memory.retry_asked(Some("1".to_owned()));
+    assert!(memory.in_backoff(&create, boot_time()).is_some());
+}

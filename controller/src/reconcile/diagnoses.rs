@@ -1,13 +1,17 @@
 //! What the answers of the API server mean for a Runnable, in the words of [`Diagnosis`].
 
 use cartouche_protocol::diagnosis::{Denied, Diagnosis, Fault, Who};
-use cartouche_templating::Diagnostics;
+use cartouche_templating::{Diagnostics, is_label_value};
+use serde_json::Value;
 
 use super::reconciliation::Reconciliation;
 use crate::{
     api::{ApiError, DeniedRequest},
     discovery::DiscoveryError,
 };
+
+/// Labels that are named where the API server takes them for none.
+const MOST_LABELS: usize = 5;
 
 impl Reconciliation<'_> {
     /// Why a request did not give what it was sent for: `tried` is what the API server did not do.
@@ -37,7 +41,7 @@ impl Reconciliation<'_> {
         } else if error.is_invalid() {
             Diagnosis::Invalid {
                 kind: kind.to_owned(),
-                why: self.told(error),
+                why: self.with_labels(self.told(error)),
                 namespace: self.key.namespace.clone(),
                 runnable: self.key.name.clone(),
             }
@@ -73,6 +77,29 @@ impl Reconciliation<'_> {
         }
     }
 
+    /// What the API server says, with the labels of the run that it means: it names none.
+    fn with_labels(&self, said: String) -> String {
+        let rendering = self.facts.rendering.as_ref().ok();
+        let labels = rendering.and_then(|it| it.document.document().pointer("/metadata/labels"));
+        if !said.contains("metadata.labels: ") {
+            return said;
+        }
+        let inputs = self.runnable.spec.inputs.as_ref();
+        let wrong = labels.and_then(Value::as_object).into_iter().flatten();
+        let wrong = wrong.filter_map(|(key, value)| {
+            let value = value.as_str().filter(|it| !is_label_value(it))?;
+            let given = inputs.into_iter().flatten();
+            let mut given = given.filter(|(_, given)| given.as_str() == Some(value));
+            let from = given.next().map(|(name, _)| format!(" (input {name})"));
+            Some(format!("{key}{}", from.unwrap_or_default()))
+        });
+        let wrong: Vec<String> = wrong.take(MOST_LABELS).collect();
+        if wrong.is_empty() {
+            return said;
+        }
+        format!("{said}; it means the label {}", wrong.join(", "))
+    }
+
     fn forbidden(&self, denied: &DeniedRequest) -> Diagnosis {
         let (namespace, account) = (&self.key.namespace, self.runnable.spec.service_account());
         let who = if denied.user == format!("system:serviceaccount:{namespace}:{account}") {
@@ -86,6 +113,8 @@ impl Reconciliation<'_> {
     /// What is wrong with the template, or with what it reads.
     pub(super) fn unrendered(&self, diagnostics: &Diagnostics) -> Diagnosis {
         let template = self.facts.runnable.template.clone();
-        Diagnosis::Unrendered(template, Fault::all(diagnostics))
+        let sources = self.runnable.spec.inputs_from.as_deref();
+        let faults = Fault::all_with(diagnostics, sources.unwrap_or_default());
+        Diagnosis::Unrendered(template, faults)
     }
 }

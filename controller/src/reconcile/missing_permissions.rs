@@ -106,17 +106,16 @@ impl Reconciliation<'_> {
         for (need, kind) in &needs {
             let elsewhere = need.namespace.as_deref();
             let rules = allowed.get(elsewhere.unwrap_or(own))?;
-            let is_allowed = |verb: &str, name| rules.list(verb, kind.group(), &kind.plural, name);
-            for verb in need.verbs {
-                let all = need.names.is_empty() && is_allowed(verb, None);
-                let named = !need.names.is_empty();
-                let named = named
-                    && need
-                        .names
-                        .iter()
-                        .all(|name| is_allowed(verb, Some(name.as_str())));
-                if !all && !named {
+            let all = need.names.is_empty().then_some(None);
+            let named = need.names.iter().map(|name| Some(name.as_str()));
+            for name in all.into_iter().chain(named) {
+                let denied = need
+                    .verbs
+                    .iter()
+                    .filter(|verb| !rules.list(verb, kind.group(), &kind.plural, name));
+                for verb in denied {
                     let denied = Denied::one(verb, &kind.resource());
+                    let denied = denied.named(name.unwrap_or_default());
                     denied.in_namespace(elsewhere).add_to(&mut missing);
                 }
             }

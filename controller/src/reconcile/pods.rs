@@ -9,12 +9,13 @@ use cartouche_protocol::{
     facts::Hindrance,
     ledger::{FetchedRun, OutputsRead, PodsSaid, RunIdentity},
     reconcile_error::{Category, ReconcileError},
+    told,
 };
 use cartouche_templating::{
-    EndedPods, Maker, PodsTell, PodsWords, Sensitive, Template, had_failed_pods,
+    EndedPods, Maker, PodsTell, PodsWords, Said, Sensitive, Template, had_failed_pods,
     has_message_in_pods, is_job, is_late,
     kinds::{self, PodsOf},
-    no_pod_yet,
+    no_pod_yet, remedy_at_work,
 };
 use serde_json::Value;
 
@@ -80,7 +81,7 @@ impl Reconciliation<'_> {
     fn remembered(
         &self,
         run: &RunIdentity,
-        said: Result<Option<String>, String>,
+        said: Result<Option<Said>, String>,
         is_late: bool,
     ) -> PodsSaid {
         if self.facts.is_current_run(run) {
@@ -259,6 +260,22 @@ impl Reconciliation<'_> {
         }
         let said = lock(&self.memory).pods.of(&run.uid).hindrance.clone();
         self.facts.hindrance = said;
+        self.tell_of_hindrance(run);
+    }
+
+    /// An event that something keeps the run from going on which somebody has to see to.
+    fn tell_of_hindrance(&self, run: &RunIdentity) {
+        let current = self.facts.ledger.current.as_ref();
+        if current.is_some_and(|current| current.stop.is_some()) {
+            return;
+        }
+        let told = lock(&self.memory).pods.of(&run.uid).to_tell(boot_time());
+        let Some((said, reason)) = told.and_then(|said| Some((said.clone(), said.reason?))) else {
+            return;
+        };
+        let cure = remedy_at_work(&said).unwrap_or_default();
+        let message = told::message(&format!("run {}: {said}", run.name), cure, None);
+        self.publish_warning(reason.as_str(), message);
     }
 }
 

@@ -172,7 +172,7 @@ impl Reconciliation<'_> {
                 let own = self.key.namespace.as_str();
                 let elsewhere = Some(object.namespace_in(own)).filter(|it| *it != own);
                 for one in verbs {
-                    one.in_namespace(elsewhere).add_to(all);
+                    one.named(&object.name).in_namespace(elsewhere).add_to(all);
                 }
                 Ok(())
             }

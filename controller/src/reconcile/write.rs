@@ -7,7 +7,7 @@ use cartouche_protocol::{
     decide::{Change, Step, decide},
     facts::{CreateOutcome, LedgerWriter, NameRead, RunName},
     ledger::{AtWork, Ledger, is_of_another_document},
-    reconcile_error::ReconcileError,
+    reconcile_error::{Category, ReconcileError},
     retention::trimmed,
     sources::Provenance,
     status, told,
@@ -352,8 +352,20 @@ impl Reconciliation<'_> {
         }
     }
 
-    /// A Warning event for every condition that is False and says something new.
+    /// A Warning event for every condition that is False and says something new, and one when what is waited for has not come for so
+    /// long that only a change helps.
     fn warn(&self, status: &RunnableStatus) {
+        let stalled = |status: &RunnableStatus| status::find(status, status::STALLED).is_some();
+        let waits = status::find(status, status::RUN_TEMPLATE_READY).filter(|it| {
+            let reason = Category::parse(&it.reason);
+            it.status != status::FALSE && reason.is_some_and(Category::is_hold)
+        });
+        if let Some(waits) = waits
+            && stalled(status)
+            && !stalled(&self.facts.stored)
+        {
+            self.publish_warning(&waits.reason, waits.message.clone());
+        }
         for condition in status
             .conditions
             .iter()

@@ -272,6 +272,7 @@ fn unreadable(facts: &Facts, current: &CurrentRun) -> ReconcileError {
             vec![Denied {
                 verbs: vec!["get".to_owned(), "list".to_owned()],
                 resource: object,
+                name: None,
                 namespace: None,
             }],
         ),

@@ -18,6 +18,8 @@ pub struct Denied {
     pub verbs: Vec<String>,
     /// `resource[.group]`.
     pub resource: String,
+    /// Which object, if it is one by its name. What makes or lists objects is of none.
+    pub name: Option<String>,
     /// In which namespace, if that is another than the Runnable's.
     pub namespace: Option<String>,
 }
@@ -29,7 +31,19 @@ impl Denied {
         Self {
             verbs: vec![verb.to_owned()],
             resource: resource.to_owned(),
+            name: None,
             namespace: None,
+        }
+    }
+
+    /// The same of the object with this name, unless it makes or lists objects.
+    #[must_use]
+    pub fn named(self, name: &str) -> Self {
+        let is_of_all = |verb: &String| matches!(verb.as_str(), "create" | "list");
+        let is_named = !name.is_empty() && !self.verbs.iter().any(is_of_all);
+        Self {
+            name: is_named.then(|| name.to_owned()),
+            ..self
         }
     }
 
@@ -43,7 +57,8 @@ impl Denied {
     /// Adds it to what else is denied.
     pub fn add_to(self, all: &mut Vec<Self>) {
         let is_same = |known: &&mut Self| {
-            known.resource == self.resource && known.namespace == self.namespace
+            let known = (&known.resource, &known.name, &known.namespace);
+            known == (&self.resource, &self.name, &self.namespace)
         };
         match all.iter_mut().find(is_same) {
             Some(known) => {
@@ -62,6 +77,9 @@ impl Denied {
 impl fmt::Display for Denied {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.verbs.join("/"), self.resource)?;
+        if let Some(name) = &self.name {
+            write!(f, " {name:?}")?;
+        }
         match &self.namespace {
             Some(namespace) => write!(f, " in the namespace {namespace}"),
             None => Ok(()),

@@ -131,6 +131,10 @@ impl Diagnosis {
                 "use metadata.generateName in the template instead of metadata.name, or set retry.limit to 0",
             )]),
             Self::Sources(vec![fault(
+                "input limits comes from key limits of ConfigMap sizes: it is no JSON",
+                "correct the value, or let the run read it itself",
+            )]),
+            Self::SourcesMissing(vec![fault(
                 "input password comes from key password of Secret db, which is not there",
                 "create it, or set optional if the template can do without it",
             )]),

@@ -87,9 +87,10 @@ impl fmt::Display for Diagnosis {
             | Self::ProfileNotRefreshed(_)
             | Self::ProfileDoesNotFit(..)
             | Self::UnusableProfile(_) => of_profile(self, f),
-            Self::PolicyInvalid(faults) | Self::Sources(faults) | Self::Sinks(faults) => {
-                f.write_str(&whats(faults))
-            }
+            Self::PolicyInvalid(faults)
+            | Self::Sources(faults)
+            | Self::SourcesMissing(faults)
+            | Self::Sinks(faults) => f.write_str(&whats(faults)),
             Self::DependencyNotReady(..) | Self::DependencyFailed(_) | Self::DependencyCycle(_) => {
                 f.write_str(&dependency::sentence(self))
             }

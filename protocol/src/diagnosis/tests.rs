@@ -110,6 +110,18 @@ fn who_lacks_a_permission_is_told_with_what_grants_it() {
         elsewhere.ends_with("list pods and list pods in the namespace ci"),
         "{elsewhere}"
     );
+    let mut named = vec![Denied::one("get", "secrets").named("other")];
+    Denied::one("get", "secrets")
+        .named("other")
+        .add_to(&mut named);
+    Denied::one("create", "secrets")
+        .named("other")
+        .add_to(&mut named);
+    let named = Diagnosis::Forbidden(account.clone(), named).to_string();
+    assert!(
+        named.ends_with("may not get secrets \"other\" and create secrets"),
+        "{named}"
+    );
     let cause = Diagnosis::Forbidden(account, denied);
     assert_eq!(
         cause.message(Some("no")),
@@ -169,7 +181,7 @@ fn every_diagnosis_is_shown_in_the_docs_and_has_a_cure() {
         .map(std::mem::discriminant)
         .collect();
     // The number of variants: whoever adds one adds its example.
-    assert_eq!(shown.len(), 51);
+    assert_eq!(shown.len(), 52);
     for diagnosis in Diagnosis::examples() {
         assert!(!diagnosis.cure().is_empty(), "{diagnosis}");
     }

@@ -45,7 +45,7 @@ impl<'a> WrongType<'a> {
     pub(super) fn cure(&self) -> &'static str {
         match (self.wanted, self.found) {
             ("a string", "number" | "bool") => {
-                "put the value in quotes, in the template or in the input that it comes from"
+                "put the value in quotes, in the template or in the input that it comes from; of what no person writes, such as an output, \"$('')$$(...)$\" in the template makes a string"
             }
             ("a string", "array") => {
                 "a list cannot stand where one string does: let the tag be the whole list"

@@ -256,3 +256,35 @@ fn a_run_that_was_asked_to_change_nothing_gives_no_outputs() {
         assert_eq!(read(&own), of_itself, "{context}");
     }
 }
+
+#[test]
+fn a_message_that_was_cut_is_told_as_that() {
+    let compiled = template(&json!({ "words": ".terminationMessage.words" }), &[]);
+    let cure = |message: &str| {
+        let job = job(1);
+        unsatisfied(given(&compiled, job, &[pod("Succeeded", message)]).0).1
+    };
+    let cut = format!("{{\"words\":\"{}", "x".repeat(4_086));
+    assert_eq!(cut.len(), 4_096);
+    assert!(cure(&cut).contains("this one is cut"), "{}", cure(&cut));
+    assert!(cure("no JSON").contains("write a JSON object"));
+}
+
+#[test]
+fn a_field_that_is_like_the_one_in_the_path_is_told_and_no_other() {
+    let compiled = template(&json!({ "words": ".terminationMessage.wrods" }), &[]);
+    let cure = |message: &str| {
+        let job = job(1);
+        unsatisfied(given(&compiled, job, &[pod("Succeeded", message)]).0).1
+    };
+    let meant = cure(r#"{"words":1,"s3cret":2}"#);
+    assert!(
+        meant.starts_with("did you mean 'words' in the place of 'wrods'?"),
+        "{meant}"
+    );
+    let other = cure(r#"{"s3cret":2}"#);
+    assert!(
+        !other.contains("s3cret") && other.starts_with("correct the path"),
+        "{other}"
+    );
+}

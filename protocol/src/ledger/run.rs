@@ -8,7 +8,7 @@ use cartouche_crds::{
     RUN_SEQUENCE_LABEL, RUNNABLE_NAME_LABEL, RunResult, short_message,
 };
 use cartouche_templating::{
-    CLOCKS, Health, PodsTell, Sensitive, Verdict, controlling_runnable, kinds::Standing,
+    CLOCKS, Health, PodsTell, Said, Sensitive, Verdict, controlling_runnable, kinds::Standing,
     name_suffix, weight::weight,
 };
 use k8s_openapi::{
@@ -219,7 +219,7 @@ pub enum PodsSaid {
     #[default]
     Nothing,
     /// Why it failed.
-    Words(String),
+    Words(Said),
     /// They could not be asked: why. That is no reason for anything, and gives way to what was known before.
     Unasked(String),
 }

@@ -110,12 +110,12 @@ fn forbidden(problems: &[SinkProblem]) -> Option<Diagnosis> {
     let mut all: Vec<Denied> = Vec::new();
     let mut who: Option<Who> = None;
     for problem in problems {
-        let SinkProblem::Failed(_, Diagnosis::Forbidden(by, denied), _) = problem else {
+        let SinkProblem::Failed(object, Diagnosis::Forbidden(by, denied), _) = problem else {
             return None;
         };
         who = who.or_else(|| Some(by.clone()));
         for one in denied {
-            one.clone().add_to(&mut all);
+            one.clone().named(&object.name).add_to(&mut all);
         }
     }
     who.map(|who| Diagnosis::Forbidden(who, all))

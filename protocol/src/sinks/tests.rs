@@ -220,7 +220,8 @@ fn what_is_not_allowed_is_told_together_and_anothers_object_waits_for_a_change()
     let both = error(vec![denied("get"), denied("create")]).unwrap();
     assert_eq!(both.requeue, Requeue::OnRbac);
     assert!(
-        both.message.contains("get/create secrets"),
+        both.message
+            .contains("get secrets \"db\" and create secrets"),
         "{}",
         both.message
     );

@@ -31,7 +31,7 @@ pub fn check(
     faults.extend(twice.chain(sources.iter().filter_map(wrong_reference)));
     NoInputs {
         faults,
-        missing: Vec::new(),
+        ..NoInputs::default()
     }
     .check()
 }
@@ -146,7 +146,7 @@ pub fn check_namespaces(own: &str, sources: &[InputSource]) -> Result<(), NoInpu
     });
     NoInputs {
         faults: others.collect(),
-        missing: Vec::new(),
+        ..NoInputs::default()
     }
     .check()
 }

@@ -14,7 +14,7 @@ use cartouche_templating::{
 };
 use serde_json::{Map, Value, json};
 
-use super::SourceObject;
+use super::{SourceObject, there::kept};
 use crate::{object::too_heavy, sources::Seen};
 
 /// What a read of such an object said.
@@ -41,6 +41,8 @@ pub enum SourceRead {
 pub struct RunnableRead {
     /// Its outputs, at least those that are asked for.
     outputs: Arc<Value>,
+    /// The names of those that it has, if it lacks one that is asked for, up to a bound.
+    pub(super) others: Vec<String>,
     /// Those of them that stand in Secrets only.
     pub sensitive: BTreeMap<String, SensitiveOutput>,
     /// What else of it decides about those that stem from it.
@@ -63,6 +65,30 @@ pub struct ObjectRead {
 }
 
 impl SourceRead {
+    /// That of a `ConfigMap` with this uid and the keys that are asked for; with the names of the others, up to a bound, if it
+    /// lacks one of these.
+    #[must_use]
+    pub fn config_map(
+        uid: &str,
+        mut data: BTreeMap<String, String>,
+        mut binary: BTreeMap<String, String>,
+        asked: &BTreeSet<&str>,
+    ) -> Self {
+        let is_there = |key: &&str| data.contains_key(*key) || binary.contains_key(*key);
+        let others = (!asked.iter().all(is_there)).then(|| kept(data.keys()));
+        data.retain(|key, _| asked.contains(key.as_str()));
+        binary.retain(|key, _| asked.contains(key.as_str()));
+        // That it is there is all that matters.
+        binary.values_mut().for_each(String::clear);
+        let mut map = json!({
+            "metadata": { "uid": uid }, "data": data, "binaryData": binary,
+        });
+        if let Some(others) = others {
+            map["keys"] = others.into();
+        }
+        Self::ConfigMap(Arc::new(map))
+    }
+
     /// That of a Secret with this metadata and these values.
     #[must_use]
     pub fn secret<'a>(
@@ -83,6 +109,7 @@ impl SourceRead {
     #[must_use]
     pub fn runnable(runnable: &Runnable, asked: &BTreeSet<&str>) -> Self {
         let outputs = runnable.status.iter().filter_map(|it| it.outputs.as_ref());
+        let others = others(runnable, asked);
         let outputs = outputs.flatten();
         let given = outputs.filter(|(name, _)| asked.contains(name.as_str()));
         let given: Map<String, Value> = given
@@ -94,6 +121,7 @@ impl SourceRead {
             .filter(|(name, _)| asked.contains(name.as_str()) && !seen.behind.contains(*name));
         let sensitive = sensitive.map(|(name, of)| (name.clone(), of.clone()));
         Self::Runnable(RunnableRead {
+            others,
             sensitive: sensitive.collect(),
             outputs: content(runnable.metadata.uid.as_deref(), &given),
             seen: Arc::new(seen),
@@ -180,6 +208,23 @@ impl SourceRead {
         let trees = texts.map(|text| weight_of_text(text).unwrap_or_default());
         weight(content) + trees.sum::<usize>()
     }
+}
+
+/// The names of the outputs of a Runnable that lacks one of those that are asked for; else none are needed.
+fn others(runnable: &Runnable, asked: &BTreeSet<&str>) -> Vec<String> {
+    let status = runnable.status.as_ref();
+    let outputs = status.and_then(|it| it.outputs.as_ref());
+    let plain = || outputs.into_iter().flatten().map(|(name, _)| name);
+    let sensitive = || {
+        status
+            .into_iter()
+            .flat_map(|it| it.sensitive_outputs.keys())
+    };
+    let there = |name: &str| plain().chain(sensitive()).any(|it| it == name);
+    if asked.iter().all(|name| there(name)) {
+        return Vec::new();
+    }
+    kept(plain().chain(sensitive()))
 }
 
 /// Values with the uid of their object, by which equal ones are found and kept once.

@@ -235,11 +235,11 @@ impl Trace {
         }
     }
 
-    /// The same where nobody cares for what is coherent: an ancestor of which two revisions are in play is not traced any
-    /// more, since neither would be true.
+    /// The same where nobody cares for what is coherent: of an ancestor of which two revisions are in play the one is traced that a
+    /// Runnable has which is read itself; else none, since neither would be true.
     pub fn undisputed_sources(&self) -> Result<Sources, TraceError> {
         match self.sources() {
-            Err(TraceError::Incoherent(_)) => Ok(self.undisputed()),
+            Err(TraceError::Incoherent(_)) => Ok(self.undisputed_or_read()),
             sources => sources,
         }
     }
@@ -268,6 +268,18 @@ impl Trace {
     pub(super) fn read_itself(&self, ancestor: &SourceKey) -> Option<&Revision> {
         let mut revisions = self.0.get(ancestor)?.iter();
         revisions.find_map(|(revision, by)| by.contains(ancestor).then_some(revision))
+    }
+
+    /// Of other objects that are read it is not told who reads them as well: only of Runnables it can be said whether somebody has looked
+    /// at what they give now.
+    fn undisputed_or_read(&self) -> Sources {
+        let all = self.0.iter().filter_map(|(key, revisions)| {
+            let mut of_key = revisions.keys();
+            let only = of_key.next().filter(|_| revisions.len() == 1);
+            let own = || key.as_runnable().and_then(|_| self.read_itself(key));
+            Some((key.clone(), only.or_else(own)?.clone()))
+        });
+        all.collect()
     }
 
     fn undisputed(&self) -> Sources {

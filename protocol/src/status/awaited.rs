@@ -41,6 +41,7 @@ pub(super) fn may_come(error: &ReconcileError) -> bool {
                 | Diagnosis::AccountMissing(..)
                 | Diagnosis::KindMissing(..)
                 | Diagnosis::NothingSelected(..)
+                | Diagnosis::SourcesMissing(_)
         )
     )
 }

@@ -1,14 +1,17 @@
 //! What Ready says of the run: more than its engine does, where its pods have spoken. Pure.
 
-use cartouche_crds::{CurrentRun, RunResult, RunnableStatus, Stop, StopReason};
-use cartouche_templating::{PodsTell, kinds::queue_of};
+use cartouche_crds::{CurrentRun, RunPhase, RunResult, RunnableStatus, Stop, StopReason};
+use cartouche_templating::{PodsTell, RunReason, Said, kinds::queue_of};
 
 use super::{
-    ConditionValue, FALSE, READY, RUN_IN_PROGRESS, STAMPED_OBJECT_CONDITION, find, is_stored,
+    ConditionValue, FALSE, READY, RUN_IN_PROGRESS, STAMPED_OBJECT_CONDITION, UNKNOWN, find,
+    is_stored,
 };
 use crate::{
     decide::is_deleted_to_stop,
-    explanation::{explanation, explanation_with_excuse, stopped},
+    explanation::{
+        explanation, explanation_with_excuse, reason_of_failure, reason_of_stop, stopped,
+    },
     facts::{Facts, Hindrance},
     ledger::{FetchedRun, Ledger, PodsSaid},
     reconcile_error::bounded,
@@ -17,30 +20,48 @@ use crate::{
 
 /// The beginning of what is said of a run that a queue holds.
 const QUEUED: &str = "it is queued";
+/// What is said of a run at work whose engine says nothing.
+const NOT_ENDED: &str = "the run has not ended yet";
+/// What is said of one that has its number, and that nobody has seen yet.
+const BEING_MADE: &str = "the run is being made";
 
 /// Whether Ready speaks of the run, and of nothing else.
 pub(super) fn is_of_run(ready: &ConditionValue, stamped: &ConditionValue) -> bool {
     match ready.status {
         // The next run may have been refused after one that failed.
-        FALSE => stamped.status == FALSE && ready.reason == stamped.reason,
-        _ => ready.reason == RUN_IN_PROGRESS,
+        FALSE => {
+            let is_known = || RunReason::parse(&ready.reason).is_some();
+            stamped.status == FALSE && (ready.reason == stamped.reason || is_known())
+        }
+        status => is_at_work(status, &ready.reason),
     }
 }
 
+/// True of the status and the reason of Ready while a run works, or is on its way, whatever hinders it.
+#[must_use]
+pub fn is_at_work(status: &str, reason: &str) -> bool {
+    status == UNKNOWN && (reason == RUN_IN_PROGRESS || RunReason::parse(reason).is_some())
+}
+
 /// What Ready says of the run, where that is more than its engine says.
-pub(super) fn told(facts: &Facts, ledger: &Ledger, stamped: &ConditionValue) -> Option<String> {
+pub(super) fn told(facts: &Facts, ledger: &Ledger, stamped: &ConditionValue) -> Option<Said> {
     let current = ledger.current.as_ref()?;
     let run = facts.shown_run(current);
     let stop = current.stop.as_ref();
     let fresh = match current.result {
         Some(RunResult::Failed) => run.filter(|run| run.result() == current.result),
         None if stop.is_some() => {
-            return stop.map(|stop| stopping(stop, end_of_stopped(facts, current)));
+            let said = stop.map(|stop| stopping(stop, end_of_stopped(facts, current)));
+            return said.map(|said| Said::new(said, None));
         }
-        None if queued(facts, current).is_some() => return queued(facts, current),
+        None if queued(facts, current).is_some() => {
+            return queued(facts, current).map(|said| Said::new(said, None));
+        }
         None => match &facts.hindrance {
-            Hindrance::Nothing => return None,
-            Hindrance::Said(said) => return Some(bounded(said.clone())),
+            Hindrance::Nothing => return Some(working(facts, current, stamped)),
+            Hindrance::Said(said) => {
+                return Some(Said::new(bounded(said.words.clone()), said.reason));
+            }
             Hindrance::NotAsked => None,
         },
         Some(_) => return None,
@@ -52,10 +73,29 @@ pub(super) fn told(facts: &Facts, ledger: &Ledger, stamped: &ConditionValue) -> 
             && !matches!(run.pods_said, PodsSaid::Words(_))
     };
     let before = said_before(facts, current, stamped);
-    match fresh {
-        Some(run) if !is_silent(&run) => Some(explanation(run, stop)),
-        fresh => before.or_else(|| fresh.map(|run| explanation_with_excuse(run, stop))),
+    if current.result.is_none() {
+        let is_past = |said: &Said| said.is_empty() || said.words == BEING_MADE;
+        let said = before.filter(|said| !is_past(said));
+        return Some(said.unwrap_or_else(|| working(facts, current, stamped)));
     }
+    let of = |words: String, run| Said::new(words, reason_of_failure(run, stop));
+    match fresh {
+        Some(run) if !is_silent(&run) => Some(of(explanation(run, stop), run)),
+        fresh => before
+            .or_else(|| fresh.map(|run| of(explanation_with_excuse(run, stop), run)))
+            .or_else(|| Some(Said::new(stamped.message.clone(), reason_of_stop(stop)))),
+    }
+}
+
+/// What is said of a run at work that nothing hinders: the words of its engine, or that it works.
+fn working(facts: &Facts, current: &CurrentRun, stamped: &ConditionValue) -> Said {
+    let words = match (stamped.message.as_str(), current.phase) {
+        ("", RunPhase::Created) => NOT_ENDED.to_owned(),
+        ("", _) => BEING_MADE.to_owned(),
+        (said, _) => said.to_owned(),
+    };
+    let run = facts.shown_run(current);
+    Said::new(words, run.and_then(|run| run.health.pods))
 }
 
 /// The words for a run that a queue holds.
@@ -104,7 +144,7 @@ fn stopping(stop: &Stop, end: &str) -> String {
 }
 
 /// What the stored Ready says of the same run in the same state.
-fn said_before(facts: &Facts, current: &CurrentRun, stamped: &ConditionValue) -> Option<String> {
+fn said_before(facts: &Facts, current: &CurrentRun, stamped: &ConditionValue) -> Option<Said> {
     let (ready, before) = (
         find(&facts.stored, READY)?,
         find(&facts.stored, STAMPED_OBJECT_CONDITION)?,
@@ -115,7 +155,8 @@ fn said_before(facts: &Facts, current: &CurrentRun, stamped: &ConditionValue) ->
     let uid = current.uid.as_deref().unwrap_or_default();
     let is_free = facts.standing(uid).is_some_and(|it| !it.is_queued());
     let is_over = is_free && ready.message.starts_with(QUEUED);
-    (is_same && is_of_run && !is_over).then(|| ready.message.clone())
+    let said = || Said::new(ready.message.clone(), RunReason::parse(&ready.reason));
+    (is_same && is_of_run && !is_over).then(said)
 }
 
 /// What a status says of its current run: why it failed, or does not go on, else what its engine says.

@@ -57,8 +57,10 @@ fn by_phase(run: &Value, reason: &str, failures: &[&str], is_pod: bool) -> Healt
     // A Pod mostly leaves it to its containers.
     if is_pod && message.is_empty() {
         let said = |words| pods::of_pod(run, verdict, words).unwrap_or_default();
-        health.message = said(PodsWords::default());
-        health.discreet = Some(said(PodsWords::discreet())).filter(|it| *it != health.message);
+        let whole = said(PodsWords::default());
+        (health.message, health.pods) = (whole.words, whole.reason);
+        let discreet = said(PodsWords::discreet()).words;
+        health.discreet = Some(discreet).filter(|it| *it != health.message);
     }
     health
 }

@@ -5,15 +5,25 @@ use std::time::Duration;
 use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
-use super::{NAME_BYTES, conditions_of, containers, last, name, reason_and_words, short, start};
-use crate::document::text;
+use super::{
+    NAME_BYTES, Said, conditions_of, containers, last, name, reason_and_words,
+    remedy::is_disruption, short, start,
+};
+use crate::{document::text, run_reason::RunReason};
 
 /// How a container, or its whole pod, ended; the later one is the greater.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Ended {
     /// RFC 3339 in UTC sorts as text.
     at: String,
-    pub(super) words: String,
+    words: String,
+    reason: Option<RunReason>,
+}
+
+impl Ended {
+    pub(super) fn said(self) -> Said {
+        Said::new(self.words, self.reason)
+    }
 }
 
 /// How a pod failed: as a whole, by what the cluster did to it, or the first of its containers that did.
@@ -25,13 +35,13 @@ pub(super) fn failed(pod: &Value) -> Option<Ended> {
     }
     let name = name(pod);
     let ended = |(container, is_init): (&Value, bool)| {
-        let (at, how) = of_container(pod, container)?;
+        let (at, how, reason) = of_container(pod, container)?;
         let container = short(text(container, "name"), NAME_BYTES);
         // Of an init container only what keeps the others from their start is a cause: a sidecar is one as well, may
         // end as often as it likes, and is stopped with them.
         let words = format!("container {container} of pod {name} {how}");
         // Where it is not known when, another comes first.
-        Some(((is_init, at.is_empty()), at, words))
+        Some(((is_init, at.is_empty()), at, words, reason))
     };
     let first = containers(pod).filter_map(ended).min();
     let whole = disrupted(pod).or_else(|| {
@@ -42,33 +52,47 @@ pub(super) fn failed(pod: &Value) -> Option<Ended> {
         // One whose containers were never found says no more than that.
         let has_own =
             !reason.is_empty() || first.is_none() && !containers(pod).any(|it| is_lost(it.0));
-        has_own.then(|| reason_and_words(reason, &start(message)))
+        let why = || {
+            (
+                reason_and_words(reason, &start(message)),
+                whole_reason(reason),
+            )
+        };
+        has_own.then(why)
     });
     let at = first
         .as_ref()
-        .map_or_else(String::new, |(_, at, _)| at.clone());
-    let whole = whole.map(|why| format!("pod {name} failed{why}"));
-    let words = whole.or(first.map(|(.., words)| words))?;
-    Some(Ended { at, words })
+        .map_or_else(String::new, |(_, at, ..)| at.clone());
+    let whole = whole.map(|(why, reason)| (format!("pod {name} failed{why}"), reason));
+    let (words, reason) = whole.or(first.map(|(.., words, reason)| (words, reason)))?;
+    Some(Ended { at, words, reason })
 }
 
 /// What the cluster says that it did to a pod: it was evicted, preempted, or its node went.
-fn disrupted(pod: &Value) -> Option<String> {
+fn disrupted(pod: &Value) -> Option<(String, Option<RunReason>)> {
     let condition = conditions_of(pod)
         .find(|it| text(it, "type") == "DisruptionTarget" && text(it, "status") == "True")?;
     let (reason, message) = (text(condition, "reason"), text(condition, "message"));
-    Some(reason_and_words(reason, &start(message)))
+    let words = reason_and_words(reason, &start(message));
+    Some((words, Some(RunReason::Evicted)))
+}
+
+/// Why a pod as a whole failed, in one word.
+fn whole_reason(reason: &str) -> Option<RunReason> {
+    let evicted = is_disruption(reason).then_some(RunReason::Evicted);
+    evicted.or_else(|| RunReason::of_engine(reason))
 }
 
 /// When and how a container failed; `None` if it has not. One that ended well at last has not, whatever came before.
-fn of_container(pod: &Value, container: &Value) -> Option<(String, String)> {
+fn of_container(pod: &Value, container: &Value) -> Option<(String, String, Option<RunReason>)> {
     let (ended, was_stopped) = last_end(pod, container)?;
     let how = match exit_code(ended) {
         0 => return None,
         code if was_stopped => format!("was stopped (exit code {code})"),
         _ => end(ended),
     };
-    Some((short(text(ended, "finishedAt"), NAME_BYTES), how))
+    let reason = RunReason::of_end(text(ended, "reason")).filter(|_| !was_stopped);
+    Some((short(text(ended, "finishedAt"), NAME_BYTES), how, reason))
 }
 
 /// The end of a container that tells most, and whether it was stopped then with its pod, which a Job that has failed

@@ -1,7 +1,7 @@
 //! What to do about what is said of a run and its pods. It goes by the words that are put together beside it, so that
 //! what a container said itself chooses nothing but one of these.
 
-use super::{CANNOT_BE_PULLED, CANNOT_BE_SCHEDULED, CANNOT_BE_STARTED};
+use super::{CANNOT_BE_PULLED, CANNOT_BE_SCHEDULED, CANNOT_BE_STARTED, STILL_RUNS};
 
 const IMAGE: &str = "correct the image, or let the nodes pull it (its registry, imagePullSecrets); one that is corrected in the template or its inputs makes a new run: `cartouche cancel` ends this one before";
 const NEVER_PULLED: &str = "put the image on the nodes, or correct it, or imagePullPolicy, in the template: the run goes on by itself once it is there";
@@ -12,6 +12,7 @@ const MEMORY: &str =
 const NEVER_BEGAN: &str = "correct the command in the template, or the image: the container never began, so that it has no logs";
 const TAKEN_AWAY: &str = "nothing is wrong with the run itself: run it again (`cartouche rerun`), or let spec.retry do that; requests for the memory and disk that it needs keep it on its node";
 const CRASHED: &str = "look at its logs (`cartouche logs`): its engine may start it again, and `cartouche cancel` ends it";
+const SIDECAR: &str = "nothing, if that has work of its own; a container that only serves the other belongs among the initContainers, with restartPolicy: Always (a native sidecar), is kept out (for Istio the label sidecar.istio.io/inject: \"false\" on the pod template), or is ended by the other (for Istio POST /quitquitquit)";
 const SUSPENDED: &str =
     "if no queue is to let it go on, take spec.suspend out of the Job in the template";
 
@@ -33,6 +34,9 @@ pub fn remedy_at_work(said: &str) -> Option<&'static str> {
     // Its engine makes another pod.
     if is_taken_away(said) {
         return None;
+    }
+    if said.starts_with("container ") && said.ends_with(STILL_RUNS) {
+        return Some(SIDECAR);
     }
     let has_crashed = said.starts_with("container ") && said.contains(" exited ");
     remedy(said).or_else(|| has_crashed.then_some(CRASHED))
@@ -68,7 +72,12 @@ fn is_taken_away(said: &str) -> bool {
     let pod = pod.or_else(|| Some(said.split_once("): pod ")?.1));
     let how = pod.and_then(|pod| pod.split_once(' ')?.1.strip_prefix("failed ("));
     let reason = how.and_then(|how| Some(how.split_once(')')?.0));
-    reason.is_some_and(|reason| DISRUPTIONS.contains(&reason))
+    reason.is_some_and(is_disruption)
+}
+
+/// Whether a pod was taken away for this reason, in the words of the kubelet and of who evicts it.
+pub(super) fn is_disruption(reason: &str) -> bool {
+    DISRUPTIONS.contains(&reason)
 }
 
 /// What to do about a container that cannot be started.

@@ -1,3 +1,4 @@
+mod reasons;
 mod stopped;
 
 use serde_json::{Value, json};
@@ -19,7 +20,7 @@ fn with_container(name: &str, container: &Value) -> Value {
     pod(&json!({ "phase": "Pending", "containerStatuses": [container] }))
 }
 
-fn failure(pods: &[Value]) -> Option<String> {
+fn failure(pods: &[Value]) -> Option<Said> {
     heard(pods).failure()
 }
 

@@ -360,6 +360,7 @@ fn unknown() -> Health {
         reason: "Unknown".to_owned(),
         message: String::new(),
         cause: String::new(),
+        pods: None,
         discreet: None,
     }
 }

@@ -46,7 +46,7 @@ async fn a_job_that_fails_is_not_ready_in_the_words_of_kubernetes() -> Result<()
         .await?;
     let subject = world.runnable("r", json!({})).await?;
     subject
-        .says("Ready", "False", "JobCondition", "backoff limit")
+        .says("Ready", "False", "BackoffLimitExceeded", "backoff limit")
         .await?;
     subject
         .event("Warning", "JobCondition", "backoff limit")

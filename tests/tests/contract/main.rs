@@ -31,6 +31,7 @@ mod selector;
 mod sinks;
 mod sources;
 mod stamping;
+mod stuck;
 mod suspension;
 mod templates;
 mod timeout;

@@ -123,9 +123,10 @@ async fn a_job_whose_pod_cannot_be_scheduled_says_so_while_it_waits_and_when_its
     let pod = pod_name(&scene).await?;
     let said = format!("pod {pod} cannot be scheduled: 0/");
     let it = says(&scene, "Unknown", &said).await?;
-    assert_eq!(it.reason("Ready"), "RunInProgress");
+    assert_eq!(it.reason("Ready"), "Unschedulable");
     assert_eq!(it.message("StampedObjectCondition"), "");
     let it = scene.ready("False").await?;
+    assert_eq!(it.reason("Ready"), "Unschedulable");
     let message = it.message("Ready");
     let wanted = format!("Job failed (DeadlineExceeded): {said}");
     assert!(message.starts_with(&wanted), "{message}");
@@ -143,7 +144,8 @@ async fn a_job_that_makes_no_pod_says_so_and_what_shows_why() -> Result<()> {
     let said = format!(
         "Job {name} has made no pod yet: `kubectl describe job {name} -n {namespace}` shows why"
     );
-    says(&scene, "Unknown", &said).await?;
+    let it = says(&scene, "Unknown", &said).await?;
+    assert_eq!(it.reason("Ready"), "NoPodYet");
     let it = scene.ready("False").await?;
     let message = it.message("Ready");
     let wanted = format!("Job failed (DeadlineExceeded): {said}");
@@ -155,14 +157,27 @@ async fn a_job_that_makes_no_pod_says_so_and_what_shows_why() -> Result<()> {
 async fn a_job_whose_image_cannot_be_pulled_says_so_until_it_can() -> Result<()> {
     let scene = started(true, job("no-image", "", json!({}), json!({}))).await?;
     let said = "image \"registry.example/app:1\" cannot be pulled";
-    says(&scene, "Unknown", said).await?;
+    let it = says(&scene, "Unknown", said).await?;
+    assert_eq!(it.reason("Ready"), "ImagePullBackOff");
+    assert_eq!(it.reason("Reconciling"), "ImagePullBackOff");
+    let told = |event: &Value| event["type"] == "Warning" && event["reason"] == "ImagePullBackOff";
+    let looked = &scene;
+    looked
+        .eventually("the event", || async {
+            let events = looked.list(EVENT, "").await?;
+            Ok(match events.iter().filter(|it| told(it)).count() {
+                0 => Seen::NotYet("none".to_owned()),
+                _ => Seen::Done(()),
+            })
+        })
+        .await?;
     let pods = scene.pods(1).await?;
     scene.end(&pods[0], "hang").await?;
     scene
         .run("the pod to run", |job| job["status"]["ready"] == 1)
         .await?;
-    let it = says(&scene, "Unknown", "").await?;
-    assert_eq!(it.message("Ready"), "");
+    let it = says(&scene, "Unknown", "has not ended yet").await?;
+    assert_eq!(it.reason("Ready"), "RunInProgress");
     scene.end(&pods[0], "succeed").await?;
     scene.ready("True").await?;
     scene.never_more_runs_than(1).await

@@ -141,7 +141,11 @@ fn unknown(keys: &BTreeSet<&str>) -> SourceRead {
     SourceRead::Secret(keys.map(|key| ((*key).to_owned(), String::new())).collect())
 }
 
-fn without(NoInputs { faults, missing }: NoInputs) -> anyhow::Error {
+fn without(
+    NoInputs {
+        faults, missing, ..
+    }: NoInputs,
+) -> anyhow::Error {
     let all: Vec<Fault> = faults.into_iter().chain(missing).collect();
     diagnosed(&Diagnosis::Sources(all))
 }

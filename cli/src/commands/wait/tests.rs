@@ -251,3 +251,24 @@ fn durations_have_a_unit() {
     assert!(duration("soon").is_err());
     assert!(duration("99999999999999999999h").is_err());
 }
+
+#[test]
+fn what_a_run_that_is_due_waits_for_is_told_with_its_reason() {
+    let pending = json!({ "pending": {
+        "sequence": 1, "inputHash": "", "reason": "DependencyNotReady", "since": "2026-01-01T00:00:00Z",
+    } });
+    let mut ready = condition("Ready", "Unknown", "DependencyNotReady");
+    ready["message"] = json!("input a comes from key smal of ConfigMap sizes");
+    let waits = runnable(2, &json!([ready.clone()]), &pending);
+    let told = "run 1 is due, and waits (DependencyNotReady): input a comes from key smal of ConfigMap sizes";
+    let waiting = Standing::Waiting(told.to_owned());
+    assert_eq!(standing(&waits, &WaitFor::Ready), waiting);
+    let mut stalled = ready.clone();
+    (stalled["type"], stalled["status"]) = (json!("Stalled"), json!("True"));
+    let in_vain = runnable(2, &json!([ready, stalled]), &pending);
+    let standing = standing(&in_vain, &WaitFor::Ready);
+    assert!(
+        matches!(&standing, Standing::InVain(why) if why.contains("key smal")),
+        "{standing:?}"
+    );
+}

@@ -1,6 +1,6 @@
 //! Why a Runnable is as it is, as data: for programs, and for the text that is made of it.
 
-use std::fmt::Write as _;
+use std::{borrow::Cow, fmt::Write as _};
 
 use cartouche_crds::{ClusterRunTemplate, PendingRun, PinnedProfile, Runnable};
 use cartouche_protocol::{
@@ -175,7 +175,9 @@ impl Explanation {
         let advised = advised.and_then(|(status, blocking)| advice(status, blocking));
         let newer = newer_release::left_alone(runnable);
         let newer = newer.as_ref().map(|newer| Told::of(&newer.message));
-        let advised = newer.as_ref().map_or(advised, |newer| newer.to_do);
+        let advised = newer
+            .as_ref()
+            .map_or(advised, |newer| newer.to_do.map(Cow::Borrowed));
         Self {
             name: runnable.name_any(),
             namespace,
@@ -188,8 +190,8 @@ impl Explanation {
             observed: status
                 .is_some_and(|status| status.observed_generation == runnable.metadata.generation),
             to_do: advised
-                .or(ready.is_none().then_some(UNOBSERVED))
-                .map(str::to_owned),
+                .or(ready.is_none().then_some(Cow::Borrowed(UNOBSERVED)))
+                .map(Cow::into_owned),
             blocked_by: blocking.map(|condition| BlockedBy {
                 condition: condition.type_.clone(),
                 reason: condition.reason.clone(),

@@ -8,7 +8,7 @@ use cartouche_protocol::{
     ledger::RunState,
     reconcile_error::Category,
     sources::SourceKey,
-    status::{RUN_IN_PROGRESS, RUN_TEMPLATE_READY},
+    status::{RUN_TEMPLATE_READY, is_at_work},
     told::Told,
 };
 use cartouche_templating::Judged;
@@ -59,7 +59,8 @@ fn state(explanation: &Explanation) -> String {
     if explanation.ready.is_some() && !explanation.observed {
         out.push_str("  the controller has not observed the last change yet\n");
     }
-    if reason == RUN_IN_PROGRESS {
+    let status = explanation.ready.as_deref().unwrap_or_default();
+    if is_at_work(status, reason) {
         out.push_str(&in_progress(explanation));
     } else if let Some(blocking) = &explanation.blocked_by {
         let _ = writeln!(out, "  {}", in_one_line(what_blocks(explanation, blocking)));

@@ -1,9 +1,6 @@
 //! Reads one object that inputs come from, as the Runnable's account. I/O.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use cartouche_crds::Runnable;
 use cartouche_protocol::{
@@ -13,7 +10,7 @@ use cartouche_protocol::{
 use k8s_openapi::ByteString;
 use kube::ResourceExt;
 use serde::{Deserialize, Deserializer};
-use serde_json::{Value, json, value::RawValue};
+use serde_json::{Value, value::RawValue};
 
 use super::Reconciliation;
 use crate::{
@@ -153,16 +150,8 @@ fn text(object: &Value, pointer: &str) -> Option<String> {
     Some(object.pointer(pointer)?.as_str()?.to_owned())
 }
 
-fn config_map(mut map: ConfigMap, keys: &BTreeSet<&str>) -> SourceRead {
-    map.data.retain(|key, _| keys.contains(key.as_str()));
-    let mut binary = map.binary_data;
-    binary.retain(|key, _| keys.contains(key.as_str()));
-    // That it is there is all that matters.
-    binary.values_mut().for_each(String::clear);
-    let uid = map.metadata.uid;
-    SourceRead::ConfigMap(Arc::new(json!({
-        "metadata": { "uid": uid }, "data": map.data, "binaryData": binary,
-    })))
+fn config_map(map: ConfigMap, keys: &BTreeSet<&str>) -> SourceRead {
+    SourceRead::config_map(&map.metadata.uid, map.data, map.binary_data, keys)
 }
 
 fn secret(secret: &Secret, keys: &BTreeSet<&str>) -> SourceRead {

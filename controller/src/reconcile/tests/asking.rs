@@ -143,7 +143,7 @@ fn failed(request: &Request<Body>) -> Answer {
 /// What is learnt of the pods of the second run when it is read.
 async fn learnt(status: &Value, branch: &str) -> String {
     match said(failed, status, branch).await {
-        PodsSaid::Words(said) => said,
+        PodsSaid::Words(said) => said.words,
         silence => panic!("{silence:?}"),
     }
 }
@@ -179,7 +179,7 @@ async fn what_is_said_before_it_is_confirmed_is_kept_for_when_its_pods_are_gone(
         .asked(Ok(None), false);
     assert_eq!(
         said,
-        PodsSaid::Words("container c of pod p exited 3: boom".to_owned())
+        PodsSaid::Words("container c of pod p exited 3: boom".into())
     );
 }
 

@@ -14,6 +14,7 @@ fn health(verdict: Verdict) -> Health {
         reason: "WorkflowPhase".to_owned(),
         message: String::new(),
         cause: String::new(),
+        pods: None,
         discreet: None,
     }
 }

@@ -288,6 +288,7 @@ pub(crate) fn health(verdict: Verdict) -> Health {
         reason: "SucceededCondition".to_owned(),
         message: format!("{verdict:?}"),
         cause: String::new(),
+        pods: None,
         discreet: None,
     }
 }

@@ -157,8 +157,25 @@ fn where_nobody_cares_what_is_disputed_is_not_traced() {
         Some(&revision("2")),
         Some(&sources([(key("a"), "new")])),
     )
-    .join(Trace::of(&key("a"), Some(&revision("old")), None));
+    .join(Trace::of(
+        &key("c"),
+        None,
+        Some(&sources([(key("a"), "old")])),
+    ));
     assert_eq!(trace.undisputed_sources(), Ok(sources([(key("b"), "2")])));
+}
+
+#[test]
+fn of_what_is_disputed_the_state_of_a_runnable_that_is_read_itself_is_traced() {
+    let of = |ancestor: SourceKey| {
+        let branch = sources([(ancestor.clone(), "old")]);
+        let trace = Trace::of(&key("b"), Some(&revision("2")), Some(&branch));
+        trace.join(Trace::of(&ancestor, Some(&revision("new")), None))
+    };
+    let both = sources([(key("a"), "new"), (key("b"), "2")]);
+    assert_eq!(of(key("a")).undisputed_sources(), Ok(both));
+    let other = sources([(key("b"), "2")]);
+    assert_eq!(of(file("m")).undisputed_sources(), Ok(other));
 }
 
 #[test]

@@ -12,7 +12,7 @@ fn missing(diagnosis: Diagnosis, requeue: Requeue) -> ReconcileError {
     )
 }
 
-fn all_that_may_come() -> [ReconcileError; 4] {
+fn all_that_may_come() -> [ReconcileError; 5] {
     let text = || "x".to_owned();
     [
         missing(Diagnosis::TemplateMissing(text()), Requeue::OnChange),
@@ -24,6 +24,10 @@ fn all_that_may_come() -> [ReconcileError; 4] {
         missing(
             Diagnosis::NothingSelected(text(), text()),
             Requeue::OnChange,
+        ),
+        missing(
+            Diagnosis::SourcesMissing(Vec::new()),
+            Requeue::After(std::time::Duration::from_mins(5)),
         ),
     ]
 }

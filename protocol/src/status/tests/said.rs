@@ -1,6 +1,6 @@
 //! What Ready says of a run beside the words of its engine, and how long.
 
-use cartouche_templating::PodsTell;
+use cartouche_templating::{PodsTell, RunReason, Said};
 
 use cartouche_crds::{Stop, StopReason, UnknownFields};
 use cartouche_templating::kinds::{Standing, Works};
@@ -13,7 +13,7 @@ use crate::{facts::Hindrance, ledger::PodsSaid};
 fn failed_with(said: Option<&str>) -> FetchedRun {
     let mut run = failed(run(2, "A"));
     run.pods_tell = PodsTell::WhyItFailed;
-    run.pods_said = said.map_or(PodsSaid::Nothing, |said| PodsSaid::Words(said.to_owned()));
+    run.pods_said = said.map_or(PodsSaid::Nothing, |said| PodsSaid::Words(said.into()));
     run
 }
 
@@ -69,7 +69,7 @@ fn what_was_said_of_one_run_is_not_said_of_another() {
 #[test]
 fn what_hinders_a_run_is_told_until_nothing_does() {
     let mut facts = read(&running(run(2, "A")));
-    facts.hindrance = Hindrance::Said("no node".to_owned());
+    facts.hindrance = Hindrance::Said("no node".into());
     let status = report(&facts, None);
     assert_eq!(message(&status, READY), "no node");
     assert_eq!(message(&status, STAMPED_OBJECT_CONDITION), "Unknown");
@@ -84,7 +84,7 @@ fn what_hinders_a_run_is_told_until_nothing_does() {
 #[test]
 fn an_error_that_stands_beside_a_working_run_is_not_hidden_by_what_hinders_it() {
     let mut facts = read(&running(run(2, "A")));
-    facts.hindrance = Hindrance::Said("no node".to_owned());
+    facts.hindrance = Hindrance::Said("no node".into());
     let error = of(Category::RunTemplateNotFound, Requeue::Backoff);
     let status = report(&facts, Some(&error));
     assert_eq!(message(&status, READY), "what is wrong");
@@ -98,7 +98,7 @@ fn nothing_that_a_run_or_its_pods_say_passes_for_a_part_of_our_own() {
     let mut working = running(run(2, "A"));
     working.health.message = said.to_owned();
     let mut hindered = read(&running(run(2, "A")));
-    hindered.hindrance = Hindrance::Said(said.to_owned());
+    hindered.hindrance = Hindrance::Said(said.into());
     for facts in [read(&failed), read(&working), hindered] {
         let status = report(&facts, None);
         let ready = message(&status, READY);
@@ -170,5 +170,91 @@ fn of_a_run_that_is_to_stop_what_becomes_of_it_is_said() {
     for (kind, works, heeds_stop, end) in cases {
         let said = stopping(kind, works, heeds_stop);
         assert!(said.ends_with(end), "{kind:?} {works:?}: {said}");
+    }
+}
+
+/// Ready, as `Status/Reason`.
+fn ready_is(facts: &Facts) -> String {
+    let status = report(facts, None);
+    let ready = find(&status, READY).unwrap();
+    assert_eq!(
+        said_of_run(&status),
+        Some(&*ready.message),
+        "it is of the run"
+    );
+    format!("{}/{}", ready.status, ready.reason)
+}
+
+#[test]
+fn the_reason_of_a_failure_is_that_of_its_pods_or_of_its_engine_if_the_word_is_known() {
+    let of = |reason: Option<RunReason>, cause: &str| {
+        let mut run = failed_with(None);
+        run.pods_said = PodsSaid::Words(Said::new("exited 137", reason));
+        cause.clone_into(&mut run.health.cause);
+        ready_is(&read(&run))
+    };
+    assert_eq!(
+        of(Some(RunReason::OomKilled), "BackoffLimitExceeded"),
+        "False/OOMKilled"
+    );
+    assert_eq!(
+        of(None, "BackoffLimitExceeded"),
+        "False/BackoffLimitExceeded"
+    );
+    assert_eq!(of(None, "SomethingElse"), "False/SucceededCondition");
+}
+
+#[test]
+fn the_reason_of_a_run_that_was_stopped_is_who_stopped_it() {
+    let mut cancelled = failed_with(Some("exited 143"));
+    cancelled.stopped = cartouche_crds::Cancellation::of(r#"{"by":"alice"}"#);
+    assert_eq!(ready_is(&read(&cancelled)), "False/Cancelled");
+    let mut late = read(&failed_with(Some("exited 143")));
+    let stop = Stop::of_word("TimedOut@2026-01-01T00:00:00Z");
+    late.ledger.current.as_mut().unwrap().stop = stop;
+    assert_eq!(ready_is(&late), "False/TimedOut");
+}
+
+#[test]
+fn the_reason_of_a_run_that_does_not_go_on_stays_with_the_words() {
+    let mut facts = read(&running(run(2, "A")));
+    assert_eq!(ready_is(&facts), "Unknown/RunInProgress");
+    facts.hindrance = Hindrance::Said(Said::new("no node", RunReason::Unschedulable));
+    assert_eq!(ready_is(&facts), "Unknown/Unschedulable");
+    let status = report(&facts, None);
+    assert_eq!(find(&status, RECONCILING).unwrap().reason, "Unschedulable");
+    let mut later = facts.stored_as_reported().fresh();
+    later.hindrance = Hindrance::NotAsked;
+    assert_eq!(ready_is(&later), "Unknown/Unschedulable");
+    later.hindrance = Hindrance::Nothing;
+    assert_eq!(ready_is(&later), "Unknown/RunInProgress");
+}
+
+#[test]
+fn a_failure_keeps_its_reason_when_nobody_can_be_asked_any_more() {
+    let mut run = failed_with(None);
+    run.pods_said = PodsSaid::Words(Said::new("exited 137", RunReason::OomKilled));
+    let told = read(&run).stored_as_reported();
+    assert_eq!(ready_is(&told.fresh()), "False/OOMKilled");
+}
+
+#[test]
+fn a_run_that_says_nothing_is_said_to_be_made_and_then_not_to_have_ended() {
+    let made = with(pending(2, "A"), "A");
+    assert_eq!(ready_message(&made), "the run is being made");
+    let mut silent = running(run(2, "A"));
+    silent.health.message.clear();
+    let facts = read(&silent);
+    assert_eq!(ready_message(&facts), "the run has not ended yet");
+    // What was said before the run was there is over.
+    let mut later = made.stored_as_reported();
+    later.ledger = facts.ledger.clone();
+    assert_eq!(ready_message(&later), "the run has not ended yet");
+}
+
+#[test]
+fn no_word_of_a_run_is_one_of_what_is_wrong_with_a_runnable() {
+    for reason in RunReason::ALL {
+        assert_eq!(Category::parse(reason.as_str()), None, "{reason:?}");
     }
 }

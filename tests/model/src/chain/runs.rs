@@ -63,6 +63,7 @@ pub(super) fn fetched(run: &Run) -> FetchedRun {
             reason: "Done".to_owned(),
             message: String::new(),
             cause: String::new(),
+            pods: None,
             discreet: None,
         },
         outputs: if succeeded {

@@ -1,0 +1,96 @@
+//! What there is where what an input names is not. Pure.
+
+use cartouche_crds::RunnableStatus;
+use cartouche_templating::suggestion;
+use serde_json::Value;
+
+use super::{RunnableRead, SourceRead, Wrong, absent, fault};
+use crate::{
+    sources::settle::busy,
+    status::{READY, TRUE, find},
+};
+
+/// Names that are kept of an object, to be compared and told.
+const KEPT: usize = 64;
+/// Bytes of a name that is told.
+const LONGEST: usize = 64;
+
+/// As many of these names as are told.
+pub(super) fn kept<'a>(names: impl Iterator<Item = &'a String>) -> Vec<String> {
+    let short = names.filter(|name| name.len() <= LONGEST);
+    short.take(KEPT).cloned().collect()
+}
+
+/// Whether an object that lacks what is asked of it is about to say more by itself.
+pub(super) fn is_on_its_way(read: &SourceRead) -> bool {
+    match read {
+        SourceRead::Runnable(of) => !of.seen.reacts() || busy(&of.seen).is_some(),
+        SourceRead::Object(of) => !of.is_ready,
+        _ => false,
+    }
+}
+
+/// What a `ConfigMap` has in the place of a key, as far as it was read.
+pub(super) fn key_hint(map: &Value, key: &str) -> Option<String> {
+    let kept = map.get("keys").and_then(Value::as_array);
+    let kept = kept.into_iter().flatten().filter_map(Value::as_str);
+    let data = map.get("data").and_then(Value::as_object);
+    let own = data.into_iter().flatten().map(|(name, _)| name.as_str());
+    let own = own.filter(|name| name.len() <= LONGEST).take(KEPT);
+    let mut all: Vec<&str> = kept.chain(own).collect();
+    all.sort_unstable();
+    all.dedup();
+    suggestion::hint(key, "its keys are", all)
+}
+
+pub(super) fn no_key(from: &str, hint: Option<String>) -> Wrong {
+    let what = format!("{from}, which has no such key");
+    match hint {
+        None => absent(what),
+        Some(hint) => Wrong::Missing(fault(
+            what,
+            &format!(
+                "correct the key ({hint}), create it, or set optional if the template can do without it"
+            ),
+        )),
+    }
+}
+
+pub(super) fn no_output(from: &str, output: &str, of: &RunnableRead) -> Wrong {
+    let not_ready = not_ready(&of.seen.status);
+    let hint = suggestion::hint(
+        output,
+        "its outputs are",
+        of.others.iter().map(String::as_str),
+    );
+    let hint = hint.map_or(String::new(), |hint| format!(" ({hint})"));
+    let (why, cure) = match (&of.seen.revision, not_ready) {
+        (None, None) => (
+            "which has given none yet".to_owned(),
+            "see that it runs, or set optional if the template can do without it".to_owned(),
+        ),
+        (None, Some(reason)) => (
+            format!("which has given none yet, and is not ready itself ({reason})"),
+            "`cartouche why` of that Runnable says what keeps it from that".to_owned(),
+        ),
+        (Some(_), None) => (
+            "which gives no such output".to_owned(),
+            format!(
+                "correct its name{hint}, let that Runnable's template give it, or set optional if this one can do without it"
+            ),
+        ),
+        (Some(_), Some(reason)) => (
+            format!("which gives no such output yet, and is not ready itself ({reason})"),
+            format!(
+                "`cartouche why` of that Runnable says what is wrong with it: what its template gives since comes with its next run; or correct the name{hint}"
+            ),
+        ),
+    };
+    Wrong::Missing(fault(format!("{from}, {why}"), &cure))
+}
+
+/// Why a Runnable is not ready, in one word, if it says so.
+fn not_ready(status: &RunnableStatus) -> Option<&str> {
+    let ready = find(status, READY).filter(|ready| ready.status != TRUE)?;
+    Some(&ready.reason)
+}

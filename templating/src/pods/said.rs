@@ -1,0 +1,51 @@
+//! What is said of the pods of a run.
+
+use std::{fmt, ops::Deref};
+
+use crate::run_reason::RunReason;
+
+/// A sentence about the pods of a run, and the same in one word, where one of the closed set fits.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Said {
+    /// The sentence.
+    pub words: String,
+    /// The word.
+    pub reason: Option<RunReason>,
+}
+
+impl Said {
+    /// A sentence, and its word.
+    #[must_use]
+    pub fn new(words: impl Into<String>, reason: impl Into<Option<RunReason>>) -> Self {
+        Self {
+            words: words.into(),
+            reason: reason.into(),
+        }
+    }
+}
+
+impl From<&str> for Said {
+    fn from(words: &str) -> Self {
+        Self::new(words, None)
+    }
+}
+
+impl Deref for Said {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.words
+    }
+}
+
+impl PartialEq<&str> for Said {
+    fn eq(&self, words: &&str) -> bool {
+        self.words == *words
+    }
+}
+
+impl fmt::Display for Said {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.words)
+    }
+}

@@ -1,0 +1,142 @@
+//! Why a pod does not run, or does not end.
+
+use serde_json::Value;
+
+use super::{
+    CANNOT_BE_PULLED, CANNOT_BE_SCHEDULED, CANNOT_BE_STARTED, NAME_BYTES, STILL_RUNS, Said,
+    conditions_of, containers, name, reason_and_words, short, start,
+};
+use crate::{document::text, run_reason::RunReason};
+
+/// Containers that serve others, and run for as long as they are let, by the names that their injectors give them.
+const SIDECARS: [&str; 10] = [
+    "cloud-sql-proxy",
+    "cloudsql-proxy",
+    "consul-dataplane",
+    "daprd",
+    "envoy",
+    "istio-proxy",
+    "kuma-sidecar",
+    "linkerd-proxy",
+    "osm-envoy",
+    "vault-agent",
+];
+/// Containers that are named where several run on.
+const NAMED: usize = 4;
+
+/// Why a pod does not run, if something keeps it from that which may not pass by itself.
+pub(super) fn waiting(pod: &Value) -> Option<Said> {
+    let phase = text(pod.get("status").unwrap_or_default(), "phase");
+    if matches!(phase, "Succeeded" | "Failed") {
+        return None;
+    }
+    let name = name(pod);
+    let unscheduled = conditions_of(pod)
+        .find(|it| text(it, "type") == "PodScheduled" && text(it, "status") == "False");
+    if let Some(condition) = unscheduled {
+        let message = start(text(condition, "message"));
+        let unschedulable = RunReason::Unschedulable;
+        return Some(match text(condition, "reason") {
+            "SchedulingGated" => Said::new(
+                format!("pod {name} is held back by its scheduling gates"),
+                RunReason::SchedulingGated,
+            ),
+            _ if message.is_empty() => {
+                Said::new(format!("pod {name} {CANNOT_BE_SCHEDULED}"), unschedulable)
+            }
+            _ => Said::new(
+                format!("pod {name} {CANNOT_BE_SCHEDULED}: {message}"),
+                unschedulable,
+            ),
+        });
+    }
+    containers(pod).find_map(|(container, _)| {
+        let waiting = container.pointer("/state/waiting")?;
+        let container_name = short(text(container, "name"), NAME_BYTES);
+        let of = format!("container {container_name} of pod {name}");
+        let reason = text(waiting, "reason");
+        let words = match reason {
+            // It passes by itself; or how it ended before says more.
+            "" | "PodInitializing" | "ContainerCreating" | "CrashLoopBackOff" => return None,
+            // The kubelet goes from one to the other and back; its words differ each time.
+            "ErrImagePull" | "ImagePullBackOff" => match start(text(container, "image")) {
+                image if image.is_empty() => {
+                    format!("{of} {CANNOT_BE_STARTED}: its image {CANNOT_BE_PULLED}")
+                }
+                image => format!("{of} {CANNOT_BE_STARTED}: image {image:?} {CANNOT_BE_PULLED}"),
+            },
+            reason => format!(
+                "{of} {CANNOT_BE_STARTED}{}",
+                reason_and_words(reason, &start(text(waiting, "message")))
+            ),
+        };
+        Some(Said::new(words, RunReason::of_waiting(reason)))
+    })
+}
+
+/// That a pod has no containers yet, though it has a node. What keeps it (an image on its way, a Secret that is missing)
+/// stands only in its events.
+pub(super) fn creating(pod: &Value) -> Option<Said> {
+    let is_creating = |(container, _): (&Value, bool)| {
+        let waiting = container.pointer("/state/waiting");
+        waiting.is_some_and(|it| text(it, "reason") == "ContainerCreating")
+    };
+    let name = name(pod);
+    let namespace = text(pod.get("metadata").unwrap_or_default(), "namespace");
+    let namespace = short(namespace, NAME_BYTES);
+    let words = format!(
+        "pod {name} has no containers yet (ContainerCreating): `kubectl describe pod {name} -n {namespace}` shows what it waits for"
+    );
+    let said = Said::new(words, RunReason::ContainerCreating);
+    containers(pod).any(is_creating).then_some(said)
+}
+
+/// That no scheduler has looked at a pod, such as one whose `schedulerName` is misspelt: no event and no condition says so.
+pub(super) fn unclaimed(pod: &Value) -> Option<Said> {
+    let has_node = !text(pod.get("spec").unwrap_or_default(), "nodeName").is_empty();
+    let is_told = conditions_of(pod).any(|it| text(it, "type") == "PodScheduled");
+    let is_seen = has_node || is_told || containers(pod).next().is_some();
+    let phase = text(pod.get("status").unwrap_or_default(), "phase");
+    (phase == "Pending" && !is_seen).then(|| {
+        let name = name(pod);
+        let words = format!("no scheduler has looked at pod {name} yet: see whether the one that its spec.schedulerName names is there and runs");
+        Said::new(words, RunReason::NoScheduler)
+    })
+}
+
+/// That a container has ended well, and others run on: a pod, and so its run, ends when all have. Nothing is wrong with that
+/// where each has work of its own.
+pub(super) fn lingering(pod: &Value) -> Option<Said> {
+    let is_deleted = pod.pointer("/metadata/deletionTimestamp").is_some();
+    let phase = text(pod.get("status").unwrap_or_default(), "phase");
+    if is_deleted || phase != "Running" {
+        return None;
+    }
+    let own = || containers(pod).filter(|(_, is_init)| !is_init);
+    let state =
+        |container: &Value, state: &str| container.pointer(&format!("/state/{state}")).cloned();
+    let succeeded = own().find(|(container, _)| {
+        let ended = state(container, "terminated");
+        ended.is_some_and(|ended| ended.get("exitCode").and_then(Value::as_u64) == Some(0))
+    })?;
+    let running: Vec<&str> = own()
+        .filter(|(container, _)| state(container, "running").is_some())
+        .map(|(container, _)| text(container, "name"))
+        .collect();
+    let all_others = own().filter(|(container, _)| state(container, "terminated").is_none());
+    if running.is_empty() || all_others.count() != running.len() {
+        return None;
+    }
+    let named = running.iter().take(NAMED).map(|it| short(it, NAME_BYTES));
+    let named = named.collect::<Vec<_>>().join(", ");
+    let ended = short(text(succeeded.0, "name"), NAME_BYTES);
+    let words = format!(
+        "container {ended} of pod {} has ended with code 0, {named} {STILL_RUNS}",
+        name(pod)
+    );
+    let are_sidecars = running.iter().all(|it| SIDECARS.contains(it));
+    Some(Said::new(
+        words,
+        are_sidecars.then_some(RunReason::SidecarRuns),
+    ))
+}
