@@ -164,8 +164,7 @@ impl Cluster {
     }
 
     pub(crate) async fn runnables(&self, everywhere: bool) -> anyhow::Result<Vec<Runnable>> {
-        self.selected_runnables(&SelectionArgs::default(), everywhere)
-            .await
+        self.runnables_with(None, everywhere).await
     }
 
     /// Those that are meant, in the namespace or in all.
@@ -174,13 +173,24 @@ impl Cluster {
         selection: &SelectionArgs,
         everywhere: bool,
     ) -> anyhow::Result<Vec<Runnable>> {
+        let labels = selection.selector.as_deref();
+        let mut found = self.runnables_with(labels, everywhere).await?;
+        found.retain(|runnable| selection.picks(runnable));
+        Ok(found)
+    }
+
+    /// Those with these labels, as kubectl writes them, in the namespace or in all.
+    pub(crate) async fn runnables_with(
+        &self,
+        labels: Option<&str>,
+        everywhere: bool,
+    ) -> anyhow::Result<Vec<Runnable>> {
         let api = self.runnable_api(everywhere);
         let parameters = ListParams {
-            label_selector: selection.selector.clone(),
+            label_selector: labels.map(str::to_owned),
             ..ListParams::default()
         };
-        let mut list = within("listing Runnables", api.list(&parameters)).await?;
-        list.items.retain(|runnable| selection.picks(runnable));
+        let list = within("listing Runnables", api.list(&parameters)).await?;
         Ok(list.items)
     }
 

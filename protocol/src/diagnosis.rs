@@ -299,10 +299,10 @@ impl Diagnosis {
             Self::Selector(_) => "correct spec.selector.matchingLabels",
             Self::Refused(..) => "see what the answer names; it is tried again",
             Self::NotAdmitted(why) if why.contains("exceeded quota: ") => {
-                "raise that ResourceQuota, or delete what it counts, such as ended runs; it is tried again within minutes, and at once when what is rendered or the annotation carto.run/retry-now changes (`cartouche rerun` would make one run more)"
+                "raise that ResourceQuota, or delete what it counts, such as ended runs; it is tried again within minutes, and at once when what is rendered changes, or by `cartouche rerun`, which sets the annotation carto.run/retry-now"
             }
             Self::NotAdmitted(_) => {
-                "do as the answer says; it is tried again within minutes, and at once when what is rendered or the annotation carto.run/retry-now changes (`cartouche rerun` would make one run more)"
+                "do as the answer says; it is tried again within minutes, and at once when what is rendered changes, or by `cartouche rerun`, which sets the annotation carto.run/retry-now"
             }
             Self::WebhookSilent(_) => {
                 "see that the service behind that webhook is there and answers, or remove the webhook; the run is tried again meanwhile"

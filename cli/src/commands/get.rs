@@ -62,7 +62,7 @@ impl GetArgs {
     /// Whether a Runnable is to be listed; the API server has looked at its labels.
     fn picks(&self, runnable: &Runnable) -> bool {
         let named = self.names.is_empty() || self.names.contains(&runnable.name_any());
-        named && self.selection.picks(runnable)
+        named && self.selection.lists(runnable)
     }
 }
 
@@ -84,9 +84,11 @@ const VALUE: usize = 24;
 
 pub(crate) async fn execute(args: &GetArgs, cluster: &Cluster) -> anyhow::Result<Outcome> {
     let runnables = if args.names.is_empty() {
-        let everywhere = args.all_namespaces;
-        let listed = cluster.selected_runnables(&args.selection, everywhere);
-        listed.await?
+        let labels = args.selection.selector.as_deref();
+        let listed = cluster.runnables_with(labels, args.all_namespaces);
+        let mut listed = listed.await?;
+        listed.retain(|runnable| args.picks(runnable));
+        listed
     } else {
         let mut found = Vec::new();
         for name in &args.names {

@@ -1,7 +1,10 @@
 //! `cartouche rerun`.
 
 use anyhow::bail;
-use cartouche_crds::{RERUN_REQUEST_ANNOTATION, RERUN_TOKEN_ANNOTATION, RerunRequest, Runnable};
+use cartouche_crds::{
+    RERUN_REQUEST_ANNOTATION, RERUN_TOKEN_ANNOTATION, RETRY_NOW_ANNOTATION, RerunRequest, RunPhase,
+    Runnable,
+};
 use cartouche_protocol::{
     ledger::Ledger,
     rerun,
@@ -34,7 +37,9 @@ Examples:
 
 It sets the annotation carto.run/rerun-token. A value that was not the last one asks for one run: with a
 token of your own the command can be repeated safely. Beside it carto.run/rerun-request says who asked, and
-why. The run carries both; `cartouche history` shows them. It does not wait for an attempt that is ahead
+why. The run carries both; `cartouche history` shows them. If the API server refuses the present run (a
+quota, a webhook), that one is tried at once, by the annotation carto.run/retry-now, and no further run is
+asked for; with --token there is one more. It does not wait for an attempt that is ahead
 (spec.retry), and attempts are counted from it anew. Before more than one Runnable is changed you are
 asked; without a terminal --yes is needed. Exit code 1 if it could not be done for some of them.")]
 pub(crate) struct RerunArgs {
@@ -53,6 +58,8 @@ pub(crate) struct RerunArgs {
 /// Asks for a re-run.
 struct Rerun {
     request: RerunRequest,
+    /// True if a run that is refused is only tried at once. A token of the user's own stands for a run of its own.
+    hastens: bool,
 }
 
 pub(crate) async fn execute(args: &RerunArgs, cluster: &Cluster) -> anyhow::Result<Outcome> {
@@ -61,6 +68,7 @@ pub(crate) async fn execute(args: &RerunArgs, cluster: &Cluster) -> anyhow::Resu
     }
     let token = args.token.clone();
     let deed = Rerun {
+        hastens: token.is_none(),
         request: RerunRequest {
             token: token.unwrap_or_else(|| Timestamp::now().to_string()),
             by: cluster.user().await.unwrap_or_default(),
@@ -93,22 +101,38 @@ impl Deed for Rerun {
 
     async fn perform(&self, runnable: &Runnable, cluster: &Cluster) -> anyhow::Result<Outcome> {
         let (name, token) = (runnable.name_any(), &self.request.token);
-        let api: Api<Runnable> = cluster.api();
-        let patch = Patch::Merge(json!({ "metadata": {
-            "uid": runnable.uid(),
-            "annotations": {
+        let refused = refused(runnable).filter(|_| self.hastens);
+        let annotations = match refused {
+            Some(_) => json!({ RETRY_NOW_ANNOTATION: token }),
+            None => json!({
                 RERUN_TOKEN_ANNOTATION: token,
                 RERUN_REQUEST_ANNOTATION: self.request.annotation(),
-            },
-        } }));
+            }),
+        };
+        let api: Api<Runnable> = cluster.api();
+        let metadata = json!({ "uid": runnable.uid(), "annotations": annotations });
+        let patch = Patch::Merge(json!({ "metadata": metadata }));
         let parameters = PatchParams::apply(CLIENT);
         let what = format!("setting the annotation of Runnable {name}");
         within(&what, api.patch(&name, &parameters, &patch)).await?;
+        let done = match refused {
+            Some(run) => {
+                format!("{name}: run {run} was refused, and is tried at once; no further run is asked for\n")
+            }
+            None => format!("{name} is to run again: {token}\n"),
+        };
         Ok(Outcome {
             err: beside(runnable, &cluster.place()),
-            ..Outcome::good(format!("{name} is to run again: {token}\n"))
+            ..Outcome::good(done)
         })
     }
+}
+
+/// The number of the present run if the API server has refused it, and it waits to be tried again.
+fn refused(runnable: &Runnable) -> Option<i64> {
+    let current = runnable.status.as_ref()?.current_run.as_ref()?;
+    let is_refused = current.phase == RunPhase::Rejected && current.result.is_none();
+    is_refused.then_some(current.sequence)
 }
 
 /// What to know of the run that was asked for.
@@ -175,5 +199,21 @@ mod tests {
         // The status is that of an earlier change, which this one may have mended.
         assert_eq!(said("False", 1, false), "");
         assert!(said("False", 2, true).starts_with("it is suspended"));
+    }
+
+    #[test]
+    fn a_run_that_is_refused_is_known_by_its_phase() {
+        let of = |phase: &str, result: Option<&str>| {
+            let run = json!({ "sequence": 3, "name": "hello-3", "apiVersion": "batch/v1", "kind": "Job",
+                "phase": phase, "inputHash": "", "result": result });
+            let runnable = json!({
+                "apiVersion": "carto.run/v1alpha1", "kind": "Runnable", "metadata": { "name": "hello" },
+                "spec": { "runTemplateRef": { "name": "greet" } }, "status": { "currentRun": run },
+            });
+            refused(&serde_json::from_value(runnable).unwrap())
+        };
+        assert_eq!(of("Rejected", None), Some(3));
+        assert_eq!(of("Created", None), None);
+        assert_eq!(of("Rejected", Some("Lost")), None);
     }
 }

@@ -1,8 +1,10 @@
 //! Which Runnables are meant.
 
 use cartouche_crds::Runnable;
-use cartouche_protocol::status::{FALSE, READY, STALLED, TRUE};
+use cartouche_protocol::status::{FALSE, READY, RECONCILING, STALLED, TRUE};
+use cartouche_templating::RunReason;
 use clap::Args;
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use crate::live::runs::{condition, retry_scheduled};
 
@@ -46,10 +48,21 @@ fn not_blank(text: &str) -> Result<String, String> {
 }
 
 impl SelectionArgs {
-    /// Whether a Runnable is meant; the API server has looked at its labels.
+    /// True of a Runnable that is meant; the API server has looked at its labels.
     pub(crate) fn picks(&self, runnable: &Runnable) -> bool {
+        self.is_of_template(runnable) && (!self.failed || has_failed(runnable))
+    }
+
+    /// True of a Runnable that a list shows. Among the failed ones are those whose run does not begin or end: of these a list tells, and
+    /// nothing is done to them, since the run may still go on.
+    pub(crate) fn lists(&self, runnable: &Runnable) -> bool {
+        let has_failed = || has_failed(runnable) || is_hindered(runnable, Timestamp::now());
+        self.is_of_template(runnable) && (!self.failed || has_failed())
+    }
+
+    fn is_of_template(&self, runnable: &Runnable) -> bool {
         let of_template = |name: &String| *name == runnable.spec.run_template_ref.name;
-        self.template.as_ref().is_none_or(of_template) && (!self.failed || has_failed(runnable))
+        self.template.as_ref().is_none_or(of_template)
     }
 
     /// Whether all are meant.
@@ -65,6 +78,20 @@ fn has_failed(runnable: &Runnable) -> bool {
         condition(runnable, name).is_some_and(|condition| condition.status == status)
     };
     (is(READY, FALSE) || is(STALLED, TRUE)) && retry_scheduled(runnable).is_none()
+}
+
+/// How long a condition says that something hinders a run before it counts. The controller looks at the pods of a Job half a
+/// minute after the run began.
+const HINDERED_FOR: SignedDuration = SignedDuration::from_secs(30);
+
+/// True if the run can neither begin nor end, and has not for about a minute: `docs/troubleshooting.md`, "Reasons of Ready for a run".
+fn is_hindered(runnable: &Runnable, now: Timestamp) -> bool {
+    let is_hindrance = |reason: &str| RunReason::parse(reason).is_some_and(RunReason::is_hindrance);
+    let reconciling = condition(runnable, RECONCILING).filter(|it| it.status == TRUE);
+    reconciling.is_some_and(|it| {
+        let since = now.duration_since(it.last_transition_time.0);
+        is_hindrance(&it.reason) && since >= HINDERED_FOR
+    })
 }
 
 #[cfg(test)]
@@ -115,6 +142,28 @@ mod tests {
         let status = retried.status.as_mut().unwrap();
         status.conditions[1].reason = "RetryScheduled".to_owned();
         assert!(!failed.picks(&retried));
+    }
+
+    #[test]
+    fn a_list_of_what_failed_has_what_is_held_up_for_a_while_and_nothing_is_done_to_it() {
+        let failed = SelectionArgs {
+            failed: true,
+            ..SelectionArgs::default()
+        };
+        let mut held_up = runnable(&[("Ready", "Unknown"), ("Reconciling", "True")]);
+        let because = |runnable: &mut Runnable, reason: &str| {
+            let status = runnable.status.as_mut().unwrap();
+            reason.clone_into(&mut status.conditions[1].reason);
+        };
+        assert!(!failed.lists(&held_up));
+        because(&mut held_up, "ImagePullBackOff");
+        assert!(failed.lists(&held_up));
+        assert!(!failed.picks(&held_up));
+        let since = condition(&held_up, RECONCILING).unwrap().last_transition_time.0;
+        assert!(!is_hindered(&held_up, since + SignedDuration::from_secs(29)));
+        because(&mut held_up, "OOMKilled");
+        assert!(!failed.lists(&held_up));
+        assert!(failed.lists(&runnable(&[("Ready", "False")])));
     }
 
     #[test]

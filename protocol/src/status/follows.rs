@@ -2,12 +2,16 @@
 
 use cartouche_crds::RunnableStatus;
 
-use super::{ConditionValue, READY, RECONCILING, TRUE, find};
+use super::{ConditionValue, RECONCILING, TRUE, find};
 use crate::{
     facts::Facts,
     reconcile_error::{Category, ReconcileError},
     sources::{Busy, NotReady},
 };
+
+/// Why a Runnable says `Reconciling` while its run has succeeded and none is pending. A reason of its own: the minute for which an
+/// input that is not there is waited for begins when that is found.
+const SOURCE_CHANGING: &str = "SourceChanging";
 
 /// The words, the same for every source: each further one would cost a write, and not every account may know its name.
 const ON_ITS_WAY: &str = "a change is on its way from a Runnable that the inputs come from; `cartouche graph` shows from which";
@@ -27,7 +31,7 @@ pub(super) fn upstream_change(
         .is_some_and(ends_by_itself);
     (!is_still && error.is_none() && is_on_its_way).then(|| ConditionValue {
         status: TRUE,
-        reason: Category::DependencyNotReady.as_str().to_owned(),
+        reason: SOURCE_CHANGING.to_owned(),
         message: ON_ITS_WAY.to_owned(),
     })
 }
@@ -43,10 +47,8 @@ fn ends_by_itself(why: &NotReady) -> bool {
     }
 }
 
-/// Whether a Runnable with a run that succeeded says that it follows a change upstream.
+/// True if a Runnable with a run that succeeded says that it follows a change upstream.
 #[must_use]
 pub fn follows_upstream(status: &RunnableStatus) -> bool {
-    let holds = |name| find(status, name).filter(|it| it.status == TRUE);
-    let reconciling = holds(RECONCILING).map(|it| it.reason.as_str());
-    holds(READY).is_some() && reconciling == Some(Category::DependencyNotReady.as_str())
+    find(status, RECONCILING).is_some_and(|it| it.status == TRUE && it.reason == SOURCE_CHANGING)
 }

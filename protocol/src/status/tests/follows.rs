@@ -31,7 +31,7 @@ fn a_runnable_at_rest_says_that_a_source_is_about_to_change() {
             "RunTemplateReady=True/Ready",
             "StampedObjectCondition=True/SucceededCondition",
             "Ready=True/Ready",
-            "Reconciling=True/DependencyNotReady",
+            "Reconciling=True/SourceChanging",
         ];
         assert_eq!(told(&status), expected, "{why:?}");
         assert!(message(&status, RECONCILING).starts_with("a change is on its way"));
