@@ -43,7 +43,7 @@ fn ends_by_itself(why: &NotReady) -> bool {
     }
 }
 
-/// Whether a Runnable with a run that succeeded says that it follows a change upstream.
+/// True if a Runnable with a run that succeeded says that it follows a change upstream.
 #[must_use]
 pub fn follows_upstream(status: &RunnableStatus) -> bool {
     let holds = |name| find(status, name).filter(|it| it.status == TRUE);
