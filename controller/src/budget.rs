@@ -117,6 +117,20 @@ impl Budget {
         let _ = self.place.get_or_try_init(wait).await;
     }
 
+    /// Something that is made once there is a place for it. Who waits for the place holds none of it, and makes it again.
+    pub(crate) async fn in_place<T, E>(
+        &self,
+        make: impl Fn() -> Result<T, E>,
+        weigh: impl Fn(&T) -> usize,
+    ) -> Result<T, E> {
+        let first = make()?;
+        let weight = weigh(&first);
+        let waits = weight > LIGHT && !self.has_place();
+        let first = (!waits).then_some(first);
+        self.pass(weight).await;
+        first.map_or_else(make, Ok)
+    }
+
     /// Whether it has the place for much.
     pub(crate) fn has_place(&self) -> bool {
         self.place.initialized()

@@ -18,7 +18,7 @@ struct Plain(Value);
 /// Reads a value out of a text.
 ///
 /// # Errors
-/// Where the text is no JSON, or too deep.
+/// A text that is no JSON, or too deep.
 pub fn plain_json(text: &str) -> serde_json::Result<Value> {
     serde_json::from_str(text).map(|Plain(value)| value)
 }
@@ -26,7 +26,7 @@ pub fn plain_json(text: &str) -> serde_json::Result<Value> {
 /// Reads a map of values out of a text.
 ///
 /// # Errors
-/// Where the text is no map, or too deep.
+/// A text that is no map, or too deep.
 pub fn plain_json_map(text: &str) -> serde_json::Result<BTreeMap<String, Value>> {
     map(&mut serde_json::Deserializer::from_str(text))
 }

@@ -20,7 +20,7 @@ pub struct Compiled {
     pub rules_hash: Arc<str>,
     /// Whether it makes no run without a profile.
     pub needs_profile: bool,
-    /// Whether it names sensitive outputs.
+    /// True if it names sensitive outputs.
     pub has_sensitive_outputs: bool,
     /// Fields of it that this release does not know.
     pub unknown_fields: Vec<String>,

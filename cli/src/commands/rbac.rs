@@ -109,7 +109,7 @@ impl RbacArgs {
         !self.files.is_empty() && !self.check
     }
 
-    /// Whether it is for all that a cluster has of an account, and nothing is named.
+    /// True if it is for all that a cluster has of an account, and nothing is named.
     pub(crate) fn is_for_all(&self) -> bool {
         self.files.is_empty() && self.runnables.is_empty() && self.templates.is_empty()
     }

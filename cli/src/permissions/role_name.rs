@@ -23,7 +23,7 @@ pub(crate) struct Purpose<'a> {
     pub(crate) runnables: &'a [&'a str],
     /// Resources that were named: for another Runnable of the template they may be others.
     pub(crate) resources: &'a [Resource],
-    /// Whether it is for all that an account has in a namespace, whatever comes there later.
+    /// True if it is for all that an account has in a namespace, whatever comes there later.
     pub(crate) whole: bool,
     /// Whether it may lack something, so that it takes the place of no role that does not.
     pub(crate) in_part: bool,

@@ -32,7 +32,7 @@ struct Filled {
     path: String,
     span: Range<usize>,
     value: String,
-    /// Whether it is a list or an object, which is JSON.
+    /// True if it is a list or an object, which is JSON.
     is_json: bool,
 }
 
@@ -210,7 +210,7 @@ fn read(text: &str, format: Format) -> Option<Value> {
     }
 }
 
-/// Whether one of the values makes something else of a text than itself in its place.
+/// True if one of the values makes something else of a text than itself in its place.
 fn breaks(text: &str, filled: &[Filled], format: Format, index: usize) -> bool {
     let Some(plain) = read(&with(text, filled, None), format) else {
         return false;
@@ -234,7 +234,7 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// Whether a document with a value is that with the number but for the value in its place.
+    /// True if a document with a value is that with the number but for the value in its place.
     fn is_same(&self, plain: &Value, valued: &Value) -> bool {
         match (plain, valued) {
             (Value::Array(plain), Value::Array(valued)) => {
@@ -262,7 +262,7 @@ impl Place<'_> {
         text.replace(&self.number, &self.filled.value)
     }
 
-    /// Whether that is what stands where a number stood alone. In YAML a text may be read as a number, or as true.
+    /// True if that is what stands where a number stood alone. In YAML a text may be read as a number, or as true.
     fn is_value(&self, text: &str, valued: &Value) -> bool {
         match (self.format, valued) {
             (Format::Json, _) => serde_json::from_str::<Value>(text).is_ok_and(|it| it == *valued),

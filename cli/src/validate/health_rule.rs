@@ -40,7 +40,7 @@ struct Checked<'a> {
     document: &'a Document,
     schema: Schema<'a>,
     kind: &'a str,
-    /// Whether the engine knows when a run of the kind has succeeded.
+    /// True if the engine knows when a run of the kind has succeeded.
     is_known: bool,
 }
 

@@ -14,7 +14,7 @@ use crate::{
     template_file,
 };
 
-/// Tags without an end. The engine leaves them in the text, as Cartographer does, and nobody means that.
+/// Tags without an end. The engine leaves them in the text, as Cartographer does, which is a mistake of the author.
 pub(super) fn unclosed(document: &Document, warnings: &[Warning]) -> Vec<Finding> {
     let find = |text: &str| {
         let tags = syntax::unclosed_tags(text).into_iter();
@@ -37,41 +37,28 @@ pub(super) fn unclosed(document: &Document, warnings: &[Warning]) -> Vec<Finding
     findings.collect()
 }
 
-/// What works, but hardly as the author expects.
+/// Warnings of what works, but hardly as the author expects.
 pub(super) fn surprises(document: &Document, warnings: &[Warning]) -> Vec<Finding> {
-    let findings = warnings.iter().flat_map(|warning| match &warning.kind {
-        // It is told as an error.
-        WarningKind::UnclosedTag => Vec::new(),
-        WarningKind::LeftAlone(_) => left_alone(document, warning),
-        WarningKind::Unmet(it) => vec![unmet(document, warning, it)],
-        WarningKind::FixedName => vec![surprise(
-            document,
-            warning,
-            "use generateName instead of name",
-        )],
-        WarningKind::ForeignTag => vec![surprise(
-            document,
-            warning,
-            "write it as $(runnable.spec.inputs.x)$, with the path to what is meant",
-        )],
-        WarningKind::TagInKey => vec![surprise(
-            document,
-            warning,
-            "write the key as it is to be: only values can hold tags",
-        )],
-        WarningKind::NoTimeout => vec![surprise(
-            document,
-            warning,
-            "give spec.runner.timeout, or \"0s\" if no bound is meant and no such runner is used",
-        )],
-        WarningKind::NoLabels => vec![surprise(
-            document,
-            warning,
-            "put every value in quotes, or take it out",
-        )],
-        WarningKind::Removed | WarningKind::Overwritten(_) | WarningKind::OutputsOfSecret => {
-            vec![surprise(document, warning, "take it out of the template")]
-        }
+    let findings = warnings.iter().flat_map(|warning| {
+        let help = match &warning.kind {
+            // An error reports it.
+            WarningKind::UnclosedTag => return Vec::new(),
+            WarningKind::LeftAlone(_) => return left_alone(document, warning),
+            WarningKind::Unmet(it) => return vec![unmet(document, warning, it)],
+            WarningKind::FixedName => "use generateName instead of name",
+            WarningKind::ForeignTag => {
+                "write it as $(runnable.spec.inputs.x)$, with the path to what is meant"
+            }
+            WarningKind::TagInKey => "write the key as it is to be: only values can hold tags",
+            WarningKind::NoTimeout => {
+                "give spec.runner.timeout, or \"0s\" if no bound is meant and no such runner is used"
+            }
+            WarningKind::NoLabels => "put every value in quotes, or take it out",
+            WarningKind::Removed | WarningKind::Overwritten(_) | WarningKind::OutputsOfSecret => {
+                "take it out of the template"
+            }
+        };
+        vec![surprise(document, warning, help)]
     });
     findings.collect()
 }

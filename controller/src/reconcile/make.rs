@@ -9,9 +9,7 @@ use cartouche_protocol::{
     object::Object,
     reconcile_error::{Category, ReconcileError, Requeue},
 };
-use cartouche_templating::{
-    Owner, Rendered, Stamp, bounds::LIGHT, kinds::holds_secrets, stamp, weight::weight,
-};
+use cartouche_templating::{Owner, Rendered, Stamp, kinds::holds_secrets, stamp, weight::weight};
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
@@ -142,18 +140,12 @@ impl Reconciliation<'_> {
         Some(RerunRequest::of(annotation, token)?.annotation())
     }
 
-    /// An object to send, once there is a place for it: a profile may have made it far heavier than what was rendered. A
-    /// reconciliation that waits for the place holds none of it, and makes it again.
+    /// An object to send, once there is a place for it: a profile may have made it far heavier than what was rendered.
     pub(super) async fn in_place(
         &self,
         stamp: impl Fn() -> Result<(ResourcePath, Value), ReconcileError>,
     ) -> Result<(ResourcePath, Value), ReconcileError> {
-        let made = stamp()?;
-        let weight = weight(&made.1);
-        let waits = weight > LIGHT && !self.budget.has_place();
-        let made = (!waits).then_some(made);
-        self.budget.pass(weight).await;
-        made.map_or_else(stamp, Ok)
+        self.budget.in_place(stamp, |made| weight(&made.1)).await
     }
 
     /// Creates the run of the pending entry.

@@ -14,7 +14,7 @@ use cartouche_protocol::{
     reconcile_error::{Category, ReconcileError, Requeue},
 };
 use cartouche_templating::{
-    Context, Diagnostics, Rendered, Sourced, StampError, Template, bounds::LIGHT, weight::weight,
+    Context, Diagnostics, Rendered, Sourced, StampError, Template, weight::weight,
 };
 use serde_json::{Value, json};
 
@@ -209,19 +209,16 @@ impl Reconciliation<'_> {
             .map_err(|problems| self.stamp_failure(self.unrendered(&problems), &problems))
     }
 
-    /// The same once there is a place for it. A reconciliation that waits for the place holds none of it, and renders it again.
+    /// The same once there is a place for it.
     pub(super) async fn document_in_place(
         &self,
         template: &Template,
         selected: Option<&Value>,
         inputs: &BTreeMap<String, Sourced>,
     ) -> Result<(Rendered, Context), ReconcileError> {
-        let rendered = self.document(template, selected, inputs)?;
-        let weight = weight(rendered.0.document());
-        let waits = weight > LIGHT && !self.budget.has_place();
-        let rendered = (!waits).then_some(rendered);
-        self.budget.pass(weight).await;
-        rendered.map_or_else(|| self.document(template, selected, inputs), Ok)
+        let render = || self.document(template, selected, inputs);
+        let weigh = |rendered: &(Rendered, Context)| weight(rendered.0.document());
+        self.budget.in_place(render, weigh).await
     }
 
     /// Finds room for the inputs that the Runnable gives itself.

@@ -152,7 +152,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Whether a Pod may have a condition that the kubelet does not give. Others give some without a prefix; that of another kind, or
+    /// True if a Pod may have a condition that the kubelet does not give. Others give some without a prefix; that of another kind, or
     /// one with nearly the name of its own, is none of these.
     fn may_have(&self, name: &str) -> bool {
         let of_pods = self.known.shows.conditions.unwrap_or_default();
@@ -164,7 +164,7 @@ impl Judge<'_> {
             && (self.is_gate(name) || !is_of_another && !is_near)
     }
 
-    /// Whether a pod is to wait for a condition of this name, which another controller then gives it.
+    /// True if a pod is to wait for a condition of this name, which another controller then gives it.
     fn is_gate(&self, name: &str) -> bool {
         let gates = self.template.pointer("/spec/readinessGates");
         let gates = gates.and_then(Value::as_array).into_iter().flatten();

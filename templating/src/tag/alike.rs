@@ -16,12 +16,12 @@ const BELOW_RUNNABLE: [&str; 3] = ["inputs", "metadata", "spec"];
 /// Inputs of an engine, as it wrote them once.
 const OF_ENGINES: [&str; 3] = ["inputs.outputs.", "inputs.params.", "inputs.resources."];
 
-/// Whether what stands between the markers is meant as a path, whether or not it can be read.
+/// True if what stands between the markers is meant as a path, whether or not it can be read.
 pub(super) fn is_tag(inner: &str) -> bool {
     is_meant(inner) || is_readable(inner)
 }
 
-/// Whether it begins like a path from a root, or nearly so.
+/// True if it begins like a path from a root, or nearly so.
 fn is_meant(inner: &str) -> bool {
     let inner = inner.trim();
     let unbraced = inner.strip_prefix('{').unwrap_or(inner);
@@ -54,7 +54,7 @@ fn is_in_capitals(word: &str) -> bool {
     !word.contains(char::is_lowercase)
 }
 
-/// Whether it is a path from a root, or from anywhere. A command may begin with `../`.
+/// True if it is a path from a root, or from anywhere. A command may begin with `../`.
 fn is_readable(inner: &str) -> bool {
     let path = Path::parse(inner).ok();
     let is_path = path.is_some_and(|path| match path.leading_keys().first() {

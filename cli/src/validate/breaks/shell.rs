@@ -63,12 +63,12 @@ struct Reader {
     /// What was begun and has not ended; commands in `$(...)` are `None`.
     open: Vec<Quotes>,
     is_escaped: bool,
-    /// Whether something stands before, in the same word.
+    /// True if something stands before, in the same word.
     is_word: bool,
     last: [char; 2],
     /// The word that ends the here-document of this line.
     delimiter: Option<String>,
-    /// Whether that word is being read.
+    /// True if that word is being read.
     reads_delimiter: bool,
     line: String,
 }
