@@ -4,6 +4,7 @@
 
 mod approvals;
 mod attempts;
+mod causes;
 mod chains;
 mod completion;
 mod first_day;
@@ -64,6 +65,12 @@ async fn a_run_that_waits_for_a_person_is_shown_and_approved() -> Result<()> {
 async fn people_of_a_namespace_work_with_nothing_but_the_roles_that_are_shipped() -> Result<()> {
     let (story, _controller) = Story::begin("examples/job").await?;
     people::live_a_day(&story).await
+}
+
+#[tokio::test]
+async fn causes_of_runs_are_what_makes_them() -> Result<()> {
+    let (story, _controller) = Story::begin("examples/namespace").await?;
+    causes::are_those_that_make_runs(&story).await
 }
 
 #[tokio::test]
