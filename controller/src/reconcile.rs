@@ -80,6 +80,7 @@ impl ControllerContext {
             return None;
         }
         let (key, memory) = (reconciliation.key.clone(), reconciliation.memory.clone());
+        self.enqueuer.begins(&key);
         let (uid, budget) = (
             reconciliation.facts.runnable.uid.clone(),
             reconciliation.budget.clone(),

@@ -211,6 +211,28 @@ mod tests {
     }
 
     #[test]
+    fn whatever_comes_the_room_is_bounded_and_each_event_is_sent_given_up_or_waits() {
+        let mut random = fastrand::Rng::with_seed(7);
+        let (mut waiting, mut sent, mut given_up) = (Waiting::default(), 0, 0);
+        for pushed in 1..20_000 {
+            // Some flood, with one object or with many.
+            let namespace = random.usize(..20).min(random.usize(..20));
+            let object = random.usize(..=namespace * 50);
+            let reason = ["A", "B"][random.usize(..2)];
+            let event = event(&namespace.to_string(), object, reason, random.bool());
+            given_up += waiting.push(event);
+            sent += usize::from(random.u8(..8) == 0 && waiting.pop().is_some());
+            let counts: Vec<usize> = waiting.namespaces.values().map(Share::count).collect();
+            assert!(counts.iter().all(|count| (1..=MOST_OF_ONE).contains(count)));
+            assert_eq!(counts.len(), waiting.order.len());
+            assert_eq!(counts.iter().sum::<usize>(), waiting.count);
+            assert!(waiting.count <= MOST);
+            assert_eq!(sent + given_up + waiting.count, pushed);
+        }
+        assert!(sent > 1_000 && given_up > 1_000);
+    }
+
+    #[test]
     fn where_all_room_is_taken_who_has_most_gives_it_to_who_has_less() {
         let mut waiting = Waiting::default();
         for object in 0..2 * MOST {

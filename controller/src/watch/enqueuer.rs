@@ -85,6 +85,11 @@ impl Enqueuer {
         }
     }
 
+    /// A reconciliation of the Runnable begins. It looks at all that has changed until now: that it was enqueued for later is over.
+    pub fn begins(&self, key: &RunnableKey) {
+        lock(&self.0.keys).later.remove(key);
+    }
+
     /// Has the Runnable reconciled soon, if it is enqueued for a later time.
     pub fn hasten(&self, key: &RunnableKey) {
         let is_later = lock(&self.0.keys).later.contains_key(key);
@@ -187,6 +192,25 @@ mod tests {
                 .ok(),
             None
         );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_enqueued_for_later_before_a_reconciliation_began_is_over() {
+        let second = Duration::from_secs(1);
+        let (enqueuer, waiting) = Enqueuer::new();
+        let begin = Instant::now();
+        enqueuer.enqueue_after(&key(1), 5 * second);
+        enqueuer.enqueue_after(&key(2), 10 * second);
+        enqueuer.begins(&key(1));
+        enqueuer.enqueue_after(&key(1), 20 * second);
+        for (number, at) in [(2, 10), (1, 20)] {
+            assert_eq!(waiting.next().await, [key(number)].into());
+            assert_eq!(begin.elapsed().as_secs(), at);
+        }
+        // What is to be soon is not over.
+        enqueuer.enqueue(&key(1));
+        enqueuer.begins(&key(1));
+        assert_eq!(waiting.next().await, [key(1)].into());
     }
 
     #[tokio::test]
