@@ -117,7 +117,9 @@ impl Deed for Rerun {
         within(&what, api.patch(&name, &parameters, &patch)).await?;
         let done = match refused {
             Some(run) => {
-                format!("{name}: run {run} was refused, and is tried at once; no further run is asked for\n")
+                format!(
+                    "{name}: run {run} was refused, and is tried at once; no further run is asked for\n"
+                )
             }
             None => format!("{name} is to run again: {token}\n"),
         };

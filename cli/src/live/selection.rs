@@ -159,8 +159,14 @@ mod tests {
         because(&mut held_up, "ImagePullBackOff");
         assert!(failed.lists(&held_up));
         assert!(!failed.picks(&held_up));
-        let since = condition(&held_up, RECONCILING).unwrap().last_transition_time.0;
-        assert!(!is_hindered(&held_up, since + SignedDuration::from_secs(29)));
+        let since = condition(&held_up, RECONCILING)
+            .unwrap()
+            .last_transition_time
+            .0;
+        assert!(!is_hindered(
+            &held_up,
+            since + SignedDuration::from_secs(29)
+        ));
         because(&mut held_up, "OOMKilled");
         assert!(!failed.lists(&held_up));
         assert!(failed.lists(&runnable(&[("Ready", "False")])));

@@ -8,6 +8,7 @@ use std::{
 };
 
 use http::{Request, Response, StatusCode};
+use http_body_util::BodyExt;
 use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time},
     jiff::Timestamp,
@@ -245,4 +246,38 @@ async fn nothing_is_said_of_an_object_at_a_time_before_it_was() {
     assert_eq!(connection.clock().now_for(&object(created)), Some(created));
     let earlier: Timestamp = "2025-01-01T00:00:00Z".parse().unwrap();
     assert!(connection.clock().now_for(&object(earlier)).unwrap() > earlier);
+}
+
+/// What a deletion sends as its condition.
+async fn condition_of_deletion(
+    delete: impl AsyncFnOnce(Requests) -> Result<(), ApiError>,
+) -> Value {
+    let sent = Arc::<Mutex<Value>>::default();
+    let log = sent.clone();
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let log = log.clone();
+        async move {
+            let body = request.into_body().collect().await.unwrap().to_bytes();
+            let options: Value = serde_json::from_slice(&body).unwrap();
+            *log.lock().unwrap() = options["preconditions"].clone();
+            Ok::<_, Infallible>(Response::new(Body::from(b"{}".to_vec())))
+        }
+    });
+    let connection = Connection::over(Client::new(service, "default"), Metrics::default());
+    delete(Requests::new(connection, Caller::Controller))
+        .await
+        .unwrap();
+    sent.lock().unwrap().take()
+}
+
+/// What a queue has let go since it was read is told in another way than by its deletion.
+#[tokio::test]
+async fn a_deletion_of_what_was_read_holds_for_that_version_only() {
+    let read = json!({ "uid": "u", "resourceVersion": "7" });
+    let last = async |api: Requests| api.delete_last(&things(), "a", ("u", Some(7))).await;
+    assert_eq!(condition_of_deletion(last).await, read);
+    let as_read = async |api: Requests| api.delete_as_read(&things(), "a", ("u", "7")).await;
+    assert_eq!(condition_of_deletion(as_read).await, read);
+    let any = async |api: Requests| api.delete(&things(), "a", "u").await;
+    assert_eq!(condition_of_deletion(any).await, json!({ "uid": "u" }));
 }

@@ -24,14 +24,14 @@ use crate::{
     lock::lock,
 };
 
-/// A controller whose API server answers so many requests to change a run with a conflict, and takes the rest.
+/// A controller whose API server answers so many requests to change or delete a run with a conflict, and takes the rest.
 fn conflicting(conflicts: usize) -> Arc<ControllerContext> {
     let left = Mutex::new(conflicts);
     serving(move |request| {
         if request.uri().path().ends_with("/app-2") && *request.method() == Method::GET {
             return (StatusCode::NOT_FOUND, Value::Null);
         }
-        if *request.method() != Method::PATCH {
+        if ![Method::PATCH, Method::DELETE].contains(request.method()) {
             return (StatusCode::OK, kinds(API_VERSION, KIND, "builds"));
         }
         let mut left = left.lock().unwrap();
@@ -44,10 +44,15 @@ fn conflicting(conflicts: usize) -> Arc<ControllerContext> {
     })
 }
 
-fn current_run() -> ToStop {
+/// It is told by a patch.
+fn told_by_patch() -> StopRequest {
     let patch = json!({ "spec": { "paused": true } });
     let method = json!({ "mergePatch": patch });
     let method = serde_json::from_value(method).unwrap();
+    StopRequest::of_method(&method).unwrap()
+}
+
+fn to_stop(request: StopRequest) -> ToStop {
     ToStop {
         name: RunName {
             api_version: API_VERSION.to_owned(),
@@ -55,8 +60,8 @@ fn current_run() -> ToStop {
             name: "app-2".to_owned(),
         },
         uid: "run-2".to_owned(),
-        request: StopRequest::of_method(&method).unwrap(),
-        version: None,
+        version: (request == StopRequest::Delete).then_some(7),
+        request,
     }
 }
 
@@ -72,12 +77,12 @@ fn stopping(ctx: &ControllerContext) -> Box<Reconciliation<'_>> {
 }
 
 /// What is known after each time that it was told, and whether this process remembers having told it.
-async fn told(conflicts: usize) -> (Vec<Option<StopOutcome>>, bool) {
+async fn told(request: StopRequest, conflicts: usize) -> (Vec<Option<StopOutcome>>, bool) {
     let ctx = conflicting(conflicts);
     let mut begun = stopping(&ctx);
     let mut known = Vec::new();
     for _ in 0..2 {
-        begun.stop(current_run()).await.unwrap();
+        begun.stop(to_stop(request.clone())).await.unwrap();
         known.push(begun.facts.stops.get("run-2").cloned());
     }
     let asked = begun.facts.reads.keys().map(|name| &*name.name);
@@ -94,14 +99,17 @@ async fn told(conflicts: usize) -> (Vec<Option<StopOutcome>>, bool) {
 
 #[tokio::test]
 async fn a_run_that_had_changed_has_heard_nothing_and_is_told_once_more() {
-    let (known, remembered) = told(1).await;
-    assert_eq!(known, [None, Some(StopOutcome::Sent)]);
-    assert!(remembered);
+    // One that a queue holds is deleted as it was read.
+    for request in [told_by_patch(), StopRequest::Delete] {
+        let (known, remembered) = told(request, 1).await;
+        assert_eq!(known, [None, Some(StopOutcome::Sent)]);
+        assert!(remembered);
+    }
 }
 
 #[tokio::test]
 async fn one_that_changes_again_is_not_taken_for_told() {
-    let (known, remembered) = told(2).await;
+    let (known, remembered) = told(told_by_patch(), 2).await;
     assert_eq!(known[0], None);
     let Some(StopOutcome::Failed(error)) = &known[1] else {
         panic!("{known:?}");
@@ -121,7 +129,7 @@ async fn told_of_nothing(message: &'static str) -> Option<StopOutcome> {
         _ => (StatusCode::OK, kinds(API_VERSION, KIND, "builds")),
     });
     let mut begun = stopping(&ctx);
-    begun.stop(current_run()).await.unwrap();
+    begun.stop(to_stop(told_by_patch())).await.unwrap();
     begun.facts.stops.get("run-2").cloned()
 }
 
