@@ -1,6 +1,7 @@
 //! What a Runnable's status says of its state.
 
-use cartouche_crds::{Runnable, StopReason};
+use cartouche_crds::{Approval, REJECTED_ANNOTATION, Rejection, Runnable, StopReason};
+use kube::ResourceExt;
 
 use crate::sight::{condition, confirmed, current, ready, refused, status};
 
@@ -52,4 +53,19 @@ pub(super) fn refused_or_given_up(runnable: &Runnable) -> bool {
         it.uid.is_none() && it.stop.is_some_and(|it| it.reason == StopReason::Withdrawn)
     });
     refused(runnable) || is_given_up && waits_for(runnable, "RunAtWork")
+}
+
+/// A person has rejected what one release asked about. The other one does not know that hash, and may ask anew
+/// (`docs/operations.md`, "Restarts, upgrades, two at once").
+pub(super) fn rejected_or_asked_anew(runnable: &Runnable) -> bool {
+    let hashes_as = |approval: &str| {
+        let hash = Approval::of(approval)?.hash;
+        hash.split(':').next().map(str::to_owned)
+    };
+    let rejected = runnable.annotations().get(REJECTED_ANNOTATION);
+    let rejected = rejected.and_then(|it| hashes_as(&Rejection::of(it)?.approval));
+    let pending = status(runnable).pending.and_then(|it| it.approval);
+    let asked = pending.and_then(|it| hashes_as(&it));
+    let is_asked = waits_for(runnable, "ApprovalRequired");
+    waits_for(runnable, "Rejected") || is_asked && rejected.is_some() && rejected != asked
 }

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use super::{
     deeds::Deed,
     signs::{
-        at_work, because, follows, refused_or_given_up, told, tried_again, waits_for, written_to,
+        at_work, because, follows, refused_or_given_up, rejected_or_asked_anew, told, tried_again,
+        waits_for, written_to,
     },
 };
 use crate::{
@@ -269,7 +270,7 @@ pub(super) static STATES: [State; 34] = [
     State {
         changes: Never,
         deed: Deed::Reject,
-        rests: |it| waits_for(it, "Rejected"),
+        rests: rejected_or_asked_anew,
         ..kept_back(
             "rejected",
             |_| json!({ "approval": "Manual" }),
