@@ -30,7 +30,7 @@ pub use awaited::awaited_for;
 pub use condition_value::ConditionValue;
 pub use follows::follows_upstream;
 pub use pending::{dry_run_told, waits_for_more};
-pub use told::{is_at_work, said_of_run};
+pub use told::{BEING_MADE, NOT_ENDED, is_at_work, said_of_run};
 use told::{is_of_run, told};
 use unsatisfied::unsatisfied;
 
@@ -285,10 +285,13 @@ fn abnormal(
         None => ended,
     };
     let name = if stalled { STALLED } else { RECONCILING };
+    let own = error.filter(|_| !stalled).and_then(awaited::own_reason);
+    let reason = own.map_or_else(|| ready.reason.clone(), str::to_owned);
     Some((
         name,
         ConditionValue {
             status: TRUE,
+            reason,
             // What scripts look for stands in the conditions that Cartographer has.
             message: Told::own(&ready.message).to_owned(),
             ..ready.clone()

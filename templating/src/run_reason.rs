@@ -163,6 +163,7 @@ mod tests {
 
     #[test]
     fn every_word_is_read_as_it_is_written_and_stands_in_the_docs() {
+        assert_eq!(RunReason::ALL.len(), RunReason::SidecarRuns as usize + 1);
         let docs = include_str!("../../docs/troubleshooting.md");
         for reason in RunReason::ALL {
             assert_eq!(RunReason::parse(reason.as_str()), Some(reason));

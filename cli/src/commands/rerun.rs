@@ -38,8 +38,8 @@ Examples:
 It sets the annotation carto.run/rerun-token. A value that was not the last one asks for one run: with a
 token of your own the command can be repeated safely. Beside it carto.run/rerun-request says who asked, and
 why. The run carries both; `cartouche history` shows them. If the API server refuses the present run (a
-quota, a webhook), that one is tried at once, by the annotation carto.run/retry-now, and no further run is
-asked for; with --token there is one more. It does not wait for an attempt that is ahead
+quota, a webhook), that one is tried at once, by the annotation carto.run/retry-now: no further run is asked
+for, and no reason noted; with --token there is one more. It does not wait for an attempt that is ahead
 (spec.retry), and attempts are counted from it anew. Before more than one Runnable is changed you are
 asked; without a terminal --yes is needed. Exit code 1 if it could not be done for some of them.")]
 pub(crate) struct RerunArgs {
@@ -118,7 +118,7 @@ impl Deed for Rerun {
         let done = match refused {
             Some(run) => {
                 format!(
-                    "{name}: run {run} was refused, and is tried at once; no further run is asked for\n"
+                    "{name}: run {run} was refused, and is tried again at once; no further run is asked for\n"
                 )
             }
             None => format!("{name} is to run again: {token}\n"),

@@ -11,6 +11,15 @@ use crate::backoff::PODS;
 /// second one half a minute later, give or take a fifth.
 const TOLD_AFTER: Duration = Duration::from_secs(24);
 
+/// What hinders a run, and since when.
+#[derive(Clone, Copy, Debug)]
+struct Hindered {
+    reason: RunReason,
+    since: Duration,
+    /// An event has said it.
+    is_told: bool,
+}
+
 /// What the pods of one run have said, and when they are looked at again.
 #[derive(Debug, Default)]
 pub struct PodsMemory {
@@ -24,8 +33,8 @@ pub struct PodsMemory {
     /// When to look why none of them runs, on the clock that goes on while the machine sleeps.
     next_look: Option<Duration>,
     looks: u32,
-    /// Since when something hinders it that somebody has to see to, and whether an event has told that.
-    hindered: Option<(Duration, bool)>,
+    /// What hinders it that a person has to see to.
+    hindered: Option<Hindered>,
 }
 
 impl PodsMemory {
@@ -98,18 +107,25 @@ impl PodsMemory {
         self.hindrance = said;
         self.is_failure = is_failure;
         let reason = self.hindrance.said().and_then(|said| said.reason);
-        let is_hindered = reason.is_some_and(RunReason::is_hindrance);
-        self.hindered = is_hindered.then(|| self.hindered.unwrap_or((now, false)));
+        let reason = reason.filter(|it| it.is_hindrance());
+        self.hindered = reason.map(|reason| {
+            let same = self.hindered.filter(|it| it.reason == reason);
+            same.unwrap_or(Hindered {
+                reason,
+                since: now,
+                is_told: false,
+            })
+        });
         self.put_off(now);
     }
 
     /// What keeps the run from going on, if an event is to tell it now, which counts as told: once, until nothing does.
     pub fn to_tell(&mut self, now: Duration) -> Option<Said> {
-        let (since, is_told) = self.hindered.as_mut()?;
-        if *is_told || now < *since + TOLD_AFTER {
+        let hindered = self.hindered.as_mut()?;
+        if hindered.is_told || now < hindered.since + TOLD_AFTER {
             return None;
         }
-        *is_told = true;
+        hindered.is_told = true;
         self.hindrance.said()
     }
 
@@ -248,6 +264,13 @@ mod tests {
         pods.looked(pulls(), false, later);
         assert_eq!(pods.to_tell(later), None, "it begins anew");
         assert!(pods.to_tell(later + TOLD_AFTER).is_some());
+        // Another thing hinders it now.
+        let no_node = Said::new("no node", RunReason::Unschedulable);
+        let again = later + TOLD_AFTER;
+        pods.looked(Hindrance::Said(no_node), false, again);
+        assert_eq!(pods.to_tell(again), None);
+        let told = pods.to_tell(again + TOLD_AFTER).unwrap();
+        assert_eq!(told.reason, Some(RunReason::Unschedulable));
     }
 
     #[test]

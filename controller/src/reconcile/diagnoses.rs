@@ -1,5 +1,7 @@
 //! What the answers of the API server mean for a Runnable, in the words of [`Diagnosis`].
 
+use std::collections::BTreeMap;
+
 use cartouche_protocol::diagnosis::{Denied, Diagnosis, Fault, Who};
 use cartouche_templating::{Diagnostics, is_label_value};
 use serde_json::Value;
@@ -12,6 +14,8 @@ use crate::{
 
 /// Labels that are named where the API server takes them for none.
 const MOST_LABELS: usize = 5;
+/// Bytes of a name that is among them: a prefix of DNS, a slash and 63 bytes are 317 at most.
+const LONGEST_LABEL: usize = 317;
 
 impl Reconciliation<'_> {
     /// Why a request did not give what it was sent for: `tried` is what the API server did not do.
@@ -81,23 +85,12 @@ impl Reconciliation<'_> {
     fn with_labels(&self, said: String) -> String {
         let rendering = self.facts.rendering.as_ref().ok();
         let labels = rendering.and_then(|it| it.document.document().pointer("/metadata/labels"));
-        if !said.contains("metadata.labels: ") {
-            return said;
+        let labels = labels.filter(|_| said.contains("metadata.labels: "));
+        let wrong = labels.map(|labels| wrong_labels(labels, self.runnable.spec.inputs.as_ref()));
+        match wrong {
+            Some(wrong) if !wrong.is_empty() => format!("{said}; it means the label {wrong}"),
+            _ => said,
         }
-        let inputs = self.runnable.spec.inputs.as_ref();
-        let wrong = labels.and_then(Value::as_object).into_iter().flatten();
-        let wrong = wrong.filter_map(|(key, value)| {
-            let value = value.as_str().filter(|it| !is_label_value(it))?;
-            let given = inputs.into_iter().flatten();
-            let mut given = given.filter(|(_, given)| given.as_str() == Some(value));
-            let from = given.next().map(|(name, _)| format!(" (input {name})"));
-            Some(format!("{key}{}", from.unwrap_or_default()))
-        });
-        let wrong: Vec<String> = wrong.take(MOST_LABELS).collect();
-        if wrong.is_empty() {
-            return said;
-        }
-        format!("{said}; it means the label {}", wrong.join(", "))
     }
 
     fn forbidden(&self, denied: &DeniedRequest) -> Diagnosis {
@@ -116,5 +109,40 @@ impl Reconciliation<'_> {
         let sources = self.runnable.spec.inputs_from.as_deref();
         let faults = Fault::all_with(diagnostics, sources.unwrap_or_default());
         Diagnosis::Unrendered(template, faults)
+    }
+}
+
+/// The labels whose values the API server takes for none, and the inputs that gave them.
+fn wrong_labels(labels: &Value, inputs: Option<&BTreeMap<String, Value>>) -> String {
+    let wrong = labels.as_object().into_iter().flatten();
+    let wrong = wrong.filter(|(key, _)| key.len() <= LONGEST_LABEL);
+    let wrong = wrong.filter_map(|(key, value)| {
+        let value = value.as_str().filter(|it| !is_label_value(it))?;
+        let mut given = inputs.into_iter().flatten();
+        let given = given.find(|(_, given)| given.as_str() == Some(value));
+        let from = given.filter(|(name, _)| name.len() <= LONGEST_LABEL);
+        let from = from.map(|(name, _)| format!(" (input {name})"));
+        Some(format!("{key}{}", from.unwrap_or_default()))
+    });
+    let wrong: Vec<String> = wrong.take(MOST_LABELS).collect();
+    wrong.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_labels_that_are_none_are_named_with_the_inputs_that_gave_them() {
+        let long = "k".repeat(LONGEST_LABEL + 1);
+        let labels = json!({ "app": "shop", "branch": "feature/x", "note": "a b", long: "a b" });
+        let inputs = BTreeMap::from([("ref".to_owned(), json!("feature/x"))]);
+        assert_eq!(
+            wrong_labels(&labels, Some(&inputs)),
+            "branch (input ref), note"
+        );
+        assert_eq!(wrong_labels(&json!({ "app": "shop" }), Some(&inputs)), "");
     }
 }

@@ -357,8 +357,7 @@ impl Reconciliation<'_> {
     fn warn(&self, status: &RunnableStatus) {
         let stalled = |status: &RunnableStatus| status::find(status, status::STALLED).is_some();
         let waits = status::find(status, status::RUN_TEMPLATE_READY).filter(|it| {
-            let reason = Category::parse(&it.reason);
-            it.status != status::FALSE && reason.is_some_and(Category::is_hold)
+            it.status != status::FALSE && it.reason == Category::DependencyNotReady.as_str()
         });
         if let Some(waits) = waits
             && stalled(status)

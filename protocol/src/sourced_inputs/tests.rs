@@ -512,7 +512,7 @@ fn the_keys_that_there_are_are_told_where_one_is_missing() {
         "{said}"
     );
     let said = cure(json!({ "small": "1", "large": "2" }), "colour");
-    assert!(said.contains("(its keys are: large, small)"), "{said}");
+    assert!(said.contains("(it has the keys: large, small)"), "{said}");
     let many: BTreeMap<String, String> = (0..500)
         .map(|n| (format!("k{n}{}", "x".repeat(200)), String::new()))
         .collect();

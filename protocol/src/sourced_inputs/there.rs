@@ -40,7 +40,7 @@ pub(super) fn key_hint(map: &Value, key: &str) -> Option<String> {
     let mut all: Vec<&str> = kept.chain(own).collect();
     all.sort_unstable();
     all.dedup();
-    suggestion::hint(key, "its keys are", all)
+    suggestion::hint(key, "it has the keys", all)
 }
 
 pub(super) fn no_key(from: &str, hint: Option<String>) -> Wrong {
@@ -60,7 +60,7 @@ pub(super) fn no_output(from: &str, output: &str, of: &RunnableRead) -> Wrong {
     let not_ready = not_ready(&of.seen.status);
     let hint = suggestion::hint(
         output,
-        "its outputs are",
+        "it has the outputs",
         of.others.iter().map(String::as_str),
     );
     let hint = hint.map_or(String::new(), |hint| format!(" ({hint})"));

@@ -54,7 +54,15 @@ pub fn busy(seen: &Seen) -> Option<Busy> {
         return None;
     }
     if let Some(pending) = &status.pending {
-        return Some(Busy::Waits(pending.reason.clone()));
+        let reason = pending.reason.clone();
+        let stalled = find(status, STALLED).filter(|it| it.status == TRUE);
+        // What it waits for does not come by itself.
+        let is_in_vain = stalled.is_some_and(|it| it.reason == reason);
+        return Some(if is_in_vain {
+            Busy::Hindered(reason)
+        } else {
+            Busy::Waits(reason)
+        });
     }
     // One whose time has come is as much ahead as any: it is taken away with the intent of the attempt.
     let is_tried_again = current.is_some_and(|run| run.retry_at.is_some());

@@ -231,7 +231,7 @@ impl Trace {
         }
         match self.incoherences().next() {
             Some(incoherence) => Err(TraceError::Incoherent(incoherence)),
-            None => Ok(self.undisputed()),
+            None => Ok(self.undisputed_or_read()),
         }
     }
 
@@ -280,13 +280,6 @@ impl Trace {
             Some((key.clone(), only.or_else(own)?.clone()))
         });
         all.collect()
-    }
-
-    fn undisputed(&self) -> Sources {
-        let single = self.0.iter().filter(|(_, revisions)| revisions.len() == 1);
-        single
-            .filter_map(|(key, revisions)| Some((key.clone(), revisions.keys().next()?.clone())))
-            .collect()
     }
 }
 

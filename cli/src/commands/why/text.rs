@@ -8,7 +8,7 @@ use cartouche_protocol::{
     ledger::RunState,
     reconcile_error::Category,
     sources::SourceKey,
-    status::{RUN_TEMPLATE_READY, is_at_work},
+    status::{BEING_MADE, NOT_ENDED, RUN_TEMPLATE_READY, is_at_work},
     told::Told,
 };
 use cartouche_templating::Judged;
@@ -188,7 +188,8 @@ fn in_progress(explanation: &Explanation) -> String {
         RunState::Pending | RunState::Rejected => format!("  run {} is being made", run.sequence),
         _ => return String::new(),
     };
-    if !explanation.message.is_empty() {
+    let says_no_more = ["", BEING_MADE, NOT_ENDED].contains(&&*explanation.message);
+    if !says_no_more {
         let _ = write!(out, ": {}", in_one_line(&explanation.message));
     }
     out.push('\n');

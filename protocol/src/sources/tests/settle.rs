@@ -124,6 +124,19 @@ fn a_run_that_waits_for_something_unsettles_it() {
 }
 
 #[test]
+fn one_that_waits_in_vain_is_not_on_its_way() {
+    let stalled = |reason| {
+        let seen = waiting(at_rest(), "DependencyNotReady");
+        busy(&with_condition(seen, STALLED, reason))
+    };
+    let in_vain = Busy::Hindered("DependencyNotReady".to_owned());
+    assert_eq!(stalled("DependencyNotReady"), Some(in_vain));
+    // An earlier run failed.
+    let waits = Busy::Waits("DependencyNotReady".to_owned());
+    assert_eq!(stalled("SucceededCondition"), Some(waits));
+}
+
+#[test]
 fn whatever_is_wrong_and_may_end_by_itself_unsettles_it_and_what_only_a_change_ends_does_not() {
     let with = |kind, reason| with_condition(at_rest(), kind, reason);
     let hindered = with(RECONCILING, "SourceError");

@@ -77,6 +77,25 @@ fn what_was_wrong_before_takes_nothing_from_the_minute() {
     assert!(awaited_for(&facts, &error).is_some());
 }
 
+/// Both are of one category.
+#[test]
+fn a_wait_for_a_source_at_work_takes_nothing_from_the_minute_of_what_is_missing() {
+    let missing_input = missing(Diagnosis::SourcesMissing(Vec::new()), Requeue::OnChange);
+    let at_work = missing(Diagnosis::Sources(Vec::new()), Requeue::Backoff);
+    let mut facts = with(created(2, "A"), "A");
+    facts.now = Some(at(1_000));
+    facts.stored = Arc::new(report(&facts, Some(&at_work)));
+    for (now, name) in [(9_000, RECONCILING), (9_059, RECONCILING), (9_061, STALLED)] {
+        facts.now = Some(at(now));
+        facts.stored = Arc::new(report(&facts, Some(&missing_input)));
+        assert!(find(&facts.stored, name).is_some(), "{now}");
+    }
+    // Another input is missing: it does not begin anew.
+    facts.now = Some(at(9_100));
+    let other = Diagnosis::SourcesMissing(vec![crate::diagnosis::Fault::default()]);
+    assert!(awaited_for(&facts, &missing(other, Requeue::OnChange)).is_none());
+}
+
 #[test]
 fn what_only_a_change_cures_is_stalled_at_once() {
     let error = missing(Diagnosis::AccountName("?".to_owned()), Requeue::OnChange);
