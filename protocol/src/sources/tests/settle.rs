@@ -274,7 +274,7 @@ fn who_waits_in_turn_is_followed_until_somebody_is_at_work() {
 
 #[test]
 fn one_that_follows_a_change_upstream_is_not_busy_itself_and_its_readers_look() {
-    let follows = with_condition(at_rest(), RECONCILING, "DependencyNotReady");
+    let follows = with_condition(at_rest(), RECONCILING, "SourceChanging");
     assert_eq!(busy(&follows), None);
     let digest = |seen: &Seen| {
         let mut hasher = DefaultHasher::new();
