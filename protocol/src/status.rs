@@ -26,7 +26,7 @@ use crate::{
     ledger::Ledger,
     reconcile_error::{Category, ReconcileError, Requeue},
 };
-pub use awaited::awaited_for;
+pub use awaited::{awaited_for, image_awaited_for};
 pub use condition_value::ConditionValue;
 pub use follows::follows_upstream;
 pub use pending::{dry_run_told, waits_for_more};
@@ -281,6 +281,9 @@ fn abnormal(
         Some(error) if awaited::may_come(error) => awaited_for(facts, error).is_none(),
         Some(error) => {
             error.requeue == Requeue::OnChange && error.category != Category::OtherController
+        }
+        None if awaited::waits_for_image(ready.status, &ready.reason) => {
+            image_awaited_for(facts, ready.status, &ready.reason).is_none()
         }
         None => ended,
     };

@@ -132,6 +132,12 @@ impl RunReason {
         self >= Self::ImagePullBackOff
     }
 
+    /// True if an image cannot be pulled, be it since its name is misspelt.
+    #[must_use]
+    pub fn is_of_image(self) -> bool {
+        (Self::ImagePullBackOff..=Self::ErrImageNeverPull).contains(&self)
+    }
+
     fn is_of_engine(self) -> bool {
         (Self::BackoffLimitExceeded..=Self::FailedIndexes).contains(&self)
     }

@@ -77,7 +77,9 @@ fn has_failed(runnable: &Runnable) -> bool {
     let is = |name: &str, status: &str| {
         condition(runnable, name).is_some_and(|condition| condition.status == status)
     };
-    (is(READY, FALSE) || is(STALLED, TRUE)) && retry_scheduled(runnable).is_none()
+    let stalled = condition(runnable, STALLED).filter(|it| it.status == TRUE);
+    let has_failed = is(READY, FALSE) || stalled.is_some_and(|it| !is_hindrance(&it.reason));
+    has_failed && retry_scheduled(runnable).is_none()
 }
 
 /// How long a condition says that something hinders a run before it counts. The controller looks at the pods of a Job half a
@@ -86,12 +88,19 @@ const HINDERED_FOR: SignedDuration = SignedDuration::from_secs(30);
 
 /// True if the run can neither begin nor end, and has not for about a minute: `docs/troubleshooting.md`, "Reasons of Ready for a run".
 fn is_hindered(runnable: &Runnable, now: Timestamp) -> bool {
-    let is_hindrance = |reason: &str| RunReason::parse(reason).is_some_and(RunReason::is_hindrance);
+    let stalled = condition(runnable, STALLED).filter(|it| it.status == TRUE);
+    if stalled.is_some_and(|it| is_hindrance(&it.reason)) {
+        return true;
+    }
     let reconciling = condition(runnable, RECONCILING).filter(|it| it.status == TRUE);
     reconciling.is_some_and(|it| {
         let since = now.duration_since(it.last_transition_time.0);
         is_hindrance(&it.reason) && since >= HINDERED_FOR
     })
+}
+
+fn is_hindrance(reason: &str) -> bool {
+    RunReason::parse(reason).is_some_and(RunReason::is_hindrance)
 }
 
 #[cfg(test)]
@@ -167,6 +176,10 @@ mod tests {
             &held_up,
             since + SignedDuration::from_secs(29)
         ));
+        let mut stalled = held_up.clone();
+        stalled.status.as_mut().unwrap().conditions[1].type_ = STALLED.to_owned();
+        assert!(failed.lists(&stalled));
+        assert!(!failed.picks(&stalled));
         because(&mut held_up, "OOMKilled");
         assert!(!failed.lists(&held_up));
         assert!(failed.lists(&runnable(&[("Ready", "False")])));

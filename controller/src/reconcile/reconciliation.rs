@@ -340,6 +340,10 @@ impl<'a> Reconciliation<'a> {
             return None;
         }
         let status = status::status(&self.facts, &self.facts.ledger, None);
+        let ready = status::find(&status, status::READY);
+        let patience =
+            ready.and_then(|it| status::image_awaited_for(&self.facts, &it.status, &it.reason));
+        let patience = patience.map(|left| left + SECOND);
         let put_off = match self.report(mutants::said(status)).await {
             Ok(put_off) => put_off,
             Err(wait) => return Some(wait),
@@ -357,7 +361,7 @@ impl<'a> Reconciliation<'a> {
             lock(&self.memory).state.compared(&self.facts.ledger);
         }
         let again = self.apply_retention().await;
-        again.into_iter().chain(put_off).min()
+        again.into_iter().chain(put_off).chain(patience).min()
     }
 
     async fn finish_err(

@@ -1,10 +1,11 @@
-//! What may well come in a moment: a template, an account, a kind or an object of another delivery. Pure.
+//! What may well come in a moment: a template, an account, a kind or an object of another delivery, or an image. Pure.
 
 use std::time::Duration;
 
+use cartouche_templating::RunReason;
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Condition, jiff::SignedDuration};
 
-use super::{RECONCILING, STALLED, find};
+use super::{RECONCILING, STALLED, UNKNOWN, find};
 use crate::{diagnosis::Diagnosis, facts::Facts, reconcile_error::ReconcileError};
 
 /// So long is it waited for before a Runnable is Stalled, which tools take for a failure (kstatus: Failed).
@@ -30,16 +31,32 @@ pub fn awaited_for(facts: &Facts, error: &ReconcileError) -> Option<Duration> {
         return None;
     }
     let category = error.category.as_str();
+    left(facts, own_reason(error).unwrap_or(category), category)
+}
+
+/// How long the image of a run at work is still waited for whose `Ready` has this status and reason. `None` if it waits for no image, or
+/// has for long enough: its name may be misspelt.
+#[must_use]
+pub fn image_awaited_for(facts: &Facts, status: &str, reason: &str) -> Option<Duration> {
+    let is_of_image = waits_for_image(status, reason);
+    is_of_image.then(|| left(facts, reason, reason)).flatten()
+}
+
+/// True of the status and the reason of `Ready` while an image of the run cannot be pulled.
+pub(super) fn waits_for_image(status: &str, reason: &str) -> bool {
+    status == UNKNOWN && RunReason::parse(reason).is_some_and(RunReason::is_of_image)
+}
+
+/// What is left of the minute since `Reconciling` has its reason. `None` once `Stalled` has the other one.
+fn left(facts: &Facts, reconciling: &str, stalled: &str) -> Option<Duration> {
     let is_same = |condition: &&Condition, reason: &str| {
         condition.reason == reason
             && condition.observed_generation == Some(facts.runnable.generation)
     };
-    let stalled = find(&facts.stored, STALLED);
-    if stalled.is_some_and(|it| is_same(&it, category)) {
+    if find(&facts.stored, STALLED).is_some_and(|it| is_same(&it, stalled)) {
         return None;
     }
-    let reason = own_reason(error).unwrap_or(category);
-    let since = find(&facts.stored, RECONCILING).filter(|it| is_same(it, reason));
+    let since = find(&facts.stored, RECONCILING).filter(|it| is_same(it, reconciling));
     let waited = match (since, facts.now) {
         (Some(since), Some(now)) => now.duration_since(since.last_transition_time.0),
         _ => SignedDuration::ZERO,
@@ -48,7 +65,7 @@ pub fn awaited_for(facts: &Facts, error: &ReconcileError) -> Option<Duration> {
     (left > SignedDuration::ZERO).then(|| left.unsigned_abs())
 }
 
-/// Whether it is something that another delivery may bring.
+/// True if it is something that another delivery may bring.
 pub(super) fn may_come(error: &ReconcileError) -> bool {
     matches!(
         error.diagnosis.as_deref(),

@@ -231,6 +231,30 @@ fn the_reason_of_a_run_that_does_not_go_on_stays_with_the_words() {
 }
 
 #[test]
+fn a_run_whose_image_cannot_be_pulled_is_stalled_after_a_minute_until_it_can() {
+    let mut facts = read(&running(run(2, "A")));
+    let mut told = |now: i64, reason: Option<RunReason>| {
+        let said = |reason| Hindrance::Said(Said::new("no image", reason));
+        facts.now = Some(at(now));
+        facts.hindrance = reason.map_or(Hindrance::Nothing, said);
+        let status = report(&facts, None);
+        facts.stored = Arc::new(status.clone());
+        let mut abnormal = [RECONCILING, STALLED].into_iter();
+        abnormal.find(|name| find(&status, name).is_some()).unwrap()
+    };
+    let pulls = Some(RunReason::ImagePullBackOff);
+    assert_eq!(told(1_000, None), RECONCILING);
+    assert_eq!(told(2_000, pulls), RECONCILING);
+    assert_eq!(told(2_059, pulls), RECONCILING);
+    assert_eq!(told(2_061, pulls), STALLED);
+    assert_eq!(told(2_400, pulls), STALLED);
+    assert_eq!(told(2_401, None), RECONCILING);
+    let no_node = Some(RunReason::Unschedulable);
+    assert_eq!(told(3_000, no_node), RECONCILING);
+    assert_eq!(told(9_000, no_node), RECONCILING);
+}
+
+#[test]
 fn a_failure_keeps_its_reason_when_nobody_can_be_asked_any_more() {
     let mut run = failed_with(None);
     run.pods_said = PodsSaid::Words(Said::new("exited 137", RunReason::OomKilled));
