@@ -137,7 +137,7 @@ async fn what_is_not_there_is_waited_for_and_named() -> Result<()> {
         );
     }
     subject
-        .says("Reconciling", "True", "DependencyNotReady", "")
+        .says("Reconciling", "True", "SourceMissing", "")
         .await?;
     size(&world, "s").await?;
     let mut other = specless(SECRET, "stringData", json!({ "other": "x" }));

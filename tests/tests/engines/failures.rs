@@ -3,6 +3,7 @@
 use anyhow::Result;
 use cartouche_tests::{
     cluster::Seen,
+    fixture::objects::text,
     kind::{EVENT, RUNNABLE, TEMPLATE},
 };
 use serde_json::{Value, json};
@@ -170,6 +171,10 @@ async fn a_job_whose_image_cannot_be_pulled_says_so_until_it_can() -> Result<()>
                 _ => Seen::Done(()),
             })
         })
+        .await?;
+    let stalled = |it: &Value| text(&condition(it, "Stalled")["reason"]) == "ImagePullBackOff";
+    scene
+        .observed(RUNNABLE, "it", "to be Stalled", stalled)
         .await?;
     let pods = scene.pods(1).await?;
     scene.end(&pods[0], "hang").await?;
