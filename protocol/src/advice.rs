@@ -47,16 +47,14 @@ fn of_run(status: &RunnableStatus, blocking: &Condition) -> Option<&'static str>
     }
 }
 
-/// The same where runs are made with a profile, which goes before the template: a change of the template alone might have no
-/// effect.
+/// The same where runs are made with a profile: a change of the template alone might have no effect, and one of the profile makes no
+/// run.
 fn with_profile<'a>(advice: &'a str, status: &RunnableStatus) -> Cow<'a, str> {
-    const TEMPLATE: &str = "in the template";
     match &status.profile {
-        Some(profile) if advice.contains(TEMPLATE) => {
-            let name = &profile.name;
-            let both = format!("{TEMPLATE} or in ClusterRunProfile {name:?}, which goes before it");
-            Cow::Owned(advice.replacen(TEMPLATE, &both, 1))
-        }
+        Some(profile) if advice.contains("in the template") => Cow::Owned(format!(
+            "{advice}; ClusterRunProfile {:?} goes before the template, and what is corrected there makes no run by itself: `cartouche rerun` asks for one",
+            profile.name
+        )),
         _ => Cow::Borrowed(advice),
     }
 }
@@ -172,9 +170,12 @@ mod tests {
             |status: &RunnableStatus| advice(status, &status.conditions[0]).unwrap().into_owned();
         assert!(!advised(&status).contains("ClusterRunProfile"));
         status.profile = serde_json::from_value(json!({ "name": "tiny" })).unwrap();
+        let said = advised(&status);
         assert!(
-            advised(&status).contains("in the template or in ClusterRunProfile \"tiny\", which")
+            said.contains("; ClusterRunProfile \"tiny\" goes before the template, and"),
+            "{said}"
         );
+        assert!(said.ends_with("makes no run by itself: `cartouche rerun` asks for one"));
     }
 
     #[test]

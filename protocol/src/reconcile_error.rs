@@ -333,6 +333,20 @@ impl ReconcileError {
             ..Self::new(category, requeue, message)
         }
     }
+
+    /// The same, where this run is waited for and can neither begin nor end, as was `said` of it.
+    #[must_use]
+    pub fn with_hindrance(self, run: &str, said: &str) -> Self {
+        let Some(Diagnosis::RunAtWork(runs)) = self.diagnosis.as_deref() else {
+            return self;
+        };
+        let mut runs = runs.clone();
+        for one in runs.iter_mut().filter(|one| one.run == run) {
+            one.hindered = Some(said.to_owned());
+        }
+        let diagnosis = Diagnosis::RunAtWork(runs);
+        Self::caused(self.category, self.requeue, diagnosis, None)
+    }
 }
 
 /// Cuts a text to [`TEXT_BYTES`], on a character border.

@@ -7,6 +7,7 @@ use cartouche_crds::{
 };
 use cartouche_protocol::{
     ledger::Ledger,
+    reconcile_error::Category,
     rerun,
     status::{FALSE, RUN_TEMPLATE_READY},
     told::Told,
@@ -38,7 +39,7 @@ Examples:
 It sets the annotation carto.run/rerun-token. A value that was not the last one asks for one run: with a
 token of your own the command can be repeated safely. Beside it carto.run/rerun-request says who asked, and
 why. The run carries both; `cartouche history` shows them. If the API server refuses the present run (a
-quota, a webhook), that one is tried at once, by the annotation carto.run/retry-now: no further run is asked
+quota, a webhook), that one is tried within a minute, by the annotation carto.run/retry-now: no further run is asked
 for, and no reason noted; with --token there is one more. It does not wait for an attempt that is ahead
 (spec.retry), and attempts are counted from it anew. Before more than one Runnable is changed you are
 asked; without a terminal --yes is needed. Exit code 1 if it could not be done for some of them.")]
@@ -115,26 +116,27 @@ impl Deed for Rerun {
         let parameters = PatchParams::apply(CLIENT);
         let what = format!("setting the annotation of Runnable {name}");
         within(&what, api.patch(&name, &parameters, &patch)).await?;
-        let done = match refused {
-            Some(run) => {
-                format!(
-                    "{name}: run {run} was refused, and is tried again at once; no further run is asked for\n"
-                )
-            }
-            None => format!("{name} is to run again: {token}\n"),
-        };
+        if let Some(run) = refused {
+            return Ok(Outcome::good(format!(
+                "{name}: run {run} was refused, and is tried again within a minute; no further run is asked for\n"
+            )));
+        }
         Ok(Outcome {
             err: beside(runnable, &cluster.place()),
-            ..Outcome::good(done)
+            ..Outcome::good(format!("{name} is to run again: {token}\n"))
         })
     }
 }
 
-/// The number of the present run if the API server has refused it, and it waits to be tried again.
+/// The number of the present run if the API server has refused it, and nothing but that keeps it from being tried again.
 fn refused(runnable: &Runnable) -> Option<i64> {
     let current = runnable.status.as_ref()?.current_run.as_ref()?;
-    let is_refused = current.phase == RunPhase::Rejected && current.result.is_none();
-    is_refused.then_some(current.sequence)
+    // Where a webhook fails, the API server does not say for sure that nothing was made: the phase stays Pending.
+    let is_refused = current.phase != RunPhase::Created && current.result.is_none();
+    let reason = Category::StampedObjectRejectedByAPIServer.as_str();
+    let is_tried = blocked(runnable).is_some_and(|it| it.reason == reason)
+        && runnable.spec.suspend != Some(true);
+    (is_refused && is_tried).then_some(current.sequence)
 }
 
 /// What to know of the run that was asked for.
@@ -204,18 +206,25 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_is_refused_is_known_by_its_phase() {
-        let of = |phase: &str, result: Option<&str>| {
+    fn a_run_that_is_refused_is_tried_where_nothing_else_is_wrong() {
+        const REFUSED: &str = "StampedObjectRejectedByAPIServer";
+        let of = |phase: &str, reason: &str, suspend: bool| {
             let run = json!({ "sequence": 3, "name": "hello-3", "apiVersion": "batch/v1", "kind": "Job",
-                "phase": phase, "inputHash": "", "result": result });
+                "phase": phase, "inputHash": "" });
+            let conditions = json!([{ "type": RUN_TEMPLATE_READY, "status": "False", "reason": reason,
+                "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z" }]);
             let runnable = json!({
-                "apiVersion": "carto.run/v1alpha1", "kind": "Runnable", "metadata": { "name": "hello" },
-                "spec": { "runTemplateRef": { "name": "greet" } }, "status": { "currentRun": run },
+                "apiVersion": "carto.run/v1alpha1", "kind": "Runnable",
+                "metadata": { "name": "hello", "generation": 2 },
+                "spec": { "runTemplateRef": { "name": "greet" }, "suspend": suspend },
+                "status": { "observedGeneration": 2, "currentRun": run, "conditions": conditions },
             });
             refused(&serde_json::from_value(runnable).unwrap())
         };
-        assert_eq!(of("Rejected", None), Some(3));
-        assert_eq!(of("Created", None), None);
-        assert_eq!(of("Rejected", Some("Lost")), None);
+        assert_eq!(of("Rejected", REFUSED, false), Some(3));
+        assert_eq!(of("Pending", REFUSED, false), Some(3));
+        assert_eq!(of("Rejected", REFUSED, true), None);
+        assert_eq!(of("Rejected", "TemplateStampFailure", false), None);
+        assert_eq!(of("Created", REFUSED, false), None);
     }
 }

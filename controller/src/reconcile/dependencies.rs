@@ -225,7 +225,7 @@ impl Reconciliation<'_> {
         is_whole.then_some(known).ok_or(MOST_FAMILY)
     }
 
-    fn cached(&self, key: &SourceKey) -> Option<Arc<Seen>> {
+    pub(super) fn cached(&self, key: &SourceKey) -> Option<Arc<Seen>> {
         let key = RunnableKey::of_source(key)?;
         Some(key.find(&self.ctx.runnables)?.seen())
     }
@@ -292,9 +292,8 @@ impl Reconciliation<'_> {
         let readiness = &self.facts.dependencies.readiness;
         let is_first = match readiness {
             Readiness::Cycle(_) => true,
-            Readiness::NotReady(_, NotReady::Busy(_) | NotReady::Upstream) => {
-                taken.wrong.faults.is_empty()
-            }
+            Readiness::NotReady(_, NotReady::Busy(_) | NotReady::Upstream)
+            | Readiness::Failed(Failed::Source(_)) => taken.wrong.faults.is_empty(),
             _ => false,
         };
         let first = readiness.error().filter(|_| is_first);

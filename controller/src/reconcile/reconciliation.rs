@@ -10,13 +10,14 @@ use cartouche_crds::{Runnable, RunnableStatus};
 use cartouche_protocol::{
     compiled::Compiled,
     decide::{Change, Step, Waiting, may_report},
-    facts::{Facts, RunnableFacts},
+    facts::{Facts, RunName, RunnableFacts},
     pace::{self, Due},
     process_state::StoredStatus,
     reconcile_error::{Category, ReconcileError, Requeue},
     sources::SourceKey,
     status,
 };
+use cartouche_templating::RunReason;
 use kube::ResourceExt;
 
 use super::{CONFLICT_PAUSE, ControllerContext, log, observe::Sources, patience};
@@ -340,10 +341,7 @@ impl<'a> Reconciliation<'a> {
             return None;
         }
         let status = status::status(&self.facts, &self.facts.ledger, None);
-        let ready = status::find(&status, status::READY);
-        let patience =
-            ready.and_then(|it| status::image_awaited_for(&self.facts, &it.status, &it.reason));
-        let patience = patience.map(|left| left + SECOND);
+        let patience = self.image_patience(&status);
         let put_off = match self.report(mutants::said(status)).await {
             Ok(put_off) => put_off,
             Err(wait) => return Some(wait),
@@ -369,6 +367,7 @@ impl<'a> Reconciliation<'a> {
         error: ReconcileError,
         wait: Option<Duration>,
     ) -> Option<Duration> {
+        let error = self.with_hindrance(error);
         log(&self.key, &error);
         self.ctx.metrics.problem(error.category);
         let wait = wait.or_else(|| self.pause(&error));
@@ -396,6 +395,7 @@ impl<'a> Reconciliation<'a> {
         let patience = status::awaited_for(&self.facts, &error).map(|left| left + SECOND);
         let wait = wait.into_iter().chain(patience).min();
         let status = status::status(&self.facts, &self.facts.ledger, Some(&error));
+        let wait = wait.into_iter().chain(self.image_patience(&status)).min();
         let sooner = match self.report(mutants::said(status)).await {
             Ok(put_off) => put_off,
             Err(sooner) => Some(sooner),
@@ -407,6 +407,26 @@ impl<'a> Reconciliation<'a> {
             None
         };
         wait.into_iter().chain(sooner).chain(again).min()
+    }
+
+    /// The same, where a run that cannot go on is waited for.
+    fn with_hindrance(&self, error: ReconcileError) -> ReconcileError {
+        let said = self.facts.hindrance.said();
+        let said = said.filter(|it| it.reason.is_some_and(RunReason::is_hindrance));
+        match (said, &self.facts.ledger.current) {
+            (Some(said), Some(current)) => {
+                let run = RunName::of(current).object(&self.key.namespace);
+                error.with_hindrance(&run, &said.words)
+            }
+            _ => error,
+        }
+    }
+
+    /// How long until a run whose image cannot be pulled is Stalled.
+    fn image_patience(&self, status: &RunnableStatus) -> Option<Duration> {
+        let ready = status::find(status, status::READY)?;
+        let left = status::image_awaited_for(&self.facts, &ready.status, &ready.reason);
+        left.map(|left| left + SECOND)
     }
 
     /// The other controller may answer at once each time it is reported: how long until it is reported

@@ -86,7 +86,10 @@ impl Reconciliation<'_> {
                 object: &object,
             };
             match self.source(account, &wanted, age).await {
-                Ok(found) => {
+                Ok(mut found) => {
+                    if let Some(seen) = self.cached(&object.source_key(&self.key.namespace, "")) {
+                        found.is_now(seen);
+                    }
                     self.hold_source(sources, &object, &found).await?;
                     let are_heavy =
                         matches!(found, SourceRead::Several(_)) && self.budget.has_place();

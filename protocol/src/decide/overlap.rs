@@ -282,6 +282,7 @@ fn waits(facts: &Facts, runs: Vec<(RunName, Why)>, until: Option<Timestamp>) -> 
     let runs = runs.into_iter().map(|(name, why)| InTheWay {
         run: name.object(namespace),
         why,
+        hindered: None,
     });
     let left = until.map(|until| match facts.now {
         Some(now) => until.duration_since(now).unsigned_abs(),

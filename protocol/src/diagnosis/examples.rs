@@ -207,6 +207,14 @@ impl Diagnosis {
             Self::RunAtWork(vec![InTheWay {
                 run: text("Build shop/shop-build-a1"),
                 why: Why::AtWork,
+                hindered: None,
+            }]),
+            Self::RunAtWork(vec![InTheWay {
+                run: text("Job shop/shop-build-a1"),
+                why: Why::AtWork,
+                hindered: Some(text(
+                    "pod shop-build-a1-x cannot be scheduled: no node fits",
+                )),
             }]),
             Self::Unreadable(text("it is nested deeper than 127 levels")),
             Self::NewerNeeds(vec![text("clusters")]),

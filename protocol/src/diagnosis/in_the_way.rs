@@ -10,6 +10,8 @@ pub struct InTheWay {
     pub run: String,
     /// What keeps it there.
     pub why: Why,
+    /// Why it can neither begin nor end, if something is said of that.
+    pub hindered: Option<String>,
 }
 
 /// Why no other run may begin yet.
@@ -31,7 +33,10 @@ pub(super) fn sentence(runs: &[InTheWay]) -> String {
     let named = runs.iter().take(NAMED).map(|one| {
         let run = &one.run;
         match one.why {
-            Why::AtWork => format!("{run} is at work"),
+            Why::AtWork => match &one.hindered {
+                Some(said) => format!("{run} does not go on ({said})"),
+                None => format!("{run} is at work"),
+            },
             Why::Stopping => format!("{run} was told to stop, and has not ended"),
             Why::MayCome => format!("{run} was given up, but may still be made for a minute"),
             Why::OtherRelease => format!(
@@ -58,8 +63,11 @@ pub(super) fn sentence(runs: &[InTheWay]) -> String {
 
 pub(super) fn cure(runs: &[InTheWay]) -> String {
     let is_unread = runs.iter().any(|one| one.why == Why::Unread);
+    let is_hindered = runs.iter().any(|one| one.hindered.is_some());
     let cure = if is_unread {
         "give the ServiceAccount the right to get it"
+    } else if is_hindered {
+        "mend what keeps that run from going on, or end it (`cartouche cancel`): what is rendered then runs"
     } else {
         "nothing: what is rendered when it has ended runs (`cartouche cancel` ends the present run)"
     };

@@ -50,7 +50,9 @@ impl<'a> WrongType<'a> {
             ("a string", "array") => {
                 "a list cannot stand where one string does: let the tag be the whole list"
             }
-            ("a string", _) => "give a single string there, or a path to one of its members",
+            ("a string", _) => {
+                "give a single string there, or a path to one of its members; an input from a Secret is a reference, {name, key}: `valueFrom: {secretKeyRef: $(...)$}` takes it"
+            }
             ("a list", _) => "write a list there, each element after a dash",
             ("an object", _) => "write its members there; an input that is an object has no quotes",
             ("a number" | "a boolean", "string") => {

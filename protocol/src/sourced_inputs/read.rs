@@ -47,6 +47,8 @@ pub struct RunnableRead {
     pub sensitive: BTreeMap<String, SensitiveOutput>,
     /// What else of it decides about those that stem from it.
     pub seen: Arc<Seen>,
+    /// The same, as far as something newer is known. It says why an output is not there, and decides nothing.
+    pub(super) newest: Arc<Seen>,
 }
 
 /// What was read of an object of any kind.
@@ -120,12 +122,22 @@ impl SourceRead {
         let sensitive = sensitive
             .filter(|(name, _)| asked.contains(name.as_str()) && !seen.behind.contains(*name));
         let sensitive = sensitive.map(|(name, of)| (name.clone(), of.clone()));
+        let sensitive = sensitive.collect();
+        let seen = Arc::new(seen);
         Self::Runnable(RunnableRead {
             others,
-            sensitive: sensitive.collect(),
+            sensitive,
             outputs: content(runnable.metadata.uid.as_deref(), &given),
-            seen: Arc::new(seen),
+            newest: seen.clone(),
+            seen,
         })
+    }
+
+    /// The same Runnable, of which this is newer: its outputs are those that were read.
+    pub fn is_now(&mut self, seen: Arc<Seen>) {
+        if let Self::Runnable(of) = self {
+            of.newest = seen;
+        }
     }
 
     /// That of any object, with what is at these paths.

@@ -24,7 +24,7 @@ pub(super) fn kept<'a>(names: impl Iterator<Item = &'a String>) -> Vec<String> {
 /// Whether an object that lacks what is asked of it is about to say more by itself.
 pub(super) fn is_on_its_way(read: &SourceRead) -> bool {
     match read {
-        SourceRead::Runnable(of) => !of.seen.reacts() || busy(&of.seen).is_some(),
+        SourceRead::Runnable(of) => !of.newest.reacts() || busy(&of.newest).is_some(),
         SourceRead::Object(of) => !of.is_ready,
         _ => false,
     }
@@ -57,7 +57,8 @@ pub(super) fn no_key(from: &str, hint: Option<String>) -> Wrong {
 }
 
 pub(super) fn no_output(from: &str, output: &str, of: &RunnableRead) -> Wrong {
-    let not_ready = not_ready(&of.seen.status);
+    let not_ready = not_ready(&of.newest.status);
+    let is_ready = find(&of.newest.status, READY).is_some_and(|it| it.status == TRUE);
     let hint = suggestion::hint(
         output,
         "it has the outputs",
@@ -65,6 +66,11 @@ pub(super) fn no_output(from: &str, output: &str, of: &RunnableRead) -> Wrong {
     );
     let hint = hint.map_or(String::new(), |hint| format!(" ({hint})"));
     let (why, cure) = match (&of.seen.revision, not_ready) {
+        (None, None) if is_ready => (
+            "which gives no output".to_owned(),
+            "let that Runnable's template give it, or set optional if this one can do without it"
+                .to_owned(),
+        ),
         (None, None) => (
             "which has given none yet".to_owned(),
             "see that it runs, or set optional if the template can do without it".to_owned(),

@@ -223,8 +223,8 @@ fn held(question: &Question<'_>) -> Option<Readiness> {
         .or_else(|| unusable(question))
         .or_else(|| at_work(question))
         .or_else(|| not_yet_looked(question))
-        .or_else(|| without_value(question))
         .or_else(|| not_succeeded(question))
+        .or_else(|| without_value(question))
 }
 
 fn cycle(question: &Question<'_>) -> Option<Readiness> {

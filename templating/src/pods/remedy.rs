@@ -3,9 +3,11 @@
 
 use super::{CANNOT_BE_PULLED, CANNOT_BE_SCHEDULED, CANNOT_BE_STARTED, STILL_RUNS};
 
-const IMAGE: &str = "correct the image, or let the nodes pull it (its registry, imagePullSecrets); one that is corrected in the template or its inputs makes a new run: `cartouche cancel` ends this one before";
+const IMAGE: &str = "correct the image in the template or in what gives it, which makes a new run (`cartouche cancel` ends this one before), or let the nodes pull it (its registry, imagePullSecrets)";
 const NEVER_PULLED: &str = "put the image on the nodes, or correct it, or imagePullPolicy, in the template: the run goes on by itself once it is there";
 const CONFIGURATION: &str = "create what is named, or correct its name or key in the template: the run goes on by itself once it is there";
+const USER: &str = "set securityContext.runAsUser to another user than root in the template, use an image of another user, or take runAsNonRoot out";
+const CLAIM: &str = "create that PersistentVolumeClaim, or correct its name in the template: the run goes on by itself once it is there";
 const SCHEDULING: &str = "make room on a node that fits, or correct what the pod asks for in the template (resources, nodeSelector, affinity, tolerations, volumes)";
 const MEMORY: &str =
     "raise resources.limits.memory of that container in the template, or let it use less";
@@ -46,14 +48,15 @@ pub fn remedy_at_work(said: &str) -> Option<&'static str> {
 #[must_use]
 pub fn remedy(said: &str) -> Option<&'static str> {
     // In the words of the engine.
-    if said == "Job suspended" {
+    if said == "Job suspended" || said.starts_with("it is queued (spec.suspend is true") {
         return Some(SUSPENDED);
     }
     if let Some((_, why)) = said.split_once(CANNOT_BE_STARTED) {
         return of_start(why);
     }
     if said.starts_with("pod ") && said.contains(CANNOT_BE_SCHEDULED) {
-        return Some(SCHEDULING);
+        let lacks_claim = said.contains("persistentvolumeclaim \"") && said.contains(" not found");
+        return Some(if lacks_claim { CLAIM } else { SCHEDULING });
     }
     if is_taken_away(said) {
         return Some(TAKEN_AWAY);
@@ -88,8 +91,12 @@ fn of_start(why: &str) -> Option<&'static str> {
     if why.starts_with(" (ErrImageNeverPull)") {
         return Some(NEVER_PULLED);
     }
-    why.starts_with(" (CreateContainerConfigError)")
-        .then_some(CONFIGURATION)
+    let of_configuration = why.strip_prefix(" (CreateContainerConfigError)")?;
+    // In the words of the kubelet: "container's runAsUser breaks non-root policy", "container has runAsNonRoot and image will run as root".
+    let is_of_user = ["non-root policy", "runAsNonRoot"]
+        .iter()
+        .any(|part| of_configuration.contains(part));
+    Some(if is_of_user { USER } else { CONFIGURATION })
 }
 
 #[cfg(test)]
@@ -121,8 +128,14 @@ mod tests {
         assert_eq!(waits("ErrImageNeverPull"), Some(NEVER_PULLED));
         assert_eq!(waits("CreateContainerConfigError"), Some(CONFIGURATION));
         assert_eq!(waits("RunContainerError"), None);
+        let root = "container has runAsNonRoot and image will run as root (pod: \"x\")";
+        let waiting = json!({ "reason": "CreateContainerConfigError", "message": root });
+        assert_eq!(of(&container(&json!({ "waiting": waiting }))), Some(USER));
         let scheduled = json!({ "type": "PodScheduled", "status": "False", "message": "no room" });
         assert_eq!(of(&json!({ "conditions": [scheduled] })), Some(SCHEDULING));
+        let claim = "persistentvolumeclaim \"cache\" not found.";
+        let scheduled = json!({ "type": "PodScheduled", "status": "False", "message": claim });
+        assert_eq!(of(&json!({ "conditions": [scheduled] })), Some(CLAIM));
     }
 
     #[test]
@@ -167,6 +180,8 @@ mod tests {
     #[test]
     fn a_suspended_job_is_told_apart_from_what_others_say() {
         assert_eq!(remedy("Job suspended"), Some(SUSPENDED));
+        let queued = "it is queued (spec.suspend is true); its timeout does not run";
+        assert_eq!(remedy(queued), Some(SUSPENDED));
         assert_eq!(remedy("it burned"), None);
         assert_eq!(remedy(""), None);
     }

@@ -43,9 +43,12 @@ pub fn ready(runnable: &Runnable) -> bool {
     says(runnable, "Ready", "True", "Ready")
 }
 
-/// Whether the run for the present inputs has failed, by the word of the engine.
+/// True if the run for the present inputs has failed.
 pub fn failed(runnable: &Runnable) -> bool {
-    says(runnable, "Ready", "False", "SucceededCondition")
+    let is_false = condition(runnable, "Ready").is_some_and(|it| {
+        it.status == "False" && it.observed_generation == runnable.metadata.generation
+    });
+    is_false && result(runnable) == Some(RunResult::Failed)
 }
 
 pub fn current(runnable: &Runnable) -> Result<CurrentRun> {
