@@ -8,6 +8,8 @@ mod page;
 mod record;
 mod stage;
 
+use std::time::Duration;
+
 use anyhow::{Result, ensure};
 use cartouche_tests::{
     fixture::objects::condition,
@@ -20,6 +22,8 @@ use stage::{Stage, for_version, reading};
 
 /// How many changes of a chain in one Kustomization there are.
 const CHANGES: usize = 8;
+/// How long no controller works after a change. Flux looks at what it waits for every 5 seconds.
+const AWAY: Duration = Duration::from_secs(6);
 
 /// Names of so many versions, none of which is in another one.
 fn versions(count: usize) -> Vec<String> {
@@ -142,6 +146,54 @@ async fn a_chain_in_two_kustomizations_is_waited_for_each_time() -> Result<()> {
     }
     stage.has_run_once_each(&["build", "release"], &versions)?;
     println!("two Kustomizations: {} of {0} in order", versions.len());
+    Ok(())
+}
+
+#[tokio::test]
+#[ignore = "builds Flux"]
+async fn a_chain_in_two_kustomizations_is_waited_for_even_while_no_controller_works() -> Result<()>
+{
+    let Some((stage, controller)) = Stage::alone("away").await? else {
+        return Ok(());
+    };
+    let versions = versions(5);
+    let mut early = 0;
+    for (index, version) in versions.iter().enumerate() {
+        let files = [
+            stage.file("chain", "build", for_version(version)),
+            stage.file("chain", "release", reading("build")),
+            stage.file("make", "make", for_version(version)),
+            stage.file("ship", "ship", reading("make")),
+        ];
+        if index > 0 {
+            controller.pause()?;
+        }
+        let revision = stage.push(&files).await?;
+        if index == 0 {
+            stage.fetched().await?;
+            stage.kustomization("chain", json!({})).await?;
+            stage.kustomization("make", json!({})).await?;
+            let depends = json!({ "dependsOn": [{ "name": "make" }] });
+            stage.kustomization("ship", depends).await?;
+        } else {
+            stage.applied("build", version).await?;
+            stage.applied("make", version).await?;
+            tokio::time::sleep(AWAY).await;
+            controller.resume()?;
+        }
+        let (record, namespace) = (&stage.record, &stage.namespace);
+        for link in ["make", "ship"] {
+            let ready = record.ready(namespace, link, &revision).await?;
+            let ended = record.ended(namespace, link, version).await?;
+            ensure!(ended < ready, "{link}: ready before {version} had run");
+        }
+        let ready = record.ready(namespace, "chain", &revision).await?;
+        let ended = record.ended(namespace, "release", version).await?;
+        early += usize::from(ready < ended);
+    }
+    stage.has_run_once_each(&["build", "release", "make", "ship"], &versions)?;
+    let changes = versions.len() - 1;
+    println!("no controller for {AWAY:?}: too early in {early} of {changes}, in two in 0");
     Ok(())
 }
 

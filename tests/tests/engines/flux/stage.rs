@@ -4,7 +4,7 @@ use std::{fs, ops::Deref, path::Path, sync::Arc, time::Duration};
 
 use anyhow::{Result, ensure};
 use cartouche_tests::{
-    cluster::{AuditLog, Cluster},
+    cluster::{AuditLog, Cluster, Seen},
     control_plane::{ControlPlane, Options},
     controller::{Controller, Settings},
     engines::{EngineError, Flux},
@@ -29,20 +29,26 @@ const GIT_REPOSITORY: Kind = Kind::new(
 pub(super) const FLEET: &str = "fleet";
 
 /// No [`Cluster`], whose client ends with the test that makes it.
-static FLUX: Optional<(Arc<ControlPlane>, Controller, Flux)> = OnceCell::const_new();
+type Running = (Arc<ControlPlane>, Controller, Flux);
 
-/// The cluster with Flux, unless it cannot be had.
-async fn cluster() -> Result<Option<Cluster>> {
-    let Some((plane, controller, _)) = there("Flux", &FLUX, Box::pin(start())).await? else {
+static FLUX: Optional<Running> = OnceCell::const_new();
+/// For the test that stops the controller.
+static ALONE: Optional<Running> = OnceCell::const_new();
+
+/// A cluster with Flux, and its controller, unless Flux cannot be had.
+async fn cluster(
+    known: &'static Optional<Running>,
+) -> Result<Option<(Cluster, &'static Controller)>> {
+    let Some((plane, controller, _)) = there("Flux", known, Box::pin(start())).await? else {
         return Ok(None);
     };
     let cluster = Cluster::of(Arc::clone(plane)).await?;
     Flux::show_log(&cluster);
     cluster.show_on_failure(controller.log_file());
-    Ok(Some(cluster))
+    Ok(Some((cluster, controller)))
 }
 
-async fn start() -> Result<(Arc<ControlPlane>, Controller, Flux), EngineError> {
+async fn start() -> Result<Running, EngineError> {
     if let Some(why) = Git::lacking().await {
         return Err(EngineError::Absent(why));
     }
@@ -74,26 +80,37 @@ impl Deref for Stage {
 impl Stage {
     /// An empty namespace with an account that may make Jobs, and write and read outputs, unless there is no Flux.
     pub(super) async fn set(prefix: &str) -> Result<Option<Self>> {
-        let Some(cluster) = cluster().await? else {
-            return Ok(None);
-        };
+        match cluster(&FLUX).await? {
+            Some((cluster, _)) => Self::on(cluster, prefix).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The same on a cluster of its own, whose controller may be stopped.
+    pub(super) async fn alone(prefix: &str) -> Result<Option<(Self, &'static Controller)>> {
+        match cluster(&ALONE).await? {
+            Some((cluster, controller)) => Ok(Some((Self::on(cluster, prefix).await?, controller))),
+            None => Ok(None),
+        }
+    }
+
+    async fn on(cluster: Cluster, prefix: &str) -> Result<Self> {
         let sinks = CONFIG_MAP.rights(&["create", "get", "update", "delete"]);
         let sources = RUNNABLE.rights(&["get"]);
         let rights = [JOB.rights_of_a_runnable(), sinks, sources];
         let fixture = Fixture::begin(&cluster, prefix, "default", &rights, PATIENCE).await?;
         let stage = Self::of(fixture).await?;
         stage.template(template()).await?;
-        Ok(Some(stage))
+        Ok(stage)
     }
 
     /// A namespace that is there, without a template, unless there is no Flux.
     pub(super) async fn in_namespace(name: &str) -> Result<Option<Self>> {
-        let Some(cluster) = cluster().await? else {
+        let Some((cluster, _)) = cluster(&FLUX).await? else {
             return Ok(None);
         };
-        Self::of(Fixture::of(&cluster, name, PATIENCE))
-            .await
-            .map(Some)
+        let fixture = Fixture::of(&cluster, name, PATIENCE);
+        Self::of(fixture).await.map(Some)
     }
 
     async fn of(fixture: Fixture) -> Result<Self> {
@@ -166,6 +183,19 @@ impl Stage {
             "metadata": { "name": name }, "spec": spec,
         });
         self.put(object).await.map(drop)
+    }
+
+    /// Waits until a Runnable is applied for a version, whether a controller has seen it or not.
+    pub(super) async fn applied(&self, name: &str, version: &str) -> Result<()> {
+        self.eventually(&format!("{name} to be applied"), || async move {
+            let it = self.find(RUNNABLE, name).await?.unwrap_or_default();
+            Ok(if it["spec"]["inputs"]["version"] == version {
+                Seen::Done(())
+            } else {
+                Seen::NotYet(format!("{it:#}"))
+            })
+        })
+        .await
     }
 
     /// The file of a Runnable in a folder.
