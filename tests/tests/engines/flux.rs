@@ -1,8 +1,9 @@
 //! docs/gitops.md with the real Flux: source-controller 1.9.6 and kustomize-controller 1.9.6, built from their Go modules, by
 //! `just flux`. They fetch from a Git repository over HTTP, and apply as their own accounts. Not there: the other
-//! controllers of Flux and its command. Only `--requeue-dependency` is not as shipped: 2 s, not 30.
+//! controllers of Flux and its command. Not as released: `--requeue-dependency` is 2 s, not 30, and source-controller has
+//! fluxcd/pkg/artifact 0.18.1, not 0.18.3.
 //!
-//! What came first is told by `resourceVersion`, and runs are counted in the API server's audit log.
+//! What came first goes by `resourceVersion`, and runs are counted in the API server's audit log.
 
 mod page;
 mod record;

@@ -1,4 +1,4 @@
-//! What the API server tells of objects, in its own order: by their `resourceVersion`, which is one for all kinds.
+//! What becomes of objects, in the order of the API server: by their `resourceVersion`, which is one for all kinds.
 
 use std::{
     pin::pin,
