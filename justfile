@@ -82,6 +82,11 @@ demo *options:
 tofu:
     cargo test --package cartouche-tests --test containers -- --ignored --nocapture tofu
 
+# Play docs/gitops.md with the real Flux, whose controllers are built from source: a quarter of an hour the first time, then some
+# minutes.
+flux:
+    cargo test --package cartouche-tests --test engines -- --ignored --nocapture flux
+
 # Install Cartouche on the cluster of the present kubectl context.
 install:
     kubectl apply -k config/default

@@ -264,7 +264,11 @@ impl ControlPlane {
             Part::Containerd | Part::Shim | Part::Ctr | Part::Runc => {
                 bail!("{} is started with the kubelet", part.binary())
             }
-            Part::Tekton | Part::ArgoWorkflows | Part::Kueue => {
+            Part::Tekton
+            | Part::ArgoWorkflows
+            | Part::Kueue
+            | Part::SourceController
+            | Part::KustomizeController => {
                 bail!("{} is started as an engine", part.binary())
             }
         };

@@ -2,10 +2,11 @@
 //!
 //! [`Cluster::install_engines`] is for the demo: only the kinds are there, and KWOK plays what their
 //! engines would do. [`Tekton`], [`ArgoWorkflows`] and [`Kueue`] are the real controllers with their real
-//! definitions and roles, where KWOK plays no more than the kubelet.
+//! definitions and roles, where KWOK plays no more than the kubelet. So is [`Flux`], which applies what is in Git.
 
 mod argo;
 mod argo_executor;
+mod flux;
 mod gitops;
 mod kueue;
 mod module;
@@ -16,6 +17,7 @@ use anyhow::Result;
 
 pub use argo::ArgoWorkflows;
 pub(crate) use argo_executor::sha256;
+pub use flux::Flux;
 pub use gitops::{ArgoSync, FluxSync, GitOps, Verdict};
 pub use kueue::Kueue;
 pub use module::EngineError;

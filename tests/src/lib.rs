@@ -14,6 +14,7 @@
 //! - [`fault_proxy`]: stands between a controller and the API server and breaks chosen requests.
 //! - [`faults`]: what a controller does when a chosen request is broken, plan by plan.
 //! - [`fixture`]: a namespace with an account and a template, and what every suite does with Runnables in it.
+//! - [`git`]: a Git repository, served over HTTP.
 //! - [`hidden`]: the commands that programs of the harness start each other with.
 //! - [`kind`]: the kinds of the API server.
 //! - [`lab`]: a kind of runs that tests play.
@@ -30,6 +31,7 @@ pub mod error_text;
 pub mod fault_proxy;
 pub mod faults;
 pub mod fixture;
+pub mod git;
 pub mod hidden;
 pub mod kind;
 pub mod lab;

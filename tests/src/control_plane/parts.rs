@@ -43,6 +43,10 @@ pub enum Part {
     ArgoWorkflows,
     /// Kueue's manager: a queue, not needed for a control plane.
     Kueue,
+    /// The part of Flux that fetches from Git: not needed for a control plane.
+    SourceController,
+    /// The part of Flux that applies what was fetched: not needed for a control plane.
+    KustomizeController,
 }
 
 impl Part {
@@ -84,6 +88,8 @@ impl Part {
             Self::Tekton => "tekton-controller",
             Self::ArgoWorkflows => "workflow-controller",
             Self::Kueue => "kueue",
+            Self::SourceController => "source-controller",
+            Self::KustomizeController => "kustomize-controller",
         }
     }
 
@@ -105,6 +111,8 @@ impl Part {
             Self::Tekton => "github.com/tektoncd/pipeline/cmd/controller",
             Self::ArgoWorkflows => "github.com/argoproj/argo-workflows/v3/cmd/workflow-controller",
             Self::Kueue => "sigs.k8s.io/kueue/cmd/kueue",
+            Self::SourceController => "github.com/fluxcd/source-controller",
+            Self::KustomizeController => "github.com/fluxcd/kustomize-controller",
         }
     }
 
@@ -130,6 +138,8 @@ impl Part {
             Self::Tekton => "tekton",
             Self::ArgoWorkflows => "argo",
             Self::Kueue => "kueue",
+            Self::SourceController => "source-controller",
+            Self::KustomizeController => "kustomize-controller",
             _ => "kubernetes",
         }
     }
@@ -147,6 +157,11 @@ impl Part {
             Self::Tekton => ("tekton", "github.com/tektoncd/pipeline"),
             Self::ArgoWorkflows => ("argo", "github.com/argoproj/argo-workflows/v3"),
             Self::Kueue => ("kueue", "sigs.k8s.io/kueue"),
+            Self::SourceController => ("source-controller", "github.com/fluxcd/source-controller"),
+            Self::KustomizeController => (
+                "kustomize-controller",
+                "github.com/fluxcd/kustomize-controller",
+            ),
             _ => ("kubernetes", "k8s.io/kubernetes"),
         }
     }

@@ -8,6 +8,7 @@ mod any_kind;
 mod argo;
 mod chain;
 mod failures;
+mod flux;
 mod gitops;
 mod jobs;
 mod kueue;
