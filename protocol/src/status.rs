@@ -297,7 +297,6 @@ fn abnormal(
             reason,
             // What scripts look for stands in the conditions that Cartographer has.
             message: Told::own(&ready.message).to_owned(),
-            ..ready.clone()
         },
     ))
 }
