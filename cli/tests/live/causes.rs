@@ -197,7 +197,7 @@ async fn of_a_profile(story: &Story) -> Result<()> {
         &[
             "+ /runner/args.yaml: seed: 3",
             apart,
-            "metadata.labels.team (\"blue\" became \"red\")",
+            "metadata.labels.team, ",
         ],
     )?;
     let causes = why.split(apart).next().unwrap_or_default();

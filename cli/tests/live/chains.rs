@@ -121,7 +121,7 @@ async fn rights(story: &Story) -> Result<()> {
     let checked = story.cartouche(&check);
     ensure!(checked.code == 1, "{}{}", checked.out, checked.err);
     contains(&checked.out, &[&wanted])?;
-    let missing = format!("get runnables.carto.run in the namespace {ELSEWHERE}");
+    let missing = format!("get runnables.carto.run \"base\" in the namespace {ELSEWHERE}");
     story
         .why_says(
             "middle",
