@@ -1,7 +1,11 @@
 //! At rest no status is written. Where others change something all the time, or controllers see different things, few are.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
+use cartouche_protocol::{reconcile_error::Category, status::STALLED};
 use serde_json::Value;
 
 use super::{Verdict, status};
@@ -26,6 +30,7 @@ const REHASH: usize = 1;
 pub(super) fn judge(store: &Store, plan: &Plan, since: Duration, found: &mut Verdict) {
     let (mut writes, mut unseen) = (BTreeMap::<_, usize>::new(), BTreeMap::new());
     let mut edits = BTreeMap::<_, usize>::new();
+    let mut stalled = BTreeSet::new();
     for change in store.log() {
         if change.key.resource != Resource::Runnables {
             continue;
@@ -35,8 +40,14 @@ pub(super) fn judge(store: &Store, plan: &Plan, since: Duration, found: &mut Ver
         let is_late = change.happened == Happened::Changed && change.at > since;
         let is_written = is_late && !is_person(&change.actor);
         *edits.entry(&change.key).or_default() += usize::from(is_late && !is_written);
+        // An input that is missing since the last run ended is Stalled a minute later. That it is no more is a write like any other.
+        let is_stalled = lacks_input_for_long(&change.object);
+        let has_stalled = is_stalled && stalled.insert(&change.key);
+        if !is_stalled {
+            stalled.remove(&change.key);
+        }
         // What no watch has shown stays in the history for ten minutes.
-        if is_written && now >= before {
+        if is_written && now >= before && !has_stalled {
             *writes.entry(&change.key).or_default() += 1;
         }
     }
@@ -58,6 +69,12 @@ pub(super) fn judge(store: &Store, plan: &Plan, since: Duration, found: &mut Ver
             );
         }
     }
+}
+
+fn lacks_input_for_long(runnable: &Value) -> bool {
+    let mut conditions = status(runnable).conditions.into_iter();
+    let reason = Category::DependencyNotReady.as_str();
+    conditions.any(|it| it.type_ == STALLED && it.reason == reason)
 }
 
 /// Runs of the history of which nothing was ever seen.
