@@ -3,7 +3,7 @@
 
 use std::{fmt, time::Duration};
 
-use crate::diagnosis::Diagnosis;
+use crate::diagnosis::{Diagnosis, InTheWay, Why};
 
 /// Longest text in an event, and of what others said in a condition, in bytes.
 pub const TEXT_BYTES: usize = 1_000;
@@ -341,7 +341,8 @@ impl ReconcileError {
             return self;
         };
         let mut runs = runs.clone();
-        for one in runs.iter_mut().filter(|one| one.run == run) {
+        let is_at_work = |one: &&mut InTheWay| one.run == run && one.why == Why::AtWork;
+        for one in runs.iter_mut().filter(is_at_work) {
             one.hindered = Some(said.to_owned());
         }
         let diagnosis = Diagnosis::RunAtWork(runs);

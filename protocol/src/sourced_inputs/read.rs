@@ -47,7 +47,8 @@ pub struct RunnableRead {
     pub sensitive: BTreeMap<String, SensitiveOutput>,
     /// What else of it decides about those that stem from it.
     pub seen: Arc<Seen>,
-    /// The same, as far as something newer is known. It says why an output is not there, and decides nothing.
+    /// The same, as far as something newer is known. It says why an output is not there, and whether one is on its way; no run is made
+    /// or held back by it.
     pub(super) newest: Arc<Seen>,
 }
 

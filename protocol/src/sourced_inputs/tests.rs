@@ -1,8 +1,11 @@
-use cartouche_crds::{MAX_LABELS, MAX_SOURCES};
+use std::sync::Arc;
+
+use cartouche_crds::{MAX_LABELS, MAX_SOURCES, Runnable};
 use cartouche_templating::secret_mark;
 use serde_json::json;
 
 use super::*;
+use crate::sources::Seen;
 
 fn sources(sources: Value) -> Vec<InputSource> {
     serde_json::from_value(sources).unwrap()
@@ -530,6 +533,25 @@ fn of_runnable_with(status: &Value) -> NoInputs {
     let found = SourceRead::runnable(&runnable, &BTreeSet::from(["digest"]));
     let from = json!([{ "name": "a", "runnableRef": { "name": "build", "output": "digest" } }]);
     read(vec![(SourceKind::Runnable, "build", found)], &from).unwrap_err()
+}
+
+#[test]
+fn why_an_output_is_not_there_goes_by_the_newest_that_is_known() {
+    let runnable = |status: Value| -> Runnable {
+        let runnable = json!({
+            "metadata": { "name": "build", "namespace": "ns", "generation": 1 },
+            "spec": { "runTemplateRef": { "name": "build" } }, "status": status,
+        });
+        serde_json::from_value(runnable).unwrap()
+    };
+    let at_work = runnable(settled("Unknown", "RunInProgress", &json!({})));
+    let failed = runnable(settled("False", "BackoffLimitExceeded", &json!({})));
+    let mut found = SourceRead::runnable(&at_work, &BTreeSet::from(["digest"]));
+    found.is_now(Arc::new(Seen::of(&failed)));
+    let from = json!([{ "name": "a", "runnableRef": { "name": "build", "output": "digest" } }]);
+    let wrong = read(vec![(SourceKind::Runnable, "build", found)], &from).unwrap_err();
+    let what = &wrong.missing[0].what;
+    assert!(what.contains("(BackoffLimitExceeded)"), "{what}");
 }
 
 fn settled(ready: &str, reason: &str, outputs: &Value) -> Value {

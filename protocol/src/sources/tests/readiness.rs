@@ -48,6 +48,9 @@ fn a_source_that_failed_counts_with_its_outputs_of_before_unless_it_has_to_succe
         answer(&[source("a", WaitFor::Succeeded, &all)], &all),
         has_failed
     );
+    // That goes before a value which it did not give.
+    let without = holding(Value::Missing, source("a", WaitFor::Succeeded, &all));
+    assert_eq!(answer(&[without], &all), has_failed);
 }
 
 #[test]
