@@ -11,6 +11,7 @@ mod profiles;
 mod retries;
 mod stops;
 
+use cartouche_crds::RunnableStatus;
 use cartouche_oracle::{
     Actor::{Controller, Person, Stranger},
     Excuse, Object, Run, Sight, Verb,
@@ -276,4 +277,27 @@ fn l2_a_run_that_its_ledger_does_not_know() {
     // Another of its number was deleted before it was recorded.
     let hasty = made().delete(Person, "two").make(run(2, "v1:b", "three"));
     assert_eq!(unknown(hasty), (vec![], vec![Excuse::DeletedUnrecorded]));
+}
+
+/// Judged entry by entry for each run, these would take minutes.
+#[test]
+fn a_long_history_is_judged_to_its_end() {
+    const RUNS: i64 = 1_000;
+    let (mut history, mut ledger) = (History::new(Sight::Whole), empty());
+    for number in 1..=RUNS {
+        let (hash, uid) = (format!("v1:{number}"), format!("run-{number}"));
+        let next = |current: RunnableStatus| RunnableStatus {
+            history: ledger.history.clone(),
+            ..current
+        };
+        let intended = next(intent(number, &hash));
+        let made = next(current(intent(number, &hash), &uid));
+        history = history
+            .write(intended)
+            .make(run(number, &hash, &uid))
+            .write(made)
+            .end(&uid, true);
+        ledger = earlier(ledger, number, &hash, &uid);
+    }
+    holds(history);
 }
