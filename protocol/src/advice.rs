@@ -33,7 +33,7 @@ pub fn advice<'a>(status: &RunnableStatus, blocking: &'a Condition) -> Option<Co
     of_run(status, blocking).map(|advice| with_profile(advice, status))
 }
 
-/// What to do about a run, as far as it is the same whatever the run was made with.
+/// The advice about a run, as far as it is the same whatever the run was made with.
 fn of_run(status: &RunnableStatus, blocking: &Condition) -> Option<&'static str> {
     let said = said_of_run(status).unwrap_or_default();
     if blocking.reason == RUN_LOST {

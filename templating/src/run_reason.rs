@@ -126,7 +126,7 @@ impl RunReason {
         Self::parse(cause).filter(|it| it.is_of_engine() || *it == Self::Evicted)
     }
 
-    /// True for what keeps a run from its start or from its end, and that somebody has to see to as a rule.
+    /// True for what keeps a run from its start or from its end, and needs a person as a rule.
     #[must_use]
     pub fn is_hindrance(self) -> bool {
         self >= Self::ImagePullBackOff

@@ -4,7 +4,10 @@ use cartouche_crds::Runnable;
 use cartouche_protocol::status::{FALSE, READY, RECONCILING, STALLED, TRUE};
 use cartouche_templating::RunReason;
 use clap::Args;
-use k8s_openapi::jiff::{SignedDuration, Timestamp};
+use k8s_openapi::{
+    apimachinery::pkg::apis::meta::v1::Condition,
+    jiff::{SignedDuration, Timestamp},
+};
 
 use crate::live::runs::{condition, retry_scheduled};
 
@@ -74,29 +77,28 @@ impl SelectionArgs {
 /// Ready is False, or only a change can help. One whose next run is at work has not failed, nor one that is going to
 /// be tried again.
 fn has_failed(runnable: &Runnable) -> bool {
-    let is = |name: &str, status: &str| {
-        condition(runnable, name).is_some_and(|condition| condition.status == status)
-    };
-    let stalled = condition(runnable, STALLED).filter(|it| it.status == TRUE);
-    let has_failed = is(READY, FALSE) || stalled.is_some_and(|it| !is_hindrance(&it.reason));
-    has_failed && retry_scheduled(runnable).is_none()
+    let is_unready = condition(runnable, READY).is_some_and(|it| it.status == FALSE);
+    let is_stalled = holds(runnable, STALLED).is_some_and(|it| !is_hindrance(&it.reason));
+    (is_unready || is_stalled) && retry_scheduled(runnable).is_none()
 }
 
-/// How long a condition says that something hinders a run before it counts. The controller looks at the pods of a Job half a
+/// The time for which a condition says that something hinders a run before it counts. The controller looks at the pods of a Job half a
 /// minute after the run began.
 const HINDERED_FOR: SignedDuration = SignedDuration::from_secs(30);
 
 /// True if the run can neither begin nor end, and has not for about a minute: `docs/troubleshooting.md`, "Reasons of Ready for a run".
 fn is_hindered(runnable: &Runnable, now: Timestamp) -> bool {
-    let stalled = condition(runnable, STALLED).filter(|it| it.status == TRUE);
-    if stalled.is_some_and(|it| is_hindrance(&it.reason)) {
-        return true;
-    }
-    let reconciling = condition(runnable, RECONCILING).filter(|it| it.status == TRUE);
-    reconciling.is_some_and(|it| {
-        let since = now.duration_since(it.last_transition_time.0);
-        is_hindrance(&it.reason) && since >= HINDERED_FOR
-    })
+    let is_for_long =
+        |it: &Condition| now.duration_since(it.last_transition_time.0) >= HINDERED_FOR;
+    let stalled = holds(runnable, STALLED);
+    let reconciling = holds(runnable, RECONCILING).filter(|it| is_for_long(it));
+    let mut either = stalled.into_iter().chain(reconciling);
+    either.any(|it| is_hindrance(&it.reason))
+}
+
+/// A condition that is True.
+fn holds<'a>(runnable: &'a Runnable, name: &str) -> Option<&'a Condition> {
+    condition(runnable, name).filter(|it| it.status == TRUE)
 }
 
 fn is_hindrance(reason: &str) -> bool {

@@ -248,7 +248,7 @@ async fn nothing_is_said_of_an_object_at_a_time_before_it_was() {
     assert!(connection.clock().now_for(&object(earlier)).unwrap() > earlier);
 }
 
-/// What a deletion sends as its condition.
+/// The condition that a deletion sends.
 async fn condition_of_deletion(
     delete: impl AsyncFnOnce(Requests) -> Result<(), ApiError>,
 ) -> Value {
@@ -270,7 +270,7 @@ async fn condition_of_deletion(
     sent.lock().unwrap().take()
 }
 
-/// What a queue has let go since it was read is told in another way than by its deletion.
+/// A run that a queue has let go since it was read is stopped in another way than by its deletion.
 #[tokio::test]
 async fn a_deletion_of_what_was_read_holds_for_that_version_only() {
     let read = json!({ "uid": "u", "resourceVersion": "7" });

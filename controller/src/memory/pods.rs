@@ -11,7 +11,7 @@ use crate::backoff::PODS;
 /// second one half a minute later, give or take a fifth.
 const TOLD_AFTER: Duration = Duration::from_secs(24);
 
-/// What hinders a run, and since when.
+/// A hindrance of a run, and its beginning.
 #[derive(Clone, Copy, Debug)]
 struct Hindered {
     reason: RunReason,
@@ -33,7 +33,7 @@ pub struct PodsMemory {
     /// When to look why none of them runs, on the clock that goes on while the machine sleeps.
     next_look: Option<Duration>,
     looks: u32,
-    /// What hinders it that a person has to see to.
+    /// The hindrance that needs a person.
     hindered: Option<Hindered>,
 }
 
@@ -119,7 +119,7 @@ impl PodsMemory {
         self.put_off(now);
     }
 
-    /// What keeps the run from going on, if an event is to tell it now, which counts as told: once, until nothing does.
+    /// The words for an event about the hindrance, if one is to be published now: once for each hindrance. The call counts as publishing.
     pub fn to_tell(&mut self, now: Duration) -> Option<Said> {
         let hindered = self.hindered.as_mut()?;
         if hindered.is_told || now < hindered.since + TOLD_AFTER {

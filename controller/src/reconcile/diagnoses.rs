@@ -81,7 +81,7 @@ impl Reconciliation<'_> {
         }
     }
 
-    /// What the API server says, with the labels of the run that it means: it names none.
+    /// The words of the API server, with the labels of the run that it means: it names none.
     fn with_labels(&self, said: String) -> String {
         let rendering = self.facts.rendering.as_ref().ok();
         let labels = rendering.and_then(|it| it.document.document().pointer("/metadata/labels"));

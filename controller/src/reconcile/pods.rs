@@ -263,7 +263,7 @@ impl Reconciliation<'_> {
         self.tell_of_hindrance(run);
     }
 
-    /// An event that something keeps the run from going on which somebody has to see to.
+    /// Publishes that something keeps the run from going on which needs a person.
     fn tell_of_hindrance(&self, run: &RunIdentity) {
         let current = self.facts.ledger.current.as_ref();
         if current.is_some_and(|current| current.stop.is_some()) {

@@ -422,7 +422,7 @@ impl<'a> Reconciliation<'a> {
         }
     }
 
-    /// How long until a run whose image cannot be pulled is Stalled.
+    /// The time until a run whose image cannot be pulled is Stalled.
     fn image_patience(&self, status: &RunnableStatus) -> Option<Duration> {
         let ready = status::find(status, status::READY)?;
         let left = status::image_awaited_for(&self.facts, &ready.status, &ready.reason);

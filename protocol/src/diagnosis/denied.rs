@@ -18,7 +18,7 @@ pub struct Denied {
     pub verbs: Vec<String>,
     /// `resource[.group]`.
     pub resource: String,
-    /// Which object, if it is one by its name. What makes or lists objects is of none.
+    /// The name of the object. A right to make or list objects has none.
     pub name: Option<String>,
     /// In which namespace, if that is another than the Runnable's.
     pub namespace: Option<String>,

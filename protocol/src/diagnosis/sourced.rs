@@ -1,11 +1,11 @@
-//! What to do about an input that is not as the template wants it, and that another object gives. Pure.
+//! The cure of an input that is not as the template wants it, and that another object gives. Pure.
 
 use cartouche_crds::{InputSource, ReadAs};
 use cartouche_templating::{Diagnostic, DiagnosticKind, Root, Segment};
 
 use crate::sourced_inputs::{SourceKind, SourceObject, key};
 
-/// Where inputs are, as diagnostics have it.
+/// The place of inputs, as diagnostics have it.
 const TO_INPUTS: [&str; 3] = ["runnable", "spec", "inputs"];
 
 /// What to do about a value that does not fit, where one of these sources gives it: no person writes it, so that a cure of what is

@@ -15,7 +15,7 @@ const KEPT: usize = 64;
 /// Bytes of a name that is told.
 const LONGEST: usize = 64;
 
-/// As many of these names as are told.
+/// Names that are short enough, up to a bound.
 pub(super) fn kept<'a>(names: impl Iterator<Item = &'a String>) -> Vec<String> {
     let short = names.filter(|name| name.len() <= LONGEST);
     short.take(KEPT).cloned().collect()

@@ -235,8 +235,8 @@ impl Trace {
         }
     }
 
-    /// The same where nobody cares for what is coherent: of an ancestor of which two revisions are in play the one is traced that a
-    /// Runnable has which is read itself; else none, since neither would be true.
+    /// The same where the inputs need not be coherent. Of an ancestor with two revisions in play, the revision of a Runnable that is read
+    /// itself is traced; else none, since neither would be true.
     pub fn undisputed_sources(&self) -> Result<Sources, TraceError> {
         match self.sources() {
             Err(TraceError::Incoherent(_)) => Ok(self.undisputed_or_read()),
@@ -270,8 +270,8 @@ impl Trace {
         revisions.find_map(|(revision, by)| by.contains(ancestor).then_some(revision))
     }
 
-    /// Of other objects that are read it is not told who reads them as well: only of Runnables it can be said whether somebody has looked
-    /// at what they give now.
+    /// The one revision of each ancestor, or of a Runnable that is read itself the revision that was read: only of Runnables is it known
+    /// whether others have looked at what they give now.
     fn undisputed_or_read(&self) -> Sources {
         let all = self.0.iter().filter_map(|(key, revisions)| {
             let mut of_key = revisions.keys();

@@ -20,9 +20,9 @@ use crate::{
 
 /// The beginning of what is said of a run that a queue holds.
 const QUEUED: &str = "it is queued";
-/// What is said of a run at work whose engine says nothing.
+/// The words for a run at work whose engine says nothing.
 pub const NOT_ENDED: &str = "the run has not ended yet";
-/// What is said of one that has its number, and that nobody has seen yet.
+/// The words for a run that has its number, and that was not seen yet.
 pub const BEING_MADE: &str = "the run is being made";
 
 /// Whether Ready speaks of the run, and of nothing else.

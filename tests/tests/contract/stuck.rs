@@ -108,7 +108,7 @@ async fn a_request_to_try_now_makes_the_run_that_was_refused_and_no_other() -> R
     subject.stays_at(1).await
 }
 
-/// A Job with these containers, whose pod runs until somebody says otherwise.
+/// A Job with these containers, whose pod runs until the test ends it.
 async fn hanging(prefix: &str, containers: &[&str]) -> Result<(World, Subject)> {
     let world = World::new(prefix).await?;
     let rights = [JOB.rights_of_a_runnable(), POD.rights(&["list"])];
