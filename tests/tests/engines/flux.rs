@@ -6,19 +6,17 @@
 //! What came first goes by `resourceVersion`, and runs are counted in the API server's audit log.
 
 mod page;
+mod people;
 mod record;
 mod stage;
 
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use cartouche_tests::{
-    fixture::objects::condition,
-    kind::{CONFIG_MAP, JOB, RUNNABLE},
-};
+use cartouche_tests::kind::{CONFIG_MAP, JOB, RUNNABLE};
 use serde_json::{Value, json};
 
-use record::{DEPLOYMENT, KUSTOMIZATION};
+use record::DEPLOYMENT;
 use stage::{Stage, for_version, reading};
 
 /// How many changes of a chain in one Kustomization there are.
@@ -86,11 +84,7 @@ async fn chain_in_one(first: &str, second: &str) -> Result<()> {
             stage.file("chain", first, for_version(version)),
             stage.file("chain", second, reading(first)),
         ];
-        let revision = stage.push(&files).await?;
-        if index == 0 {
-            stage.fetched().await?;
-            stage.kustomization("chain", json!({})).await?;
-        }
+        let revision = stage.sync(&files, &[("chain", json!({}))]).await?;
         let (record, namespace) = (&stage.record, &stage.namespace);
         let ready = record.ready(namespace, "chain", &revision).await?;
         let begun = record.ended(namespace, first, version).await?;
@@ -126,18 +120,14 @@ async fn a_chain_in_two_kustomizations_is_waited_for_each_time() -> Result<()> {
         return Ok(());
     };
     let versions = versions(4);
-    for (index, version) in versions.iter().enumerate() {
+    let depends = json!({ "dependsOn": [{ "name": "build" }] });
+    let kustomizations = [("build", json!({})), ("release", depends)];
+    for version in &versions {
         let files = [
             stage.file("build", "build", for_version(version)),
             stage.file("release", "release", reading("build")),
         ];
-        let revision = stage.push(&files).await?;
-        if index == 0 {
-            stage.fetched().await?;
-            stage.kustomization("build", json!({})).await?;
-            let depends = json!({ "dependsOn": [{ "name": "build" }] });
-            stage.kustomization("release", depends).await?;
-        }
+        let revision = stage.sync(&files, &kustomizations).await?;
         let (record, namespace) = (&stage.record, &stage.namespace);
         for link in ["build", "release"] {
             let ready = record.ready(namespace, link, &revision).await?;
@@ -158,6 +148,8 @@ async fn a_chain_in_two_kustomizations_is_waited_for_even_while_no_controller_wo
         return Ok(());
     };
     let versions = versions(5);
+    let depends = json!({ "dependsOn": [{ "name": "make" }] });
+    let kustomizations = [("chain", json!({})), ("make", json!({})), ("ship", depends)];
     let mut early = 0;
     for (index, version) in versions.iter().enumerate() {
         let files = [
@@ -169,14 +161,8 @@ async fn a_chain_in_two_kustomizations_is_waited_for_even_while_no_controller_wo
         if index > 0 {
             controller.pause()?;
         }
-        let revision = stage.push(&files).await?;
-        if index == 0 {
-            stage.fetched().await?;
-            stage.kustomization("chain", json!({})).await?;
-            stage.kustomization("make", json!({})).await?;
-            let depends = json!({ "dependsOn": [{ "name": "make" }] });
-            stage.kustomization("ship", depends).await?;
-        } else {
+        let revision = stage.sync(&files, &kustomizations).await?;
+        if index > 0 {
             stage.applied("build", version).await?;
             stage.applied("make", version).await?;
             tokio::time::sleep(AWAY).await;
@@ -205,7 +191,12 @@ async fn an_output_is_substituted_into_what_another_kustomization_applies() -> R
         return Ok(());
     };
     let versions = versions(4);
-    for (index, version) in versions.iter().enumerate() {
+    let from = json!({ "kind": "ConfigMap", "name": "build-outputs" });
+    let more = json!({
+        "dependsOn": [{ "name": "build" }], "postBuild": { "substituteFrom": [from] },
+    });
+    let kustomizations = [("build", json!({})), ("app", more)];
+    for version in &versions {
         let mut build = for_version(version);
         build["writeOutputsTo"] = json!([{ "kind": "ConfigMap", "name": "build-outputs" }]);
         let app = json!({
@@ -216,16 +207,7 @@ async fn an_output_is_substituted_into_what_another_kustomization_applies() -> R
             stage.file("build", "build", build),
             ("app/app.yaml".to_owned(), app.to_string()),
         ];
-        let revision = stage.push(&files).await?;
-        if index == 0 {
-            stage.fetched().await?;
-            stage.kustomization("build", json!({})).await?;
-            let from = json!({ "kind": "ConfigMap", "name": "build-outputs" });
-            let more = json!({
-                "dependsOn": [{ "name": "build" }], "postBuild": { "substituteFrom": [from] },
-            });
-            stage.kustomization("app", more).await?;
-        }
+        let revision = stage.sync(&files, &kustomizations).await?;
         let (record, namespace) = (&stage.record, &stage.namespace);
         let ready = record.ready(namespace, "app", &revision).await?;
         let app = record.at(ready, CONFIG_MAP, namespace, "app")?;
@@ -244,9 +226,7 @@ async fn ten_reconciliations_without_a_change_write_nothing_and_run_nothing() ->
         return Ok(());
     };
     let files = [stage.file("still", "it", for_version("v00"))];
-    let revision = stage.push(&files).await?;
-    stage.fetched().await?;
-    stage.kustomization("still", json!({})).await?;
+    let revision = stage.sync(&files, &[("still", json!({}))]).await?;
     let ready = stage.record.ready(&stage.namespace, "still", &revision);
     ready.await?;
     let audit = stage.cluster.audit()?;
@@ -270,17 +250,6 @@ async fn ten_reconciliations_without_a_change_write_nothing_and_run_nothing() ->
     Ok(())
 }
 
-/// Waits until a Kustomization has failed for a revision, and returns what it says.
-async fn failed(stage: &Stage, name: &str, revision: &str, reason: &str) -> Result<()> {
-    let what = format!("{name} to have failed ({reason})");
-    let failed = stage.record.first(&what, |it| {
-        it.is(KUSTOMIZATION, &stage.namespace, name)
-            && it.object["status"]["lastAttemptedRevision"] == revision
-            && condition(&it.object, "Ready")["reason"] == reason
-    });
-    failed.await.map(drop)
-}
-
 #[tokio::test]
 #[ignore = "builds Flux"]
 async fn a_failed_run_fails_the_kustomization_and_a_fix_mends_it_with_one_run() -> Result<()> {
@@ -288,16 +257,16 @@ async fn a_failed_run_fails_the_kustomization_and_a_fix_mends_it_with_one_run() 
         return Ok(());
     };
     let good = [stage.file("fails", "it", for_version("v00"))];
-    let revision = stage.push(&good).await?;
-    stage.fetched().await?;
-    stage.kustomization("fails", json!({})).await?;
+    let revision = stage.sync(&good, &[("fails", json!({}))]).await?;
     let (record, namespace) = (&stage.record, &stage.namespace);
     record.ready(namespace, "fails", &revision).await?;
 
     let mut bad = for_version("v01");
     bad["inputs"]["outcome"] = json!("fail");
     let revision = stage.push(&[stage.file("fails", "it", bad)]).await?;
-    failed(&stage, "fails", &revision, "HealthCheckFailed").await?;
+    record
+        .failed(namespace, "fails", &revision, "HealthCheckFailed")
+        .await?;
     let says = record.says(namespace, "fails");
     ensure!(
         says.contains(&format!("Runnable/{namespace}/it status: 'Failed'")),
@@ -329,12 +298,8 @@ async fn a_refused_value_deletes_a_runnable_by_force_and_harms_none_without() ->
         return Ok(());
     };
     let good = ["plain", "forced"].map(|name| stage.file(name, name, for_version("v00")));
-    let revision = stage.push(&good).await?;
-    stage.fetched().await?;
-    stage.kustomization("plain", json!({})).await?;
-    stage
-        .kustomization("forced", json!({ "force": true }))
-        .await?;
+    let kustomizations = [("plain", json!({})), ("forced", json!({ "force": true }))];
+    let revision = stage.sync(&good, &kustomizations).await?;
     let (record, namespace) = (&stage.record, &stage.namespace);
     for name in ["plain", "forced"] {
         record.ready(namespace, name, &revision).await?;
@@ -345,7 +310,9 @@ async fn a_refused_value_deletes_a_runnable_by_force_and_harms_none_without() ->
     let bad = ["plain", "forced"].map(|name| stage.file(name, name, spec.clone()));
     let revision = stage.push(&bad).await?;
     for name in ["plain", "forced"] {
-        failed(&stage, name, &revision, "ReconciliationFailed").await?;
+        record
+            .failed(namespace, name, &revision, "ReconciliationFailed")
+            .await?;
     }
     stage.gone(RUNNABLE, "forced").await?;
     let after = stage.get(RUNNABLE, "plain").await?;

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use cartouche_tests::{
     cluster::{Cluster, Seen},
     fixture::objects::{condition, name_of, text},
-    kind::{CONFIG_MAP, JOB, Kind},
+    kind::{CONFIG_MAP, JOB, Kind, RUNNABLE},
 };
 use futures::StreamExt;
 use kube::{
@@ -27,7 +27,7 @@ pub(super) const KUSTOMIZATION: Kind = Kind::new(
     "kustomizations",
 );
 pub(super) const DEPLOYMENT: Kind = Kind::new("apps", "v1", "Deployment", "deployments");
-const KINDS: [Kind; 4] = [KUSTOMIZATION, JOB, DEPLOYMENT, CONFIG_MAP];
+const KINDS: [Kind; 5] = [KUSTOMIZATION, JOB, DEPLOYMENT, CONFIG_MAP, RUNNABLE];
 
 /// How long a run, or Flux, may take: some 10 seconds on an idle machine.
 const PATIENCE: Duration = Duration::from_mins(4);
@@ -105,6 +105,23 @@ impl Record {
             it.is(KUSTOMIZATION, namespace, name)
                 && status["lastAppliedRevision"] == revision
                 && condition(&it.object, "Ready")["status"] == "True"
+        })
+        .await
+    }
+
+    /// Waits until a Kustomization has failed for a revision with this reason, and returns when it had.
+    pub(super) async fn failed(
+        &self,
+        namespace: &str,
+        name: &str,
+        revision: &str,
+        reason: &str,
+    ) -> Result<u64> {
+        let what = format!("{name} to have failed ({reason}) for {revision}");
+        self.first(&what, |it| {
+            it.is(KUSTOMIZATION, namespace, name)
+                && it.object["status"]["lastAttemptedRevision"] == revision
+                && condition(&it.object, "Ready")["reason"] == reason
         })
         .await
     }

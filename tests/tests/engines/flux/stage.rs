@@ -132,6 +132,25 @@ impl Stage {
         self.git.url()
     }
 
+    /// Commits files, and has Flux fetch them at once. At the first commit Flux gets to know the repository and these
+    /// Kustomizations, each with further fields. Returns the revision, as Flux names it.
+    pub(super) async fn sync(
+        &self,
+        files: &[(String, String)],
+        kustomizations: &[(&str, Value)],
+    ) -> Result<String> {
+        let is_first = self.find(GIT_REPOSITORY, FLEET).await?.is_none();
+        let revision = self.push(files).await?;
+        if is_first {
+            let spec = json!({ "interval": "1m", "url": self.url(), "ref": { "branch": "main" } });
+            self.flux(GIT_REPOSITORY, FLEET, spec).await?;
+            for (name, more) in kustomizations {
+                self.kustomization(name, more.clone()).await?;
+            }
+        }
+        Ok(revision)
+    }
+
     /// Commits files, and has Flux fetch them at once if it knows the repository. Returns the revision, as Flux names it.
     pub(super) async fn push<P: AsRef<Path>>(&self, files: &[(P, String)]) -> Result<String> {
         let commit = self.git.commit(files).await?;
@@ -139,12 +158,6 @@ impl Stage {
             self.asked_for(GIT_REPOSITORY, FLEET, &commit).await?;
         }
         Ok(format!("main@sha1:{commit}"))
-    }
-
-    /// Lets Flux know the repository.
-    pub(super) async fn fetched(&self) -> Result<()> {
-        let spec = json!({ "interval": "1m", "url": self.url(), "ref": { "branch": "main" } });
-        self.flux(GIT_REPOSITORY, FLEET, spec).await
     }
 
     /// Asks Flux to look at an object, as `flux reconcile` does.
@@ -168,7 +181,7 @@ impl Stage {
     }
 
     /// Makes a Kustomization of the folder with its name, which waits for all that it applies. `more` are further fields.
-    pub(super) async fn kustomization(&self, name: &str, more: Value) -> Result<()> {
+    async fn kustomization(&self, name: &str, more: Value) -> Result<()> {
         let spec = json!({
             "sourceRef": { "kind": GIT_REPOSITORY.name, "name": FLEET },
             "path": format!("./{name}"), "targetNamespace": self.namespace,
