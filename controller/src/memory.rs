@@ -9,7 +9,7 @@ use std::{
 };
 
 use cartouche_protocol::{
-    pace::{RehashPace, StatusPace},
+    pace::{ContestedPace, StatusPace},
     process_state::ProcessState,
     reconcile_error::Requeue,
     sourced_inputs::{SourceKind, SourceObject},
@@ -41,7 +41,9 @@ pub struct Memory {
     /// What it remembers of its writes of the status.
     pub pace: StatusPace,
     /// What it remembers of hashes of another release that it wrote anew.
-    pub rehashes: RehashPace,
+    pub rehashes: ContestedPace,
+    /// The pace at which what is recorded of runs is written.
+    pub records: ContestedPace,
     /// What was found of the objects that outputs are written to, the same.
     pub sinks: KnownSinks,
     /// How many events said that any of them may have changed.

@@ -33,7 +33,7 @@ pub(crate) use chain::{coherence, further, is_read};
 pub(crate) use events::turns;
 pub(crate) use pace::due;
 pub use releases::{LATER_FIELD, LATER_VALUE, LATER_WORDS};
-pub(crate) use releases::{said, schema};
+pub(crate) use releases::{said, schema, traced};
 
 /// Names the mistake that a process makes.
 pub const VARIABLE: &str = "CARTOUCHE_MUTANT";
@@ -102,7 +102,7 @@ pub enum Mutant {
 }
 
 /// Names the release that a process plays, of those that hash otherwise: `next` knows the hashes of this one, `after-next` does not.
-/// `later` hashes as `next`, needs definitions of a higher number, has other words, and writes fields that this one does not know.
+/// `otherwise` hashes as this one, has other words for how a run has failed, and traces sources otherwise. So does `later`, which hashes as `next`, needs definitions of a higher number, has other words, and writes fields that this one does not know.
 pub const RELEASE: &str = "CARTOUCHE_PLAYED_RELEASE";
 
 /// How this process hashes what is rendered.
@@ -271,7 +271,7 @@ pub(crate) fn found(mut found: Option<FetchedRun>, facts: &Facts) -> Option<Fetc
         run.created = current.intent_at.as_ref().map(|at| at.0);
         run.made_with_status = false;
     }
-    found
+    releases::read(found)
 }
 
 /// The answer to a create. `is_passing`: whether the same request may have another answer a moment later.

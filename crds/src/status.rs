@@ -234,7 +234,8 @@ pub struct CurrentRun {
     /// What it was made from: the revision of each source of its inputs, and of all that these stem from, by
     /// `Runnable/<namespace>/<name>`, `ConfigMap/<namespace>/<name>/<key>`, `Secret/<namespace>/<name>/<key>` or
     /// `<Kind>.<group>/<namespace>/<name>/{<revisionPath>}`; `absent` is the revision of what is optional and was not there.
-    /// Absent if that is not known, or if no input came from anywhere.
+    /// With `coherence: Ignored` an ancestor of two states is left out, unless it is a Runnable that is read itself. Absent if
+    /// that is not known, or if no input came from anywhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sources: Option<BTreeMap<String, String>>,
     /// Its fields that this release does not know.

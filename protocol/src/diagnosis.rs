@@ -318,7 +318,7 @@ impl Diagnosis {
                 "give the template a spec.stop that says how, and end the run in the way of its engine"
             }
             Self::NotStopped(_, stop) if stop.reason == StopReason::Replaced => {
-                "see whether its engine runs, and end the run in its way; it is told again every 5 minutes, and what is rendered when it has ended runs"
+                "see whether its engine runs, and end the run in its way; it is told to stop again every 5 minutes, and the new run begins when it has ended"
             }
             Self::NotStopped(..) => {
                 "see whether its engine runs, and end the run in its way; it is told again every 5 minutes, and a new one is made only when something changes"

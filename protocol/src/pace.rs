@@ -270,19 +270,19 @@ impl StatusPace {
     }
 }
 
-/// The pace at which a process writes the hash of a ledger anew. Two releases that do not know each other's hashes each put back
-/// their own.
+/// The pace at which a process writes once more what another release has put otherwise: the hash of a ledger, the sources of a
+/// run, the record of its end. Two releases that differ each put back their own.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct RehashPace {
-    /// When it was last written, and how often in a row.
-    last: Option<(Duration, u32)>,
+pub struct ContestedPace {
+    /// A digest of what was written last, when that was, and how often in a row it was the same.
+    last: Option<(u64, Duration, u32)>,
 }
 
-impl RehashPace {
-    /// How long until it may be written again.
+impl ContestedPace {
+    /// The time until this may be written, if it is what was written last and that is not long ago.
     #[must_use]
-    pub fn left(&self, now: Duration) -> Option<Duration> {
-        let (at, times) = self.last?;
+    pub fn left(&self, what: u64, now: Duration) -> Option<Duration> {
+        let (_, at, times) = self.last.filter(|(last, ..)| *last == what)?;
         let pause = OTHERS_STAND.saturating_mul(1 << times.min(16));
         (at + pause.min(REPEATED_AFTER))
             .checked_sub(now)
@@ -290,9 +290,13 @@ impl RehashPace {
     }
 
     /// It was written.
-    pub fn wrote(&mut self, now: Duration) {
-        let recent = self.last.filter(|(at, _)| *at + 2 * REPEATED_AFTER > now);
-        self.last = Some((now, recent.map_or(0, |(_, times)| times.saturating_add(1))));
+    pub fn wrote(&mut self, what: u64, now: Duration) {
+        let is_recent = |at: Duration| at + 2 * REPEATED_AFTER > now;
+        let again = self
+            .last
+            .filter(|(last, at, _)| *last == what && is_recent(*at));
+        let times = again.map_or(0, |(_, _, times)| times.saturating_add(1));
+        self.last = Some((what, now, times));
     }
 }
 

@@ -224,9 +224,12 @@ impl Seen {
     #[must_use]
     pub fn has_read(&self) -> bool {
         let told = find(&self.status, RUN_TEMPLATE_READY);
-        let reason = told.and_then(|told| Category::parse(&told.reason));
-        let is_unread =
-            reason.is_some_and(|it| it.precludes_rendering() || it == Category::OtherController);
+        // A reason of a later release may be one that precludes reading.
+        let precludes = |reason: &str| {
+            Category::parse(reason)
+                .is_none_or(|it| it.precludes_rendering() || it == Category::OtherController)
+        };
+        let is_unread = told.is_some_and(|told| told.reason != READY && precludes(&told.reason));
         self.is_observed() && !is_unread
     }
 

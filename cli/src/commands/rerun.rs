@@ -111,7 +111,11 @@ impl Deed for Rerun {
             }),
         };
         let api: Api<Runnable> = cluster.api();
-        let metadata = json!({ "uid": runnable.uid(), "annotations": annotations });
+        let mut metadata = json!({ "uid": runnable.uid(), "annotations": annotations });
+        if refused.is_some() {
+            // If the run was made meanwhile, the request is for another one.
+            metadata["resourceVersion"] = json!(runnable.resource_version());
+        }
         let patch = Patch::Merge(json!({ "metadata": metadata }));
         let parameters = PatchParams::apply(CLIENT);
         let what = format!("setting the annotation of Runnable {name}");

@@ -4,7 +4,13 @@
 use std::time::Duration;
 
 use cartouche_crds::RunnableStatus;
-use cartouche_protocol::{pace::LOOKS_APART, reconcile_error::Category};
+use cartouche_protocol::{
+    pace::{ContestedPace, LOOKS_APART},
+    reconcile_error::Category,
+    sources::Sources,
+};
+
+use super::digest;
 
 /// A wait that is over before this long is not told: most are, and each would cost two writes.
 const TOLD_AFTER: Duration = Duration::from_secs(2);
@@ -18,8 +24,10 @@ pub struct Telling {
     by_ancestors: ByAncestors,
     /// When it was last written that its sources had moved.
     moved_on: Option<Duration>,
-    /// They have moved since, which is not written yet.
-    is_put_off: bool,
+    /// The pace of such writes where another controller puts other sources in their place.
+    contested: ContestedPace,
+    /// They have moved since, which is written at this time at the latest.
+    put_off: Option<Duration>,
     /// What a person was last asked to approve, if what it waits for since may only interrupt that.
     asked: Option<String>,
     /// The number of the run that a person is yet to be asked for.
@@ -98,35 +106,43 @@ impl Telling {
         self.by_ancestors != ByAncestors::Nothing
     }
 
-    /// It was written that its sources had moved.
-    pub fn moved_on(&mut self, now: Duration) {
-        (self.moved_on, self.is_put_off) = (Some(now), false);
+    /// It was written that its sources had moved to these.
+    pub fn moved_on(&mut self, to: &Sources, now: Duration) {
+        (self.moved_on, self.put_off) = (Some(now), None);
+        self.contested.wrote(digest(to), now);
     }
 
-    /// Its sources have moved again: whether that is put off, since it was written a moment ago. It is put down before anybody is
-    /// asked who waits for it: whoever begins to wait looks for that.
-    pub fn puts_off(&mut self, now: Duration) -> bool {
+    /// Its sources have moved to these: whether that is put off, since it was written a moment ago. It is put down before
+    /// anything looks for a Runnable that waits for it: one that begins to wait looks for that.
+    pub fn puts_off(&mut self, to: &Sources, now: Duration) -> bool {
         let again = self.moved_on.map(|at| at + TOLD_AGAIN_AFTER);
-        self.is_put_off = again.is_some_and(|again| now < again);
-        self.is_put_off
+        let contested = self.contested.left(digest(to), now).map(|left| now + left);
+        self.put_off = again.max(contested).filter(|until| now < *until);
+        self.put_off.is_some()
     }
 
-    /// Nothing is put off, since somebody waits for it or there is nothing to tell.
+    /// True if another controller has put other sources in place of these a moment ago: no Runnable that waits hastens the next
+    /// write of them.
+    #[must_use]
+    pub fn is_contested(&self, to: &Sources, now: Duration) -> bool {
+        self.contested.left(digest(to), now).is_some()
+    }
+
+    /// Nothing is put off, since a Runnable waits for it or nothing is new.
     pub fn puts_nothing_off(&mut self) {
-        self.is_put_off = false;
+        self.put_off = None;
     }
 
-    /// Whether it is yet to be written that its sources have moved.
+    /// True if it is yet to be written that its sources have moved.
     #[must_use]
     pub fn has_put_off(&self) -> bool {
-        self.is_put_off
+        self.put_off.is_some()
     }
 
-    /// How long until what is put off is written.
+    /// The time until what is put off is written.
     #[must_use]
     pub fn moves_on_after(&self, now: Duration) -> Option<Duration> {
-        let again = self.moved_on.filter(|_| self.is_put_off)? + TOLD_AGAIN_AFTER;
-        Some(again.saturating_sub(now))
+        Some(self.put_off?.saturating_sub(now))
     }
 
     /// This status follows that one: whether a person is to be asked to approve something for the first time is put down. What its
@@ -216,17 +232,46 @@ mod tests {
     #[test]
     fn that_sources_moved_is_told_at_once_and_then_once_in_a_while() {
         let mut telling = Telling::default();
-        assert!(!telling.puts_off(at(10)));
+        let [one, other] = [sources("1"), sources("2")];
+        assert!(!telling.puts_off(&one, at(10)));
         assert_eq!(telling.moves_on_after(at(10)), None);
-        telling.moved_on(at(10));
-        assert!(telling.puts_off(at(13)) && telling.has_put_off());
+        telling.moved_on(&one, at(10));
+        assert!(telling.puts_off(&other, at(13)) && telling.has_put_off());
         assert_eq!(telling.moves_on_after(at(14)), Some(at(6)));
-        assert!(!telling.puts_off(at(20)), "its time has come");
+        assert!(!telling.puts_off(&other, at(20)), "its time has come");
         assert!(!telling.has_put_off());
-        telling.moved_on(at(20));
-        assert!(telling.puts_off(at(21)));
+        telling.moved_on(&other, at(20));
+        assert!(telling.puts_off(&one, at(21)));
         telling.puts_nothing_off();
         assert_eq!(telling.moves_on_after(at(21)), None);
+    }
+
+    fn sources(revision: &str) -> Sources {
+        let written = [("v1/ConfigMap/sizes".to_owned(), revision.to_owned())];
+        Sources::read(&written.into())
+    }
+
+    #[test]
+    fn sources_that_another_release_replaces_are_written_more_and_more_seldom() {
+        let mut telling = Telling::default();
+        let (ours, hour) = (sources("1"), 3600);
+        let mut writes = Vec::new();
+        for second in 0..10 * hour {
+            // The other release answers each write at once.
+            if !telling.puts_off(&ours, at(second)) {
+                telling.moved_on(&ours, at(second));
+                writes.push(second);
+            }
+        }
+        assert_eq!(&writes[..4], [0, 30, 90, 210]);
+        let last_hours = writes.iter().filter(|second| **second >= 5 * hour);
+        assert_eq!(last_hours.count(), 10, "two an hour");
+        let now = at(10 * hour);
+        telling.moved_on(&ours, now);
+        assert!(telling.is_contested(&ours, now) && !telling.is_contested(&sources("2"), now));
+        // Sources that are new are no fight.
+        telling.moved_on(&sources("2"), now);
+        assert!(!telling.puts_off(&ours, now + TOLD_AGAIN_AFTER));
     }
 
     fn pending(reason: &str, approval: Option<&str>) -> RunnableStatus {

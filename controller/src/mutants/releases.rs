@@ -3,8 +3,9 @@
 use cartouche_crds::{RunnableStatus, SCHEMA};
 use cartouche_protocol::{
     decide::{Change, Step, Waiting, another_document, decide},
-    facts::Facts,
-    ledger::{Due, Ledger},
+    facts::{Dependencies, Facts},
+    ledger::{Due, FetchedRun, Ledger},
+    sources::Sources,
 };
 
 use super::{Mutant, makes};
@@ -28,6 +29,18 @@ pub(crate) const fn said(status: RunnableStatus) -> RunnableStatus {
     status
 }
 
+/// What inputs stem from, as this process traces it.
+#[cfg(not(feature = "mutants"))]
+pub(crate) const fn traced(dependencies: Dependencies) -> Dependencies {
+    dependencies
+}
+
+/// A run as this process reads it.
+#[cfg(not(feature = "mutants"))]
+pub(super) const fn read(found: Option<FetchedRun>) -> Option<FetchedRun> {
+    found
+}
+
 /// What is written of the current run.
 #[cfg(not(feature = "mutants"))]
 pub(super) const fn with_field(step: Step) -> Step {
@@ -35,20 +48,51 @@ pub(super) const fn with_field(step: Step) -> Step {
 }
 
 #[cfg(feature = "mutants")]
-pub(super) use later::with_field;
+pub(super) use later::{read, with_field};
 #[cfg(feature = "mutants")]
-pub(crate) use later::{said, schema};
+pub(crate) use later::{said, schema, traced};
 
 #[cfg(feature = "mutants")]
 mod later {
     use serde::{Serialize, de::DeserializeOwned};
     use serde_json::Value;
 
-    use super::{LATER_FIELD, LATER_VALUE, LATER_WORDS, RunnableStatus, SCHEMA, Step};
+    use super::{
+        Dependencies, FetchedRun, LATER_FIELD, LATER_VALUE, LATER_WORDS, RunnableStatus, SCHEMA,
+        Sources, Step,
+    };
     use crate::mutants::RELEASE;
 
     fn is_played() -> bool {
         std::env::var(RELEASE).as_deref() == Ok("later")
+    }
+
+    /// True for a release that only reads otherwise, and for a later one.
+    fn reads_otherwise() -> bool {
+        matches!(std::env::var(RELEASE).as_deref(), Ok("later" | "otherwise"))
+    }
+
+    /// What inputs stem from, as this process traces it: it leaves out the last of several.
+    pub(crate) fn traced(mut dependencies: Dependencies) -> Dependencies {
+        if reads_otherwise() {
+            let traced = dependencies.traced.map(|it| it.written());
+            dependencies.traced = traced.map(|mut written| {
+                if written.len() > 1 {
+                    written.pop_last();
+                }
+                Sources::read(&written)
+            });
+        }
+        dependencies
+    }
+
+    /// A run as this process reads it: it has other words for how a run has failed.
+    pub(in crate::mutants) fn read(mut found: Option<FetchedRun>) -> Option<FetchedRun> {
+        let failed = found.iter_mut().filter(|it| it.failure.is_some());
+        for found in failed.filter(|_| reads_otherwise()) {
+            found.health.message.push_str(LATER_WORDS);
+        }
+        found
     }
 
     /// The number that definitions of our kinds need.

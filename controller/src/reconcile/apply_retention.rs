@@ -9,7 +9,10 @@ use cartouche_protocol::{
     retention::{old_enough, retention, surplus},
 };
 
-use super::{CONFLICT_PAUSE, reconciliation::Reconciliation};
+use super::{
+    CONFLICT_PAUSE,
+    reconciliation::{End, Reconciliation},
+};
 use crate::{
     api::{ApiError, Requests},
     clock::boot_time,
@@ -43,6 +46,12 @@ impl Reconciliation<'_> {
             return held;
         }
         let account = self.account.clone()?;
+        match self.confirm_ledger().await {
+            Ok(()) => {}
+            Err(End::Gone) => return None,
+            Err(End::Refused(wait)) => return Some(wait),
+            Err(_) => return Some(CONFLICT_PAUSE),
+        }
         let mut again = plan.again;
         for entry in &plan.delete {
             match self.delete(&account, entry).await {

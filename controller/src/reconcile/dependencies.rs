@@ -128,7 +128,7 @@ impl Reconciliation<'_> {
             through_sinks: &self.through_sinks(),
             coherence: mutants::coherence(self.runnable.spec.coherence.unwrap_or_default()),
         };
-        let mut dependencies = Dependencies::of(&question);
+        let mut dependencies = mutants::traced(Dependencies::of(&question));
         if self.puts_off(&dependencies) {
             dependencies.traced = None;
         }
@@ -139,20 +139,24 @@ impl Reconciliation<'_> {
         dependencies
     }
 
-    /// Whether the sources have moved, and that is not written yet: it was a moment ago, and nobody waits for it. Whoever is served by
-    /// another controller may.
+    /// True if the sources have moved, and that is not written yet: it was a moment ago and no Runnable waits for it, as far as this
+    /// controller knows, or another controller puts other sources in their place.
     fn puts_off(&self, dependencies: &Dependencies) -> bool {
         let ledger = &self.facts.ledger;
         let provenance = Provenance::of(ledger);
         let known = provenance.of_current(ledger);
-        let has_moved = dependencies.traced.is_some() && known != dependencies.traced.as_ref();
-        let may_put_off = has_moved && self.is_observed() && self.ctx.namespace.is_none();
-        let is_early = {
-            let telling = &mut lock(&self.memory).telling;
+        let traced = dependencies.traced.as_ref();
+        let moved = traced.filter(|traced| known != Some(*traced));
+        let may_put_off = self.is_observed() && self.ctx.namespace.is_none();
+        let (is_early, is_contested) = {
+            let (telling, now) = (&mut lock(&self.memory).telling, boot_time());
             telling.puts_nothing_off();
-            may_put_off && telling.puts_off(boot_time())
+            let is_contested = moved.is_some_and(|to| telling.is_contested(to, now));
+            let is_early =
+                (may_put_off || is_contested) && moved.is_some_and(|to| telling.puts_off(to, now));
+            (is_early, is_contested)
         };
-        let puts_off = is_early && !self.ctx.is_waited_for(&self.key);
+        let puts_off = is_early && (is_contested || !self.ctx.is_waited_for(&self.key));
         if is_early && !puts_off {
             lock(&self.memory).telling.puts_nothing_off();
         }

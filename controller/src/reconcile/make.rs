@@ -160,13 +160,8 @@ impl Reconciliation<'_> {
             .in_place(|| self.stamped(current.sequence, name, token))
             .await
             .map_err(|error| self.fail(Operation::Create(current.sequence), error))?;
-        // Whether the ledger is fresh is asked after any wait.
-        if !self.has_written {
-            self.confirm_ledger().await?;
-        }
-        if !self.is_ledger_fresh() {
-            return Err(End::Conflict);
-        }
+        // After any wait.
+        self.confirm_ledger().await?;
         let object = mutants::object(object);
         let send = || account.create_with_warnings(&path, &object);
         let answer = mutants::answer(send, ApiError::is_passing).await;
@@ -264,14 +259,20 @@ impl Reconciliation<'_> {
         kind.map(|kind| kind.resource()).unwrap_or_default()
     }
 
-    /// A cache may be of any age, and a create must not be sent for a ledger that has long moved on:
-    /// a pending entry that this reconciliation did not write is read once more.
-    async fn confirm_ledger(&mut self) -> Result<(), End> {
-        let read_at = boot_time();
-        self.read_again(|found: &RunnableVersion| found.metadata.resource_version.as_str())
-            .await?;
-        self.read_at = read_at;
-        Ok(())
+    /// A cache may be of any age, and no run is made, told to stop or deleted for a ledger that has long moved on: one that this
+    /// reconciliation did not write is read once more.
+    pub(super) async fn confirm_ledger(&mut self) -> Result<(), End> {
+        if !self.has_written {
+            let read_at = boot_time();
+            self.read_again(|found: &RunnableVersion| found.metadata.resource_version.as_str())
+                .await?;
+            self.read_at = read_at;
+        }
+        if self.is_ledger_fresh() {
+            Ok(())
+        } else {
+            Err(End::Conflict)
+        }
     }
 
     pub(super) fn refusal(&self, name: &str, error: &ApiError) -> ReconcileError {

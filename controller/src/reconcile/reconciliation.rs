@@ -98,9 +98,8 @@ pub(super) struct Reconciliation<'a> {
     pub(super) arrived: u64,
     /// This reconciliation has written the status, so that what it read was no stale cache.
     pub(super) has_written: bool,
-    /// The ledger has another hash than the stored one, which is written anew after this time at the latest: another release may put
-    /// back its own.
-    pub(super) rehashed_after: Option<Duration>,
+    /// The ledger says what another release has put otherwise in the stored one. It is written anew after this time at the latest.
+    pub(super) contested_after: Option<Duration>,
     /// The Runnables that its inputs stem from, where these hold a run back that is due.
     pub(super) family: Vec<SourceKey>,
 }
@@ -179,7 +178,7 @@ impl<'a> Reconciliation<'a> {
             changed_meanwhile: BTreeSet::new(),
             arrived,
             has_written: false,
-            rehashed_after: None,
+            contested_after: None,
             family: Vec::new(),
         }))
     }
@@ -318,7 +317,7 @@ impl<'a> Reconciliation<'a> {
         self.report_unstopped();
         let [grace, unobserved] = self.waits();
         let others = [
-            self.rehashed_after,
+            self.contested_after,
             self.polling(),
             unobserved,
             self.denied(),
@@ -463,10 +462,10 @@ impl<'a> Reconciliation<'a> {
         (error.requeue != Requeue::OnChange).then_some(wait)
     }
 
-    /// The difference between the stored status and this one. A hash whose write is put off is no difference.
+    /// The difference between the stored status and this one. A ledger whose write is put off is no difference.
     pub(super) fn change_to(&self, status: &RunnableStatus) -> pace::Change {
-        let stored = match self.rehashed_after {
-            Some(_) => &with_hash_of(&self.facts.stored, status),
+        let stored = match self.contested_after {
+            Some(_) => &with_ledger_of(&self.facts.stored, status),
             None => &*self.facts.stored,
         };
         pace::Change::of_runnable(stored, status)
@@ -493,13 +492,14 @@ impl<'a> Reconciliation<'a> {
     }
 }
 
-/// A stored status with the hash that another one has for its run.
-fn with_hash_of(stored: &RunnableStatus, next: &RunnableStatus) -> RunnableStatus {
-    let mut stored = stored.clone();
-    if let (Some(current), Some(next)) = (&mut stored.current_run, &next.current_run) {
-        current.input_hash.clone_from(&next.input_hash);
+/// A stored status with the ledger of another one.
+fn with_ledger_of(stored: &RunnableStatus, next: &RunnableStatus) -> RunnableStatus {
+    RunnableStatus {
+        observed_generation: stored.observed_generation,
+        conditions: stored.conditions.clone(),
+        pending: stored.pending.clone(),
+        ..next.clone()
     }
-    stored
 }
 
 /// The Runnable, unless the cache is behind our own last write.

@@ -49,6 +49,7 @@ impl Reconciliation<'_> {
 
     /// Tells a run to stop.
     pub(super) async fn stop(&mut self, to: ToStop) -> Result<(), End> {
+        self.confirm_ledger().await?;
         let what = Operation::Stop(to.name.kind.clone());
         match self.request_stop(&to).await {
             Ok(()) => {

@@ -39,6 +39,9 @@ pub(super) struct VersionMeta {
     pub(super) resource_version: String,
 }
 
+/// Hashes of one process are one to its [`ContestedPace`](cartouche_protocol::pace::ContestedPace), whatever they are of.
+const HASH: u64 = 0;
+
 /// True if the ledger says of its run only that it is of another document.
 fn is_noted_as_another(ledger: &Ledger) -> bool {
     let current = ledger.current.as_ref();
@@ -48,20 +51,16 @@ fn is_noted_as_another(ledger: &Ledger) -> bool {
 impl Reconciliation<'_> {
     /// Writes the ledger, and with it all that the status says of it.
     pub(super) async fn write(&mut self, ledger: Ledger, change: Change) -> Result<(), End> {
+        if let Some(left) = self.contested(&ledger, change) {
+            // It is decided by from here on, and stored with the next write that is made anyway.
+            self.contested_after = self.contested_after.into_iter().chain([left]).min();
+            self.facts.ledger = ledger;
+            return Ok(());
+        }
         if ledger.outputs_from != self.facts.ledger.outputs_from
             || ledger.outputs != self.facts.ledger.outputs
         {
             Box::pin(self.write_sinks(&ledger)).await?;
-        }
-        // A hash that no document has is no other release's to put back.
-        if change == Change::MigrateHash
-            && !is_noted_as_another(&ledger)
-            && let Some(left) = lock(&self.memory).rehashes.left(boot_time())
-        {
-            // It is decided by from here on, and stored with the next write that is made anyway.
-            self.rehashed_after = Some(left);
-            self.facts.ledger = ledger;
-            return Ok(());
         }
         // It is said of entries that no create for them is sent any more from now on.
         let is_dated = matches!(change, Change::MakeWay | Change::Intent | Change::Renumber);
@@ -98,6 +97,17 @@ impl Reconciliation<'_> {
         Ok(())
     }
 
+    /// The time until this may be written, if another release has put something else in its place.
+    fn contested(&self, ledger: &Ledger, change: Change) -> Option<Duration> {
+        let (memory, now) = (lock(&self.memory), boot_time());
+        match change {
+            // A hash that no document has is no other release's to put back.
+            Change::MigrateHash if !is_noted_as_another(ledger) => memory.rehashes.left(HASH, now),
+            Change::Record => memory.records.left(ledger.recorded(), now),
+            _ => None,
+        }
+    }
+
     /// The ledger with what its runs were made from.
     fn with_provenance(&self, ledger: Ledger, change: Change) -> Ledger {
         let (before, dependencies) = (&self.facts.ledger, &self.facts.dependencies);
@@ -131,8 +141,13 @@ impl Reconciliation<'_> {
         let intended = matches!(change, Change::Intent | Change::Renumber);
         self.facts.only_attempt = intended || change == Change::Attempt && unsent(before);
         self.facts.renumbered += u8::from(change == Change::Renumber);
-        if change == Change::MigrateHash {
-            lock(&self.memory).rehashes.wrote(boot_time());
+        match change {
+            Change::MigrateHash => lock(&self.memory).rehashes.wrote(HASH, boot_time()),
+            Change::Record => {
+                let recorded = self.facts.ledger.recorded();
+                lock(&self.memory).records.wrote(recorded, boot_time());
+            }
+            _ => {}
         }
         // What was written by us is the latest.
         self.facts.ledger_writer = self.facts.ledger_writer.map(|_| LedgerWriter::Ours);
@@ -159,8 +174,10 @@ impl Reconciliation<'_> {
         if matches!(change, Change::Stop | Change::MakeWay) {
             self.announce_stop(before);
         }
-        if change == Change::MoveOn {
-            lock(&self.memory).telling.moved_on(boot_time());
+        if change == Change::MoveOn
+            && let Some(traced) = &self.facts.dependencies.traced
+        {
+            lock(&self.memory).telling.moved_on(traced, boot_time());
         }
         self.announce(before);
     }
@@ -318,7 +335,7 @@ impl Reconciliation<'_> {
                 self.warn(&status);
                 self.announce_request(&status);
                 let change = self.change_to(&status);
-                self.rehashed_after = None;
+                self.contested_after = None;
                 self.facts.stored = Arc::new(status);
                 {
                     let mut memory = lock(&self.memory);

@@ -69,7 +69,7 @@ pub(super) fn cure(runs: &[InTheWay]) -> String {
     } else if is_hindered {
         "mend what keeps that run from going on, or end it (`cartouche cancel`): what is rendered then runs"
     } else {
-        "nothing: what is rendered when it has ended runs (`cartouche cancel` ends the present run)"
+        "nothing: the new run begins when the present one has ended (`cartouche cancel` ends that one)"
     };
     cure.to_owned()
 }

@@ -332,13 +332,13 @@ fn conditions_that_turn_without_end_are_written_once_in_ten_seconds() {
 }
 
 #[test]
-fn a_hash_that_another_release_puts_back_is_written_less_and_less_often() {
-    let mut pace = RehashPace::default();
-    assert_eq!(pace.left(Duration::ZERO), None);
+fn what_another_release_puts_back_is_written_less_and_less_often() {
+    let mut pace = ContestedPace::default();
+    assert_eq!(pace.left(1, Duration::ZERO), None);
     let (mut now, mut writes) = (Duration::ZERO, 0);
     while now < Duration::from_hours(1) {
-        if pace.left(now).is_none() {
-            pace.wrote(now);
+        if pace.left(1, now).is_none() {
+            pace.wrote(1, now);
             writes += 1;
         }
         now += Duration::from_secs(1);
@@ -346,6 +346,10 @@ fn a_hash_that_another_release_puts_back_is_written_less_and_less_often() {
     assert_eq!(writes, 7);
     // Long after that it is another matter.
     now += 2 * REPEATED_AFTER;
-    pace.wrote(now);
-    assert_eq!(pace.left(now), Some(OTHERS_STAND));
+    pace.wrote(1, now);
+    assert_eq!(pace.left(1, now), Some(OTHERS_STAND));
+    // So is anything else.
+    assert_eq!(pace.left(2, now), None);
+    pace.wrote(2, now);
+    assert_eq!(pace.left(1, now), None);
 }

@@ -14,6 +14,7 @@ mod sinks;
 mod attacks;
 mod chain;
 mod changes;
+mod contested;
 mod definitions;
 mod endings;
 mod forged;

@@ -9,7 +9,10 @@ use std::{
 };
 
 use cartouche_crds::Runnable;
-use cartouche_protocol::sourced_inputs::{SourceKind, SourceObject, SourceRead};
+use cartouche_protocol::{
+    sourced_inputs::{SourceKind, SourceObject, SourceRead},
+    sources::Sources,
+};
 use http::StatusCode;
 use serde_json::{Value, json};
 
@@ -153,8 +156,9 @@ async fn what_changes_of_ancestors_while_it_is_decided_by_them_counts() {
 async fn what_was_put_off_and_is_not_decided_again_is_not_looked_at_without_a_pause() {
     let (ctx, _) = answering(|_| sizes("s"));
     let memory = ctx.memories.of(&key(), "r");
-    lock(&memory).telling.moved_on(boot_time());
-    assert!(lock(&memory).telling.puts_off(boot_time()));
+    let moved = Sources::NOTHING;
+    lock(&memory).telling.moved_on(&moved, boot_time());
+    assert!(lock(&memory).telling.puts_off(&moved, boot_time()));
     sleep(20);
     // The inputs from other objects, say, are gone.
     let begun = begin(&ctx, runnable("r"));

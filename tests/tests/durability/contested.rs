@@ -1,0 +1,109 @@
+//! Two releases that read the same runs and sources otherwise: each puts back its own, more and more seldom.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use cartouche_crds::Runnable;
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use crate::{
+    engine::{self, TRIAL, fails, succeeds},
+    scene::Scene,
+    sight::{failed, ready},
+};
+
+/// Each of two processes writes once in it after its first pause of half a minute, and may have begun before it.
+const A_MINUTE: Duration = Duration::from_mins(1);
+const WRITES_IN_A_MINUTE: usize = 4;
+/// The time in which each has read what it is to read, and written it once.
+const BEGIN: Duration = Duration::from_secs(10);
+
+/// What the status of a Runnable says in this field: what there was of it in all versions.
+fn said(scene: &Scene, name: &str, pointer: &str) -> Result<Vec<Value>> {
+    let all = scene.statuses(name)?.into_iter();
+    let mut said: Vec<Value> = all
+        .filter_map(|status| status.pointer(pointer).cloned())
+        .collect();
+    said.sort_by_key(Value::to_string);
+    said.dedup();
+    Ok(said)
+}
+
+/// Fails if a Runnable is written more often than two processes do that put back their own.
+async fn is_written_seldom(scene: &Scene, name: &str) -> Result<()> {
+    sleep(BEGIN).await;
+    let before = scene.statuses(name)?.len();
+    sleep(A_MINUTE).await;
+    let written = scene.statuses(name)?.len() - before;
+    println!("{name}: {written} writes in {A_MINUTE:?}");
+    ensure!(written <= WRITES_IN_A_MINUTE, "{name}: {written} writes");
+    Ok(())
+}
+
+#[tokio::test]
+async fn two_releases_with_other_words_for_a_failure_do_not_fight_over_them() -> Result<()> {
+    let scene = Scene::begin("contested-failure").await?;
+    let mut template = engine::template(TRIAL);
+    template["failureOutputs"] = json!({ "play": ".spec.play" });
+    scene.template(template).await?;
+    let _present = scene.controller(&[]).await?;
+    let _other = scene.controller_of("otherwise").await?;
+    scene.runnable("app", fails(0)).await?;
+    let has_failure = |it: &Runnable| {
+        let status = it.status.as_ref();
+        failed(it) && status.is_some_and(|status| status.failure.is_some())
+    };
+    scene.until("app", "its failure", has_failure).await?;
+    is_written_seldom(&scene, "app").await?;
+    let messages = said(&scene, "app", "/failure/message")?;
+    ensure!(messages.len() == 2, "the words of both: {messages:?}");
+    assert_eq!(scene.made("app")?, [0]);
+    scene.nothing_twice()
+}
+
+#[tokio::test]
+async fn two_releases_that_trace_otherwise_do_not_fight_over_sources() -> Result<()> {
+    let scene = Scene::begin("contested-sources").await?;
+    let _present = scene.controller(&[]).await?;
+    let _other = scene.controller_of("otherwise").await?;
+    let from = |name: &str, source: &str| json!({ "name": name, "runnableRef": { "name": source, "output": "value" } });
+    let play = || json!({ "play": "succeed" });
+    scene.runnable("first", succeeds(0)).await?;
+    let second = json!({ "inputs": play(), "inputsFrom": [from("value", "first")] });
+    scene.runnable_with("second", second).await?;
+    let third = json!({
+        "inputs": play(), "coherence": "Ignored",
+        "inputsFrom": [from("value", "first"), from("other", "second")],
+    });
+    scene.runnable_with("third", third).await?;
+    let fourth = json!({ "inputs": play(), "inputsFrom": [from("value", "third")] });
+    scene.runnable_with("fourth", fourth).await?;
+    for value in 0..2 {
+        scene.change("first", succeeds(value)).await?;
+        for name in ["first", "second", "third", "fourth"] {
+            let gives = |it: &Runnable| {
+                let status = it.status.as_ref();
+                let outputs = status.and_then(|status| status.outputs.as_ref());
+                ready(it) && outputs.is_some_and(|outputs| outputs["value"] == value)
+            };
+            scene.until(name, "its output", gives).await?;
+        }
+    }
+    for name in ["third", "fourth"] {
+        is_written_seldom(&scene, name).await?;
+    }
+    let traced = said(&scene, "third", "/currentRun/sources")?;
+    let counts = |count: usize| {
+        let of = |it: &&Value| it.as_object().is_some_and(|it| it.len() == count);
+        traced.iter().filter(of).count()
+    };
+    ensure!(
+        counts(1) > 0 && counts(2) > 0,
+        "the sources of both: {traced:?}"
+    );
+    for name in ["first", "second", "third", "fourth"] {
+        assert_eq!(scene.made(name)?, [0, 1], "{name}");
+    }
+    scene.nothing_twice()
+}
