@@ -142,6 +142,10 @@ bench *options="together 100":
 attacks *names:
     cargo bench-cluster attacks {{ names }} --seconds 30 --json target/attacks.json
 
+# What takes too long for each change, and belongs into each night: attacks, many simulated clusters, faults and kills, two releases at
+# once, and the long chains. Some hours.
+nightly: attacks (simulate "--seeds" "10000") (faults) (soak "60") releases (chain) (steady)
+
 # Profile the controller under load with perf; docs/performance.md says what profiles have shown.
 profile *options="together 100":
     cargo run --profile profiling --package cartouche-bench --bin bench-cluster -- {{ options }} \

@@ -5,10 +5,12 @@ use std::time::Duration;
 
 /// A step of a Runnable, or a status that the API server did not take.
 pub const STEPS: Schedule = Schedule::new(Duration::from_secs(1), Duration::from_mins(5), FIFTH);
-/// A step that something else has tried earlier than its time, again and again.
-pub const FREED: Schedule = Schedule::new(Duration::from_secs(1), Duration::from_mins(1), FIFTH);
-/// A further run after one that was refused, while nothing changes but what is rendered.
-pub const INTENTS: Schedule = Schedule::new(Duration::from_secs(1), Duration::from_mins(1), FIFTH);
+/// A step that something else has tried earlier than its time, again and again: in the end once a minute at most.
+pub const FREED: Schedule = Schedule::new(Duration::from_secs(1), Duration::from_secs(67), TENTH);
+/// A create after one that was refused, of the same run or another, while no person changes anything: three in the
+/// first quarter of a minute, and then one a minute at most.
+pub const REFUSALS: Schedule =
+    Schedule::new(Duration::from_millis(1_250), Duration::from_secs(67), TENTH).growing(8);
 /// A look at the pods of a run of which none runs: most soon do.
 pub const PODS: Schedule = Schedule::new(Duration::from_secs(30), Duration::from_mins(5), FIFTH);
 /// A watch that fails for another reason than a permission.
@@ -64,13 +66,15 @@ impl Spread {
     }
 }
 
-/// Delays that double.
+/// Delays that grow, as a rule twofold.
 #[derive(Clone, Copy, Debug)]
 pub struct Schedule {
     /// The delay after the first failure.
     pub first: Duration,
     /// The longest delay.
     pub longest: Duration,
+    /// By how much each delay is longer than the one before.
+    growth: u32,
     spread: Spread,
 }
 
@@ -79,8 +83,14 @@ impl Schedule {
         Self {
             first,
             longest,
+            growth: 2,
             spread,
         }
+    }
+
+    /// The same, with delays that grow so many times.
+    const fn growing(self, growth: u32) -> Self {
+        Self { growth, ..self }
     }
 
     /// No delay is longer than this.
@@ -93,7 +103,9 @@ impl Schedule {
     /// The delay after a failure that so many `failures` in a row came before.
     #[must_use]
     pub fn delay(&self, failures: u32) -> Duration {
-        let delay = self.first.saturating_mul(1 << failures.min(16));
+        let delay = self
+            .first
+            .saturating_mul(self.growth.saturating_pow(failures.min(16)));
         self.spread.over(delay.min(self.longest))
     }
 }
@@ -108,11 +120,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn delays_double_up_to_the_longest_and_are_spread_by_no_more_than_was_asked_for() {
+    fn delays_grow_up_to_the_longest_and_are_spread_by_no_more_than_was_asked_for() {
         for schedule in [
             STEPS,
             FREED,
-            INTENTS,
+            REFUSALS,
             WATCHES,
             OBJECT_WATCHES,
             REFUSED_WATCHES,
@@ -127,7 +139,7 @@ mod tests {
                 );
                 let range = exact.mul_f64(1.0 - part)..=exact.mul_f64(1.0 + part);
                 assert!(range.contains(&delay), "{schedule:?} {failures} {delay:?}");
-                exact = (exact * 2).min(schedule.longest);
+                exact = (exact * schedule.growth).min(schedule.longest);
             }
         }
     }
@@ -155,7 +167,7 @@ mod tests {
         }
     }
 
-    /// Nobody else draws a delay, or doubles one.
+    /// No other file draws a delay, or doubles one.
     #[test]
     fn every_delay_is_drawn_here() -> std::io::Result<()> {
         let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");

@@ -52,8 +52,8 @@ pub struct Memory {
     pub backoffs: Vec<Backoff>,
     /// The last request to try at once what failed; none before the first look at the Runnable.
     pub retry_asked: Option<Option<String>>,
-    /// A digest of what was rendered last.
-    pub rendered: Option<u64>,
+    /// A digest of what was rendered last, and the generation that it was rendered from.
+    pub rendered: Option<(u64, i64)>,
     /// The last reconciliation did not end with everything made that is due: a change of profiles may let it go on.
     pub is_unsettled: bool,
     /// The last reconciliation ended with a run that waits for a person, or for an earlier run.

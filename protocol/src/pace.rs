@@ -2,6 +2,7 @@
 //!
 //! What has happened is written at once: the ledger, outputs, and the status and reason of a condition. Words come with
 //! patience: two processes may put the same thing differently, and what a run waits for may change many times a second.
+//! So does all that is said of a run that waits.
 
 use std::{
     hash::{DefaultHasher, Hash, Hasher},
@@ -17,13 +18,13 @@ use crate::{
     told,
 };
 
-/// The least time between two writes of one process that bring words only.
+/// The least time between two writes of one process that bring words only, or what they say of the same run that waits.
 pub const WORDS_APART: Duration = Duration::from_secs(10);
 /// The least time from a write of words to the next look at the Runnables that a waiting Runnable reads, and between two events that ask a
 /// person about one number. Two that feed each other make ten requests each time, and one a second is allowed.
 pub const LOOKS_APART: Duration = Duration::from_secs(20);
-/// Conditions that one process may turn at once; after these, one each [`WORDS_APART`]. What a Runnable reads may turn them
-/// without end, its own status among it; so may changes of a Runnable that waits.
+/// Conditions that one process may turn at once while no run waits; after these, one each [`WORDS_APART`]. What a Runnable
+/// reads may turn them without end, its own status among it.
 const TURNS_AT_ONCE: u32 = 6;
 /// How long the words of another process stand.
 pub const OTHERS_STAND: Duration = Duration::from_secs(30);
@@ -53,6 +54,8 @@ pub struct Change {
     has_other_pending: bool,
     /// It is about another generation than the stored one.
     is_of_other_generation: bool,
+    /// The number of the run that waits, or waits no more.
+    waits: Option<i64>,
     /// A digest of the words that are stored.
     before: u64,
     /// A digest of the words that are to follow.
@@ -68,6 +71,11 @@ impl Change {
             news: news_of_runnable(stored, next),
             has_other_pending: stored.pending != next.pending,
             is_of_other_generation: stored.observed_generation != next.observed_generation,
+            waits: next
+                .pending
+                .as_ref()
+                .or(stored.pending.as_ref())
+                .map(|it| it.sequence),
             before: words(stored),
             after: words(next),
         }
@@ -87,6 +95,7 @@ impl Change {
             news,
             has_other_pending: false,
             is_of_other_generation: false,
+            waits: None,
             before: digest(stored, None),
             after: digest(next, None),
         }
@@ -186,6 +195,8 @@ pub struct StatusPace {
     told: Option<(u64, Duration)>,
     /// When it last wrote nothing but words.
     words_at: Option<Duration>,
+    /// When it last wrote something of a run that waits, and that run's number.
+    waits_at: Option<(i64, Duration)>,
     /// Since when it would put the words of another process differently.
     differs_since: Option<Duration>,
     /// How often in a row it has written what another process had replaced.
@@ -205,12 +216,15 @@ impl StatusPace {
                 return Due::Never;
             }
             News::Conditions if is_again => told_at + self.repeated(WORDS_APART),
+            // An input may turn them fifty times a second.
+            News::Conditions if change.waits.is_some() => self.may_tell_of(change).unwrap_or(now),
             News::Conditions => self
                 .turns_until
                 .saturating_sub(WORDS_APART * (TURNS_AT_ONCE - 1)),
             News::Ledger => now,
             News::Words if self.has_told(change.before) => {
-                self.words_at.map_or(now, |at| at + WORDS_APART)
+                let words = self.words_at.map(|at| at + WORDS_APART);
+                words.max(self.may_tell_of(change)).unwrap_or(now)
             }
             News::Words if is_again && change.has_other_pending => {
                 told_at + self.repeated(OTHERS_STAND)
@@ -236,8 +250,17 @@ impl StatusPace {
             News::Conditions => self.turns_until = self.turns_until.max(now) + WORDS_APART,
             News::Nothing | News::Ledger => {}
         }
+        self.waits_at = change.waits.map(|waits| (waits, now)).or(self.waits_at);
         self.told = Some((change.after, now));
         self.differs_since = None;
+    }
+
+    /// When something may be said again of the run that waits.
+    fn may_tell_of(&self, change: &Change) -> Option<Duration> {
+        let last = self
+            .waits_at
+            .filter(|(number, _)| change.waits == Some(*number));
+        last.map(|(_, at)| at + WORDS_APART)
     }
 
     /// How long a waiting Runnable leaves the Runnables alone that it reads, if this process wrote words a moment ago.

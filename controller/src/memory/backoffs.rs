@@ -11,7 +11,7 @@ use k8s_openapi::jiff::Timestamp;
 
 use super::Memory;
 use crate::{
-    backoff::{FREED, INTENTS, STEPS},
+    backoff::{FREED, REFUSALS, STEPS},
     clock::boot_time,
 };
 
@@ -73,9 +73,9 @@ pub enum Operation {
     Read(String),
     /// Creating the run of a sequence.
     Create(i64),
-    /// Intending another run after one that was refused, while no person has changed anything: the digest of what they may
-    /// have changed.
-    Intend(u64),
+    /// Making a run after one that was refused, under its number or another, while no person has changed anything: the
+    /// digest of what they may have changed.
+    Make(u64),
     /// Asking whether the pods of a run may do this: the digest of what is asked.
     AskPermissions(u64),
     /// Deleting runs.
@@ -105,7 +105,7 @@ impl Memory {
             .as_ref()
             .map_or((0, None), |known| (known.attempts, known.since));
         let delay = match error.requeue {
-            _ if matches!(what, Operation::Intend(_)) => INTENTS.delay(attempts),
+            _ if matches!(what, Operation::Make(_)) => REFUSALS.delay(attempts),
             Requeue::After(wait) => wait.max(Duration::from_millis(100)),
             _ => STEPS.delay(attempts),
         };
@@ -233,23 +233,41 @@ impl Memory {
         }
     }
 
-    /// This is rendered now: what was refused for something else is tried.
-    pub fn rendered(&mut self, what: u64) {
-        let before = self.rendered.replace(what);
-        if before.is_none_or(|before| before == what) {
+    /// This is rendered now, at this generation: permissions that another run may not need are asked for anew, and an edit
+    /// has tried what was refused.
+    pub fn rendered(&mut self, hash: u64, generation: i64) {
+        let Some((before, edited)) = self.rendered.replace((hash, generation)) else {
             return;
-        }
-        let of_it =
-            |what: &Operation| matches!(what, Operation::Create(_) | Operation::AskPermissions(_));
-        for backoff in self.backoffs.iter_mut().filter(|it| of_it(&it.what)) {
+        };
+        let is_edited = edited != generation;
+        let frees = |what: &Operation| match what {
+            Operation::Create(_) => is_edited,
+            Operation::AskPermissions(_) => is_edited || before != hash,
+            _ => false,
+        };
+        for backoff in self.backoffs.iter_mut().filter(|it| frees(&it.what)) {
             backoff.free(boot_time());
         }
     }
 
+    /// The API server has refused the run of this number. `making`: what making any run is called.
+    pub fn refused(
+        &mut self,
+        sequence: i64,
+        making: Option<Operation>,
+        error: ReconcileError,
+        times: (Option<Timestamp>, Duration),
+    ) -> ReconcileError {
+        let error = self.failed_again(&Operation::Create(sequence), error, times);
+        if let Some(making) = making {
+            self.failed(making, &error, times.1);
+        }
+        error
+    }
+
     /// A run was made.
     pub fn created(&mut self) {
-        let of_runs =
-            |what: &Operation| matches!(what, Operation::Create(_) | Operation::Intend(_));
+        let of_runs = |what: &Operation| matches!(what, Operation::Create(_) | Operation::Make(_));
         self.backoffs.retain(|backoff| !of_runs(&backoff.what));
     }
 

@@ -128,37 +128,70 @@ fn a_right_that_comes_has_it_tried_at_once_and_once_more_a_moment_later() {
 }
 
 #[test]
-fn a_change_of_what_is_rendered_frees_what_was_refused_and_nothing_else_does() {
+fn an_edit_frees_what_was_refused_and_another_input_does_not() {
     let mut memory = Memory::default();
-    memory.rendered(1);
+    memory.rendered(1, 1);
     for _ in 0..8 {
         memory.failed(Operation::Create(1), &problem(), boot_time());
         memory.failed(Operation::List, &problem(), boot_time());
     }
     let is_held = |memory: &Memory, what| memory.in_backoff(&what, boot_time()).is_some();
-    memory.rendered(1);
     memory.secret_changed("any");
     memory.selection_changed();
+    memory.rendered(2, 1);
     assert!(is_held(&memory, Operation::Create(1)));
-    memory.rendered(2);
+    memory.rendered(2, 2);
     assert!(!is_held(&memory, Operation::Create(1)));
     assert!(is_held(&memory, Operation::List));
 }
 
-#[test]
-fn runs_that_are_refused_one_after_another_are_intended_more_and_more_slowly() {
-    let mut memory = Memory::default();
-    let mut waits = Vec::new();
-    for _ in 0..12 {
-        waits.push(memory.failed(Operation::Intend(1), &problem(), boot_time()));
+/// When runs are created that are all refused, within these hours. What is rendered is another each 20 ms, and `numbered` says
+/// whether that is another number.
+fn refused_creates(hours: u64, numbered: bool) -> Vec<Duration> {
+    let (mut memory, mut creates) = (Memory::default(), Vec::new());
+    let begun = boot_time();
+    for hash in 0..hours * 3_600 * 50 {
+        let now = boot_time();
+        memory.rendered(hash, 1);
+        let number = if numbered { creates.len() } else { 1 };
+        let number = i64::try_from(number).unwrap();
+        let making = Operation::Make(1);
+        let steps = [&Operation::Create(number), &making];
+        if steps.iter().all(|it| memory.in_backoff(it, now).is_none()) {
+            memory.refused(number, Some(making), problem(), (None, now));
+            creates.push(now.saturating_sub(begun));
+        }
+        asleep::sleep_for(Duration::from_millis(20));
     }
-    assert!(waits[0] < Duration::from_secs(2), "{waits:?}");
-    let most = Duration::from_secs(72);
-    assert!(waits.iter().all(|wait| *wait <= most), "{waits:?}");
-    assert!(waits[11] >= Duration::from_secs(48), "{waits:?}");
+    creates
+}
+
+#[test]
+fn what_is_refused_is_created_once_a_minute_at_most_however_often_it_changes() {
+    for (numbered, least) in [(true, 140), (false, 30)] {
+        let creates = refused_creates(3, numbered);
+        let first = Duration::from_secs(15);
+        assert_eq!(creates.iter().filter(|at| **at < first).count(), 3);
+        let pauses = creates[2..]
+            .windows(2)
+            .map(|it| it[1].saturating_sub(it[0]));
+        assert!(pauses.min() >= Some(Duration::from_mins(1)), "{creates:?}");
+        assert!(creates.len() >= least, "{}", creates.len());
+    }
+}
+
+#[test]
+fn a_run_that_is_made_begins_the_pauses_anew() {
+    let mut memory = Memory::default();
+    let making = Operation::Make(1);
+    for _ in 0..12 {
+        memory.refused(1, Some(making.clone()), problem(), (None, boot_time()));
+    }
     memory.created();
-    let held = memory.in_backoff(&Operation::Intend(1), boot_time());
-    assert!(held.is_none());
+    assert!(memory.in_backoff(&making, boot_time()).is_none());
+    memory.refused(2, Some(making.clone()), problem(), (None, boot_time()));
+    let (_, left) = memory.in_backoff(&making, boot_time()).unwrap();
+    assert!(left < Duration::from_secs(2), "{left:?}");
 }
 
 fn key(name: &str) -> RunnableKey {

@@ -236,17 +236,14 @@ impl Reconciliation<'_> {
         let refusal = self
             .with_all_missing(self.refusal(&current.name, error))
             .await;
-        let operation = Operation::Create(current.sequence);
         let mut memory = lock(&self.memory);
         if error.is_definite_refusal() {
-            let now = boot_time();
-            let refusal = memory.failed_again(&operation, refusal, (self.facts.now, now));
-            if let Some(intending) = self.intending() {
-                memory.failed(intending, &refusal, now);
-            }
+            let times = (self.facts.now, boot_time());
+            let refusal = memory.refused(current.sequence, self.making(), refusal, times);
             CreateOutcome::Refused(refusal)
         } else {
             // While a server is overloaded, nothing is written for each try.
+            let operation = Operation::Create(current.sequence);
             memory.failed(operation, &refusal, boot_time());
             CreateOutcome::Unknown(refusal)
         }

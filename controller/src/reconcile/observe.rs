@@ -84,7 +84,7 @@ impl Reconciliation<'_> {
         let hash = rendering.document.input_hash();
         // An edit may cure what the document does not show: the account, or what a profile reads.
         let edited = self.facts.runnable.generation;
-        lock(&self.memory).rendered(digest((hash, edited)));
+        lock(&self.memory).rendered(digest(hash), edited);
         let Some(pause) = self.facts.policy.debounce else {
             lock(&self.memory).changes_due = Changes::default();
             return;

@@ -200,10 +200,16 @@ impl<'a> Reconciliation<'a> {
 
     /// Whether the same step failed a moment ago.
     pub(super) fn in_backoff(&self, step: &Step) -> Option<(ReconcileError, Duration)> {
-        let what = self.what(step)?;
-        lock(&self.memory)
-            .in_backoff(&what, boot_time())
-            .map(|(error, left)| (error.clone(), left))
+        let makes = matches!(
+            step,
+            Step::Create | Step::Probe | Step::Write(_, Change::Intent | Change::Attempt)
+        );
+        let making = makes.then(|| self.making()).flatten();
+        let memory = lock(&self.memory);
+        let held = [self.what(step), making].into_iter().flatten();
+        let held = held.filter_map(|what| memory.in_backoff(&what, boot_time()));
+        let longest = held.max_by_key(|(_, left)| *left);
+        longest.map(|(error, left)| (error.clone(), left))
     }
 
     /// What a step is called when it is held back.
@@ -211,7 +217,6 @@ impl<'a> Reconciliation<'a> {
         match step {
             Step::ListRuns { .. } => Some(Operation::List),
             Step::AskPermissions(needed) => Some(Operation::AskPermissions(digest(&**needed))),
-            Step::Write(_, Change::Intent) => self.intending(),
             Step::Write(_, Change::Renumber) => Some(Operation::Renumber),
             Step::ReadRun(name) | Step::AskServer(name) => Some(Operation::Read(name.name.clone())),
             Step::DryRun(sequence) => Some(Operation::Create(*sequence)),
@@ -226,20 +231,18 @@ impl<'a> Reconciliation<'a> {
         }
     }
 
-    /// What it is called to intend one more run, while no person changes anything.
-    pub(super) fn intending(&self) -> Option<Operation> {
+    /// What it is called to make a run, while no person changes anything.
+    pub(super) fn making(&self) -> Option<Operation> {
         let cause = &self.facts.rendering.as_ref().ok()?.cause;
-        let (template, ancestors) = (&cause.template_uid, &cause.ancestors);
         let of_people = (
             cause.generation,
-            template,
+            &cause.template_uid,
             cause.template_generation,
-            ancestors,
             &self.facts.runnable.rerun_token,
             &self.facts.runnable.profile_refresh,
             &self.facts.runnable.approved,
         );
-        Some(Operation::Intend(digest(of_people)))
+        Some(Operation::Make(digest(of_people)))
     }
 
     /// A step failed: how long it is left alone.

@@ -18,10 +18,8 @@ impl Past {
     /// A run that was just made is what others of its hash are, and what the ledger says of its number.
     pub(crate) fn judge_made_of(&mut self, index: usize) {
         let new = &self.runs[index];
-        let same = |it: &&Known| {
-            it.is_ours() && it.run.runnable == new.run.runnable && it.run.hash == new.run.hash
-        };
-        let before = self.runs[..index].iter().find(same);
+        let first = self.runs.first_of_hash(&new.run.runnable, &new.run.hash);
+        let before = first.filter(|at| *at < index).map(|at| &self.runs[at]);
         let content = |it: &Known| (it.run.kind.clone(), it.run.content.clone());
         if let Some(before) = before.filter(|it| content(it) != content(new)) {
             let what = format!(
@@ -55,8 +53,18 @@ impl Past {
                 }
             }
         }
+        // Of others no entry says anything.
+        let mut concerned: Vec<usize> = entries(status)
+            .flat_map(|(sequence, _, uid)| {
+                let named = uid.and_then(|uid| self.runs.at(uid));
+                let numbered = self.runs.at_number(runnable, sequence).iter().copied();
+                numbered.chain(named)
+            })
+            .collect();
+        concerned.sort_unstable();
+        concerned.dedup();
         let said = Said::of(status);
-        for index in 0..self.runs.len() {
+        for index in concerned {
             if self.runs[index].is_ours() && self.runs[index].run.runnable == runnable {
                 self.judge_entries(&said, index);
             }

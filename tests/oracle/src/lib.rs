@@ -52,6 +52,7 @@ mod overlap;
 mod past;
 mod profiles;
 mod retries;
+mod runs;
 mod stops;
 mod verdict;
 

@@ -1,5 +1,7 @@
 //! S1 and S3: one object for a number, and a cause for every number. L2: the ledger knows them all.
 
+use std::collections::BTreeSet;
+
 use cartouche_crds::{CurrentRun, RunPhase, RunnableStatus};
 
 use crate::{
@@ -42,11 +44,9 @@ impl Past {
     /// S1: no run before it has its number.
     fn judge_number(&mut self, index: usize) {
         let new = &self.runs[index];
-        let number = |it: &Known| (it.run.runnable.clone(), it.run.number);
-        let same = |it: &&Known| it.is_ours() && number(it) == number(new);
-        let excuses = self.runs[..index]
-            .iter()
-            .filter(same)
+        let number = new.run.number.unwrap_or_default();
+        let excuses = self
+            .before(index, number)
             .map(|one| (one, self.excuse(one, new)));
         // Any two of them must be excused.
         let Some((one, excuse)) = excuses.min_by_key(|(_, excuse)| excuse.is_some()) else {
@@ -55,13 +55,19 @@ impl Past {
         if let Some(excuse) = excuse {
             self.found.excuse(excuse);
         } else {
-            let number = new.run.number.unwrap_or_default();
             let what = format!(
                 "run {number} was made at {} and again at {}: {} and {}",
                 one.at, new.at, one.run.name, new.run.name
             );
             self.found.broken("S1", what);
         }
+    }
+
+    /// Runs of ours of the same Runnable with this number that were known before a run.
+    fn before(&self, index: usize, number: i64) -> impl Iterator<Item = &Known> {
+        let at = self.runs.at_number(&self.runs[index].run.runnable, number);
+        let before = at.iter().filter(move |at| **at < index);
+        before.map(|at| &self.runs[*at]).filter(|it| it.is_ours())
     }
 
     /// Why a number was used twice.
@@ -112,11 +118,13 @@ impl Past {
                 && !asks
                 && !is_over
         };
-        let own = self.runs[..index].iter();
-        let mut own = own.filter(|it| it.is_ours() && it.run.runnable == new.run.runnable);
+        let beside = [number(new) - 1, number(new) + 1];
+        let own = beside.into_iter().flat_map(|it| self.before(index, it));
         let has_lost = !self.losses(&new.run.runnable).is_empty();
-        if let Some(other) = own.find(repeats).filter(|_| !has_lost) {
-            let what = format!("{} and {} are of one change", other.run.name, new.run.name);
+        let other = own.filter(repeats).find(|_| !has_lost);
+        let told =
+            other.map(|it| format!("{} and {} are of one change", it.run.name, new.run.name));
+        if let Some(what) = told {
             self.found.broken("S3", what);
         }
     }
@@ -212,9 +220,8 @@ impl Past {
 
     /// Whether what was to make way did its work: it has succeeded, or turned up when nobody knew of it.
     fn is_done(&self, runnable: &str, before: &CurrentRun) -> bool {
-        let mut runs = self.runs.iter().filter(|it| {
-            it.is_of(runnable) && it.run.number == Some(before.sequence) && !it.unrecorded
-        });
+        let runs = self.runs.numbered(runnable, before.sequence);
+        let mut runs = runs.filter(|it| it.is_of(runnable) && !it.unrecorded);
         runs.any(|it| before.uid.is_none() || it.run.result == Some(true))
     }
 
@@ -227,8 +234,7 @@ impl Past {
 
     /// The run of ours with the highest number, whether it is there or not.
     fn newest(&self, runnable: &str) -> Option<&Known> {
-        let own = self.runs.iter().filter(|it| it.is_of(runnable));
-        own.max_by_key(|it| it.run.number)
+        self.runs.of(runnable).rev().find(|it| it.is_of(runnable))
     }
 
     /// Somebody else's object had the name of a number, at its intent or later, and no run was made for it; one
@@ -244,11 +250,8 @@ impl Past {
                 && it.gone.is_none_or(|gone| gone > intended)
         };
         let mut others = self.runs.iter().filter(|it| !it.is_of(runnable));
-        let mut own = self.runs.iter().filter(|it| {
-            it.is_of(runnable)
-                && it.run.number == Some(before.sequence)
-                && it.run.hash == before.input_hash
-        });
+        let own = self.runs.numbered(runnable, before.sequence);
+        let mut own = own.filter(|it| it.is_of(runnable) && it.run.hash == before.input_hash);
         before.phase != RunPhase::Created && others.any(holds) && own.all(|it| it.unrecorded)
     }
 
@@ -283,15 +286,11 @@ impl Past {
     pub fn unknown(&self, runnable: &str) -> Verdict {
         let mut found = Verdict::default();
         let status = self.runnables.get(runnable).map(|served| &*served.status);
-        let knows = |uid: &str| {
-            let mut entries = status.into_iter().flat_map(crate::past::entries);
-            entries.any(|(_, _, known)| known == Some(uid))
-        };
-        let there = self
-            .runs
-            .iter()
-            .filter(|it| it.is_there() && it.is_of(runnable));
-        for run in there.filter(|it| !knows(&it.run.uid)) {
+        let entries = status.into_iter().flat_map(crate::past::entries);
+        let known: BTreeSet<&str> = entries.filter_map(|(_, _, uid)| uid).collect();
+        let own = self.runs.of(runnable);
+        let there = own.filter(|it| it.is_there() && it.is_of(runnable));
+        for run in there.filter(|it| !known.contains(&*it.run.uid)) {
             if let Some(excuse) = self.unknown_for(run) {
                 found.excuse(excuse);
             } else {
@@ -312,8 +311,12 @@ impl Past {
         if run.number.is_none() && before.any(|loss| loss.lost == Lost::Everything) {
             return Some(Excuse::LostWhileOnItsWay);
         }
-        let mut others = self.runs.iter().filter(|it| it.is_of(&run.runnable));
-        if run.number.is_some() && others.any(|it| it.unrecorded && it.run.number == run.number) {
+        let others = |number| self.runs.numbered(&run.runnable, number);
+        let is_hasty = |it: &Known| it.is_of(&run.runnable) && it.unrecorded;
+        if run
+            .number
+            .is_some_and(|number| others(number).any(is_hasty))
+        {
             return Some(Excuse::DeletedUnrecorded);
         }
         let status = self.runnables.get(&run.runnable).map(|it| &*it.status);

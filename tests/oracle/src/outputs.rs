@@ -62,7 +62,7 @@ impl Past {
             let mut known = entries(new).filter(|(.., known)| *known == uid);
             known.next().map(|(number, ..)| number).or(it.run.number)
         };
-        let newer = self.runs.iter().filter(|it| {
+        let newer = self.runs.of(runnable).filter(|it| {
             it.is_there()
                 && it.had_succeeded
                 && it.is_of(runnable)

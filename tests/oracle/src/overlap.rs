@@ -40,7 +40,7 @@ impl Past {
         };
         let at_work = self
             .runs
-            .iter()
+            .of(runnable)
             .filter(|it| it.is_of(runnable) && it.is_there() && it.run.result.is_none());
         let judged: Vec<_> = at_work
             .map(|other| {

@@ -10,6 +10,7 @@ use cartouche_crds::RunnableStatus;
 use crate::{
     history::{Actor, Event, Object, Run, Runnable, Time, Verb},
     loss::{Loss, Lost, is_loss},
+    runs::Runs,
     verdict::Verdict,
 };
 
@@ -158,8 +159,7 @@ impl Served {
 #[derive(Clone, Debug, Default)]
 pub struct Past {
     pub(crate) sight: Sight,
-    pub(crate) runs: Vec<Known>,
-    index: BTreeMap<String, usize>,
+    pub(crate) runs: Runs,
     pub(crate) runnables: BTreeMap<String, Served>,
     pub(crate) templates: BTreeMap<String, String>,
     pub(crate) most_attempts: Option<i64>,
@@ -183,11 +183,9 @@ impl Past {
     /// A past as a world shows it: nothing of this is judged.
     #[must_use]
     pub fn shown(runs: Vec<Known>, runnables: BTreeMap<String, Served>) -> Self {
-        let numbered = runs.iter().enumerate();
         Self {
             sight: Sight::Moment,
-            index: numbered.map(|(at, it)| (it.run.uid.clone(), at)).collect(),
-            runs,
+            runs: runs.into_iter().collect(),
             runnables,
             ..Self::default()
         }
@@ -231,7 +229,7 @@ impl Past {
             self.given_up.insert(run.name.clone(), run);
             return;
         }
-        let Some(&index) = self.index.get(&run.uid) else {
+        let Some(index) = self.runs.at(&run.uid) else {
             // What has no number is the original's, or no run.
             let is_run = run.number.is_some_and(|number| number > 0);
             if verb == Verb::Created || verb == Verb::Changed && is_run {
@@ -263,12 +261,10 @@ impl Past {
     }
 
     fn make(&mut self, (at, second): (Time, Option<i64>), maker: Actor, run: Run) {
-        self.index.insert(run.uid.clone(), self.runs.len());
-        self.runs.push(Known {
+        let index = self.runs.push(Known {
             second,
             ..Known::new(run, maker, at)
         });
-        let index = self.runs.len() - 1;
         let made = &self.runs[index];
         if made.is_ours() {
             self.judge_made(index);
@@ -316,7 +312,7 @@ impl Past {
             }
         }
         for (_, _, uid) in entries(&status) {
-            if let Some(&index) = uid.and_then(|uid| self.index.get(uid)) {
+            if let Some(index) = uid.and_then(|uid| self.runs.at(uid)) {
                 self.runs[index].recorded = true;
             }
         }
@@ -356,13 +352,14 @@ impl Past {
     fn confirm(&mut self, at: Time, status: &RunnableStatus) {
         let current = status.current_run.iter().map(|run| (&run.uid, &run.name));
         let history = status.history.iter().map(|run| (&run.uid, &run.name));
-        let confirmed: BTreeSet<_> = current.chain(history).collect();
-        for (uid, name) in confirmed {
-            let Some(uid) = uid.as_ref().filter(|uid| !self.index.contains_key(*uid)) else {
-                continue;
-            };
+        let confirmed = current.chain(history);
+        let confirmed = confirmed.filter_map(|(uid, name)| Some((uid.as_deref()?, name)));
+        let unseen: BTreeSet<_> = confirmed
+            .filter(|(uid, _)| self.runs.at(uid).is_none())
+            .collect();
+        for (uid, name) in unseen {
             if let Some(asked) = self.given_up.get(name) {
-                let uid = uid.clone();
+                let uid = uid.to_owned();
                 let run = Run {
                     uid,
                     ..asked.clone()
@@ -387,11 +384,11 @@ impl Past {
     }
 
     pub(crate) fn run(&self, uid: &str) -> Option<&Known> {
-        self.index.get(uid).map(|&index| &self.runs[index])
+        self.runs.at(uid).map(|index| &self.runs[index])
     }
 
     pub(crate) fn run_mut(&mut self, uid: &str) -> Option<&mut Known> {
-        self.index.get(uid).map(|&index| &mut self.runs[index])
+        self.runs.at(uid).map(|index| &mut self.runs[index])
     }
 
     pub(crate) fn losses(&self, runnable: &str) -> &[Loss] {

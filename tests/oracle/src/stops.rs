@@ -1,5 +1,7 @@
 //! S7, of runs that are told to stop: that stands in the ledger, stays there, and is an end.
 
+use std::collections::BTreeMap;
+
 use cartouche_crds::{RunResult, RunnableStatus, Stop, StopReason};
 
 use crate::past::{Known, Past};
@@ -47,8 +49,12 @@ impl Past {
         old: &RunnableStatus,
         new: &RunnableStatus,
     ) {
+        let mut known = BTreeMap::new();
+        for before in entries(old) {
+            known.entry(before.uid).or_insert(before);
+        }
         for after in entries(new) {
-            let before = entries(old).find(|before| before.uid == after.uid);
+            let before = known.get(after.uid);
             let told = before.and_then(|before| before.stop);
             // A person's cancel goes before our own word to make way.
             let is_theirs = told.is_some_and(|told| told.reason == StopReason::Replaced)

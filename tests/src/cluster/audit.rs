@@ -7,6 +7,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
+use k8s_openapi::jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -32,6 +33,9 @@ pub struct AuditEvent {
     /// The path with its query.
     #[serde(rename = "requestURI")]
     pub request_uri: String,
+    /// When it came.
+    #[serde(default, rename = "requestReceivedTimestamp")]
+    pub received: Option<Timestamp>,
     user: User,
     #[serde(default)]
     impersonated_user: Option<User>,

@@ -8,6 +8,7 @@ use cartouche_tests::{
     control_plane::ControlPlane,
     controller::Controller,
 };
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use tokio::{
     sync::OnceCell,
@@ -20,6 +21,10 @@ use crate::world::{
 
 /// For how long it is counted.
 const COUNTED: Duration = Duration::from_secs(30);
+/// How long creates are refused: for the first three, and two more.
+const REFUSED: Duration = Duration::from_secs(150);
+/// In which the first three are made, each of which waits as much longer as a busy machine takes.
+const FIRST_THREE: SignedDuration = SignedDuration::from_secs(20);
 /// Requests of two Runnables in that time. Alone they make at most one a second; the other scenarios of this cluster have them looked at
 /// more often.
 const FEW: usize = 60;
@@ -147,8 +152,9 @@ async fn two_that_wait_for_a_run_and_feed_each_other_make_few_requests() -> Resu
 }
 
 /// A Runnable whose run is refused, and that reads a `ConfigMap` which the template does or does not show.
-async fn refused(prefix: &str, shown: &str) -> Result<(World, Subject)> {
+async fn refused(prefix: &str, shown: &str) -> Result<(World, Subject, AuditLog)> {
     let world = world(prefix).await?;
+    let audit = world.cluster.audit()?;
     world
         .template(json!({ "template": document(GUARDED_OBJ, json!({ "shown": shown })) }))
         .await?;
@@ -166,7 +172,7 @@ async fn refused(prefix: &str, shown: &str) -> Result<(World, Subject)> {
     subject
         .fails("StampedObjectRejectedByAPIServer", "guardedobjs")
         .await?;
-    Ok((world, subject))
+    Ok((world, subject, audit))
 }
 
 fn changing(count: usize) -> Value {
@@ -191,9 +197,9 @@ fn is_create(event: &AuditEvent) -> bool {
 #[tokio::test]
 async fn a_refused_run_is_not_tried_again_for_what_it_is_not_made_of() -> Result<()> {
     let shown = "$(runnable.spec.inputs.fixed)$";
-    let (world, subject) = refused("refused", shown).await?;
+    let (world, subject, _) = refused("refused", shown).await?;
     let creates = counted(&world, change(&world), is_create).await?.len();
-    assert!(creates <= 6, "{creates} creates in {COUNTED:?}");
+    assert!(creates <= 3, "{creates} creates in {COUNTED:?}");
     // A right that comes has it tried at once.
     let rights = [
         GUARDED_OBJ.rights(&["list", "get", "create"]),
@@ -205,18 +211,116 @@ async fn a_refused_run_is_not_tried_again_for_what_it_is_not_made_of() -> Result
 }
 
 #[tokio::test]
-async fn refused_runs_follow_each_other_more_and_more_slowly() -> Result<()> {
+async fn refused_runs_follow_each_other_once_a_minute_at_most() -> Result<()> {
     let shown = "$(runnable.spec.inputs.count)$";
-    let (world, _) = refused("refused-anew", shown).await?;
-    let creates = counted(&world, change(&world), is_create).await?.len();
-    assert!(creates <= 9, "{creates} creates in {COUNTED:?}");
+    let (world, subject, audit) = refused("refused-anew", shown).await?;
+    if let Ok(ended) = timeout(REFUSED, change(&world)).await {
+        ended?;
+    }
+    sleep(RECORDED).await;
+    let events = audit.in_namespace(&world.namespace)?;
+    let creates = events.iter().filter(|it| is_create(it));
+    let creates: Vec<Timestamp> = creates.filter_map(|it| it.received).collect();
+    let pauses: Vec<SignedDuration> = creates
+        .windows(2)
+        .map(|it| it[1].duration_since(it[0]))
+        .collect();
+    ensure!(creates.len() >= 4, "{pauses:?}");
+    let early = creates[0] + FIRST_THREE;
+    let early = creates.iter().filter(|at| **at < early).count();
+    ensure!(early <= 3, "{early} creates in {FIRST_THREE:?}: {pauses:?}");
+    let minute = SignedDuration::from_mins(1);
+    let is_apart = pauses[2..].iter().all(|pause| *pause >= minute);
+    ensure!(is_apart, "{pauses:?}");
+    // A person who edits it waits for none of that.
+    let edited = || json!({ "spec": { "inputs": { "own": 1 } } });
+    world.patch_of(RUNNABLE, "r", edited()).await?;
+    let before = creates.len();
+    subject
+        .until("to be tried", |it| {
+            it["status"]["currentRun"]["sequence"].as_u64() > u64::try_from(before).ok()
+        })
+        .await?;
+    Ok(())
+}
+
+/// Runnables that wait for a person, an earlier run, a pause and a source, each time that a `ConfigMap` changes, and do not wait each
+/// second time.
+async fn that_wait_and_do_not(world: &World) -> Result<Vec<&'static str>> {
+    let from =
+        |key: &str| json!([{ "name": key, "configMapKeyRef": { "name": "it", "key": key } }]);
+    world.put(turned(0)).await?;
+    let all = [
+        ("approval", "count", json!({ "approval": "Manual" })),
+        (
+            "overlap",
+            "count",
+            json!({ "concurrencyPolicy": "LatestOnly" }),
+        ),
+        ("pause", "count", json!({ "start": { "debounce": "3s" } })),
+        ("source", "now-and-then", json!({})),
+    ];
+    let mut names = Vec::new();
+    for (name, key, waits) in all {
+        let plain = json!({ "inputsFrom": from(key) });
+        let subject = world.runnable(name, plain).await?;
+        subject.run(1).await?;
+        subject
+            .edit(|it| {
+                for (field, value) in waits.as_object().into_iter().flatten() {
+                    it["spec"][field] = value.clone();
+                }
+            })
+            .await?;
+        names.push(name);
+    }
+    Ok(names)
+}
+
+fn turned(count: usize) -> Value {
+    let turn = count % 2;
+    let mut data = json!({ "count": turn.to_string(), "now-and-then": "x" });
+    if turn == 1 {
+        data["now-and-then"] = Value::Null;
+    }
+    config_map("it", json!({}), data)
+}
+
+#[tokio::test]
+async fn what_waits_is_written_once_in_ten_seconds_however_often_its_inputs_change() -> Result<()> {
+    let world = world("turns").await?;
+    let names = that_wait_and_do_not(&world).await?;
+    let turn = async {
+        for count in 1.. {
+            world.patch_of(CONFIG_MAP, "it", turned(count)).await?;
+            sleep(Duration::from_millis(15)).await;
+        }
+        anyhow::Ok(())
+    };
+    let audit = world.cluster.audit()?;
+    if let Ok(ended) = timeout(COUNTED, turn).await {
+        ended?;
+    }
+    sleep(RECORDED).await;
+    let events = audit.in_namespace(&world.namespace)?;
+    for name in names {
+        let own = events.iter().filter(|it| it.name() == name);
+        let own = own.filter(|it| is_status_write(it));
+        let own: Vec<Timestamp> = own.filter_map(|it| it.received).collect();
+        let apart = own.windows(2).map(|it| it[1].duration_since(it[0]));
+        let pauses: Vec<SignedDuration> = apart.collect();
+        // That the edit was seen may have been written after the last turn began.
+        let soon = pauses.iter().filter(|it| it.as_secs_f64() < 9.5).count();
+        ensure!(soon <= 1 && own.len() <= 5, "{name}: {pauses:?}");
+        ensure!(own.len() >= 2, "{name}: {pauses:?}");
+    }
     Ok(())
 }
 
 /// Whoever may change an account has nothing tried the more often.
 #[tokio::test]
 async fn an_account_that_changes_all_the_time_frees_a_refused_run_now_and_then() -> Result<()> {
-    let (world, _) = refused("account", "fixed").await?;
+    let (world, _, _) = refused("account", "fixed").await?;
     let change = async {
         for count in 1.. {
             let changed = json!({ "metadata": { "annotations": { "count": count.to_string() } } });

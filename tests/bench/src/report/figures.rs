@@ -87,15 +87,18 @@ pub(crate) fn attacked(attacks: &[Attacked]) -> String {
         .to_owned();
     let both = |it: &Quantiles| format!("{} ({}) ms", number(it.p50), number(it.p95));
     for it in attacks {
+        let unserved = it.unserved.as_ref();
+        let unserved = unserved.map(|it| format!("; {} unserved", both(it)));
         let _ = writeln!(
             text,
-            "| {} | {} | {:.1} | {:.1} | {} | {} | {} | {:.2}, {:.2} |",
+            "| {} | {} | {:.1} | {:.1} | {} | {}{} | {} | {:.2}, {:.2} |",
             it.attack,
             mib(it.memory_peak),
             it.requests,
             it.status_writes,
             both(&it.before),
             both(&it.beginning),
+            unserved.unwrap_or_default(),
             both(&it.at_rest),
             it.beginning.p50 / it.before.p50,
             it.at_rest.p50 / it.before.p50,

@@ -98,16 +98,22 @@ pub(crate) async fn edit(settings: &Settings, runnables: usize) -> Result<Edit> 
     })
 }
 
+/// Others, whose Runnables are there and have run.
 pub(super) async fn others(site: &Site, keep: usize) -> Result<Field> {
+    let mut field = unsown_others(site, keep).await?;
+    field.sow().await?;
+    Ok(field)
+}
+
+/// The namespace of others, without a Runnable yet.
+pub(super) async fn unsown_others(site: &Site, keep: usize) -> Result<Field> {
     site.template(&RunKind::number(0), "others").await?;
     let mut plan = plan_for(site, OTHERS, keep).await?;
     plan.active = OTHERS;
     for (_, template) in &mut plan.kinds {
         "others".clone_into(template);
     }
-    let mut field = Field::new(site.client(), plan).await?;
-    field.sow().await?;
-    Ok(field)
+    Field::new(site.client(), plan).await
 }
 
 /// Sees the new mark in runs and in outputs.
