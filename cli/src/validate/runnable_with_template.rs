@@ -10,7 +10,8 @@ use cartouche_templating::{
 use serde_json::Value;
 
 use super::{
-    Knowledge, breaks, chained, inputs, names, not_a_text, policy, secrets, shape, tekton, template,
+    Knowledge, breaks, chained, inputs, names, not_a_text, part_of, pod_spec, policy, secrets,
+    shape, tekton, template,
 };
 use crate::{
     finding::{Finding, Rule},
@@ -63,8 +64,10 @@ pub(super) fn check(
     let attempt = draft.attempt(&context, &given.unknown());
     let asked = runnable.root.at(&["spec", "selector"]).is_some();
     let unfinished = selected.filter(|chosen| chained::is_unfinished(chosen));
+    let has_no_inputs = given_inputs_are_unread(runnable);
     let is_unknown = |problem: &Diagnostic| {
-        (asked && selected.is_none() && chained::reads(problem, &["selected"]))
+        (has_no_inputs && chained::reads(problem, &TO_RUNNABLE_INPUTS))
+            || (asked && selected.is_none() && chained::reads(problem, &["selected"]))
             || (unfinished.is_some() && chained::reads_status(problem))
     };
     let known = attempt
@@ -258,11 +261,21 @@ fn missing_finding(
         .related(subject_place(runnable, &missing.above), label)
         .maybe_help(
             dots()
+                .or_else(|| part_of::cure(runnable, &missing.above, &missing.step))
                 .or_else(|| suggestion::hint(key, "it gives", known))
                 .or(add)
                 .or_else(|| explained::of(problem).help),
         )
 }
+
+/// Whether inputs are given in such a way that none can be read: their schema says so.
+fn given_inputs_are_unread(runnable: &Document) -> bool {
+    let inputs = runnable.value.pointer("/spec/inputs");
+    inputs.is_some_and(|inputs| !inputs.is_object() && !inputs.is_null())
+}
+
+/// How tags begin that read inputs.
+const TO_RUNNABLE_INPUTS: [&str; 3] = ["runnable", "spec", "inputs"];
 
 /// Where a Runnable has its inputs.
 const TO_INPUTS: [&str; 2] = ["spec", "inputs"];
@@ -360,6 +373,7 @@ fn check_run(
     let refused = names::check(run);
     let refused = refused.iter().filter(|refused| from_a_tag(&refused.at));
     findings.extend(refused.map(|refused| names::finding(document, body, refused)));
+    findings.extend(pod_spec::in_run(document, run, from_a_tag));
     for finding in &mut findings {
         finding.message = format!("Runnable {}: {}", runnable.name(), finding.message);
         finding
