@@ -28,6 +28,7 @@ mod restart_policy;
 mod run_kind;
 mod runnable_with_template;
 mod secrets;
+mod selection;
 mod shape;
 mod sinks;
 mod tags;

@@ -81,20 +81,16 @@ fn meant<'a>(
     };
     // A Runnable does not read itself.
     let is_self = |it: &&&Document| std::ptr::eq(**it, runnable) || it.name() == runnable.name();
-    let names = of_kind.iter().filter(is_here);
-    let names = names.filter(|it| !object.is_runnable() || !is_self(it));
-    let nearest = suggestion::nearest(&object.name, names.map(|it| it.name()));
-    let named = |name: &str, here: bool| {
+    let here = of_kind.iter().filter(is_here);
+    let here = here.filter(|it| !object.is_runnable() || !is_self(it));
+    let nearest = suggestion::nearest(&object.name, here.map(|it| it.name()));
+    let find = |name: &str, is_wanted_here: bool| {
         let mut found = of_kind.iter();
-        found
-            .find(|it| it.name() == name && is_here(it) == here)
-            .copied()
+        let found = found.find(|it| it.name() == name && is_here(it) == is_wanted_here);
+        found.copied()
     };
-    let near = nearest.and_then(|name| named(name, true));
-    let elsewhere = || named(&object.name, false);
-    elsewhere()
-        .map(Meant::Elsewhere)
-        .or_else(|| near.map(Meant::Named))
+    let elsewhere = find(&object.name, false).map(Meant::Elsewhere);
+    elsewhere.or_else(|| nearest.and_then(|name| find(name, true)).map(Meant::Named))
 }
 
 fn move_or_name(object: &SourceObject, runnable: &Document, found: &Document) -> String {

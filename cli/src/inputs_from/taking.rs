@@ -232,17 +232,13 @@ fn misspelt_step(path: &str, document: &Document) -> Option<String> {
     let mut value = &document.value;
     for step in syntax::steps(path) {
         let key = step.key()?;
-        match value.get(key) {
-            Some(next) => value = next,
-            None => {
-                let there = value.as_object().into_iter().flatten();
-                let there = there.map(|(name, _)| name.as_str());
-                return Some(format!(
-                    "did you mean '{}'?",
-                    suggestion::nearest(key, there)?
-                ));
-            }
-        }
+        let Some(next) = value.get(key) else {
+            let there = value.as_object().into_iter().flatten();
+            let there = there.map(|(name, _)| name.as_str());
+            let meant = suggestion::nearest(key, there)?;
+            return Some(format!("did you mean '{meant}'?"));
+        };
+        value = next;
     }
     None
 }

@@ -30,6 +30,12 @@ pub(super) fn cure(runnable: &Document, above: &[Segment], step: &PathStep) -> O
     }
 }
 
+/// Whether inputs are given in such a way that none can be read: their schema says so.
+pub(super) fn inputs_are_unread(runnable: &Document) -> bool {
+    let inputs = runnable.value.pointer("/spec/inputs");
+    inputs.is_some_and(|inputs| !inputs.is_object() && !inputs.is_null())
+}
+
 fn of_text(runnable: &Document, above: &[Segment], text: &str) -> String {
     let is_json =
         serde_json::from_str::<Value>(text).is_ok_and(|it| it.is_object() || it.is_array());

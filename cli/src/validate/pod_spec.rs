@@ -6,6 +6,7 @@ mod choices;
 mod command;
 mod env;
 mod image;
+mod message;
 mod names;
 mod part;
 mod pods;
@@ -121,10 +122,11 @@ fn of_pod(pod: &Pod<'_>) -> Vec<Fault> {
         security::check,
         choices::of_pod,
     ];
-    const OF_CONTAINERS: [fn(&Part<'_>) -> Vec<Fault>; 5] = [
+    const OF_CONTAINERS: [fn(&Part<'_>) -> Vec<Fault>; 6] = [
         command::check,
         env::check,
         image::check,
+        message::check,
         resources::check,
         choices::of_container,
     ];

@@ -1,7 +1,7 @@
 //! Rules of profiles that match nothing of the files, and Runnables that no profile of the files matches.
 
 use cartouche_crds::ClusterRunProfileSpec;
-use cartouche_protocol::profiles::{Labels, Subject, Unchosen, rank};
+use cartouche_protocol::profiles::{Labels, Subject, rank};
 use cartouche_templating::suggestion;
 use serde_json::Value;
 
@@ -157,9 +157,8 @@ fn required_in_vain(
         return None;
     }
     let message = format!(
-        "Runnable {}: {}, and none among these files matches it",
-        runnable.name(),
-        Unchosen::NoneMatches
+        "Runnable {}: no profile among these files matches it, and its template makes no run without a profile",
+        runnable.name()
     );
     let finding = Finding::warning(Rule::Profile, message)
         .at(runnable.place_of(&["metadata", "name"]))

@@ -55,7 +55,7 @@ fn kinds_of_inputs(runnable: &Document, knowledge: &Knowledge) -> Vec<Finding> {
 }
 
 /// Labels to select by that no object can have.
-fn labels(runnable: &Document) -> Vec<Finding> {
+pub(super) fn labels(runnable: &Document) -> Vec<Finding> {
     let at = ["spec", "selector", "matchingLabels"];
     let labels = runnable.root.at(&at).map(Node::entries);
     let refused = labels.unwrap_or_default().iter().filter_map(|entry| {

@@ -112,10 +112,10 @@ fn resource(permission: &Node, known: &[Known], place: SourceSpan) -> Option<Fin
     let finding = Finding::warning(Rule::Template, message)
         .at(place)
         .label("no such resource");
-    Some(finding.maybe_help(cure(resource, group, known)))
+    Some(finding.help(cure(resource, group, known)))
 }
 
-fn cure(resource: &str, group: &str, known: &[Known]) -> Option<String> {
+fn cure(resource: &str, group: &str, known: &[Known]) -> String {
     let short = SHORT.iter().find(|(short, _)| *short == resource);
     let lower = short.map_or_else(
         || resource.to_lowercase(),
@@ -132,10 +132,10 @@ fn cure(resource: &str, group: &str, known: &[Known]) -> Option<String> {
         let here = here.map(|it| it.plural.as_str());
         let cure =
             "write the plural, with the apiGroup that it is in: kubectl api-resources lists both";
-        return Some(suggestion::hint(resource, "it has", here).unwrap_or_else(|| cure.to_owned()));
+        return suggestion::hint(resource, "it has", here).unwrap_or_else(|| cure.to_owned());
     };
     let plural = &found.plural;
-    Some(if found.group == group {
+    if found.group == group {
         format!("write the plural: {plural}")
     } else if found.group.is_empty() {
         format!("{plural} are in the core group: write apiGroup: \"\", resource: {plural}")
@@ -144,7 +144,7 @@ fn cure(resource: &str, group: &str, known: &[Known]) -> Option<String> {
             "{plural} are in the group {0}: write apiGroup: {0}, resource: {plural}",
             found.group
         )
-    })
+    }
 }
 
 /// A verb that is nearly another one: servers may have verbs of their own.

@@ -7,6 +7,8 @@ use cartouche_templating::{
     syntax::{self, ESCAPE, UnclosedTag},
 };
 
+use serde_json::Value;
+
 use super::{foreign_tags, shape};
 use crate::{
     finding::{Finding, Rule},
@@ -103,10 +105,14 @@ fn left_alone(document: &Document, warning: &Warning) -> Vec<Finding> {
         found.collect::<Vec<_>>()
     };
     let texts = template_file::in_text(document, warning, find);
+    let version = document.value.pointer("/spec/template/apiVersion");
+    let version = version.and_then(Value::as_str).unwrap_or_default();
+    // It has tags of its own.
+    let is_of_tekton = version.starts_with("tekton.dev/");
     let finding = |(text, place): (String, SourceSpan)| {
         let message = format!("{text} is not read as a tag and stays as it is");
         let begin = "a tag begins with runnable, selected, run or profile";
-        let help = match foreign_tags::meant(&text) {
+        let help = match foreign_tags::meant(&text).filter(|_| !is_of_tekton) {
             Some(tag) => {
                 format!("did you mean {tag}? {begin}; if it is text, write {ESCAPE} for its $(")
             }
