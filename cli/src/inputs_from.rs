@@ -2,6 +2,7 @@
 //! the controller has, with the places of what is wrong.
 
 mod absent;
+mod meant;
 pub(crate) mod object;
 mod taking;
 mod wrong;

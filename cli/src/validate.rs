@@ -6,21 +6,29 @@ mod chained;
 mod chains;
 mod endless;
 mod exported;
+mod foreign_tags;
 mod health_rule;
 mod hooks;
 mod inputs;
 pub(crate) mod keys;
+mod merged;
 mod misspelt;
 mod names;
 mod not_a_text;
+mod optional_inputs;
 mod outputs;
+mod part_of;
+mod pod_spec;
 pub(crate) mod policy;
 mod profile;
+mod profile_rules;
 mod references;
+mod requires;
 mod restart_policy;
 mod run_kind;
 mod runnable_with_template;
 mod secrets;
+mod selection;
 mod shape;
 mod sinks;
 mod tags;
@@ -84,6 +92,14 @@ pub(crate) fn nothing_to_check(objects: &Objects, paths: &[PathBuf]) -> Option<F
         let meant = suggestion::nearest(kind, [TEMPLATE, RUNNABLE, PROFILE])?;
         Some(format!("{file} holds a {kind}: did you mean '{meant}'?"))
     });
+    let mut others = objects.others.iter();
+    if let Some(document) = others.find(|it| misspelt::is_of_cartographer(it)) {
+        let (file, kind) = (&document.source.name, document.kind());
+        let message = format!(
+            "{file} holds a {kind}, which Cartographer has and Cartouche does not: there is nothing else to check in {paths}"
+        );
+        return Some(Finding::error(Rule::Unchecked, message).help(misspelt::CARTOGRAPHER));
+    }
     let help = misspelt.unwrap_or_else(|| {
         format!(
             "name files or folders that hold some, of apiVersion: {API_VERSION}; cases of `cartouche test` are passed over"
@@ -106,7 +122,7 @@ pub(crate) fn validate(objects: &Objects, knowledge: &Knowledge) -> Vec<Finding>
     let mut unknown_kinds = BTreeSet::new();
     let mut of_pairs = Vec::new();
     for document in &objects.templates {
-        let checked = template::check(document, knowledge);
+        let checked = template::check(objects, document, knowledge);
         findings.extend(checked.findings);
         findings.extend(hooks::of_template(document));
         findings.extend(values::large_integers(document));
@@ -123,13 +139,15 @@ pub(crate) fn validate(objects: &Objects, knowledge: &Knowledge) -> Vec<Finding>
         findings.extend(hooks::of_runnable(runnable));
         findings.extend(objects::nameless::only_prefixed(runnable));
         findings.extend(references::check(runnable, knowledge));
+        findings.extend(optional_inputs::check(objects, runnable));
         findings.extend(values::check(runnable));
         of_pairs.extend(runnable_with_template::check(
             objects, runnable, &given, knowledge,
         ));
     }
     findings.extend(chains::check(objects));
-    findings.extend(profile::check(objects));
+    findings.extend(sinks::shared(objects));
+    findings.extend(profile::check(objects, knowledge));
     // What is wrong for every Runnable is not said again for each.
     let known = ErrorPlaces::of(&findings);
     of_pairs.retain(|finding| !known.are_within(finding));

@@ -9,12 +9,12 @@ use cartouche_protocol::{
     sourced_inputs::{self, SourceKind, SourceObject, SourceRead},
     sources::Value as Became,
 };
-use cartouche_templating::suggestion;
+use cartouche_templating::{suggestion, syntax};
 
 use super::{
     Entry, Given,
     absent::{Absent, Why},
-    finding, object,
+    finding, meant, object,
 };
 use crate::{
     finding::{Finding, Rule},
@@ -46,6 +46,8 @@ impl<'a> Taking<'a> {
         let found = self.find(&object);
         let [document] = found.as_slice() else {
             if found.is_empty() {
+                let meant = meant::finding(self.objects, self.runnable, &entry, &object);
+                given.findings.extend(meant);
                 let names = self.names(&object);
                 let absent = Absent::new(self.runnable, &entry, object, Why::NoObject);
                 return given.absent.push(absent.unless(names.into_iter()));
@@ -220,9 +222,25 @@ fn known(entry: &Entry, object: &SourceObject, document: &Document) -> Option<St
     let has = match object.kind {
         SourceKind::Runnable => "it gives",
         SourceKind::ConfigMap | SourceKind::Secret => "it has",
-        SourceKind::Any => return None,
+        SourceKind::Any => return misspelt_step(entry.key(), document),
     };
     suggestion::hint(entry.key(), has, object::keys(document))
+}
+
+/// The field of an object that is nearly called as the one that a path takes, and that there is not.
+fn misspelt_step(path: &str, document: &Document) -> Option<String> {
+    let mut value = &document.value;
+    for step in syntax::steps(path) {
+        let key = step.key()?;
+        let Some(next) = value.get(key) else {
+            let there = value.as_object().into_iter().flatten();
+            let there = there.map(|(name, _)| name.as_str());
+            let meant = suggestion::nearest(key, there)?;
+            return Some(format!("did you mean '{meant}'?"));
+        };
+        value = next;
+    }
+    None
 }
 
 /// Says which object is meant. The line of a Secret is not shown: its value may stand there.

@@ -183,7 +183,19 @@ fn what_is_not_among_the_files_is_no_error_and_a_reference_is_known_without_it()
         &both,
         &config_map("").replace("sizes}", "sizes, namespace: other}"),
     );
-    assert!(given.findings.is_empty() && given.values.is_empty());
+    let elsewhere = &given.findings[0];
+    assert_eq!(
+        (given.findings.len(), elsewhere.severity),
+        (1, Severity::Warning)
+    );
+    assert!(
+        elsewhere
+            .message
+            .contains("not in the namespace demo, but in other"),
+        "{}",
+        elsewhere.message
+    );
+    assert!(given.values.is_empty());
     assert_eq!(given.unknown(), ["size"]);
     let known = given.known();
     assert_eq!(

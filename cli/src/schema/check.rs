@@ -161,6 +161,7 @@ impl<'a> Checker<'a> {
                     let meant = suggestion::nearest(key, schema.member_names());
                     let help = meant
                         .map(|meant| format!("did you mean '{meant}'?"))
+                        .or_else(|| wrapped(schema, key, value))
                         .or_else(|| walk.elsewhere(schema, key))
                         .or_else(|| suggestion::hint(key, "the fields are", schema.member_names()))
                         .or_else(|| Some("look at the spelling and at the indentation".to_owned()));
@@ -264,6 +265,19 @@ impl<'a> Checker<'a> {
             self.report(Fault::Refused { because }, None);
         }
     }
+}
+
+/// What to do about a field that there is not, where all that stands below it belongs in its place.
+fn wrapped(schema: Schema<'_>, key: &str, value: &Partial) -> Option<String> {
+    let Partial::Object(fields) = value else {
+        return None;
+    };
+    let names: Vec<&str> = fields.iter().map(|(name, _)| name.as_str()).collect();
+    let is_known = |name: &&str| matches!(schema.member(name), Member::Known(_));
+    (!names.is_empty() && names.iter().all(is_known)).then(|| {
+        let names = names.join(", ");
+        format!("take '{key}' out: {names} stands here without it")
+    })
 }
 
 fn type_of(value: &Partial) -> &str {

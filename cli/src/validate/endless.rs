@@ -23,6 +23,7 @@ pub(super) fn check(document: &Document, template: &Template) -> Vec<Finding> {
     let found = [
         restarted(document, template, body),
         suspended(document, template, body),
+        removed_at_once(document, template, body),
     ];
     found.into_iter().flatten().collect()
 }
@@ -79,4 +80,20 @@ fn suspended(document: &Document, template: &Template, body: &Node) -> Option<Fi
         .label("it waits until somebody sets this to false")
         .help("take this line out, unless a queue is to let the runs go on");
     Some(finding)
+}
+
+/// A Job that is removed before its end is seen.
+fn removed_at_once(document: &Document, template: &Template, body: &Node) -> Option<Finding> {
+    let (api_version, kind) = template.literal_kind()?;
+    let ttl = body.at(&["spec", "ttlSecondsAfterFinished"])?;
+    if !kinds::is_job(api_version, kind) || ttl.to_value().as_i64() != Some(0) {
+        return None;
+    }
+    let message = "a Job that is removed as soon as it ends may be gone before its end and its outputs are seen: its run is Lost then";
+    let finding = Finding::warning(Rule::Surprise, message)
+        .at(document.place(&ttl.span))
+        .label("no time is left to look at it");
+    Some(finding.help(
+        "write some minutes, such as 600, or take it out: spec.retentionPolicy of the Runnable deletes old runs",
+    ))
 }

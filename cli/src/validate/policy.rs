@@ -109,6 +109,29 @@ pub(super) fn check_stop(
     Some(finding.help("say in spec.stop of the template how its runs are stopped"))
 }
 
+/// Attempts after a timeout alone, where no run has one.
+pub(super) fn check_retry_on(runnable: &Document, template: &Document) -> Option<Finding> {
+    let policy = Policy::as_far_as_usable(&asks(runnable), &asks(template));
+    let asking = [runnable, template].into_iter().find_map(|document| {
+        let list = document.root.at(&["spec", "retry", "retryOn"])?;
+        Some((document, list))
+    });
+    let (document, list) = asking?;
+    let mut ends = list.items().iter().map(Node::text);
+    let is_alone = list.items().len() == 1 && ends.all(|end| end == Some("TimedOut"));
+    if !is_alone || policy.timeout.is_some() {
+        return None;
+    }
+    let message = format!(
+        "Runnable {}: only what has timed out is tried again, and no run has a timeout: nothing ever is",
+        runnable.name()
+    );
+    let finding = Finding::warning(Rule::Surprise, message)
+        .at(document.place_of_key(&["spec", "retry", "retryOn"]))
+        .label("this never happens");
+    Some(finding.help("give spec.timeout a duration such as 30m, or add Failed"))
+}
+
 /// Durations that are numbers: in quotes they were no durations either.
 fn without_unit(document: &Document) -> Vec<Finding> {
     let finding = |path: &[&str]| {

@@ -3,7 +3,9 @@
 use cartouche_templating::{kinds, suggestion, syntax};
 use serde_json::Value;
 
-use super::{keys, names, policy, shape, ties, warnings};
+use super::{
+    Knowledge, keys, merged, names, pod_spec, policy, profile_rules, shape, ties, warnings,
+};
 use crate::{
     finding::{Finding, Rule},
     objects::Objects,
@@ -19,13 +21,25 @@ const CONTAINERS: [&str; 2] = ["containers", "initContainers"];
 const EACH: &str = "*";
 
 /// Everything that is wrong with profiles, and with what stands in the templates about them.
-pub(super) fn check(objects: &Objects) -> Vec<Finding> {
+pub(super) fn check(objects: &Objects, knowledge: &Knowledge) -> Vec<Finding> {
     let profiles = objects.profiles.iter();
     let mut findings = alone(objects);
     findings.extend(profiles.clone().flat_map(keys::check));
     findings.extend(profiles.clone().flat_map(names::check_own));
     findings.extend(profiles.clone().flat_map(own_values));
-    findings.extend(profiles.flat_map(|profile| containers(objects, profile)));
+    findings.extend(
+        profiles
+            .clone()
+            .flat_map(|profile| containers(objects, profile)),
+    );
+    findings.extend(profiles.flat_map(|profile| pod_spec::in_profile(objects, profile)));
+    findings.extend(
+        objects
+            .profiles
+            .iter()
+            .flat_map(|it| merged::check(it, knowledge)),
+    );
+    findings.extend(profile_rules::check(objects));
     findings.extend(ties::check(objects));
     let templates = objects.templates.iter();
     findings.extend(templates.flat_map(|template| values_read(objects, template)));

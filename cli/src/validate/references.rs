@@ -13,6 +13,7 @@ const SELECTED: [&str; 3] = ["spec", "selector", "resource"];
 pub(super) fn check(runnable: &Document, knowledge: &Knowledge) -> Vec<Finding> {
     let mut findings = labels(runnable);
     findings.extend(selected_kind(runnable, knowledge));
+    findings.extend(kinds_of_inputs(runnable, knowledge));
     findings.extend(template_kind(runnable));
     findings
 }
@@ -27,11 +28,34 @@ fn selected_kind(runnable: &Document, knowledge: &Knowledge) -> Option<Finding> 
         return None;
     }
     let name = (api_version, kind);
-    run_kind::unknown(runnable, &SELECTED, &knowledge.catalog, name)
+    let place = |field| runnable.place_of(&[&SELECTED[..], &[field]].concat());
+    run_kind::unknown(place, &knowledge.catalog, name)
+}
+
+/// Kinds of inputs that no API server has.
+fn kinds_of_inputs(runnable: &Document, knowledge: &Knowledge) -> Vec<Finding> {
+    let sources = runnable.root.at(&["spec", "inputsFrom"]).map(Node::items);
+    let sources = sources.unwrap_or_default().iter().enumerate();
+    let finding = |(index, source): (usize, &Node)| {
+        let text = |field| source.at(&["objectRef", field]).and_then(Node::text);
+        let (api_version, kind) = (text("apiVersion")?, text("kind")?);
+        let is_known = knowledge.catalog.get(api_version, kind).is_some();
+        if is_known || api_version.is_empty() || kind.is_empty() {
+            return None;
+        }
+        let place = |field| {
+            let mut at = Segment::keys(["spec", "inputsFrom"]);
+            at.push(Segment::Index(index));
+            at.extend(Segment::keys(["objectRef", field]));
+            runnable.place_at(&at)
+        };
+        run_kind::unknown(place, &knowledge.catalog, (api_version, kind))
+    };
+    sources.filter_map(finding).collect()
 }
 
 /// Labels to select by that no object can have.
-fn labels(runnable: &Document) -> Vec<Finding> {
+pub(super) fn labels(runnable: &Document) -> Vec<Finding> {
     let at = ["spec", "selector", "matchingLabels"];
     let labels = runnable.root.at(&at).map(Node::entries);
     let refused = labels.unwrap_or_default().iter().filter_map(|entry| {

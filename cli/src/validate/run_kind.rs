@@ -13,7 +13,7 @@ use crate::{
         catalog::{Catalog, KindName, KindSchema},
         check::{self, Fault, Mismatch, Partial},
     },
-    source::{Content, Document, Node},
+    source::{Content, Document, Node, SourceSpan},
     template_file,
 };
 
@@ -39,7 +39,8 @@ pub(super) fn check(document: &Document, template: &Template, knowledge: &Knowle
             return RunKind::default();
         }
         let name = (api_version, kind);
-        let finding = unknown(document, &["spec", "template"], &knowledge.catalog, name);
+        let place = |field| document.place_of(&["spec", "template", field]);
+        let finding = unknown(place, &knowledge.catalog, name);
         let name = || (api_version.to_owned(), kind.to_owned());
         return RunKind {
             unknown: finding.is_none().then(name),
@@ -69,12 +70,10 @@ pub(super) fn check(document: &Document, template: &Template, knowledge: &Knowle
 
 /// What is wrong with the name of a kind that stands there and is not known, if that can be told.
 pub(super) fn unknown(
-    document: &Document,
-    at: &[&str],
+    place: impl Fn(&'static str) -> SourceSpan,
     catalog: &Catalog,
     (api_version, kind): (&str, &str),
 ) -> Option<Finding> {
-    let place = |field: &'static str| document.place_of(&[at, &[field]].concat());
     let names = catalog.names();
     let elsewhere = names.iter().filter(|(_, name)| *name == kind);
     let elsewhere: Vec<&str> = elsewhere.map(|(version, _)| *version).collect();

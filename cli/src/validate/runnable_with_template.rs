@@ -10,13 +10,14 @@ use cartouche_templating::{
 use serde_json::Value;
 
 use super::{
-    Knowledge, breaks, chained, inputs, names, not_a_text, policy, secrets, shape, tekton, template,
+    Knowledge, breaks, chained, inputs, names, not_a_text, part_of, pod_spec, policy, secrets,
+    selection, shape, tekton, template,
 };
 use crate::{
     finding::{Finding, Rule},
     input_schema,
     inputs_from::{Given, place_of_input},
-    objects::{self, Objects, Selected, namespace_of},
+    objects::{self, Objects, namespace_of},
     profile_file, render,
     schema::check::{self, Partial},
     source::{Content, Document, Segment},
@@ -41,7 +42,7 @@ pub(super) fn check(
     let Some(draft) = template_file::draft(document) else {
         return Vec::new();
     };
-    let (selected, mut findings) = selected(objects, runnable);
+    let (selected, mut findings) = selection::selected(objects, runnable);
     let absent = given.absent.iter();
     let read = absent.filter(|absent| draft.template().reads_input(&absent.input));
     findings.extend(read.filter_map(|absent| absent.unchecked(runnable)));
@@ -63,8 +64,10 @@ pub(super) fn check(
     let attempt = draft.attempt(&context, &given.unknown());
     let asked = runnable.root.at(&["spec", "selector"]).is_some();
     let unfinished = selected.filter(|chosen| chained::is_unfinished(chosen));
+    let has_no_inputs = part_of::inputs_are_unread(runnable);
     let is_unknown = |problem: &Diagnostic| {
-        (asked && selected.is_none() && chained::reads(problem, &["selected"]))
+        (has_no_inputs && chained::reads(problem, &["runnable", "spec", "inputs"]))
+            || (asked && selected.is_none() && chained::reads(problem, &["selected"]))
             || (unfinished.is_some() && chained::reads_status(problem))
     };
     let known = attempt
@@ -93,45 +96,8 @@ pub(super) fn check(
     let (asking, made) = (Some(runnable), &attempt.document);
     findings.extend(policy::check_name(asking, document, made));
     findings.extend(policy::check_stop(asking, document, made));
+    findings.extend(policy::check_retry_on(runnable, document));
     findings
-}
-
-fn selected<'a>(objects: &'a Objects, runnable: &Document) -> (Option<&'a Document>, Vec<Finding>) {
-    match objects.selected_by(runnable) {
-        Selected::NotAsked => (None, Vec::new()),
-        Selected::One(one) => (Some(one), Vec::new()),
-        Selected::None => {
-            let message = format!(
-                "what the template makes of Runnable {} was not checked: no object among these files matches its selector",
-                runnable.name()
-            );
-            let mut finding = Finding::note(Rule::Unchecked, message)
-                .at(objects::selector_place(runnable))
-                .help("add such an object to the files");
-            finding.notes = nearly_selected(objects, runnable);
-            (None, vec![finding])
-        }
-        Selected::Many(found) => (None, vec![objects::several_selected(runnable, &found)]),
-    }
-}
-
-/// Why objects of the kind that is asked for are not selected.
-fn nearly_selected(objects: &Objects, runnable: &Document) -> Vec<String> {
-    let wanted = |key| {
-        runnable
-            .value
-            .pointer(&format!("/spec/selector/resource/{key}"))
-    };
-    let is_wanted = |object: &Document| {
-        let is = |key, has: &str| wanted(key).and_then(Value::as_str) == Some(has);
-        is("kind", object.kind()) && is("apiVersion", object.api_version())
-    };
-    let others = objects.not_selected(runnable).into_iter();
-    others
-        .filter(|(object, _)| is_wanted(object))
-        .take(objects::NAMED)
-        .map(|(object, why)| format!("not {}: {why}", objects::shown(object)))
-        .collect()
 }
 
 /// What does not fit in the run of this Runnable: what stands in its template, or in the profile that it is made with.
@@ -258,6 +224,7 @@ fn missing_finding(
         .related(subject_place(runnable, &missing.above), label)
         .maybe_help(
             dots()
+                .or_else(|| part_of::cure(runnable, &missing.above, &missing.step))
                 .or_else(|| suggestion::hint(key, "it gives", known))
                 .or(add)
                 .or_else(|| explained::of(problem).help),
@@ -360,6 +327,7 @@ fn check_run(
     let refused = names::check(run);
     let refused = refused.iter().filter(|refused| from_a_tag(&refused.at));
     findings.extend(refused.map(|refused| names::finding(document, body, refused)));
+    findings.extend(pod_spec::in_run(document, run, from_a_tag));
     for finding in &mut findings {
         finding.message = format!("Runnable {}: {}", runnable.name(), finding.message);
         finding

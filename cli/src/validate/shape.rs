@@ -57,6 +57,7 @@ pub(super) fn finding(document: &Document, root: &Node, mismatch: &Mismatch) -> 
         .label(label)
         .maybe_help(
             quoted(document, root, mismatch)
+                .or_else(|| written_flat(document, root, mismatch))
                 .or_else(|| mismatch.help.clone())
                 .or_else(|| default_help(&mismatch.fault)),
         )
@@ -75,6 +76,45 @@ pub(super) fn quoted(document: &Document, root: &Node, mismatch: &Mismatch) -> O
     let is_plain = !written.is_empty() && !written.contains(char::is_whitespace);
     let is_there = is_text && is_plain && taken == mismatch.at.len();
     is_there.then(|| format!("{}: \"{written}\"", TypeCure::AddQuotes))
+}
+
+/// How fields of ours are written that have others below them, with a value for where none can be taken over.
+const WRITTEN: [(&str, &str, &str); 6] = [
+    ("retry", "retry: {limit: VALUE}", "3"),
+    ("backoff", "backoff: {initial: VALUE}", "10s"),
+    ("start", "start: {debounce: VALUE}", "30s"),
+    ("runTemplateRef", "runTemplateRef: {name: VALUE}", "NAME"),
+    (
+        "retentionPolicy",
+        "retentionPolicy: {maxFailedRuns: VALUE, maxSuccessfulRuns: VALUE}",
+        "10",
+    ),
+    (
+        "healthRule",
+        "healthRule: {singleConditionType: VALUE}",
+        "Complete",
+    ),
+];
+
+/// What to do about a single value in the place of a field of ours that has others below it.
+fn written_flat(document: &Document, root: &Node, mismatch: &Mismatch) -> Option<String> {
+    let Fault::Type { wanted, .. } = &mismatch.fault else {
+        return None;
+    };
+    let Some(Segment::Key(key)) = mismatch.at.last() else {
+        return None;
+    };
+    let (_, written, sample) = WRITTEN.iter().find(|(field, ..)| field == key)?;
+    if wanted != "an object" || !std::ptr::eq(root, &raw const document.root) {
+        return None;
+    }
+    let given = match Segment::value_at(&mismatch.at, &document.value)? {
+        Value::Number(number) => number.to_string(),
+        Value::String(text) if !text.is_empty() => text.clone(),
+        Value::Array(_) | Value::Object(_) => return None,
+        _ => (*sample).to_owned(),
+    };
+    Some(format!("write {}", written.replace("VALUE", &given)))
 }
 
 /// What to do when nothing better is known.

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use cartouche_crds::OutputSink;
-use cartouche_protocol::{diagnosis::Fault, sinks};
+use cartouche_crds::{OutputSink, SinkKind};
+use cartouche_protocol::{diagnosis::Fault, sinks, sources::SourceKey};
 
 use crate::{
     finding::{Finding, Rule},
-    objects::Objects,
-    source::{Document, Segment},
+    objects::{Objects, namespace_of},
+    source::{Document, Segment, SourceSpan},
     template_file,
 };
 
@@ -33,7 +33,72 @@ pub(super) fn check(objects: &Objects, runnable: &Document) -> Vec<Finding> {
         }
     }
     findings.extend(nowhere(runnable, &wanted, declared.as_ref()));
+    findings.extend(left_out(runnable, &wanted, declared.as_ref()));
     findings
+}
+
+/// Objects that several Runnables write to: the first one to do so has it, and the others are refused it.
+pub(super) fn shared(objects: &Objects) -> Vec<Finding> {
+    let mut writers: BTreeMap<SourceKey, (&Document, SourceSpan)> = BTreeMap::new();
+    let mut findings = Vec::new();
+    for runnable in &objects.runnables {
+        let wanted: Vec<OutputSink> = runnable.field(FIELD).unwrap_or_default();
+        for (index, sink) in wanted.iter().enumerate() {
+            let object = sinks::of(sink);
+            let Some(key) = object.as_sink(namespace_of(runnable)) else {
+                continue;
+            };
+            let mut at = Segment::keys(["spec", FIELD]);
+            at.extend([Segment::Index(index), "name".into()]);
+            let place = runnable.place_at(&at);
+            match writers.get(&key) {
+                // One that writes it twice is told so, and one that stands twice as well.
+                Some((first, _)) if first.name() == runnable.name() => {}
+                Some((first, written)) => {
+                    let what = format!(
+                        "outputs go to {object}, and those of Runnable {} do as well: an object has the outputs of one Runnable",
+                        first.name()
+                    );
+                    let cure = "give the object of one of them another name";
+                    let fault = Fault::new(what, Some(cure.to_owned()));
+                    let finding = finding(runnable, fault).at(place);
+                    findings.push(finding.related(written.clone(), "written here"));
+                }
+                None => drop(writers.insert(key, (runnable, place))),
+            }
+        }
+    }
+    findings
+}
+
+/// Sensitive outputs that the keys of no Secret name.
+fn left_out(
+    runnable: &Document,
+    wanted: &[OutputSink],
+    declared: Option<&BTreeMap<&str, bool>>,
+) -> Option<Finding> {
+    let secrets = wanted.iter().filter(|sink| sink.kind == SinkKind::Secret);
+    let secrets: Vec<&OutputSink> = secrets.collect();
+    let first = wanted.iter().position(|it| it.kind == SinkKind::Secret)?;
+    let is_left_out = |name: &&str| secrets.iter().all(|it| sinks::key_of(it, name).is_none());
+    let sensitive = declared?.iter().filter(|(_, sensitive)| **sensitive);
+    let names = sensitive.map(|(name, _)| *name).filter(is_left_out);
+    let names: Vec<&str> = names.collect();
+    let name = names.first()?;
+    let message = format!(
+        "Runnable {}: the sensitive output {} is in no key of its Secret {}, and a ConfigMap takes none: its value is nowhere",
+        runnable.name(),
+        names.join(", "),
+        wanted.get(first)?.name
+    );
+    let mut at = Segment::keys(["spec", FIELD]);
+    at.extend([Segment::Index(first), "keys".into()]);
+    let finding = Finding::warning(Rule::Output, message)
+        .at(runnable.place_at(&at))
+        .label("it is not among these");
+    Some(finding.help(format!(
+        "add it to the keys of the Secret, {name}: KEY; without keys a Secret has all outputs"
+    )))
 }
 
 /// Sensitive outputs that no Secret takes.

@@ -3,11 +3,12 @@
 use cartouche_templating::{Diagnostic, DiagnosticKind, Root, Segment, explained};
 
 use super::{
-    Knowledge, endless, exported, health_rule, inputs, names, outputs, policy, run_kind, shape,
-    tags, tekton, warnings,
+    Knowledge, endless, exported, health_rule, inputs, names, outputs, pod_spec, policy, requires,
+    run_kind, shape, tags, tekton, warnings,
 };
 use crate::{
     finding::{ErrorPlaces, Finding, Rule, Severity},
+    objects::Objects,
     schema::catalog::KindName,
     source::{Content, Document, SourceSpan},
     template_file,
@@ -21,7 +22,7 @@ pub(super) struct Checked {
     pub(super) unknown_kind: Option<KindName>,
 }
 
-pub(super) fn check(document: &Document, knowledge: &Knowledge) -> Checked {
+pub(super) fn check(objects: &Objects, document: &Document, knowledge: &Knowledge) -> Checked {
     let shape = shape::check(document, &knowledge.template);
     let mut findings = policy::added_to(shape, policy::check(document, true));
     let Some(draft) = template_file::draft(document) else {
@@ -48,6 +49,8 @@ pub(super) fn check(document: &Document, knowledge: &Knowledge) -> Checked {
     findings.extend(outputs::check_beginnings(document, &draft));
     findings.extend(outputs::check_statuses(document));
     findings.extend(endless::check(document, template));
+    findings.extend(pod_spec::in_template(objects, document));
+    findings.extend(requires::check(document, knowledge));
     let kind = run_kind::check(document, template, knowledge);
     // A wrong type is said with what to do about it.
     let typed = ErrorPlaces::of(&kind.findings);

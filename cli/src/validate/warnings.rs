@@ -7,7 +7,9 @@ use cartouche_templating::{
     syntax::{self, ESCAPE, UnclosedTag},
 };
 
-use super::shape;
+use serde_json::Value;
+
+use super::{foreign_tags, shape};
 use crate::{
     finding::{Finding, Rule},
     source::{Document, SourceSpan},
@@ -46,9 +48,7 @@ pub(super) fn surprises(document: &Document, warnings: &[Warning]) -> Vec<Findin
             WarningKind::LeftAlone(_) => return left_alone(document, warning),
             WarningKind::Unmet(it) => return vec![unmet(document, warning, it)],
             WarningKind::FixedName => "use generateName instead of name",
-            WarningKind::ForeignTag => {
-                "write it as $(runnable.spec.inputs.x)$, with the path to what is meant"
-            }
+            WarningKind::ForeignTag => return vec![foreign(document, warning)],
             WarningKind::TagInKey => "write the key as it is to be: only values can hold tags",
             WarningKind::NoTimeout => {
                 "give spec.runner.timeout, or \"0s\" if no bound is meant and no such runner is used"
@@ -86,6 +86,17 @@ fn surprise(document: &Document, warning: &Warning, help: &str) -> Finding {
     Finding::warning(Rule::Surprise, text).at(place).help(help)
 }
 
+/// A tag as other tools write it.
+fn foreign(document: &Document, warning: &Warning) -> Finding {
+    let root = template_file::node_of(document, warning.root);
+    let text = root.follow(&warning.at).0.text().unwrap_or_default();
+    let help = foreign_tags::meant(text).map_or_else(
+        || "write it as $(runnable.spec.inputs.x)$, with the path to what is meant".to_owned(),
+        |tag| format!("write {tag}, or the path to what else is meant"),
+    );
+    surprise(document, warning, &help)
+}
+
 /// Texts with the markers of a tag that are none: each at its place.
 fn left_alone(document: &Document, warning: &Warning) -> Vec<Finding> {
     let find = |text: &str| {
@@ -94,11 +105,21 @@ fn left_alone(document: &Document, warning: &Warning) -> Vec<Finding> {
         found.collect::<Vec<_>>()
     };
     let texts = template_file::in_text(document, warning, find);
+    let version = document.value.pointer("/spec/template/apiVersion");
+    let version = version.and_then(Value::as_str).unwrap_or_default();
+    // It has tags of its own.
+    let is_of_tekton = version.starts_with("tekton.dev/");
     let finding = |(text, place): (String, SourceSpan)| {
         let message = format!("{text} is not read as a tag and stays as it is");
-        let help = format!(
-            "if it is text, write {ESCAPE} for its $(: the run is the same; a tag begins with runnable, selected, run or profile"
-        );
+        let begin = "a tag begins with runnable, selected, run or profile";
+        let help = match foreign_tags::meant(&text).filter(|_| !is_of_tekton) {
+            Some(tag) => {
+                format!("did you mean {tag}? {begin}; if it is text, write {ESCAPE} for its $(")
+            }
+            None => {
+                format!("if it is text, write {ESCAPE} for its $(: the run is the same; {begin}")
+            }
+        };
         Finding::warning(Rule::Surprise, message)
             .at(place)
             .label("this is no path of a tag")

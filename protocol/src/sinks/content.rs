@@ -9,7 +9,7 @@ use cartouche_crds::{
     MAX_SINKS, OutputSink, SensitiveOutput, SinkKind, UnknownFields, is_config_map_key,
     is_dns_subdomain,
 };
-use cartouche_templating::{Sensitive, Template};
+use cartouche_templating::{Sensitive, Template, suggestion};
 use serde_json::Value;
 
 use super::{of, revision};
@@ -180,13 +180,13 @@ fn wrong_keys(
 ) -> Vec<Fault> {
     let mut faults = Vec::new();
     let mut add = |what: String, cure: &str| faults.push(Fault::new(what, Some(cure.to_owned())));
-    for name in sink.keys.iter().flat_map(BTreeMap::keys) {
+    for (name, key) in sink.keys.iter().flatten() {
         match declared.map(|declared| declared.get(name.as_str())) {
             Some(None) => add(
                 format!(
                     "output {name:?} is to go to {object}, and the template declares no such output"
                 ),
-                "correct its name, or declare it in outputs of the template",
+                &undeclared_cure(name, key, declared),
             ),
             Some(Some(true)) if sink.kind == SinkKind::ConfigMap => add(
                 format!("output {name} is sensitive, and is to go to {object}"),
@@ -217,6 +217,18 @@ fn wrong_keys(
         }
     }
     faults
+}
+
+/// What to do about an output that the template does not declare.
+fn undeclared_cure(name: &str, key: &str, declared: Option<&BTreeMap<&str, bool>>) -> String {
+    let known = || declared.into_iter().flatten().map(|(name, _)| *name);
+    if known().any(|known| known == key) {
+        return format!("write {key}: {name}: the output stands before the key");
+    }
+    match suggestion::nearest(name, known()) {
+        Some(meant) => format!("did you mean '{meant}'?"),
+        None => "correct its name, or declare it in outputs of the template".to_owned(),
+    }
 }
 
 /// Outputs and their keys, as far as they are known.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::{
     bounds,
     diagnostic::{Root, Segment, SegmentRef, kept},
-    tag,
+    kinds, tag,
     warning::{Warning, WarningKind},
 };
 
@@ -14,6 +14,7 @@ use crate::{
 pub(crate) fn warnings(document: &Value, root: Root, at: &[Segment]) -> Vec<Warning> {
     let mut found = Found {
         root,
+        is_kubernetes: kinds::known_fields_of(document).is_some_and(|it| it.pod_template.is_some()),
         warnings: Vec::new(),
     };
     let mut at: Vec<SegmentRef<'_>> = at.iter().map(Segment::borrowed).collect();
@@ -35,6 +36,8 @@ pub(super) fn beside(spec: &ClusterRunTemplateSpec) -> Vec<Warning> {
 
 struct Found {
     root: Root,
+    /// Whether it is a Job or a Pod, of which no engine fills in a part.
+    is_kubernetes: bool,
     warnings: Vec<Warning>,
 }
 
@@ -71,7 +74,7 @@ impl Found {
     fn text(&mut self, text: &str, at: &[SegmentRef<'_>]) {
         if !tag::unclosed(text).is_empty() {
             self.add(at, WarningKind::UnclosedTag);
-        } else if is_of_another_tool(text) {
+        } else if is_of_another_tool(text) || (self.is_kubernetes && is_of_an_engine(text)) {
             self.add(at, WarningKind::ForeignTag);
         }
         if let Some(first) = tag::left_alone(text).into_iter().next() {
@@ -93,16 +96,37 @@ fn is_of_metadata(at: &[SegmentRef<'_>]) -> bool {
     )
 }
 
+/// `{{inputs.parameters...}}` of Argo, `$(params...)` of Tekton and `${{ inputs... }}` of GitHub Actions. A text of several lines may be for these.
+fn is_of_an_engine(text: &str) -> bool {
+    const ARGO: [&str; 6] = [
+        "inputs.",
+        "outputs.",
+        "workflow.",
+        "tasks.",
+        "steps.",
+        "params.",
+    ];
+    const TEKTON: [&str; 4] = ["params.", "inputs.params.", "tasks.", "context."];
+    const ACTIONS: [&str; 4] = ["inputs.", "github.", "secrets.", "vars."];
+    !text.contains('\n')
+        && (begins(text, "{{", &ARGO)
+            || begins(text, "$(", &TEKTON)
+            || begins(text, "${{", &ACTIONS))
+        && tag::left_alone(text).is_empty()
+}
+
 /// `${runnable...}` and `{{ .Values... }}`, out of habit. Engines have placeholders like these, but none
 /// that reads what only a Runnable or a chart has.
 fn is_of_another_tool(text: &str) -> bool {
-    let begins = |opening: &str, names: &[&str]| {
-        text.match_indices(opening).any(|(at, _)| {
-            let inside = text[at + opening.len()..].trim_start();
-            names.iter().any(|name| inside.starts_with(name))
-        })
-    };
     let of_go = [".Values.", ".runnable.", ".selected."];
     let roots = ["runnable.", "selected."];
-    begins("${", &roots) || begins("{{", &roots) || begins("{{", &of_go)
+    begins(text, "${", &roots) || begins(text, "{{", &roots) || begins(text, "{{", &of_go)
+}
+
+/// Whether one of these names stands behind an opening.
+fn begins(text: &str, opening: &str, names: &[&str]) -> bool {
+    text.match_indices(opening).any(|(at, _)| {
+        let inside = text[at + opening.len()..].trim_start();
+        names.iter().any(|name| inside.starts_with(name))
+    })
 }

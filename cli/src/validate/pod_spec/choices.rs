@@ -1,0 +1,103 @@
+//! Words of which Kubernetes knows a few, and its schemas say none.
+
+use cartouche_templating::suggestion;
+
+use super::{Fault, Part, Pod};
+
+/// A field and what it may be.
+type Choice = (&'static [&'static str], &'static [&'static str]);
+
+const PROTOCOLS: &[&str] = &["TCP", "UDP", "SCTP"];
+const OF_CONTAINER: [Choice; 2] = [
+    (&["imagePullPolicy"], &["Always", "IfNotPresent", "Never"]),
+    (
+        &["terminationMessagePolicy"],
+        &["File", "FallbackToLogsOnError"],
+    ),
+];
+const OF_POD: [Choice; 3] = [
+    (
+        &["dnsPolicy"],
+        &["ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"],
+    ),
+    (&["preemptionPolicy"], &["PreemptLowerPriority", "Never"]),
+    (&["os", "name"], &["linux", "windows"]),
+];
+/// The same of the elements of lists.
+const OF_ELEMENTS: [(&str, Choice); 4] = [
+    (
+        "tolerations",
+        (&["operator"], &["Exists", "Equal", "Lt", "Gt"]),
+    ),
+    (
+        "tolerations",
+        (
+            &["effect"],
+            &["NoSchedule", "PreferNoSchedule", "NoExecute"],
+        ),
+    ),
+    (
+        "topologySpreadConstraints",
+        (&["whenUnsatisfiable"], &["DoNotSchedule", "ScheduleAnyway"]),
+    ),
+    ("volumes", (&["emptyDir", "medium"], &["Memory"])),
+];
+
+pub(super) fn of_pod(pod: &Pod<'_>) -> Vec<Fault> {
+    let Some(spec) = &pod.spec else {
+        return Vec::new();
+    };
+    let own = OF_POD.iter().filter_map(|choice| refused(spec, *choice));
+    let mut faults: Vec<Fault> = own.collect();
+    for (list, choice) in OF_ELEMENTS {
+        let elements = spec.items(list);
+        faults.extend(
+            elements
+                .iter()
+                .filter_map(|element| refused(element, choice)),
+        );
+    }
+    faults.extend(spec.items("tolerations").iter().filter_map(with_value));
+    faults
+}
+
+pub(super) fn of_container(container: &Part<'_>) -> Vec<Fault> {
+    let own = OF_CONTAINER
+        .iter()
+        .filter_map(|choice| refused(container, *choice));
+    let ports = container.items("ports");
+    let protocols = ports
+        .iter()
+        .filter_map(|port| refused(port, (&["protocol"], PROTOCOLS)));
+    own.chain(protocols).collect()
+}
+
+fn refused(part: &Part<'_>, (path, allowed): Choice) -> Option<Fault> {
+    let field = part.follow(path)?;
+    let text = field
+        .text()
+        .filter(|text| !text.is_empty() && !allowed.contains(text))?;
+    let message = format!("{} cannot be '{text}'", path.join("."));
+    let help = suggestion::nearest(text, allowed.iter().copied()).map_or_else(
+        || format!("write one of {}", allowed.join(", ")),
+        |meant| format!("did you mean '{meant}'?"),
+    );
+    Some(Fault::refused(
+        &field,
+        message,
+        "the API server refuses this",
+        help,
+    ))
+}
+
+/// A toleration of whatever value that names one.
+fn with_value(toleration: &Part<'_>) -> Option<Fault> {
+    let value = toleration
+        .get("value")
+        .filter(|it| it.value.as_str() != Some(""))?;
+    (toleration.text_of("operator") == Some("Exists")).then(|| {
+        let message = "a toleration with the operator Exists has no value".to_owned();
+        let help = "take value out, or write operator: Equal".to_owned();
+        Fault::refused(&value, message, "the API server refuses this", help)
+    })
+}

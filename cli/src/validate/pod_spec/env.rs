@@ -1,0 +1,97 @@
+//! Environment variables of containers.
+
+use std::collections::BTreeMap;
+
+use super::{Fault, Part};
+
+/// Where a variable may come from.
+const SOURCES: [&str; 5] = [
+    "configMapKeyRef",
+    "secretKeyRef",
+    "fieldRef",
+    "resourceFieldRef",
+    "fileKeyRef",
+];
+
+pub(super) fn check(container: &Part<'_>) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    let mut seen: BTreeMap<&str, &Part<'_>> = BTreeMap::new();
+    let env = container.items("env");
+    for variable in &env {
+        let Some(name) = variable.name() else {
+            continue;
+        };
+        if let Some(first) = seen.insert(name, variable)
+            && first.value != variable.value
+        {
+            let message = format!(
+                "{} has the variable {name} twice: the last one counts",
+                container.container()
+            );
+            let help = "take one of the two out".to_owned();
+            let place = variable.or_self("name");
+            faults.push(Fault::surprise(
+                &place,
+                message,
+                "it is there already",
+                help,
+            ));
+        }
+        faults.extend(with_value(variable, name));
+        faults.extend(sources(variable, name));
+    }
+    faults
+}
+
+/// The name and the value in one text.
+fn with_value(variable: &Part<'_>, name: &str) -> Option<Fault> {
+    let (before, after) = name.split_once('=')?;
+    let message = format!("the name of a variable cannot be '{name}': it has =");
+    let help = format!("write {{name: {before}, value: \"{after}\"}}");
+    let place = variable.or_self("name");
+    Some(Fault::refused(
+        &place,
+        message,
+        "the API server refuses this",
+        help,
+    ))
+}
+
+fn sources(variable: &Part<'_>, name: &str) -> Option<Fault> {
+    let from = variable
+        .get("valueFrom")
+        .filter(|from| from.value.is_object())?;
+    let value = variable
+        .get("value")
+        .filter(|it| it.value.as_str() != Some("") && !it.value.is_null());
+    if value.is_some() {
+        let message = format!("the variable {name} has both value and valueFrom");
+        let help = "keep one of them".to_owned();
+        return Some(Fault::refused(
+            &from,
+            message,
+            "the API server refuses both",
+            help,
+        ));
+    }
+    let members = from.members();
+    let is_known = |key: &str| SOURCES.contains(&key);
+    // A misspelt one is told as an unknown field.
+    if members.iter().any(|(key, _)| !is_known(key)) || members.len() == 1 {
+        return None;
+    }
+    let (what, help) = match members.len() {
+        0 => (
+            "comes from nowhere",
+            "say in valueFrom where it comes from: configMapKeyRef, secretKeyRef or fieldRef",
+        ),
+        _ => ("comes from several places", "keep one member of valueFrom"),
+    };
+    let message = format!("the variable {name} {what}");
+    Some(Fault::refused(
+        &from,
+        message,
+        "this has to be one source",
+        help.to_owned(),
+    ))
+}

@@ -1,0 +1,84 @@
+//! Names of images that no registry can have.
+
+use super::{Fault, Part};
+
+pub(super) fn check(container: &Part<'_>) -> Vec<Fault> {
+    let Some((image, text)) = container
+        .get("image")
+        .and_then(|it| Some((it.clone(), it.text()?)))
+    else {
+        return Vec::new();
+    };
+    let Some((why, help)) = wrong(text) else {
+        return Vec::new();
+    };
+    let message = format!("no image is called '{text}': {why}");
+    vec![Fault::refused(
+        &image,
+        message,
+        "nothing can be pulled",
+        help,
+    )]
+}
+
+/// What is wrong with the name of an image, and what to write.
+fn wrong(image: &str) -> Option<(&'static str, String)> {
+    for scheme in ["https://", "http://", "docker://", "oci://"] {
+        if let Some(rest) = image.strip_prefix(scheme) {
+            return Some(("it is no URL", format!("leave {scheme} out: {rest}")));
+        }
+    }
+    if image.contains(char::is_whitespace) {
+        let meant: String = image.split_whitespace().collect();
+        return Some(("it has a blank", format!("write {meant}")));
+    }
+    if image.ends_with(':') {
+        let help = format!("write the tag behind it, such as {image}1.0, or leave the colon out");
+        return Some(("its tag is empty", help));
+    }
+    let path = path_of(image);
+    let lower = path.to_lowercase();
+    (lower != path).then(|| {
+        let meant = image.replacen(path, &lower, 1);
+        ("its path has upper-case letters", format!("write {meant}"))
+    })
+}
+
+/// What stands between the registry and the tag or the digest.
+fn path_of(image: &str) -> &str {
+    let name = image.split_once('@').map_or(image, |(name, _)| name);
+    let path = match name.split_once('/') {
+        Some((first, rest)) if first.contains(['.', ':']) || first == "localhost" => rest,
+        _ => name,
+    };
+    path.rsplit_once(':').map_or(path, |(path, _)| path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_images_are_told_from_what_is_none() {
+        for image in [
+            "busybox",
+            "docker.io/library/busybox:1.37",
+            "localhost:5000/a/b:V1",
+            "EXAMPLE.com/a@sha256:0123456789ABCDEF",
+            "a/b_c:1.0-Beta",
+        ] {
+            assert!(wrong(image).is_none(), "{image}");
+        }
+        for (image, help) in [
+            ("https://ghcr.io/a/b:1", "leave https:// out: ghcr.io/a/b:1"),
+            ("ghcr.io/Acme/App:1.0-RC", "write ghcr.io/acme/app:1.0-RC"),
+            ("busybox :1", "write busybox:1"),
+            (
+                "a/b:",
+                "write the tag behind it, such as a/b:1.0, or leave the colon out",
+            ),
+        ] {
+            assert_eq!(wrong(image).unwrap().1, help, "{image}");
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Requests and limits of containers.
+
+use cartouche_templating::suggestion;
+
+use super::{Fault, Part, quantity};
+
+/// What containers may ask for without a domain.
+const KNOWN: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
+const HUGE_PAGES: &str = "hugepages-";
+/// No process has room in less memory.
+const LEAST_BYTES: f64 = 1_048_576.0;
+/// Hardly a node has more.
+const MOST_CORES: f64 = 256.0;
+/// Tekton has them under another name since v1.
+const FIELDS: [&str; 2] = ["resources", "computeResources"];
+
+pub(super) fn check(container: &Part<'_>) -> Vec<Fault> {
+    let found = FIELDS.iter().find_map(|field| container.get(field));
+    let Some(resources) = found else {
+        return Vec::new();
+    };
+    let mut faults = Vec::new();
+    for side in ["requests", "limits"] {
+        let given = resources.get(side);
+        for (name, amount) in given.iter().flat_map(Part::members) {
+            faults.extend(unknown(name, &amount));
+            faults.extend(unlikely(name, &amount));
+        }
+    }
+    faults.extend(above_limits(container, &resources));
+    faults
+}
+
+fn unknown(name: &str, amount: &Part<'_>) -> Option<Fault> {
+    let is_known = KNOWN.contains(&name) || name.starts_with(HUGE_PAGES) || name.contains('/');
+    if is_known || name.contains("$(") {
+        return None;
+    }
+    let help = match name.to_lowercase().as_str() {
+        "gpu" | "gpus" => "write the name of its vendor: nvidia.com/gpu, under limits".to_owned(),
+        "mem" | "ram" => "did you mean 'memory'?".to_owned(),
+        "cores" | "cpus" => "did you mean 'cpu'?".to_owned(),
+        "disk" | "storage" => "did you mean 'ephemeral-storage'?".to_owned(),
+        _ => suggestion::hint(name, "there are", KNOWN).unwrap_or_default(),
+    };
+    let message = format!("there is no resource '{name}' of containers");
+    Some(Fault::refused(
+        amount,
+        message,
+        "the API server refuses this",
+        help,
+    ))
+}
+
+/// Amounts that nobody means.
+fn unlikely(name: &str, amount: &Part<'_>) -> Option<Fault> {
+    let quantity = quantity::read(amount.value)?;
+    let value = quantity.amount();
+    let (number, written) = (quantity.number, shown(amount));
+    match name {
+        "memory" | "ephemeral-storage" if value > 0.0 && value < LEAST_BYTES => {
+            let message =
+                format!("{name} {written} is less than one MiB, and no container begins with that");
+            let label = match quantity.suffix {
+                "m" => "m is a thousandth of a byte",
+                _ => "this is a number of bytes",
+            };
+            Some(Fault::surprise(
+                amount,
+                message,
+                label,
+                format!("write {number}Mi for MiB, or {number}Gi for GiB"),
+            ))
+        }
+        "cpu" if value > MOST_CORES => {
+            let message = format!("cpu {written} is {value} cores, which no node has");
+            let help = format!("write {number}m for thousandths of a core");
+            Some(Fault::surprise(
+                amount,
+                message,
+                "this is a number of cores",
+                help,
+            ))
+        }
+        _ => None,
+    }
+}
+
+fn above_limits(container: &Part<'_>, resources: &Part<'_>) -> Vec<Fault> {
+    let (Some(requests), Some(limits)) = (resources.get("requests"), resources.get("limits"))
+    else {
+        return Vec::new();
+    };
+    let mut faults = Vec::new();
+    for (name, request) in requests.members() {
+        let Some(limit) = limits.get(name) else {
+            continue;
+        };
+        let (Some(asked), Some(most)) =
+            (quantity::read(request.value), quantity::read(limit.value))
+        else {
+            continue;
+        };
+        if asked.is_more_than(&most) {
+            let (asked, most) = (shown(&request), shown(&limit));
+            let message = format!(
+                "{} requests {asked} of {name}, and its limit is {most}: the API server refuses this",
+                container.container()
+            );
+            let help = format!(
+                "lower the request to {most} at most, or raise the limit to {asked} at least"
+            );
+            faults.push(Fault::refused(
+                &request,
+                message,
+                "this is more than the limit",
+                help,
+            ));
+        }
+    }
+    faults
+}
+
+fn shown(amount: &Part<'_>) -> String {
+    match amount.value.as_str() {
+        Some(text) => text.to_owned(),
+        None => amount.value.to_string(),
+    }
+}

@@ -1,0 +1,333 @@
+//! What `cartouche validate` says of pods that no schema refuses, and the API server, the node or nobody's intention does.
+
+use std::fs;
+
+use crate::support::cartouche_in;
+
+/// What is said of a template of a Job with this pod, and of what stands beside it.
+fn said(pod: &str, beside: &str) -> (i32, String) {
+    let template = format!(
+        "\
+apiVersion: carto.run/v1alpha1
+kind: ClusterRunTemplate
+metadata: {{name: t}}
+spec:
+  template:
+    apiVersion: batch/v1
+    kind: Job
+    metadata: {{generateName: t-}}
+    spec:
+      backoffLimit: 0
+      template: {{spec: {{restartPolicy: Never, {pod}}}}}
+{beside}"
+    );
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("t.yaml"), template).unwrap();
+    let output = cartouche_in(folder.path(), &["validate", "."]);
+    (output.code, format!("{}{}", output.err, output.out))
+}
+
+/// A pod with one container that has these fields beside its name and its image.
+fn container(fields: &str) -> String {
+    format!("containers: [{{name: main, image: 'registry.example.com/a:1', {fields}}}]")
+}
+
+/// Pods, each with what is said of it and what to do. An error ends with 1.
+fn are_said(cases: &[(String, bool, &str, &str)]) {
+    for (pod, is_error, message, help) in cases {
+        let (code, text) = said(pod, "");
+        assert_eq!(code, i32::from(*is_error), "{pod}: {text}");
+        assert!(text.contains(message), "{message}: {text}");
+        assert!(text.contains(&format!("= help: {help}")), "{help}: {text}");
+        let found = text.matches("error[").count() + text.matches("warning[").count();
+        assert_eq!(found, 1, "{pod}: {text}");
+    }
+}
+
+#[test]
+fn a_command_that_only_a_shell_would_read_is_told() {
+    let of = |command: &str, message: &'static str, help: &'static str| {
+        (container(command), false, message, help)
+    };
+    are_said(&[
+        of(
+            "command: [/bin/runner count hello]",
+            "runs a program that is called '/bin/runner count hello'",
+            r#"write each word by itself: command: ["/bin/runner","count","hello"]"#,
+        ),
+        of(
+            "command: ['sh -c \"echo hello\"']",
+            "runs a program that is called",
+            r#"write it as a list: command: ["sh","-c","echo hello"]"#,
+        ),
+        of(
+            "command: ['cat a | wc']",
+            "runs a program that is called 'cat a | wc'",
+            r#"let a shell read it: command: ["sh","-c","cat a | wc"]"#,
+        ),
+        of(
+            "command: [sh, 'echo hello']",
+            "sh takes 'echo hello' for the name of a file",
+            r#"write -c before it: ["sh","-c","echo hello"]"#,
+        ),
+        of(
+            "command: [sh, -c, echo, hello]",
+            "sh -c runs 'echo' alone",
+            r#"write all of it in one text: "echo hello""#,
+        ),
+        of(
+            "command: [make, all, '&&', make, test]",
+            "make gets '&&' as an argument",
+            "let a shell run it",
+        ),
+        of(
+            "command: [curl, $URL]",
+            "curl gets '$URL' as it stands",
+            "write $(URL)",
+        ),
+        of(
+            "command: [curl, $(ULR)], env: [{name: URL, value: a}]",
+            "has no variable ULR in env",
+            "did you mean $(URL)?",
+        ),
+    ]);
+}
+
+#[test]
+fn commands_as_they_are_to_be_are_silent() {
+    for command in [
+        "command: [sh, -c, 'echo $1', --, hello]",
+        "command: [/bin/sh, -ec, 'a && b | c > d']",
+        "command: [/bin/runner, count, 'a b']",
+        "args: [--flag, a b]",
+        "command: [curl, $(URL)], env: [{name: URL, value: a}]",
+        "command: [find, ., -name, '*', '|', x]",
+        "command: [/script.sh]",
+    ] {
+        let (code, text) = said(&container(command), "");
+        assert!(code == 0 && text.contains("no errors"), "{command}: {text}");
+        assert!(!text.contains("warning"), "{command}: {text}");
+    }
+}
+
+#[test]
+fn volumes_and_mounts_have_to_agree() {
+    let mount = |name: &str| container(&format!("volumeMounts: [{{name: {name}, mountPath: /v}}]"));
+    are_said(&[
+        (
+            mount("cache"),
+            true,
+            "mounts the volume 'cache', and the pod has none of this name",
+            "add it under volumes of the pod: - {name: cache, emptyDir: {}}",
+        ),
+        (
+            format!("{}, volumes: [{{name: cache}}]", mount("cahce")),
+            true,
+            "mounts the volume 'cahce'",
+            "did you mean 'cache'?",
+        ),
+        (
+            format!("{}, volumes: [{{name: v}}, {{name: v}}]", mount("v")),
+            true,
+            "the pod has two volumes 'v'",
+            "give one of them another name",
+        ),
+        (
+            format!(
+                "{}, volumes: [{{name: v, emptyDir: {{}}, secret: {{secretName: s}}}}]",
+                mount("v")
+            ),
+            true,
+            "the volume 'v' is emptyDir and secret at once",
+            "keep one of them",
+        ),
+    ]);
+    let profile = "---\napiVersion: carto.run/v1alpha1\nkind: ClusterRunProfile\nmetadata: {name: p}\nspec: {rules: [{}], podTemplate: {spec: {volumes: [{name: cache, emptyDir: {}}]}}}\n";
+    let (code, text) = said(&mount("cache"), profile);
+    assert!(code == 0 && !text.contains("warning"), "{text}");
+    let (code, text) = said(&mount("cache"), "  profile: Required\n");
+    assert!(
+        code == 0 && text.contains("a profile may bring it"),
+        "{text}"
+    );
+}
+
+#[test]
+fn amounts_that_nobody_means_are_told() {
+    let of = |resources: &str| container(&format!("resources: {resources}"));
+    are_said(&[
+        (
+            of("{requests: {memory: 128Mi}, limits: {memory: 64Mi}}"),
+            true,
+            "requests 128Mi of memory, and its limit is 64Mi",
+            "lower the request to 64Mi at most, or raise the limit to 128Mi at least",
+        ),
+        (
+            of("{limits: {memory: 128m}}"),
+            false,
+            "memory 128m is less than one MiB",
+            "write 128Mi for MiB",
+        ),
+        (
+            of("{limits: {cpu: 500}}"),
+            false,
+            "cpu 500 is 500 cores",
+            "write 500m for thousandths of a core",
+        ),
+        (
+            of("{limits: {gpu: 1}}"),
+            true,
+            "there is no resource 'gpu'",
+            "write the name of its vendor: nvidia.com/gpu",
+        ),
+        (
+            of("{limits: {memroy: 1Gi}}"),
+            true,
+            "there is no resource 'memroy'",
+            "did you mean 'memory'?",
+        ),
+    ]);
+    let right = of(
+        "{requests: {cpu: 500m, memory: 64Mi, nvidia.com/gpu: 1}, limits: {cpu: '1', memory: 1Gi, nvidia.com/gpu: 1}}",
+    );
+    assert!(said(&right, "").1.contains("no errors"));
+}
+
+#[test]
+fn what_contradicts_itself_or_has_another_name_is_told() {
+    are_said(&[
+        (
+            format!(
+                "securityContext: {{runAsNonRoot: true, runAsUser: 0}}, {}",
+                container("command: [a]")
+            ),
+            true,
+            "is to run as user 0, which is root, and runAsNonRoot forbids that",
+            "give runAsUser another number, such as 1000",
+        ),
+        (
+            container("securityContext: {privileged: true, allowPrivilegeEscalation: false}"),
+            true,
+            "is privileged, and allowPrivilegeEscalation is false",
+            "take one of the two out",
+        ),
+        (
+            container("imagePullPolicy: ifNotPresent"),
+            true,
+            "imagePullPolicy cannot be 'ifNotPresent'",
+            "did you mean 'IfNotPresent'?",
+        ),
+        (
+            format!(
+                "tolerations: [{{effect: NoRun}}], {}",
+                container("command: [a]")
+            ),
+            true,
+            "effect cannot be 'NoRun'",
+            "write one of NoSchedule, PreferNoSchedule, NoExecute",
+        ),
+        (
+            container("env: [{name: A=b}]"),
+            true,
+            "the name of a variable cannot be 'A=b'",
+            "write {name: A, value: \"b\"}",
+        ),
+        (
+            container("env: [{name: A, value: b}, {name: A, value: c}]"),
+            false,
+            "has the variable A twice",
+            "take one of the two out",
+        ),
+        (
+            "containers: [{name: my_main, image: a}]".to_owned(),
+            true,
+            "'my_main' is not allowed as the name of a container",
+            "write my-main",
+        ),
+        (
+            "containers: [{name: a, image: a}, {name: a, image: b}]".to_owned(),
+            true,
+            "the pod has two containers 'a'",
+            "give one of them another name",
+        ),
+        (
+            "containers: [{name: a, image: 'https://ghcr.io/a/b:1'}]".to_owned(),
+            true,
+            "no image is called 'https://ghcr.io/a/b:1'",
+            "leave https:// out: ghcr.io/a/b:1",
+        ),
+        (
+            container(
+                "terminationMessagePath: /out, env: [{name: OUT, value: /dev/termination-log}]",
+            ),
+            false,
+            "its termination message is read from /out",
+            "take terminationMessagePath out",
+        ),
+    ]);
+}
+
+#[test]
+fn objects_that_pods_name_are_compared_with_those_of_the_files() {
+    let objects = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: shop-config, namespace: a}\ndata: {version: '1'}\n";
+    let of = |name: &str, key: &str| {
+        container(&format!(
+            "env: [{{name: A, valueFrom: {{configMapKeyRef: {{name: {name}, key: {key}}}}}}}]"
+        ))
+    };
+    for (name, key, message, help) in [
+        (
+            "shop-confg",
+            "version",
+            "there is no ConfigMap 'shop-confg' among these files",
+            "did you mean 'shop-config'?",
+        ),
+        (
+            "shop-config",
+            "verison",
+            "ConfigMap shop-config has no key 'verison'",
+            "did you mean 'version'?",
+        ),
+    ] {
+        let (code, text) = said(&of(name, key), objects);
+        assert!(
+            code == 0 && text.contains(message) && text.contains(help),
+            "{text}"
+        );
+    }
+    for (name, key) in [("shop-config", "version"), ("quite-another", "x")] {
+        assert!(said(&of(name, key), objects).1.contains("no errors"));
+    }
+}
+
+#[test]
+fn a_value_of_a_runnable_is_looked_at_as_one_of_the_template() {
+    let runnable = "---\napiVersion: carto.run/v1alpha1\nkind: Runnable\nmetadata: {name: r, namespace: a}\nspec: {runTemplateRef: {name: t}, inputs: {image: 'Acme/App:1'}}\n";
+    let pod = "containers: [{name: a, image: $(runnable.spec.inputs.image)$}]";
+    let (code, text) = said(pod, runnable);
+    assert_eq!(code, 1, "{text}");
+    assert!(
+        text.contains("Runnable r: no image is called 'Acme/App:1'"),
+        "{text}"
+    );
+    assert!(text.contains("write acme/app:1"), "{text}");
+}
+
+#[test]
+fn tags_of_engines_stay_text_in_a_job() {
+    for (text, help) in [
+        (
+            "{{inputs.parameters.text}}",
+            "write $(runnable.spec.inputs.text)$",
+        ),
+        ("$(params.text)", "write $(runnable.spec.inputs.text)$"),
+        ("${{ inputs.text }}", "write $(runnable.spec.inputs.text)$"),
+    ] {
+        let (code, said) = said(&container(&format!("command: [a, '{text}']")), "");
+        assert!(
+            code == 0 && said.contains("a tag of another tool stays as it is"),
+            "{said}"
+        );
+        assert!(said.contains(help), "{said}");
+    }
+}
