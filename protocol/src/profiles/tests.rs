@@ -168,7 +168,7 @@ fn a_profile_without_rules_is_for_nobody_and_one_with_an_empty_rule_for_all() {
     let unchosen = scene.choose().unwrap_err();
     assert_eq!(
         (&unchosen, unchosen.category().as_str()),
-        (&Unchosen::NoneMatches, "ProfileNotFound")
+        (&Unchosen::NoneMatches(None), "ProfileNotFound")
     );
     let scene = Scene::new([("a", json!(null)), ("b", json!([{}]))]);
     assert_eq!(scene.choose(), Ok(Choice::Profile("b")));
