@@ -11,8 +11,8 @@ use cartouche_protocol::{
     told::Told,
 };
 use cartouche_templating::{RunReason, kinds::standing};
-use k8s_openapi::{api::core::v1::ServiceAccount, apimachinery::pkg::apis::meta::v1::Condition};
-use kube::{Api, ResourceExt, api::ListParams};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::ResourceExt as _;
 use serde::Serialize;
 
 use super::{
