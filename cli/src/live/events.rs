@@ -13,8 +13,6 @@ use crate::{
 const MOST: u32 = 500;
 /// Events of a Runnable that no condition says.
 const OF_RUNNABLE: [&str; 2] = ["RunWarning", "RetentionFailed"];
-/// An event that says no more than the status of the pod.
-const BACK_OFF: &str = "BackOff";
 
 /// A Warning event, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,12 +56,26 @@ pub(crate) async fn last_warning(run: &LedgerRun, cluster: &Cluster) -> Option<W
     last(&selector, cluster, |_| true).await
 }
 
+/// The last Warning of a run that is a pod itself.
+pub(crate) async fn last_warning_of_pod(run: &LedgerRun, cluster: &Cluster) -> Option<Warned> {
+    let uid = run.uid.as_deref()?;
+    let selector = format!("involvedObject.uid={uid},type=Warning");
+    last(&selector, cluster, says_a_cause).await
+}
+
+/// True of an event that something can be done about: others of a pod say no more than its status.
+fn says_a_cause(event: &Event) -> bool {
+    let reason = event.reason.as_deref().unwrap_or_default();
+    let message = event.message.as_deref().unwrap_or_default();
+    cure_of_event(reason, message).is_some()
+}
+
 /// The last Warning of a pod that a Job has made, by the name that it gives its pods: they may be gone.
 pub(crate) async fn last_warning_of_pods(run: &LedgerRun, cluster: &Cluster) -> Option<Warned> {
     let selector = "involvedObject.kind=Pod,type=Warning";
     let is_of_run = |event: &Event| {
         let pod = event.involved_object.name.as_deref().unwrap_or_default();
-        event.reason.as_deref() != Some(BACK_OFF) && is_pod_of(&run.name, pod)
+        says_a_cause(event) && is_pod_of(&run.name, pod)
     };
     last(selector, cluster, is_of_run).await
 }

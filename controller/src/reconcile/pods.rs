@@ -206,7 +206,8 @@ impl Reconciliation<'_> {
         let seen = self.facts.cached_run(current.uid.as_deref()?)?;
         let run = seen.run.clone();
         if !has_message_in_pods(&current.api_version, &current.kind) {
-            return self.tell_of_own_pod(&run);
+            let is_seen = seen.health.pods.is_some_and(RunReason::is_hindrance);
+            return self.tell_of_own_pod(&run, is_seen);
         }
         match seen.pods_tell {
             PodsTell::Nothing => {
@@ -238,7 +239,7 @@ impl Reconciliation<'_> {
     }
 
     /// Publishes what keeps a run from going on that is a pod itself, once it has for a while: `Ready` says it already.
-    fn tell_of_own_pod(&self, run: &RunIdentity) -> Option<Duration> {
+    fn tell_of_own_pod(&self, run: &RunIdentity, is_seen: bool) -> Option<Duration> {
         let known = kinds::known_fields(&run.api_version, &run.kind)?;
         if !matches!(known.pods, PodsOf::Itself) {
             return None;
@@ -252,7 +253,8 @@ impl Reconciliation<'_> {
         let now = boot_time();
         let Some(said) = hindrance else {
             lock(&self.memory).pods.of(&run.uid).run(now);
-            return None;
+            // It is about to be told.
+            return is_seen.then_some(PODS.first);
         };
         let mut memory = lock(&self.memory);
         let pods = memory.pods.of(&run.uid);

@@ -35,7 +35,7 @@ pub fn cure_of_event(reason: &str, message: &str) -> Option<&'static str> {
         "FailedCreate" if says("failed quota") => Some(QUOTA_WANTS),
         "FailedCreate" if says("violates PodSecurity") => Some(POD_SECURITY),
         "FailedCreate" if says("serviceaccount \"") && says("not found") => Some(ACCOUNT),
-        "Failed" if says("pull") => Some(PULL),
+        "Failed" if says("Failed to pull") => Some(PULL),
         "Unhealthy" => Some(PROBE),
         "FailedCreatePodSandBox" => Some(SANDBOX),
         _ => None,

@@ -219,7 +219,8 @@ pub(super) async fn warning(
     let has_none = run.message == no_pod_yet(&cluster.namespace, &run.name);
     let is_job = has_message_in_pods(&run.api_version, &run.kind);
     let warned = match run.state {
-        RunState::Running if has_none || !is_job => events::last_warning(run, cluster).await,
+        RunState::Running if has_none => events::last_warning(run, cluster).await,
+        RunState::Running if !is_job => events::last_warning_of_pod(run, cluster).await,
         RunState::Running | FAILED if is_job => events::last_warning_of_pods(run, cluster).await,
         _ => None,
     };

@@ -182,7 +182,11 @@ impl Explanation {
             None
         };
         Ok(Self {
-            writers,
+            to_do: match &writers {
+                Some(writers) => Some(writers.to_do.clone()),
+                None => explanation.to_do,
+            },
+            writers: writers.map(|it| it.said),
             warned: warned.map(|it| it.text),
             sources,
             ..explanation

@@ -18,7 +18,7 @@ use crate::{cluster::Cluster, live::runs};
 const LONGEST: usize = 16;
 
 /// Who writes the `ConfigMap`s and Secrets that inputs of a Runnable come from, as far as its namespace says.
-pub(super) async fn writers(runnable: &Runnable, cluster: &Cluster) -> Option<String> {
+pub(super) async fn writers(runnable: &Runnable, cluster: &Cluster) -> Option<Writers> {
     if runnable.spec.inputs_from.iter().flatten().next().is_none() {
         return None;
     }
@@ -26,13 +26,23 @@ pub(super) async fn writers(runnable: &Runnable, cluster: &Cluster) -> Option<St
     told(runnable, &all)
 }
 
-fn told(runnable: &Runnable, all: &[Runnable]) -> Option<String> {
+/// What is said of them, and what to do.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Writers {
+    pub(super) said: String,
+    pub(super) to_do: String,
+}
+
+fn told(runnable: &Runnable, all: &[Runnable]) -> Option<Writers> {
     let way = way_round(runnable, all);
     if let Some(way) = way {
-        return Some(format!(
-            "its inputs come from itself: {}: take one of these references away",
-            way.join(", which reads ")
-        ));
+        return Some(Writers {
+            said: format!(
+                "its inputs come from itself: {}",
+                way.join(", which reads ")
+            ),
+            to_do: "take one of these references away".to_owned(),
+        });
     }
     let mut steps = steps(runnable, all).into_iter();
     let (object, writer) = steps.find_map(|(object, writer)| {
@@ -40,12 +50,16 @@ fn told(runnable: &Runnable, all: &[Runnable]) -> Option<String> {
         (!is_ready).then_some((object?, writer))
     })?;
     let reason = runs::condition(writer, READY).map_or("no status yet", |it| it.reason.as_str());
-    Some(format!(
-        "{} is written by Runnable {} (writeOutputsTo), which is not ready ({reason}): `cartouche why {}` says why",
-        named(&object),
-        writer.name_any(),
-        writer.name_any()
-    ))
+    let name = writer.name_any();
+    Some(Writers {
+        said: format!(
+            "{} is written by Runnable {name} (writeOutputsTo), which is not ready ({reason})",
+            named(&object)
+        ),
+        to_do: format!(
+            "mend Runnable {name}, which writes it: `cartouche why` of it says what is wrong"
+        ),
+    })
 }
 
 /// What a Runnable reads that others of its namespace give: by which object, if by one, and the other.
@@ -123,8 +137,8 @@ mod tests {
         let (one, two) = (runnable("one", "b", "a"), runnable("two", "a", "b"));
         let said = told(&one, &[one.clone(), two]).unwrap();
         assert_eq!(
-            said,
-            "its inputs come from itself: Runnable one, which reads ConfigMap shop/b of Runnable two, which reads ConfigMap shop/a of Runnable one: take one of these references away"
+            said.said,
+            "its inputs come from itself: Runnable one, which reads ConfigMap shop/b of Runnable two, which reads ConfigMap shop/a of Runnable one"
         );
     }
 
@@ -133,8 +147,9 @@ mod tests {
         let (one, two) = (runnable("one", "b", "a"), runnable("two", "c", "b"));
         let said = told(&one, &[one.clone(), two.clone()]).unwrap();
         assert!(
-            said.starts_with("ConfigMap shop/b is written by Runnable two"),
-            "{said}"
+            said.said
+                .starts_with("ConfigMap shop/b is written by Runnable two"),
+            "{said:?}"
         );
         assert_eq!(told(&two, &[one, two.clone()]), None);
     }
