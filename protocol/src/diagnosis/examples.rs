@@ -148,7 +148,7 @@ impl Diagnosis {
                 text("gke-staging"),
             ]))),
             Self::Profile(Held::Unchosen(Unchosen::NoneMatches(Some(text(
-                "'gke' by rules[0]: it does not select the labels of the namespace",
+                "'gke': it does not select the labels of the namespace",
             ))))),
             Self::Profile(Held::Unchosen(Unchosen::NotOffered {
                 name: text("gke"),

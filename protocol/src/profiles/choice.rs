@@ -168,13 +168,10 @@ fn of_rule(rule: &ProfileRule, subject: &Subject<'_>) -> Option<Rank> {
 #[must_use]
 pub fn misses(profiles: &[Candidate<'_>], subject: &Subject<'_>) -> Vec<String> {
     let missed = profiles.iter().flat_map(|profile| {
-        let rules = profile.spec.rules.iter().flatten().enumerate();
-        let of_rules = rules.filter_map(|(at, rule)| {
+        let rules = profile.spec.rules.iter().flatten();
+        let of_rules = rules.filter_map(|rule| {
             let (distance, why) = miss(rule, subject)?;
-            Some((
-                distance,
-                format!("'{}' by rules[{at}]: {why}", profile.name),
-            ))
+            Some((distance, format!("'{}': {why}", profile.name)))
         });
         let of_rules: Vec<_> = of_rules.collect();
         let has_none = profile.spec.rules.iter().flatten().next().is_none();
@@ -182,7 +179,9 @@ pub fn misses(profiles: &[Candidate<'_>], subject: &Subject<'_>) -> Vec<String> 
         of_rules.into_iter().chain(none)
     });
     let mut missed: Vec<(u8, String)> = missed.collect();
+    // Whatever the order of profiles and of their rules is.
     missed.sort();
+    missed.dedup();
     missed.into_iter().map(|(_, why)| why).collect()
 }
 
