@@ -7,6 +7,7 @@ mod dependency;
 mod examples;
 mod holder;
 mod in_the_way;
+mod invalid;
 mod sentence;
 mod sourced;
 mod status_full;
@@ -254,7 +255,7 @@ impl Diagnosis {
                 ..
             } => {
                 let cure = WrongType::of(why).map(|wrong| wrong.cure());
-                let cure = cure.unwrap_or("correct the template or the inputs");
+                let cure = cure.unwrap_or_else(|| invalid::cure(why));
                 return format!(
                     "{cure}; `cartouche diff {runnable} -n {namespace} --server-dry-run` asks again"
                 );
@@ -334,7 +335,9 @@ impl Diagnosis {
             Self::NamespacesUnknown(_) => {
                 "let the controller list and watch namespaces (docs/security.md), or take namespaceSelector out of the rules of profiles"
             }
-            Self::PermissionMissing(..) => "grant that to the ServiceAccount; it goes on then",
+            Self::PermissionMissing(..) => {
+                "grant that to the ServiceAccount, or correct requires in the template; it goes on then"
+            }
             Self::DependencyCycle(_) => "take one of these references away",
             Self::Suspended => {
                 "`cartouche resume`, or set spec.suspend to false, when it may be made"

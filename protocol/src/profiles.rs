@@ -9,7 +9,7 @@ mod pin;
 
 use cartouche_crds::{PROFILE_REFRESH_ANNOTATION, Runnable};
 
-pub use choice::{Candidate, Choice, Rank, Subject, Unchosen, choose, rank};
+pub use choice::{Candidate, Choice, Rank, Subject, Unchosen, choose, misses, rank};
 pub use known::{KnownProfile, Labels, Profiles};
 pub use pin::{Held, Known, NotRefreshed, Pin, Settled, pin};
 

@@ -87,7 +87,8 @@ pub use open::{OpenJson, OpenPlace, OpenTagError, RunFacts};
 pub use outputs::{OutputError, OutputPathError};
 pub use path::{PathError, SearchError, SyntaxError};
 pub use pods::{
-    PodsTell, PodsWords, Said, had_failed_pods, is_late, no_pod_yet, remedy, remedy_at_work,
+    PodsTell, PodsWords, Said, cure_of_event, had_failed_pods, is_late, no_pod_yet, remedy,
+    remedy_at_work,
 };
 pub use profile::Profile;
 pub use rendered::Rendered;

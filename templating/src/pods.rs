@@ -1,9 +1,10 @@
 //! What the pods of a run say of why it failed, or why it does not begin.
 //!
 //! Only what the kubelet, the scheduler and the containers themselves have said is repeated: statuses and termination
-//! messages, never what stands in a `spec`. All of it is somebody else's, so all of it is bounded.
+//! messages. Of a `spec` only the policy of restarts and the objects of volumes are. All of it is somebody else's, so all of it is bounded.
 
 mod ended;
+mod event;
 mod mask;
 mod remedy;
 mod said;
@@ -18,9 +19,10 @@ use crate::{
     termination_message::is_job,
 };
 use ended::{Ended, failed};
+pub use event::cure_of_event;
 pub use remedy::{remedy, remedy_at_work};
 pub use said::Said;
-use waiting::{creating, lingering, unclaimed, waiting};
+use waiting::{creating, initializing, lingering, repeating, unclaimed, waiting};
 
 /// Bytes of what a container or the cluster said that are kept: the end of the one, the beginning of the other.
 const SAID_BYTES: usize = 512;
@@ -34,6 +36,11 @@ const LATE: &str = "DeadlineExceeded";
 const CANNOT_BE_SCHEDULED: &str = "cannot be scheduled";
 const CANNOT_BE_STARTED: &str = "cannot be started";
 const CANNOT_BE_PULLED: &str = "cannot be pulled";
+const NO_CONTAINERS: &str = "has no containers yet (ContainerCreating)";
+const MAY_BE_PROBE: &str = "killed, maybe by its ";
+const FOR_EVER: &str = "starts it again without end";
+/// Stands between how many pods have failed and the words of the last one.
+const LAST: &str = "; the last: ";
 const STILL_RUNS: &str = "still runs; the run ends when all of them have";
 
 /// What a run's pods can tell that the run itself does not.
@@ -46,6 +53,11 @@ pub enum PodsTell {
     WhyItWaits,
     /// Why there is none: the run has made no pod so far.
     WhyNoneIsMade,
+    /// Why pods of it have failed so far: its engine makes others.
+    WhyPodsFail {
+        /// So many may, if they are counted for the whole run.
+        limit: Option<u64>,
+    },
     /// Why the run failed, or is about to.
     WhyItFailed,
 }
@@ -63,6 +75,11 @@ impl PodsTell {
         if failing || health.verdict == Verdict::Failed {
             return Self::WhyItFailed;
         }
+        if had_failed_pods(run) {
+            return Self::WhyPodsFail {
+                limit: backoff_limit(run),
+            };
+        }
         let count = |field: &str| {
             status
                 .get(field)
@@ -77,6 +94,13 @@ impl PodsTell {
             Self::Nothing
         }
     }
+}
+
+/// How many pods of a Job may fail, if they are counted for all of it.
+fn backoff_limit(job: &Value) -> Option<u64> {
+    let spec = job.get("spec")?;
+    let limit = spec.get("backoffLimit").and_then(Value::as_u64);
+    limit.filter(|_| spec.get("backoffLimitPerIndex").is_none())
 }
 
 /// Whether a Job that has not ended was to make pods, and counts none, whatever may have become of them.
@@ -133,9 +157,12 @@ pub struct PodsWords {
     is_discreet: bool,
     /// Whether there was a pod, whatever it said.
     is_any: bool,
+    failed_pods: usize,
     failed: Option<Ended>,
     waiting: Option<Said>,
+    repeating: Option<Said>,
     lingering: Option<Said>,
+    initializing: Option<Said>,
     creating: Option<Said>,
 }
 
@@ -159,12 +186,21 @@ impl PodsWords {
             silent = Some(pod);
         }
         let pod = silent.as_ref().unwrap_or(pod);
+        if text(pod.get("status").unwrap_or_default(), "phase") == "Failed" {
+            self.failed_pods += 1;
+        }
         let failed = failed(pod);
         if failed > self.failed {
             self.failed = failed;
         }
         if self.waiting.is_none() {
             self.waiting = waiting(pod);
+        }
+        if self.repeating.is_none() {
+            self.repeating = repeating(pod);
+        }
+        if self.initializing.is_none() {
+            self.initializing = initializing(pod);
         }
         if self.lingering.is_none() {
             self.lingering = lingering(pod);
@@ -190,8 +226,12 @@ impl PodsWords {
     /// its work, or that a pod is not made up yet.
     #[must_use]
     pub fn hindrance(self) -> Option<Said> {
-        let failed = self.failed.map(Ended::said);
-        self.waiting.or(failed).or(self.lingering).or(self.creating)
+        let failed = self.failed.map(Ended::said_at_work);
+        let ending = self.waiting.or(failed).or(self.repeating);
+        ending
+            .or(self.lingering)
+            .or(self.initializing)
+            .or(self.creating)
     }
 
     /// Whether [`Self::hindrance`] is how a container ended.
@@ -206,7 +246,27 @@ impl PodsWords {
         if tell == PodsTell::WhyNoneIsMade && !self.is_any {
             return Some(Said::new(no_pod_yet(namespace, job), RunReason::NoPodYet));
         }
-        self.hindrance()
+        match tell {
+            PodsTell::WhyPodsFail { limit } if self.is_hindered_by_failure() => {
+                self.failures(limit)
+            }
+            _ => self.hindrance(),
+        }
+    }
+
+    /// How many pods have failed, how many may, and how the last one did.
+    fn failures(self, limit: Option<u64>) -> Option<Said> {
+        let last = self.failed.map(Ended::said)?;
+        let pods = match self.failed_pods {
+            0 | 1 => "1 pod has failed".to_owned(),
+            pods => format!("{pods} pods have failed"),
+        };
+        let most = limit.map(|limit| format!(", and the run goes on until more than {limit} have"));
+        let words = format!("{pods}{}{LAST}{}", most.unwrap_or_default(), last.words);
+        Some(Said::new(
+            words,
+            last.reason.unwrap_or(RunReason::PodFailed),
+        ))
     }
 }
 
@@ -221,13 +281,28 @@ pub(crate) fn of_pod(pod: &Value, verdict: Verdict, mut words: PodsWords) -> Opt
     words.hear(pod);
     // Each pod is made up first: that is told only of one that nobody has seen run for a while. Nor do all containers end at once.
     words.creating = None;
+    words.initializing = None;
     words.lingering = words
         .lingering
         .filter(|it| it.reason == Some(RunReason::SidecarRuns));
     match verdict {
         Verdict::Succeeded => None,
         Verdict::Failed => words.failure(),
+        Verdict::Unknown if words.is_hindered_by_failure() => {
+            let said = words.hindrance()?;
+            Some(Said::new(without_end(pod, &said), said.reason))
+        }
         Verdict::Unknown => words.hindrance(),
+    }
+}
+
+/// How a container of a Pod without an engine ended, and that it does not end with that: the kubelet counts no attempts.
+fn without_end(pod: &Value, said: &str) -> String {
+    match text(pod.get("spec").unwrap_or_default(), "restartPolicy") {
+        policy @ ("Always" | "OnFailure") => {
+            format!("{said}; restartPolicy: {policy} {FOR_EVER}")
+        }
+        _ => said.to_owned(),
     }
 }
 
@@ -238,6 +313,7 @@ fn silence(status: &mut Value) {
         Value::Object(members) => {
             members.remove("message");
             members.remove("image");
+            members.remove("volumes");
             members.values_mut().for_each(silence);
         }
         Value::Array(elements) => elements.iter_mut().for_each(silence),

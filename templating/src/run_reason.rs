@@ -28,6 +28,10 @@ pub enum RunReason {
     MaxFailedIndexesExceeded,
     /// Some of its indexes failed.
     FailedIndexes,
+    /// Pods of it have failed, and its engine makes others.
+    PodFailed,
+    /// An init container runs, and the others wait for it.
+    InitContainerRuns,
     /// An image cannot be pulled.
     ImagePullBackOff,
     /// The name of an image is none.
@@ -50,13 +54,17 @@ pub enum RunReason {
     NoScheduler,
     /// The run has made no pod.
     NoPodYet,
+    /// A container ends without success again and again.
+    CrashLoopBackOff,
+    /// A container has done its work, and is started again for ever.
+    RestartPolicyAlways,
     /// A sidecar keeps a pod alive whose work is done.
     SidecarRuns,
 }
 
 impl RunReason {
     /// Every one.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 28] = [
         Self::Cancelled,
         Self::TimedOut,
         Self::Replaced,
@@ -69,6 +77,8 @@ impl RunReason {
         Self::PodFailurePolicy,
         Self::MaxFailedIndexesExceeded,
         Self::FailedIndexes,
+        Self::PodFailed,
+        Self::InitContainerRuns,
         Self::ImagePullBackOff,
         Self::InvalidImageName,
         Self::ErrImageNeverPull,
@@ -80,6 +90,8 @@ impl RunReason {
         Self::SchedulingGated,
         Self::NoScheduler,
         Self::NoPodYet,
+        Self::CrashLoopBackOff,
+        Self::RestartPolicyAlways,
         Self::SidecarRuns,
     ];
 
@@ -99,6 +111,8 @@ impl RunReason {
             Self::PodFailurePolicy => "PodFailurePolicy",
             Self::MaxFailedIndexesExceeded => "MaxFailedIndexesExceeded",
             Self::FailedIndexes => "FailedIndexes",
+            Self::PodFailed => "PodFailed",
+            Self::InitContainerRuns => "InitContainerRuns",
             Self::ImagePullBackOff => "ImagePullBackOff",
             Self::InvalidImageName => "InvalidImageName",
             Self::ErrImageNeverPull => "ErrImageNeverPull",
@@ -110,6 +124,8 @@ impl RunReason {
             Self::SchedulingGated => "SchedulingGated",
             Self::NoScheduler => "NoScheduler",
             Self::NoPodYet => "NoPodYet",
+            Self::CrashLoopBackOff => "CrashLoopBackOff",
+            Self::RestartPolicyAlways => "RestartPolicyAlways",
             Self::SidecarRuns => "SidecarRuns",
         }
     }
@@ -202,5 +218,6 @@ mod tests {
         assert!(RunReason::ImagePullBackOff.is_hindrance());
         assert!(RunReason::SidecarRuns.is_hindrance());
         assert!(!RunReason::FailedIndexes.is_hindrance());
+        assert!(!RunReason::PodFailed.is_hindrance());
     }
 }

@@ -179,7 +179,7 @@ fn log_line(pod: &str, container: &str, line: &str) -> String {
 /// That a run has no pod yet, and why, where its events or its status say it.
 async fn why_no_pod(run: &LedgerRun, cluster: &Cluster) -> String {
     let why = match events::last_warning(run, cluster).await {
-        Some(warning) => warning,
+        Some(warning) => warning.text,
         None if run.current => run.message.clone(),
         None => String::new(),
     };

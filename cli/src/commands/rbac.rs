@@ -49,7 +49,8 @@ come from it names each one; watch on a Secret has a change of it seen at once, 
 another namespace there is a role of its own there. A role is for one account, and has a name of its
 own, made of the account and of what it is for (cartouche:ACCOUNT:TEMPLATE), so that applying it
 takes away nothing that another role gives; --name gives it another. Several templates or Runnables
-have one role, cartouche:ACCOUNT:all: call it with all that the account is for. Of files, the Runnables of
+have one role. That of files, or of a namespace, where nothing is named is cartouche:ACCOUNT:all, whatever
+is added: call it with all that the account is for. Of files, the Runnables of
 that account count, with their templates. The ServiceAccount is printed as well, unless it is among the files
 or in the cluster.
 
@@ -109,9 +110,9 @@ impl RbacArgs {
         !self.files.is_empty() && !self.check
     }
 
-    /// True if it is for all that a cluster has of an account, and nothing is named.
+    /// True if it is for all that a cluster, or files, have of an account, and nothing is named.
     pub(crate) fn is_for_all(&self) -> bool {
-        self.files.is_empty() && self.runnables.is_empty() && self.templates.is_empty()
+        self.runnables.is_empty() && self.templates.is_empty()
     }
 
     /// The cluster, and the namespace where only one is meant.

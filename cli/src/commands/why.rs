@@ -2,11 +2,13 @@
 
 mod explained_run;
 mod explanation;
+mod meant;
 mod origin;
 mod retry;
 mod sources;
 mod text;
 mod unseen;
+mod writers;
 
 use clap::Args;
 

@@ -1,30 +1,140 @@
-//! What the events of a run's object say.
+//! What the events of a Runnable, of its run and of the run's pods say.
 
-use k8s_openapi::{api::core::v1::Event, apimachinery::pkg::apis::meta::v1::Time};
+use cartouche_templating::cure_of_event;
+use k8s_openapi::{api::core::v1::Event, apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 use kube::{Api, api::ListParams};
 
 use crate::{
     cluster::{Cluster, within},
-    live::runs::LedgerRun,
+    live::{age, runs::LedgerRun},
 };
+
+/// Events that are looked through, at most.
+const MOST: u32 = 500;
+/// Events of a Runnable that no condition says.
+const OF_RUNNABLE: [&str; 2] = ["RunWarning", "RetentionFailed"];
+
+/// A Warning event, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Warned {
+    /// Its reason.
+    pub(crate) reason: String,
+    /// What it says, and how long ago.
+    pub(crate) text: String,
+    /// What to do about it, if that is known.
+    pub(crate) cure: Option<&'static str>,
+    /// When it was published last.
+    pub(crate) at: Option<Time>,
+}
+
+impl Warned {
+    fn of(event: Event) -> Self {
+        let at = last_seen(&event);
+        let reason = event.reason.unwrap_or_default();
+        let message = event.message.unwrap_or_default();
+        let ago = age::ago(at.as_ref());
+        Self {
+            cure: cure_of_event(&reason, &message),
+            text: format!("{reason}: {message} ({ago} ago)"),
+            reason,
+            at,
+        }
+    }
+
+    /// True if it is not older than so many seconds.
+    pub(crate) fn is_fresh(&self, seconds: i64) -> bool {
+        let age = |at: &Time| Timestamp::now().as_second() - at.0.as_second();
+        self.at.as_ref().is_some_and(|at| age(at) <= seconds)
+    }
+}
 
 /// The last Warning of a run's object: of a Job that makes no pod nothing else says why. Nothing where events may not be
 /// listed, or are gone.
-pub(crate) async fn last_warning(run: &LedgerRun, cluster: &Cluster) -> Option<String> {
+pub(crate) async fn last_warning(run: &LedgerRun, cluster: &Cluster) -> Option<Warned> {
     let uid = run.uid.as_deref()?;
+    let selector = format!("involvedObject.uid={uid},type=Warning");
+    last(&selector, cluster, |_| true).await
+}
+
+/// The last Warning of a run that is a pod itself.
+pub(crate) async fn last_warning_of_pod(run: &LedgerRun, cluster: &Cluster) -> Option<Warned> {
+    let uid = run.uid.as_deref()?;
+    let selector = format!("involvedObject.uid={uid},type=Warning");
+    last(&selector, cluster, says_a_cause).await
+}
+
+/// True of an event that something can be done about: others of a pod say no more than its status.
+fn says_a_cause(event: &Event) -> bool {
+    let reason = event.reason.as_deref().unwrap_or_default();
+    let message = event.message.as_deref().unwrap_or_default();
+    cure_of_event(reason, message).is_some()
+}
+
+/// The last Warning of a pod that a Job has made, by the name that it gives its pods: they may be gone.
+pub(crate) async fn last_warning_of_pods(run: &LedgerRun, cluster: &Cluster) -> Option<Warned> {
+    let selector = "involvedObject.kind=Pod,type=Warning";
+    let is_of_run = |event: &Event| {
+        let pod = event.involved_object.name.as_deref().unwrap_or_default();
+        says_a_cause(event) && is_pod_of(&run.name, pod)
+    };
+    last(selector, cluster, is_of_run).await
+}
+
+/// The last Warning of a Runnable that none of its conditions says.
+pub(crate) async fn last_warning_of_runnable(uid: &str, cluster: &Cluster) -> Option<Warned> {
+    let selector = format!("involvedObject.uid={uid},type=Warning");
+    let is_untold = |event: &Event| {
+        let reason = event.reason.as_deref().unwrap_or_default();
+        OF_RUNNABLE.contains(&reason)
+    };
+    last(&selector, cluster, is_untold).await
+}
+
+async fn last(
+    selector: &str,
+    cluster: &Cluster,
+    is_meant: impl Fn(&Event) -> bool,
+) -> Option<Warned> {
     let api: Api<Event> = cluster.api();
-    let parameters =
-        ListParams::default().fields(&format!("involvedObject.uid={uid},type=Warning"));
-    let listed = within("listing the events of the run", api.list(&parameters)).await;
-    let last = listed.ok()?.items.into_iter().max_by_key(last_seen)?;
-    Some(format!(
-        "{}: {}",
-        last.reason.unwrap_or_default(),
-        last.message.unwrap_or_default()
-    ))
+    let parameters = ListParams::default().fields(selector).limit(MOST);
+    let listed = within("listing the events", api.list(&parameters)).await;
+    let all = listed.ok()?.items.into_iter().filter(is_meant);
+    all.max_by_key(last_seen).map(Warned::of)
+}
+
+/// True of the name of a pod of a Job: that of the Job, the index if it has one, and five letters or digits.
+fn is_pod_of(job: &str, pod: &str) -> bool {
+    let rest = pod.strip_prefix(job).and_then(|it| it.strip_prefix('-'));
+    let Some(rest) = rest else {
+        return false;
+    };
+    let (index, end) = rest.rsplit_once('-').unwrap_or(("", rest));
+    end.len() == 5
+        && end.bytes().all(|it| it.is_ascii_alphanumeric())
+        && index.bytes().all(|it| it.is_ascii_digit())
 }
 
 fn last_seen(event: &Event) -> Option<Time> {
     let made = &event.metadata.creation_timestamp;
     event.last_timestamp.clone().or_else(|| made.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_pod_of;
+
+    #[test]
+    fn a_pod_is_of_the_job_whose_name_it_begins_with() {
+        assert!(is_pod_of("it-a1", "it-a1-x7k2p"));
+        assert!(is_pod_of("it-a1", "it-a1-12-x7k2p"));
+        for other in [
+            "it-a1",
+            "it-a1-b-x7k2p",
+            "it-a1x7k2p",
+            "it-a1-x7k2",
+            "at-a1-x7k2p",
+        ] {
+            assert!(!is_pod_of("it-a1", other), "{other}");
+        }
+    }
 }

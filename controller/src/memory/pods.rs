@@ -33,6 +33,10 @@ pub struct PodsMemory {
     /// When to look why none of them runs, on the clock that goes on while the machine sleeps.
     next_look: Option<Duration>,
     looks: u32,
+    /// Pods of it have failed, and it goes on.
+    is_failing: bool,
+    /// An event has said so.
+    is_failure_told: bool,
     /// The hindrance that needs a person.
     hindered: Option<Hindered>,
 }
@@ -55,6 +59,7 @@ impl PodsMemory {
     pub fn asked(&mut self, said: Result<Option<Said>, String>, is_late: bool) -> PodsSaid {
         let is_cause = is_late || self.is_failure;
         let hindrance = self.hindrance.said().filter(|_| is_cause);
+        let hindrance = hindrance.map(Said::of_last);
         let known = self.failure.clone().or(hindrance);
         match (said, known) {
             // What they say later is how they were stopped.
@@ -87,6 +92,14 @@ impl PodsMemory {
         next.saturating_sub(now)
     }
 
+    /// A pod of it has failed: how is asked at once, and from then on as often as before.
+    pub fn has_failed_pods(&mut self, now: Duration) {
+        if !self.is_failing {
+            self.is_failing = true;
+            self.next_look = Some(now);
+        }
+    }
+
     /// This does not keep the run from going on any more.
     pub fn is_over(&mut self, said: &str) {
         if matches!(&self.hindrance, Hindrance::Said(before) if before.words == said) {
@@ -107,13 +120,15 @@ impl PodsMemory {
         self.hindrance = said;
         self.is_failure = is_failure;
         let reason = self.hindrance.said().and_then(|said| said.reason);
-        let reason = reason.filter(|it| it.is_hindrance());
+        let is_failing = self.is_failing && is_failure;
+        let reason = reason.filter(|it| it.is_hindrance() || is_failing);
         self.hindered = reason.map(|reason| {
             let same = self.hindered.filter(|it| it.reason == reason);
             same.unwrap_or(Hindered {
                 reason,
-                since: now,
-                is_told: false,
+                // What has failed needs no second look.
+                since: if is_failing { Duration::ZERO } else { now },
+                is_told: self.is_failure_told && is_failing,
             })
         });
         self.put_off(now);
@@ -122,11 +137,19 @@ impl PodsMemory {
     /// The words for an event about the hindrance, if one is to be published now: once for each hindrance. The call counts as publishing.
     pub fn to_tell(&mut self, now: Duration) -> Option<Said> {
         let hindered = self.hindered.as_mut()?;
-        if hindered.is_told || now < hindered.since + TOLD_AFTER {
+        if hindered.is_told || now < hindered.since.saturating_add(TOLD_AFTER) {
             return None;
         }
         hindered.is_told = true;
+        self.is_failure_told |= self.is_failing && self.is_failure;
         self.hindrance.said()
+    }
+
+    /// How long until an event may tell of the hindrance, if it is to.
+    pub fn until_told(&self, now: Duration) -> Option<Duration> {
+        let hindered = self.hindered.filter(|it| !it.is_told)?;
+        let left = (hindered.since + TOLD_AFTER).saturating_sub(now);
+        (!left.is_zero()).then_some(left)
     }
 
     fn put_off(&mut self, now: Duration) {
@@ -271,6 +294,37 @@ mod tests {
         assert_eq!(pods.to_tell(again), None);
         let told = pods.to_tell(again + TOLD_AFTER).unwrap();
         assert_eq!(told.reason, Some(RunReason::Unschedulable));
+    }
+
+    #[test]
+    fn that_pods_have_failed_is_told_at_once_and_once() {
+        let said = |reason| Hindrance::Said(Said::new("1 pod has failed", reason));
+        let mut pods = PodsMemory::default();
+        pods.of("u").until_look(NOW);
+        pods.of("u").has_failed_pods(NOW);
+        assert!(pods.of("u").until_look(NOW).is_zero());
+        pods.looked(said(RunReason::PodFailed), true, NOW);
+        assert!(pods.to_tell(NOW).is_some());
+        assert_eq!(pods.to_tell(NOW), None);
+        // Another one has failed, and otherwise.
+        pods.has_failed_pods(NOW);
+        assert!(!pods.until_look(NOW).is_zero());
+        pods.looked(said(RunReason::OomKilled), true, NOW);
+        assert_eq!(pods.to_tell(NOW), None);
+    }
+
+    #[test]
+    fn the_last_failure_of_a_run_is_told_without_the_number_of_the_others() {
+        let said = Said::new(
+            "2 pods have failed; the last: exited 3",
+            RunReason::PodFailed,
+        );
+        let mut pods = PodsMemory::default();
+        pods.looked(Hindrance::Said(said), true, NOW);
+        let PodsSaid::Words(said) = pods.asked(Ok(None), false) else {
+            panic!("it is silent");
+        };
+        assert_eq!(said.words, "exited 3");
     }
 
     #[test]

@@ -9,10 +9,11 @@ use cartouche_protocol::{
     facts::Hindrance,
     ledger::{FetchedRun, OutputsRead, PodsSaid, RunIdentity},
     reconcile_error::{Category, ReconcileError},
+    status::{READY, find, is_at_work},
     told,
 };
 use cartouche_templating::{
-    EndedPods, Maker, PodsTell, PodsWords, Said, Sensitive, Template, had_failed_pods,
+    EndedPods, Maker, PodsTell, PodsWords, RunReason, Said, Sensitive, Template, had_failed_pods,
     has_message_in_pods, is_job, is_late,
     kinds::{self, PodsOf},
     no_pod_yet, remedy_at_work,
@@ -202,11 +203,12 @@ impl Reconciliation<'_> {
     pub(super) async fn look_for_hindrance(&mut self) -> Option<Duration> {
         let current = self.facts.ledger.current.as_ref();
         let current = current.filter(|current| current.result.is_none())?;
-        if !has_message_in_pods(&current.api_version, &current.kind) {
-            return None;
-        }
         let seen = self.facts.cached_run(current.uid.as_deref()?)?;
         let run = seen.run.clone();
+        if !has_message_in_pods(&current.api_version, &current.kind) {
+            let is_seen = seen.health.pods.is_some_and(RunReason::is_hindrance);
+            return self.tell_of_own_pod(&run, is_seen);
+        }
         match seen.pods_tell {
             PodsTell::Nothing => {
                 lock(&self.memory).pods.of(&run.uid).run(boot_time());
@@ -219,7 +221,11 @@ impl Reconciliation<'_> {
                 }
                 return None;
             }
-            tell @ (PodsTell::WhyItWaits | PodsTell::WhyNoneIsMade) => {
+            tell => {
+                if matches!(tell, PodsTell::WhyPodsFail { .. }) {
+                    let memory = &mut lock(&self.memory).pods;
+                    memory.of(&run.uid).has_failed_pods(boot_time());
+                }
                 self.look_at_waiting_pods(&run, tell).await;
             }
         }
@@ -232,9 +238,36 @@ impl Reconciliation<'_> {
         Some(next + Duration::from_millis(50))
     }
 
+    /// Publishes what keeps a run from going on that is a pod itself, once it has for a while: `Ready` says it already.
+    fn tell_of_own_pod(&self, run: &RunIdentity, is_seen: bool) -> Option<Duration> {
+        let known = kinds::known_fields(&run.api_version, &run.kind)?;
+        if !matches!(known.pods, PodsOf::Itself) {
+            return None;
+        }
+        let ready = find(&self.facts.stored, READY);
+        let ready = ready.filter(|it| is_at_work(&it.status, &it.reason));
+        let hindrance = ready.and_then(|it| {
+            let reason = RunReason::parse(&it.reason).filter(|it| it.is_hindrance())?;
+            Some(Said::new(it.message.clone(), reason))
+        });
+        let now = boot_time();
+        let Some(said) = hindrance else {
+            lock(&self.memory).pods.of(&run.uid).run(now);
+            // It is about to be told.
+            return is_seen.then_some(PODS.first);
+        };
+        let mut memory = lock(&self.memory);
+        let pods = memory.pods.of(&run.uid);
+        pods.looked(Hindrance::Said(said), false, now);
+        let left = pods.until_told(now);
+        drop(memory);
+        self.tell_of_hindrance(run);
+        left
+    }
+
     async fn look_at_waiting_pods(&mut self, run: &RunIdentity, tell: PodsTell) {
         let namespace = &self.key.namespace;
-        if tell == PodsTell::WhyItWaits {
+        if tell != PodsTell::WhyNoneIsMade {
             // The Job says so itself, before its pods are looked at again.
             lock(&self.memory)
                 .pods

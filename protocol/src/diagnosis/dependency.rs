@@ -112,7 +112,9 @@ fn lag(who: &str, why: Lag) -> String {
 
 pub(super) fn failed_cure(failed: &Failed) -> &'static str {
     match failed {
-        Failed::Source(_) => "mend that Runnable: this one goes on when its run has succeeded",
+        Failed::Source(_) => {
+            "`cartouche why` of that Runnable says what to mend: this one goes on when its run has succeeded"
+        }
         Failed::Incoherent { why, .. } => match why {
             Lag::GaveNothing => {
                 "mend the Runnable whose run failed, or run it again; spec.coherence: Ignored takes the inputs as they are"
@@ -135,6 +137,9 @@ pub(super) fn waits_cure(why: &NotReady) -> &'static str {
         NotReady::Missing => "see that it runs, or set optional if the template can do without it",
         NotReady::Busy(Busy::Hindered(_)) => {
             "`cartouche why` of that Runnable says what is wrong; this one goes on by itself when that is mended"
+        }
+        NotReady::Busy(Busy::AtWork) => {
+            "nothing, if that run goes on, which `cartouche why` of that Runnable says: this one begins by itself"
         }
         NotReady::Suspended
         | NotReady::Behind

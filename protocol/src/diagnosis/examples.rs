@@ -147,7 +147,9 @@ impl Diagnosis {
                 text("gke-production"),
                 text("gke-staging"),
             ]))),
-            Self::Profile(Held::Unchosen(Unchosen::NoneMatches)),
+            Self::Profile(Held::Unchosen(Unchosen::NoneMatches(Some(text(
+                "'gke': it does not select the labels of the namespace",
+            ))))),
             Self::Profile(Held::Unchosen(Unchosen::NotOffered {
                 name: text("gke"),
                 offered: vec![text("gke-production")],

@@ -1,7 +1,7 @@
 //! The cure of an input that is not as the template wants it, and that another object gives. Pure.
 
 use cartouche_crds::{InputSource, ReadAs};
-use cartouche_templating::{Diagnostic, DiagnosticKind, Root, Segment};
+use cartouche_templating::{Diagnostic, DiagnosticKind, Root, Segment, explained, syntax};
 
 use crate::sourced_inputs::{SourceKind, SourceObject, key};
 
@@ -11,6 +11,9 @@ const TO_INPUTS: [&str; 3] = ["runnable", "spec", "inputs"];
 /// What to do about a value that does not fit, where one of these sources gives it: no person writes it, so that a cure of what is
 /// written would be none.
 pub(super) fn cure(diagnostic: &Diagnostic, sources: &[InputSource]) -> Option<String> {
+    if explained::has_no_value(diagnostic) {
+        return of_no_value(diagnostic.tag.as_deref()?, sources);
+    }
     let is_of_value = matches!(
         diagnostic.kind,
         DiagnosticKind::Other { .. } | DiagnosticKind::NotAllowed { .. }
@@ -39,6 +42,36 @@ pub(super) fn cure(diagnostic: &Diagnostic, sources: &[InputSource]) -> Option<S
         SourceKind::Secret => format!(
             "{from}, of which the input is a reference (name and key): let the inputSchema of the template take an object"
         ),
+    })
+}
+
+/// What to do about a tag that leads to no value, where one of these sources gives its input, or would.
+fn of_no_value(tag: &str, sources: &[InputSource]) -> Option<String> {
+    let steps = syntax::steps(tag);
+    let (above, below) = steps.split_at_checked(TO_INPUTS.len())?;
+    let (first, members) = below.split_first()?;
+    let is_input = above.iter().map(|it| it.key()).eq(TO_INPUTS.map(Some));
+    let input = first.key().filter(|_| is_input)?;
+    let source = sources.iter().find(|source| source.name == input)?;
+    let object = SourceObject::of(source)?;
+    let (part, key) = (object.kind.part(), key(source));
+    let from = format!("input {input} comes from {part} {key} of {object}");
+    let map = source.config_map_key_ref.as_ref();
+    let is_text = map.is_some_and(|it| it.read_as.unwrap_or_default() == ReadAs::Text);
+    if !members.is_empty() && is_text {
+        return Some(format!(
+            "{from}, which is read as text, and text has no members: give that reference as: JSON"
+        ));
+    }
+    if !members.is_empty() && object.kind == SourceKind::Secret {
+        return Some(format!(
+            "{from}, and of a Secret an input is a reference, with the members name and key: `valueFrom: {{secretKeyRef: $(runnable.spec.inputs.{input})$}}` gives a container the value"
+        ));
+    }
+    (members.is_empty() && source.optional == Some(true)).then(|| {
+        format!(
+            "{from}, which is optional and absent, so that it has no value: create it, or give the input a default in the inputSchema of the template, or take optional away, which waits for it"
+        )
     })
 }
 
@@ -94,5 +127,23 @@ mod tests {
         let other =
             json!([{ "name": "other", "runnableRef": { "name": "build", "output": "bytes" } }]);
         assert_eq!(cure_of(&other), "put it in quotes");
+    }
+
+    #[test]
+    fn of_a_tag_without_a_value_it_is_said_why_its_source_gives_none() {
+        let text = json!({ "name": "conf", "configMapKeyRef": { "name": "m", "key": "k" } });
+        let sources = |source: &Value| vec![serde_json::from_value(source.clone()).unwrap()];
+        let said = |tag, source: &Value| of_no_value(tag, &sources(source));
+        let member = said("runnable.spec.inputs.conf.a", &text).unwrap();
+        assert!(member.ends_with("give that reference as: JSON"), "{member}");
+        assert_eq!(said("runnable.spec.inputs.conf", &text), None);
+        assert_eq!(said("runnable.spec.inputs.other.a", &text), None);
+        let mut optional = text.clone();
+        optional["optional"] = json!(true);
+        let absent = said("runnable.spec.inputs.conf", &optional).unwrap();
+        assert!(absent.contains("optional and absent"), "{absent}");
+        let secret = json!({ "name": "conf", "secretKeyRef": { "name": "m", "key": "k" } });
+        let reference = said("runnable.spec.inputs.conf.a", &secret).unwrap();
+        assert!(reference.contains("secretKeyRef"), "{reference}");
     }
 }

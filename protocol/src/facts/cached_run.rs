@@ -51,12 +51,18 @@ impl PartialEq for CachedRun {
         *run == other.run
             && *deleted == other.deleted
             && *health == other.health
-            && (*pods_tell == PodsTell::WhyItFailed) == (other.pods_tell == PodsTell::WhyItFailed)
+            && of_failure(*pods_tell) == of_failure(other.pods_tell)
             && *asked == other.asked
             && standing.is_queued() == other.standing.is_queued()
             && *outputs == other.outputs
             && *rules_hash == other.rules_hash
     }
+}
+
+/// What pods can tell of a failure, which is worth a look at once.
+fn of_failure(tell: PodsTell) -> Option<PodsTell> {
+    let is_one = matches!(tell, PodsTell::WhyItFailed | PodsTell::WhyPodsFail { .. });
+    is_one.then_some(tell)
 }
 
 impl Facts {

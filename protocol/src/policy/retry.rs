@@ -98,6 +98,13 @@ impl RetryPolicy {
         self.is_named(run) && run.attempt > self.limit
     }
 
+    /// How a run ended, and what is tried again, if that is something else.
+    #[must_use]
+    pub fn unnamed(&self, run: &CurrentRun) -> Option<(RetryOn, &[RetryOn])> {
+        let end = end_of(run)?;
+        (!self.on.contains(&end)).then_some((end, &self.on))
+    }
+
     fn is_named(&self, run: &CurrentRun) -> bool {
         end_of(run).is_some_and(|end| self.on.contains(&end))
     }

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use cartouche_crds::{ClusterRunProfileSpec, ProfileRule, selects};
 
+use cartouche_templating::suggestion;
+
 use crate::reconcile_error::Category;
 
 /// A profile that may be chosen.
@@ -69,9 +71,9 @@ pub enum Unchosen {
     /// Several match with the same rank. All of them, by name.
     #[error("the profiles {} match with the same rank", listed(.0))]
     Ambiguous(Vec<String>),
-    /// None matches, and the template makes no run without one.
-    #[error("no profile matches, and the template makes no run without one")]
-    NoneMatches,
+    /// None matches (why the nearest does not), and the template makes no run without one.
+    #[error("no profile matches, and the template makes no run without one{}", near(.0))]
+    NoneMatches(Option<String>),
     /// One that matches, as far as this release knows, has fields that it does not know: they may say that it is not meant, or
     /// that another is not.
     #[error("the profile '{name}' has fields that this release of Cartouche does not know: {}", .fields.join(", "))]
@@ -110,7 +112,7 @@ impl Unchosen {
     pub fn category(&self) -> Category {
         match self {
             Self::Ambiguous(_) => Category::ProfileAmbiguous,
-            Self::NoneMatches | Self::NotOffered { .. } => Category::ProfileNotFound,
+            Self::NoneMatches(_) | Self::NotOffered { .. } => Category::ProfileNotFound,
             Self::Newer { .. } => Category::NewerRelease,
         }
     }
@@ -120,7 +122,9 @@ impl Unchosen {
     pub fn cure(&self) -> &'static str {
         match self {
             Self::Ambiguous(_) => "set spec.profileName to one of them, or let one rule say more",
-            Self::NoneMatches => "let a rule of a profile match",
+            Self::NoneMatches(_) => {
+                "let a rule of a profile match: `cartouche profile which` says why each does not"
+            }
             Self::Newer { .. } => {
                 "upgrade the controller, or take these fields away if they are not needed"
             }
@@ -160,6 +164,64 @@ fn of_rule(rule: &ProfileRule, subject: &Subject<'_>) -> Option<Rank> {
     })
 }
 
+/// Why no rule of each of these profiles matches, those first that are nearest to it, by name.
+#[must_use]
+pub fn misses(profiles: &[Candidate<'_>], subject: &Subject<'_>) -> Vec<String> {
+    let missed = profiles.iter().flat_map(|profile| {
+        let rules = profile.spec.rules.iter().flatten();
+        let of_rules = rules.filter_map(|rule| {
+            let (distance, why) = miss(rule, subject)?;
+            Some((distance, format!("'{}': {why}", profile.name)))
+        });
+        let of_rules: Vec<_> = of_rules.collect();
+        let has_none = profile.spec.rules.iter().flatten().next().is_none();
+        let none = has_none.then(|| (NO_RULES, format!("'{}': it has no rules", profile.name)));
+        of_rules.into_iter().chain(none)
+    });
+    let mut missed: Vec<(u8, String)> = missed.collect();
+    // Whatever the order of profiles and of their rules is.
+    missed.sort();
+    missed.dedup();
+    missed.into_iter().map(|(_, why)| why).collect()
+}
+
+/// How far from a match a profile is that has no rules.
+const NO_RULES: u8 = 2;
+
+/// Why a rule does not match, and how far it is from that; `None` if it does.
+fn miss(rule: &ProfileRule, subject: &Subject<'_>) -> Option<(u8, String)> {
+    let templates = rule.templates.as_ref();
+    if let Some(templates) = templates.filter(|all| !all.iter().any(|it| it == subject.template)) {
+        let known = templates.iter().map(String::as_str);
+        let template = subject.template;
+        return Some(match suggestion::nearest(template, known) {
+            Some(meant) => (
+                0,
+                format!("it is for the template '{meant}', and this one is '{template}'"),
+            ),
+            None => (3, format!("it is for other templates than '{template}'")),
+        });
+    }
+    let selectors = [
+        (
+            &rule.namespace_selector,
+            subject.namespace_labels,
+            "namespace",
+        ),
+        (&rule.runnable_selector, subject.labels, "Runnable"),
+    ];
+    selectors.into_iter().find_map(|(selector, labels, of)| {
+        let selector = selector.as_ref()?;
+        (!selects(selector, labels))
+            .then(|| (1, format!("it does not select the labels of the {of}")))
+    })
+}
+
+fn near(miss: &Option<String>) -> String {
+    miss.as_ref()
+        .map_or_else(String::new, |miss| format!(" (the nearest is {miss})"))
+}
+
 /// Chooses among all profiles, in whatever order they come.
 pub fn choose<'a>(
     profiles: &[Candidate<'a>],
@@ -190,7 +252,9 @@ pub fn choose<'a>(
                     offered: names(),
                 })
         }
-        (None, []) if subject.is_required => Err(Unchosen::NoneMatches),
+        (None, []) if subject.is_required => Err(Unchosen::NoneMatches(
+            misses(profiles, subject).into_iter().next(),
+        )),
         (None, []) => Ok(Choice::Nothing),
         (None, [one]) => Ok(Choice::Profile(one)),
         (None, _) => Err(Unchosen::Ambiguous(names())),

@@ -161,14 +161,37 @@ fn the_best_rule_of_a_profile_counts() {
 }
 
 #[test]
+fn the_nearest_rule_that_does_not_match_is_named_first() {
+    let other_team = json!({ "runnableSelector": { "matchLabels": { "team": "b" } } });
+    let scene = Scene::new([
+        ("a", json!(null)),
+        (
+            "b",
+            json!([{ "templates": ["biuld"] }, { "templates": ["deploy"] }]),
+        ),
+        ("c", json!([other_team])),
+    ]);
+    assert_eq!(
+        misses(&scene.candidates(), &scene.subject()),
+        [
+            "'b': it is for the template 'biuld', and this one is 'build'",
+            "'c': it does not select the labels of the Runnable",
+            "'a': it has no rules",
+            "'b': it is for other templates than 'build'",
+        ]
+    );
+}
+
+#[test]
 fn a_profile_without_rules_is_for_nobody_and_one_with_an_empty_rule_for_all() {
     let mut scene = Scene::new([("a", json!(null)), ("b", json!([]))]);
     assert_eq!(scene.choose(), Ok(Choice::Nothing));
     scene.is_required = true;
     let unchosen = scene.choose().unwrap_err();
+    let nearest = Some("'a': it has no rules".to_owned());
     assert_eq!(
         (&unchosen, unchosen.category().as_str()),
-        (&Unchosen::NoneMatches, "ProfileNotFound")
+        (&Unchosen::NoneMatches(nearest), "ProfileNotFound")
     );
     let scene = Scene::new([("a", json!(null)), ("b", json!([{}]))]);
     assert_eq!(scene.choose(), Ok(Choice::Profile("b")));

@@ -65,16 +65,19 @@ fn left(facts: &Facts, reconciling: &str, stalled: &str) -> Option<Duration> {
     (left > SignedDuration::ZERO).then(|| left.unsigned_abs())
 }
 
-/// True if it is something that another delivery may bring.
+/// True if it is something that another delivery may bring, be it a policy that admits the run, or a template that is valid.
 pub(super) fn may_come(error: &ReconcileError) -> bool {
-    matches!(
-        error.diagnosis.as_deref(),
+    match error.diagnosis.as_deref() {
+        // Room comes when runs end.
+        Some(Diagnosis::NotAdmitted(why)) => !why.contains("exceeded quota: "),
         Some(
             Diagnosis::TemplateMissing(_)
-                | Diagnosis::AccountMissing(..)
-                | Diagnosis::KindMissing(..)
-                | Diagnosis::NothingSelected(..)
-                | Diagnosis::SourcesMissing(_)
-        )
-    )
+            | Diagnosis::AccountMissing(..)
+            | Diagnosis::KindMissing(..)
+            | Diagnosis::NothingSelected(..)
+            | Diagnosis::SourcesMissing(_)
+            | Diagnosis::Invalid { .. },
+        ) => true,
+        _ => false,
+    }
 }

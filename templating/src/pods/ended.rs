@@ -6,10 +6,13 @@ use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
 use super::{
-    NAME_BYTES, Said, conditions_of, containers, last, name, reason_and_words,
+    MAY_BE_PROBE, NAME_BYTES, Said, conditions_of, containers, last, name, reason_and_words,
     remedy::is_disruption, short, start,
 };
 use crate::{document::text, run_reason::RunReason};
+
+/// Exit codes of what was killed: by SIGKILL, and by SIGTERM.
+const KILLED: [i64; 2] = [137, 143];
 
 /// How a container, or its whole pod, ended; the later one is the greater.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,11 +21,19 @@ pub(super) struct Ended {
     at: String,
     words: String,
     reason: Option<RunReason>,
+    /// The kubelet starts it again and again.
+    is_repeated: bool,
 }
 
 impl Ended {
     pub(super) fn said(self) -> Said {
         Said::new(self.words, self.reason)
+    }
+
+    /// The same while the run goes on.
+    pub(super) fn said_at_work(self) -> Said {
+        let again = self.is_repeated.then_some(RunReason::CrashLoopBackOff);
+        Said::new(self.words, self.reason.or(again))
     }
 }
 
@@ -36,12 +47,13 @@ pub(super) fn failed(pod: &Value) -> Option<Ended> {
     let name = name(pod);
     let ended = |(container, is_init): (&Value, bool)| {
         let (at, how, reason) = of_container(pod, container)?;
+        let is_repeated = is_repeated(container);
         let container = short(text(container, "name"), NAME_BYTES);
         // Of an init container only what keeps the others from their start is a cause: a sidecar is one as well, may
         // end as often as it likes, and is stopped with them.
         let words = format!("container {container} of pod {name} {how}");
         // Where it is not known when, another comes first.
-        Some(((is_init, at.is_empty()), at, words, reason))
+        Some(((is_init, at.is_empty()), at, words, reason, is_repeated))
     };
     let first = containers(pod).filter_map(ended).min();
     let whole = disrupted(pod).or_else(|| {
@@ -63,9 +75,15 @@ pub(super) fn failed(pod: &Value) -> Option<Ended> {
     let at = first
         .as_ref()
         .map_or_else(String::new, |(_, at, ..)| at.clone());
-    let whole = whole.map(|(why, reason)| (format!("pod {name} failed{why}"), reason));
-    let (words, reason) = whole.or(first.map(|(.., words, reason)| (words, reason)))?;
-    Some(Ended { at, words, reason })
+    let whole = whole.map(|(why, reason)| (format!("pod {name} failed{why}"), reason, false));
+    let first = first.map(|(.., words, reason, is_repeated)| (words, reason, is_repeated));
+    let (words, reason, is_repeated) = whole.or(first)?;
+    Some(Ended {
+        at,
+        words,
+        reason,
+        is_repeated,
+    })
 }
 
 /// What the cluster says that it did to a pod: it was evicted, preempted, or its node went.
@@ -89,7 +107,7 @@ fn of_container(pod: &Value, container: &Value) -> Option<(String, String, Optio
     let how = match exit_code(ended) {
         0 => return None,
         code if was_stopped => format!("was stopped (exit code {code})"),
-        _ => end(ended),
+        _ => end(ended, probe(pod, container)),
     };
     let reason = RunReason::of_end(text(ended, "reason")).filter(|_| !was_stopped);
     Some((short(text(ended, "finishedAt"), NAME_BYTES), how, reason))
@@ -140,13 +158,32 @@ fn is_after_deletion(pod: &Value, ended: &Value) -> bool {
         .is_some_and(|(asked, ended)| ended >= asked)
 }
 
+/// Whether the kubelet has started a container again, or is about to.
+fn is_repeated(container: &Value) -> bool {
+    let restarts = container.get("restartCount").and_then(Value::as_u64);
+    let waiting = container.pointer("/state/waiting");
+    restarts > Some(0) || waiting.is_some_and(|it| text(it, "reason") == "CrashLoopBackOff")
+}
+
+/// The probe of a container after which the kubelet kills it, if it has one.
+fn probe(pod: &Value, container: &Value) -> Option<&'static str> {
+    let all = pod.pointer("/spec/containers").and_then(Value::as_array)?;
+    let name = text(container, "name");
+    let spec = all.iter().find(|it| text(it, "name") == name)?;
+    let mut probes = ["livenessProbe", "startupProbe"].into_iter();
+    probes.find(|probe| spec.get(probe).is_some_and(Value::is_object))
+}
+
 /// `exited 3: relation "orders" already exists`.
-fn end(terminated: &Value) -> String {
+fn end(terminated: &Value, probe: Option<&str>) -> String {
     let code = exit_code(terminated);
     let reason = text(terminated, "reason");
     let ended = match reason {
         // That is what every failed container has.
-        "" | "Error" => format!("exited {code}"),
+        "" | "Error" => match probe.filter(|_| KILLED.contains(&code)) {
+            Some(probe) => format!("exited {code} ({MAY_BE_PROBE}{probe})"),
+            None => format!("exited {code}"),
+        },
         reason => format!("exited {code} ({})", short(reason, NAME_BYTES)),
     };
     match last(text(terminated, "message")) {

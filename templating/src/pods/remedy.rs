@@ -1,7 +1,10 @@
 //! What to do about what is said of a run and its pods. It goes by the words that are put together beside it, so that
 //! what a container said itself chooses nothing but one of these.
 
-use super::{CANNOT_BE_PULLED, CANNOT_BE_SCHEDULED, CANNOT_BE_STARTED, STILL_RUNS};
+use super::{
+    CANNOT_BE_PULLED, CANNOT_BE_SCHEDULED, CANNOT_BE_STARTED, FOR_EVER, MAY_BE_PROBE,
+    NO_CONTAINERS, STILL_RUNS, said::of_last,
+};
 
 const IMAGE: &str = "correct the image in the template or in what gives it, which makes a new run (`cartouche cancel` ends this one before), or let the nodes pull it (its registry, imagePullSecrets)";
 const NEVER_PULLED: &str = "put the image on the nodes, or correct it, or imagePullPolicy, in the template: the run goes on by itself once it is there";
@@ -13,6 +16,11 @@ const MEMORY: &str =
     "raise resources.limits.memory of that container in the template, or let it use less";
 const NEVER_BEGAN: &str = "correct the command in the template, or the image: the container never began, so that it has no logs";
 const TAKEN_AWAY: &str = "nothing is wrong with the run itself: run it again (`cartouche rerun`), or let spec.retry do that; requests for the memory and disk that it needs keep it on its node";
+const VOLUMES: &str = "let there be what its volumes are of, with the keys that they name (a hostPath: on the node): the run goes on by itself then; an image on its way needs nothing but time";
+const ALWAYS: &str =
+    "set restartPolicy: Never, or OnFailure, in the template; `cartouche cancel` ends this run";
+const PROBE: &str = "see whether that probe fails (`kubectl describe pod`, `kubectl get events`), and correct it in the template, or take it out: a run that ends by itself needs none";
+const INITIALIZING: &str = "let there be what that init container waits for, or correct it in the template; spec.timeout of the Runnable bounds how long";
 const CRASHED: &str = "look at its logs (`cartouche logs`): its engine may start it again, and `cartouche cancel` ends it";
 const SIDECAR: &str = "nothing, if that has work of its own; a container that only serves the other belongs among the initContainers, with restartPolicy: Always (a native sidecar), is kept out (for Istio the label sidecar.istio.io/inject: \"false\" on the pod template), or is ended by the other (for Istio POST /quitquitquit)";
 const SUSPENDED: &str =
@@ -34,11 +42,23 @@ const DISRUPTIONS: [&str; 8] = [
 #[must_use]
 pub fn remedy_at_work(said: &str) -> Option<&'static str> {
     // Its engine makes another pod.
+    let said = of_last(said);
     if is_taken_away(said) {
         return None;
     }
     if said.starts_with("container ") && said.ends_with(STILL_RUNS) {
         return Some(SIDECAR);
+    }
+    if said.starts_with("init container ") {
+        return Some(INITIALIZING);
+    }
+    if said.starts_with("container ")
+        && said.ends_with(&format!("restartPolicy: Always {FOR_EVER}"))
+    {
+        return Some(ALWAYS);
+    }
+    if of_pod(said).is_some_and(|it| it.starts_with(NO_CONTAINERS)) {
+        return Some(VOLUMES);
     }
     let has_crashed = said.starts_with("container ") && said.contains(" exited ");
     remedy(said).or_else(|| has_crashed.then_some(CRASHED))
@@ -66,7 +86,15 @@ pub fn remedy(said: &str) -> Option<&'static str> {
     if reason.starts_with(" (StartError)") || reason.starts_with(" (ContainerCannotRun)") {
         return Some(NEVER_BEGAN);
     }
+    if reason.starts_with(&format!(" ({MAY_BE_PROBE}")) {
+        return Some(PROBE);
+    }
     reason.starts_with(" (OOMKilled)").then_some(MEMORY)
+}
+
+/// What is said of a pod as a whole. Its name has no blanks: no container says this.
+fn of_pod(said: &str) -> Option<&str> {
+    Some(said.strip_prefix("pod ")?.split_once(' ')?.1)
 }
 
 /// Whether a pod as a whole failed by what the cluster did to it. Its name has no blanks: no container says this.

@@ -2,6 +2,7 @@
 
 use std::{fmt, ops::Deref};
 
+use super::LAST;
 use crate::run_reason::RunReason;
 
 /// A sentence about the pods of a run, and the same in one word, where one of the closed set fits.
@@ -21,6 +22,21 @@ impl Said {
             words: words.into(),
             reason: reason.into(),
         }
+    }
+
+    /// Of pods that have failed the words of the last one, without their number.
+    #[must_use]
+    pub fn of_last(self) -> Self {
+        let words = of_last(&self.words).to_owned();
+        Self { words, ..self }
+    }
+}
+
+/// What is said of pods, without how many of them have failed.
+pub(super) fn of_last(said: &str) -> &str {
+    match said.split_once(LAST) {
+        Some((pods, last)) if pods.starts_with(|c: char| c.is_ascii_digit()) => last,
+        _ => said,
     }
 }
 

@@ -362,7 +362,6 @@ fn a_job_that_has_made_no_pod_is_told_apart_from_one_whose_pods_are_gone() {
         );
     }
     let made_some = [
-        json!({ "failed": 1 }),
         json!({ "succeeded": 2 }),
         json!({ "terminating": 1 }),
         json!({ "uncountedTerminatedPods": { "failed": ["u"] } }),

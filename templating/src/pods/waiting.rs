@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::{
-    CANNOT_BE_PULLED, CANNOT_BE_SCHEDULED, CANNOT_BE_STARTED, NAME_BYTES, STILL_RUNS, Said,
-    conditions_of, containers, name, reason_and_words, short, start,
+    CANNOT_BE_PULLED, CANNOT_BE_SCHEDULED, CANNOT_BE_STARTED, FOR_EVER, NAME_BYTES, NO_CONTAINERS,
+    STILL_RUNS, Said, conditions_of, containers, name, reason_and_words, short, start,
 };
 use crate::{document::text, run_reason::RunReason};
 
@@ -85,10 +85,101 @@ pub(super) fn creating(pod: &Value) -> Option<Said> {
     let namespace = text(pod.get("metadata").unwrap_or_default(), "namespace");
     let namespace = short(namespace, NAME_BYTES);
     let words = format!(
-        "pod {name} has no containers yet (ContainerCreating): `kubectl describe pod {name} -n {namespace}` shows what it waits for"
+        "pod {name} {NO_CONTAINERS}{}: `kubectl describe pod {name} -n {namespace}` shows what it waits for",
+        mounted(pod)
     );
     let said = Said::new(words, RunReason::ContainerCreating);
     containers(pod).any(is_creating).then_some(said)
+}
+
+/// The objects and the paths that the volumes of a pod need.
+fn mounted(pod: &Value) -> String {
+    let volumes = pod.pointer("/spec/volumes").and_then(Value::as_array);
+    let mut all: Vec<String> = Vec::new();
+    for (kind, name) in volumes.into_iter().flatten().flat_map(needed) {
+        let one = format!("{kind} {}", short(name, NAME_BYTES));
+        if !all.contains(&one) {
+            all.push(one);
+        }
+    }
+    match all.len() {
+        0 => String::new(),
+        more if more > NAMED => {
+            format!("; its volumes are of {} and more", all[..NAMED].join(", "))
+        }
+        _ => format!("; its volumes are of {}", all.join(", ")),
+    }
+}
+
+/// Of what a volume is, unless the pod can do without it.
+fn needed(volume: &Value) -> Vec<(&'static str, &str)> {
+    let projected = volume.pointer("/projected/sources");
+    let projected = projected.and_then(Value::as_array).into_iter().flatten();
+    let parts = [
+        ("Secret", "secret", "secretName"),
+        ("Secret", "secret", "name"),
+        ("ConfigMap", "configMap", "name"),
+        (
+            "PersistentVolumeClaim",
+            "persistentVolumeClaim",
+            "claimName",
+        ),
+        ("hostPath", "hostPath", "path"),
+    ];
+    let all = projected.chain([volume]).flat_map(|source| {
+        parts.into_iter().filter_map(move |(kind, field, name)| {
+            let part = source.get(field)?;
+            let is_optional = part.get("optional") == Some(&Value::Bool(true));
+            let name = text(part, name);
+            // Every namespace has that one.
+            let is_given = name.is_empty() || name == "kube-root-ca.crt";
+            (!is_optional && !is_given).then_some((kind, name))
+        })
+    });
+    all.collect()
+}
+
+/// That a container has ended well, and is started again for ever.
+pub(super) fn repeating(pod: &Value) -> Option<Said> {
+    let is_always = text(pod.get("spec").unwrap_or_default(), "restartPolicy") == "Always";
+    if !is_always || pod.pointer("/metadata/deletionTimestamp").is_some() {
+        return None;
+    }
+    let ended = |(container, is_init): &(&Value, bool)| {
+        let ends = ["/state/terminated", "/lastState/terminated"];
+        let last = ends.into_iter().find_map(|end| container.pointer(end));
+        !is_init && last.is_some_and(|it| it.get("exitCode").and_then(Value::as_i64) == Some(0))
+    };
+    let (container, _) = containers(pod).find(ended)?;
+    let words = format!(
+        "container {} of pod {} has ended with code 0, and restartPolicy: Always {FOR_EVER}",
+        short(text(container, "name"), NAME_BYTES),
+        name(pod)
+    );
+    Some(Said::new(words, RunReason::RestartPolicyAlways))
+}
+
+/// That an init container runs, and keeps the others from their start. One that goes on beside them keeps none.
+pub(super) fn initializing(pod: &Value) -> Option<Said> {
+    let goes_on = |container: &str| {
+        let all = pod
+            .pointer("/spec/initContainers")
+            .and_then(Value::as_array);
+        let mut all = all.into_iter().flatten();
+        all.any(|it| text(it, "name") == container && text(it, "restartPolicy") == "Always")
+    };
+    let runs = |(container, is_init): &(&Value, bool)| {
+        let is_running = container.pointer("/state/running").is_some();
+        *is_init && is_running && !goes_on(text(container, "name"))
+    };
+    let (container, _) = containers(pod).find(runs)?;
+    let container = short(text(container, "name"), NAME_BYTES);
+    let (name, metadata) = (name(pod), pod.get("metadata").unwrap_or_default());
+    let namespace = short(text(metadata, "namespace"), NAME_BYTES);
+    let words = format!(
+        "init container {container} of pod {name} still runs, and the others wait for it: `kubectl logs {name} -c {container} -n {namespace}` shows what it does"
+    );
+    Some(Said::new(words, RunReason::InitContainerRuns))
 }
 
 /// That no scheduler has looked at a pod, such as one whose `schedulerName` is misspelt: no event and no condition says so.

@@ -110,16 +110,22 @@ async fn a_request_to_try_now_makes_the_run_that_was_refused_and_no_other() -> R
 
 /// A Job with these containers, whose pod runs until the test ends it.
 async fn hanging(prefix: &str, containers: &[&str]) -> Result<(World, Subject)> {
+    playing(prefix, "hang", containers).await
+}
+
+/// A Job with these containers, whose pods have this outcome.
+async fn playing(prefix: &str, outcome: &str, containers: &[&str]) -> Result<(World, Subject)> {
     let world = World::new(prefix).await?;
     let rights = [JOB.rights_of_a_runnable(), POD.rights(&["list"])];
     world.allow("default", &rights).await?;
     let containers = containers.iter();
     let containers = containers.map(|name| json!({ "name": name, "image": "busybox" }));
     let pod = json!({
-        "metadata": { "annotations": { "play.carto.run/outcome": "hang" } },
+        "metadata": { "annotations": { "play.carto.run/outcome": outcome } },
         "spec": { "restartPolicy": "Never", "containers": containers.collect::<Vec<_>>() },
     });
-    let spec = json!({ "template": document(JOB, json!({ "template": pod })) });
+    let job = json!({ "backoffLimit": 6, "template": pod });
+    let spec = json!({ "template": document(JOB, job) });
     world.template(spec).await?;
     let subject = world.runnable("r", json!({})).await?;
     Ok((world, subject))
@@ -169,5 +175,27 @@ async fn a_sidecar_that_keeps_a_job_alive_is_named() -> Result<()> {
         .says("Ready", "Unknown", "SidecarRuns", "istio-proxy still runs")
         .await?;
     ensure!(said.starts_with("container main of pod "), "{said}");
+    subject.stays_at_of(JOB, 1).await
+}
+
+#[tokio::test]
+async fn a_job_whose_pods_fail_says_so_after_the_first_one_and_warns_once() -> Result<()> {
+    let (_world, subject) = playing("failing", "fail", &["main"]).await?;
+    let said = "1 pod has failed, and the run goes on until more than 6 have; the last: container main of pod ";
+    subject
+        .says("Reconciling", "True", "PodFailed", said)
+        .await?;
+    subject.event("Warning", "PodFailed", said).await?;
+    let object = subject.object().await?;
+    ensure!(
+        object["status"]["currentRun"]["result"].is_null(),
+        "{object}"
+    );
+    subject
+        .says("Ready", "Unknown", "PodFailed", " pods have failed")
+        .await?;
+    let events = subject.events().await?;
+    let warned = events.iter().filter(|it| it["reason"] == "PodFailed");
+    assert_eq!(warned.count(), 1);
     subject.stays_at_of(JOB, 1).await
 }

@@ -8,7 +8,7 @@ use cartouche_protocol::{
     diagnosis::Diagnosis,
     facts::{RunnableFacts, Unknown, chosen, subject},
     ledger::Ledger,
-    profiles::{Labels, Profiles},
+    profiles::{Labels, Profiles, misses},
 };
 use clap::Args;
 use kube::ResourceExt as _;
@@ -60,6 +60,9 @@ pub(super) struct Which {
     /// Why there is no next run.
     #[serde(skip_serializing_if = "Option::is_none")]
     held: Option<Problem>,
+    /// Why no rule matches, profile by profile, if none does.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    missed: Vec<String>,
     /// Somebody asks to choose anew, and was not answered.
     refresh_asked: bool,
     /// The choice that the rules would make now; nothing where that is not known.
@@ -222,9 +225,15 @@ fn told(
         Err(Unknown::Held(held)) => Refresh::Problem(Problem::of(&Diagnosis::Profile(held))),
         Err(Unknown::Namespace) => return Err(no_namespace(&facts.namespace)),
     };
+    let missed = if profile.is_none() {
+        misses(&profiles.candidates(), &subject)
+    } else {
+        Vec::new()
+    };
     Ok(Which {
         profile,
         held,
+        missed,
         refresh: Some(refresh),
         ..pinned(&facts, ledger)
     })
@@ -248,6 +257,7 @@ fn pinned(facts: &RunnableFacts, ledger: &Ledger) -> Which {
         pinned: pinned.map(|pinned| pinned.name.clone()),
         profile: None,
         held: None,
+        missed: Vec::new(),
         refresh_asked: requested.is_some()
             && pinned.is_some_and(|pinned| pinned.refresh_token.as_deref() != requested),
         refresh: None,
@@ -307,6 +317,9 @@ impl Which {
                 format!("{name}: {of}, generation {generation}: {how} ({by})\n")
             }
         };
+        for missed in &self.missed {
+            let _ = writeln!(out, "  not {}", in_one_line(missed));
+        }
         if let Some(unusable) = self.profile.as_ref().and_then(|it| it.unusable.as_ref()) {
             let _ = writeln!(out, "  it cannot be used: {}", in_one_line(unusable));
         }

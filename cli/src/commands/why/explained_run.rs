@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use cartouche_crds::{ClusterRunTemplate, RUN_SEQUENCE_LABEL, RerunRequest, Runnable, StopReason};
+use cartouche_crds::{
+    ClusterRunTemplate, RUN_SEQUENCE_LABEL, RerunRequest, RunResult, Runnable, StopReason,
+};
 use cartouche_protocol::ledger::{Due, RunState};
-use cartouche_templating::{Judged, Template, no_pod_yet};
+use cartouche_templating::{Judged, Template, has_message_in_pods, no_pod_yet};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt as _;
 use serde::Serialize;
@@ -18,7 +20,8 @@ use crate::{
     cluster::{Cluster, seen},
     commands::diff::Prospect,
     live::{
-        events, requests,
+        events::{self, Warned},
+        requests,
         run_diff::{RunDiff, Side, differences, rendered_differences},
         runs::{self, LedgerRun},
     },
@@ -36,9 +39,12 @@ pub(super) struct ExplainedRun {
     /// By what it is judged, while it is at work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) judged: Option<Judged>,
-    /// What its events say, where it was to make a pod and has made none.
+    /// What its events say, or those of its pods.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) warning: Option<String>,
+    /// What to do about that, if it is known.
+    #[serde(skip)]
+    pub(super) cure: Option<&'static str>,
     pub(super) because: Because,
 }
 
@@ -132,6 +138,7 @@ impl ExplainedRun {
             deadline: None,
             judged: None,
             warning: None,
+            cure: None,
             because,
         }
     }
@@ -202,15 +209,34 @@ pub(super) async fn at_work(run: &LedgerRun, cluster: &Cluster) -> Option<Value>
     object(run, cluster).await.ok().flatten()
 }
 
-/// What the events of a run say that has made no pod so far.
-pub(super) async fn warning(run: &LedgerRun, cluster: &Cluster) -> Option<String> {
+/// What the events of a run say that does not go on, or of its pods; of one that failed whether a probe killed it. What something
+/// was warned of before it went on is not told: `is_hindered` says whether it has not.
+pub(super) async fn warning(
+    run: &LedgerRun,
+    is_hindered: bool,
+    cluster: &Cluster,
+) -> Option<Warned> {
     let has_none = run.message == no_pod_yet(&cluster.namespace, &run.name);
-    if run.state == RunState::Running && has_none {
-        events::last_warning(run, cluster).await
-    } else {
-        None
-    }
+    let is_job = has_message_in_pods(&run.api_version, &run.kind);
+    let warned = match run.state {
+        RunState::Running if has_none => events::last_warning(run, cluster).await,
+        RunState::Running if !is_job => events::last_warning_of_pod(run, cluster).await,
+        RunState::Running | FAILED if is_job => events::last_warning_of_pods(run, cluster).await,
+        _ => None,
+    };
+    let is_told = |it: &Warned| match run.state {
+        FAILED => it.reason == UNHEALTHY,
+        _ => is_hindered || it.is_fresh(FRESH),
+    };
+    warned.filter(is_told)
 }
+
+/// The state of a run that failed.
+const FAILED: RunState = RunState::Ended(RunResult::Failed);
+/// The reason of an event about a probe that fails.
+const UNHEALTHY: &str = "Unhealthy";
+/// Seconds for which a warning about a run at work is worth telling.
+const FRESH: i64 = 60;
 
 /// The object of a run, if there is one that is it.
 async fn object(run: &LedgerRun, cluster: &Cluster) -> anyhow::Result<Option<Value>> {

@@ -10,21 +10,22 @@ use cartouche_protocol::{
     status::{READY, RUN_TEMPLATE_READY, STAMPED_OBJECT_CONDITION, TRUE, blocking},
     told::Told,
 };
-use cartouche_templating::kinds::standing;
+use cartouche_templating::{RunReason, kinds::standing};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt as _;
 use serde::Serialize;
 
 use super::{
     explained_run::{self, ExplainedRun},
+    meant,
     retry::{Retry, deadline},
     sources::Standing,
-    unseen,
+    unseen, writers,
 };
 use crate::{
     cluster::{Cluster, Denied, first_line, seen},
     commands::diff::{self, Edited, Prospect},
-    live::{newer_release, pending, place::Place, requests, runs},
+    live::{events, newer_release, pending, place::Place, requests, runs},
 };
 
 /// What to do where no controller has written a status.
@@ -69,6 +70,12 @@ pub(super) struct Explanation {
     /// How what its inputs come from stands.
     #[serde(flatten)]
     pub(super) sources: Standing,
+    /// Who writes what its inputs come from, where that is not there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) writers: Option<String>,
+    /// What an event warns of that no condition says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) warned: Option<String>,
     /// What is said of its template, if anything.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) warnings: Option<String>,
@@ -139,7 +146,13 @@ impl Explanation {
             run.judged = object.and_then(|it| explained_run::judged(template, &it));
         }
         if let Some(run) = &mut run {
-            run.warning = explained_run::warning(&run.run, cluster).await;
+            let reason = runs::condition(runnable, READY).map(|it| it.reason.as_str());
+            let is_hindered = reason.and_then(RunReason::parse).is_some();
+            let warned = explained_run::warning(&run.run, is_hindered, cluster).await;
+            if let Some(warned) = warned {
+                run.warning = Some(warned.text);
+                run.cure = warned.cure;
+            }
         }
         let about = (run, next, warnings);
         let retry = match &template {
@@ -149,10 +162,32 @@ impl Explanation {
         let revisions = revisions.unwrap_or_default();
         let sources = Standing::of(runnable, revisions, cluster).await?;
         let explanation = Self::with(runnable, cluster.namespace.clone(), about);
+        let explanation = explanation.with_cure_of_event();
         let explanation = explanation.with_retry(retry).told_at(cluster.place());
         let explanation = explanation.with_profile(of_profile);
         let explanation = explanation.without_template(not_seen, is_hidden);
+        let blocking = explanation.blocked_by.as_ref();
+        let of_names = match blocking.map(|it| it.reason.clone()) {
+            Some(reason) => meant::name(&reason, runnable, cluster).await,
+            None => None,
+        };
+        let explanation = explanation.with_hint(of_names);
+        let warned = match runnable.uid() {
+            Some(uid) => events::last_warning_of_runnable(&uid, cluster).await,
+            None => None,
+        };
+        let writers = if explanation.waits_for_inputs() {
+            writers::writers(runnable, cluster).await
+        } else {
+            None
+        };
         Ok(Self {
+            to_do: match &writers {
+                Some(writers) => Some(writers.to_do.clone()),
+                None => explanation.to_do,
+            },
+            writers: writers.map(|it| it.said),
+            warned: warned.map(|it| it.text),
             sources,
             ..explanation
         })
@@ -202,10 +237,34 @@ impl Explanation {
             retry: None,
             next,
             sources: Standing::default(),
+            writers: None,
+            warned: None,
             warnings,
             not_seen: None,
             place: Place::default(),
         }
+    }
+
+    /// What to do about what an event says goes before what the status says: it is about the cause.
+    fn with_cure_of_event(mut self) -> Self {
+        let cure = self.run.as_ref().and_then(|run| run.cure);
+        if let Some(cure) = cure {
+            self.to_do = Some(cure.to_owned());
+        }
+        self
+    }
+
+    /// True if an input is not there.
+    fn waits_for_inputs(&self) -> bool {
+        let blocking = self.blocked_by.as_ref();
+        blocking.is_some_and(|it| it.reason == Category::DependencyNotReady.as_str())
+    }
+
+    fn with_hint(mut self, hint: Option<String>) -> Self {
+        if let (Some(to_do), Some(hint)) = (&mut self.to_do, hint) {
+            let _ = write!(to_do, " ({hint})");
+        }
+        self
     }
 
     /// What to do is told as it would be called there.

@@ -35,6 +35,8 @@ pub(super) enum Retry {
     },
     /// So many were made, and there is no further one.
     Exhausted { attempts: i64 },
+    /// There is none, since `retryOn` names other ends.
+    NotNamed { ended: String, named: String },
     /// One is to come, in the words of the status: the template, which says how many there are, could not be read.
     Said { message: String },
 }
@@ -67,9 +69,18 @@ impl Retry {
         }
         let current = ledger.current.as_ref()?;
         let (retry, attempts) = (policy.retry.as_ref()?, current.attempt);
-        retry
-            .is_exhausted(current)
-            .then_some(Self::Exhausted { attempts })
+        if retry.is_exhausted(current) {
+            return Some(Self::Exhausted { attempts });
+        }
+        let (ended, named) = retry.unnamed(current)?;
+        let named: Vec<String> = named.iter().map(|it| format!("{it:?}")).collect();
+        Some(Self::NotNamed {
+            ended: format!("{ended:?}"),
+            named: match named.as_slice() {
+                [] => "nothing".to_owned(),
+                named => named.join(", "),
+            },
+        })
     }
 
     /// The same by the status alone.
@@ -161,6 +172,12 @@ mod tests {
         assert_eq!(retried(&failed, true), Some(held));
         let last = json!({ "result": "Failed", "attempt": 3 });
         assert_eq!(retried(&last, false), Some(exhausted));
+        let lost = json!({ "result": "Lost" });
+        let not_named = Retry::NotNamed {
+            ended: "Lost".to_owned(),
+            named: "Failed, TimedOut".to_owned(),
+        };
+        assert_eq!(retried(&lost, false), Some(not_named));
         for other in [
             json!({}),
             json!({ "result": "Failed" }),

@@ -65,7 +65,16 @@ fn state(explanation: &Explanation) -> String {
     } else if let Some(blocking) = &explanation.blocked_by {
         let _ = writeln!(out, "  {}", in_one_line(what_blocks(explanation, blocking)));
     }
+    if let Some(warning) = explanation.run.as_ref().and_then(|it| it.warning.as_ref()) {
+        let _ = writeln!(out, "  its events say: {}", in_one_line(warning));
+    }
+    if let Some(warned) = &explanation.warned {
+        let _ = writeln!(out, "  an event warns: {}", in_one_line(warned));
+    }
     out.push_str(&awaited(&explanation.sources));
+    if let Some(writers) = &explanation.writers {
+        let _ = writeln!(out, "  {}", in_one_line(writers));
+    }
     let pending = explanation.pending.as_ref();
     let place = &explanation.place;
     // It is asked again with a run that is rendered.
@@ -159,6 +168,9 @@ fn attempts(retry: &Retry) -> String {
             at.0
         ),
         Retry::Said { message } => in_one_line(message),
+        Retry::NotNamed { ended, named } => format!(
+            "it is not tried again: retry.retryOn names {named}, and this run has ended as {ended}: add {ended} if it is to be"
+        ),
         Retry::Exhausted { attempts } => {
             format!("it was attempt {attempts} of {attempts}, the last one: it is not tried again")
         }
@@ -177,7 +189,7 @@ fn what_blocks<'a>(explanation: &'a Explanation, blocking: &'a BlockedBy) -> &'a
 
 /// The run that is waited for, in the words of its engine.
 fn in_progress(explanation: &Explanation) -> String {
-    let Some(ExplainedRun { run, warning, .. }) = &explanation.run else {
+    let Some(ExplainedRun { run, .. }) = &explanation.run else {
         return String::new();
     };
     let mut out = match run.state {
@@ -193,9 +205,6 @@ fn in_progress(explanation: &Explanation) -> String {
         let _ = write!(out, ": {}", in_one_line(&explanation.message));
     }
     out.push('\n');
-    if let Some(warning) = warning {
-        let _ = writeln!(out, "  its events say: {}", in_one_line(warning));
-    }
     out
 }
 

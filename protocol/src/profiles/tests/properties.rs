@@ -81,7 +81,7 @@ proptest! {
             }
             Ok(Choice::Nothing) => prop_assert!(winners.is_empty() && !scene.is_required && scene.asks_for.is_none()),
             Err(Unchosen::Ambiguous(names)) => prop_assert!(names == winners && names.len() > 1 && scene.asks_for.is_none()),
-            Err(Unchosen::NoneMatches) => prop_assert!(winners.is_empty() && scene.is_required),
+            Err(Unchosen::NoneMatches(_)) => prop_assert!(winners.is_empty() && scene.is_required),
             Err(Unchosen::NotOffered { name, offered }) => {
                 prop_assert!(scene.asks_for == Some(name.as_str()) && offered == winners && !offered.contains(&name));
             }

@@ -12,7 +12,7 @@ fn missing(diagnosis: Diagnosis, requeue: Requeue) -> ReconcileError {
     )
 }
 
-fn all_that_may_come() -> [ReconcileError; 5] {
+fn all_that_may_come() -> [ReconcileError; 7] {
     let text = || "x".to_owned();
     [
         missing(Diagnosis::TemplateMissing(text()), Requeue::OnChange),
@@ -29,6 +29,16 @@ fn all_that_may_come() -> [ReconcileError; 5] {
             Diagnosis::SourcesMissing(Vec::new()),
             Requeue::After(std::time::Duration::from_mins(5)),
         ),
+        missing(
+            Diagnosis::Invalid {
+                kind: text(),
+                why: text(),
+                namespace: text(),
+                runnable: text(),
+            },
+            Requeue::Backoff,
+        ),
+        missing(Diagnosis::NotAdmitted(text()), Requeue::OnRbac),
     ]
 }
 
@@ -100,6 +110,13 @@ fn a_wait_for_a_source_at_work_takes_nothing_from_the_minute_of_what_is_missing(
 fn what_only_a_change_cures_is_stalled_at_once() {
     let error = missing(Diagnosis::AccountName("?".to_owned()), Requeue::OnChange);
     assert_eq!(told_after(0, &error), [STALLED]);
+}
+
+#[test]
+fn room_in_a_quota_is_waited_for_without_an_end() {
+    let full = Diagnosis::NotAdmitted("exceeded quota: jobs".to_owned());
+    let error = missing(full, Requeue::OnRbac);
+    assert_eq!(told_after(3_600, &error), [RECONCILING]);
 }
 
 #[test]

@@ -107,3 +107,129 @@ fn of_a_pod_that_is_a_run_only_a_known_sidecar_is_told() {
     assert_eq!(health.pods, Some(RunReason::SidecarRuns));
     assert_eq!(pod_that_is_a_run(&status("upload")).message, "");
 }
+
+#[test]
+fn pods_that_have_failed_are_counted_and_the_last_is_quoted() {
+    let failed = |at: &str, message: &str| {
+        let ended = json!({ "name": "main", "state": { "terminated": ended(42, at, message) } });
+        pod(&json!({ "phase": "Failed", "containerStatuses": [ended] }))
+    };
+    let pods = [
+        failed("2026-01-01T00:00:02Z", "second"),
+        failed("2026-01-01T00:00:01Z", "first"),
+    ];
+    let tell = PodsTell::WhyPodsFail { limit: Some(6) };
+    let said = heard(&pods).hindrance_of_job(tell, "pay", "j").unwrap();
+    assert_eq!(
+        said.words,
+        "2 pods have failed, and the run goes on until more than 6 have; the last: container main of pod migrate-1-x exited 42: second"
+    );
+    assert_eq!(said.reason, Some(RunReason::PodFailed));
+    assert!(remedy_at_work(&said).is_some());
+    assert_eq!(
+        said.of_last(),
+        "container main of pod migrate-1-x exited 42: second"
+    );
+    let other = Said::from("container a of pod b exited 1: 2; the last: x");
+    assert_eq!(other.clone().of_last(), other);
+}
+
+#[test]
+fn a_job_of_which_pods_have_failed_says_why_unless_it_fails() {
+    let job = |status: Value| json!({ "apiVersion": "batch/v1", "kind": "Job", "spec": { "backoffLimit": 6 }, "status": status });
+    let tell = |status| {
+        let job = job(status);
+        PodsTell::of(&job, &crate::built_in_health(&job))
+    };
+    assert_eq!(
+        tell(json!({ "failed": 1, "active": 1, "ready": 1 })),
+        PodsTell::WhyPodsFail { limit: Some(6) }
+    );
+    assert_eq!(tell(json!({ "active": 1, "ready": 1 })), PodsTell::Nothing);
+    let ends = json!([{ "type": "FailureTarget", "status": "True" }]);
+    assert_eq!(
+        tell(json!({ "failed": 7, "conditions": ends })),
+        PodsTell::WhyItFailed
+    );
+}
+
+#[test]
+fn a_container_that_is_started_again_and_again_has_a_word_while_the_run_goes_on() {
+    let crashed = json!({
+        "restartCount": 2, "state": { "waiting": { "reason": "CrashLoopBackOff" } },
+        "lastState": { "terminated": ended(3, "2026-01-01T00:00:00Z", "no") },
+    });
+    let mut crashing = with_container("main", &crashed);
+    assert_eq!(reason_of(crashing.clone()), Some("CrashLoopBackOff"));
+    assert_eq!(failure(&[crashing.clone()]).unwrap().reason, None);
+    crashing["spec"] = json!({ "restartPolicy": "Always" });
+    let said = of_pod(&crashing, Verdict::Unknown, PodsWords::default()).unwrap();
+    assert!(
+        said.ends_with("exited 3: no; restartPolicy: Always starts it again without end"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_container_that_has_done_its_work_and_is_started_again_never_ends() {
+    let done = json!({ "restartCount": 0, "state": { "terminated": ended(0, "2026-01-01T00:00:00Z", "") } });
+    let mut done = with_container("main", &done);
+    done["status"]["phase"] = "Running".into();
+    assert_eq!(reason_of(done.clone()), None);
+    done["spec"] = json!({ "restartPolicy": "Always" });
+    let said = heard(&[done]).hindrance().unwrap();
+    assert_eq!(said.reason, Some(RunReason::RestartPolicyAlways));
+    let cure = remedy_at_work(&said).unwrap();
+    assert!(cure.starts_with("set restartPolicy: Never"), "{cure}");
+}
+
+#[test]
+fn an_init_container_that_runs_on_is_named_unless_others_run_beside_it() {
+    let running = json!({ "name": "wait", "state": { "running": {} } });
+    let mut it = pod(&json!({ "phase": "Pending", "initContainerStatuses": [running] }));
+    it["spec"] = json!({ "nodeName": "n", "initContainers": [{ "name": "wait" }] });
+    let said = heard(&[it.clone()]).hindrance().unwrap();
+    assert_eq!(said.reason, Some(RunReason::InitContainerRuns));
+    assert!(remedy_at_work(&said).is_some());
+    it["spec"]["initContainers"][0]["restartPolicy"] = "Always".into();
+    assert_eq!(heard(&[it]).hindrance(), None);
+}
+
+#[test]
+fn what_the_volumes_of_a_pod_without_containers_are_of_is_named() {
+    let state = json!({ "state": { "waiting": { "reason": "ContainerCreating" } } });
+    let mut it = with_container("main", &state);
+    it["spec"] = json!({ "volumes": [
+        { "name": "a", "secret": { "secretName": "tls" } },
+        { "name": "b", "configMap": { "name": "maybe", "optional": true } },
+        { "name": "c", "hostPath": { "path": "/nope" } },
+        { "name": "d", "projected": { "sources": [{ "configMap": { "name": "kube-root-ca.crt" } }] } },
+        { "name": "e", "emptyDir": {} },
+    ] });
+    let said = heard(&[it.clone()]).hindrance().unwrap();
+    assert!(
+        said.contains("(ContainerCreating); its volumes are of Secret tls, hostPath /nope: `"),
+        "{said}"
+    );
+    assert!(remedy_at_work(&said).unwrap().contains("hostPath"));
+    let mut discreet = PodsWords::discreet();
+    discreet.hear(&it);
+    assert!(!discreet.hindrance().unwrap().contains("tls"));
+}
+
+#[test]
+fn a_container_that_was_killed_may_have_failed_its_probe() {
+    let killed = |code: i64| {
+        let state = json!({ "state": { "terminated": ended(code, "2026-01-01T00:00:00Z", "") } });
+        let mut it = with_container("main", &state);
+        it["spec"] = json!({ "containers": [{ "name": "main", "livenessProbe": {} }] });
+        failure(&[it]).unwrap()
+    };
+    let said = killed(137);
+    assert!(
+        said.ends_with("exited 137 (killed, maybe by its livenessProbe)"),
+        "{said}"
+    );
+    assert!(remedy(&said).unwrap().contains("probe"));
+    assert!(killed(1).ends_with("exited 1"));
+}
