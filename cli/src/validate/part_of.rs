@@ -30,7 +30,7 @@ pub(super) fn cure(runnable: &Document, above: &[Segment], step: &PathStep) -> O
     }
 }
 
-/// Whether inputs are given in such a way that none can be read: their schema says so.
+/// True if inputs are given in such a way that none can be read: their schema says so.
 pub(super) fn inputs_are_unread(runnable: &Document) -> bool {
     let inputs = runnable.value.pointer("/spec/inputs");
     inputs.is_some_and(|inputs| !inputs.is_object() && !inputs.is_null())

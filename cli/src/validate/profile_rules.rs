@@ -90,7 +90,7 @@ fn misspelt_templates(
     findings
 }
 
-/// Whether a rule of a profile may match a Runnable.
+/// True if a rule of a profile may match a Runnable.
 fn may_match(spec: &ClusterRunProfileSpec, runnable: &Document) -> bool {
     let labels = runnable.value.pointer("/metadata/labels");
     let labels = labels.and_then(Value::as_object).into_iter().flatten();

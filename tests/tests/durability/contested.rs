@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use cartouche_crds::Runnable;
+use cartouche_tests::kind::RUNNABLE;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
@@ -65,6 +66,8 @@ async fn two_releases_with_other_words_for_a_failure_do_not_fight_over_them() ->
 #[tokio::test]
 async fn two_releases_that_trace_otherwise_do_not_fight_over_sources() -> Result<()> {
     let scene = Scene::begin("contested-sources").await?;
+    let rights = [TRIAL.rights_of_a_runnable(), RUNNABLE.rights(&["get"])];
+    scene.cluster.grant(&scene.account, &rights).await?;
     let _present = scene.controller(&[]).await?;
     let _other = scene.controller_of("otherwise").await?;
     let from = |name: &str, source: &str| json!({ "name": name, "runnableRef": { "name": source, "output": "value" } });

@@ -78,7 +78,7 @@ impl<'a> Part<'a> {
     }
 }
 
-/// Whether a text has neither tags nor the placeholders of Tekton and Argo.
+/// True if a text has neither tags nor the placeholders of Tekton and Argo.
 fn is_literal(text: &str) -> bool {
     !text.contains("$(") && !text.contains("{{")
 }

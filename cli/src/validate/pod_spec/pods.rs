@@ -30,7 +30,7 @@ pub(super) struct Pod<'a> {
     pub(super) volumes: Vec<Part<'a>>,
     /// Names of volumes that it has beside these.
     pub(super) other_volumes: Vec<&'a str>,
-    /// Whether it may have more volumes than these.
+    /// True if it may have more volumes than these.
     pub(super) is_open: bool,
 }
 
@@ -56,7 +56,7 @@ impl<'a> Pod<'a> {
     }
 }
 
-/// Whether what stands at a key is no list.
+/// True if what stands at a key is no list.
 fn is_unread(part: &Part<'_>, key: &str) -> bool {
     let value = part.value.get(key);
     value.is_some_and(|value| !value.is_array() && !value.is_null())

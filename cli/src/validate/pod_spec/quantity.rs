@@ -33,7 +33,7 @@ impl Quantity<'_> {
         self.number * factor.map_or(1.0, |(_, factor)| *factor)
     }
 
-    /// Whether it is more, and not the same in another way of writing.
+    /// True if it is more, and not the same in another way of writing.
     pub(super) fn is_more_than(&self, other: &Self) -> bool {
         self.amount() > other.amount() * (1.0 + 1e-9)
     }

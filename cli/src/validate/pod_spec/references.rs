@@ -155,7 +155,7 @@ fn keys(object: &Document) -> impl Iterator<Item = &str> {
     values.flatten().map(|(key, _)| key.as_str())
 }
 
-/// Whether a Runnable of the files writes its outputs there.
+/// True if a Runnable of the files writes its outputs there.
 fn is_written(objects: &Objects, kind: &str, name: &str) -> bool {
     let text =
         |sink: &Value, field: &str| sink.get(field).and_then(Value::as_str).map(str::to_owned);

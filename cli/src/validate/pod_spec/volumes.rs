@@ -14,7 +14,7 @@ const ADDED: &str = "kube-api-access-";
 /// Volumes that profiles add to the pods of a template.
 pub(super) struct Brought<'a> {
     names: Vec<&'a str>,
-    /// Whether a profile that is not known may add more.
+    /// True if a profile that is not known may add more.
     more: bool,
 }
 
