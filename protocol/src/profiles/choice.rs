@@ -72,7 +72,7 @@ pub enum Unchosen {
     #[error("the profiles {} match with the same rank", listed(.0))]
     Ambiguous(Vec<String>),
     /// None matches (why the nearest does not), and the template makes no run without one.
-    #[error("no profile matches, and the template makes no run without one{}", near(.0))]
+    #[error("no profile matches, and the template makes no run without one{}", near(.0.as_deref()))]
     NoneMatches(Option<String>),
     /// One that matches, as far as this release knows, has fields that it does not know: they may say that it is not meant, or
     /// that another is not.
@@ -217,9 +217,8 @@ fn miss(rule: &ProfileRule, subject: &Subject<'_>) -> Option<(u8, String)> {
     })
 }
 
-fn near(miss: &Option<String>) -> String {
-    miss.as_ref()
-        .map_or_else(String::new, |miss| format!(" (the nearest is {miss})"))
+fn near(miss: Option<&str>) -> String {
+    miss.map_or_else(String::new, |miss| format!(" (the nearest is {miss})"))
 }
 
 /// Chooses among all profiles, in whatever order they come.

@@ -226,7 +226,7 @@ pub(super) async fn warning(
     };
     let is_told = |it: &Warned| match run.state {
         FAILED => it.reason == UNHEALTHY,
-        _ => is_hindered || it.is_fresh(FRESH),
+        _ => has_none || is_hindered || it.is_fresh(FRESH),
     };
     warned.filter(is_told)
 }
