@@ -73,6 +73,8 @@ fn stopping(ctx: &ControllerContext) -> Box<Reconciliation<'_>> {
     runnable.status = serde_json::from_value(status).unwrap();
     let mut begun = Reconciliation::begin(ctx, Arc::new(runnable), moment()).unwrap();
     begun.account = Some(ctx.identity.own().clone());
+    // That the run is to stop was written just now.
+    begun.has_written = true;
     begun
 }
 
@@ -172,4 +174,20 @@ async fn a_time_that_is_over_while_the_status_is_written_is_looked_at_at_once() 
     begun.facts.now = "2026-01-01T00:00:09Z".parse().ok();
     let again = begun.finish(End::Settled).await.unwrap();
     assert!(again <= Duration::from_secs(2), "{again:?}");
+}
+
+#[tokio::test]
+async fn none_is_told_to_stop_for_a_ledger_that_has_moved_on() {
+    let told = Arc::new(Mutex::new(false));
+    let heard = Arc::clone(&told);
+    let ctx = serving(move |request| {
+        *heard.lock().unwrap() |= *request.method() == Method::PATCH;
+        let newer = json!({ "metadata": { "resourceVersion": "99" } });
+        (StatusCode::OK, newer)
+    });
+    let mut begun = stopping(&ctx);
+    begun.has_written = false;
+    let end = begun.stop(to_stop(told_by_patch())).await;
+    assert!(matches!(end, Err(End::Conflict)));
+    assert!(!*told.lock().unwrap());
 }
