@@ -312,6 +312,13 @@ impl ContestedPace {
             .filter(|left| !left.is_zero())
     }
 
+    /// The same where the first repetition is free: it may be another matter than what was written last.
+    #[must_use]
+    pub fn left_once_repeated(&self, what: u64, now: Duration) -> Option<Duration> {
+        self.last.filter(|(_, _, times)| *times > 0)?;
+        self.left(what, now)
+    }
+
     /// It was written.
     pub fn wrote(&mut self, what: u64, now: Duration) {
         let is_recent = |at: Duration| at + 2 * REPEATED_AFTER > now;

@@ -146,6 +146,7 @@ impl PodsMemory {
     }
 
     /// How long until an event may tell of the hindrance, if it is to.
+    #[must_use]
     pub fn until_told(&self, now: Duration) -> Option<Duration> {
         let hindered = self.hindered.filter(|it| !it.is_told)?;
         let left = (hindered.since + TOLD_AFTER).saturating_sub(now);

@@ -9,10 +9,7 @@ use cartouche_protocol::{
     retention::{old_enough, retention, surplus},
 };
 
-use super::{
-    CONFLICT_PAUSE,
-    reconciliation::{End, Reconciliation},
-};
+use super::{CONFLICT_PAUSE, reconciliation::Reconciliation};
 use crate::{
     api::{ApiError, Requests},
     clock::boot_time,
@@ -46,12 +43,6 @@ impl Reconciliation<'_> {
             return held;
         }
         let account = self.account.clone()?;
-        match self.confirm_ledger().await {
-            Ok(()) => {}
-            Err(End::Gone) => return None,
-            Err(End::Refused(wait)) => return Some(wait),
-            Err(_) => return Some(CONFLICT_PAUSE),
-        }
         let mut again = plan.again;
         for entry in &plan.delete {
             match self.delete(&account, entry).await {

@@ -51,17 +51,6 @@ fn is_noted_as_another(ledger: &Ledger) -> bool {
 impl Reconciliation<'_> {
     /// Writes the ledger, and with it all that the status says of it.
     pub(super) async fn write(&mut self, ledger: Ledger, change: Change) -> Result<(), End> {
-        if let Some(left) = self.contested(&ledger, change) {
-            // It is decided by from here on, and stored with the next write that is made anyway.
-            self.contested_after = self.contested_after.into_iter().chain([left]).min();
-            self.facts.ledger = ledger;
-            return Ok(());
-        }
-        if ledger.outputs_from != self.facts.ledger.outputs_from
-            || ledger.outputs != self.facts.ledger.outputs
-        {
-            Box::pin(self.write_sinks(&ledger)).await?;
-        }
         // It is said of entries that no create for them is sent any more from now on.
         let is_dated = matches!(change, Change::MakeWay | Change::Intent | Change::Renumber);
         if is_dated && self.is_clock_stale() {
@@ -74,6 +63,17 @@ impl Reconciliation<'_> {
             self.is_missing(entry, uid)
         });
         let ledger = self.with_provenance(ledger, change);
+        if let Some(left) = self.contested(&ledger, change) {
+            // It is decided by from here on, and stored with the next write that is made anyway.
+            self.contested_after = self.contested_after.into_iter().chain([left]).min();
+            self.facts.ledger = ledger;
+            return Ok(());
+        }
+        if ledger.outputs_from != self.facts.ledger.outputs_from
+            || ledger.outputs != self.facts.ledger.outputs
+        {
+            Box::pin(self.write_sinks(&ledger)).await?;
+        }
         let error = match (&self.facts.created, change) {
             _ if self.stuck_on.is_some() => self.stuck_on.clone(),
             (Some(CreateOutcome::Refused(error)), Change::Reject) => Some(error.clone()),
@@ -103,7 +103,7 @@ impl Reconciliation<'_> {
         match change {
             // A hash that no document has is no other release's to put back.
             Change::MigrateHash if !is_noted_as_another(ledger) => memory.rehashes.left(HASH, now),
-            Change::Record => memory.records.left(ledger.recorded(), now),
+            Change::Record => memory.records.left_once_repeated(ledger.recorded(), now),
             _ => None,
         }
     }

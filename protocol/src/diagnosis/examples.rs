@@ -148,7 +148,7 @@ impl Diagnosis {
                 text("gke-staging"),
             ]))),
             Self::Profile(Held::Unchosen(Unchosen::NoneMatches(Some(text(
-                "'gke': it does not select the labels of the namespace",
+                "'gke': it is for the template 'shop-build', and this one is 'shop-biuld'",
             ))))),
             Self::Profile(Held::Unchosen(Unchosen::NotOffered {
                 name: text("gke"),

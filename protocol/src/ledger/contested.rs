@@ -8,26 +8,26 @@ use std::{
 use super::Ledger;
 
 impl Ledger {
-    /// A digest of what is recorded of runs. It leaves out when a run was found to have ended, and what it was made from: each
-    /// controller finds its own time, and writes sources at a pace of their own. It never leaves the process.
+    /// A digest of what is recorded of runs. It leaves out times, of which each controller finds its own, and what runs were made
+    /// from, which is written at a pace of its own. It never leaves the process.
     #[must_use]
     pub fn recorded(&self) -> u64 {
-        let current = self.current.clone().map(|mut current| {
-            (current.finished_at, current.sources) = (None, None);
-            current
+        let current = self.current.as_ref().map(|run| {
+            let stop = run.stop.as_ref().map(|stop| &stop.reason);
+            let (phase, attempted, rules) = (&run.phase, run.attempted, &run.rules_hash);
+            let name = (&run.name, &run.uid, run.sequence, run.attempt);
+            (name, phase, attempted, run.result, rules, stop)
         });
-        let outputs_from = self.outputs_from.clone().map(|mut from| {
-            from.sources = None;
-            from
+        let history = self.history.iter().map(|run| {
+            let stop = run.stop.as_ref().map(|stop| &stop.reason);
+            let name = (&run.name, &run.uid, run.sequence);
+            (name, run.result, &run.message, stop, &run.taken_by)
         });
+        let history: Vec<_> = history.collect();
+        let outputs_from = self.outputs_from.as_ref();
+        let outputs_from = outputs_from.map(|from| (from.sequence, &from.uid, &from.rules_hash));
         let mut digest = Digest(DefaultHasher::new());
-        let all = (
-            current,
-            &self.history,
-            &self.outputs,
-            outputs_from,
-            &self.failure,
-        );
+        let all = (current, history, &self.outputs, outputs_from, &self.failure);
         // It cannot fail: the digest takes everything.
         let _ = write!(digest, "{all:?}");
         digest.0.finish()

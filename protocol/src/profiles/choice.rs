@@ -164,9 +164,22 @@ fn of_rule(rule: &ProfileRule, subject: &Subject<'_>) -> Option<Rank> {
     })
 }
 
-/// Why no rule of each of these profiles matches, those first that are nearest to it, by name.
+/// Why no rule of each of these profiles matches, those first that are nearest to it, by name. It names profiles of others: it is
+/// for readers who may list them.
 #[must_use]
 pub fn misses(profiles: &[Candidate<'_>], subject: &Subject<'_>) -> Vec<String> {
+    let missed = missed(profiles, subject).into_iter();
+    missed.map(|(_, why)| why).collect()
+}
+
+/// The profile that is probably meant: a rule of it has this template nearly by its name. Any reader of the Runnable may know it.
+fn misspelt(profiles: &[Candidate<'_>], subject: &Subject<'_>) -> Option<String> {
+    let missed = missed(profiles, subject).into_iter().next();
+    let (distance, why) = missed?;
+    (distance == MISSPELT).then_some(why)
+}
+
+fn missed(profiles: &[Candidate<'_>], subject: &Subject<'_>) -> Vec<(u8, String)> {
     let missed = profiles.iter().flat_map(|profile| {
         let rules = profile.spec.rules.iter().flatten();
         let of_rules = rules.filter_map(|rule| {
@@ -179,12 +192,14 @@ pub fn misses(profiles: &[Candidate<'_>], subject: &Subject<'_>) -> Vec<String> 
         of_rules.into_iter().chain(none)
     });
     let mut missed: Vec<(u8, String)> = missed.collect();
-    // Whatever the order of profiles and of their rules is.
+    // In whatever order profiles and their rules come.
     missed.sort();
     missed.dedup();
-    missed.into_iter().map(|(_, why)| why).collect()
+    missed
 }
 
+/// How far from a match a rule is that has the template nearly by its name.
+const MISSPELT: u8 = 0;
 /// How far from a match a profile is that has no rules.
 const NO_RULES: u8 = 2;
 
@@ -196,7 +211,7 @@ fn miss(rule: &ProfileRule, subject: &Subject<'_>) -> Option<(u8, String)> {
         let template = subject.template;
         return Some(match suggestion::nearest(template, known) {
             Some(meant) => (
-                0,
+                MISSPELT,
                 format!("it is for the template '{meant}', and this one is '{template}'"),
             ),
             None => (3, format!("it is for other templates than '{template}'")),
@@ -251,9 +266,9 @@ pub fn choose<'a>(
                     offered: names(),
                 })
         }
-        (None, []) if subject.is_required => Err(Unchosen::NoneMatches(
-            misses(profiles, subject).into_iter().next(),
-        )),
+        (None, []) if subject.is_required => {
+            Err(Unchosen::NoneMatches(misspelt(profiles, subject)))
+        }
         (None, []) => Ok(Choice::Nothing),
         (None, [one]) => Ok(Choice::Profile(one)),
         (None, _) => Err(Unchosen::Ambiguous(names())),

@@ -158,11 +158,14 @@ fn is_after_deletion(pod: &Value, ended: &Value) -> bool {
         .is_some_and(|(asked, ended)| ended >= asked)
 }
 
-/// Whether the kubelet has started a container again, or is about to.
+/// True if the kubelet has started a container again and it has ended again, or is about to start it. One that works by now may
+/// end well.
 fn is_repeated(container: &Value) -> bool {
     let restarts = container.get("restartCount").and_then(Value::as_u64);
     let waiting = container.pointer("/state/waiting");
-    restarts > Some(0) || waiting.is_some_and(|it| text(it, "reason") == "CrashLoopBackOff")
+    let has_ended = container.pointer("/state/terminated").is_some();
+    restarts > Some(0) && has_ended
+        || waiting.is_some_and(|it| text(it, "reason") == "CrashLoopBackOff")
 }
 
 /// The probe of a container after which the kubelet kills it, if it has one.

@@ -19,9 +19,8 @@ const LONGEST: usize = 16;
 
 /// Who writes the `ConfigMap`s and Secrets that inputs of a Runnable come from, as far as its namespace says.
 pub(super) async fn writers(runnable: &Runnable, cluster: &Cluster) -> Option<Writers> {
-    if runnable.spec.inputs_from.iter().flatten().next().is_none() {
-        return None;
-    }
+    // Of one without such inputs no list is asked for.
+    runnable.spec.inputs_from.iter().flatten().next()?;
     let all = cluster.runnables(false).await.ok()?;
     told(runnable, &all)
 }
