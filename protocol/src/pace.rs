@@ -23,7 +23,7 @@ pub const WORDS_APART: Duration = Duration::from_secs(10);
 /// The least time from a write of words to the next look at the Runnables that a waiting Runnable reads, and between two events that ask a
 /// person about one number. Two that feed each other make ten requests each time, and one a second is allowed.
 pub const LOOKS_APART: Duration = Duration::from_secs(20);
-/// Conditions that one process may turn at once while no run waits; after these, one each [`WORDS_APART`]. What a Runnable
+/// Conditions that one process may turn at once while no run waits, or for edits of the Runnable; after these, one each [`WORDS_APART`]. What a Runnable
 /// reads may turn them without end, its own status among it.
 const TURNS_AT_ONCE: u32 = 6;
 /// How long the words of another process stand.
@@ -216,8 +216,10 @@ impl StatusPace {
                 return Due::Never;
             }
             News::Conditions if is_again => told_at + self.repeated(WORDS_APART),
-            // An input may turn them fifty times a second.
-            News::Conditions if change.waits.is_some() => self.may_tell_of(change).unwrap_or(now),
+            // An input may turn them fifty times a second. A person who edits the Runnable is answered.
+            News::Conditions if change.waits.is_some() && !change.is_of_other_generation => {
+                self.may_tell_of(change).unwrap_or(now)
+            }
             News::Conditions => self
                 .turns_until
                 .saturating_sub(WORDS_APART * (TURNS_AT_ONCE - 1)),

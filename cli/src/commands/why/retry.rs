@@ -172,12 +172,12 @@ mod tests {
         assert_eq!(retried(&failed, true), Some(held));
         let last = json!({ "result": "Failed", "attempt": 3 });
         assert_eq!(retried(&last, false), Some(exhausted));
-        let lost = json!({ "result": "Lost" });
+        let vanished = json!({ "result": "Lost" });
         let not_named = Retry::NotNamed {
             ended: "Lost".to_owned(),
             named: "Failed, TimedOut".to_owned(),
         };
-        assert_eq!(retried(&lost, false), Some(not_named));
+        assert_eq!(retried(&vanished, false), Some(not_named));
         for other in [
             json!({}),
             json!({ "result": "Failed" }),

@@ -140,7 +140,7 @@ async fn with_expressions_a_kustomization_is_ready_before_the_approval_and_appli
     Ok(())
 }
 
-/// The page's account with its Role and RoleBinding, and a Runnable that acts as it.
+/// The page's account with its Role and `RoleBinding`, and a Runnable that acts as it.
 fn of_a_tenant(stage: &Stage, version: &str) -> Result<[(String, String); 2]> {
     let files = page::files()?;
     let account = files
