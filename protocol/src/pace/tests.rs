@@ -196,7 +196,7 @@ fn that_the_next_run_waits_is_written_at_once() {
 }
 
 #[test]
-fn what_waits_is_written_once_in_ten_seconds_however_often_its_runnable_changes() {
+fn what_waits_is_written_once_in_ten_seconds_in_the_long_run_however_often_it_is_edited() {
     let mut play = Play::of(1);
     let edited = |second: u64| {
         let mut next = waits("ApprovalRequired", &second.to_string(), "");
@@ -209,7 +209,12 @@ fn what_waits_is_written_once_in_ten_seconds_however_often_its_runnable_changes(
         // The generation that is stored counts, whichever was seen in between.
         play.look(0, &edited(second - second % 4), second);
     }
-    assert_eq!(play.writes.len(), 30, "{:?}", play.writes);
+    let most = 30 + usize::try_from(TURNS_AT_ONCE).unwrap();
+    assert!(
+        (30..=most).contains(&play.writes.len()),
+        "{:?}",
+        play.writes
+    );
     // What waits no more says so at once.
     let mut ready = status(json!({ "conditions": [condition("Ready", "True", "Ready", "")] }));
     ready.observed_generation = Some(300);
