@@ -17,6 +17,8 @@ use crate::{
 /// Each of two processes writes once in it after its first pause of half a minute, and may have begun before it.
 const A_MINUTE: Duration = Duration::from_mins(1);
 const WRITES_IN_A_MINUTE: usize = 4;
+/// Each of both may write a Runnable once for each write of its source.
+const OF_A_FOLLOWER: usize = 2 * WRITES_IN_A_MINUTE;
 /// The time in which each has read what it is to read, and written it once.
 const BEGIN: Duration = Duration::from_secs(10);
 
@@ -32,13 +34,13 @@ fn said(scene: &Scene, name: &str, pointer: &str) -> Result<Vec<Value>> {
 }
 
 /// Fails if a Runnable is written more often than two processes do that put back their own.
-async fn is_written_seldom(scene: &Scene, name: &str) -> Result<()> {
+async fn is_written_seldom(scene: &Scene, name: &str, at_most: usize) -> Result<()> {
     sleep(BEGIN).await;
     let before = scene.statuses(name)?.len();
     sleep(A_MINUTE).await;
     let written = scene.statuses(name)?.len() - before;
     println!("{name}: {written} writes in {A_MINUTE:?}");
-    ensure!(written <= WRITES_IN_A_MINUTE, "{name}: {written} writes");
+    ensure!(written <= at_most, "{name}: {written} writes");
     Ok(())
 }
 
@@ -56,7 +58,7 @@ async fn two_releases_with_other_words_for_a_failure_do_not_fight_over_them() ->
         failed(it) && status.is_some_and(|status| status.failure.is_some())
     };
     scene.until("app", "its failure", has_failure).await?;
-    is_written_seldom(&scene, "app").await?;
+    is_written_seldom(&scene, "app", WRITES_IN_A_MINUTE).await?;
     let messages = said(&scene, "app", "/failure/message")?;
     ensure!(messages.len() == 2, "the words of both: {messages:?}");
     assert_eq!(scene.made("app")?, [0]);
@@ -93,9 +95,8 @@ async fn two_releases_that_trace_otherwise_do_not_fight_over_sources() -> Result
             scene.until(name, "its output", gives).await?;
         }
     }
-    for name in ["third", "fourth"] {
-        is_written_seldom(&scene, name).await?;
-    }
+    is_written_seldom(&scene, "third", WRITES_IN_A_MINUTE).await?;
+    is_written_seldom(&scene, "fourth", OF_A_FOLLOWER).await?;
     let traced = said(&scene, "third", "/currentRun/sources")?;
     let counts = |count: usize| {
         let of = |it: &&Value| it.as_object().is_some_and(|it| it.len() == count);
