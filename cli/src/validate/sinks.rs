@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cartouche_crds::OutputSink;
+use cartouche_crds::{OutputSink, SinkKind};
 use cartouche_protocol::{diagnosis::Fault, sinks, sources::SourceKey};
 
 use crate::{
@@ -33,6 +33,7 @@ pub(super) fn check(objects: &Objects, runnable: &Document) -> Vec<Finding> {
         }
     }
     findings.extend(nowhere(runnable, &wanted, declared.as_ref()));
+    findings.extend(left_out(runnable, &wanted, declared.as_ref()));
     findings
 }
 
@@ -68,6 +69,36 @@ pub(super) fn shared(objects: &Objects) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// Sensitive outputs that the keys of no Secret name.
+fn left_out(
+    runnable: &Document,
+    wanted: &[OutputSink],
+    declared: Option<&BTreeMap<&str, bool>>,
+) -> Option<Finding> {
+    let secrets = wanted.iter().filter(|sink| sink.kind == SinkKind::Secret);
+    let secrets: Vec<&OutputSink> = secrets.collect();
+    let first = wanted.iter().position(|it| it.kind == SinkKind::Secret)?;
+    let is_left_out = |name: &&str| secrets.iter().all(|it| sinks::key_of(it, name).is_none());
+    let sensitive = declared?.iter().filter(|(_, sensitive)| **sensitive);
+    let names = sensitive.map(|(name, _)| *name).filter(is_left_out);
+    let names: Vec<&str> = names.collect();
+    let name = names.first()?;
+    let message = format!(
+        "Runnable {}: the sensitive output {} is in no key of its Secret {}, and a ConfigMap takes none: its value is nowhere",
+        runnable.name(),
+        names.join(", "),
+        wanted.get(first)?.name
+    );
+    let mut at = Segment::keys(["spec", FIELD]);
+    at.extend([Segment::Index(first), "keys".into()]);
+    let finding = Finding::warning(Rule::Output, message)
+        .at(runnable.place_at(&at))
+        .label("it is not among these");
+    Some(finding.help(format!(
+        "add it to the keys of the Secret, {name}: KEY; without keys a Secret has all outputs"
+    )))
 }
 
 /// Sensitive outputs that no Secret takes.

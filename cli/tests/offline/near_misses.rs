@@ -156,9 +156,9 @@ fn keys_of_a_sink_have_to_name_the_outputs() {
     let sensitive = format!("{TEMPLATE}  sensitiveOutputs: [token]\n");
     is_said(
         &said(&sensitive, &[of("{words: WORDS}")]),
-        1,
-        "the sensitive outputs token are nowhere, for keys of Secret s in spec.writeOutputsTo has no entry for them",
-        "give each an entry there",
+        0,
+        "the sensitive output token is in no key of its Secret s",
+        "add it to the keys of the Secret, token: KEY",
     );
     is_said(
         &said(TEMPLATE, &[of("{WORDS: words}")]),

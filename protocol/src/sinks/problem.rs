@@ -7,7 +7,6 @@ use cartouche_crds::{OutputSink, SinkKind};
 use crate::{
     diagnosis::{Denied, Diagnosis, Fault, Who},
     reconcile_error::{Category, ReconcileError, Requeue},
-    sinks::key_of,
     sourced_inputs::SourceObject,
 };
 
@@ -125,23 +124,15 @@ fn forbidden(problems: &[SinkProblem]) -> Option<Diagnosis> {
 /// The sensitive outputs that a run gave and nothing takes: none is anywhere.
 #[must_use]
 pub fn unplaced(sinks: &[OutputSink], declared: &BTreeMap<&str, bool>) -> Option<SinkProblem> {
-    let secrets = || sinks.iter().filter(|sink| sink.kind == SinkKind::Secret);
-    let is_taken = |name: &str| secrets().any(|sink| key_of(sink, name).is_some());
     let sensitive = declared.iter().filter(|(_, sensitive)| **sensitive);
-    let names = sensitive.map(|(name, _)| *name);
-    let names: Vec<&str> = names.filter(|name| !is_taken(name)).collect();
-    (!names.is_empty()).then(|| {
-        let (why, cure) = match secrets().next() {
-            None => (
-                "spec.writeOutputsTo has no Secret".to_owned(),
-                "give it a Secret there, while the run can still be read",
-            ),
-            Some(sink) => (
-                format!("keys of Secret {} in spec.writeOutputsTo has no entry for them", sink.name),
-                "give each an entry there, while the run can still be read, or take keys away, which takes all outputs",
-            ),
-        };
-        let what = format!("the sensitive outputs {} are nowhere, for {why}", names.join(", "));
+    let names: Vec<&str> = sensitive.map(|(name, _)| *name).collect();
+    let has_secret = sinks.iter().any(|sink| sink.kind == SinkKind::Secret);
+    (!names.is_empty() && !has_secret).then(|| {
+        let what = format!(
+            "the sensitive outputs {} are nowhere, for spec.writeOutputsTo has no Secret",
+            names.join(", ")
+        );
+        let cure = "give it a Secret there, while the run can still be read";
         SinkProblem::Faults(vec![Fault::new(what, Some(cure.to_owned()))])
     })
 }
