@@ -10,6 +10,7 @@ mod job;
 mod kueue;
 mod passive;
 mod pod;
+mod pod_place;
 mod queue;
 mod silent;
 mod stop;
@@ -21,6 +22,7 @@ use crate::health::Verdict;
 
 pub use job::{JOB_LABELS, is_job};
 pub(crate) use kueue::{Admission, admission};
+pub use pod_place::{PodPlace, has_tags_of_tekton, pod_place};
 pub use queue::{Queue, Standing, Works, queue_of, standing};
 pub(crate) use silent::is_silent;
 pub use stop::{StopMethodError, StopRequest, asked_to_stop};

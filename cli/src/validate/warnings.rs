@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use cartouche_templating::{
     Consequence, Unmet, Warning, WarningKind,
+    kinds::has_tags_of_tekton,
     syntax::{self, ESCAPE, UnclosedTag},
 };
 
@@ -108,7 +109,7 @@ fn left_alone(document: &Document, warning: &Warning) -> Vec<Finding> {
     let version = document.value.pointer("/spec/template/apiVersion");
     let version = version.and_then(Value::as_str).unwrap_or_default();
     // It has tags of its own.
-    let is_of_tekton = version.starts_with("tekton.dev/");
+    let is_of_tekton = has_tags_of_tekton(version);
     let finding = |(text, place): (String, SourceSpan)| {
         let message = format!("{text} is not read as a tag and stays as it is");
         let begin = "a tag begins with runnable, selected, run or profile";

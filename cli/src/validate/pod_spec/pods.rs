@@ -1,24 +1,10 @@
 //! The pods of runs, wherever their kinds have them.
 
+use cartouche_templating::kinds::{PodPlace, pod_place};
 use serde_json::Value;
 
 use super::Part;
 
-/// Where kinds of Kubernetes have the spec of their pods.
-const SPECS: [(&str, &str, &[&str]); 8] = [
-    ("v1", "Pod", &["spec"]),
-    ("batch/v1", "Job", &["spec", "template", "spec"]),
-    (
-        "batch/v1",
-        "CronJob",
-        &["spec", "jobTemplate", "spec", "template", "spec"],
-    ),
-    ("apps/v1", "Deployment", &["spec", "template", "spec"]),
-    ("apps/v1", "StatefulSet", &["spec", "template", "spec"]),
-    ("apps/v1", "DaemonSet", &["spec", "template", "spec"]),
-    ("apps/v1", "ReplicaSet", &["spec", "template", "spec"]),
-    ("v1", "ReplicationController", &["spec", "template", "spec"]),
-];
 /// The lists of containers in a pod.
 const CONTAINERS: [&str; 2] = ["initContainers", "containers"];
 
@@ -67,17 +53,12 @@ pub(super) fn of_run(run: &Value) -> Vec<Pod<'_>> {
     let (Some(api_version), Some(kind)) = (root.text_of("apiVersion"), root.text_of("kind")) else {
         return Vec::new();
     };
-    let known = SPECS
-        .iter()
-        .find(|(version, name, _)| (*version, *name) == (api_version, kind));
-    if let Some((_, _, path)) = known {
-        return root.follow(path).map(Pod::of_spec).into_iter().collect();
-    }
-    match (api_version.split('/').next(), kind) {
-        (Some("tekton.dev"), "TaskRun") => task_run(&root),
-        (Some("tekton.dev"), "PipelineRun") => pipeline_run(&root),
-        (Some("argoproj.io"), "Workflow") => workflow(&root),
-        _ => Vec::new(),
+    match pod_place(api_version, kind) {
+        Some(PodPlace::Spec(path)) => root.follow(path).map(Pod::of_spec).into_iter().collect(),
+        Some(PodPlace::TaskRun) => task_run(&root),
+        Some(PodPlace::PipelineRun) => pipeline_run(&root),
+        Some(PodPlace::Workflow) => workflow(&root),
+        None => Vec::new(),
     }
 }
 

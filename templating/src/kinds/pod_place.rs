@@ -1,0 +1,58 @@
+//! The place of pods in objects of each kind that has some.
+
+/// The place of the pods in an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PodPlace {
+    /// The spec of one pod, below these steps.
+    Spec(&'static [&'static str]),
+    /// The steps and sidecars of a task of Tekton.
+    TaskRun,
+    /// Those of all tasks of a pipeline of Tekton.
+    PipelineRun,
+    /// The templates of a workflow of Argo.
+    Workflow,
+}
+
+const TEMPLATE: &[&str] = &["spec", "template", "spec"];
+const SPECS: [(&str, &str, &[&str]); 8] = [
+    ("v1", "Pod", &["spec"]),
+    ("batch/v1", "Job", TEMPLATE),
+    (
+        "batch/v1",
+        "CronJob",
+        &["spec", "jobTemplate", "spec", "template", "spec"],
+    ),
+    ("apps/v1", "Deployment", TEMPLATE),
+    ("apps/v1", "StatefulSet", TEMPLATE),
+    ("apps/v1", "DaemonSet", TEMPLATE),
+    ("apps/v1", "ReplicaSet", TEMPLATE),
+    ("v1", "ReplicationController", TEMPLATE),
+];
+const TEKTON: &str = "tekton.dev";
+const ARGO: &str = "argoproj.io";
+
+/// The place of the pods in objects of a kind, if that is known.
+#[must_use]
+pub fn pod_place(api_version: &str, kind: &str) -> Option<PodPlace> {
+    let mut specs = SPECS.iter();
+    let spec = specs.find(|(version, name, _)| (*version, *name) == (api_version, kind));
+    if let Some((_, _, path)) = spec {
+        return Some(PodPlace::Spec(path));
+    }
+    match (group(api_version), kind) {
+        (TEKTON, "TaskRun") => Some(PodPlace::TaskRun),
+        (TEKTON, "PipelineRun") => Some(PodPlace::PipelineRun),
+        (ARGO, "Workflow") => Some(PodPlace::Workflow),
+        _ => None,
+    }
+}
+
+/// True for a kind whose texts have tags of Tekton, which begin like those of Cartouche.
+#[must_use]
+pub fn has_tags_of_tekton(api_version: &str) -> bool {
+    group(api_version) == TEKTON
+}
+
+fn group(api_version: &str) -> &str {
+    api_version.split('/').next().unwrap_or_default()
+}
