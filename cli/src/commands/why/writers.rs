@@ -1,52 +1,52 @@
-//! The Runnables that write what the inputs of one come from: who of them is waited for, and whether it is itself.
-
-use std::collections::{BTreeMap, VecDeque};
+//! The Runnables that write the inputs of one: the one that is waited for, or a circle.
 
 use cartouche_crds::Runnable;
 use cartouche_protocol::{
-    diagnosis::named,
+    diagnosis::{Diagnosis, named},
     sinks,
     sourced_inputs::SourceObject,
-    sources::SourceKey,
+    sources::{SourceKey, graph},
     status::{READY, TRUE},
 };
 use kube::ResourceExt as _;
 
 use crate::{cluster::Cluster, live::runs};
 
-/// Runnables on the way from one to another, at most.
-const LONGEST: usize = 16;
-
-/// Who writes the `ConfigMap`s and Secrets that inputs of a Runnable come from, as far as its namespace says.
+/// The Runnables that write the `ConfigMap`s and Secrets of the inputs of one, as far as its namespace says.
 pub(super) async fn writers(runnable: &Runnable, cluster: &Cluster) -> Option<Writers> {
     // Of one without such inputs no list is asked for.
     runnable.spec.inputs_from.iter().flatten().next()?;
     let all = cluster.runnables(false).await.ok()?;
-    told(runnable, &all)
+    found(runnable, &all)
 }
 
-/// What is said of them, and what to do.
+/// A sentence about them, and the cure.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Writers {
     pub(super) said: String,
     pub(super) to_do: String,
 }
 
-fn told(runnable: &Runnable, all: &[Runnable]) -> Option<Writers> {
-    let way = way_round(runnable, all);
-    if let Some(way) = way {
+fn found(runnable: &Runnable, all: &[Runnable]) -> Option<Writers> {
+    let edges = |key: &SourceKey| match all.iter().find(|it| key_of(it) == *key) {
+        Some(reader) => reads(reader),
+        None => all
+            .iter()
+            .filter(|it| writes(it, key))
+            .map(key_of)
+            .collect(),
+    };
+    if let Some(way) = graph::way_round(&key_of(runnable), edges) {
+        let circle = Diagnosis::DependencyCycle(way);
         return Some(Writers {
-            said: format!(
-                "its inputs come from itself: {}",
-                way.join(", which reads ")
-            ),
-            to_do: "take one of these references away".to_owned(),
+            said: circle.to_string(),
+            to_do: circle.cure(),
         });
     }
-    let mut steps = steps(runnable, all).into_iter();
-    let (object, writer) = steps.find_map(|(object, writer)| {
+    let (object, writer) = reads(runnable).into_iter().find_map(|object| {
+        let writer = all.iter().find(|it| writes(it, &object))?;
         let is_ready = runs::condition(writer, READY).is_some_and(|it| it.status == TRUE);
-        (!is_ready).then_some((object?, writer))
+        (!is_ready).then_some((object, writer))
     })?;
     let reason = runs::condition(writer, READY).map_or("no status yet", |it| it.reason.as_str());
     let name = writer.name_any();
@@ -61,54 +61,31 @@ fn told(runnable: &Runnable, all: &[Runnable]) -> Option<Writers> {
     })
 }
 
-/// What a Runnable reads that others of its namespace give: by which object, if by one, and the other.
-fn steps<'a>(runnable: &Runnable, all: &'a [Runnable]) -> Vec<(Option<SourceKey>, &'a Runnable)> {
+fn key_of(runnable: &Runnable) -> SourceKey {
+    SourceKey::runnable(
+        &runnable.namespace().unwrap_or_default(),
+        &runnable.name_any(),
+    )
+}
+
+/// The Runnables that a Runnable reads, and the objects that may hold outputs of others.
+fn reads(runnable: &Runnable) -> Vec<SourceKey> {
     let own = runnable.namespace().unwrap_or_default();
     let sources = runnable.spec.inputs_from.iter().flatten();
     let objects = sources.filter_map(|source| SourceObject::read_in(&own, source));
-    let step = |object: SourceObject| {
-        let sink = object.as_sink(&own);
-        let gives = |it: &&Runnable| match &sink {
-            Some(key) => writes(it, key),
-            None => object.is_runnable() && object.name == it.name_any() && is_own(&object, &own),
-        };
-        Some((sink.clone(), all.iter().find(gives)?))
+    let key = |object: SourceObject| {
+        let runnable = || SourceKey::runnable(object.namespace_in(&own), &object.name);
+        object
+            .as_sink(&own)
+            .or_else(|| object.is_runnable().then(runnable))
     };
-    objects.filter_map(step).collect()
-}
-
-fn is_own(object: &SourceObject, own: &str) -> bool {
-    object.namespace.as_deref().is_none_or(|it| it == own)
+    objects.filter_map(key).collect()
 }
 
 fn writes(runnable: &Runnable, key: &SourceKey) -> bool {
     let own = runnable.namespace().unwrap_or_default();
     let wanted = runnable.spec.write_outputs_to.as_deref();
     sinks::written_by(&own, wanted.unwrap_or_default()).contains(key)
-}
-
-/// The way from a Runnable back to itself, if there is one: each with the object through which it is read.
-fn way_round(runnable: &Runnable, all: &[Runnable]) -> Option<Vec<String>> {
-    let start = runnable.name_any();
-    let mut ways: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    let mut open = VecDeque::from([(runnable, vec![format!("Runnable {start}")])]);
-    while let Some((at, way)) = open.pop_front() {
-        for (object, next) in steps(at, all).into_iter().filter(|_| way.len() < LONGEST) {
-            let name = next.name_any();
-            let shown = match object {
-                Some(object) => format!("{} of Runnable {name}", named(&object)),
-                None => format!("Runnable {name}"),
-            };
-            let further: Vec<String> = way.iter().cloned().chain([shown]).collect();
-            if name == start {
-                return Some(further);
-            }
-            if ways.insert(name, further.clone()).is_none() {
-                open.push_back((next, further));
-            }
-        }
-    }
-    None
 }
 
 #[cfg(test)]
@@ -134,22 +111,23 @@ mod tests {
     #[test]
     fn a_way_round_through_config_maps_is_named() {
         let (one, two) = (runnable("one", "b", "a"), runnable("two", "a", "b"));
-        let said = told(&one, &[one.clone(), two]).unwrap();
+        let said = found(&one, &[one.clone(), two]).unwrap();
         assert_eq!(
             said.said,
-            "its inputs come from itself: Runnable one, which reads ConfigMap shop/b of Runnable two, which reads ConfigMap shop/a of Runnable one"
+            "no run is made: its inputs come from itself: Runnable shop/one, which reads ConfigMap shop/b, which has outputs of \
+             Runnable shop/two, which reads ConfigMap shop/a, which has outputs of Runnable shop/one"
         );
     }
 
     #[test]
     fn who_writes_what_is_not_there_is_named() {
         let (one, two) = (runnable("one", "b", "a"), runnable("two", "c", "b"));
-        let said = told(&one, &[one.clone(), two.clone()]).unwrap();
+        let said = found(&one, &[one.clone(), two.clone()]).unwrap();
         assert!(
             said.said
                 .starts_with("ConfigMap shop/b is written by Runnable two"),
             "{said:?}"
         );
-        assert_eq!(told(&two, &[one, two.clone()]), None);
+        assert_eq!(found(&two, &[one, two.clone()]), None);
     }
 }
