@@ -195,7 +195,7 @@ pub struct StatusPace {
     told: Option<(u64, Duration)>,
     /// When it last wrote nothing but words.
     words_at: Option<Duration>,
-    /// When it last wrote something of a run that waits, and that run's number.
+    /// The number of the run that waits, and the time at which something of it was written last.
     waits_at: Option<(i64, Duration)>,
     /// Since when it would put the words of another process differently.
     differs_since: Option<Duration>,
@@ -257,7 +257,7 @@ impl StatusPace {
         self.differs_since = None;
     }
 
-    /// When something may be said again of the run that waits.
+    /// The time from which something may be written again of the run that waits.
     fn may_tell_of(&self, change: &Change) -> Option<Duration> {
         let last = self
             .waits_at
@@ -314,11 +314,10 @@ impl ContestedPace {
             .filter(|left| !left.is_zero())
     }
 
-    /// The same where the first repetition is free: it may be another matter than what was written last.
+    /// True if the same was written twice in a row. Once may be another matter.
     #[must_use]
-    pub fn left_once_repeated(&self, what: u64, now: Duration) -> Option<Duration> {
-        self.last.filter(|(_, _, times)| *times > 0)?;
-        self.left(what, now)
+    pub fn is_repeated(&self) -> bool {
+        self.last.is_some_and(|(_, _, times)| times > 0)
     }
 
     /// It was written.

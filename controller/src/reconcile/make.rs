@@ -256,7 +256,7 @@ impl Reconciliation<'_> {
         kind.map(|kind| kind.resource()).unwrap_or_default()
     }
 
-    /// A cache may be of any age, and no run is made, told to stop or deleted for a ledger that has long moved on: one that this
+    /// A cache may be of any age, and no run is made or told to stop for a ledger that has long moved on: one that this
     /// reconciliation did not write is read once more.
     pub(super) async fn confirm_ledger(&mut self) -> Result<(), End> {
         if !self.has_written {

@@ -103,7 +103,9 @@ impl Reconciliation<'_> {
         match change {
             // A hash that no document has is no other release's to put back.
             Change::MigrateHash if !is_noted_as_another(ledger) => memory.rehashes.left(HASH, now),
-            Change::Record => memory.records.left_once_repeated(ledger.recorded(), now),
+            Change::Record if memory.records.is_repeated() => {
+                memory.records.left(ledger.recorded(), now)
+            }
             _ => None,
         }
     }
