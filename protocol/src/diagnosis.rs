@@ -28,6 +28,7 @@ pub use denied::{Denied, Who};
 pub use dependency::{named, why_not_ready};
 pub use holder::{Holder, controller};
 pub use in_the_way::{InTheWay, Why};
+pub use invalid::is_of_quota;
 pub(crate) use sentence::outputs_unread;
 use wrong_type::WrongType;
 
@@ -299,11 +300,11 @@ impl Diagnosis {
             }
             Self::Selector(_) => "correct spec.selector.matchingLabels",
             Self::Refused(..) => "see what the answer names; it is tried again",
-            Self::NotAdmitted(why) if why.contains("exceeded quota: ") => {
-                "raise that ResourceQuota, or delete what it counts, such as ended runs; it is tried again within minutes, and at once when what is rendered changes, or by `cartouche rerun`, which sets the annotation carto.run/retry-now"
+            Self::NotAdmitted(why) if is_of_quota(why) => {
+                "raise that ResourceQuota, or delete what it counts, such as ended runs; it is tried again within minutes, and at once when you edit the Runnable or its template, or by `cartouche rerun`, which sets the annotation carto.run/retry-now"
             }
             Self::NotAdmitted(_) => {
-                "do as the answer says; it is tried again within minutes, and at once when what is rendered changes, or by `cartouche rerun`, which sets the annotation carto.run/retry-now"
+                "do as the answer says; it is tried again within minutes, and at once when you edit the Runnable or its template, or by `cartouche rerun`, which sets the annotation carto.run/retry-now"
             }
             Self::WebhookSilent(_) => {
                 "see that the service behind that webhook is there and answers, or remove the webhook; the run is tried again meanwhile"

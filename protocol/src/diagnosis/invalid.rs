@@ -1,6 +1,6 @@
-//! What to do about an object that the API server takes for invalid, by the words that it has for all kinds.
+//! Cures of an object that the API server takes for invalid, by the words that it has for all kinds.
 
-/// What to do where the words say no more.
+/// The cure where the words say no more.
 const ANY: &str = "correct the template, the inputs or the profile";
 /// Each sentence, and the words that all have to be in what is said; the first that fits.
 const CURES: [(&[&str], &str); 12] = [
@@ -54,7 +54,13 @@ const CURES: [(&[&str], &str); 12] = [
     ),
 ];
 
-/// What to do about what is said.
+/// True if the API server refuses an object since a `ResourceQuota` has no room for it: room comes when something ends.
+#[must_use]
+pub fn is_of_quota(said: &str) -> bool {
+    said.contains("exceeded quota: ")
+}
+
+/// The cure of what is said.
 pub(super) fn cure(said: &str) -> &'static str {
     let fits = |words: &[&str]| words.iter().all(|words| said.contains(words));
     let found = CURES.iter().find(|(words, _)| fits(words));

@@ -6,7 +6,11 @@ use cartouche_templating::RunReason;
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Condition, jiff::SignedDuration};
 
 use super::{RECONCILING, STALLED, UNKNOWN, find};
-use crate::{diagnosis::Diagnosis, facts::Facts, reconcile_error::ReconcileError};
+use crate::{
+    diagnosis::{Diagnosis, is_of_quota},
+    facts::Facts,
+    reconcile_error::ReconcileError,
+};
 
 /// So long is it waited for before a Runnable is Stalled, which tools take for a failure (kstatus: Failed).
 const PATIENCE: SignedDuration = SignedDuration::from_mins(1);
@@ -69,7 +73,7 @@ fn left(facts: &Facts, reconciling: &str, stalled: &str) -> Option<Duration> {
 pub(super) fn may_come(error: &ReconcileError) -> bool {
     match error.diagnosis.as_deref() {
         // Room comes when runs end.
-        Some(Diagnosis::NotAdmitted(why)) => !why.contains("exceeded quota: "),
+        Some(Diagnosis::NotAdmitted(why)) => !is_of_quota(why),
         Some(
             Diagnosis::TemplateMissing(_)
             | Diagnosis::AccountMissing(..)

@@ -1,7 +1,7 @@
 //! The requests for sinks. I/O.
 
 use cartouche_protocol::{
-    diagnosis::Diagnosis,
+    diagnosis::{Diagnosis, is_of_quota},
     ledger::Ledger,
     object::{Object, is_shortened},
     process_state::CREATES_SETTLE_IN,
@@ -202,7 +202,7 @@ fn may_be_told(error: &ApiError) -> bool {
     };
     let is_of_others = error.is_not_admitted() || error.is_silent_webhook();
     let is_parsed = !message.contains(UNPARSED);
-    let is_quota = *code == 403 && message.contains("exceeded quota: ");
+    let is_quota = *code == 403 && is_of_quota(message);
     !is_of_others && (*code == 422 && is_parsed || is_quota)
 }
 
