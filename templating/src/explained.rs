@@ -34,7 +34,7 @@ fn explained(
 }
 
 /// The roots of paths in tags.
-const ROOTS: [&str; 4] = ["runnable", "selected", "run", "profile"];
+pub const ROOTS: [&str; 4] = ["runnable", "selected", "run", "profile"];
 
 /// Translates a diagnostic.
 #[must_use]

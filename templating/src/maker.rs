@@ -64,7 +64,8 @@ impl Maker {
     }
 }
 
-fn group(api_version: &str) -> &str {
+/// The group of an `apiVersion`, `""` for the core group.
+pub(crate) fn group(api_version: &str) -> &str {
     api_version.split_once('/').map_or("", |(group, _)| group)
 }
 

@@ -1,4 +1,4 @@
-//! What the events of a Runnable, of its run and of the run's pods say.
+//! Events of a Runnable, of its run and of the run's pods.
 
 use cartouche_templating::cure_of_event;
 use k8s_openapi::{api::core::v1::Event, apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
@@ -19,11 +19,11 @@ const OF_RUNNABLE: [&str; 2] = ["RunWarning", "RetentionFailed"];
 pub(crate) struct Warned {
     /// Its reason.
     pub(crate) reason: String,
-    /// What it says, and how long ago.
+    /// Its words, and its age.
     pub(crate) text: String,
-    /// What to do about it, if that is known.
+    /// The cure, if it is known.
     pub(crate) cure: Option<&'static str>,
-    /// When it was published last.
+    /// The time at which it was published last.
     pub(crate) at: Option<Time>,
 }
 
@@ -52,15 +52,13 @@ impl Warned {
 /// listed, or are gone.
 pub(crate) async fn last_warning(run: &LedgerRun, cluster: &Cluster) -> Option<Warned> {
     let uid = run.uid.as_deref()?;
-    let selector = format!("involvedObject.uid={uid},type=Warning");
-    last(&selector, cluster, |_| true).await
+    last(&warnings_of(uid), cluster, |_| true).await
 }
 
 /// The last Warning of a run that is a pod itself.
 pub(crate) async fn last_warning_of_pod(run: &LedgerRun, cluster: &Cluster) -> Option<Warned> {
     let uid = run.uid.as_deref()?;
-    let selector = format!("involvedObject.uid={uid},type=Warning");
-    last(&selector, cluster, says_a_cause).await
+    last(&warnings_of(uid), cluster, says_a_cause).await
 }
 
 /// True of an event that something can be done about: others of a pod say no more than its status.
@@ -82,12 +80,16 @@ pub(crate) async fn last_warning_of_pods(run: &LedgerRun, cluster: &Cluster) -> 
 
 /// The last Warning of a Runnable that none of its conditions says.
 pub(crate) async fn last_warning_of_runnable(uid: &str, cluster: &Cluster) -> Option<Warned> {
-    let selector = format!("involvedObject.uid={uid},type=Warning");
     let is_untold = |event: &Event| {
         let reason = event.reason.as_deref().unwrap_or_default();
         OF_RUNNABLE.contains(&reason)
     };
-    last(&selector, cluster, is_untold).await
+    last(&warnings_of(uid), cluster, is_untold).await
+}
+
+/// The Warning events of the object with this uid, as a field selector.
+fn warnings_of(uid: &str) -> String {
+    format!("involvedObject.uid={uid},type=Warning")
 }
 
 async fn last(

@@ -1,6 +1,8 @@
 //! The tag that was meant by one of another tool.
 
-/// How tools begin what they fill in, and end it.
+use cartouche_templating::explained::ROOTS;
+
+/// The marks before and behind what tools fill in.
 const MARKERS: [(&str, &str); 4] = [("${{", "}}"), ("{{", "}}"), ("${", "}"), ("$(", ")")];
 /// The words before the name of a value, in one tool or another.
 const BEFORE: [&str; 13] = [
@@ -18,8 +20,6 @@ const BEFORE: [&str; 13] = [
     "args",
     "arguments",
 ];
-/// What tags of Cartouche begin with.
-const ROOTS: [&str; 4] = ["runnable", "selected", "run", "profile"];
 
 /// The tag of Cartouche for the first one of another tool in a text, if that reads something like an input.
 pub(super) fn meant(text: &str) -> Option<String> {

@@ -1,4 +1,4 @@
-//! Pods of runs, and what profiles merge into them: what no schema says, and the API server or the node refuses, or nobody means.
+//! Pods of runs, and what profiles merge into them: faults that no schema has, and that the API server or the node refuses or no author means.
 //!
 //! Each file has the rules of one family. A rule looks at one [`Pod`](pods::Pod) and knows nothing of files.
 
@@ -38,7 +38,7 @@ struct Fault {
 }
 
 impl Fault {
-    /// What the API server or the node refuses.
+    /// A fault that the API server or the node refuses.
     fn refused(part: &Part<'_>, message: String, label: &str, help: String) -> Self {
         Self {
             at: part.at.clone(),
@@ -49,7 +49,7 @@ impl Fault {
         }
     }
 
-    /// What works, but hardly as its author expects.
+    /// A fault that works, but hardly as its author expects.
     fn surprise(part: &Part<'_>, message: String, label: &str, help: String) -> Self {
         Self {
             severity: Severity::Warning,
@@ -72,9 +72,11 @@ pub(super) fn in_template(objects: &Objects, document: &Document) -> Vec<Finding
         return Vec::new();
     };
     let run = body.to_value();
-    let mut faults = faults(&run);
-    faults.extend(mounts_of(objects, document, &run));
-    faults.extend(references::check(objects, &pods::of_run(&run)));
+    let pods = pods::of_run(&run);
+    let brought = volumes::Brought::of(objects, document);
+    let mut faults: Vec<Fault> = pods.iter().flat_map(of_pod).collect();
+    faults.extend(pods.iter().flat_map(|pod| volumes::mounts(pod, &brought)));
+    faults.extend(references::check(objects, &pods));
     let place = |fault: Fault| placed(document, body, fault);
     faults.into_iter().map(place).collect()
 }
@@ -88,12 +90,13 @@ pub(super) fn in_run(
     let Some(body) = template_file::body(document) else {
         return Vec::new();
     };
-    let faults = faults(run).into_iter();
+    let pods = pods::of_run(run);
+    let faults = pods.iter().flat_map(of_pod);
     let faults = faults.filter(|fault| from_a_tag(&fault.at));
     faults.map(|fault| placed(document, body, fault)).collect()
 }
 
-/// What a profile merges into pods.
+/// The pod that a profile merges into those of runs.
 pub(super) fn in_profile(objects: &Objects, profile: &Document) -> Vec<Finding> {
     let Some(pod) = pods::of_profile(&profile.value) else {
         return Vec::new();
@@ -110,11 +113,7 @@ fn placed(document: &Document, root: &Node, fault: Fault) -> Finding {
     fault.finding(place)
 }
 
-/// All that needs nothing but the run.
-fn faults(run: &Value) -> Vec<Fault> {
-    pods::of_run(run).iter().flat_map(of_pod).collect()
-}
-
+/// The faults that need nothing but the pod.
 fn of_pod(pod: &Pod<'_>) -> Vec<Fault> {
     const OF_PODS: [fn(&Pod<'_>) -> Vec<Fault>; 4] = [
         names::check,
@@ -135,13 +134,4 @@ fn of_pod(pod: &Pod<'_>) -> Vec<Fault> {
         faults.extend(OF_CONTAINERS.iter().flat_map(|rule| rule(container)));
     }
     faults
-}
-
-/// Mounts of volumes that neither the pod has nor a profile brings.
-fn mounts_of(objects: &Objects, template: &Document, run: &Value) -> Vec<Fault> {
-    let brought = volumes::Brought::of(objects, template);
-    let pods = pods::of_run(run);
-    pods.iter()
-        .flat_map(|pod| volumes::mounts(pod, &brought))
-        .collect()
 }

@@ -1,5 +1,7 @@
 //! The place of pods in objects of each kind that has some.
 
+use crate::maker::group;
+
 /// The place of the pods in an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PodPlace {
@@ -51,8 +53,4 @@ pub fn pod_place(api_version: &str, kind: &str) -> Option<PodPlace> {
 #[must_use]
 pub fn has_tags_of_tekton(api_version: &str) -> bool {
     group(api_version) == TEKTON
-}
-
-fn group(api_version: &str) -> &str {
-    api_version.split('/').next().unwrap_or_default()
 }
