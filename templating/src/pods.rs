@@ -1,7 +1,7 @@
 //! What the pods of a run say of why it failed, or why it does not begin.
 //!
 //! Only what the kubelet, the scheduler and the containers themselves have said is repeated: statuses and termination
-//! messages. Of a `spec` only the policy of restarts and the objects of volumes are. All of it is somebody else's, so all of it is bounded.
+//! messages. Of a `spec` only the policy of restarts and the objects of volumes are. All of it comes from others, so all of it is bounded.
 
 mod ended;
 mod event;
@@ -53,7 +53,7 @@ pub enum PodsTell {
     WhyItWaits,
     /// Why there is none: the run has made no pod so far.
     WhyNoneIsMade,
-    /// Why pods of it have failed so far: its engine makes others.
+    /// The reason why pods of it have failed so far: its engine makes others.
     WhyPodsFail {
         /// So many may, if they are counted for the whole run.
         limit: Option<u64>,
@@ -96,7 +96,7 @@ impl PodsTell {
     }
 }
 
-/// How many pods of a Job may fail, if they are counted for all of it.
+/// The number of pods of a Job that may fail, if they are counted for all of it.
 fn backoff_limit(job: &Value) -> Option<u64> {
     let spec = job.get("spec")?;
     let limit = spec.get("backoffLimit").and_then(Value::as_u64);
@@ -254,7 +254,7 @@ impl PodsWords {
         }
     }
 
-    /// How many pods have failed, how many may, and how the last one did.
+    /// The number of pods that have failed, the number that may, and the end of the last one.
     fn failures(self, limit: Option<u64>) -> Option<Said> {
         let last = self.failed.map(Ended::said)?;
         let pods = match self.failed_pods {
@@ -296,7 +296,7 @@ pub(crate) fn of_pod(pod: &Value, verdict: Verdict, mut words: PodsWords) -> Opt
     }
 }
 
-/// How a container of a Pod without an engine ended, and that it does not end with that: the kubelet counts no attempts.
+/// The end of a container of a Pod without an engine, and that the kubelet starts it again: it counts no attempts.
 fn without_end(pod: &Value, said: &str) -> String {
     match text(pod.get("spec").unwrap_or_default(), "restartPolicy") {
         policy @ ("Always" | "OnFailure") => {

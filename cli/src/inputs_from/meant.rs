@@ -18,7 +18,7 @@ enum Meant<'a> {
     Elsewhere(&'a Document),
 }
 
-/// What to say of an object that is not there, if another one was probably meant.
+/// The finding about an object that is not there, if another one was probably meant.
 pub(super) fn finding(
     objects: &Objects,
     runnable: &Document,

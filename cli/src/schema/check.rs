@@ -267,7 +267,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// What to do about a field that there is not, where all that stands below it belongs in its place.
+/// The cure of a field that there is not, where all that stands below it belongs in its place.
 fn wrapped(schema: Schema<'_>, key: &str, value: &Partial) -> Option<String> {
     let Partial::Object(fields) = value else {
         return None;

@@ -42,7 +42,7 @@ fn restarted(document: &Document, template: &Template, body: &Node) -> Option<Fi
     let place = match pod.get(FIELD) {
         Some(policy) if policy.text() == Some(ALWAYS) => document.place(&policy.span),
         Some(_) => return None,
-        // A misspelt one is told as an unknown field.
+        // A misspelt one is an unknown field.
         None => {
             let mut keys = pod.entries().iter().map(|entry| entry.key.as_str());
             if keys.any(|key| suggestion::nearest(key, [FIELD]).is_some()) {

@@ -1,4 +1,4 @@
-//! Whether what a profile merges into pods, and into runs of a kind, has fields that these have.
+//! Fields that a profile merges into pods and into runs of a kind, and that these do not have.
 
 use cartouche_templating::syntax;
 use serde_json::Value;
@@ -43,7 +43,7 @@ pub(super) fn check(profile: &Document, knowledge: &Knowledge) -> Vec<Finding> {
         .collect()
 }
 
-/// What does not fit of a part that is merged: what is missing in it the run has.
+/// The mismatches of a part that is merged. A field that is missing in it may be in the run.
 fn below(profile: &Document, at: &[Segment], schema: Option<Schema<'_>>) -> Vec<Mismatch> {
     let (node, _, taken) = profile.root.follow(at);
     let Some(schema) = schema.filter(|_| taken == at.len()) else {

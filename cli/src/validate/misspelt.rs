@@ -11,7 +11,7 @@ use crate::{
 
 const OURS: [&str; 3] = [TEMPLATE, RUNNABLE, PROFILE];
 
-/// What Cartographer has beside them.
+/// Other kinds of Cartographer.
 const OTHERS: [&str; 9] = [
     "ClusterConfigTemplate",
     "ClusterDelivery",
@@ -28,12 +28,12 @@ pub(super) fn check(objects: &Objects) -> Vec<Finding> {
     objects.others.iter().filter_map(passed_over).collect()
 }
 
-/// Whether it is of Cartographer, and has no counterpart in Cartouche.
+/// True for a kind of Cartographer that has no counterpart in Cartouche.
 pub(super) fn is_of_cartographer(document: &Document) -> bool {
     document.api_version().split('/').next() == Some(GROUP) && OTHERS.contains(&document.kind())
 }
 
-/// What to do about such a kind.
+/// The cure of such a kind.
 pub(super) const CARTOGRAPHER: &str = "write a ClusterRunTemplate for what it runs, and a Runnable for each use; `cartouche migrate check` says what becomes of a Runnable and its template, and docs/moving-from-cartographer.md of the rest";
 
 fn passed_over(document: &Document) -> Option<Finding> {

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::source::{Document, Segment};
 
-/// What to do where a tag takes a part of what stands at some steps of the Runnable, if that is no object.
+/// The cure where a tag takes a part of what stands at some steps of the Runnable, if that is no object.
 pub(super) fn cure(runnable: &Document, above: &[Segment], step: &PathStep) -> Option<String> {
     let key = step.key()?;
     match Segment::value_at(above, &runnable.value)? {

@@ -29,7 +29,7 @@ const VERBS: [&str; 14] = [
     "sign",
 ];
 const ANY: &str = "*";
-/// As people call them, and RBAC does not.
+/// Short names, which RBAC does not know.
 const SHORT: [(&str, &str); 8] = [
     ("cm", "configmaps"),
     ("deploy", "deployments"),

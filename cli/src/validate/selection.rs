@@ -49,7 +49,7 @@ fn none(objects: &Objects, runnable: &Document) -> Finding {
     }
 }
 
-/// Why objects of the kind that is asked for are not selected.
+/// The reasons why objects of that kind are not selected.
 fn nearly_selected(objects: &Objects, runnable: &Document) -> Vec<String> {
     let wanted = |key| {
         runnable

@@ -78,7 +78,7 @@ pub(super) fn quoted(document: &Document, root: &Node, mismatch: &Mismatch) -> O
     is_there.then(|| format!("{}: \"{written}\"", TypeCure::AddQuotes))
 }
 
-/// How fields of ours are written that have others below them, with a value for where none can be taken over.
+/// The form of each field of ours that has others below it, with a value where none can be taken over.
 const WRITTEN: [(&str, &str, &str); 6] = [
     ("retry", "retry: {limit: VALUE}", "3"),
     ("backoff", "backoff: {initial: VALUE}", "10s"),
@@ -96,7 +96,7 @@ const WRITTEN: [(&str, &str, &str); 6] = [
     ),
 ];
 
-/// What to do about a single value in the place of a field of ours that has others below it.
+/// The cure of a single value in the place of a field of ours that has others below it.
 fn written_flat(document: &Document, root: &Node, mismatch: &Mismatch) -> Option<String> {
     let Fault::Type { wanted, .. } = &mismatch.fault else {
         return None;

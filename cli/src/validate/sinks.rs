@@ -52,7 +52,7 @@ pub(super) fn shared(objects: &Objects) -> Vec<Finding> {
             at.extend([Segment::Index(index), "name".into()]);
             let place = runnable.place_at(&at);
             match writers.get(&key) {
-                // One that writes it twice is told so, and one that stands twice as well.
+                // One that writes it twice, or stands twice, has a finding of its own.
                 Some((first, _)) if first.name() == runnable.name() => {}
                 Some((first, written)) => {
                     let what = format!(

@@ -1,10 +1,10 @@
-//! What `cartouche validate` says of pods that no schema refuses, and the API server, the node or nobody's intention does.
+//! Findings of `cartouche validate` about pods that the schema allows, and that the API server or the node refuses or no author means.
 
 use std::fs;
 
 use crate::support::cartouche_in;
 
-/// What is said of a template of a Job with this pod, and of what stands beside it.
+/// The findings about a template of a Job with this pod, and about what stands beside it.
 fn said(pod: &str, beside: &str) -> (i32, String) {
     let template = format!(
         "\

@@ -145,7 +145,7 @@ impl PodsMemory {
         self.hindrance.said()
     }
 
-    /// How long until an event may tell of the hindrance, if it is to.
+    /// The time until an event may be published about the hindrance, if one is to be.
     #[must_use]
     pub fn until_told(&self, now: Duration) -> Option<Duration> {
         let hindered = self.hindered.filter(|it| !it.is_told)?;

@@ -29,7 +29,7 @@ pub(crate) const fn said(status: RunnableStatus) -> RunnableStatus {
     status
 }
 
-/// What inputs stem from, as this process traces it.
+/// The sources of inputs, as this process traces them.
 #[cfg(not(feature = "mutants"))]
 pub(crate) const fn traced(dependencies: Dependencies) -> Dependencies {
     dependencies
@@ -72,7 +72,7 @@ mod later {
         matches!(std::env::var(RELEASE).as_deref(), Ok("later" | "otherwise"))
     }
 
-    /// What inputs stem from, as this process traces it: it leaves out the last of several.
+    /// The sources of inputs, as this process traces them: it leaves out the last of several.
     pub(crate) fn traced(mut dependencies: Dependencies) -> Dependencies {
         if reads_otherwise() {
             let traced = dependencies.traced.map(|it| it.written());

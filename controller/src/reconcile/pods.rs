@@ -253,7 +253,7 @@ impl Reconciliation<'_> {
         let now = boot_time();
         let Some(said) = hindrance else {
             lock(&self.memory).pods.of(&run.uid).run(now);
-            // It is about to be told.
+            // `Ready` is about to say it.
             return is_seen.then_some(PODS.first);
         };
         let mut memory = lock(&self.memory);

@@ -231,7 +231,7 @@ impl<'a> Reconciliation<'a> {
         }
     }
 
-    /// What it is called to make a run, while no person changes anything.
+    /// The operation of making a run, while no person changes anything.
     pub(super) fn making(&self) -> Option<Operation> {
         let cause = &self.facts.rendering.as_ref().ok()?.cause;
         let of_people = (

@@ -45,7 +45,7 @@ pub(super) fn cure(diagnostic: &Diagnostic, sources: &[InputSource]) -> Option<S
     })
 }
 
-/// What to do about a tag that leads to no value, where one of these sources gives its input, or would.
+/// The cure of a tag that leads to no value, where one of these sources gives its input, or would.
 fn of_no_value(tag: &str, sources: &[InputSource]) -> Option<String> {
     let steps = syntax::steps(tag);
     let (above, below) = steps.split_at_checked(TO_INPUTS.len())?;

@@ -59,7 +59,7 @@ impl PartialEq for CachedRun {
     }
 }
 
-/// What pods can tell of a failure, which is worth a look at once.
+/// The news of a failure that pods can tell, which is worth a look at once.
 fn of_failure(tell: PodsTell) -> Option<PodsTell> {
     let is_one = matches!(tell, PodsTell::WhyItFailed | PodsTell::WhyPodsFail { .. });
     is_one.then_some(tell)

@@ -1,4 +1,4 @@
-//! What two releases may record otherwise of the same runs.
+//! The record of runs, which two releases may write otherwise.
 
 use std::{
     fmt::{self, Write},

@@ -98,7 +98,7 @@ impl RetryPolicy {
         self.is_named(run) && run.attempt > self.limit
     }
 
-    /// How a run ended, and what is tried again, if that is something else.
+    /// The end of a run and the ends that are tried again, if it is none of these.
     #[must_use]
     pub fn unnamed(&self, run: &CurrentRun) -> Option<(RetryOn, &[RetryOn])> {
         let end = end_of(run)?;

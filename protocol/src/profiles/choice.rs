@@ -164,7 +164,7 @@ fn of_rule(rule: &ProfileRule, subject: &Subject<'_>) -> Option<Rank> {
     })
 }
 
-/// Why no rule of each of these profiles matches, those first that are nearest to it, by name. It names profiles of others: it is
+/// The reasons why no rule of each of these profiles matches, those first that are nearest to it, by name. It names profiles of others: it is
 /// for readers who may list them.
 #[must_use]
 pub fn misses(profiles: &[Candidate<'_>], subject: &Subject<'_>) -> Vec<String> {
@@ -198,12 +198,12 @@ fn missed(profiles: &[Candidate<'_>], subject: &Subject<'_>) -> Vec<(u8, String)
     missed
 }
 
-/// How far from a match a rule is that has the template nearly by its name.
+/// The distance from a match of a rule that has the template nearly by its name.
 const MISSPELT: u8 = 0;
-/// How far from a match a profile is that has no rules.
+/// The distance from a match of a profile that has no rules.
 const NO_RULES: u8 = 2;
 
-/// Why a rule does not match, and how far it is from that; `None` if it does.
+/// The distance of a rule from a match, and the reason; `None` if it matches.
 fn miss(rule: &ProfileRule, subject: &Subject<'_>) -> Option<(u8, String)> {
     let templates = rule.templates.as_ref();
     if let Some(templates) = templates.filter(|all| !all.iter().any(|it| it == subject.template)) {

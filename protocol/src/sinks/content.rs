@@ -219,7 +219,7 @@ fn wrong_keys(
     faults
 }
 
-/// What to do about an output that the template does not declare.
+/// The cure of an output that the template does not declare.
 fn undeclared_cure(name: &str, key: &str, declared: Option<&BTreeMap<&str, bool>>) -> String {
     let known = || declared.into_iter().flatten().map(|(name, _)| *name);
     if known().any(|known| known == key) {

@@ -92,7 +92,7 @@ pub fn remedy(said: &str) -> Option<&'static str> {
     reason.starts_with(" (OOMKilled)").then_some(MEMORY)
 }
 
-/// What is said of a pod as a whole. Its name has no blanks: no container says this.
+/// The words about a pod as a whole. Its name has no blanks: no container says this.
 fn of_pod(said: &str) -> Option<&str> {
     Some(said.strip_prefix("pod ")?.split_once(' ')?.1)
 }

@@ -24,7 +24,7 @@ impl Said {
         }
     }
 
-    /// Of pods that have failed the words of the last one, without their number.
+    /// The words of the last pod that has failed, without the number of them.
     #[must_use]
     pub fn of_last(self) -> Self {
         let words = of_last(&self.words).to_owned();
@@ -32,7 +32,7 @@ impl Said {
     }
 }
 
-/// What is said of pods, without how many of them have failed.
+/// The words about pods, without the number of those that have failed.
 pub(super) fn of_last(said: &str) -> &str {
     match said.split_once(LAST) {
         Some((pods, last)) if pods.starts_with(|c: char| c.is_ascii_digit()) => last,

@@ -111,7 +111,7 @@ fn mounted(pod: &Value) -> String {
     }
 }
 
-/// Of what a volume is, unless the pod can do without it.
+/// The objects and the path of a volume, unless the pod can do without them.
 fn needed(volume: &Value) -> Vec<(&'static str, &str)> {
     let projected = volume.pointer("/projected/sources");
     let projected = projected.and_then(Value::as_array).into_iter().flatten();

@@ -36,7 +36,7 @@ pub(super) fn beside(spec: &ClusterRunTemplateSpec) -> Vec<Warning> {
 
 struct Found {
     root: Root,
-    /// Whether it is a Job or a Pod, of which no engine fills in a part.
+    /// True for a Job or a Pod, of which no engine fills in a part.
     is_kubernetes: bool,
     warnings: Vec<Warning>,
 }
@@ -123,7 +123,7 @@ fn is_of_another_tool(text: &str) -> bool {
     begins(text, "${", &roots) || begins(text, "{{", &roots) || begins(text, "{{", &of_go)
 }
 
-/// Whether one of these names stands behind an opening.
+/// True if one of these names stands behind an opening.
 fn begins(text: &str, opening: &str, names: &[&str]) -> bool {
     text.match_indices(opening).any(|(at, _)| {
         let inside = text[at + opening.len()..].trim_start();

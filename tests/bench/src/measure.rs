@@ -273,7 +273,7 @@ pub(crate) struct Attacked {
     pub(crate) before: Quantiles,
     pub(crate) beginning: Quantiles,
     pub(crate) at_rest: Quantiles,
-    /// While the same attack is made beside a controller that does not serve whoever attacks: what comes of the API server
+    /// While the same attack is made beside a controller that does not serve the attacker: what comes of the API server
     /// and the machine. Where others waited no longer than twice as long as before, this is not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) unserved: Option<Quantiles>,

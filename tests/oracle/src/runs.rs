@@ -15,7 +15,7 @@ pub(crate) struct Runs {
     by_runnable: BTreeMap<String, OfRunnable>,
 }
 
-/// Runs of one Runnable, whoever made them.
+/// Runs of one Runnable, be they ours or not.
 #[derive(Clone, Debug, Default)]
 struct OfRunnable {
     by_number: BTreeMap<Option<i64>, Vec<usize>>,

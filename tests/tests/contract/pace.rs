@@ -193,7 +193,7 @@ async fn change(world: &World) -> Result<()> {
     Ok(())
 }
 
-/// When runs were asked for.
+/// The times at which runs were asked for.
 fn created(world: &World, audit: &AuditLog) -> Result<Vec<Timestamp>> {
     let events = audit.in_namespace(&world.namespace)?;
     let creates = events.iter().filter(|it| is_create(it));

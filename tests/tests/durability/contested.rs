@@ -22,7 +22,7 @@ const OF_A_FOLLOWER: usize = 2 * WRITES_IN_A_MINUTE;
 /// The time in which each has read what it is to read, and written it once.
 const BEGIN: Duration = Duration::from_secs(10);
 
-/// What the status of a Runnable says in this field: what there was of it in all versions.
+/// The values of a field of a Runnable's status in all its versions.
 fn said(scene: &Scene, name: &str, pointer: &str) -> Result<Vec<Value>> {
     let all = scene.statuses(name)?.into_iter();
     let mut said: Vec<Value> = all

@@ -60,7 +60,7 @@ pub(super) struct Which {
     /// Why there is no next run.
     #[serde(skip_serializing_if = "Option::is_none")]
     held: Option<Problem>,
-    /// Why no rule matches, profile by profile, if none does.
+    /// The reasons why no rule matches, profile by profile, if none does.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     missed: Vec<String>,
     /// Somebody asks to choose anew, and was not answered.

@@ -39,10 +39,10 @@ pub(super) struct ExplainedRun {
     /// By what it is judged, while it is at work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) judged: Option<Judged>,
-    /// What its events say, or those of its pods.
+    /// The words of its events, or of those of its pods.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) warning: Option<String>,
-    /// What to do about that, if it is known.
+    /// The cure, if it is known.
     #[serde(skip)]
     pub(super) cure: Option<&'static str>,
     pub(super) because: Because,
@@ -209,8 +209,8 @@ pub(super) async fn at_work(run: &LedgerRun, cluster: &Cluster) -> Option<Value>
     object(run, cluster).await.ok().flatten()
 }
 
-/// What the events of a run say that does not go on, or of its pods; of one that failed whether a probe killed it. What something
-/// was warned of before it went on is not told: `is_hindered` says whether it has not.
+/// The newest warning about a run that does not go on, or about its pods; of one that failed, about the probe that killed it. A
+/// warning from before it went on is left out: `is_hindered` says that it has not.
 pub(super) async fn warning(
     run: &LedgerRun,
     is_hindered: bool,

@@ -70,10 +70,10 @@ pub(super) struct Explanation {
     /// How what its inputs come from stands.
     #[serde(flatten)]
     pub(super) sources: Standing,
-    /// Who writes what its inputs come from, where that is not there.
+    /// The Runnable that writes an object of its inputs which is not there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) writers: Option<String>,
-    /// What an event warns of that no condition says.
+    /// A warning of an event that no condition has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) warned: Option<String>,
     /// What is said of its template, if anything.
@@ -245,7 +245,7 @@ impl Explanation {
         }
     }
 
-    /// What to do about what an event says goes before what the status says: it is about the cause.
+    /// The cure of an event goes before that of the status: it is about the cause.
     fn with_cure_of_event(mut self) -> Self {
         let cure = self.run.as_ref().and_then(|run| run.cure);
         if let Some(cure) = cure {

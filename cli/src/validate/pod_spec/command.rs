@@ -73,7 +73,7 @@ fn several_words(container: &Part<'_>, program: &Part<'_>, name: &str) -> Option
     ))
 }
 
-/// What a shell takes otherwise than it is meant.
+/// A word that a shell takes otherwise than it is meant.
 fn of_a_shell(shell: &str, given: &[&Part<'_>]) -> Option<Fault> {
     let (first, rest) = given.split_first()?;
     let script = first.text()?;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Fault, Part};
 
-/// Where a variable may come from.
+/// The sources of a variable.
 const SOURCES: [&str; 5] = [
     "configMapKeyRef",
     "secretKeyRef",
@@ -76,7 +76,7 @@ fn sources(variable: &Part<'_>, name: &str) -> Option<Fault> {
     }
     let members = from.members();
     let is_known = |key: &str| SOURCES.contains(&key);
-    // A misspelt one is told as an unknown field.
+    // A misspelt one is an unknown field.
     if members.iter().any(|(key, _)| !is_known(key)) || members.len() == 1 {
         return None;
     }

@@ -1,8 +1,8 @@
-//! Where a container writes its last words, and where they are read.
+//! The path to which a container writes its last words, and the path at which they are read.
 
 use super::{Fault, Part};
 
-/// Where they are read if nothing is said.
+/// The path without a word of the container.
 const DEFAULT: &str = "/dev/termination-log";
 
 pub(super) fn check(container: &Part<'_>) -> Vec<Fault> {

@@ -62,7 +62,7 @@ pub(super) fn of_run(run: &Value) -> Vec<Pod<'_>> {
     }
 }
 
-/// What a profile merges into pods.
+/// The pod that a profile merges into those of runs.
 pub(super) fn of_profile(profile: &Value) -> Option<Pod<'_>> {
     let path = ["spec", "podTemplate", "spec"];
     Part::root(profile).follow(&path).map(Pod::of_spec)

@@ -8,7 +8,7 @@ pub(super) struct Quantity<'a> {
     pub(super) suffix: &'a str,
 }
 
-/// What each suffix multiplies by.
+/// The factor of each suffix.
 const SUFFIXES: [(&str, f64); 15] = [
     ("", 1.0),
     ("n", 1e-9),

@@ -1,6 +1,6 @@
 //! Objects that pods name, where one of nearly that name is among the files.
 //!
-//! Whether an object is there only a cluster knows: nothing is said of a name that is like none of the files.
+//! Only a cluster knows which objects there are: a name that is like none of the files gives no finding.
 
 use std::collections::BTreeSet;
 
@@ -107,7 +107,7 @@ fn of_volume<'a>(volume: &Part<'a>) -> Vec<Reference<'a>> {
     all
 }
 
-/// What to say of a name or a key that is nearly one of the files.
+/// The fault of a name or a key that is nearly one of the files.
 fn misspelt(objects: &Objects, reference: &Reference<'_>) -> Option<Fault> {
     let name = reference.name.text()?;
     let kind = reference.kind;

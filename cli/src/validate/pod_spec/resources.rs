@@ -4,7 +4,7 @@ use cartouche_templating::suggestion;
 
 use super::{Fault, Part, quantity};
 
-/// What containers may ask for without a domain.
+/// Resources whose names have no domain.
 const KNOWN: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
 const HUGE_PAGES: &str = "hugepages-";
 /// No process has room in less memory.
@@ -52,7 +52,7 @@ fn unknown(name: &str, amount: &Part<'_>) -> Option<Fault> {
     ))
 }
 
-/// Amounts that nobody means.
+/// Amounts that no author means.
 fn unlikely(name: &str, amount: &Part<'_>) -> Option<Fault> {
     let quantity = quantity::read(amount.value)?;
     let value = quantity.amount();

@@ -33,7 +33,7 @@ impl<'a> Brought<'a> {
     }
 }
 
-/// What is wrong whatever is merged into the pod.
+/// The faults that no profile mends.
 pub(super) fn check(pod: &Pod<'_>) -> Vec<Fault> {
     let mut faults = Vec::new();
     let mut seen = BTreeSet::new();

@@ -106,7 +106,7 @@ impl Attack {
         }
     }
 
-    /// What is as much work for an API server, and needs no controller that serves whoever attacks: none is to make runs.
+    /// An attack that is as much work for an API server, and needs no controller that serves the attacker: none is to make runs.
     fn alone(self) -> Option<Self> {
         match self {
             Self::Outputs | Self::Runs => Some(Self::ObjectsAlone),
@@ -133,7 +133,7 @@ impl Attack {
 }
 
 /// Whether the slowest of others wait longer than the promised factor of what they wait without the attack, or beside a
-/// controller that does not serve whoever attacks.
+/// controller that does not serve the attacker.
 fn slowest(it: &Attacked) -> f64 {
     let unserved = it.unserved.as_ref().map_or(0.0, |unserved| unserved.p95);
     it.beginning.p95.max(it.at_rest.p95) / it.before.p95.max(unserved).max(0.001)
@@ -159,7 +159,7 @@ pub(crate) fn broken(it: &Attacked) -> Option<String> {
 }
 
 /// Measures a controller on a cluster of its own that serves others while it is attacked; and, where others waited, one that does
-/// not serve whoever attacks.
+/// not serve the attacker.
 pub(crate) async fn attacked(settings: &Settings, attack: Attack) -> Result<Attacked> {
     let mut attacked = played(settings, attack, true).await?;
     if slowest(&attacked) > MOST_DELAY
