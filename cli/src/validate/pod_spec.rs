@@ -1,6 +1,6 @@
 //! Pods of runs, and what profiles merge into them: faults that no schema has, and that the API server or the node refuses or no author means.
 //!
-//! Each file has the rules of one family. A rule looks at one [`Pod`](pods::Pod) and knows nothing of files.
+//! Each file has the rules of one family. A rule looks at one [`Pod`] and knows nothing of files.
 
 mod choices;
 mod command;

@@ -5,7 +5,6 @@ use cartouche_protocol::{
     decide::{Change, Step, Waiting, another_document, decide},
     facts::{Dependencies, Facts},
     ledger::{Due, FetchedRun, Ledger},
-    sources::Sources,
 };
 
 use super::{Mutant, makes};
@@ -54,12 +53,13 @@ pub(crate) use later::{said, schema, traced};
 
 #[cfg(feature = "mutants")]
 mod later {
+    use cartouche_protocol::sources::Sources;
     use serde::{Serialize, de::DeserializeOwned};
     use serde_json::Value;
 
     use super::{
         Dependencies, FetchedRun, LATER_FIELD, LATER_VALUE, LATER_WORDS, RunnableStatus, SCHEMA,
-        Sources, Step,
+        Step,
     };
     use crate::mutants::RELEASE;
 
