@@ -21,6 +21,9 @@ use crate::{
     clock::boot_time, lock::lock, picked::Picked, runnable_key::RunnableKey, watch::Watched,
 };
 
+/// How long a Runnable that has held much counts as one that does.
+const HEAVY_FOR: Duration = Duration::from_mins(10);
+
 /// What is remembered of one Runnable.
 #[derive(Debug, Default)]
 #[expect(
@@ -58,8 +61,10 @@ pub struct Memory {
     pub is_unsettled: bool,
     /// The last reconciliation ended with a run that waits for a person, or for an earlier run.
     pub waits_beside_inputs: bool,
-    /// The last reconciliation held much of what others wrote: another one waits until no other does.
-    pub was_heavy: bool,
+    /// When a reconciliation last held much of what others wrote: for a while another one waits until no other does.
+    pub heavy_at: Option<Duration>,
+    /// The time of the processor that the last reconciliation took.
+    pub cost: Duration,
     /// Its template has changed since it was reconciled.
     pub of_edited_template: bool,
     /// Its account may list its runs but not get them.
@@ -122,6 +127,12 @@ impl Memory {
             self.changes += 1;
         }
         is_news
+    }
+
+    /// True if it held much of late, although the last time it may have held little: its sources may change by turns.
+    #[must_use]
+    pub fn was_heavy(&self, now: Duration) -> bool {
+        self.heavy_at.is_some_and(|at| now < at + HEAVY_FOR)
     }
 
     /// How long a change of a Runnable that is read is left alone: most such changes bring words, and it has just written some.

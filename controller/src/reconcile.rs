@@ -45,6 +45,7 @@ use tokio::task::AbortHandle;
 
 use crate::{
     cached_runnable::Whole,
+    clock::boot_time,
     lock::lock,
     memory::{Leaving, Memory, Operation},
     mutants,
@@ -101,7 +102,9 @@ impl ControllerContext {
             End::PutOff => "put-off",
         };
         let again = reconciliation.finish(end).await;
-        lock(&memory).was_heavy = budget.was_heavy();
+        if budget.was_heavy() {
+            lock(&memory).heavy_at = Some(boot_time());
+        }
         self.leave_late(&key, &uid, &memory);
         self.metrics
             .reconcile(outcome, began.elapsed().as_secs_f64());
@@ -318,8 +321,7 @@ async fn carry_out(reconciliation: &mut Reconciliation<'_>, step: Step) -> Resul
         }
         // It is asked again later each time, and once somebody has granted something.
         Step::Stuck(error) if error.category == Category::PermissionMissing => {
-            let asked = reconciliation.asked_permissions();
-            Err(reconciliation.fail(asked, error))
+            Err(reconciliation.fail(Operation::AskPermissions, error))
         }
         Step::Stuck(error) => Err(End::Stuck(error, None)),
         Step::RenderAgain => reconciliation.render_again().await,
@@ -348,7 +350,7 @@ fn patience(waiting: Waiting, memory: &Mutex<Memory>) -> Option<Duration> {
         Waiting::GracePeriod => memory.state.missing.as_ref()?.1,
     };
     // A little more, so that it has passed when the wait ends.
-    Some(until.saturating_sub(crate::clock::boot_time()) + Duration::from_millis(50))
+    Some(until.saturating_sub(boot_time()) + Duration::from_millis(50))
 }
 
 /// An error as the log shows it.

@@ -253,11 +253,11 @@ impl Category {
         matches!(self, Self::ApprovalRequired | Self::Suspended)
     }
 
-    /// True for what waits for a person or for an earlier run. A change of its inputs brings other words for the status, as a
+    /// True for what waits for a person, for an earlier run or for permissions. A change of its inputs brings other words for the status, as a
     /// rule: what is run in the end is read anew.
     #[must_use]
     pub fn waits_beside_inputs(self) -> bool {
-        self.waits_for_a_person() || self == Self::RunAtWork
+        self.waits_for_a_person() || matches!(self, Self::RunAtWork | Self::PermissionMissing)
     }
 
     /// Whether it stands before anything could be stamped, so that nothing is said of a run.

@@ -9,6 +9,8 @@ use sha2::{Digest as _, Sha256};
 pub const MAX_RUN_NAME: usize = 52;
 /// The longest value of a label.
 pub const MAX_LABEL: usize = 63;
+/// Labels by which one object may be selected: each is looked up in every object of the kind that changes.
+pub const MAX_SELECTED_BY: usize = 64;
 /// Characters of a hash in a name: 50 bits.
 const SUFFIX: usize = 10;
 
@@ -38,6 +40,12 @@ pub fn label_value(name: &str) -> Cow<'_, str> {
 /// none.
 #[must_use]
 pub fn wrong_label(labels: &BTreeMap<String, String>) -> Option<String> {
+    if labels.len() > MAX_SELECTED_BY {
+        let count = labels.len();
+        return Some(format!(
+            "{count} labels are more than {MAX_SELECTED_BY}: select by fewer"
+        ));
+    }
     labels.iter().find_map(|(key, value)| {
         if !is_label_key(key) {
             return Some(format!("{key:?} is not a valid label key"));
@@ -155,6 +163,18 @@ mod tests {
             run_name(&prefix, "abcde12345"),
             format!("{}.abcde12345", "x".repeat(40))
         );
+    }
+
+    #[test]
+    fn an_object_is_selected_by_few_valid_labels() {
+        let labels = |count: usize| {
+            (0..count)
+                .map(|at| (format!("k{at}"), "v".to_owned()))
+                .collect()
+        };
+        assert_eq!(wrong_label(&labels(MAX_SELECTED_BY)), None);
+        let wrong = wrong_label(&labels(MAX_SELECTED_BY + 1)).unwrap();
+        assert!(wrong.contains("65 labels are more than 64"), "{wrong}");
     }
 
     #[test]

@@ -76,8 +76,8 @@ pub enum Operation {
     /// Making a run after one that was refused, under its number or another, while no person has changed anything: the
     /// digest of what they may have changed.
     Make(u64),
-    /// Asking whether the pods of a run may do this: the digest of what is asked.
-    AskPermissions(u64),
+    /// Asking whether the pods of a run may do what the template says that they need, whatever that is.
+    AskPermissions,
     /// Deleting runs.
     Delete,
     /// Writing outputs to other objects.
@@ -111,7 +111,7 @@ impl Memory {
         };
         // However often roles change.
         let least = match what {
-            Operation::AskPermissions(_) => ROUNDS_OF_PERMISSIONS,
+            Operation::AskPermissions => ROUNDS_OF_PERMISSIONS,
             _ => Duration::ZERO,
         };
         let delay = delay.max(least);
@@ -242,7 +242,7 @@ impl Memory {
         let is_edited = edited != generation;
         let frees = |what: &Operation| match what {
             Operation::Create(_) => is_edited,
-            Operation::AskPermissions(_) => is_edited || before != hash,
+            Operation::AskPermissions => is_edited || before != hash,
             _ => false,
         };
         for backoff in self.backoffs.iter_mut().filter(|it| frees(&it.what)) {

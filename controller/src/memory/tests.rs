@@ -329,7 +329,7 @@ fn that_what_is_fought_over_is_changed_once_more_is_no_news() {
 #[test]
 fn permissions_are_asked_about_in_rounds_however_often_roles_change() {
     let mut memory = Memory::default();
-    let asked = Operation::AskPermissions(1);
+    let asked = Operation::AskPermissions;
     let begun = boot_time();
     memory.failed(asked.clone(), &problem(), begun);
     memory.failed(Operation::Create(1), &problem(), begun);

@@ -216,7 +216,7 @@ impl<'a> Reconciliation<'a> {
     pub(super) fn what(&self, step: &Step) -> Option<Operation> {
         match step {
             Step::ListRuns { .. } => Some(Operation::List),
-            Step::AskPermissions(needed) => Some(Operation::AskPermissions(digest(&**needed))),
+            Step::AskPermissions(_) => Some(Operation::AskPermissions),
             Step::Write(_, Change::Renumber) => Some(Operation::Renumber),
             Step::ReadRun(name) | Step::AskServer(name) => Some(Operation::Read(name.name.clone())),
             Step::DryRun(sequence) => Some(Operation::Create(*sequence)),

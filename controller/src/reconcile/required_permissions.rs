@@ -10,7 +10,7 @@ use super::reconciliation::{End, Reconciliation};
 use crate::{
     api::{ApiError, Requests},
     lock::lock,
-    memory::{Operation, digest},
+    memory::Operation,
     reviews::Asking,
 };
 
@@ -22,19 +22,20 @@ impl Reconciliation<'_> {
     pub(super) async fn ask_permissions(&mut self, needed: Needed) -> Result<(), End> {
         let namespace = self.key.namespace.clone();
         let account = self.ctx.identity.of(&namespace, &needed.account).await;
-        let asked = || Operation::AskPermissions(digest(&needed));
         // Whatever is wrong with that account, nothing is with the Runnable's.
         let of_pods = |error| ReconcileError {
             category: Category::PermissionMissing,
             requeue: Requeue::OnRbac,
             ..error
         };
-        let account = account.map_err(|error| self.fail(asked(), of_pods(error)))?;
+        let account =
+            account.map_err(|error| self.fail(Operation::AskPermissions, of_pods(error)))?;
         let denied = self.denied_of(&needed, &account).await;
-        let denied = denied.map_err(|error| self.fail(asked(), self.unasked(&error)))?;
+        let denied =
+            denied.map_err(|error| self.fail(Operation::AskPermissions, self.unasked(&error)))?;
         self.look_at_the_clock();
         if denied.is_empty() {
-            lock(&self.memory).succeeded(&asked());
+            lock(&self.memory).succeeded(&Operation::AskPermissions);
         }
         self.facts.permissions = Some(Permitted::new(needed, &denied));
         Ok(())
@@ -63,14 +64,6 @@ impl Reconciliation<'_> {
             }
         }
         Ok(denied)
-    }
-
-    /// What was asked in this reconciliation.
-    pub(super) fn asked_permissions(&self) -> Operation {
-        let permissions = self.facts.permissions.as_ref();
-        permissions.map_or(Operation::AskPermissions(0), |it| {
-            Operation::AskPermissions(digest(&it.needed))
-        })
     }
 
     fn unasked(&self, error: &ApiError) -> ReconcileError {

@@ -22,11 +22,13 @@ use super::{
     fair_queue::Priority,
     guarded::{Guarded, guarded},
     queue::Queue,
+    rests::{Rests, measured},
     unreadable::UnreadableReporter,
 };
 use crate::{
     backoff::HALF,
     cached_runnable::{CachedRunnable, Whole},
+    clock::boot_time,
     definitions::{Definitions, OF_THIS_RELEASE},
     endpoints::Readiness,
     flags::Flags,
@@ -48,6 +50,7 @@ pub(super) struct Runnables {
     pub(super) store: Store<CachedRunnable>,
     pub(super) reporter: UnreadableReporter,
     pub(super) watches: OwnWatches,
+    pub(super) rests: Rests,
 }
 
 impl Runnables {
@@ -107,10 +110,25 @@ impl Runnables {
         }
     }
 
+    /// Reconciles a Runnable, unless its namespace rests from those that take much of the processor.
     async fn reconcile_one(&self, key: RunnableKey) -> Option<Duration> {
+        let known = || self.ctx.memories.known(&key);
+        let before = known().map_or(Duration::ZERO, |memory| lock(&memory).cost);
+        if let Some(left) = self.rests.begin(&key.namespace, before, boot_time()) {
+            return Some(left + HALF.over(LARGE_PAUSE));
+        }
+        let (again, cost) = measured(self.reconcile_in_place(&key)).await;
+        self.rests.end(&key.namespace, cost, boot_time());
+        if let Some(memory) = known() {
+            lock(&memory).cost = cost;
+        }
+        again
+    }
+
+    async fn reconcile_in_place(&self, key: &RunnableKey) -> Option<Duration> {
         let cached = key.find(&self.store)?;
         // Whoever has to wait gives its turn to others meanwhile.
-        let place = if self.is_large(&key, &cached) {
+        let place = if self.is_large(key, &cached) {
             let Some(place) = self.ctx.identity.connection().heavy().take() else {
                 return Some(HALF.over(LARGE_PAUSE));
             };
@@ -132,7 +150,7 @@ impl Runnables {
     /// after the other.
     fn is_large(&self, key: &RunnableKey, cached: &CachedRunnable) -> bool {
         let memory = self.ctx.memories.known(key);
-        cached.is_large() || memory.is_some_and(|memory| lock(&memory).was_heavy)
+        cached.is_large() || memory.is_some_and(|memory| lock(&memory).was_heavy(boot_time()))
     }
 
     /// Whether an event says more than that our own write has arrived.

@@ -45,10 +45,13 @@ pub enum Reference {
     Definition(Option<String>),
 }
 
+/// Names by their namespaces.
+type Names = HashMap<String, HashSet<String>>;
+
 /// The ServiceAccounts that exist.
 #[derive(Default)]
 pub struct Accounts {
-    names: Mutex<HashMap<String, HashSet<String>>>,
+    names: Mutex<Names>,
 }
 
 impl Accounts {
@@ -118,7 +121,7 @@ pub async fn watch_accounts(
     synced: watch::Sender<bool>,
     enqueue: impl Fn(Reference),
 ) {
-    let mut listed: Vec<ObjectMeta> = Vec::new();
+    let mut listed = Names::new();
     let api = references.here::<NamedObject<ServiceAccount>>();
     let events = watcher(api, config());
     let mut events = references.own.follow_plainly(ACCOUNTS, events).boxed();
@@ -130,9 +133,13 @@ pub async fn watch_accounts(
     while let Some(event) = events.next().await {
         match event {
             watcher::Event::Init => listed.clear(),
-            watcher::Event::InitApply(object) => listed.push(object.metadata),
+            watcher::Event::InitApply(object) => {
+                if let Some((namespace, name)) = key(&object.metadata) {
+                    listed.entry(namespace).or_default().insert(name);
+                }
+            }
             watcher::Event::InitDone => {
-                notify(relist(&accounts, &std::mem::take(&mut listed)));
+                notify(relist(&accounts, std::mem::take(&mut listed)));
                 synced.send_replace(true);
             }
             watcher::Event::Apply(object) => {
@@ -152,28 +159,30 @@ fn key(object: &ObjectMeta) -> Option<(String, String)> {
 }
 
 /// Replaces the names by a complete list. Those that came or went.
-fn relist(accounts: &Accounts, listed: &[ObjectMeta]) -> Vec<(String, String)> {
-    let before = std::mem::take(&mut *lock(&accounts.names));
-    for object in listed {
-        accounts.put(object);
+fn relist(accounts: &Accounts, listed: Names) -> Vec<(String, String)> {
+    let mut names = lock(&accounts.names);
+    // Nothing is reconciled before the first list.
+    if names.is_empty() {
+        *names = listed;
+        return Vec::new();
     }
-    let was = |(namespace, name): &(String, String)| {
-        before
-            .get(namespace)
-            .is_some_and(|names| names.contains(name))
-    };
-    let mut changed: Vec<_> = listed
-        .iter()
-        .filter_map(key)
-        .filter(|it| !was(it))
-        .collect();
-    for (namespace, names) in &before {
-        let gone = names
-            .iter()
-            .filter(|name| !accounts.exists(namespace, name));
-        changed.extend(gone.map(|name| (namespace.clone(), name.clone())));
-    }
+    let mut changed = without(&listed, &names);
+    changed.extend(without(&names, &listed));
+    *names = listed;
     changed
+}
+
+/// The names that others lack.
+fn without(names: &Names, others: &Names) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for (namespace, names) in names {
+        let known = others.get(namespace);
+        let lacking = names
+            .iter()
+            .filter(|name| known.is_none_or(|known| !known.contains(*name)));
+        found.extend(lacking.map(|name| (namespace.clone(), name.clone())));
+    }
+    found
 }
 
 /// Watches everything that grants permissions, for ever.
@@ -272,29 +281,28 @@ async fn watch_all<K>(
 
 #[cfg(test)]
 mod tests {
-    use super::{Accounts, ObjectMeta, key, relist};
+    use super::{Accounts, Names, relist};
 
-    fn account(name: &str) -> ObjectMeta {
-        ObjectMeta {
-            namespace: Some("ns".to_owned()),
-            name: Some(name.to_owned()),
-            ..ObjectMeta::default()
-        }
+    fn relisted(accounts: &Accounts, names: &[&str]) -> Vec<String> {
+        let names = names.iter().map(|name| (*name).to_owned()).collect();
+        let listed = Names::from([("ns".to_owned(), names)]);
+        let changed = relist(accounts, listed).into_iter();
+        let mut changed: Vec<_> = changed
+            .map(|(namespace, name)| namespace + "/" + &name)
+            .collect();
+        changed.sort();
+        changed
     }
 
     #[test]
     fn a_list_tells_at_once_of_all_accounts_that_came_or_went() {
         let accounts = Accounts::default();
-        let all = relist(&accounts, &[account("a"), account("b")]);
-        assert_eq!(
-            all,
-            [key(&account("a")).unwrap(), key(&account("b")).unwrap()]
+        assert!(
+            relisted(&accounts, &["a", "b"]).is_empty(),
+            "nothing waits for the first list"
         );
-        let changed = relist(&accounts, &[account("b"), account("c")]);
-        assert_eq!(
-            changed,
-            [key(&account("c")).unwrap(), key(&account("a")).unwrap()]
-        );
-        assert!(relist(&accounts, &[account("b"), account("c")]).is_empty());
+        assert_eq!(relisted(&accounts, &["b", "c"]), ["ns/a", "ns/c"]);
+        assert!(relisted(&accounts, &["b", "c"]).is_empty());
+        assert!(accounts.exists("ns", "c") && !accounts.exists("ns", "a"));
     }
 }

@@ -211,15 +211,20 @@ impl SourceRead {
         let of_object = |source: &&InputSource| {
             SourceObject::read_in(namespace, source).as_ref() == Some(object)
         };
-        let texts = sources.iter().filter(of_object).filter_map(|source| {
-            let reference = source.config_map_key_ref.as_ref()?;
-            let is_json = reference.read_as == Some(ReadAs::Json);
-            let text = content.get("data")?.get(&reference.key)?.as_str()?;
-            is_json.then_some(text)
+        let mut inputs_of = BTreeMap::<&str, usize>::new();
+        for source in sources.iter().filter(of_object) {
+            let reference = source.config_map_key_ref.as_ref();
+            let reference = reference.filter(|it| it.read_as == Some(ReadAs::Json));
+            if let Some(reference) = reference {
+                *inputs_of.entry(&reference.key).or_default() += 1;
+            }
+        }
+        // Each text is looked through once, however many inputs it becomes. One that is not JSON becomes no tree.
+        let trees = inputs_of.into_iter().filter_map(|(key, inputs)| {
+            let text = content.get("data")?.get(key)?.as_str()?;
+            Some(inputs.saturating_mul(weight_of_text(text).unwrap_or_default()))
         });
-        // What is no JSON becomes no tree.
-        let trees = texts.map(|text| weight_of_text(text).unwrap_or_default());
-        weight(content) + trees.sum::<usize>()
+        trees.fold(weight(content), usize::saturating_add)
     }
 }
 

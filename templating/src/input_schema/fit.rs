@@ -50,10 +50,15 @@ struct FitCheck<'a, 's> {
 
 impl<'a> FitCheck<'a, '_> {
     fn say(&mut self, kind: impl Into<DiagnosticKind>) {
-        if self.problems.len() < MAX_MISFITS {
+        if !self.has_said_enough() {
             self.problems
                 .push(Diagnostic::new(Root::Context, kept(&self.at), kind));
         }
+    }
+
+    /// True if nothing more is said: what would be said need not be put into words.
+    fn has_said_enough(&self) -> bool {
+        self.problems.len() >= MAX_MISFITS
     }
 
     fn below(&mut self, segment: SegmentRef<'a>, visit: impl FnOnce(&mut Self)) {
@@ -65,7 +70,7 @@ impl<'a> FitCheck<'a, '_> {
     fn value(&mut self, node: &'a SchemaNode, value: &'a Value) {
         let left = self.steps.get().saturating_sub(1);
         self.steps.set(left);
-        if left == 0 {
+        if left == 0 || self.has_said_enough() {
             return;
         }
         if value.is_null() && node.nullable {
@@ -103,6 +108,9 @@ impl<'a> FitCheck<'a, '_> {
 
     fn object(&mut self, node: &'a SchemaNode, members: &'a Map<String, Value>) {
         for (key, value) in members {
+            if self.has_said_enough() {
+                return;
+            }
             self.below(SegmentRef::Key(key), |walk| {
                 match (node.properties.get(key), &node.others) {
                     (Some(property), _) => walk.value(property, value),

@@ -47,13 +47,17 @@ pub(crate) enum Attack {
     ObjectsAlone,
     /// Runnables that read 32 inputs out of JSON in a `ConfigMap`, which just fit together, and those that read 1 MB of it.
     Texts,
+    /// Runnables that read 32 inputs out of 1 MB of numbers in a `ConfigMap`, and are annotated 50 times a second.
+    TextsThatChange,
     /// Runnables and `ConfigMap`s with 1 MB of short labels.
     Labels,
     /// Suspended Runnables with inputs that just fit.
     InputsThatFit,
     /// Suspended Runnables with 1 MB of inputs, maps in each other.
     Inputs,
-    /// The same hidden in a text, behind a key that a library gives a meaning of its own; and 300 Runnables with 15 KB of it.
+    /// The same where the attacker writes the status of each: what the API server makes of one such write.
+    InputsWritten,
+    /// The inputs hidden in a text, behind a key that a library gives a meaning of its own; and 300 Runnables with 15 KB of it.
     Hidden,
     /// Runnables whose run has 1,000 containers, each of which gets what a profile adds to all.
     Stars,
@@ -88,6 +92,8 @@ impl Attack {
             Self::ManyObjects => heavy::sources(ground, 32, heavy::MEGABYTE).await,
             Self::ObjectsAlone => heavy::objects(ground, 32, heavy::MEGABYTE).await,
             Self::Texts => heavy::texts(ground).await,
+            Self::TextsThatChange => heavy::texts_that_change(ground, tasks).await,
+            Self::InputsWritten => heavy::inputs_written(ground).await,
             Self::Labels => heavy::labels(ground).await,
             Self::InputsThatFit => heavy::inputs(ground, heavy::FITTING).await,
             Self::Inputs => heavy::inputs(ground, heavy::MEGABYTE).await,
@@ -110,6 +116,7 @@ impl Attack {
     fn alone(self) -> Option<Self> {
         match self {
             Self::Outputs | Self::Runs => Some(Self::ObjectsAlone),
+            Self::Inputs => Some(Self::InputsWritten),
             Self::PairsAtWork => None,
             other => Some(other),
         }

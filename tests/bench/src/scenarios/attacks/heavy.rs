@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
+use tokio::task::JoinSet;
 
 use super::{AT_ONCE, ground::Ground};
 use crate::{
@@ -23,6 +24,8 @@ const MANY: usize = 300;
 const RENDERED: usize = 245;
 /// Labels of which a text has 1 MB, and a tree 12 MB.
 const LABELS: usize = 85_000;
+/// Numbers of which a text has 0.95 MB.
+const NUMBERS: usize = 475_000;
 /// Inputs that read one text.
 const TEXTS: usize = 32;
 /// Those that outputs may hold: less than 1 MiB.
@@ -98,6 +101,39 @@ pub(super) async fn texts(ground: &Ground<'_>) -> Result<()> {
     Ok(())
 }
 
+/// Runnables that read each of their inputs out of one text of numbers, each of which is annotated again and again.
+pub(super) async fn texts_that_change(
+    ground: &Ground<'_>,
+    tasks: &mut JoinSet<Result<()>>,
+) -> Result<()> {
+    let numbers = format!("[{}1]", "1,".repeat(NUMBERS));
+    let map = json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "numbers" }, "data": { "k": numbers },
+    });
+    ground
+        .create(&ground.config_maps(), &map.to_string())
+        .await?;
+    let from = (0..TEXTS).map(|input| {
+        let key = json!({ "name": "numbers", "key": "k", "as": "JSON" });
+        json!({ "name": format!("s{input}"), "configMapKeyRef": key })
+    });
+    let mut spec = plain(&json!({}));
+    spec["inputsFrom"] = from.collect();
+    ground.many(AT_ONCE, |_| spec.clone()).await?;
+    let (client, runnables) = (ground.client.clone(), ground.runnables());
+    tasks.spawn(async move {
+        let mut ticks = tokio::time::interval(super::many::FIFTIETH);
+        for count in 0_usize.. {
+            ticks.tick().await;
+            let path = format!("{runnables}/{}", name(count % AT_ONCE));
+            let body = json!({ "metadata": { "annotations": { "count": count.to_string() } } });
+            api::send::<serde::de::IgnoredAny>(&client, "PATCH", &path, &body).await?;
+        }
+        Ok(())
+    });
+    Ok(())
+}
+
 /// Runnables and `ConfigMap`s with as many short labels as 1 MB of text has, and one Runnable that picks among them.
 pub(super) async fn labels(ground: &Ground<'_>) -> Result<()> {
     let labels: Vec<_> = (0..LABELS).map(|at| format!(r#""a{at:05}":"""#)).collect();
@@ -130,6 +166,18 @@ pub(super) async fn inputs(ground: &Ground<'_>, chain: usize) -> Result<()> {
     spec["suspend"] = json!(true);
     for index in 0..AT_ONCE {
         ground.runnable(&name(index), spec.clone(), &heavy).await?;
+    }
+    Ok(())
+}
+
+/// Suspended Runnables with such inputs, each of which gets one status from the attacker.
+pub(super) async fn inputs_written(ground: &Ground<'_>) -> Result<()> {
+    inputs(ground, MEGABYTE).await?;
+    for index in 0..AT_ONCE {
+        let path = format!("{}/{}/status", ground.runnables(), name(index));
+        ground
+            .patch(&path, json!({ "status": { "conditions": [] } }).to_string())
+            .await?;
     }
     Ok(())
 }
