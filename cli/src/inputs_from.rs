@@ -206,8 +206,13 @@ pub(crate) fn place_of_input(runnable: &Document, steps: &[Segment]) -> Option<S
 
 /// Whether an input, or what is below it, is a reference to a Secret.
 pub(crate) fn is_of_secret(runnable: &Document, steps: &[Segment]) -> bool {
-    let object = entry_of(runnable, steps).and_then(|entry| SourceObject::of(&entry.source));
+    let object = source_of(runnable, steps).and_then(|source| SourceObject::of(&source));
     object.is_some_and(|object| object.kind == SourceKind::Secret)
+}
+
+/// Where an input comes from that stands at these steps of a Runnable, if it comes from another object.
+pub(crate) fn source_of(runnable: &Document, steps: &[Segment]) -> Option<InputSource> {
+    entry_of(runnable, steps).map(|entry| entry.source)
 }
 
 fn entry_of(runnable: &Document, steps: &[Segment]) -> Option<Entry> {

@@ -14,6 +14,7 @@ use cartouche_protocol::{
     diagnosis::{Diagnosis, Fault},
     newer_release,
     pace::{Change, Due, News, REPEATED_AFTER, StatusPace},
+    policy::{Asks, Policy},
     reconcile_error::bounded,
     status::{ConditionValue, FALSE, STALLED, TRUE, condition},
 };
@@ -192,9 +193,11 @@ fn status(
     now: Timestamp,
 ) -> ClusterRunTemplateStatus {
     let known = newer_release::known_template(compiled).err();
+    let asked = Policy::of(&Asks::default(), &compiled.asks);
+    let unusable = asked.err().unwrap_or_default();
     let (status, reason, message) = match (known, &compiled.template) {
         (Some(newer), _) => (FALSE, newer.category.as_str(), newer.message),
-        (None, Ok(template)) => {
+        (None, Ok(template)) if unusable.is_empty() => {
             let own: Vec<String> = template
                 .warnings()
                 .iter()
@@ -206,10 +209,13 @@ fn status(
             let warnings: Vec<String> = own.into_iter().chain(of_runs).collect();
             (TRUE, accepted(&warnings), warnings.join("; "))
         }
-        (None, Err(diagnostics)) => {
-            let diagnosis = Diagnosis::Unacceptable(Fault::all(diagnostics));
-            let in_full = bounded(diagnostics.to_string());
-            (FALSE, "Invalid", diagnosis.message(Some(&in_full)))
+        (None, template) => {
+            let wrong = template.as_ref().err();
+            let mut faults = wrong.map(|it| Fault::all(it)).unwrap_or_default();
+            faults.extend(unusable);
+            let in_full = wrong.map(|it| bounded(it.to_string()));
+            let diagnosis = Diagnosis::Unacceptable(faults);
+            (FALSE, "Invalid", diagnosis.message(in_full.as_deref()))
         }
     };
     let value = ConditionValue {
@@ -331,6 +337,36 @@ mod tests {
 
     fn message(status: &ClusterRunTemplateStatus) -> &str {
         &status.conditions[0].message
+    }
+
+    #[test]
+    fn what_a_template_asks_for_and_cannot_be_used_is_told_with_all_else_that_is_wrong() {
+        let spec =
+            |template| json!({ "template": template, "timeout": "soon", "retry": { "limit": 21 } });
+        let job = json!({ "apiVersion": "batch/v1", "kind": "Job", "metadata": { "generateName": "a-" } });
+        let accepted = |template: Value| {
+            let object = json!({ "metadata": { "name": "t" }, "spec": spec(template) });
+            let object: ClusterRunTemplate = serde_json::from_value(object).unwrap();
+            let stored = ClusterRunTemplateStatus::default();
+            status(&Compiled::new(&object), &stored, &[], Timestamp::UNIX_EPOCH).conditions
+        };
+        let asked = "the template's spec.retry.limit 21 is not a number from 0 to 20; the template's spec.timeout \"soon\" is not a duration from 1s to 8760h, such as 30s or 5m";
+        let conditions = accepted(job);
+        let [accepts, stalled] = &conditions[..] else {
+            panic!("two conditions");
+        };
+        assert_eq!((&*accepts.status, &*accepts.reason), (FALSE, "Invalid"));
+        assert_eq!(&*stalled.status, TRUE);
+        let cure = "to do: give a number from 0 to 20; give a duration from 1s to 8760h, such as 30s or 5m";
+        assert_eq!(
+            accepts.message,
+            format!("it would fail for every Runnable: {asked}; {cure}")
+        );
+        let both = &accepted(json!({ "kind": "Job" }))[0].message;
+        assert!(
+            both.contains("apiVersion") && both.contains(asked),
+            "{both}"
+        );
     }
 
     #[test]

@@ -122,6 +122,9 @@ fn tidy(schema: &mut JSONSchemaProps) {
 }
 
 #[cfg(test)]
+mod refused;
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::Value;

@@ -7,9 +7,12 @@ pub const SHORTEST_DURATION: &str = "1s";
 /// The longest one: a year.
 pub const LONGEST_DURATION: &str = "8760h";
 /// Characters of one at most. The library panics at a number that no duration can hold, which takes more.
-pub(crate) const MAX_CHARACTERS: usize = 16;
+const MAX_CHARACTERS: usize = 16;
 
 /// A duration such as `30s` or `1h30m`, from one second to 8760 hours; `None` for anything else.
+///
+/// The definitions take any text: a tool such as Flux with `force` deletes an object that the API server refuses as
+/// invalid.
 #[must_use]
 pub fn duration(text: &str) -> Option<Duration> {
     let duration = parsed(text)?;

@@ -3,8 +3,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::schema;
-
 /// How often anything is tried again at most.
 pub const MAX_RETRIES: i64 = 20;
 /// How many times as long as the one before a pause may be.
@@ -14,10 +12,9 @@ pub const MAX_FACTOR: i64 = 10;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Retry {
-    /// How often it is tried again at most; without it 3. Where the template and the Runnable both give one,
+    /// How often it is tried again at most, from 0 to 20; without it 3. Where the template and the Runnable both give one,
     /// the smaller counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0, max = MAX_RETRIES))]
     pub limit: Option<i64>,
 
     /// The pauses before the next attempts. What the Runnable gives goes before what its template gives.
@@ -36,17 +33,14 @@ pub struct Retry {
 pub struct Backoff {
     /// The pause before the second attempt, a duration such as `30s` or `1m30s`, from `1s` to `8760h`; without it `10s`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "schema::duration")]
     pub initial: Option<String>,
 
-    /// How many times as long each further pause is; without it 2.
+    /// How many times as long each further pause is, from 1 to 10; without it 2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1, max = MAX_FACTOR))]
     pub factor: Option<i64>,
 
     /// The longest pause, give or take a fifth, a duration as well; without it `5m`, or `initial` if that is longer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "schema::duration")]
     pub max: Option<String>,
 }
 

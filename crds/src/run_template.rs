@@ -97,7 +97,6 @@ pub struct ClusterRunTemplateSpec {
     /// How long each run may work, for every Runnable of this template: a duration such as `30m`, from `1s` to
     /// `8760h`. A Runnable may shorten it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "schema::duration")]
     pub timeout: Option<String>,
 
     /// Whether a run may begin while an earlier one of the same Runnable is at work, for every Runnable of this template:

@@ -105,7 +105,6 @@ pub struct RunnableSpec {
     /// the shorter counts. A run that works longer is told to stop, in the way of its kind, as the ServiceAccount.
     /// Templates cannot read it, and a change of it makes no run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "schema::duration")]
     pub timeout: Option<String>,
 
     /// Whether a run may begin while an earlier one of the same Runnable is at work: `Allow` (it may), `LatestOnly` (it waits

@@ -1,6 +1,5 @@
 //! Schemas that cannot be derived from a Rust type.
 
-use crate::duration::MAX_CHARACTERS;
 use schemars::{Schema, SchemaGenerator, json_schema};
 
 /// A map whose values are any JSON, null included: without `nullable` the API server drops nulls.
@@ -20,15 +19,6 @@ pub(crate) fn anything(_: &mut SchemaGenerator) -> Schema {
 /// Without the default, which the API server would write into each object.
 pub(crate) fn without_default(schema: &mut Schema) {
     schema.remove("default");
-}
-
-/// A duration as Go writes it. That it is neither too short nor too long only a validation rule could say, which would
-/// cost at each write of each object, and stand in each answer about another mistake: the controller says it.
-pub(crate) fn duration(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({
-        "type": "string", "maxLength": MAX_CHARACTERS,
-        "pattern": "^([0-9]+(\\.[0-9]+)?(ms|s|m|h))+$",
-    })
 }
 
 /// Any JSON object.

@@ -12,8 +12,11 @@ use cartouche_crds::{
 use cartouche_templating::kinds::StopRequest;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
-use crate::{diagnosis::Fault, ledger::Ledger};
+use crate::{diagnosis::Fault, ledger::Ledger, reconcile_error::within};
 pub use retry::RetryPolicy;
+
+/// Bytes of a text that is no duration which a message repeats.
+const MOST_SHOWN: usize = 64;
 
 /// What one of the two asks for.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -105,8 +108,7 @@ impl Policy {
     /// the template.
     ///
     /// # Errors
-    /// Everything that cannot be used, by its path. The API server refuses most of it, unless its definitions of
-    /// the kinds are older.
+    /// Everything that cannot be used, by its path. The API server takes it.
     pub fn of(runnable: &Asks, template: &Asks) -> Result<Self, Vec<Fault>> {
         let mut faults = Vec::new();
         let policy = Self {
@@ -205,7 +207,8 @@ fn span(field: &str, text: &str, faults: &mut Vec<Fault>) -> Option<SignedDurati
     if span.is_none() {
         let wanted =
             format!("a duration from {SHORTEST_DURATION} to {LONGEST_DURATION}, such as 30s or 5m");
-        faults.push(not_usable(field, &format!("{text:?}"), &wanted));
+        let given = within(text.to_owned(), MOST_SHOWN);
+        faults.push(not_usable(field, &format!("{given:?}"), &wanted));
     }
     span
 }

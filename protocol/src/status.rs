@@ -1,5 +1,6 @@
 //! What the status says: facts and outcome in, the whole status out. Pure.
 
+mod approved;
 mod awaited;
 mod condition_value;
 mod follows;
@@ -26,6 +27,7 @@ use crate::{
     ledger::Ledger,
     reconcile_error::{Category, ReconcileError, Requeue},
 };
+pub use approved::approved_meanwhile;
 pub use awaited::{awaited_for, image_awaited_for};
 pub use condition_value::ConditionValue;
 pub use follows::follows_upstream;

@@ -18,7 +18,7 @@ mod tekton;
 
 use serde_json::Value;
 
-use crate::health::Verdict;
+use crate::{health::Verdict, suggestion};
 
 pub use job::{JOB_LABELS, is_job};
 pub(crate) use kueue::{Admission, admission};
@@ -259,11 +259,15 @@ pub fn all() -> impl Iterator<Item = &'static KnownKind> {
 /// What is known of a kind, in whatever version of its group.
 #[must_use]
 pub fn known(api_version: &str, kind: &str) -> Option<&'static KnownKind> {
-    let group = api_version.split_once('/').map_or("", |(group, _)| group);
+    let group = group_of(api_version);
     let of_group = || all().filter(|known| known.group == group);
     of_group()
         .find(|known| known.kind == Some(kind))
         .or_else(|| of_group().find(|known| known.kind.is_none()))
+}
+
+fn group_of(api_version: &str) -> &str {
+    api_version.split_once('/').map_or("", |(group, _)| group)
 }
 
 /// Whether objects of a kind may hold what only few may see, so that no message repeats it. In a group that is
@@ -277,6 +281,20 @@ pub fn holds_secrets(kind: &str) -> bool {
 #[must_use]
 pub fn known_fields(api_version: &str, kind: &str) -> Option<&'static KnownKind> {
     known(api_version, kind).filter(|known| known.is_of_version(api_version))
+}
+
+/// Whether a kind that is not known is a misspelt one with pods: one of that name in a version of Kubernetes' own groups that
+/// has none, or a name that is like it in its group.
+#[must_use]
+pub(crate) fn is_misspelt_with_pods(api_version: &str, kind: &str) -> bool {
+    let group = group_of(api_version);
+    let is_of_kubernetes = |group: &str| !group.contains('.');
+    let is_meant = |known: &KnownKind| {
+        let is_like = || known.group == group && suggestion::nearest(kind, known.kind).is_some();
+        known.pod_template.is_some() && (known.kind == Some(kind) || is_like())
+    };
+    let is_there = all().any(|known| known.kind == Some(kind) && known.is_of_version(api_version));
+    !is_there && is_of_kubernetes(group) && all().any(is_meant)
 }
 
 /// The `ServiceAccount` that the pods of a run have. `None` if it is not known where runs of its kind say it.

@@ -80,6 +80,7 @@ pub use input_schema::{
     NumberLimit, SchemaType, TypeCure, count_breach, fits_format, matches_pattern,
 };
 pub use maker::Maker;
+pub use merge::merge_keys;
 pub use name::{
     MAX_LABEL, MAX_RUN_NAME, is_label_key, is_label_value, label_value, name_suffix, wrong_label,
 };

@@ -58,22 +58,32 @@ impl Shape {
 
     /// The key by which the elements of a list are told apart; none of one that is replaced whole.
     fn merge_key(self, field: &str) -> Option<&'static str> {
-        let key = match (self, field) {
-            (
-                Self::PodSpec,
-                "containers" | "initContainers" | "volumes" | "imagePullSecrets" | "resourceClaims"
-                | "schedulingGates",
-            )
-            | (Self::Container, "env") => NAME,
-            (Self::PodSpec, "hostAliases") => "ip",
-            (Self::PodSpec, "topologySpreadConstraints") => "topologyKey",
-            (Self::Container, "volumeMounts") => "mountPath",
-            (Self::Container, "volumeDevices") => "devicePath",
-            (Self::Container, "ports") => "containerPort",
-            _ => return None,
-        };
-        Some(key)
+        let mut lists = LISTS.iter();
+        let found = lists.find(|(shape, list, _)| (*shape, *list) == (self, field));
+        found.map(|(_, _, key)| *key)
     }
+}
+
+/// The lists that are merged element by element, and their merge keys.
+const LISTS: [(Shape, &str, &str); 12] = [
+    (Shape::PodSpec, "containers", NAME),
+    (Shape::PodSpec, "initContainers", NAME),
+    (Shape::PodSpec, "volumes", NAME),
+    (Shape::PodSpec, "imagePullSecrets", NAME),
+    (Shape::PodSpec, "resourceClaims", NAME),
+    (Shape::PodSpec, "schedulingGates", NAME),
+    (Shape::PodSpec, "hostAliases", "ip"),
+    (Shape::PodSpec, "topologySpreadConstraints", "topologyKey"),
+    (Shape::Container, "env", NAME),
+    (Shape::Container, "volumeMounts", "mountPath"),
+    (Shape::Container, "volumeDevices", "devicePath"),
+    (Shape::Container, "ports", "containerPort"),
+];
+
+/// The keys by which elements of lists of pods are told apart. Others go before `name`, which elements may have besides.
+pub fn merge_keys() -> impl Iterator<Item = &'static str> {
+    let keys = LISTS.iter().map(|(_, _, key)| *key);
+    keys.filter(|key| *key != NAME).chain([NAME])
 }
 
 /// Merges what a profile says of pods into a run, if the run is of a kind that says itself what its pod is. What is merged

@@ -138,7 +138,9 @@ impl CompiledRunner {
         let mut problems = Vec::new();
         let made = self.made(document, context, &mut problems);
         Diagnostics::check(problems)?;
+        let is_misspelt = is_misspelt(document);
         match Pod::of(document) {
+            None if is_misspelt => return Ok(()),
             None => return Err(without_pods()),
             Some(pod) => pod.mount(made, self.containers.as_deref(), open)?,
         }
@@ -274,6 +276,21 @@ fn file(index: usize, name: &str) -> Vec<Segment> {
 
 fn wrong(at: Vec<Segment>, kind: impl Into<DiagnosticKind>) -> Diagnostic {
     Diagnostic::new(Holder::Runner.root(), at, kind)
+}
+
+/// Whether files were left out of a run because its kind is misspelt.
+fn is_misspelt(document: &Value) -> bool {
+    let text = |field: &str| document.get(field).and_then(Value::as_str);
+    let kind = (text("apiVersion"), text("kind"));
+    matches!(kind, (Some(version), Some(kind)) if kinds::is_misspelt_with_pods(version, kind))
+}
+
+/// Whether a run of a kind that there is has all its files.
+pub(crate) fn check_is_mounted(document: &Value) -> Result<(), Diagnostics> {
+    if is_misspelt(document) {
+        return Err(without_pods());
+    }
+    Ok(())
 }
 
 fn without_pods() -> Diagnostics {

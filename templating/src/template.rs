@@ -222,6 +222,15 @@ impl Template {
         Ok(rendered.requiring(requires))
     }
 
+    /// Whether a document whose kind there is has all its files: to one whose kind looks misspelt none are added.
+    ///
+    /// # Errors
+    /// It has none.
+    pub fn check_is_mounted(&self, document: &Value) -> Result<(), Diagnostics> {
+        let mounts = self.runner.as_ref();
+        mounts.map_or(Ok(()), |_| runner::check_is_mounted(document))
+    }
+
     /// The labels and annotations of a document that are no texts. Of labels that the template itself gives as none its author
     /// was warned: they are dropped.
     fn not_texts(&self, document: &Value) -> Vec<Diagnostic> {

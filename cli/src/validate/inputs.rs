@@ -1,5 +1,8 @@
 //! What inputs a template declares, what its tags read of them, and what a Runnable gives.
 
+use std::slice;
+
+use cartouche_protocol::diagnosis::Fault;
 use cartouche_templating::suggestion;
 use cartouche_templating::{
     Diagnostic, DiagnosticKind, Draft, Root,
@@ -12,7 +15,7 @@ use super::{secrets, shape};
 use crate::{
     finding::{Finding, Rule, Severity},
     input_schema,
-    inputs_from::{is_of_secret, place_of_input},
+    inputs_from::{is_of_secret, place_of_input, source_of},
     schema::{
         Member, Schema,
         walk::{Impossible, ImpossibleStep, walk},
@@ -56,7 +59,7 @@ pub(super) fn misfit(
             DiagnosticKind::UnknownInput { .. } => "not declared by the template".to_owned(),
             _ => "does not fit".to_owned(),
         })
-        .help(misfit_help(kind, steps, runnable));
+        .help(misfit_help(problem, steps, runnable));
     let (declared_at, label) = match inputs.split_last() {
         Some((_, parent)) if unknown => (parent, "the inputs are declared here"),
         _ if unknown => (inputs, "the inputs are declared here"),
@@ -69,10 +72,18 @@ pub(super) fn misfit(
 }
 
 /// What to do about an input that does not fit, at the end of these steps of the Runnable.
-fn misfit_help(kind: &DiagnosticKind, steps: &[Segment], runnable: &Document) -> String {
+fn misfit_help(problem: &Diagnostic, steps: &[Segment], runnable: &Document) -> String {
+    let kind = &problem.kind;
+    let is_of_value = matches!(
+        kind,
+        DiagnosticKind::NotAllowed { .. } | DiagnosticKind::Other { .. }
+    );
     match (kind, steps.last()) {
         (DiagnosticKind::UnknownInput { .. }, _) => unknown_help(kind, steps),
         _ if is_of_secret(runnable, steps) => secrets::DECLARE.to_owned(),
+        _ if is_of_value && source_of(runnable, steps).is_some() => {
+            sourced_help(problem, steps, runnable).unwrap_or_else(|| CORRECT.to_owned())
+        }
         (DiagnosticKind::MissingInput { key, .. }, _) => {
             let more = kind.cure().map(|cure| format!("; {cure}"));
             format!(
@@ -91,6 +102,13 @@ fn misfit_help(kind: &DiagnosticKind, steps: &[Segment], runnable: &Document) ->
         }
         _ => kind.cure().unwrap_or_else(|| CORRECT.to_owned()),
     }
+}
+
+/// The same of one that another object gives, as the controller says it.
+fn sourced_help(problem: &Diagnostic, steps: &[Segment], runnable: &Document) -> Option<String> {
+    let source = source_of(runnable, steps)?;
+    let faults = Fault::all_with(slice::from_ref(problem), &[source]);
+    faults.into_iter().find_map(|fault| fault.cure)
 }
 
 /// The same of one that the template does not take.

@@ -1,11 +1,12 @@
 //! What a Runnable and its template ask for beside what is run: by the same function as the controller.
 
-use cartouche_crds::{Start, duration};
+use cartouche_crds::{Backoff, Retry, Start, duration};
 use cartouche_protocol::{
     diagnosis::Fault,
     policy::{Asks, Policy},
 };
 use cartouche_templating::kinds::{self, Cancel};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
@@ -14,10 +15,11 @@ use crate::{
 };
 
 /// Where durations stand in a Runnable, and in a template.
-const DURATIONS: [&[&str]; 3] = [
+const DURATIONS: [&[&str]; 4] = [
     &["spec", "retry", "backoff", "initial"],
     &["spec", "retry", "backoff", "max"],
     &["spec", "timeout"],
+    &["spec", "start", "debounce"],
 ];
 
 /// What one of them asks for, and nobody can give. What its schema says already is told once.
@@ -34,8 +36,8 @@ pub(super) fn check(document: &Document, is_template: bool) -> Vec<Finding> {
     findings.chain(others).collect()
 }
 
-/// Adds what is told here, or of sources, to what the schema says, and takes away what that says of the same value: a
-/// pattern says less than a sentence.
+/// Adds what is told here, or of sources, to what the schema says, and takes away what that says of the same value, which
+/// is less than a sentence.
 pub(super) fn added_to(mut shape: Vec<Finding>, told: Vec<Finding>) -> Vec<Finding> {
     let span = |finding: &Finding| finding.place.as_ref().map(|place| place.span.clone());
     let spans: Vec<_> = told.iter().map(span).collect();
@@ -191,7 +193,7 @@ fn twice(document: &Document) -> Option<Finding> {
 /// As far as it can be read: its schema says what cannot be.
 pub(crate) fn asks(document: &Document) -> Asks {
     Asks {
-        retry: document.field("retry"),
+        retry: retry(document),
         timeout: document.field("timeout"),
         concurrency: document.field("concurrencyPolicy"),
         approval: document.field("approval"),
@@ -200,6 +202,24 @@ pub(crate) fn asks(document: &Document) -> Asks {
             .and_then(|start: Start| start.debounce),
         stop: document.field("stop"),
     }
+}
+
+/// One field after the other: of a mistake in one of them its schema tells, and the others are read all the same.
+fn retry(document: &Document) -> Option<Retry> {
+    fn field<T: DeserializeOwned>(of: &Value, name: &str) -> Option<T> {
+        serde_json::from_value(of.get(name)?.clone()).ok()
+    }
+    let retry: Value = document.field("retry")?;
+    let backoff = retry.get("backoff").map(|backoff| Backoff {
+        initial: field(backoff, "initial"),
+        factor: field(backoff, "factor"),
+        max: field(backoff, "max"),
+    });
+    retry.is_object().then(|| Retry {
+        limit: field(&retry, "limit"),
+        retry_on: field(&retry, "retryOn"),
+        backoff,
+    })
 }
 
 fn finding(document: &Document, fault: Fault) -> Finding {
@@ -212,12 +232,13 @@ fn finding(document: &Document, fault: Fault) -> Finding {
 
 /// The field that a fault names, if it names one.
 fn place(document: &Document, what: &str) -> SourceSpan {
-    const PATHS: [&[&str]; 6] = [
+    const PATHS: [&[&str]; 7] = [
         &["spec", "retry", "backoff", "initial"],
         &["spec", "retry", "backoff", "factor"],
         &["spec", "retry", "backoff", "max"],
         &["spec", "retry", "limit"],
         &["spec", "timeout"],
+        &["spec", "start", "debounce"],
         &["spec", "stop"],
     ];
     let named = PATHS

@@ -355,6 +355,8 @@ fn a_run_whose_hash_cannot_be_known_is_not_approved() {
 #[derive(Clone, Copy)]
 enum Base {
     Gives(&'static str),
+    /// A number, where the template wants a text.
+    GivesNumber,
     WithoutOutputs,
     Hidden,
     Gone,
@@ -375,13 +377,19 @@ fn chain(base: Base) -> Played {
             .strip_prefix("/apis/carto.run/v1alpha1/")
             .unwrap_or(path)
         {
-            "clusterruntemplates/greet" => Some(json!({
-                "apiVersion": "carto.run/v1alpha1", "kind": "ClusterRunTemplate", "metadata": { "name": "greet" },
-                "spec": { "template": {
-                    "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "generateName": "hello-" },
-                    "data": { "digest": "$(runnable.spec.inputs.digest)$" },
-                } },
-            })),
+            "clusterruntemplates/greet" => {
+                let mut template = json!({
+                    "apiVersion": "carto.run/v1alpha1", "kind": "ClusterRunTemplate", "metadata": { "name": "greet" },
+                    "spec": { "template": {
+                        "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "generateName": "hello-" },
+                        "data": { "digest": "$(runnable.spec.inputs.digest)$" },
+                    } },
+                });
+                if matches!(base, Base::GivesNumber) {
+                    template["spec"]["inputSchema"] = json!({ "type": "object", "properties": { "digest": { "type": "string" } } });
+                }
+                Some(template)
+            }
             "namespaces/demo/runnables/hello" => {
                 let reference = json!({ "name": "base", "namespace": "ci", "output": "digest" });
                 let spec = json!({
@@ -395,6 +403,10 @@ fn chain(base: Base) -> Played {
                 match base {
                     Base::Gives(digest) => {
                         let status = json!({ "outputs": { "digest": digest } });
+                        Some(object("base", "ci", &spec, &status))
+                    }
+                    Base::GivesNumber => {
+                        let status = json!({ "outputs": { "digest": 7 } });
                         Some(object("base", "ci", &spec, &status))
                     }
                     Base::WithoutOutputs => Some(object("base", "ci", &spec, &json!({}))),
@@ -438,6 +450,25 @@ fn an_output_of_another_namespace_is_read_there_as_the_user() {
     let hidden = chain(Base::Hidden).cartouche(&["why", "hello"]);
     let told = "Runnable ci/base is not visible to you, and neither is what it waits for";
     assert!(hidden.out.contains(told), "{}{}", hidden.out, hidden.err);
+}
+
+#[test]
+fn of_an_output_that_does_not_fit_it_is_said_where_it_comes_from_and_how_to_make_a_text_of_it() {
+    let played = chain(Base::GivesNumber);
+    for command in [
+        &["diff", "hello"][..],
+        &["render", "--cluster", "-r", "hello"],
+        &["why", "hello"],
+    ] {
+        let said = played.cartouche(command);
+        let said = format!("{}{}", said.out, said.err);
+        let from = "it comes from output digest of Runnable ci/base";
+        assert!(said.contains(from), "{command:?}: {said}");
+        let text =
+            r#""$('')$$(runnable.spec.inputs.digest)$" in the template makes a string of it"#;
+        assert!(said.contains(text), "{command:?}: {said}");
+        assert!(!said.contains("in quotes"), "{command:?}: {said}");
+    }
 }
 
 #[test]

@@ -64,6 +64,47 @@ fn what_has_changed_since_it_was_chosen_is_left_alone() {
 }
 
 #[test]
+fn a_run_that_was_refused_is_tried_again_and_no_further_one_is_asked_for() {
+    let mut refused = runnable("hello", "1", "False");
+    refused["metadata"]["generation"] = json!(1);
+    refused["status"]["observedGeneration"] = json!(1);
+    refused["status"]["conditions"][0]["type"] = json!("RunTemplateReady");
+    refused["status"]["conditions"][0]["reason"] = json!("StampedObjectRejectedByAPIServer");
+    refused["status"]["currentRun"] = json!({
+        "sequence": 3, "inputHash": "v1:0", "phase": "Rejected", "attempted": true,
+        "apiVersion": "batch/v1", "kind": "Job", "name": "hello-x",
+    });
+    let asked = |arguments: &[&str]| {
+        let refused = refused.clone();
+        let played = Played::serve(move |request: &Request| {
+            request
+                .path
+                .contains("/runnables/hello")
+                .then(|| refused.clone())
+        });
+        let done = played.cartouche(arguments);
+        assert_eq!(done.code, 0, "{}{}", done.out, done.err);
+        let patches = played.asked("PATCH");
+        assert_eq!(patches.len(), 1, "{patches:?}");
+        let patch: Value = serde_json::from_str(&patches[0].body).unwrap();
+        let annotations = patch["metadata"]["annotations"].as_object().unwrap();
+        (annotations.keys().cloned().collect::<Vec<_>>(), done.out)
+    };
+    let (annotations, said) = asked(&["rerun", "hello"]);
+    assert_eq!(annotations, ["carto.run/retry-now"]);
+    assert_eq!(
+        said,
+        "hello: run 3 was refused, and is tried again within a minute; no further run is asked for\n"
+    );
+    let (annotations, said) = asked(&["rerun", "hello", "--token", "t"]);
+    assert_eq!(
+        annotations,
+        ["carto.run/rerun-request", "carto.run/rerun-token"]
+    );
+    assert_eq!(said, "hello is to run again: t\n");
+}
+
+#[test]
 fn whether_labels_still_match_is_asked_of_the_server() {
     let played = Played::serve(|request: &Request| {
         let is_again = request.path.contains("fieldSelector=metadata.name");

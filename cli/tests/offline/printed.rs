@@ -116,6 +116,19 @@ fn a_hash_that_depends_on_the_uid_is_marked_as_such() {
         "{}",
         output.out
     );
+    let reads = "the template reads runnable.metadata.uid";
+    assert!(output.out.contains(reads), "{}", output.out);
+    // Its containers are told for whom they work.
+    let folder = copy_of("job");
+    edit(
+        &folder,
+        "template.yaml",
+        "  template:\n    apiVersion",
+        "  runner: {context: true}\n  template:\n    apiVersion",
+    );
+    let output = cartouche_in(folder.path(), &["render", "."]);
+    let reads = "the template reads the uid of the Runnable, in runner.context";
+    assert!(output.out.contains(reads), "{}", output.out);
 }
 
 #[test]

@@ -165,6 +165,8 @@ impl Reconciliation<'_> {
         let name = rendering.document.fixed_name();
         self.facts.policy.check_name(name).map_err(unusable)?;
         self.check_kind(&rendering).await?;
+        let mounted = template.check_is_mounted(rendering.document.document());
+        mounted.map_err(|found| self.stamp_failure(self.unrendered(&found), &found))?;
         self.sources = Some(sources);
         Ok(rendering)
     }

@@ -100,6 +100,8 @@ pub(super) struct Reconciliation<'a> {
     pub(super) has_written: bool,
     /// The ledger says what another release has put otherwise in the stored one. It is written anew after this time at the latest.
     pub(super) contested_after: Option<Duration>,
+    /// The template is missing, and may still come.
+    pub(super) waits_for_template: bool,
     /// The Runnables that its inputs stem from, where these hold a run back that is due.
     pub(super) family: Vec<SourceKey>,
 }
@@ -179,6 +181,7 @@ impl<'a> Reconciliation<'a> {
             arrived,
             has_written: false,
             contested_after: None,
+            waits_for_template: false,
             family: Vec::new(),
         }))
     }
@@ -311,8 +314,15 @@ impl<'a> Reconciliation<'a> {
             End::Refused(wait) => return Some(wait),
             End::Settled => self.finish_ok().await,
             End::Waiting(waiting) => {
-                // A controller's silence is no news: nothing is written while it waits.
-                return patience(waiting, &self.memory);
+                // A controller's silence is no news: nothing is written while it waits, unless what stands there is false by now.
+                let sooner = match status::approved_meanwhile(&self.facts) {
+                    Some(status) if waiting == Waiting::CreatesSettle => {
+                        self.report(status).await.unwrap_or_else(Some)
+                    }
+                    _ => None,
+                };
+                let patience = patience(waiting, &self.memory);
+                return patience.into_iter().chain(sooner).min();
             }
             End::Stuck(error, wait) => self.finish_err(error, wait).await,
         };
@@ -395,6 +405,8 @@ impl<'a> Reconciliation<'a> {
             return wait.into_iter().chain([left]).min();
         }
         let patience = status::awaited_for(&self.facts, &error).map(|left| left + SECOND);
+        self.waits_for_template =
+            error.category == Category::RunTemplateNotFound && patience.is_some();
         let wait = wait.into_iter().chain(patience).min();
         let status = status::status(&self.facts, &self.facts.ledger, Some(&error));
         let wait = wait.into_iter().chain(self.image_patience(&status)).min();

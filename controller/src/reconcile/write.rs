@@ -12,6 +12,7 @@ use cartouche_protocol::{
     sources::Provenance,
     status, told,
 };
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -372,23 +373,24 @@ impl Reconciliation<'_> {
     }
 
     /// A Warning event for every condition that is False and says something new, and one when what is waited for has not come for so
-    /// long that only a change helps.
+    /// long that only a change helps. A template may come a moment after its Runnables, as an input may.
     fn warn(&self, status: &RunnableStatus) {
         let stalled = |status: &RunnableStatus| status::find(status, status::STALLED).is_some();
+        let is_of_template = |it: &Condition| it.reason == Category::RunTemplateNotFound.as_str();
         let waits = status::find(status, status::RUN_TEMPLATE_READY).filter(|it| {
-            it.status != status::FALSE && it.reason == Category::DependencyNotReady.as_str()
+            let is_of_input = it.reason == Category::DependencyNotReady.as_str();
+            is_of_template(it) || is_of_input && it.status != status::FALSE
         });
-        if let Some(waits) = waits
-            && stalled(status)
-            && !stalled(&self.facts.stored)
-        {
+        let has_stalled = stalled(status) && !stalled(&self.facts.stored);
+        if let Some(waits) = waits.filter(|_| has_stalled) {
             self.publish_warning(&waits.reason, waits.message.clone());
         }
-        for condition in status
-            .conditions
-            .iter()
-            .filter(|condition| condition.status == "False" && condition.type_ != status::READY)
-        {
+        let is_told_later = has_stalled || self.waits_for_template;
+        for condition in status.conditions.iter().filter(|condition| {
+            condition.status == status::FALSE
+                && condition.type_ != status::READY
+                && !(is_told_later && is_of_template(condition))
+        }) {
             let reported = self.facts.stored.conditions.iter().any(|stored| {
                 stored.type_ == condition.type_
                     && stored.status == condition.status

@@ -287,4 +287,8 @@ fn a_field_that_is_like_the_one_in_the_path_is_told_and_no_other() {
         !other.contains("s3cret") && other.starts_with("correct the path"),
         "{other}"
     );
+    let of_status = template(&json!({ "pods": ".status.succeded" }), &[]);
+    let cure = unsatisfied(given(&of_status, job(1), &[]).0).1;
+    let wanted = "did you mean 'succeeded' in the place of 'succeded'?";
+    assert!(cure.starts_with(wanted), "{cure}");
 }

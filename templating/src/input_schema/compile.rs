@@ -8,7 +8,10 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::{FIELD, Others, SchemaNode, SchemaType, defaults, fit};
-use crate::diagnostic::{Diagnostic, DiagnosticKind, Root, Segment};
+use crate::{
+    diagnostic::{Diagnostic, DiagnosticKind, Root, Segment},
+    suggestion,
+};
 
 const ADDITIONAL: &str = "additionalProperties";
 const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
@@ -62,8 +65,16 @@ pub(super) fn root(schema: &Value, problems: &mut Vec<Diagnostic>) -> SchemaNode
         problems,
         is_unsound: false,
     };
-    if schema.is_object() && schema.get("type").is_none_or(|kind| kind != "object") {
-        reader.refuse("type", "inputs are an object: write type: object");
+    let is_of_object =
+        |fields: &Map<String, Value>| fields.get("type").is_some_and(|kind| kind == "object");
+    if let Some(fields) = schema.as_object().filter(|fields| !is_of_object(fields)) {
+        for key in fields.keys() {
+            reader.keyword(key, Where::Structure);
+        }
+        let is_misspelt = |key: &String| suggestion::nearest(key, ["type"]).is_some();
+        if fields.contains_key("type") || !fields.keys().any(is_misspelt) {
+            reader.refuse("type", "inputs are an object: write type: object");
+        }
         return SchemaNode::default();
     }
     let node = reader.node(schema, Where::Structure);

@@ -33,9 +33,11 @@ impl CompiledRunner {
     }
 
     fn compiled(runner: &Runner, kind: Option<(&str, &str)>) -> Result<Self, Diagnostics> {
+        // Of a misspelt kind it is said that it is misspelt, once it is looked up.
         let has_pods = |(api_version, kind)| {
             let known = kinds::known_fields(api_version, kind);
             known.is_some_and(|known| known.pod_template.is_some())
+                || kinds::is_misspelt_with_pods(api_version, kind)
         };
         if !kind.is_none_or(has_pods) {
             return Err(without_pods());

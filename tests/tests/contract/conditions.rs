@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
+use cartouche_tests::cluster::Seen;
+use kube::api::PostParams;
 use serde_json::{Value, json};
 
 use crate::world::{Subject, World, answers, condition, document, stamps, succeeded, text};
@@ -35,10 +37,16 @@ async fn a_missing_template_is_named() -> Result<()> {
     subject
         .says("StampedObjectCondition", "Unknown", "Unknown", "")
         .await?;
-    subject
-        .event("Warning", "RunTemplateNotFound", &wanted)
-        .await?;
-    subject.stays_at(0).await
+    subject.stays_at(0).await?;
+    // An apply may bring it a moment later.
+    world.template(answers()).await?;
+    subject.run(1).await?;
+    let events = subject.events().await?;
+    ensure!(
+        events.iter().all(|it| it["type"] != "Warning"),
+        "{events:?}"
+    );
+    Ok(())
 }
 
 #[tokio::test]
@@ -101,13 +109,17 @@ async fn of_a_kind_that_is_not_served_it_is_said_what_was_probably_meant() -> Re
     for (api_version, kind, meant) in [
         ("apps/v1", "Job", "Job is in batch/v1"),
         ("batch/v1beta1", "Job", "Job is in batch/v1"),
-        ("batch/v1", "Jbo", "did you mean 'Job'?"),
+        ("batch/v1", "Jobs", "did you mean 'Job'?"),
         ("test.run/v9", "TestObj", "TestObj is in test.run/v1"),
     ] {
         let mut template = document(crate::world::TEST_OBJ, json!({}));
         template["apiVersion"] = api_version.into();
         template["kind"] = kind.into();
-        world.template(json!({ "template": template })).await?;
+        let mut spec = json!({ "template": template });
+        if meant.contains("Job") {
+            spec["runner"] = json!({});
+        }
+        world.template(spec).await?;
         let name = format!("{api_version}-{kind}").replace('/', "-");
         let subject = world.runnable(&name.to_lowercase(), json!({})).await?;
         let cure = format!("to do: correct apiVersion and kind ({meant}), or install");
@@ -115,6 +127,65 @@ async fn of_a_kind_that_is_not_served_it_is_said_what_was_probably_meant() -> Re
         subject.fails(reason, &cure).await?;
     }
     Ok(())
+}
+
+/// Refuses objects of this namespace with the label `team: none`, once it is in force.
+async fn deny(world: &World) -> Result<()> {
+    let (group, name) = ("admissionregistration.k8s.io/v1", &world.namespace);
+    let metadata = json!({ "name": name });
+    let rule = json!({ "apiGroups": ["test.run"], "apiVersions": ["*"], "operations": ["CREATE"], "resources": ["*"] });
+    let allowed = json!({
+        "expression": "!('labels' in object.metadata) || !('team' in object.metadata.labels) || object.metadata.labels['team'] != 'none'",
+        "message": "a team has a name",
+    });
+    let policy = json!({
+        "apiVersion": group, "kind": "ValidatingAdmissionPolicy", "metadata": metadata, "spec": {
+            "failurePolicy": "Fail", "matchConstraints": { "resourceRules": [rule] }, "validations": [allowed],
+        },
+    });
+    let here = json!({ "matchLabels": { "kubernetes.io/metadata.name": name } });
+    let binding = json!({
+        "apiVersion": group, "kind": "ValidatingAdmissionPolicyBinding", "metadata": metadata, "spec": {
+            "policyName": name, "validationActions": ["Deny"], "matchResources": { "namespaceSelector": here },
+        },
+    });
+    world.put(policy).await?;
+    world.put(binding).await?;
+    let probe = json!({
+        "apiVersion": "test.run/v1", "kind": "TestObj", "metadata": { "name": "probe", "labels": { "team": "none" } },
+    });
+    let (probe, api) = world.among_its_kind(&probe)?;
+    let tried = PostParams {
+        dry_run: true,
+        ..PostParams::default()
+    };
+    let look = || async {
+        Ok(match api.create(&tried, &probe).await {
+            Err(_) => Seen::Done(()),
+            Ok(_) => Seen::NotYet("it is taken".to_owned()),
+        })
+    };
+    world.eventually("the policy to be in force", look).await
+}
+
+#[tokio::test]
+async fn a_run_that_a_policy_denies_is_told_in_the_words_of_the_policy() -> Result<()> {
+    let world = World::new("policy").await?;
+    deny(&world).await?;
+    let mut spec = answers();
+    spec["template"]["metadata"]["labels"] = json!({ "team": "none" });
+    world.template(spec).await?;
+    let subject = world
+        .runnable("r", json!({ "inputs": { "foo": 1 } }))
+        .await?;
+    let said = subject
+        .fails("StampedObjectRejectedByAPIServer", "a team has a name")
+        .await?;
+    assert!(said.starts_with("the run was not admitted: "), "{said}");
+    assert!(said.contains("denied request: "), "{said}");
+    assert!(said.contains("to do: do as the answer says; "), "{said}");
+    world.template(answers()).await?;
+    subject.answer(1, json!("mended")).await
 }
 
 #[tokio::test]

@@ -290,6 +290,12 @@ async fn pauses_that_are_too_short_or_too_long_are_told_before_anything_runs() -
     subject
         .fails("PolicyInvalid", "the template's spec.retry.backoff.initial")
         .await?;
+    let (status, reason, said) = world.accepted(&world.template_name()).await?;
+    assert_eq!((&*status, &*reason), ("False", "Invalid"));
+    assert!(
+        said.contains("spec.retry.backoff.initial \"100ms\""),
+        "{said}"
+    );
     subject.outputs(json!({ "answer": "mended" })).await?;
     subject.stays_at(1).await
 }

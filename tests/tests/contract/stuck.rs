@@ -29,9 +29,12 @@ async fn reading(prefix: &str, key: &str) -> Result<(World, Subject)> {
 }
 
 #[tokio::test]
-async fn a_key_that_stays_missing_is_stalled_after_a_minute_with_an_event_and_goes_on_by_itself()
+async fn what_stays_missing_is_stalled_after_a_minute_with_an_event_and_goes_on_by_itself()
 -> Result<()> {
     let (world, subject) = reading("typo", "smal").await?;
+    let reference = json!({ "runTemplateRef": { "name": "nobody" } });
+    let without = world.runnable("without", reference).await?;
+    without.fails("RunTemplateNotFound", "").await?;
     let said = subject
         .says(
             "Ready",
@@ -48,6 +51,7 @@ async fn a_key_that_stays_missing_is_stalled_after_a_minute_with_an_event_and_go
     ensure!(condition(&object, "Stalled").is_null(), "{object}");
     let warned = |events: Vec<Value>| events.iter().filter(|it| it["type"] == "Warning").count();
     ensure!(warned(subject.events().await?) == 0, "too early");
+    ensure!(warned(without.events().await?) == 0, "too early");
     tokio::time::sleep(Duration::from_secs(45)).await;
     subject
         .says(
@@ -63,6 +67,14 @@ async fn a_key_that_stays_missing_is_stalled_after_a_minute_with_an_event_and_go
     subject
         .event("Warning", "DependencyNotReady", "did you mean 'small'?")
         .await?;
+    let template = "there is no ClusterRunTemplate \"nobody\"";
+    without
+        .says("Stalled", "True", "RunTemplateNotFound", template)
+        .await?;
+    without
+        .event("Warning", "RunTemplateNotFound", template)
+        .await?;
+    assert_eq!(warned(without.events().await?), 1);
     let added = json!({ "data": { "smal": "2" } });
     world.patch_of(CONFIG_MAP, "sizes", added).await?;
     let run = subject.run(1).await?;

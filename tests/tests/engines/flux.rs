@@ -304,11 +304,27 @@ async fn a_refused_value_deletes_a_runnable_by_force_and_harms_none_without() ->
     for name in ["plain", "forced"] {
         record.ready(namespace, name, &revision).await?;
     }
+    let with = |field: &str, value: Value| {
+        let mut spec = for_version("v00");
+        spec[field] = value;
+        ["plain", "forced"].map(|name| stage.file(name, name, spec.clone()))
+    };
     let before = stage.get(RUNNABLE, "plain").await?;
-    let mut spec = for_version("v00");
-    spec["retry"] = json!({ "limit": 99 });
-    let bad = ["plain", "forced"].map(|name| stage.file(name, name, spec.clone()));
-    let revision = stage.push(&bad).await?;
+    let forced = stage.get(RUNNABLE, "forced").await?;
+    // The controller refuses it, not the API server.
+    let revision = stage.push(&with("retry", json!({ "limit": 99 }))).await?;
+    for name in ["plain", "forced"] {
+        record
+            .failed(namespace, name, &revision, "HealthCheckFailed")
+            .await?;
+    }
+    let after = stage.get(RUNNABLE, "forced").await?;
+    assert_eq!(forced["metadata"]["uid"], after["metadata"]["uid"]);
+    let revision = stage.push(&good).await?;
+    for name in ["plain", "forced"] {
+        record.ready(namespace, name, &revision).await?;
+    }
+    let revision = stage.push(&with("approval", json!("Sometimes"))).await?;
     for name in ["plain", "forced"] {
         record
             .failed(namespace, name, &revision, "ReconciliationFailed")
@@ -324,6 +340,8 @@ async fn a_refused_value_deletes_a_runnable_by_force_and_harms_none_without() ->
     }
     ensure!(record.runs(namespace, "plain", "v00") == 1, "plain");
     ensure!(record.runs(namespace, "forced", "v00") == 2, "forced");
-    println!("a refused value: 1 Runnable deleted by force, 0 without");
+    println!(
+        "refused by the API server: 1 Runnable deleted by force, 0 without; by the controller: 0"
+    );
     Ok(())
 }

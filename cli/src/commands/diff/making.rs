@@ -165,8 +165,10 @@ impl Made {
         let run = render::run_numbered(&subject, making.sequence, making.rerun_token.as_deref());
         run.map_err(|found| match self {
             Self::With(_, pinned, _) => misfit(&pinned.name, &found),
-            Self::Without => unrendered(subject.template_name, &found),
-            Self::Unknown(why) => unrendered(subject.template_name, &found).context(why.clone()),
+            Self::Without => unrendered(subject.template_name, Fault::all(&found)),
+            Self::Unknown(why) => {
+                unrendered(subject.template_name, Fault::all(&found)).context(why.clone())
+            }
         })
     }
 

@@ -19,7 +19,7 @@ use cartouche_protocol::{
     profiles::Profiles,
     reconcile_error::ReconcileError,
 };
-use cartouche_templating::{Diagnostic, HASH_VERSION, Template, kinds, syntax};
+use cartouche_templating::{HASH_VERSION, Template, kinds, syntax};
 use serde_json::Value;
 
 use super::{
@@ -312,8 +312,8 @@ impl State {
 
     fn rendered(self, namespace: &str) -> anyhow::Result<Prospect> {
         let name = &self.runnable.spec.run_template_ref.name;
-        let template =
-            Template::compile(&self.template.spec).map_err(|found| unrendered(name, &found))?;
+        let template = Template::compile(&self.template.spec)
+            .map_err(|found| unrendered(name, Fault::all(&found)))?;
         let mut value = as_json(&self.runnable)?;
         if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.insert("namespace".to_owned(), namespace.into());
@@ -328,7 +328,10 @@ impl State {
         };
         let status = self.live.as_ref().and_then(|live| live.status.as_ref());
         let ledger = status.map(Ledger::of).unwrap_or_default();
-        let hash = render::input_hash(&subject).map_err(|found| unrendered(name, &found))?;
+        let inputs = self.runnable.spec.inputs_from.as_deref();
+        let faults = |found: &[_]| Fault::all_with(found, inputs.unwrap_or_default());
+        let hash = render::input_hash(&subject);
+        let hash = hash.map_err(|found| unrendered(name, faults(&found)))?;
         let facts = RunnableFacts::of(&self.runnable);
         let unread = self.sources.unread_by(&template);
         let hash = Some(hash.as_str()).filter(|_| unread.is_empty());
@@ -390,8 +393,7 @@ fn without_hash(run: &mut Value) {
     }
 }
 
-pub(super) fn unrendered(template: &str, found: &[Diagnostic]) -> anyhow::Error {
-    let faults = Fault::all(found);
+pub(super) fn unrendered(template: &str, faults: Vec<Fault>) -> anyhow::Error {
     diagnosed(&Diagnosis::Unrendered(template.to_owned(), faults))
 }
 

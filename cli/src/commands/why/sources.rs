@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use cartouche_crds::{InputSource, Runnable, SOURCES_ANNOTATION};
+use cartouche_crds::{Coherence, InputSource, Runnable, SOURCES_ANNOTATION};
 use cartouche_protocol::{
     diagnosis::{named, why_not_ready},
     reconcile_error::Category,
@@ -174,9 +174,16 @@ fn changes(runnable: &Runnable, before: &Sources, after: &Sources) -> Vec<Source
     let mut inputs = inputs_by_source(runnable, before);
     inputs.extend(inputs_by_source(runnable, after));
     let keys: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+    // Where inputs need not be coherent, what has two states in play is traced only if it is a Runnable that is read itself: what else
+    // stands on one side alone may have been read before.
+    let is_ignored = runnable.spec.coherence == Some(Coherence::Ignored);
+    let is_traced = |key: &str| {
+        let is_read = inputs.contains_key(key) && SourceKey::read(key).as_runnable().is_some();
+        !is_ignored || is_read || before.contains_key(key) && after.contains_key(key)
+    };
     let all = keys
         .into_iter()
-        .filter(|key| before.get(*key) != after.get(*key));
+        .filter(|key| before.get(*key) != after.get(*key) && is_traced(key));
     all.map(|key| SourceChange {
         source: key.clone(),
         inputs: inputs.get(key).cloned().unwrap_or_default(),

@@ -1,18 +1,16 @@
 //! Elements of two lists that are one and the same, and their positions.
 
-use std::collections::BTreeSet;
+use std::{borrow::Cow, collections::BTreeSet};
 
+use cartouche_templating::merge_keys;
 use serde_json::Value;
 
 use crate::source::Segment;
 
-/// The fields that elements of lists are told apart by.
-const NAMES: [&str; 2] = ["mountPath", "name"];
-
-/// The positions in both lists of what is compared with each other. Elements with names are paired by them, unless they stand in
-/// another order.
+/// The positions in both lists of what is compared with each other. Elements with a merge key of pods are paired by it, unless they
+/// stand in another order.
 pub(super) fn of(left: &[Value], right: &[Value]) -> Vec<(Option<usize>, Option<usize>)> {
-    let by_name = NAMES.iter().find_map(|name| by_name(left, right, name));
+    let by_name = merge_keys().find_map(|key| by_name(left, right, key));
     by_name.unwrap_or_else(|| {
         let position = |index: usize, list: &[Value]| Some(index).filter(|it| *it < list.len());
         let all = 0..left.len().max(right.len());
@@ -27,14 +25,12 @@ fn by_name(
     field: &str,
 ) -> Option<Vec<(Option<usize>, Option<usize>)>> {
     let (olds, news) = (names(left, field)?, names(right, field)?);
-    let known: BTreeSet<&str> = olds.iter().copied().collect();
-    let wanted: BTreeSet<&str> = news.iter().copied().collect();
-    let kept = olds.iter().filter(|name| wanted.contains(*name));
-    if !kept.eq(news.iter().filter(|name| known.contains(*name))) {
+    let kept = olds.iter().filter(|name| news.contains(name));
+    if !kept.eq(news.iter().filter(|name| olds.contains(name))) {
         return None;
     }
     let gone = olds.iter().enumerate();
-    let gone = gone.filter(|(_, name)| !wanted.contains(*name));
+    let gone = gone.filter(|(_, name)| !news.contains(name));
     let gone = gone.map(|(index, _)| (Some(index), None));
     let present = news.iter().enumerate().map(|(index, name)| {
         let before = olds.iter().position(|it| it == name);
@@ -44,11 +40,20 @@ fn by_name(
 }
 
 /// The names of all elements; nothing if one has none, or two have the same.
-fn names<'a>(list: &'a [Value], field: &str) -> Option<Vec<&'a str>> {
-    let names: Option<Vec<&str>> = list.iter().map(|it| it.get(field)?.as_str()).collect();
+fn names<'a>(list: &'a [Value], field: &str) -> Option<Vec<Cow<'a, str>>> {
+    let names: Option<Vec<_>> = list.iter().map(|it| name(it, field)).collect();
     let names = names?;
-    let different: BTreeSet<&str> = names.iter().copied().collect();
+    let different: BTreeSet<&str> = names.iter().map(AsRef::as_ref).collect();
     (different.len() == names.len()).then_some(names)
+}
+
+/// What this field of an element is, if it is a text or a number.
+fn name<'a>(element: &'a Value, field: &str) -> Option<Cow<'a, str>> {
+    match element.get(field)? {
+        Value::String(text) => Some(text.into()),
+        Value::Number(number) => Some(number.to_string().into()),
+        _ => None,
+    }
 }
 
 /// The value that these steps lead to.
@@ -85,10 +90,10 @@ pub(crate) fn steps_like(steps: &[Segment], like: &Value, object: &Value) -> Opt
 }
 
 fn position_like(index: usize, like: Option<&Value>, list: &Value) -> usize {
-    let found = NAMES.iter().find_map(|field| {
-        let name = like?.get(field)?.as_str()?;
+    let found = merge_keys().find_map(|key| {
+        let wanted = name(like?, key)?;
         let mut all = list.as_array()?.iter();
-        all.position(|it| it.get(field).and_then(Value::as_str) == Some(name))
+        all.position(|it| name(it, key).as_ref() == Some(&wanted))
     });
     found.unwrap_or(index)
 }

@@ -157,6 +157,48 @@ fn elements_with_names_are_compared_by_them() {
 }
 
 #[test]
+fn elements_with_another_merge_key_are_compared_by_it() {
+    for (key, first, second, third) in [
+        ("containerPort", json!(80), json!(81), json!(82)),
+        (
+            "ip",
+            json!("10.0.0.1"),
+            json!("10.0.0.2"),
+            json!("10.0.0.3"),
+        ),
+        ("topologyKey", json!("zone"), json!("host"), json!("rack")),
+        (
+            "devicePath",
+            json!("/dev/a"),
+            json!("/dev/b"),
+            json!("/dev/c"),
+        ),
+    ] {
+        let one = |of: &Value, what: &str| json!({ key: of, "what": what });
+        let old = json!({ "list": [one(&first, "a"), one(&second, "b")] });
+        let new = json!({ "list": [one(&third, "n"), one(&second, "c")] });
+        let found = changes(&old, &new);
+        let paths: Vec<(&str, bool, bool)> = found
+            .iter()
+            .map(|it| (&*it.path, it.old.is_some(), it.new.is_some()))
+            .collect();
+        let wanted = [
+            ("list[0]", true, false),
+            ("list[0]", false, true),
+            ("list[1].what", true, true),
+        ];
+        assert_eq!(paths, wanted, "{key}");
+    }
+    // Two ports of one number are told apart by their names.
+    let ports = |names: [&str; 2]| {
+        let one = |name: &str| json!({ "name": name, "containerPort": 53 });
+        json!({ "ports": names.map(one) })
+    };
+    let found = changes(&ports(["tcp", "udp"]), &ports(["udp", "x"]));
+    assert_eq!(found.len(), 2, "{found:?}");
+}
+
+#[test]
 fn of_long_texts_all_lines_between_those_that_are_the_same_are_told() {
     let text = |first: usize| {
         let lines = (first..first + 1500).map(|line| format!("{line}\n"));

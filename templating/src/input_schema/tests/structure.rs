@@ -70,6 +70,14 @@ fn a_keyword_that_there_is_not_is_told_with_those_that_there_are() {
         unknown[0].starts_with("inputSchema.properties.x.defualt: there is no such keyword in a schema: it has additionalProperties, "),
         "{unknown:?}"
     );
+    for misspelt in ["typ", "Type"] {
+        let unknown = refused(&json!({ misspelt: "object", "properties": {} }));
+        let wanted = format!("inputSchema.{misspelt}: there is no such keyword in a schema: ");
+        assert!(unknown[0].starts_with(&wanted), "{unknown:?}");
+        assert_eq!(unknown.len(), 1, "{unknown:?}");
+    }
+    let both = refused(&json!({ "typ": "object", "type": "string" }));
+    assert_eq!(both.len(), 2, "{both:?}");
 }
 
 #[test]

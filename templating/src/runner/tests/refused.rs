@@ -117,6 +117,40 @@ fn a_run_without_pods_is_refused_as_soon_as_its_kind_is_known() {
     assert_eq!(wrong(template, json!({})), [expected]);
 }
 
+/// That there is no such kind is said where kinds are looked up; if there is one, it gets no files.
+#[test]
+fn a_kind_that_looks_misspelt_is_not_refused_for_its_files() {
+    let of = |api_version: &str, kind: &str| {
+        let mut template = job();
+        template["apiVersion"] = api_version.into();
+        template["kind"] = kind.into();
+        compile(template, json!({}))
+    };
+    for (api_version, kind) in [
+        ("batch/v1beta1", "Job"),
+        ("batch/v1", "Jobs"),
+        ("v1", "Job"),
+        ("v1", "Pods"),
+    ] {
+        let template = of(api_version, kind).unwrap();
+        let rendered = template.render(&context(json!({}))).unwrap();
+        let pod = &rendered.document()["spec"]["template"];
+        assert_eq!(pod["metadata"], json!(null), "{kind}");
+        assert!(template.check_is_mounted(rendered.document()).is_err());
+    }
+    for (api_version, kind) in [
+        ("batch/v1", "CronJob"),
+        ("batch.example.com/v1", "Job"),
+        ("v1", "Node"),
+        ("v1", "ConfigMap"),
+    ] {
+        assert!(of(api_version, kind).is_err(), "{kind} of {api_version}");
+    }
+    let template = of("batch/v1", "Job").unwrap();
+    let rendered = template.render(&context(json!({}))).unwrap();
+    assert!(template.check_is_mounted(rendered.document()).is_ok());
+}
+
 #[test]
 fn a_container_that_the_run_does_not_have_is_told() {
     assert_eq!(

@@ -6,32 +6,16 @@ use serde_json::{Value, json};
 use super::{runnable, stored, template};
 use crate::world::{TEST_OBJ, World, document};
 
-/// The API server says what is wrong, and where.
+/// What is no word or no type of its own. All else the controller refuses: a tool that replaces by force what the API server
+/// refuses as invalid would delete the Runnable.
 #[tokio::test]
 async fn a_retry_that_cannot_be_meant_is_refused() -> Result<()> {
     let world = World::new("retries").await?;
-    let initial = |initial: &str| json!({ "backoff": { "initial": initial } });
-    let digits = "9".repeat(30) + "h";
-    let pause = "spec.retry.backoff";
     for (retry, wanted) in [
-        (json!({ "limit": 21 }), "spec.retry.limit"),
-        (json!({ "limit": -1 }), "spec.retry.limit"),
         (json!({ "limit": "three" }), "spec.retry.limit"),
-        (initial("soon"), pause),
-        (initial("-5s"), pause),
-        (initial("1d"), pause),
-        (initial(&digits), pause),
         (
-            json!({ "backoff": { "max": "" } }),
-            "spec.retry.backoff.max",
-        ),
-        (
-            json!({ "backoff": { "factor": 0 } }),
-            "spec.retry.backoff.factor",
-        ),
-        (
-            json!({ "backoff": { "factor": 11 } }),
-            "spec.retry.backoff.factor",
+            json!({ "backoff": { "initial": 30 } }),
+            "spec.retry.backoff.initial",
         ),
         (json!({ "retryOn": ["Succeeded"] }), "spec.retry.retryOn"),
         (
@@ -63,6 +47,7 @@ async fn a_retry_is_stored_as_it_is_written() -> Result<()> {
             "limit": 20, "retryOn": ["Failed", "Lost"],
             "backoff": { "initial": "1.5h", "factor": 1, "max": "8760h" },
         }),
+        json!({ "limit": 99, "backoff": { "initial": "soon", "factor": 0, "max": "9".repeat(300) } }),
     ] {
         let made = stored(&world, runnable(&world, json!({ "retry": retry }))).await?;
         assert_eq!(made["spec"]["retry"], retry);

@@ -230,3 +230,28 @@ fn what_an_object_gives_by_now_is_told_beside_what_was_taken() {
     assert!(told(&[(size, "a"), (release, "1")]).is_empty());
     assert!(told(&[]).is_empty(), "who may not read it is told nothing");
 }
+
+#[test]
+fn where_inputs_need_not_be_coherent_what_a_run_has_no_entry_of_is_not_told_as_new() {
+    let (size, password) = ("ConfigMap/shop/sizes/small", "Secret/shop/db/password");
+    let app = |coherence: &str, before: &Value| {
+        let mut app = serde_json::to_value(of_objects(before, before)).unwrap();
+        app["spec"]["coherence"] = coherence.into();
+        let inputs = app["spec"]["inputsFrom"].as_array_mut().unwrap();
+        inputs.push(
+            json!({ "name": "password", "secretKeyRef": { "name": "db", "key": "password" } }),
+        );
+        app["status"]["currentRun"] = run(2, &Value::Null, before);
+        serde_json::from_value::<Runnable>(app).unwrap()
+    };
+    let now = [(size, "b"), (password, "2")];
+    let told = |app: &Runnable| {
+        let changed = standing_beside(app, &[], &now).changed_since;
+        let secrets = changed_secrets(app, &now.map(|(key, it)| (key.into(), it.into())).into());
+        (changed.len(), secrets.len())
+    };
+    let traced = json!({ size: "a", password: "1" });
+    assert_eq!(told(&app("Ignored", &json!({}))), (0, 0));
+    assert_eq!(told(&app("Ignored", &traced)), (2, 1));
+    assert_eq!(told(&app("Required", &json!({}))), (2, 1));
+}

@@ -1,0 +1,108 @@
+//! The table in docs/gitops.md of what the API server refuses of a Runnable.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+};
+
+use serde_json::{Map, Value, json};
+
+use super::runnable;
+
+/// What is refused, and of which fields.
+type Rows = BTreeMap<String, BTreeSet<String>>;
+
+const MISSING: &str = "a missing field";
+
+#[test]
+fn the_page_lists_all_that_the_definition_refuses_of_a_runnable() {
+    let definition = json!(runnable());
+    let schema = &definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+    assert_eq!(texts(&schema["required"]), ["metadata", "spec"]);
+    let mut rows = Rows::from([(MISSING.to_owned(), ["spec".to_owned()].into())]);
+    add(&mut rows, "spec", &schema["properties"]["spec"]);
+    let rows = rows.into_iter().map(|(what, fields)| {
+        let fields: Vec<String> = fields.iter().map(|field| format!("`{field}`")).collect();
+        format!("| {what} | {} |\n", fields.join(", "))
+    });
+    let table = format!("| refused | of |\n|---|---|\n{}", rows.collect::<String>());
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/gitops.md");
+    let page = fs::read_to_string(page).unwrap();
+    assert!(
+        page.contains(&format!("{table}\n")),
+        "docs/gitops.md lacks this table:\n{table}"
+    );
+}
+
+/// Adds what a schema refuses, and what those below it do.
+fn add(rows: &mut Rows, at: &str, schema: &Value) {
+    for (keyword, value) in schema.as_object().unwrap() {
+        match keyword.as_str() {
+            "description"
+            | "type"
+            | "default"
+            | "nullable"
+            | "x-kubernetes-list-map-keys"
+            | "x-kubernetes-preserve-unknown-fields" => {}
+            "properties" => {
+                for (name, member) in value.as_object().unwrap() {
+                    add(rows, &format!("{at}.{name}"), member);
+                }
+            }
+            "items" => add(rows, &format!("{at}[]"), value),
+            "additionalProperties" => add(rows, &format!("{at}.*"), value),
+            "required" => {
+                let fields = rows.entry(MISSING.to_owned()).or_default();
+                fields.extend(texts(value).iter().map(|name| of(&format!("{at}.{name}"))));
+            }
+            _ => {
+                let what = what(keyword, value, schema.as_object().unwrap());
+                rows.entry(what).or_default().insert(of(at));
+            }
+        }
+    }
+}
+
+/// What a keyword of a schema refuses. Of one that has no words here the table would say nothing.
+fn what(keyword: &str, value: &Value, schema: &Map<String, Value>) -> String {
+    let is_one = value == 1;
+    match keyword {
+        "minimum" => format!("a number below {}", value.as_f64().unwrap()),
+        "maximum" => format!("a number above {}", value.as_f64().unwrap()),
+        "format" if value == "int64" => "a fraction, or a number of more than 64 bits".to_owned(),
+        "minLength" if is_one => "an empty text".to_owned(),
+        "maxLength" => format!("more than {value} characters"),
+        "minItems" if is_one => "an empty list".to_owned(),
+        "maxItems" => format!("more than {value} items"),
+        "minProperties" if is_one => "an empty object".to_owned(),
+        "maxProperties" => format!("more than {value} keys"),
+        "pattern" => format!("a text that does not match `{}`", value.as_str().unwrap()),
+        "enum" => format!("another word than {}", listed(&texts(value))),
+        "oneOf" => {
+            let fields = value.as_array().unwrap().iter();
+            let fields: Vec<&str> = fields.flat_map(|one| texts(&one["required"])).collect();
+            format!("none of {}, or several", listed(&fields))
+        }
+        "x-kubernetes-list-type" if value == "set" => "an item twice".to_owned(),
+        "x-kubernetes-list-type" if value == "map" => {
+            let keys = texts(&schema["x-kubernetes-list-map-keys"]);
+            format!("two items of the same {}", keys.join(" and "))
+        }
+        _ => panic!("say here, and so on the page, what {keyword}: {value} refuses"),
+    }
+}
+
+fn listed(words: &[&str]) -> String {
+    let words: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+    words.join(", ")
+}
+
+fn texts(list: &Value) -> Vec<&str> {
+    let list = list.as_array().unwrap().iter();
+    list.filter_map(Value::as_str).collect()
+}
+
+/// As the page calls a field.
+fn of(at: &str) -> String {
+    at.strip_prefix("spec.").unwrap_or(at).to_owned()
+}
