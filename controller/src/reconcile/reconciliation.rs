@@ -312,7 +312,9 @@ impl<'a> Reconciliation<'a> {
             End::Settled => self.finish_ok().await,
             End::Waiting(waiting) => {
                 // A controller's silence is no news: nothing is written while it waits.
-                return patience(waiting, &self.memory);
+                let put_off = [self.contested_after, self.moves_on_after()];
+                let again = patience(waiting, &self.memory).into_iter();
+                return again.chain(put_off.into_iter().flatten()).min();
             }
             End::Stuck(error, wait) => self.finish_err(error, wait).await,
         };
@@ -488,7 +490,11 @@ impl<'a> Reconciliation<'a> {
             Due::Now => {}
         }
         match Box::pin(self.put(status)).await {
-            Ok(()) | Err(End::Gone) => Ok(None),
+            Ok(()) => {
+                self.contested_after = None;
+                Ok(None)
+            }
+            Err(End::Gone) => Ok(None),
             Err(End::Refused(wait)) => Err(wait),
             Err(_) => Err(HALF.over(CONFLICT_PAUSE)),
         }
