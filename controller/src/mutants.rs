@@ -33,7 +33,7 @@ pub(crate) use chain::{coherence, further, is_read};
 pub(crate) use events::turns;
 pub(crate) use pace::due;
 pub use releases::{LATER_FIELD, LATER_VALUE, LATER_WORDS};
-pub(crate) use releases::{said, schema, traced};
+pub(crate) use releases::{judged, said, schema, traced};
 
 /// Names the mistake that a process makes.
 pub const VARIABLE: &str = "CARTOUCHE_MUTANT";
@@ -102,7 +102,7 @@ pub enum Mutant {
 }
 
 /// Names the release that a process plays, of those that hash otherwise: `next` knows the hashes of this one, `after-next` does not.
-/// `otherwise` hashes as this one, has other words for how a run has failed, and traces sources otherwise. So does `later`, which hashes as `next`, needs definitions of a higher number, has other words, and writes fields that this one does not know.
+/// `otherwise` hashes as this one, has other words for how a run has failed and for templates and profiles, and traces sources otherwise. So does `later`, which hashes as `next`, needs definitions of a higher number, has other words, and writes fields that this one does not know.
 pub const RELEASE: &str = "CARTOUCHE_PLAYED_RELEASE";
 
 /// How this process hashes what is rendered.

@@ -28,6 +28,7 @@ use crate::{
     backoff::{FIFTH, STEPS},
     clock::boot_time,
     lock::lock,
+    mutants,
     templates::Templates,
 };
 
@@ -293,6 +294,7 @@ pub(crate) fn conditions(
     generation: Option<i64>,
     now: Timestamp,
 ) -> Vec<Condition> {
+    let value = mutants::judged(value);
     // Tools that know no Accepted take this for what it is: only a change helps.
     let stalled = (value.status == FALSE).then(|| ConditionValue {
         status: TRUE,

@@ -5,6 +5,7 @@ use cartouche_protocol::{
     decide::{Change, Step, Waiting, another_document, decide},
     facts::{Dependencies, Facts},
     ledger::{Due, FetchedRun, Ledger},
+    status::ConditionValue,
 };
 
 use super::{Mutant, makes};
@@ -13,7 +14,7 @@ use super::{Mutant, makes};
 pub const LATER_FIELD: &str = "laterField";
 /// Its value.
 pub const LATER_VALUE: &str = "kept";
-/// The end of each message of a later release.
+/// The end of each message of a later release, and the beginning of those of templates and profiles.
 pub const LATER_WORDS: &str = " (in later words)";
 
 /// The number that definitions of our kinds need.
@@ -26,6 +27,12 @@ pub(crate) const fn schema() -> u32 {
 #[cfg(not(feature = "mutants"))]
 pub(crate) const fn said(status: RunnableStatus) -> RunnableStatus {
     status
+}
+
+/// What this process says of a template or profile.
+#[cfg(not(feature = "mutants"))]
+pub(crate) const fn judged(value: ConditionValue) -> ConditionValue {
+    value
 }
 
 /// The sources of inputs, as this process traces them.
@@ -47,9 +54,9 @@ pub(super) const fn with_field(step: Step) -> Step {
 }
 
 #[cfg(feature = "mutants")]
-pub(super) use later::{read, with_field};
+pub(crate) use later::{judged, said, schema, traced};
 #[cfg(feature = "mutants")]
-pub(crate) use later::{said, schema, traced};
+pub(super) use later::{read, with_field};
 
 #[cfg(feature = "mutants")]
 mod later {
@@ -58,8 +65,8 @@ mod later {
     use serde_json::Value;
 
     use super::{
-        Dependencies, FetchedRun, LATER_FIELD, LATER_VALUE, LATER_WORDS, RunnableStatus, SCHEMA,
-        Step,
+        ConditionValue, Dependencies, FetchedRun, LATER_FIELD, LATER_VALUE, LATER_WORDS,
+        RunnableStatus, SCHEMA, Step,
     };
     use crate::mutants::RELEASE;
 
@@ -84,6 +91,14 @@ mod later {
             });
         }
         dependencies
+    }
+
+    /// What this process says of a template or profile. What the API server warns of stays at the end, where it is read again.
+    pub(crate) fn judged(mut value: ConditionValue) -> ConditionValue {
+        if reads_otherwise() {
+            value.message.insert_str(0, LATER_WORDS);
+        }
+        value
     }
 
     /// A run as this process reads it: it has other words for how a run has failed.

@@ -321,8 +321,9 @@ impl<'a> Reconciliation<'a> {
                     }
                     _ => None,
                 };
-                let patience = patience(waiting, &self.memory);
-                return patience.into_iter().chain(sooner).min();
+                let put_off = [sooner, self.contested_after, self.moves_on_after()];
+                let again = patience(waiting, &self.memory).into_iter();
+                return again.chain(put_off.into_iter().flatten()).min();
             }
             End::Stuck(error, wait) => self.finish_err(error, wait).await,
         };
@@ -500,7 +501,11 @@ impl<'a> Reconciliation<'a> {
             Due::Now => {}
         }
         match Box::pin(self.put(status)).await {
-            Ok(()) | Err(End::Gone) => Ok(None),
+            Ok(()) => {
+                self.contested_after = None;
+                Ok(None)
+            }
+            Err(End::Gone) => Ok(None),
             Err(End::Refused(wait)) => Err(wait),
             Err(_) => Err(HALF.over(CONFLICT_PAUSE)),
         }

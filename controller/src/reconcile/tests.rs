@@ -1,6 +1,7 @@
 //! What a reconciliation leaves behind.
 
 mod asking;
+mod contested;
 mod late;
 mod releases;
 mod required;
@@ -73,7 +74,7 @@ fn kinds(api_version: &str, kind: &str, plural: &str) -> Value {
 }
 
 /// A controller whose API server answers so.
-fn serving(
+pub(super) fn serving(
     answer: impl Fn(&Request<Body>) -> (StatusCode, Value) + Send + 'static,
 ) -> Arc<ControllerContext> {
     serving_with(Enqueuer::new().0, answer)

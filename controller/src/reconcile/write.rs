@@ -93,6 +93,7 @@ impl Reconciliation<'_> {
             self.facts.ledger = before;
             return Err(end);
         }
+        self.contested_after = None;
         self.after_write(&before, change);
         self.observe_watches().await;
         Ok(())
@@ -338,7 +339,6 @@ impl Reconciliation<'_> {
                 self.warn(&status);
                 self.announce_request(&status);
                 let change = self.change_to(&status);
-                self.contested_after = None;
                 self.facts.stored = Arc::new(status);
                 {
                     let mut memory = lock(&self.memory);

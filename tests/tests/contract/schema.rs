@@ -1,6 +1,7 @@
 //! What the API server makes of manifests: defaults, what it refuses, what it forgets, columns.
 
 mod approvals;
+mod kept;
 mod open;
 mod retries;
 

@@ -3,13 +3,20 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
+use cartouche_controller::mutants::LATER_WORDS;
 use cartouche_crds::Runnable;
-use cartouche_tests::kind::RUNNABLE;
+use cartouche_oracle::Sight;
+use cartouche_tests::{
+    fixture::objects::{condition, text},
+    kind::{PROFILE, RUNNABLE, TEMPLATE},
+};
+use futures::TryStreamExt;
+use kube::api::{WatchEvent, WatchParams};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use crate::{
-    engine::{self, TRIAL, fails, succeeds},
+    engine::{self, Kind, TRIAL, fails, succeeds},
     scene::Scene,
     sight::{failed, ready},
 };
@@ -44,12 +51,52 @@ async fn is_written_seldom(scene: &Scene, name: &str, at_most: usize) -> Result<
     Ok(())
 }
 
+/// What is said of the scene's template or profile, in the order in which it was written since this version.
+async fn judged_since(scene: &Scene, kind: Kind, version: &str) -> Result<Vec<String>> {
+    let only = format!("metadata.name={}", scene.namespace);
+    // What is new is there at once.
+    let params = WatchParams::default().fields(&only).timeout(1);
+    let events = scene.api(kind).watch(&params, version).await?;
+    let events: Vec<_> = events.try_collect().await?;
+    let written = events.into_iter().filter_map(|event| match event {
+        WatchEvent::Modified(object) => Some(object.data),
+        _ => None,
+    });
+    let said = written.map(|object| text(&condition(&object, "Accepted")["message"]).to_owned());
+    Ok(said.collect())
+}
+
+/// A minute after both have begun, each has written once what it says of the template and the profile: the first one at once,
+/// the other half a minute later.
+async fn each_has_judged_once(scene: &Scene, versions: &[(Kind, Value)]) -> Result<()> {
+    for (kind, version) in versions {
+        let said = judged_since(scene, *kind, text(version)).await?;
+        println!("{}: {} writes: {said:?}", kind.name, said.len());
+        let of_other = said.iter().filter(|it| it.starts_with(LATER_WORDS)).count();
+        ensure!((said.len(), of_other) == (2, 1), "{}: {said:?}", kind.name);
+    }
+    Ok(())
+}
+
 #[tokio::test]
-async fn two_releases_with_other_words_for_a_failure_do_not_fight_over_them() -> Result<()> {
-    let scene = Scene::begin("contested-failure").await?;
+async fn two_releases_do_not_fight_over_words_for_a_failure_a_template_and_a_profile() -> Result<()>
+{
+    // Nothing else writes what is said of its template and profile.
+    let mut scene = Scene::with_servers_of_its_own("contested-words").await?;
+    scene.sight = Sight::Record;
     let mut template = engine::template(TRIAL);
     template["failureOutputs"] = json!({ "play": ".spec.play" });
     scene.template(template).await?;
+    let profile = json!({
+        "apiVersion": PROFILE.api_version(), "kind": PROFILE.name, "metadata": { "name": scene.namespace },
+        "spec": { "rules": [{ "templates": ["another"] }] },
+    });
+    scene.put(profile).await?;
+    let mut versions = Vec::new();
+    for kind in [TEMPLATE, PROFILE] {
+        let mut object = scene.get(kind, &scene.namespace).await?;
+        versions.push((kind, object["metadata"]["resourceVersion"].take()));
+    }
     let _present = scene.controller(&[]).await?;
     let _other = scene.controller_of("otherwise").await?;
     scene.runnable("app", fails(0)).await?;
@@ -61,6 +108,7 @@ async fn two_releases_with_other_words_for_a_failure_do_not_fight_over_them() ->
     is_written_seldom(&scene, "app", WRITES_IN_A_MINUTE).await?;
     let messages = said(&scene, "app", "/failure/message")?;
     ensure!(messages.len() == 2, "the words of both: {messages:?}");
+    each_has_judged_once(&scene, &versions).await?;
     assert_eq!(scene.made("app")?, [0]);
     scene.nothing_twice()
 }

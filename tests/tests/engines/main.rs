@@ -12,6 +12,7 @@ mod flux;
 mod gitops;
 mod jobs;
 mod kueue;
+mod pending;
 mod played;
 mod pods;
 mod queues;

@@ -73,12 +73,17 @@ pub(crate) async fn current_run(scene: &Scene) -> Result<Value> {
     Ok(scene.get(RUNNABLE, "it").await?["status"]["currentRun"].clone())
 }
 
-/// Waits until the run has failed, and says when it was told to stop after it began for the last time.
+/// Waits until the Job has failed, and says when it was told to stop after it began for the last time.
 pub(crate) async fn worked_for(scene: &Scene) -> Result<Duration> {
     let began = scene
         .run("the Job to be at work", |job| job["status"]["active"] == 1)
         .await?;
-    let began: Timestamp = text(&began["status"]["startTime"]).parse()?;
+    timed_out_after(scene, &began["status"]["startTime"]).await
+}
+
+/// Waits until the run has failed by its timeout, and says how long after this time it was told to stop.
+pub(crate) async fn timed_out_after(scene: &Scene, began: &Value) -> Result<Duration> {
+    let began: Timestamp = text(began).parse()?;
     let has_failed = |it: &Value| it["status"]["currentRun"]["result"] == "Failed";
     let it = scene
         .observed(RUNNABLE, "it", "to have failed", has_failed)
@@ -136,19 +141,20 @@ async fn bystander(scene: &Scene) -> Result<Value> {
     scene.put(job).await
 }
 
-/// Waits until the Job is gone; that it was to stop is in the status before, and nothing was patched.
-pub(crate) async fn goes(scene: &Scene, job: &Value, reason: &str) -> Result<()> {
+/// Waits until the run is gone; that it was to stop is in the status before, and nothing was patched.
+pub(crate) async fn goes(scene: &Scene, run: &Value, reason: &str) -> Result<()> {
     let since = Instant::now();
     let is_told = |it: &Value| it["status"]["currentRun"]["stop"]["reason"] == reason;
     scene
         .observed(RUNNABLE, "it", "to be told to stop", is_told)
         .await?;
-    let name = name_of(job);
+    let name = name_of(run);
     scene
-        .eventually("the Job to be gone", || async move {
-            Ok(match scene.find(JOB, name).await? {
+        .eventually("the run to be gone", || async move {
+            let runs = scene.runs().await?;
+            Ok(match runs.iter().find(|run| name_of(run) == name) {
                 None => Seen::Done(()),
-                Some(job) => Seen::NotYet(format!("{job:#}")),
+                Some(run) => Seen::NotYet(format!("{run:#}")),
             })
         })
         .await?;

@@ -1,7 +1,14 @@
+use std::time::Duration;
+
+use cartouche_protocol::pace::News;
+use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::reconcile::sources::tests::{begun, having};
+use crate::reconcile::{
+    sources::tests::{begun, having},
+    tests::serving,
+};
 
 /// One of the Runnable's with so many keys, of which each takes a dozen bytes of text.
 fn sink(keys: usize) -> Value {
@@ -67,4 +74,29 @@ async fn of_sinks_to_delete_nothing_is_held() {
         assert_eq!((&*found.uid, &*found.version), ("m", "5"));
         assert!(found.content.iter().next().is_none());
     }
+}
+
+/// The ledger of another release is stored. This one puts it otherwise, and has done so a moment ago.
+#[tokio::test]
+async fn sinks_that_are_announced_hasten_no_write_of_what_is_contested() {
+    let ctx = serving(|request| match *request.method() {
+        Method::PUT => {
+            let version = json!({ "metadata": { "resourceVersion": "7" } });
+            (StatusCode::OK, version)
+        }
+        _ => (StatusCode::NOT_FOUND, Value::Null),
+    });
+    let (mut begun, _) = begun(&ctx, json!({}));
+    let pause = Some(Duration::from_mins(1));
+    begun.contested_after = pause;
+    begun.announce_sinks(&wanted(&["a"])).await.unwrap();
+    assert_eq!(begun.facts.stored.sinks.len(), 1);
+    assert_eq!(begun.contested_after, pause);
+    let mut ours = (*begun.facts.stored).clone();
+    let failure = json!({ "sequence": 1, "name": "r-1", "uid": "u", "message": "in our words" });
+    ours.failure = serde_json::from_value(failure).unwrap();
+    assert_eq!(begun.change_to(&ours).news, News::Nothing);
+    // Once it is stored, all that differs is news.
+    begun.contested_after = None;
+    assert_eq!(begun.change_to(&ours).news, News::Ledger);
 }

@@ -5,12 +5,11 @@ use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
 use crate::world::{
-    Kind, PROFILE, RUNNABLE, TEMPLATE, TEST_OBJ, World, answered, answers, condition, document,
-    name_of, succeeded,
+    Kind, PROFILE, RUNNABLE, TEMPLATE, World, answered, answers, name_of, succeeded,
 };
 
 /// Unknown fields of every type.
-fn later(mut object: Value) -> Value {
+pub(super) fn later(mut object: Value) -> Value {
     object["later"] = json!({ "a": [1, "<two>", { "b": true }], "c": 1.5 });
     object["laterText"] = "x".into();
     object
@@ -145,32 +144,6 @@ async fn what_a_later_release_writes_into_a_status_is_kept_while_this_one_writes
     subject.outputs(json!({ "answer": 2 })).await?;
     ensure!(subject.status().await?["teardown"] == json!({ "a": 1 }));
     subject.stays_at(2).await
-}
-
-/// Of templates, too.
-#[tokio::test]
-async fn what_a_later_release_writes_into_the_status_of_a_template_is_kept() -> Result<()> {
-    let world = World::new("kept-of-template").await?;
-    world.template(answers()).await?;
-    let name = world.template_name();
-    world.accepted(&name).await?;
-    let patch = Patch::Merge(json!({ "status": later(json!({})) }));
-    let plain = PatchParams::default();
-    world
-        .api(TEMPLATE)
-        .patch_status(&name, &plain, &patch)
-        .await?;
-    world
-        .template(json!({ "template": document(TEST_OBJ, json!({ "foo": 7 })) }))
-        .await?;
-    world.accepted(&name).await?;
-    let template = world.get(TEMPLATE, &name).await?;
-    ensure!(
-        condition(&template, "Accepted")["observedGeneration"] == 2,
-        "{template}"
-    );
-    ensure!(template["status"]["laterText"] == "x", "{template}");
-    Ok(())
 }
 
 /// The API server would refuse the result of the next run, and its ledger be stuck for good.

@@ -1,0 +1,61 @@
+//! What another release has put otherwise, in a reconciliation that ends before it is written anew.
+
+use std::time::Duration;
+
+use cartouche_protocol::{decide::Waiting, sources::Sources};
+use http::StatusCode;
+use serde_json::Value;
+
+use super::super::{
+    ControllerContext,
+    reconciliation::{End, Reconciliation},
+};
+use super::{Arc, runnable, serving};
+use crate::{
+    clock::{boot_time, moment},
+    lock::lock,
+};
+
+/// Sooner than any of these waits ends.
+const SOON: Duration = Duration::from_secs(3);
+/// Longer than the pause between two writes of the same sources.
+const LONG: Duration = Duration::from_mins(2);
+const WAITS: [Waiting; 3] = [
+    Waiting::FirstList,
+    // This process knows no time for it.
+    Waiting::GracePeriod,
+    Waiting::OtherRelease(LONG),
+];
+
+fn begin(ctx: &ControllerContext) -> Box<Reconciliation<'_>> {
+    Reconciliation::begin(ctx, Arc::new(runnable("r")), moment()).unwrap()
+}
+
+#[tokio::test]
+async fn what_is_contested_is_looked_at_in_its_time_whatever_is_waited_for() {
+    let ctx = serving(|_| (StatusCode::NOT_FOUND, Value::Null));
+    for waiting in WAITS {
+        let mut begun = begin(&ctx);
+        begun.contested_after = Some(SOON);
+        let again = begun.finish(End::Waiting(waiting)).await;
+        assert_eq!(again, Some(SOON), "{waiting:?}");
+    }
+}
+
+#[tokio::test]
+async fn that_sources_moved_is_looked_at_in_its_time_whatever_is_waited_for() {
+    let ctx = serving(|_| (StatusCode::NOT_FOUND, Value::Null));
+    let written = [("v1/ConfigMap/sizes".to_owned(), "1".to_owned())];
+    let sources = Sources::read(&written.into());
+    let long = Waiting::OtherRelease(LONG);
+    for waiting in [Waiting::GracePeriod, long] {
+        let begun = begin(&ctx);
+        {
+            let telling = &mut lock(&begun.memory).telling;
+            telling.moved_on(&sources, boot_time());
+            assert!(telling.puts_off(&sources, boot_time()));
+        }
+        let again = begun.finish(End::Waiting(waiting)).await;
+        assert!(again.is_some_and(|again| again < LONG), "{again:?}");
+    }
+}
