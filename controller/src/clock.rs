@@ -36,21 +36,8 @@ pub fn moment() -> u64 {
     MOMENTS.fetch_add(1, Ordering::SeqCst)
 }
 
-/// The time of the processor that this thread has taken. Zero where the time is played: real work takes none of it.
-#[must_use]
-pub(crate) fn thread_time() -> Duration {
-    match PLAYED.get() {
-        Some(_) => Duration::ZERO,
-        None => time_of(rustix::time::ClockId::ThreadCPUTime),
-    }
-}
-
 fn real_boot_time() -> Duration {
-    time_of(BOOT_CLOCK)
-}
-
-fn time_of(clock: rustix::time::ClockId) -> Duration {
-    let time = rustix::time::clock_gettime(clock);
+    let time = rustix::time::clock_gettime(BOOT_CLOCK);
     Duration::new(
         u64::try_from(time.tv_sec).unwrap_or_default(),
         u32::try_from(time.tv_nsec).unwrap_or_default(),

@@ -63,8 +63,6 @@ pub struct Memory {
     pub waits_beside_inputs: bool,
     /// When a reconciliation last held much of what others wrote: for a while another one waits until no other does.
     pub heavy_at: Option<Duration>,
-    /// The time of the processor that the last reconciliation took.
-    pub cost: Duration,
     /// Its template has changed since it was reconciled.
     pub of_edited_template: bool,
     /// Its account may list its runs but not get them.

@@ -6,7 +6,6 @@ mod profiles;
 mod queue;
 mod references;
 mod requeues;
-mod rests;
 mod runnables;
 mod templates;
 mod unreadable;
@@ -22,7 +21,6 @@ use kube::{
 pub(crate) use profiles::NAMESPACES;
 use profiles::ProfileServer;
 use references::watch_references;
-use rests::Rests;
 use runnables::Runnables;
 use templates::TemplateServer;
 use tokio::net::TcpListener;
@@ -156,7 +154,6 @@ pub async fn serve_over(
         store,
         reporter,
         watches,
-        rests: Rests::default(),
     };
     let serving = runnables.serve(flags, runnables_writer, queued, accounts_synced, stop);
     tokio::select! {

@@ -22,7 +22,6 @@ use super::{
     fair_queue::Priority,
     guarded::{Guarded, guarded},
     queue::Queue,
-    rests::{Rests, measured},
     unreadable::UnreadableReporter,
 };
 use crate::{
@@ -50,7 +49,6 @@ pub(super) struct Runnables {
     pub(super) store: Store<CachedRunnable>,
     pub(super) reporter: UnreadableReporter,
     pub(super) watches: OwnWatches,
-    pub(super) rests: Rests,
 }
 
 impl Runnables {
@@ -110,25 +108,10 @@ impl Runnables {
         }
     }
 
-    /// Reconciles a Runnable, unless its namespace rests from those that take much of the processor.
     async fn reconcile_one(&self, key: RunnableKey) -> Option<Duration> {
-        let known = || self.ctx.memories.known(&key);
-        let before = known().map_or(Duration::ZERO, |memory| lock(&memory).cost);
-        if let Some(left) = self.rests.begin(&key.namespace, before, boot_time()) {
-            return Some(left + HALF.over(LARGE_PAUSE));
-        }
-        let (again, cost) = measured(self.reconcile_in_place(&key)).await;
-        self.rests.end(&key.namespace, cost, boot_time());
-        if let Some(memory) = known() {
-            lock(&memory).cost = cost;
-        }
-        again
-    }
-
-    async fn reconcile_in_place(&self, key: &RunnableKey) -> Option<Duration> {
         let cached = key.find(&self.store)?;
         // Whoever has to wait gives its turn to others meanwhile.
-        let place = if self.is_large(key, &cached) {
+        let place = if self.is_large(&key, &cached) {
             let Some(place) = self.ctx.identity.connection().heavy().take() else {
                 return Some(HALF.over(LARGE_PAUSE));
             };
