@@ -127,7 +127,7 @@ async fn a_failure_that_the_template_mends_is_not_told_again() -> Result<()> {
 
 #[tokio::test]
 #[ignore = "builds Flux"]
-async fn a_change_of_a_config_map_alone_runs_once_and_is_mostly_waited_for() -> Result<()> {
+async fn a_change_of_a_config_map_alone_runs_once_and_is_not_always_waited_for() -> Result<()> {
     let Some(stage) = Stage::set("mapped").await? else {
         return Ok(());
     };
