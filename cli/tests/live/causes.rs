@@ -4,6 +4,7 @@
 use std::fs;
 
 use anyhow::{Context as _, Result, ensure};
+use cartouche_crds::Runnable;
 use cartouche_tests::fixture::current;
 
 use crate::story::{Story, contains};
@@ -125,7 +126,8 @@ pub(super) async fn are_those_that_make_runs(story: &Story) -> Result<()> {
     sensitive_outputs(story)?;
     of_an_input(story).await?;
     of_a_profile(story).await?;
-    of_a_secret(story).await
+    of_a_secret(story).await?;
+    of_what_waits_for_a_person(story).await
 }
 
 fn sensitive_outputs(story: &Story) -> Result<()> {
@@ -213,4 +215,33 @@ async fn of_a_secret(story: &Story) -> Result<()> {
     let why = story.well(&["why", "told"])?;
     let named = "made because something has changed since run 3 that no field shows:\n    Secret ";
     contains(&why, &[named, "which gives the input token: "])
+}
+
+/// What a person approves is shown by the lines of its files, as `diff` and `why` show it.
+async fn of_what_waits_for_a_person(story: &Story) -> Result<()> {
+    let careful = format!("{}  approval: Manual\n", runnable(4));
+    story.cluster.apply_yaml(&story.namespace, &careful).await?;
+    let waits = |it: &Runnable| {
+        let pending = it
+            .status
+            .as_ref()
+            .and_then(|status| status.pending.as_ref());
+        pending.is_some_and(|pending| pending.approval.is_some())
+    };
+    story.until("told", "a run to wait", waits).await?;
+    let shown = story.cartouche(&["approve", "told", "--dry-run"]);
+    ensure!(shown.code == 0, "{}{}", shown.out, shown.err);
+    contains(
+        &shown.err,
+        &[
+            "- /runner/args.yaml: seed: 3",
+            "+ /runner/args.yaml: seed: 4",
+            "- /cfg/main.tf:2: seed = 3",
+            "+ /cfg/main.tf:2: seed = 4",
+        ],
+    )?;
+    let changes = shown.err.split("all of the run:").next();
+    lacks(changes.unwrap_or_default(), &NO_CAUSES)?;
+    story.well(&["approve", "told", "--yes"])?;
+    succeeds(story, 5).await
 }

@@ -5,6 +5,7 @@
 mod approve;
 mod boundary;
 mod broken;
+mod cancel;
 mod cases;
 mod completion;
 mod diff_states;

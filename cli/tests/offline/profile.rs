@@ -1,5 +1,7 @@
 //! With which profile runs are made, and how another one is chosen, against a server that plays an API server.
 
+mod pinned;
+
 use crate::support::played::{Played, Request};
 use serde_json::{Value, json};
 

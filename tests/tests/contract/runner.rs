@@ -3,7 +3,9 @@
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
-use crate::world::{JOB, POD, RUNNABLE, TEST_OBJ, World, condition, document, text};
+use crate::world::{
+    JOB, POD, RUNNABLE, SECRET, TEST_OBJ, World, condition, document, specless, text,
+};
 
 fn containers() -> Value {
     json!({
@@ -169,4 +171,97 @@ async fn nothing_works_on_what_a_dry_run_says() -> Result<()> {
     source.ready("True").await?;
     source.outputs(json!({ "made": name })).await?;
     reader.stays_at(1).await
+}
+
+/// A value that may stand nowhere but in its Secret.
+const PASSWORD: &str = "7731-planted";
+/// The same in base64.
+const ENCODED: &str = "NzczMS1wbGFudGVk";
+
+async fn password(world: &World, value: &str) -> Result<()> {
+    let mut secret = specless(SECRET, "stringData", json!({ "password": value }));
+    secret["metadata"] = json!({ "name": "db" });
+    world.put(secret).await.map(drop)
+}
+
+#[tokio::test]
+async fn a_secret_is_a_reference_in_the_files_and_a_new_value_of_it_is_one_run() -> Result<()> {
+    let world = World::new("runner-secret").await?;
+    let rights = [JOB.rights_of_a_runnable(), SECRET.rights(&["get"])];
+    world.allow("default", &rights).await?;
+    // Of one nothing but the arguments reads it.
+    world
+        .template(json!({ "template": job(), "runner": {} }))
+        .await?;
+    let vars = json!({ "password": "$(runnable.spec.inputs.password)$" });
+    let files = json!([{ "path": "/config/vars.json", "json": vars }]);
+    let with_a_file = json!({ "template": job(), "runner": { "args": vars, "files": files } });
+    let with_a_file = world.another_template("file", with_a_file).await?;
+    password(&world, PASSWORD).await?;
+    let from = json!([{ "name": "password", "secretKeyRef": { "name": "db", "key": "password" } }]);
+    let spec = json!({ "inputsFrom": from });
+    let arguments = world.runnable("arguments", spec.clone()).await?;
+    let mut spec = spec;
+    spec["runTemplateRef"] = json!({ "name": with_a_file });
+    let both = world.runnable("both", spec).await?;
+
+    let reference = json!({ "password": { "name": "db", "key": "password" } });
+    for (subject, files) in [(&arguments, &["args"][..]), (&both, &["args", "file-0"])] {
+        let run = subject.runs_of(JOB, 1).await?.pop().unwrap_or_default();
+        for file in files {
+            let read = read(&run["spec"]["template"], file)?;
+            ensure!(read == reference, "{file}: {read}");
+        }
+        for object in [run, subject.object().await?] {
+            let text = object.to_string();
+            ensure!(
+                !text.contains(PASSWORD) && !text.contains(ENCODED),
+                "{text}"
+            );
+        }
+    }
+    password(&world, "another").await?;
+    for subject in [&arguments, &both] {
+        subject.runs_of(JOB, 2).await?;
+        subject.stays_at_of(JOB, 2).await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_fails_for_all_is_not_accepted_and_a_context_without_a_timeout_is_warned_of()
+-> Result<()> {
+    let world = World::new("runner-judged").await?;
+    let mut taken = job();
+    taken["spec"]["template"]["spec"]["containers"][0]["env"] =
+        json!([{ "name": "RUNNER_ARGS_PATH", "value": "mine" }]);
+    let for_all = "it would fail for every Runnable: ";
+    let unknown = "runner.containers[0]: the run has no such container 'mian'";
+    let own = "runner: the container 'main' has a variable RUNNER_ARGS_PATH already";
+    for (template, runner, part) in [
+        (job(), json!({ "containers": ["mian"] }), unknown),
+        (taken, json!({}), own),
+    ] {
+        world
+            .template(json!({ "template": template, "runner": runner }))
+            .await?;
+        let (status, reason, message) = world.accepted(&world.template_name()).await?;
+        assert_eq!((status.as_str(), reason.as_str()), ("False", "Invalid"));
+        let told = message.contains(for_all) && message.contains(part);
+        ensure!(told, "{message}");
+    }
+    world
+        .template(json!({ "template": job(), "runner": { "context": true } }))
+        .await?;
+    let (status, reason, message) = world.accepted(&world.template_name()).await?;
+    let said = (status.as_str(), reason.as_str());
+    assert_eq!(said, ("True", "AcceptedWithWarnings"), "{message}");
+    for part in [
+        "runner.context: without a timeout the context says 0s",
+        "Capact's Manager for Go",
+        "they fail at once",
+    ] {
+        ensure!(message.contains(part), "{message}");
+    }
+    Ok(())
 }

@@ -1,6 +1,7 @@
 //! What the API server makes of manifests: defaults, what it refuses, what it forgets, columns.
 
 mod approvals;
+mod columns;
 mod kept;
 mod open;
 mod retries;
@@ -275,70 +276,6 @@ async fn runnables_live_in_namespaces_and_templates_do_not() -> Result<()> {
             ["runnables", "run", version, "true", RUNNABLE.name],
         ]
     );
-    Ok(())
-}
-
-/// What `kubectl get` prints: the cells of each line that are not empty.
-async fn rows(world: &World, arguments: &[&str]) -> Result<Vec<Vec<String>>> {
-    let all = [&["-n", &world.namespace, "get"], arguments].concat();
-    let said = world.cluster.kubectl(&all).await?;
-    let rows = said.lines().map(|line| {
-        let cells = line.split("  ").map(str::trim);
-        let cells = cells.filter(|cell| !cell.is_empty()).map(str::to_owned);
-        cells.collect()
-    });
-    Ok(rows.collect())
-}
-
-#[tokio::test]
-async fn kubectl_get_shows_what_matters() -> Result<()> {
-    let (world, subject) = World::with("columns", answers()).await?;
-    let run = subject.run(1).await?;
-    let at_work = rows(&world, &["run"]).await?;
-    assert_eq!(
-        at_work[0],
-        ["NAME", "READY", "REASON", "RUN", "RESULT", "AGE"]
-    );
-    assert_eq!(at_work[1][3], "1");
-    assert_eq!(at_work[1].len(), 5, "no result yet: {at_work:?}");
-    subject.answer(1, json!(42)).await?;
-    subject.ready("True").await?;
-    let short = rows(&world, &["run"]).await?;
-    assert_eq!(short[1][..5], ["r", "True", "Ready", "1", "Succeeded"]);
-    let wide = rows(&world, &["runnables.carto.run", "-o", "wide"]).await?;
-    let more = [
-        "RUN NAME",
-        "ATTEMPT",
-        "WAITING",
-        "SUSPEND",
-        "TEMPLATE",
-        "PROFILE",
-        "OUTPUTS FROM",
-    ];
-    assert_eq!(wide[0][6..], more);
-    let (template, name) = (world.template_name(), crate::world::name_of(&run));
-    assert_eq!(wide[1][6..], [name, &template, name]);
-    world.accepted(&template).await?;
-    let templates = rows(&world, &["crt", &template]).await?;
-    assert_eq!(templates[0], ["NAME", "ACCEPTED", "REASON", "AGE"]);
-    assert_eq!(templates[1][..3], [template.as_str(), "True", "Accepted"]);
-    Ok(())
-}
-
-#[tokio::test]
-async fn the_category_lists_both_kinds() -> Result<()> {
-    let (world, subject) = World::with("category", answers()).await?;
-    subject.run(1).await?;
-    let listed = rows(&world, &["cartouche", "--no-headers"]).await?;
-    for name in [
-        "runnable.carto.run/r".to_owned(),
-        format!("clusterruntemplate.carto.run/{}", world.template_name()),
-    ] {
-        assert!(
-            listed.iter().any(|row| row.first() == Some(&name)),
-            "{name}: {listed:?}"
-        );
-    }
     Ok(())
 }
 

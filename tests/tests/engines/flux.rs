@@ -5,15 +5,19 @@
 //!
 //! What came first goes by `resourceVersion`, and runs are counted in the API server's audit log.
 
+mod force;
+mod held;
 mod page;
 mod people;
+mod pruned;
 mod record;
 mod stage;
+mod templates;
 
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use cartouche_tests::kind::{CONFIG_MAP, JOB, RUNNABLE};
+use cartouche_tests::kind::{CONFIG_MAP, JOB};
 use serde_json::{Value, json};
 
 use record::DEPLOYMENT;
@@ -97,7 +101,8 @@ async fn chain_in_one(first: &str, second: &str) -> Result<()> {
     stage.reconciled("chain", "once more").await?;
     stage.has_run_once_each(&[first, second], &versions)?;
     println!("{first}, {second} in one Kustomization: ready too early in {early} of {CHANGES}");
-    ensure!(early * 2 <= CHANGES, "{early} of {CHANGES} too early");
+    // Flux may have read the second link just before the controller saw the change of the first.
+    ensure!(early <= 1, "{early} of {CHANGES} too early");
     Ok(())
 }
 
@@ -288,60 +293,5 @@ async fn a_failed_run_fails_the_kustomization_and_a_fix_mends_it_with_one_run() 
     let made = stage.audit.creates(namespace, &JOB.audited())?;
     ensure!(made == 4, "{made} runs");
     println!("a failed run: 1, a fix: 1, a revert: 1, further checks: 0");
-    Ok(())
-}
-
-#[tokio::test]
-#[ignore = "builds Flux"]
-async fn a_refused_value_deletes_a_runnable_by_force_and_harms_none_without() -> Result<()> {
-    let Some(stage) = Stage::set("force").await? else {
-        return Ok(());
-    };
-    let good = ["plain", "forced"].map(|name| stage.file(name, name, for_version("v00")));
-    let kustomizations = [("plain", json!({})), ("forced", json!({ "force": true }))];
-    let revision = stage.sync(&good, &kustomizations).await?;
-    let (record, namespace) = (&stage.record, &stage.namespace);
-    for name in ["plain", "forced"] {
-        record.ready(namespace, name, &revision).await?;
-    }
-    let with = |field: &str, value: Value| {
-        let mut spec = for_version("v00");
-        spec[field] = value;
-        ["plain", "forced"].map(|name| stage.file(name, name, spec.clone()))
-    };
-    let before = stage.get(RUNNABLE, "plain").await?;
-    let forced = stage.get(RUNNABLE, "forced").await?;
-    // The controller refuses it, not the API server.
-    let revision = stage.push(&with("retry", json!({ "limit": 99 }))).await?;
-    for name in ["plain", "forced"] {
-        record
-            .failed(namespace, name, &revision, "HealthCheckFailed")
-            .await?;
-    }
-    let after = stage.get(RUNNABLE, "forced").await?;
-    assert_eq!(forced["metadata"]["uid"], after["metadata"]["uid"]);
-    let revision = stage.push(&good).await?;
-    for name in ["plain", "forced"] {
-        record.ready(namespace, name, &revision).await?;
-    }
-    let revision = stage.push(&with("approval", json!("Sometimes"))).await?;
-    for name in ["plain", "forced"] {
-        record
-            .failed(namespace, name, &revision, "ReconciliationFailed")
-            .await?;
-    }
-    stage.gone(RUNNABLE, "forced").await?;
-    let after = stage.get(RUNNABLE, "plain").await?;
-    assert_eq!(before["metadata"]["uid"], after["metadata"]["uid"]);
-    assert_eq!(before["spec"], after["spec"]);
-    let revision = stage.push(&good).await?;
-    for name in ["plain", "forced"] {
-        record.ready(namespace, name, &revision).await?;
-    }
-    ensure!(record.runs(namespace, "plain", "v00") == 1, "plain");
-    ensure!(record.runs(namespace, "forced", "v00") == 2, "forced");
-    println!(
-        "refused by the API server: 1 Runnable deleted by force, 0 without; by the controller: 0"
-    );
     Ok(())
 }

@@ -2,6 +2,7 @@ use anyhow::{Result, ensure};
 use serde_json::json;
 
 use super::{Profiles, has_region, is_pinned, profile_of, refresh, shows_region};
+use crate::world::condition;
 
 #[tokio::test]
 async fn a_runnable_stays_with_its_profile_until_somebody_asks_to_choose_anew() -> Result<()> {
@@ -51,9 +52,15 @@ async fn a_request_that_cannot_be_followed_says_why_and_the_pin_stays() -> Resul
     subject.ready("True").await?;
     subject.input("foo", 2).await?;
     has_region(&subject.run(2).await?, "north")?;
+    let it = subject.observed().await?;
+    ensure!(condition(&it, "Stalled")["status"] != "True", "{it:#}");
     profiles.region("new", "south").await?;
     is_pinned(&subject, &profiles.name("new")).await?;
-    subject.stays_at(2).await
+    subject.stays_at(2).await?;
+    let events = subject.events().await?;
+    let warned = events.iter().any(|event| event["type"] == "Warning");
+    ensure!(!warned, "{events:#?}");
+    Ok(())
 }
 
 #[tokio::test]

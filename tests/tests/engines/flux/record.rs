@@ -119,11 +119,23 @@ impl Record {
     ) -> Result<u64> {
         let what = format!("{name} to have failed ({reason}) for {revision}");
         self.first(&what, |it| {
-            it.is(KUSTOMIZATION, namespace, name)
-                && it.object["status"]["lastAttemptedRevision"] == revision
-                && condition(&it.object, "Ready")["reason"] == reason
+            it.is(KUSTOMIZATION, namespace, name) && failed(it, revision, reason)
         })
         .await
+    }
+
+    /// True if a Kustomization has failed for a revision with this reason so far.
+    pub(super) fn has_failed(
+        &self,
+        namespace: &str,
+        name: &str,
+        revision: &str,
+        reason: &str,
+    ) -> bool {
+        let versions = all(&self.versions);
+        versions
+            .iter()
+            .any(|it| it.is(KUSTOMIZATION, namespace, name) && failed(it, revision, reason))
     }
 
     /// Waits until a run for this version has succeeded, and returns when it had.
@@ -172,6 +184,12 @@ impl Record {
             |it| text(&condition(&it, "Ready")["message"]).to_owned(),
         )
     }
+}
+
+/// True for a Kustomization that has failed for a revision with this reason.
+fn failed(it: &Version, revision: &str, reason: &str) -> bool {
+    it.object["status"]["lastAttemptedRevision"] == revision
+        && condition(&it.object, "Ready")["reason"] == reason
 }
 
 fn all(versions: &Mutex<Vec<Version>>) -> MutexGuard<'_, Vec<Version>> {

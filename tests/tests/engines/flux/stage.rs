@@ -217,6 +217,29 @@ impl Stage {
         (format!("{folder}/{name}.yaml"), text)
     }
 
+    /// The file of an account that may make Jobs, with its Role and `RoleBinding`.
+    pub(super) fn account_file(&self, folder: &str, name: &str) -> (String, String) {
+        let object = |group: &str, kind: &str, more: Value| {
+            let metadata = json!({ "name": name });
+            let object = json!({ "apiVersion": group, "kind": kind, "metadata": metadata });
+            with(object, more).to_string()
+        };
+        let rbac = "rbac.authorization.k8s.io";
+        let version = format!("{rbac}/v1");
+        let verbs = ["get", "list", "create", "delete"];
+        let rules = json!([{ "apiGroups": ["batch"], "resources": ["jobs"], "verbs": verbs }]);
+        let role = json!({ "apiGroup": rbac, "kind": "Role", "name": name });
+        let subjects =
+            json!([{ "kind": "ServiceAccount", "name": name, "namespace": self.namespace }]);
+        let bound = json!({ "roleRef": role, "subjects": subjects });
+        let objects = [
+            object("v1", "ServiceAccount", json!({})),
+            object(&version, "Role", json!({ "rules": rules })),
+            object(&version, "RoleBinding", bound),
+        ];
+        (format!("{folder}/account.yaml"), objects.join("\n---\n"))
+    }
+
     /// Fails unless each of these Runnables has run once for each of these versions, and nothing else has.
     pub(super) fn has_run_once_each(&self, runnables: &[&str], versions: &[String]) -> Result<()> {
         for runnable in runnables {
@@ -233,7 +256,7 @@ impl Stage {
 }
 
 /// Jobs for a version, which they give out again two seconds later, or fail.
-fn template() -> Value {
+pub(super) fn template() -> Value {
     let container = json!({
         "name": "work", "image": "registry.example.com/work",
         "env": [{ "name": "VERSION", "value": "$(runnable.spec.inputs.version)$" }],

@@ -1,0 +1,107 @@
+//! `cartouche cancel`, against a server that plays an API server.
+
+use crate::support::played::{Played, Request};
+use serde_json::{Value, json};
+
+fn run(sequence: i64) -> Value {
+    json!({
+        "sequence": sequence, "inputHash": format!("v1:{sequence}"), "phase": "Created",
+        "apiVersion": "batch/v1", "kind": "Job", "name": format!("job-{sequence}"), "uid": format!("uid-{sequence}"),
+    })
+}
+
+/// Runs 2 and 3 of it are at work, and run 3 is that for the present inputs.
+fn runnable(name: &str) -> Value {
+    json!({
+        "apiVersion": "carto.run/v1alpha1", "kind": "Runnable",
+        "metadata": { "name": name, "namespace": "demo", "uid": "1", "generation": 1, "resourceVersion": "7" },
+        "spec": { "runTemplateRef": { "name": "greet" } },
+        "status": {
+            "observedGeneration": 1, "conditions": [], "currentRun": run(3), "unfinishedRuns": [run(2)],
+        },
+    })
+}
+
+fn server() -> Played {
+    Played::serve(|request: &Request| {
+        let path = request.path.split('?').next().unwrap_or_default();
+        let name = path.rsplit('/').next().unwrap_or_default();
+        let list = |kind: &str, items: &[Value]| json!({ "apiVersion": "carto.run/v1alpha1", "kind": kind, "metadata": {}, "items": items });
+        Some(match name {
+            "clusterruntemplates" => list("ClusterRunTemplateList", &[]),
+            "runnables" => list("RunnableList", &[runnable("hello"), runnable("other")]),
+            "hello" | "other" => runnable(name),
+            "v1" => {
+                json!({ "kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "batch/v1", "resources": [
+                { "name": "jobs", "singularName": "job", "namespaced": true, "kind": "Job", "verbs": ["get"] },
+            ] })
+            }
+            "job-2" | "job-3" => {
+                let uid = name.replace("job", "uid");
+                json!({ "apiVersion": "batch/v1", "kind": "Job", "metadata": { "name": name, "namespace": "demo", "uid": uid }, "spec": {} })
+            }
+            _ => return None,
+        })
+    })
+}
+
+#[test]
+fn an_earlier_run_is_stopped_by_its_number_and_no_other_one_is() {
+    for (arguments, number) in [(&["--run", "2"][..], 2), (&["--run", "3"], 3), (&[], 3)] {
+        let played = server();
+        let done =
+            played.cartouche(&[&["cancel", "hello", "--reason", "stuck"], arguments].concat());
+        assert_eq!(done.code, 0, "{}{}", done.out, done.err);
+        let told =
+            format!("Job job-{number} is to stop; run {number} of hello then counts as failed");
+        assert!(done.out.starts_with(&told), "{}", done.out);
+        let patches = played.asked("PATCH");
+        let [patch] = &patches[..] else {
+            panic!("{patches:?}");
+        };
+        let job = format!("/apis/batch/v1/namespaces/demo/jobs/job-{number}?");
+        assert!(patch.path.starts_with(&job), "{}", patch.path);
+        let body: Value = serde_json::from_str(&patch.body).unwrap();
+        assert_eq!(body["metadata"]["uid"], format!("uid-{number}"));
+        assert_eq!(body["spec"], json!({ "activeDeadlineSeconds": 1 }));
+        let asked = body["metadata"]["annotations"]["carto.run/cancel-request"].as_str();
+        assert!(asked.unwrap().contains("stuck"), "{body}");
+        assert!(played.asked("DELETE").is_empty());
+    }
+}
+
+#[test]
+fn a_number_is_of_one_runnable() {
+    let played = server();
+    for (arguments, part) in [
+        (
+            &["hello", "other"][..],
+            "a run has its number in one Runnable\nhint: name one Runnable with --run",
+        ),
+        (
+            &["hello", "other", "--yes"],
+            "a run has its number in one Runnable",
+        ),
+        (&["--all"], "'--run <NUMBER>' cannot be used with"),
+        (
+            &["--template", "greet"],
+            "'--run <NUMBER>' cannot be used with",
+        ),
+    ] {
+        let refused = played.cartouche(&[&["cancel", "--run", "2"], arguments].concat());
+        assert_eq!(
+            (refused.code, refused.out.as_str()),
+            (2, ""),
+            "{arguments:?}"
+        );
+        assert!(refused.err.contains(part), "{arguments:?}: {}", refused.err);
+    }
+    let refused = played.cartouche(&["cancel", "hello", "--run", "7"]);
+    assert_eq!(refused.code, 2);
+    assert!(
+        refused.err.contains("hello has no run 7"),
+        "{}",
+        refused.err
+    );
+    assert!(played.asked("PATCH").is_empty());
+}
