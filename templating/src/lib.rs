@@ -80,7 +80,7 @@ pub use input_schema::{
     NumberLimit, SchemaType, TypeCure, count_breach, fits_format, matches_pattern,
 };
 pub use maker::Maker;
-pub use merge::merge_keys;
+pub use merge::{CONTAINERS as CONTAINER_LISTS, EACH as EACH_CONTAINER, merge_keys};
 pub use name::{
     MAX_LABEL, MAX_RUN_NAME, is_label_key, is_label_value, label_value, name_suffix, wrong_label,
 };
@@ -88,14 +88,14 @@ pub use open::{OpenJson, OpenPlace, OpenTagError, RunFacts};
 pub use outputs::{OutputError, OutputPathError};
 pub use path::{PathError, SearchError, SyntaxError};
 pub use pods::{
-    PodsTell, PodsWords, Said, cure_of_event, had_failed_pods, is_late, no_pod_yet, remedy,
-    remedy_at_work,
+    OBJECTS_OF_VOLUMES, PodsTell, PodsWords, Said, cure_of_event, had_failed_pods, is_late,
+    no_pod_yet, remedy, remedy_at_work,
 };
 pub use profile::Profile;
 pub use rendered::Rendered;
 pub use requires::Needed;
 pub use run_reason::RunReason;
-pub use runner::{FileOfRun, Mounted, files_of_run, mounted};
+pub use runner::{FileOfRun, Mounted, VOLUME as RUNNER_VOLUME, files_of_run, mounted};
 pub use sensitive::Sensitive;
 pub use source::{
     Fields, NoValue, Room, Sourced, UnreadableText, given_twice, read_text, secret_mark, wrong_path,

@@ -25,14 +25,14 @@ use crate::{
 pub(crate) use check::{check, check_kinds, check_patch};
 
 /// Stands for each container of a run.
-const EACH: &str = "*";
+pub const EACH: &str = "*";
 const NAME: &str = "name";
 /// Containers of a run that a profile adds something to all of. No pod has as many.
 const MOST_CONTAINERS: usize = 1_000;
 /// Containers that a message names.
 const MOST_NAMED: usize = 20;
-/// The lists of containers.
-const CONTAINERS: [&str; 2] = ["containers", "initContainers"];
+/// The lists of containers of a pod.
+pub const CONTAINERS: [&str; 2] = ["containers", "initContainers"];
 /// Where a profile says what is merged into pods.
 const POD_TEMPLATE: &str = "podTemplate";
 

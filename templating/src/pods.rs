@@ -22,6 +22,7 @@ use ended::{Ended, failed};
 pub use event::cure_of_event;
 pub use remedy::{remedy, remedy_at_work};
 pub use said::Said;
+pub use waiting::OBJECTS_OF_VOLUMES;
 use waiting::{creating, initializing, lingering, repeating, unclaimed, waiting};
 
 /// Bytes of what a container or the cluster said that are kept: the end of the one, the beginning of the other.

@@ -27,6 +27,7 @@ use context::ContextParts;
 pub(crate) use context::tell_account;
 pub use found::{FileOfRun, files_of_run};
 use pod::Pod;
+pub use pod::VOLUME;
 
 /// Bytes of all files together. A pod may have 256 KiB of annotations, and others have some, too.
 pub(crate) const MAX_FILES_BYTES: usize = 200 * 1024;

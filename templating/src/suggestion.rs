@@ -22,6 +22,38 @@ pub fn nearest<'a>(unknown: &str, known: impl IntoIterator<Item = &'a str>) -> O
     (distance <= (longer / 3).max(1) && distance < longer).then_some(best)
 }
 
+/// The known name that differs from the unknown one by one slip of a finger. Names that number their objects, or tell them apart by
+/// a short last part (`-dev`), are meant to be alike.
+#[must_use]
+pub fn slip<'a>(unknown: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    known.into_iter().find(|name| is_slip(unknown, name))
+}
+
+fn is_slip(one: &str, other: &str) -> bool {
+    const SHORT: usize = 3;
+    if one.eq_ignore_ascii_case(other) {
+        return one != other;
+    }
+    let (a, b) = (one.as_bytes(), other.as_bytes());
+    if a.len().abs_diff(b.len()) > 1 {
+        return false;
+    }
+    let same = |pair: &(&u8, &u8)| pair.0 == pair.1;
+    let before = a.iter().zip(b).take_while(same).count();
+    let (a, b) = (&a[before..], &b[before..]);
+    let behind = a.iter().rev().zip(b.iter().rev()).take_while(same).count();
+    let (a, b) = (&a[..a.len() - behind], &b[..b.len() - behind]);
+    let is_swap = a.len() == 2 && b.len() == 2 && a.iter().eq(b.iter().rev());
+    let is_letter = a.len().max(b.len()) == 1 && one.len().max(other.len()) > SHORT;
+    let has_digit = a.iter().chain(b).any(u8::is_ascii_digit);
+    let last = |name: &str| name.len() - name.rfind(['-', '_', '.']).map_or(0, |at| at + 1);
+    let is_short_part = last(one).max(last(other)) <= SHORT && before >= one.len() - last(one);
+    if is_short_part {
+        return is_swap && one.len() == SHORT;
+    }
+    (is_swap || is_letter) && !has_digit
+}
+
 /// `did you mean 'x'?`, else the names that there are, if they are few.
 #[must_use]
 pub fn hint<'a>(
@@ -79,6 +111,33 @@ mod tests {
     fn a_name_that_is_like_none_has_no_suggestion() {
         assert_eq!(nearest("colour", ["name", "labels"]), None);
         assert_eq!(nearest("x", ["y"]), None);
+    }
+
+    #[test]
+    fn a_slip_is_one_letter_and_no_name_that_is_meant_to_be_alike() {
+        for (unknown, known) in [
+            ("cahce", "cache"),
+            ("ULR", "URL"),
+            ("shop-confg", "shop-config"),
+            ("DB_HOSTS", "DB_HOST"),
+            ("verison", "version"),
+            ("Cache", "cache"),
+        ] {
+            assert_eq!(slip(unknown, [known]), Some(known), "{unknown}");
+        }
+        for (unknown, known) in [
+            ("cache", "cache"),
+            ("DB_HOST", "DB_PORT"),
+            ("api-a", "api-b"),
+            ("app-db2", "app-db1"),
+            ("regcred-dev", "regcred-dve"),
+            ("build-go", "build-js"),
+            ("set", "get"),
+            ("a", "b"),
+            ("data", "data1"),
+        ] {
+            assert_eq!(slip(unknown, [known]), None, "{unknown}");
+        }
     }
 
     #[test]

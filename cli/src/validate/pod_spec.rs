@@ -14,14 +14,21 @@ mod quantity;
 mod references;
 mod resources;
 mod security;
+mod unknown_containers;
 mod volumes;
 
+use std::{collections::BTreeSet, slice};
+
+use cartouche_templating::{
+    bounds::{MAX_PROFILE_BYTES, MAX_RENDERED_BYTES, MAX_TEMPLATE_BYTES},
+    kinds,
+};
 use serde_json::Value;
 
 use super::shape;
 use crate::{
-    finding::{Finding, Rule, Severity},
-    objects::Objects,
+    finding::{Finding, Rule},
+    objects::{Objects, template_name},
     source::{Document, Node, Segment, SourceSpan},
     template_file,
 };
@@ -31,7 +38,9 @@ use pods::Pod;
 /// Something that is wrong with a pod.
 struct Fault {
     at: Vec<Segment>,
-    severity: Severity,
+    /// The other place that it takes to make it wrong.
+    with: Option<Vec<Segment>>,
+    is_error: bool,
     message: String,
     label: String,
     help: String,
@@ -42,7 +51,8 @@ impl Fault {
     fn refused(part: &Part<'_>, message: String, label: &str, help: String) -> Self {
         Self {
             at: part.at.clone(),
-            severity: Severity::Error,
+            with: None,
+            is_error: true,
             message,
             label: label.to_owned(),
             help,
@@ -52,15 +62,22 @@ impl Fault {
     /// A fault that works, but hardly as its author expects.
     fn surprise(part: &Part<'_>, message: String, label: &str, help: String) -> Self {
         Self {
-            severity: Severity::Warning,
+            is_error: false,
             ..Self::refused(part, message, label, help)
         }
     }
 
+    /// The same, of two places together.
+    fn with(self, other: &Part<'_>) -> Self {
+        let with = Some(other.at.clone());
+        Self { with, ..self }
+    }
+
     fn finding(self, place: SourceSpan) -> Finding {
-        let finding = match self.severity {
-            Severity::Error => Finding::error(Rule::Template, self.message),
-            Severity::Warning | Severity::Note => Finding::warning(Rule::Surprise, self.message),
+        let finding = if self.is_error {
+            Finding::error(Rule::Template, self.message)
+        } else {
+            Finding::warning(Rule::Surprise, self.message)
         };
         finding.at(place).label(self.label).help(self.help)
     }
@@ -72,38 +89,93 @@ pub(super) fn in_template(objects: &Objects, document: &Document) -> Vec<Finding
         return Vec::new();
     };
     let run = body.to_value();
+    if is_larger(&run, MAX_TEMPLATE_BYTES) {
+        return Vec::new();
+    }
     let pods = pods::of_run(&run);
-    let brought = volumes::Brought::of(objects, document);
-    let mut faults: Vec<Fault> = pods.iter().flat_map(of_pod).collect();
-    faults.extend(pods.iter().flat_map(|pod| volumes::mounts(pod, &brought)));
-    faults.extend(references::check(objects, &pods));
+    let runnables = objects.runnables.iter();
+    let own = runnables.filter(|it| template_name(it) == document.name());
+    let namespaces = own.map(Document::namespace).collect();
+    let mut faults = of_pods(objects, document, &pods, &namespaces);
+    // A profile may give others.
+    if objects.profiles.is_empty() {
+        faults.extend(pods.iter().flat_map(command::misspelt_variables));
+    }
     let place = |fault: Fault| placed(document, body, fault);
     faults.into_iter().map(place).collect()
 }
 
+/// True for a run of a kind into which profiles merge what they say of pods.
+fn is_merged(run: &Value) -> bool {
+    kinds::known_fields_of(run).is_some_and(|known| known.pod_template.is_some())
+}
+
+/// The rules do not look at what is refused for its size.
+fn is_larger(value: &Value, bytes: usize) -> bool {
+    value.to_string().len() > bytes
+}
+
+/// The faults of the pods of runs of a template, as they are before a profile is merged.
+fn of_pods(
+    objects: &Objects,
+    template: &Document,
+    pods: &[Pod<'_>],
+    namespaces: &BTreeSet<&str>,
+) -> Vec<Fault> {
+    let brought = volumes::Brought::of(objects, template);
+    let mut faults: Vec<Fault> = pods.iter().flat_map(of_pod).collect();
+    faults.extend(pods.iter().flat_map(|pod| volumes::mounts(pod, &brought)));
+    faults.extend(references::check(objects, pods, namespaces));
+    faults
+}
+
 /// The pods of a rendered run, where a tag gives what is wrong.
 pub(super) fn in_run(
+    objects: &Objects,
     document: &Document,
+    runnable: &Document,
     run: &Value,
     from_a_tag: impl Fn(&[Segment]) -> bool,
 ) -> Vec<Finding> {
     let Some(body) = template_file::body(document) else {
         return Vec::new();
     };
+    if is_larger(run, MAX_RENDERED_BYTES) {
+        return Vec::new();
+    }
     let pods = pods::of_run(run);
-    let faults = pods.iter().flat_map(of_pod);
-    let faults = faults.filter(|fault| from_a_tag(&fault.at));
+    let namespaces = BTreeSet::from([runnable.namespace()]);
+    let faults = of_pods(objects, document, &pods, &namespaces).into_iter();
+    let is_tagged = |fault: &Fault| {
+        let mut places = [Some(&fault.at), fault.with.as_ref()].into_iter().flatten();
+        places.any(|at| from_a_tag(at))
+    };
+    let faults = faults.filter(is_tagged);
     faults.map(|fault| placed(document, body, fault)).collect()
 }
 
 /// The pod that a profile merges into those of runs.
 pub(super) fn in_profile(objects: &Objects, profile: &Document) -> Vec<Finding> {
+    if is_larger(&profile.value, 2 * MAX_PROFILE_BYTES) {
+        return Vec::new();
+    }
     let Some(pod) = pods::of_profile(&profile.value) else {
         return Vec::new();
     };
+    let runnables = objects.runnables.iter();
+    let namespaces = runnables.map(Document::namespace).collect();
     let mut faults = of_pod(&pod);
-    faults.extend(volumes::not_brought(objects, &pod));
-    faults.extend(references::check(objects, std::slice::from_ref(&pod)));
+    faults.extend(volumes::not_brought(objects, profile, &pod));
+    let bodies = objects.templates.iter();
+    let bodies = bodies.filter_map(|it| it.value.pointer("/spec/template"));
+    let bodies: Vec<&Value> = bodies.filter(|it| is_merged(it)).collect();
+    let pods: Vec<Pod<'_>> = bodies.iter().flat_map(|it| pods::of_run(it)).collect();
+    faults.extend(unknown_containers::check(&pods, &pod));
+    faults.extend(references::check(
+        objects,
+        slice::from_ref(&pod),
+        &namespaces,
+    ));
     let place = |fault: Fault| placed(profile, &profile.root, fault);
     faults.into_iter().map(place).collect()
 }
@@ -121,8 +193,7 @@ fn of_pod(pod: &Pod<'_>) -> Vec<Fault> {
         security::check,
         choices::of_pod,
     ];
-    const OF_CONTAINERS: [fn(&Part<'_>) -> Vec<Fault>; 6] = [
-        command::check,
+    const OF_CONTAINERS: [fn(&Part<'_>) -> Vec<Fault>; 5] = [
         env::check,
         image::check,
         message::check,
@@ -131,6 +202,7 @@ fn of_pod(pod: &Pod<'_>) -> Vec<Fault> {
     ];
     let mut faults: Vec<Fault> = OF_PODS.iter().flat_map(|rule| rule(pod)).collect();
     for container in &pod.containers {
+        faults.extend(command::check(container));
         faults.extend(OF_CONTAINERS.iter().flat_map(|rule| rule(container)));
     }
     faults

@@ -1,7 +1,6 @@
 //! What is wrong with profiles, and what no template has of what they speak of.
 
-use cartouche_templating::{kinds, suggestion, syntax};
-use serde_json::Value;
+use cartouche_templating::suggestion;
 
 use super::{
     Knowledge, keys, merged, names, pod_spec, policy, profile_rules, shape, ties, warnings,
@@ -11,14 +10,9 @@ use crate::{
     objects::Objects,
     profile_file::{self, value_read, values},
     schema::bundled,
-    source::{Document, Segment},
+    source::Document,
     template_file::{self, PlacedTag},
 };
-
-/// The lists of containers in a pod.
-const CONTAINERS: [&str; 2] = ["containers", "initContainers"];
-/// Stands for each container of a run.
-const EACH: &str = "*";
 
 /// Everything that is wrong with profiles, and with what stands in the templates about them.
 pub(super) fn check(objects: &Objects, knowledge: &Knowledge) -> Vec<Finding> {
@@ -27,11 +21,6 @@ pub(super) fn check(objects: &Objects, knowledge: &Knowledge) -> Vec<Finding> {
     findings.extend(profiles.clone().flat_map(keys::check));
     findings.extend(profiles.clone().flat_map(names::check_own));
     findings.extend(profiles.clone().flat_map(own_values));
-    findings.extend(
-        profiles
-            .clone()
-            .flat_map(|profile| containers(objects, profile)),
-    );
     findings.extend(profiles.flat_map(|profile| pod_spec::in_profile(objects, profile)));
     findings.extend(
         objects
@@ -127,53 +116,4 @@ fn values_read(objects: &Objects, template: &Document) -> Vec<Finding> {
         })
     };
     tags.filter_map(unfilled).collect()
-}
-
-/// Containers that a profile speaks of, and no template of the files has whose runs say what their pods are.
-fn containers(objects: &Objects, profile: &Document) -> Vec<Finding> {
-    let templates = objects.templates.iter();
-    let pods: Vec<&Value> = templates.filter_map(pod_of).collect();
-    if pods.is_empty() {
-        return Vec::new();
-    }
-    let mut findings = Vec::new();
-    for list in CONTAINERS {
-        let known = pods.iter().flat_map(|pod| names_in(pod, list));
-        let known: Vec<&str> = known.collect();
-        // What a tag names may be any.
-        if known.iter().any(|name| syntax::may_hold_tags(name)) {
-            continue;
-        }
-        let Some(pod) = profile.value.pointer("/spec/podTemplate") else {
-            continue;
-        };
-        let wanted = names_in(pod, list).enumerate();
-        let missing = wanted.filter(|(_, name)| {
-            *name != EACH && !syntax::may_hold_tags(name) && !known.contains(name)
-        });
-        findings.extend(missing.map(|(index, name)| {
-            let mut at = Segment::keys(["spec", "podTemplate", "spec", list]);
-            at.extend([Segment::Index(index), "name".into()]);
-            let message =
-                format!("no template among these files has a container '{name}' in {list}");
-            Finding::warning(Rule::Profile, message)
-                .at(profile.place_at(&at))
-                .label("runs without it cannot be made")
-                .maybe_help(suggestion::hint(name, "they have", known.iter().copied()))
-        }));
-    }
-    findings
-}
-
-/// The pod of the runs of a template, where they say what it is.
-fn pod_of(template: &Document) -> Option<&Value> {
-    let body = template.value.pointer("/spec/template")?;
-    body.pointer(kinds::known_fields_of(body)?.pod_template?)
-}
-
-/// The names in a list of containers; an empty one where there is none, so that positions stay.
-fn names_in<'a>(pod: &'a Value, list: &str) -> impl Iterator<Item = &'a str> {
-    let list = pod.get("spec").and_then(|spec| spec.get(list));
-    let list = list.and_then(Value::as_array).into_iter().flatten();
-    list.filter_map(|container| container.get("name")?.as_str())
 }

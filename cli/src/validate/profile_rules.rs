@@ -66,7 +66,10 @@ fn misspelt_templates(
     let mut findings = Vec::new();
     for (index, rule) in spec.rules.iter().flatten().enumerate() {
         for (number, name) in rule.templates.iter().flatten().enumerate() {
-            let meant = suggestion::nearest(name, known.iter().copied());
+            // A rule may name templates of other files as well.
+            let is_named = |it: &str| rule.templates.iter().flatten().any(|name| name == it);
+            let others = known.iter().copied().filter(|it| !is_named(it));
+            let meant = suggestion::slip(name, others);
             let Some(meant) = meant.filter(|_| !known.contains(&name.as_str())) else {
                 continue;
             };

@@ -69,7 +69,11 @@ pub(super) fn check(document: &Document, knowledge: &Knowledge) -> Vec<Finding> 
             document.place_at(&at(&["resource"])),
         ));
         let verbs = permission.get("verbs").map(Node::items).unwrap_or_default();
-        findings.extend(verbs.iter().filter_map(|verb| unknown_verb(document, verb)));
+        // Servers of other groups may have verbs of their own.
+        let group = permission.get("apiGroup").and_then(Node::text);
+        if is_known(&known, group.unwrap_or_default()) {
+            findings.extend(verbs.iter().filter_map(|verb| unknown_verb(document, verb)));
+        }
     }
     findings
 }
@@ -86,6 +90,10 @@ fn known(catalog: &Catalog) -> Vec<Known> {
     known.collect()
 }
 
+fn is_known(known: &[Known], group: &str) -> bool {
+    known.iter().any(|it| it.group == group)
+}
+
 fn resource(permission: &Node, known: &[Known], place: SourceSpan) -> Option<Finding> {
     let literal = |field: &str| match permission.get(field) {
         None => Some(""),
@@ -95,7 +103,7 @@ fn resource(permission: &Node, known: &[Known], place: SourceSpan) -> Option<Fin
     let resource = whole.split('/').next().unwrap_or_default();
     let is_there = |it: &&Known| it.group == group && it.plural == resource;
     // Of a group that is not known, any resource may be there.
-    let is_known = known.iter().any(|it| it.group == group);
+    let is_known = is_known(known, group);
     if [ANY, ""].contains(&resource)
         || group == ANY
         || !is_known
@@ -108,14 +116,16 @@ fn resource(permission: &Node, known: &[Known], place: SourceSpan) -> Option<Fin
     } else {
         group
     };
+    // Some resources have no kind, such as those that are impersonated.
+    let cure = cure(resource, group, known)?;
     let message = format!("there is no resource '{resource}' in {shown}: no role can give it");
     let finding = Finding::warning(Rule::Template, message)
         .at(place)
         .label("no such resource");
-    Some(finding.help(cure(resource, group, known)))
+    Some(finding.help(cure))
 }
 
-fn cure(resource: &str, group: &str, known: &[Known]) -> String {
+fn cure(resource: &str, group: &str, known: &[Known]) -> Option<String> {
     let short = SHORT.iter().find(|(short, _)| *short == resource);
     let lower = short.map_or_else(
         || resource.to_lowercase(),
@@ -130,12 +140,13 @@ fn cure(resource: &str, group: &str, known: &[Known]) -> String {
     else {
         let here = known.iter().filter(|it| it.group == group);
         let here = here.map(|it| it.plural.as_str());
-        let cure =
-            "write the plural, with the apiGroup that it is in: kubectl api-resources lists both";
-        return suggestion::hint(resource, "it has", here).unwrap_or_else(|| cure.to_owned());
+        return Some(format!(
+            "did you mean '{}'?",
+            suggestion::slip(resource, here)?
+        ));
     };
     let plural = &found.plural;
-    if found.group == group {
+    Some(if found.group == group {
         format!("write the plural: {plural}")
     } else if found.group.is_empty() {
         format!("{plural} are in the core group: write apiGroup: \"\", resource: {plural}")
@@ -144,10 +155,10 @@ fn cure(resource: &str, group: &str, known: &[Known]) -> String {
             "{plural} are in the group {0}: write apiGroup: {0}, resource: {plural}",
             found.group
         )
-    }
+    })
 }
 
-/// A verb that is nearly another one: servers may have verbs of their own.
+/// A verb that is nearly another one.
 fn unknown_verb(document: &Document, verb: &Node) -> Option<Finding> {
     let text = verb.text()?;
     let lower = text.to_lowercase();
@@ -156,7 +167,7 @@ fn unknown_verb(document: &Document, verb: &Node) -> Option<Finding> {
         "write" | "edit" => "update",
         "remove" => "delete",
         "apply" => "patch",
-        _ => suggestion::nearest(text, VERBS)?,
+        _ => suggestion::slip(text, VERBS)?,
     };
     if VERBS.contains(&text) || text == ANY {
         return None;

@@ -81,7 +81,7 @@ pub(super) fn check(
             objects, document, runnable, chosen, problems,
         ));
     }
-    findings.extend(check_run(document, runnable, &attempt, knowledge));
+    findings.extend(check_run(objects, document, runnable, &attempt, knowledge));
     if attempt.problems.is_empty()
         && given.unknown().is_empty()
         && (selected.is_some() || !asked)
@@ -296,6 +296,7 @@ fn files(document: &Document, runnable: &Document, context: &Context) -> Vec<Fin
 
 /// What the API server would not take of a rendered run, as far as the inputs decide about it.
 fn check_run(
+    objects: &Objects,
     document: &Document,
     runnable: &Document,
     attempt: &Attempt,
@@ -327,7 +328,9 @@ fn check_run(
     let refused = names::check(run);
     let refused = refused.iter().filter(|refused| from_a_tag(&refused.at));
     findings.extend(refused.map(|refused| names::finding(document, body, refused)));
-    findings.extend(pod_spec::in_run(document, run, from_a_tag));
+    findings.extend(pod_spec::in_run(
+        objects, document, runnable, run, from_a_tag,
+    ));
     for finding in &mut findings {
         finding.message = format!("Runnable {}: {}", runnable.name(), finding.message);
         finding

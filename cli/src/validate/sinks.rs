@@ -6,7 +6,7 @@ use cartouche_crds::{OutputSink, SinkKind};
 use cartouche_protocol::{diagnosis::Fault, sinks, sources::SourceKey};
 
 use crate::{
-    finding::{Finding, Rule},
+    finding::{Finding, Rule, Severity},
     objects::{Objects, namespace_of},
     source::{Document, Segment, SourceSpan},
     template_file,
@@ -61,7 +61,10 @@ pub(super) fn shared(objects: &Objects) -> Vec<Finding> {
                     );
                     let cure = "give the object of one of them another name";
                     let fault = Fault::new(what, Some(cure.to_owned()));
-                    let finding = finding(runnable, fault).at(place);
+                    let mut finding = finding(runnable, fault).at(place);
+                    if is_placed_elsewhere(first, runnable) {
+                        finding.severity = Severity::Warning;
+                    }
                     findings.push(finding.related(written.clone(), "written here"));
                 }
                 None => drop(writers.insert(key, (runnable, place))),
@@ -69,6 +72,12 @@ pub(super) fn shared(objects: &Objects) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// True for two Runnables of different files that name no namespace: what applies them may give each its own.
+fn is_placed_elsewhere(one: &Document, other: &Document) -> bool {
+    let is_open = |it: &Document| it.namespace().is_empty();
+    is_open(one) && is_open(other) && one.source.name != other.source.name
 }
 
 /// Sensitive outputs that the keys of no Secret name.

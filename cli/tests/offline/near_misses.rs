@@ -226,7 +226,12 @@ fn profiles_that_match_nothing_are_told() {
 
 #[test]
 fn what_a_profile_merges_has_fields_that_there_are() {
-    let of = |spec: &str| said(TEMPLATE, &[profile(&format!("rules: [{{}}], {spec}"))]);
+    let of = |spec: &str| {
+        said(
+            TEMPLATE,
+            &[profile(&format!("rules: [{{templates: [greet]}}], {spec}"))],
+        )
+    };
     is_said(
         &of("podTemplate: {spec: {nodeselector: {pool: gpu}}}"),
         1,
@@ -244,7 +249,7 @@ fn what_a_profile_merges_has_fields_that_there_are() {
             "podTemplate: {spec: {containers: [{name: '*', volumeMounts: [{name: ca, mountPath: /ca}]}]}}",
         ),
         0,
-        "each container mounts the volume 'ca', and neither this profile nor a template among these files has it",
+        "each container mounts the volume 'ca', and neither this profile nor a template of its rules has it",
         "add it under volumes of podTemplate.spec",
     );
     let right = of(

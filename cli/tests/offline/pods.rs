@@ -1,6 +1,6 @@
 //! Findings of `cartouche validate` about pods that the schema allows, and that the API server or the node refuses or no author means.
 
-use std::fs;
+use std::{fs, path::Path};
 
 use crate::support::cartouche_in;
 
@@ -67,13 +67,23 @@ fn a_command_that_only_a_shell_would_read_is_told() {
         ),
         of(
             "command: [sh, 'echo hello']",
-            "sh takes 'echo hello' for the name of a file",
+            "sh takes 'echo hello' for a file",
             r#"write -c before it: ["sh","-c","echo hello"]"#,
         ),
         of(
-            "command: [sh, -c, echo, hello]",
+            "command: [sh, -c, echo, hello, world]",
             "sh -c runs 'echo' alone",
-            r#"write all of it in one text: "echo hello""#,
+            r#"write all of it in one text: "echo hello world""#,
+        ),
+        of(
+            "command: [sh, -x, -c, npm ci, npm test]",
+            "sh -c runs 'npm ci' alone",
+            r#"write all of it in one text: "npm ci && npm test""#,
+        ),
+        of(
+            r#"command: ["/bin/sh -c \"psql -c 'select 1'\""]"#,
+            "runs a program that is called",
+            r#"write it as a list: command: ["/bin/sh","-c","psql -c 'select 1'"]"#,
         ),
         of(
             "command: [make, all, '&&', make, test]",
@@ -81,16 +91,24 @@ fn a_command_that_only_a_shell_would_read_is_told() {
             "let a shell run it",
         ),
         of(
-            "command: [curl, $URL]",
-            "curl gets '$URL' as it stands",
-            "write $(URL)",
-        ),
-        of(
             "command: [curl, $(ULR)], env: [{name: URL, value: a}]",
             "has no variable ULR in env",
             "did you mean $(URL)?",
         ),
     ]);
+}
+
+/// Nothing is said of what the API server takes, and the engines run.
+#[test]
+fn valid_manifests_have_no_finding() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/valid");
+    let files: Vec<_> = fs::read_dir(&folder).unwrap().collect();
+    assert!(files.len() > 4);
+    for file in files {
+        let file = file.unwrap().file_name().into_string().unwrap();
+        let output = cartouche_in(&folder, &["validate", "--deny-warnings", &file]);
+        assert_eq!(output.code, 0, "{file}: {}{}", output.err, output.out);
+    }
 }
 
 #[test]
@@ -116,7 +134,7 @@ fn volumes_and_mounts_have_to_agree() {
     are_said(&[
         (
             mount("cache"),
-            true,
+            false,
             "mounts the volume 'cache', and the pod has none of this name",
             "add it under volumes of the pod: - {name: cache, emptyDir: {}}",
         ),
@@ -165,14 +183,14 @@ fn amounts_that_nobody_means_are_told() {
         (
             of("{limits: {memory: 128m}}"),
             false,
-            "memory 128m is less than one MiB",
+            "memory 128m is less than any container needs",
             "write 128Mi for MiB",
         ),
         (
-            of("{limits: {cpu: 500}}"),
+            of("{limits: {cpu: 4000}}"),
             false,
-            "cpu 500 is 500 cores",
-            "write 500m for thousandths of a core",
+            "cpu 4000 is 4000 cores",
+            "write 4000m for thousandths of a core",
         ),
         (
             of("{limits: {gpu: 1}}"),
@@ -223,7 +241,7 @@ fn what_contradicts_itself_or_has_another_name_is_told() {
                 container("command: [a]")
             ),
             true,
-            "effect cannot be 'NoRun'",
+            "in tolerations, effect cannot be 'NoRun'",
             "write one of NoSchedule, PreferNoSchedule, NoExecute",
         ),
         (
@@ -258,7 +276,7 @@ fn what_contradicts_itself_or_has_another_name_is_told() {
         ),
         (
             container(
-                "terminationMessagePath: /out, env: [{name: OUT, value: /dev/termination-log}]",
+                "terminationMessagePath: /out, command: [sh, -c, 'date > /dev/termination-log']",
             ),
             false,
             "its termination message is read from /out",
@@ -311,6 +329,46 @@ fn a_value_of_a_runnable_is_looked_at_as_one_of_the_template() {
         "{text}"
     );
     assert!(text.contains("write acme/app:1"), "{text}");
+}
+
+/// Two values together are wrong, and one of them comes from a tag.
+#[test]
+fn a_value_of_a_runnable_is_looked_at_beside_those_of_the_template() {
+    let runnable = "---\napiVersion: carto.run/v1alpha1\nkind: Runnable\nmetadata: {name: r, namespace: a}\nspec: {runTemplateRef: {name: t}, inputs: {value: VALUE}}\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: credentials, namespace: a}\n";
+    for (fields, value, is_error, message) in [
+        (
+            "resources: {requests: {memory: 1Gi}, limits: {memory: VALUE}}",
+            "512Mi",
+            true,
+            "requests 1Gi of memory, and its limit is 512Mi",
+        ),
+        (
+            "securityContext: {runAsUser: 0, runAsNonRoot: VALUE}",
+            "true",
+            true,
+            "is to run as user 0",
+        ),
+        (
+            "volumeMounts: [{name: VALUE, mountPath: /a}]",
+            "nope",
+            false,
+            "mounts the volume 'nope'",
+        ),
+        (
+            "envFrom: [{secretRef: {name: VALUE}}]",
+            "credentals",
+            false,
+            "there is no Secret 'credentals' among these files",
+        ),
+    ] {
+        let pod = container(&fields.replace("VALUE", "$(runnable.spec.inputs.value)$"));
+        let (code, text) = said(&pod, &runnable.replace("VALUE", value));
+        assert_eq!(code, i32::from(is_error), "{text}");
+        assert!(
+            text.contains("Runnable r: ") && text.contains(message),
+            "{text}"
+        );
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{
     MAY_BE_PROBE, NAME_BYTES, Said, conditions_of, containers, last, name, reason_and_words,
-    remedy::is_disruption, short, start,
+    remedy::is_disruption, short, start, waiting::goes_on,
 };
 use crate::{document::text, run_reason::RunReason};
 
@@ -45,7 +45,12 @@ pub(super) fn failed(pod: &Value) -> Option<Ended> {
         return None;
     }
     let name = name(pod);
+    let have_begun = has_begun(pod);
     let ended = |(container, is_init): (&Value, bool)| {
+        // One that goes on beside the others keeps them only from their start.
+        if is_init && have_begun && goes_on(pod, text(container, "name")) {
+            return None;
+        }
         let (at, how, reason) = of_container(pod, container)?;
         let is_repeated = is_repeated(container);
         let container = short(text(container, "name"), NAME_BYTES);
@@ -83,6 +88,15 @@ pub(super) fn failed(pod: &Value) -> Option<Ended> {
         words,
         reason,
         is_repeated,
+    })
+}
+
+/// True once a container that is no init container has begun.
+fn has_begun(pod: &Value) -> bool {
+    let mut own = containers(pod).filter(|(_, is_init)| !is_init);
+    own.any(|(container, _)| {
+        let state = |state: &str| container.pointer(state).is_some();
+        state("/state/running") || state("/state/terminated") || state("/lastState/terminated")
     })
 }
 

@@ -55,7 +55,7 @@ pub fn remedy_at_work(said: &str) -> Option<&'static str> {
     if said.starts_with("container ")
         && said.ends_with(&format!("restartPolicy: Always {FOR_EVER}"))
     {
-        return Some(ALWAYS);
+        return remedy(said).or(Some(ALWAYS));
     }
     if of_pod(said).is_some_and(|it| it.starts_with(NO_CONTAINERS)) {
         return Some(VOLUMES);
@@ -198,6 +198,10 @@ mod tests {
         assert_eq!(remedy(said), None);
         let memory = "container a of pod b exited 137 (OOMKilled)";
         assert_eq!(remedy_at_work(memory), Some(MEMORY));
+        let again = format!("{memory}; restartPolicy: Always {FOR_EVER}");
+        assert_eq!(remedy_at_work(&again), Some(MEMORY));
+        let again = format!("{said}; restartPolicy: Always {FOR_EVER}");
+        assert_eq!(remedy_at_work(&again), Some(ALWAYS));
         assert_eq!(remedy_at_work("it exited well"), None);
         assert_eq!(
             remedy_at_work("pod x failed (Evicted): low on memory"),

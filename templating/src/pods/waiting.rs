@@ -21,6 +21,17 @@ const SIDECARS: [&str; 10] = [
     "osm-envoy",
     "vault-agent",
 ];
+/// The objects that a volume, or a source of a projected one, may be of: the kind, the field, and its field for the name.
+pub const OBJECTS_OF_VOLUMES: [(&str, &str, &str); 4] = [
+    ("Secret", "secret", "secretName"),
+    ("Secret", "secret", "name"),
+    ("ConfigMap", "configMap", "name"),
+    (
+        "PersistentVolumeClaim",
+        "persistentVolumeClaim",
+        "claimName",
+    ),
+];
 /// Containers that are named where several run on.
 const NAMED: usize = 4;
 
@@ -115,19 +126,10 @@ fn mounted(pod: &Value) -> String {
 fn needed(volume: &Value) -> Vec<(&'static str, &str)> {
     let projected = volume.pointer("/projected/sources");
     let projected = projected.and_then(Value::as_array).into_iter().flatten();
-    let parts = [
-        ("Secret", "secret", "secretName"),
-        ("Secret", "secret", "name"),
-        ("ConfigMap", "configMap", "name"),
-        (
-            "PersistentVolumeClaim",
-            "persistentVolumeClaim",
-            "claimName",
-        ),
-        ("hostPath", "hostPath", "path"),
-    ];
+    let path = ("hostPath", "hostPath", "path");
+    let parts = OBJECTS_OF_VOLUMES.into_iter().chain([path]);
     let all = projected.chain([volume]).flat_map(|source| {
-        parts.into_iter().filter_map(move |(kind, field, name)| {
+        parts.clone().filter_map(move |(kind, field, name)| {
             let part = source.get(field)?;
             let is_optional = part.get("optional") == Some(&Value::Bool(true));
             let name = text(part, name);
@@ -161,16 +163,9 @@ pub(super) fn repeating(pod: &Value) -> Option<Said> {
 
 /// That an init container runs, and keeps the others from their start. One that goes on beside them keeps none.
 pub(super) fn initializing(pod: &Value) -> Option<Said> {
-    let goes_on = |container: &str| {
-        let all = pod
-            .pointer("/spec/initContainers")
-            .and_then(Value::as_array);
-        let mut all = all.into_iter().flatten();
-        all.any(|it| text(it, "name") == container && text(it, "restartPolicy") == "Always")
-    };
     let runs = |(container, is_init): &(&Value, bool)| {
         let is_running = container.pointer("/state/running").is_some();
-        *is_init && is_running && !goes_on(text(container, "name"))
+        *is_init && is_running && !goes_on(pod, text(container, "name"))
     };
     let (container, _) = containers(pod).find(runs)?;
     let container = short(text(container, "name"), NAME_BYTES);
@@ -180,6 +175,15 @@ pub(super) fn initializing(pod: &Value) -> Option<Said> {
         "init container {container} of pod {name} still runs, and the others wait for it: `kubectl logs {name} -c {container} -n {namespace}` shows what it does"
     );
     Some(Said::new(words, RunReason::InitContainerRuns))
+}
+
+/// True for an init container that goes on beside the others.
+pub(super) fn goes_on(pod: &Value, container: &str) -> bool {
+    let all = pod
+        .pointer("/spec/initContainers")
+        .and_then(Value::as_array);
+    let mut all = all.into_iter().flatten();
+    all.any(|it| text(it, "name") == container && text(it, "restartPolicy") == "Always")
 }
 
 /// That no scheduler has looked at a pod, such as one whose `schedulerName` is misspelt: no event and no condition says so.
@@ -195,6 +199,10 @@ pub(super) fn unclaimed(pod: &Value) -> Option<Said> {
     })
 }
 
+fn state<'a>(container: &'a Value, state: &str) -> Option<&'a Value> {
+    container.get("state")?.get(state)
+}
+
 /// That a container has ended well, and others run on: a pod, and so its run, ends when all have. Nothing is wrong with that
 /// where each has work of its own.
 pub(super) fn lingering(pod: &Value) -> Option<Said> {
@@ -204,8 +212,6 @@ pub(super) fn lingering(pod: &Value) -> Option<Said> {
         return None;
     }
     let own = || containers(pod).filter(|(_, is_init)| !is_init);
-    let state =
-        |container: &Value, state: &str| container.pointer(&format!("/state/{state}")).cloned();
     let succeeded = own().find(|(container, _)| {
         let ended = state(container, "terminated");
         ended.is_some_and(|ended| ended.get("exitCode").and_then(Value::as_u64) == Some(0))

@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// The volume that has the files.
-pub(super) const VOLUME: &str = "cartouche-runner";
+pub const VOLUME: &str = "cartouche-runner";
 const NAME: &str = "name";
 const MOUNT_PATH: &str = "mountPath";
 /// The most mounts that one run gets. A pod has far fewer, and inputs may decide how many containers there are.

@@ -7,6 +7,8 @@ use super::{Fault, Part, Pod};
 /// A field and what it may be.
 type Choice = (&'static [&'static str], &'static [&'static str]);
 
+/// A medium of one size of pages begins so.
+const HUGE_PAGES: &str = "HugePages-";
 const PROTOCOLS: &[&str] = &["TCP", "UDP", "SCTP"];
 const OF_CONTAINER: [Choice; 2] = [
     (&["imagePullPolicy"], &["Always", "IfNotPresent", "Never"]),
@@ -40,21 +42,26 @@ const OF_ELEMENTS: [(&str, Choice); 4] = [
         "topologySpreadConstraints",
         (&["whenUnsatisfiable"], &["DoNotSchedule", "ScheduleAnyway"]),
     ),
-    ("volumes", (&["emptyDir", "medium"], &["Memory"])),
+    (
+        "volumes",
+        (&["emptyDir", "medium"], &["Memory", "HugePages"]),
+    ),
 ];
 
 pub(super) fn of_pod(pod: &Pod<'_>) -> Vec<Fault> {
     let Some(spec) = &pod.spec else {
         return Vec::new();
     };
-    let own = OF_POD.iter().filter_map(|choice| refused(spec, *choice));
+    let own = OF_POD
+        .iter()
+        .filter_map(|choice| refused(spec, "", *choice));
     let mut faults: Vec<Fault> = own.collect();
     for (list, choice) in OF_ELEMENTS {
         let elements = spec.items(list);
         faults.extend(
             elements
                 .iter()
-                .filter_map(|element| refused(element, choice)),
+                .filter_map(|element| refused(element, &format!("in {list}, "), choice)),
         );
     }
     faults.extend(spec.items("tolerations").iter().filter_map(with_value));
@@ -64,37 +71,34 @@ pub(super) fn of_pod(pod: &Pod<'_>) -> Vec<Fault> {
 pub(super) fn of_container(container: &Part<'_>) -> Vec<Fault> {
     let own = OF_CONTAINER
         .iter()
-        .filter_map(|choice| refused(container, *choice));
+        .filter_map(|choice| refused(container, "", *choice));
     let ports = container.items("ports");
     let protocols = ports
         .iter()
-        .filter_map(|port| refused(port, (&["protocol"], PROTOCOLS)));
+        .filter_map(|port| refused(port, "in ports, ", (&["protocol"], PROTOCOLS)));
     own.chain(protocols).collect()
 }
 
-fn refused(part: &Part<'_>, (path, allowed): Choice) -> Option<Fault> {
+/// The word in a part of something.
+fn refused(part: &Part<'_>, of: &str, (path, allowed): Choice) -> Option<Fault> {
     let field = part.follow(path)?;
     let text = field
         .text()
-        .filter(|text| !text.is_empty() && !allowed.contains(text))?;
-    let message = format!("{} cannot be '{text}'", path.join("."));
+        .filter(|text| !text.is_empty() && !allowed.contains(text))
+        .filter(|text| !text.starts_with(HUGE_PAGES))?;
+    let message = format!("{of}{} cannot be '{text}'", path.join("."));
     let help = suggestion::nearest(text, allowed.iter().copied()).map_or_else(
         || format!("write one of {}", allowed.join(", ")),
         |meant| format!("did you mean '{meant}'?"),
     );
-    Some(Fault::refused(
-        &field,
-        message,
-        "the API server refuses this",
-        help,
-    ))
+    Some(Fault::refused(&field, message, "no pod has this", help))
 }
 
 /// A toleration of whatever value that names one.
 fn with_value(toleration: &Part<'_>) -> Option<Fault> {
     let value = toleration
         .get("value")
-        .filter(|it| it.value.as_str() != Some(""))?;
+        .filter(|it| !it.value.is_null() && it.value.as_str() != Some(""))?;
     (toleration.text_of("operator") == Some("Exists")).then(|| {
         let message = "a toleration with the operator Exists has no value".to_owned();
         let help = "take value out, or write operator: Equal".to_owned();

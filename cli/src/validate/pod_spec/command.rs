@@ -1,63 +1,72 @@
 //! Commands that are written as for a shell, where none reads them.
 
+use std::collections::BTreeSet;
+
 use cartouche_templating::suggestion;
 use serde_json::json;
 
-use super::{Fault, Part};
+use super::{Fault, Part, Pod};
 
-const SHELLS: [&str; 7] = ["sh", "bash", "ash", "dash", "zsh", "ksh", "busybox"];
-/// Programs that take such words themselves, or give them to a shell.
-const TAKING_OPERATORS: [&str; 8] = [
-    "find", "expr", "test", "[", "env", "xargs", "envsubst", "jq",
+const SHELLS: [&str; 6] = ["sh", "bash", "ash", "dash", "zsh", "ksh"];
+/// Programs that neither read such words themselves nor give them to a shell.
+const PLAIN: [&str; 18] = [
+    "cat", "cd", "cp", "curl", "echo", "git", "go", "ls", "make", "mkdir", "mv", "npm", "pip",
+    "printf", "python", "python3", "rm", "wget",
 ];
-const OPERATORS: [&str; 6] = ["&&", "||", "|", ">", ">>", "2>&1"];
+const OPERATORS: [&str; 3] = ["&&", "||", "2>&1"];
 /// Characters that mean something to a shell.
 const OF_A_SHELL: [char; 7] = ['|', '&', ';', '<', '>', '$', '*'];
+/// Options of shells with a word behind them.
+const WITH_A_WORD: [&str; 6] = ["-o", "+o", "-O", "+O", "--rcfile", "--init-file"];
 
-pub(super) fn check(container: &Part<'_>) -> Vec<Fault> {
+pub(super) fn check(container: &Part<'_>) -> Option<Fault> {
     let (command, args) = (container.items("command"), container.items("args"));
-    let mut faults = misspelt_variables(container, &command, &args);
-    let Some(program) = command.first() else {
-        return faults;
-    };
-    let Some(name) = program.value.as_str() else {
-        return faults;
-    };
-    let given: Vec<&Part<'_>> = command.iter().skip(1).chain(&args).collect();
-    if let Some(fault) = several_words(container, program, name) {
-        faults.push(fault);
-        return faults;
+    let (program, given) = command.split_first()?;
+    let name = program.value.as_str()?;
+    if name.contains(char::is_whitespace) {
+        return several_words(container, program, name);
     }
-    let base = name.rsplit('/').next().unwrap_or(name);
+    let given: Vec<&Part<'_>> = given.iter().chain(&args).collect();
+    let base = base(name);
     if SHELLS.contains(&base) {
-        faults.extend(of_a_shell(base, &given));
-    } else if !TAKING_OPERATORS.contains(&base) {
-        faults.extend(unread_by_a_shell(base, &given));
+        return of_a_shell(base, &given);
     }
-    faults
+    let word = given
+        .iter()
+        .filter(|_| PLAIN.contains(&base))
+        .find(|word| {
+            let text = word.value.as_str();
+            text.is_some_and(|text| OPERATORS.contains(&text))
+        })?;
+    let text = word.text()?;
+    let message = format!("{base} gets '{text}' as an argument: no shell reads it");
+    let help =
+        "let a shell run it: command: [sh, -c, \"...\"], with all of it in one text".to_owned();
+    Some(Fault::surprise(word, message, "this is only a text", help))
+}
+
+fn base(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or(program)
 }
 
 /// The whole command in one text.
 fn several_words(container: &Part<'_>, program: &Part<'_>, name: &str) -> Option<Fault> {
+    program.text()?;
     let words: Vec<&str> = name.split_whitespace().collect();
-    // A filter of a tag may have blanks.
-    if words.len() < 2 || name.contains("[?") {
+    let (first, second) = (words.first()?, words.get(1)?);
+    // A path of Windows may have blanks.
+    if first.contains([':', '\\']) {
         return None;
     }
     let message = format!(
         "{} runs a program that is called '{name}', blanks and all, and there is hardly one",
         container.container()
     );
-    let help = if words.first().is_some_and(|first| SHELLS.contains(first))
-        && words.get(1) == Some(&"-c")
-    {
+    let help = if SHELLS.contains(&base(first)) && *second == "-c" {
         let script = name.split_once("-c").map_or("", |(_, rest)| rest.trim());
-        let script = script.trim_matches(['"', '\'']);
-        format!(
-            "write it as a list: command: {}",
-            json!([words[0], "-c", script])
-        )
-    } else if name.contains(OF_A_SHELL) && !name.contains(")$") {
+        let list = json!([first, "-c", without_quotes(script)]);
+        format!("write it as a list: command: {list}")
+    } else if name.contains(OF_A_SHELL) {
         format!(
             "let a shell read it: command: {}",
             json!(["sh", "-c", name])
@@ -73,71 +82,65 @@ fn several_words(container: &Part<'_>, program: &Part<'_>, name: &str) -> Option
     ))
 }
 
+/// A script without the quotes around all of it.
+fn without_quotes(script: &str) -> &str {
+    let within = |quote: char| {
+        let inner = script.strip_prefix(quote)?.strip_suffix(quote)?;
+        (!inner.contains(quote)).then_some(inner)
+    };
+    within('"').or_else(|| within('\'')).unwrap_or(script)
+}
+
 /// A word that a shell takes otherwise than it is meant.
 fn of_a_shell(shell: &str, given: &[&Part<'_>]) -> Option<Fault> {
-    let (first, rest) = given.split_first()?;
-    let script = first.text()?;
-    if !script.starts_with('-') {
-        let is_script = rest.is_empty() && script.contains(char::is_whitespace);
-        let message = format!(
-            "{shell} takes '{}' for the name of a file",
-            in_short(script)
-        );
-        let help = format!(
-            "write -c before it: {}",
-            json!([shell, "-c", in_short(script)])
-        );
-        let is_busybox = shell == "busybox";
-        return (is_script && !is_busybox)
-            .then(|| Fault::surprise(first, message, "this is no file", help));
+    let texts: Option<Vec<&str>> = given.iter().map(|word| word.text()).collect();
+    let texts = texts?;
+    let (mut at, mut is_command) = (0, false);
+    while let Some(word) = texts.get(at).filter(|it| it.starts_with(['-', '+'])) {
+        is_command |= !word.starts_with("--") && word.starts_with('-') && word.contains('c');
+        at += 1 + usize::from(WITH_A_WORD.contains(word));
     }
-    let is_command = !script.starts_with("--") && script.ends_with('c');
-    let (script, words) = rest.split_first().filter(|_| is_command)?;
-    let text = script.text()?;
-    let next = words.first()?;
-    let words: Option<Vec<&str>> = words.iter().map(|word| word.value.as_str()).collect();
-    if text.contains(['$', '\n']) {
+    let (script, words) = texts.get(at..)?.split_first()?;
+    if !is_command {
+        let is_path = script.starts_with(['/', '.']);
+        let message = format!("{shell} takes '{}' for a file", in_short(script));
+        let list = json!([shell, "-c", in_short(script)]);
+        let help = format!("write -c before it: {list}");
+        let is_script = words.is_empty() && script.contains(char::is_whitespace) && !is_path;
+        return is_script
+            .then(|| Fault::surprise(given[at], message, "this is no file of a script", help));
+    }
+    let reads_words = script.contains(['$', '\n'])
+        || [". ", "source "]
+            .iter()
+            .any(|reading| script.starts_with(reading));
+    // The first word behind a script is the name that it has in messages.
+    let is_name = |word: &str| {
+        !word.contains(char::is_whitespace) && (["-", "--"].contains(&word) || !is_option(word))
+    };
+    if reads_words || words.is_empty() || matches!(words, [one] if is_name(one)) {
         return None;
     }
-    let whole = format!("{text} {}", words?.join(" "));
+    let joined = if words.iter().any(|word| word.contains(char::is_whitespace)) {
+        texts[at..].join(" && ")
+    } else {
+        texts[at..].join(" ")
+    };
     let message = format!(
         "{shell} -c runs '{}' alone: what stands behind it is only $0, $1 and so on to that script",
-        in_short(text)
+        in_short(script)
     );
-    let help = format!("write all of it in one text: {}", json!(whole));
-    Some(Fault::surprise(next, message, "this is not run", help))
+    let help = format!("write all of it in one text: {}", json!(joined));
+    Some(Fault::surprise(
+        given[at + 1],
+        message,
+        "this is not run",
+        help,
+    ))
 }
 
-/// Words that only a shell would read.
-fn unread_by_a_shell(program: &str, given: &[&Part<'_>]) -> Option<Fault> {
-    let word = given.iter().find(|word| {
-        let text = word.value.as_str().unwrap_or_default();
-        OPERATORS.contains(&text) || variable(text).is_some()
-    })?;
-    let text = word.value.as_str()?;
-    let (message, help) = match variable(text) {
-        Some(name) => (
-            format!("{program} gets '{text}' as it stands: no shell reads it"),
-            format!(
-                "write $({name}), which is filled in from env of the container, or begin the command with sh, -c"
-            ),
-        ),
-        None => (
-            format!("{program} gets '{text}' as an argument: no shell reads it"),
-            "let a shell run it: command: [sh, -c, \"...\"], with all of it in one text".to_owned(),
-        ),
-    };
-    Some(Fault::surprise(word, message, "this is only a text", help))
-}
-
-/// `$NAME` and `${NAME}`.
-fn variable(text: &str) -> Option<&str> {
-    let name = text.strip_prefix('$')?;
-    let name = name
-        .strip_prefix('{')
-        .and_then(|name| name.strip_suffix('}'))
-        .unwrap_or(name);
-    is_variable(name).then_some(name)
+fn is_option(word: &str) -> bool {
+    word.starts_with('-')
 }
 
 fn is_variable(name: &str) -> bool {
@@ -148,34 +151,40 @@ fn is_variable(name: &str) -> bool {
         && name.bytes().all(is_part)
 }
 
-/// `$(NAME)` where env has one that is nearly called so.
-fn misspelt_variables(container: &Part<'_>, command: &[Part<'_>], args: &[Part<'_>]) -> Vec<Fault> {
+/// `$(NAME)` where env has one that is nearly called so, of containers that nothing else gives variables.
+pub(super) fn misspelt_variables(pod: &Pod<'_>) -> Vec<Fault> {
+    let containers = pod.containers.iter().filter(|_| pod.spec.is_some());
+    containers.flat_map(in_container).collect()
+}
+
+fn in_container(container: &Part<'_>) -> Vec<Fault> {
     let env = container.items("env");
-    let known: Option<Vec<&str>> = env.iter().map(Part::name).collect();
+    let known: Option<BTreeSet<&str>> = env.iter().map(Part::name).collect();
     let Some(known) = known.filter(|_| container.get("envFrom").is_none()) else {
         return Vec::new();
     };
     let mut faults = Vec::new();
-    for word in command.iter().chain(args) {
+    let lists = ["command", "args"].into_iter();
+    for word in lists.flat_map(|list| container.items(list)) {
         let text = word.value.as_str().unwrap_or_default();
         for (at, _) in text.match_indices("$(") {
             let name = text[at + 2..].split(')').next().unwrap_or_default();
-            let is_there = !is_variable(name) || known.contains(&name);
+            let is_there = !is_variable(name) || known.contains(name);
+            let is_of_a_service = ["_SERVICE_HOST", "_SERVICE_PORT"]
+                .iter()
+                .any(|end| name.contains(end));
             let is_escaped = text[..at].ends_with('$');
-            let meant = suggestion::nearest(name, known.iter().copied());
-            if let Some(meant) = meant.filter(|_| !is_there && !is_escaped) {
-                let message = format!(
-                    "{} has no variable {name} in env, so $({name}) stays as it is",
-                    container.container()
-                );
-                let help = format!("did you mean $({meant})?");
-                faults.push(Fault::surprise(
-                    word,
-                    message,
-                    "nothing fills this in",
-                    help,
-                ));
-            }
+            let meant = suggestion::slip(name, known.iter().copied());
+            let Some(meant) = meant.filter(|_| !is_there && !is_of_a_service && !is_escaped) else {
+                continue;
+            };
+            let message = format!(
+                "{} has no variable {name} in env, so $({name}) stays as it is",
+                container.container()
+            );
+            let help = format!("did you mean $({meant})?");
+            let label = "nothing fills this in";
+            faults.push(Fault::surprise(&word, message, label, help));
         }
     }
     faults

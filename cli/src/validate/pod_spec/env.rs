@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+
 use super::{Fault, Part};
 
 /// The sources of a variable.
-const SOURCES: [&str; 5] = [
+const SOURCES: [&str; 4] = [
     "configMapKeyRef",
     "secretKeyRef",
     "fieldRef",
     "resourceFieldRef",
-    "fileKeyRef",
 ];
 
 pub(super) fn check(container: &Part<'_>) -> Vec<Fault> {
@@ -23,6 +24,7 @@ pub(super) fn check(container: &Part<'_>) -> Vec<Fault> {
         };
         if let Some(first) = seen.insert(name, variable)
             && first.value != variable.value
+            && !env.iter().any(|it| reads(it, name))
         {
             let message = format!(
                 "{} has the variable {name} twice: the last one counts",
@@ -41,6 +43,12 @@ pub(super) fn check(container: &Part<'_>) -> Vec<Fault> {
         faults.extend(sources(variable, name));
     }
     faults
+}
+
+/// True if the value of a variable has that of another in it: the one that stands before it.
+fn reads(variable: &Part<'_>, name: &str) -> bool {
+    let value = variable.value.get("value").and_then(Value::as_str);
+    value.is_some_and(|value| value.contains(&format!("$({name})")))
 }
 
 /// The name and the value in one text.
@@ -74,10 +82,15 @@ fn sources(variable: &Part<'_>, name: &str) -> Option<Fault> {
             help,
         ));
     }
-    let members = from.members();
+    let mut members = from.members();
+    // A null takes away what a profile is merged into.
+    members.retain(|(_, member)| !member.value.is_null());
     let is_known = |key: &str| SOURCES.contains(&key);
     // A misspelt one is an unknown field.
-    if members.iter().any(|(key, _)| !is_known(key)) || members.len() == 1 {
+    if members.iter().any(|(key, _)| !is_known(key))
+        || members.len() == 1
+        || members.is_empty() && !from.members().is_empty()
+    {
         return None;
     }
     let (what, help) = match members.len() {

@@ -39,16 +39,24 @@ fn wrong(image: &str) -> Option<(&'static str, String)> {
     let path = path_of(image);
     let lower = path.to_lowercase();
     (lower != path).then(|| {
-        let meant = image.replacen(path, &lower, 1);
+        // Case says nothing in the name of a registry.
+        let end = image.find(path).unwrap_or_default() + path.len();
+        let (name, tag) = image.split_at(end);
+        let meant = name.to_lowercase() + tag;
         ("its path has upper-case letters", format!("write {meant}"))
     })
+}
+
+/// True for a name with a dot, a port or upper-case letters: no part of a path has these, but the last its tag.
+fn is_registry(first: &str) -> bool {
+    first.contains(['.', ':']) || first == "localhost" || first != first.to_lowercase()
 }
 
 /// The part between the registry and the tag or the digest.
 fn path_of(image: &str) -> &str {
     let name = image.split_once('@').map_or(image, |(name, _)| name);
     let path = match name.split_once('/') {
-        Some((first, rest)) if first.contains(['.', ':']) || first == "localhost" => rest,
+        Some((first, rest)) if is_registry(first) => rest,
         _ => name,
     };
     path.rsplit_once(':').map_or(path, |(path, _)| path)
@@ -66,12 +74,14 @@ mod tests {
             "localhost:5000/a/b:V1",
             "EXAMPLE.com/a@sha256:0123456789ABCDEF",
             "a/b_c:1.0-Beta",
+            "REGISTRY/app:1",
         ] {
             assert!(wrong(image).is_none(), "{image}");
         }
         for (image, help) in [
             ("https://ghcr.io/a/b:1", "leave https:// out: ghcr.io/a/b:1"),
             ("ghcr.io/Acme/App:1.0-RC", "write ghcr.io/acme/app:1.0-RC"),
+            ("Acme/App:1.0-RC", "write acme/app:1.0-RC"),
             ("busybox :1", "write busybox:1"),
             (
                 "a/b:",

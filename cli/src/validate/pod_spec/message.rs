@@ -17,11 +17,16 @@ pub(super) fn check(container: &Part<'_>) -> Vec<Fault> {
     };
     let lists = ["command", "args"].into_iter();
     let words = lists.flat_map(|list| container.items(list));
-    let env = container.items("env").into_iter();
-    let values = env.filter_map(|variable| variable.get("value"));
-    let mut texts = words.chain(values).filter_map(|part| part.value.as_str());
-    let writes = |path: &str, text: &str| text.contains(path);
-    if !texts.clone().any(|text| writes(DEFAULT, text)) || texts.any(|text| writes(moved, text)) {
+    let words: Vec<_> = words.collect();
+    let mut texts = words.iter().filter_map(|part| part.value.as_str());
+    // Scripts may change to its folder.
+    let file = moved.rsplit('/').next().unwrap_or(moved);
+    let writes = |text: &str| {
+        let before = text.match_indices(DEFAULT);
+        let mut before = before.map(|(at, _)| text[..at].trim_end());
+        before.any(|it| [">", "tee", "tee -a"].iter().any(|end| it.ends_with(end)))
+    };
+    if !texts.clone().any(writes) || texts.any(|text| text.contains(file)) {
         return Vec::new();
     }
     let message = format!(

@@ -1,27 +1,39 @@
 //! Names of containers and volumes.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use cartouche_crds::is_dns_label;
+use cartouche_templating::EACH_CONTAINER;
 
 use super::{Fault, Part, Pod};
-
-/// Stands for each container of a run, in a profile.
-const EACH: &str = "*";
+use crate::source::Segment;
 
 pub(super) fn check(pod: &Pod<'_>) -> Vec<Fault> {
     let mut faults = Vec::new();
-    let mut seen = BTreeSet::new();
+    let mut seen = BTreeMap::new();
+    let help = match pod.spec {
+        Some(_) => "give one of them another name: init containers count as well",
+        None => "give one of them another name",
+    };
     for container in &pod.containers {
-        let Some(name) = container.name().filter(|name| *name != EACH) else {
+        // Tekton and Argo give a name to those that have none, and Argo to the one that is no element of a list.
+        let is_named = |name: &&str| {
+            let is_element = matches!(container.at.last(), Some(Segment::Index(_)));
+            *name != EACH_CONTAINER && (pod.spec.is_some() || is_element && !name.is_empty())
+        };
+        let Some(name) = container.name().filter(is_named) else {
             continue;
         };
+        let list = pod
+            .has_names_by_list
+            .then(|| container.at.iter().rev().nth(1));
         faults.extend(not_allowed(container, "container", name));
-        if !seen.insert(name) {
+        if let Some(first) = seen.insert((list, name), container) {
             let message = format!("the pod has two containers '{name}'");
-            let help = "give one of them another name: init containers count as well".to_owned();
             let place = container.or_self("name");
-            faults.push(Fault::refused(&place, message, "it is there already", help));
+            let help = help.to_owned();
+            let fault = Fault::refused(&place, message, "it is there already", help);
+            faults.push(fault.with(&first.or_self("name")));
         }
     }
     for volume in &pod.volumes {
@@ -44,10 +56,5 @@ fn not_allowed(part: &Part<'_>, what: &str, name: &str) -> Option<Fault> {
         allowed.to_owned()
     };
     let place = part.or_self("name");
-    Some(Fault::refused(
-        &place,
-        message,
-        "the API server refuses this",
-        help,
-    ))
+    Some(Fault::refused(&place, message, "no pod has this", help))
 }

@@ -1,5 +1,6 @@
 //! A part of an object, and the steps to it.
 
+use cartouche_templating::EACH_CONTAINER;
 use serde_json::Value;
 
 use crate::source::Segment;
@@ -71,14 +72,14 @@ impl<'a> Part<'a> {
     /// A container as messages call it.
     pub(super) fn container(&self) -> String {
         match self.name() {
-            Some("*") => "each container".to_owned(),
+            Some(EACH_CONTAINER) => "each container".to_owned(),
             Some(name) => format!("the container '{name}'"),
             None => "a container".to_owned(),
         }
     }
 }
 
-/// True if a text has neither tags nor the placeholders of Tekton and Argo.
+/// True if a text has neither tags nor the placeholders of Tekton, Argo, envsubst and Flux.
 fn is_literal(text: &str) -> bool {
-    !text.contains("$(") && !text.contains("{{")
+    !["$(", "${", "{{"].iter().any(|open| text.contains(open))
 }

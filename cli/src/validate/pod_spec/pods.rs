@@ -1,12 +1,14 @@
 //! The pods of runs, wherever their kinds have them.
 
-use cartouche_templating::kinds::{PodPlace, pod_place};
+use std::collections::BTreeSet;
+
+use cartouche_templating::{
+    CONTAINER_LISTS,
+    kinds::{PodPlace, pod_place},
+};
 use serde_json::Value;
 
 use super::Part;
-
-/// The lists of containers in a pod.
-const CONTAINERS: [&str; 2] = ["initContainers", "containers"];
 
 /// A pod, as far as an object says it.
 pub(super) struct Pod<'a> {
@@ -18,24 +20,27 @@ pub(super) struct Pod<'a> {
     pub(super) other_volumes: Vec<&'a str>,
     /// True if it may have more volumes than these.
     pub(super) is_open: bool,
+    /// True if names of containers are told apart within each of their lists alone.
+    pub(super) has_names_by_list: bool,
 }
 
 impl<'a> Pod<'a> {
     fn of_spec(spec: Part<'a>) -> Self {
-        let lists = CONTAINERS.iter();
+        let lists = CONTAINER_LISTS.iter();
         Self {
             containers: lists.flat_map(|list| spec.items(list)).collect(),
             volumes: spec.items("volumes"),
             other_volumes: Vec::new(),
             is_open: is_unread(&spec, "volumes"),
+            has_names_by_list: false,
             spec: Some(spec),
         }
     }
 
     /// The names of its volumes; nothing if they are not all known.
-    pub(super) fn volume_names(&self) -> Option<Vec<&'a str>> {
+    pub(super) fn volume_names(&self) -> Option<BTreeSet<&'a str>> {
         let names = self.volumes.iter().map(Part::name);
-        let names: Option<Vec<&str>> = names.collect();
+        let names: Option<BTreeSet<&str>> = names.collect();
         let mut names = names.filter(|_| !self.is_open)?;
         names.extend(&self.other_volumes);
         Some(names)
@@ -54,7 +59,13 @@ pub(super) fn of_run(run: &Value) -> Vec<Pod<'_>> {
         return Vec::new();
     };
     match pod_place(api_version, kind) {
-        Some(PodPlace::Spec(path)) => root.follow(path).map(Pod::of_spec).into_iter().collect(),
+        Some(PodPlace::Spec(path)) => {
+            let mut pods: Vec<Pod<'_>> = root.follow(path).map(Pod::of_spec).into_iter().collect();
+            for pod in &mut pods {
+                pod.other_volumes = claims(&root);
+            }
+            pods
+        }
         Some(PodPlace::TaskRun) => task_run(&root),
         Some(PodPlace::PipelineRun) => pipeline_run(&root),
         Some(PodPlace::Workflow) => workflow(&root),
@@ -110,18 +121,22 @@ fn of_task<'a>(task: &Part<'a>, pod_template: Option<&Part<'a>>) -> Pod<'a> {
         other_volumes: Vec::new(),
         is_open: is_unread(task, "volumes")
             || pod_template.is_some_and(|it| is_unread(it, "volumes")),
+        has_names_by_list: true,
     }
+}
+
+/// The names of volumes for which claims are made with an object.
+fn claims<'a>(root: &Part<'a>) -> Vec<&'a str> {
+    let spec = root.get("spec");
+    let claims = spec.iter().flat_map(|it| it.items("volumeClaimTemplates"));
+    claims.filter_map(|it| it.get("metadata")?.name()).collect()
 }
 
 fn workflow<'a>(root: &Part<'a>) -> Vec<Pod<'a>> {
     let Some(spec) = root.get("spec") else {
         return Vec::new();
     };
-    let claims = spec.items("volumeClaimTemplates");
-    let claims: Vec<&str> = claims
-        .iter()
-        .filter_map(|it| it.get("metadata")?.name())
-        .collect();
+    let claims = claims(root);
     let merged = ["workflowTemplateRef", "templateDefaults", "podSpecPatch"];
     let is_open = is_unread(&spec, "volumes") || merged.iter().any(|key| spec.get(key).is_some());
     let of_template = |template: Part<'a>| {
@@ -131,8 +146,11 @@ fn workflow<'a>(root: &Part<'a>) -> Vec<Pod<'a>> {
         containers.extend(lists.flat_map(|list| template.items(list)));
         let set = template.get("containerSet");
         containers.extend(set.iter().flat_map(|set| set.items("containers")));
-        let mut volumes = spec.items("volumes");
-        volumes.extend(template.items("volumes"));
+        let mut volumes = template.items("volumes");
+        // One of the template hides that of the workflow.
+        let own: BTreeSet<&str> = volumes.iter().filter_map(Part::name).collect();
+        let outer = spec.items("volumes").into_iter();
+        volumes.extend(outer.filter(|it| it.name().is_none_or(|name| !own.contains(name))));
         Pod {
             spec: None,
             containers,
@@ -141,6 +159,7 @@ fn workflow<'a>(root: &Part<'a>) -> Vec<Pod<'a>> {
             is_open: is_open
                 || is_unread(&template, "volumes")
                 || template.get("podSpecPatch").is_some(),
+            has_names_by_list: false,
         }
     };
     spec.items("templates")

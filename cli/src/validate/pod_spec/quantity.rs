@@ -9,7 +9,7 @@ pub(super) struct Quantity<'a> {
 }
 
 /// The factor of each suffix.
-const SUFFIXES: [(&str, f64); 15] = [
+const SUFFIXES: [(&str, f64); 16] = [
     ("", 1.0),
     ("n", 1e-9),
     ("u", 1e-6),
@@ -25,6 +25,7 @@ const SUFFIXES: [(&str, f64); 15] = [
     ("Gi", 1_073_741_824.0),
     ("Ti", 1_099_511_627_776.0),
     ("Pi", 1_125_899_906_842_624.0),
+    ("Ei", 1_152_921_504_606_846_976.0),
 ];
 
 impl Quantity<'_> {

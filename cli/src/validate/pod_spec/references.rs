@@ -1,10 +1,14 @@
 //! Objects that pods name, where one of nearly that name is among the files.
 //!
-//! Only a cluster knows which objects there are: a name that is like none of the files gives no finding.
+//! Only a cluster knows which objects there are: a name that is like none of the files gives no finding, nor does one that any
+//! other object of the files has in a text, which may make it.
 
-use std::collections::BTreeSet;
+use std::{
+    cell::OnceCell,
+    collections::{BTreeMap, BTreeSet},
+};
 
-use cartouche_templating::suggestion;
+use cartouche_templating::{OBJECTS_OF_VOLUMES, suggestion};
 use serde_json::Value;
 
 use super::{Fault, Part, Pod};
@@ -12,29 +16,53 @@ use crate::{objects::Objects, source::Document};
 
 const CONFIG_MAP: &str = "ConfigMap";
 const SECRET: &str = "Secret";
+/// Objects that each namespace has.
+const EVERYWHERE: [&str; 2] = ["default", "kube-root-ca.crt"];
 
-/// A name in a pod, of an object of a kind, with the key of it that is read.
+/// A name in a pod, of an object of a kind, with the keys of it that are read.
 struct Reference<'a> {
     kind: &'static str,
     name: Part<'a>,
-    key: Option<Part<'a>>,
-    is_optional: bool,
+    keys: Vec<Part<'a>>,
 }
 
 impl<'a> Reference<'a> {
+    /// Nothing for an object that the pod can do without.
     fn new(kind: &'static str, part: &Part<'a>, name: &str) -> Option<Self> {
-        Some(Self {
-            kind,
-            name: part.get(name)?,
-            key: None,
-            is_optional: part.value.get("optional") == Some(&Value::Bool(true)),
-        })
+        let is_optional = part.value.get("optional") == Some(&Value::Bool(true));
+        let name = part.get(name).filter(|_| !is_optional)?;
+        let keys = part.get("key").into_iter().collect();
+        Some(Self { kind, name, keys })
     }
 }
 
-pub(super) fn check(objects: &Objects, pods: &[Pod<'_>]) -> Vec<Fault> {
+/// The objects of the files, by kind and name, for runs in some namespaces.
+struct Files<'a> {
+    objects: &'a Objects,
+    by_name: BTreeMap<(&'a str, &'a str), Vec<&'a Document>>,
+    namespaces: &'a BTreeSet<&'a str>,
+    texts: OnceCell<BTreeSet<&'a str>>,
+}
+
+/// Without namespaces, or with one that is not known, each one counts.
+pub(super) fn check(
+    objects: &Objects,
+    pods: &[Pod<'_>],
+    namespaces: &BTreeSet<&str>,
+) -> Vec<Fault> {
+    let mut by_name: BTreeMap<(&str, &str), Vec<&Document>> = BTreeMap::new();
+    for object in objects.others.iter().filter(|it| it.api_version() == "v1") {
+        let of_name = by_name.entry((object.kind(), object.name())).or_default();
+        of_name.push(object);
+    }
+    let files = Files {
+        objects,
+        by_name,
+        namespaces,
+        texts: OnceCell::new(),
+    };
     let all = pods.iter().flat_map(references);
-    all.filter_map(|reference| misspelt(objects, &reference))
+    all.flat_map(|reference| files.misspelt(&reference))
         .collect()
 }
 
@@ -42,127 +70,131 @@ fn references<'a>(pod: &Pod<'a>) -> Vec<Reference<'a>> {
     let mut all = Vec::new();
     if let Some(spec) = &pod.spec {
         all.extend(Reference::new("ServiceAccount", spec, "serviceAccountName"));
-        let secrets = spec.items("imagePullSecrets");
-        all.extend(
-            secrets
-                .iter()
-                .filter_map(|it| Reference::new(SECRET, it, "name")),
-        );
     }
     for container in &pod.containers {
-        all.extend(container.items("env").iter().filter_map(of_variable));
-        for source in container.items("envFrom") {
-            let of = |field: &str, kind| Reference::new(kind, &source.get(field)?, "name");
-            all.extend(of("configMapRef", CONFIG_MAP));
-            all.extend(of("secretRef", SECRET));
-        }
+        let env = container.items("env");
+        let from_key = env.iter().filter_map(|it| it.get("valueFrom"));
+        let fields = ["configMapKeyRef", "secretKeyRef"];
+        all.extend(from_key.flat_map(|it| of_source(&it, fields)));
+        let whole = container.items("envFrom");
+        let fields = ["configMapRef", "secretRef"];
+        all.extend(whole.iter().flat_map(|it| of_source(it, fields)));
     }
-    for volume in &pod.volumes {
-        all.extend(of_volume(volume));
-    }
+    all.extend(pod.volumes.iter().flat_map(of_volume));
     all
 }
 
-fn of_variable<'a>(variable: &Part<'a>) -> Option<Reference<'a>> {
-    let from = variable.get("valueFrom")?;
-    let of = |field: &str, kind| {
-        let part = from.get(field)?;
-        let key = part.get("key");
-        Some(Reference {
-            key,
-            ..Reference::new(kind, &part, "name")?
-        })
-    };
-    of("configMapKeyRef", CONFIG_MAP).or_else(|| of("secretKeyRef", SECRET))
+/// The objects below the fields for a `ConfigMap` and for a Secret.
+fn of_source<'a>(source: &Part<'a>, fields: [&str; 2]) -> Vec<Reference<'a>> {
+    let fields = fields.into_iter().zip([CONFIG_MAP, SECRET]);
+    let of = |(field, kind)| Reference::new(kind, &source.get(field)?, "name");
+    fields.filter_map(of).collect()
 }
 
 fn of_volume<'a>(volume: &Part<'a>) -> Vec<Reference<'a>> {
-    let sources = [
-        ("configMap", CONFIG_MAP, "name"),
-        ("secret", SECRET, "secretName"),
-        (
-            "persistentVolumeClaim",
-            "PersistentVolumeClaim",
-            "claimName",
-        ),
-    ];
-    let mut all = Vec::new();
-    for (field, kind, name) in sources {
-        let Some(source) = volume.get(field) else {
-            continue;
-        };
-        let items = source.items("items").into_iter();
-        let keys = items.filter_map(|item| {
-            let key = item.get("key");
+    let projected = volume.get("projected");
+    let mut sources = projected.map_or_else(Vec::new, |it| it.items("sources"));
+    sources.push(volume.clone());
+    let rows = |source: &Part<'a>| {
+        let of = OBJECTS_OF_VOLUMES.into_iter();
+        let found = of.filter_map(|(kind, field, name)| {
+            let part = source.get(field)?;
+            let items = part.items("items");
             Some(Reference {
-                key,
-                ..Reference::new(kind, &source, name)?
+                keys: items.iter().filter_map(|item| item.get("key")).collect(),
+                ..Reference::new(kind, &part, name)?
             })
         });
-        all.extend(keys);
-        if all.is_empty() {
-            all.extend(Reference::new(kind, &source, name));
+        found.collect::<Vec<_>>()
+    };
+    sources.iter().flat_map(rows).collect()
+}
+
+impl<'a> Files<'a> {
+    /// The faults of a name or of keys that are nearly one of the files.
+    fn misspelt(&self, reference: &Reference<'_>) -> Vec<Fault> {
+        let Some(name) = reference.name.text() else {
+            return Vec::new();
+        };
+        match self.by_name.get(&(reference.kind, name)) {
+            Some(named) => {
+                let here: Vec<&Document> = named
+                    .iter()
+                    .copied()
+                    .filter(|object| self.is_here(object))
+                    .collect();
+                misspelt_keys(reference, &here, name)
+            }
+            None => self.misspelt_name(reference, name).into_iter().collect(),
         }
     }
-    all
+
+    fn misspelt_name(&self, reference: &Reference<'_>, name: &str) -> Option<Fault> {
+        let kind = reference.kind;
+        let of_kind = self.by_name.iter().filter(|((it, _), objects)| {
+            *it == kind && objects.iter().any(|object| self.is_here(object))
+        });
+        let meant = suggestion::slip(name, of_kind.map(|((_, name), _)| *name))?;
+        if EVERYWHERE.contains(&name) || self.texts().contains(name) {
+            return None;
+        }
+        let message = format!(
+            "there is no {kind} '{name}' among these files: a pod that names it does not begin without it"
+        );
+        let help = format!("did you mean '{meant}'?");
+        let label = "not among these files";
+        Some(Fault::surprise(&reference.name, message, label, help))
+    }
+
+    fn is_here(&self, object: &Document) -> bool {
+        let (namespace, all) = (object.namespace(), self.namespaces);
+        let is_any = namespace.is_empty() || all.is_empty() || all.contains("");
+        is_any || all.contains(namespace)
+    }
+
+    /// The texts of other objects, and the names of what templates make and of sinks.
+    fn texts(&self) -> &BTreeSet<&'a str> {
+        self.texts.get_or_init(|| {
+            let mut texts = BTreeSet::new();
+            for object in &self.objects.others {
+                collect(&object.value, &mut texts);
+            }
+            let templates = self.objects.templates.iter();
+            let made = templates.filter_map(|it| it.value.pointer("/spec/template/metadata"));
+            let runnables = self.objects.runnables.iter();
+            let sinks = runnables.filter_map(|it| it.value.pointer("/spec/writeOutputsTo"));
+            made.chain(sinks).for_each(|it| collect(it, &mut texts));
+            texts
+        })
+    }
 }
 
-/// The fault of a name or a key that is nearly one of the files.
-fn misspelt(objects: &Objects, reference: &Reference<'_>) -> Option<Fault> {
-    let name = reference.name.text()?;
-    let kind = reference.kind;
-    let of_kind = objects.others.iter();
-    let of_kind = of_kind.filter(|it| it.api_version() == "v1" && it.kind() == kind);
-    let of_kind: Vec<&Document> = of_kind.collect();
-    let named: Vec<&&Document> = of_kind.iter().filter(|it| it.name() == name).collect();
-    if !named.is_empty() {
-        return misspelt_key(reference, &named, name);
+fn collect<'a>(value: &'a Value, texts: &mut BTreeSet<&'a str>) {
+    match value {
+        Value::String(text) => drop(texts.insert(text)),
+        Value::Array(items) => items.iter().for_each(|it| collect(it, texts)),
+        Value::Object(members) => members.values().for_each(|it| collect(it, texts)),
+        _ => {}
     }
-    if is_written(objects, kind, name) || reference.is_optional {
-        return None;
-    }
-    let meant = suggestion::nearest(name, of_kind.iter().map(|it| it.name()))?;
-    let message = format!(
-        "there is no {kind} '{name}' among these files: a pod that names it does not begin without it"
-    );
-    let help = format!("did you mean '{meant}'?");
-    Some(Fault::surprise(
-        &reference.name,
-        message,
-        "not among these files",
-        help,
-    ))
 }
 
-fn misspelt_key(reference: &Reference<'_>, named: &[&&Document], name: &str) -> Option<Fault> {
-    let part = reference.key.as_ref().filter(|_| !reference.is_optional)?;
-    let key = part.text()?;
+fn misspelt_keys(reference: &Reference<'_>, named: &[&Document], name: &str) -> Vec<Fault> {
     let known: BTreeSet<&str> = named.iter().flat_map(|it| keys(it)).collect();
-    if known.contains(key) || known.is_empty() {
-        return None;
-    }
     let kind = reference.kind;
-    let message =
-        format!("{kind} {name} has no key '{key}' in its file: a pod that reads it does not begin");
-    let help = suggestion::hint(key, "it has", known.iter().copied());
-    let help = help.unwrap_or_else(|| "correct the key, or add it to the object".to_owned());
-    Some(Fault::surprise(part, message, "no such key", help))
+    let fault = |part: &Part<'_>| {
+        let key = part.text().filter(|key| !known.contains(key))?;
+        let meant = suggestion::slip(key, known.iter().copied())?;
+        let message = format!(
+            "{kind} {name} has no key '{key}' in its file: a pod that reads it does not begin"
+        );
+        let help = format!("did you mean '{meant}'?");
+        Some(Fault::surprise(part, message, "no such key", help))
+    };
+    reference.keys.iter().filter_map(fault).collect()
 }
 
 fn keys(object: &Document) -> impl Iterator<Item = &str> {
     let fields = ["data", "stringData", "binaryData"].into_iter();
     let values = fields.filter_map(|field| object.value.get(field)?.as_object());
     values.flatten().map(|(key, _)| key.as_str())
-}
-
-/// True if a Runnable of the files writes its outputs there.
-fn is_written(objects: &Objects, kind: &str, name: &str) -> bool {
-    let text =
-        |sink: &Value, field: &str| sink.get(field).and_then(Value::as_str).map(str::to_owned);
-    let sinks = objects.runnables.iter();
-    let sinks = sinks.filter_map(|it| it.value.pointer("/spec/writeOutputsTo")?.as_array());
-    let mut sinks = sinks.flatten();
-    sinks.any(|sink| {
-        text(sink, "kind").as_deref() == Some(kind) && text(sink, "name").as_deref() == Some(name)
-    })
 }

@@ -8,9 +8,11 @@ use super::{Fault, Part, quantity};
 const KNOWN: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
 const HUGE_PAGES: &str = "hugepages-";
 /// No process has room in less memory.
-const LEAST_BYTES: f64 = 1_048_576.0;
-/// Hardly a node has more.
-const MOST_CORES: f64 = 256.0;
+const LEAST_MEMORY: f64 = 1_048_576.0;
+/// A request of less is meant in another unit.
+const LEAST_BYTES: f64 = 4096.0;
+/// No node has as many.
+const MOST_CORES: f64 = 2048.0;
 /// Tekton has them under another name since v1.
 const FIELDS: [&str; 2] = ["resources", "computeResources"];
 
@@ -24,7 +26,9 @@ pub(super) fn check(container: &Part<'_>) -> Vec<Fault> {
         let given = resources.get(side);
         for (name, amount) in given.iter().flat_map(Part::members) {
             faults.extend(unknown(name, &amount));
-            faults.extend(unlikely(name, &amount));
+            let is_bound = (side, name) == ("limits", "memory");
+            let least = if is_bound { LEAST_MEMORY } else { LEAST_BYTES };
+            faults.extend(unlikely(name, &amount, least));
         }
     }
     faults.extend(above_limits(container, &resources));
@@ -53,14 +57,13 @@ fn unknown(name: &str, amount: &Part<'_>) -> Option<Fault> {
 }
 
 /// Amounts that no author means.
-fn unlikely(name: &str, amount: &Part<'_>) -> Option<Fault> {
+fn unlikely(name: &str, amount: &Part<'_>, least: f64) -> Option<Fault> {
     let quantity = quantity::read(amount.value)?;
     let value = quantity.amount();
     let (number, written) = (quantity.number, shown(amount));
     match name {
-        "memory" | "ephemeral-storage" if value > 0.0 && value < LEAST_BYTES => {
-            let message =
-                format!("{name} {written} is less than one MiB, and no container begins with that");
+        "memory" | "ephemeral-storage" if value > 0.0 && value < least => {
+            let message = format!("{name} {written} is less than any container needs");
             let label = match quantity.suffix {
                 "m" => "m is a thousandth of a byte",
                 _ => "this is a number of bytes",
@@ -72,7 +75,7 @@ fn unlikely(name: &str, amount: &Part<'_>) -> Option<Fault> {
                 format!("write {number}Mi for MiB, or {number}Gi for GiB"),
             ))
         }
-        "cpu" if value > MOST_CORES => {
+        "cpu" if value >= MOST_CORES => {
             let message = format!("cpu {written} is {value} cores, which no node has");
             let help = format!("write {number}m for thousandths of a core");
             Some(Fault::surprise(
@@ -110,12 +113,8 @@ fn above_limits(container: &Part<'_>, resources: &Part<'_>) -> Vec<Fault> {
             let help = format!(
                 "lower the request to {most} at most, or raise the limit to {asked} at least"
             );
-            faults.push(Fault::refused(
-                &request,
-                message,
-                "this is more than the limit",
-                help,
-            ));
+            let label = "this is more than the limit";
+            faults.push(Fault::refused(&request, message, label, help).with(&limit));
         }
     }
     faults

@@ -46,12 +46,8 @@ fn as_root(
         "{whose} is to run as user 0, which is root, and runAsNonRoot forbids that: it never starts"
     );
     let help = "give runAsUser another number, such as 1000, or take runAsNonRoot out";
-    Some(Fault::refused(
-        &user,
-        message,
-        "this is root",
-        help.to_owned(),
-    ))
+    let fault = Fault::refused(&user, message, "this is root", help.to_owned());
+    Some(fault.with(&non_root))
 }
 
 fn escalation(container: &Part<'_>, own: &Part<'_>) -> Option<Fault> {

@@ -1,15 +1,30 @@
 //! Volumes of pods, and the mounts of containers.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use cartouche_templating::suggestion;
+use cartouche_templating::{RUNNER_VOLUME, suggestion};
 use serde_json::Value;
 
-use super::{Fault, Part, Pod, pods};
+use super::{Fault, Part, Pod, is_merged, pods};
 use crate::{objects::Objects, source::Document, template_file};
 
 /// Volumes that the cluster adds to pods begin so.
 const ADDED: &str = "kube-api-access-";
+
+/// The sources of volumes that are in use.
+const SOURCES: [&str; 11] = [
+    "configMap",
+    "csi",
+    "downwardAPI",
+    "emptyDir",
+    "ephemeral",
+    "hostPath",
+    "image",
+    "nfs",
+    "persistentVolumeClaim",
+    "projected",
+    "secret",
+];
 
 /// Volumes that profiles add to the pods of a template.
 pub(super) struct Brought<'a> {
@@ -21,13 +36,17 @@ pub(super) struct Brought<'a> {
 impl<'a> Brought<'a> {
     pub(super) fn of(objects: &'a Objects, template: &Document) -> Self {
         let profiles = objects.profiles.iter();
+        let run = template.value.pointer("/spec/template");
+        let is_merged = run.is_some_and(is_merged);
+        let has_files = template.value.pointer("/spec/runner").is_some();
         let pods = profiles
             .clone()
+            .filter(|_| is_merged)
             .filter_map(|it| pods::of_profile(&it.value));
         let names = pods.filter_map(|pod| pod.volume_names()).flatten();
         let has_patches = |profile: &Document| profile.value.pointer("/spec/patches").is_some();
         Self {
-            names: names.collect(),
+            names: names.chain(has_files.then_some(RUNNER_VOLUME)).collect(),
             more: template_file::needs_profile(template) || profiles.clone().any(has_patches),
         }
     }
@@ -36,15 +55,15 @@ impl<'a> Brought<'a> {
 /// The faults that no profile mends.
 pub(super) fn check(pod: &Pod<'_>) -> Vec<Fault> {
     let mut faults = Vec::new();
-    let mut seen = BTreeSet::new();
+    let mut seen = BTreeMap::new();
     for volume in &pod.volumes {
         let Some(name) = volume.name() else {
             continue;
         };
-        if !seen.insert(name) {
+        if let Some(first) = seen.insert(name, volume) {
             let message = format!("the pod has two volumes '{name}'");
             let help = "give one of them another name, or take one out";
-            faults.push(twice(volume, message, help));
+            faults.push(twice((first, volume), "name", message, help));
         }
         faults.extend(two_sources(volume, name));
     }
@@ -52,18 +71,16 @@ pub(super) fn check(pod: &Pod<'_>) -> Vec<Fault> {
     faults
 }
 
-fn twice(part: &Part<'_>, message: String, help: &str) -> Fault {
-    Fault::refused(
-        &part.or_self("name"),
-        message,
-        "it is there already",
-        help.to_owned(),
-    )
+/// Two parts with the same in a field.
+fn twice((first, part): (&Part<'_>, &Part<'_>), key: &str, message: String, help: &str) -> Fault {
+    let (label, help) = ("it is there already", help.to_owned());
+    Fault::refused(&part.or_self(key), message, label, help).with(&first.or_self(key))
 }
 
 fn two_sources(volume: &Part<'_>, name: &str) -> Option<Fault> {
     let members = volume.members().into_iter();
-    let sources = members.filter(|(key, member)| *key != "name" && !member.value.is_null());
+    // A misspelt one is an unknown field.
+    let sources = members.filter(|(key, member)| SOURCES.contains(key) && !member.value.is_null());
     let sources: Vec<&str> = sources.map(|(key, _)| key).collect();
     let message = format!("the volume '{name}' is {} at once", sources.join(" and "));
     let help = "keep one of them, or make two volumes of it".to_owned();
@@ -71,17 +88,17 @@ fn two_sources(volume: &Part<'_>, name: &str) -> Option<Fault> {
 }
 
 fn same_path(container: &Part<'_>) -> Vec<Fault> {
-    let mut seen = BTreeSet::new();
+    let mut seen = BTreeMap::new();
     let mut faults = Vec::new();
-    for mount in container.items("volumeMounts") {
+    let mounts = container.items("volumeMounts");
+    for mount in &mounts {
         let Some(path) = mount.text_of("mountPath") else {
             continue;
         };
-        if !seen.insert(path) {
+        if let Some(first) = seen.insert(path, mount) {
             let message = format!("{} mounts two volumes at {path}", container.container());
-            let help = "give one of them another mountPath".to_owned();
-            let place = mount.or_self("mountPath");
-            faults.push(Fault::refused(&place, message, "it is there already", help));
+            let help = "give one of them another mountPath";
+            faults.push(twice((first, mount), "mountPath", message, help));
         }
     }
     faults
@@ -99,30 +116,38 @@ pub(super) fn mounts(pod: &Pod<'_>, brought: &Brought<'_>) -> Vec<Fault> {
             let what = format!(
                 "{container} mounts the volume '{name}', and the pod has none of this name"
             );
-            let mut help = cure(name, &known, "volumes of the pod");
-            if brought.more {
-                help = format!("{help}; a profile may bring it as well");
-                return Fault::surprise(&mount, what, "no such volume", help);
-            }
-            Fault::refused(&mount, what, "no such volume", help)
+            let meant = suggestion::slip(name, known.iter().copied());
+            let help = cure(name, meant, "volumes of the pod");
+            let fault = if meant.is_some() && !brought.more {
+                Fault::refused(&mount, what, "no such volume", help)
+            } else {
+                let help = format!("{help}; a profile may bring it as well");
+                Fault::surprise(&mount, what, "no such volume", help)
+            };
+            let volumes = pod.spec.as_ref().and_then(|spec| spec.get("volumes"));
+            volumes.iter().fold(fault, Fault::with)
         })
         .collect()
 }
 
 /// Mounts that a profile adds, of volumes that neither the profile nor any template of the files has.
-pub(super) fn not_brought(objects: &Objects, pod: &Pod<'_>) -> Vec<Fault> {
+pub(super) fn not_brought(objects: &Objects, profile: &Document, pod: &Pod<'_>) -> Vec<Fault> {
+    let Some(names) = templates_of(profile) else {
+        return Vec::new();
+    };
     let templates = objects.templates.iter();
+    let templates = templates.filter(|it| names.contains(it.name()));
     let bodies = templates.filter_map(|it| it.value.pointer("/spec/template"));
     let bodies: Vec<&Value> = bodies.collect();
     let pods: Vec<Pod<'_>> = bodies.iter().flat_map(|body| pods::of_run(body)).collect();
-    let of_templates: Option<Vec<Vec<&str>>> = pods.iter().map(Pod::volume_names).collect();
+    let of_templates: Option<Vec<BTreeSet<&str>>> = pods.iter().map(Pod::volume_names).collect();
     let (Some(of_templates), Some(own)) = (of_templates, pod.volume_names()) else {
         return Vec::new();
     };
-    if pods.is_empty() {
+    if bodies.len() < names.len() || pods.is_empty() {
         return Vec::new();
     }
-    let known: Vec<&str> = own
+    let known: BTreeSet<&str> = own
         .into_iter()
         .chain(of_templates.into_iter().flatten())
         .collect();
@@ -130,15 +155,27 @@ pub(super) fn not_brought(objects: &Objects, pod: &Pod<'_>) -> Vec<Fault> {
     missing
         .map(|(container, mount, name)| {
             let what = format!(
-                "{container} mounts the volume '{name}', and neither this profile nor a template among these files has it: such runs are refused"
+                "{container} mounts the volume '{name}', and neither this profile nor a template of its rules has it: such runs are refused"
             );
-            let help = cure(name, &known, "volumes of podTemplate.spec");
+            let meant = suggestion::slip(name, known.iter().copied());
+            let help = cure(name, meant, "volumes of podTemplate.spec");
             Fault::surprise(&mount, what, "no such volume", help)
         })
         .collect()
 }
 
-fn missing<'a>(pod: &Pod<'a>, known: &[&str]) -> Vec<(String, Part<'a>, &'a str)> {
+/// The templates that all rules of a profile name; nothing if there is a rule for any template.
+fn templates_of(profile: &Document) -> Option<BTreeSet<&str>> {
+    let rules = profile.value.pointer("/spec/rules")?.as_array()?;
+    let mut names = BTreeSet::new();
+    for rule in rules {
+        let templates = rule.get("templates")?.as_array()?;
+        names.extend(templates.iter().filter_map(Value::as_str));
+    }
+    Some(names)
+}
+
+fn missing<'a>(pod: &Pod<'a>, known: &BTreeSet<&str>) -> Vec<(String, Part<'a>, &'a str)> {
     let mut missing = Vec::new();
     for container in &pod.containers {
         for mount in container.items("volumeMounts") {
@@ -151,8 +188,8 @@ fn missing<'a>(pod: &Pod<'a>, known: &[&str]) -> Vec<(String, Part<'a>, &'a str)
     missing
 }
 
-fn cure(name: &str, known: &[&str], to: &str) -> String {
-    match suggestion::nearest(name, known.iter().copied()) {
+fn cure(name: &str, meant: Option<&str>, to: &str) -> String {
+    match meant {
         Some(meant) => format!("did you mean '{meant}'?"),
         None => format!(
             "add it under {to}: - {{name: {name}, emptyDir: {{}}}}, with what it is to hold in the place of emptyDir"

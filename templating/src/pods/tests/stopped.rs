@@ -74,6 +74,27 @@ fn a_sidecar_that_failed_before_the_run_did_is_not_the_reason() {
 }
 
 #[test]
+fn a_sidecar_that_is_started_again_is_no_hindrance_once_the_others_run() {
+    let agent = |state: Value| json!({ "name": "agent", "restartCount": 1, "state": state, "lastState": { "terminated": ended(1, "2026-11-24T00:26:57Z", "") } });
+    let running = json!({ "name": "migrate", "state": { "running": {} } });
+    let waiting =
+        json!({ "name": "migrate", "state": { "waiting": { "reason": "PodInitializing" } } });
+    let hindrance = |agent: &Value, migrate: &Value, spec: &Value| {
+        let status = json!({ "phase": "Running", "initContainerStatuses": [agent], "containerStatuses": [migrate] });
+        let mut it = pod(&status);
+        it["spec"] = json!({ "nodeName": "n", "initContainers": [spec] });
+        heard(&[it]).hindrance()
+    };
+    let sidecar = json!({ "name": "agent", "restartPolicy": "Always" });
+    let backoff = agent(json!({ "waiting": { "reason": "CrashLoopBackOff" } }));
+    for agent in [agent(json!({ "running": {} })), backoff] {
+        assert_eq!(hindrance(&agent, &running, &sidecar), None);
+        assert!(hindrance(&agent, &waiting, &sidecar).is_some());
+        assert!(hindrance(&agent, &running, &json!({ "name": "agent" })).is_some());
+    }
+}
+
+#[test]
 fn a_container_that_the_kubelet_never_found_says_nothing() {
     let lost = json!({ "name": "migrate", "state": { "terminated": { "exitCode": 137, "reason": "ContainerStatusUnknown" } } });
     let never_began = pod(&json!({ "phase": "Failed", "containerStatuses": [lost] }));

@@ -1,0 +1,48 @@
+//! Containers that a profile speaks of, and no template of the files has.
+
+use std::collections::BTreeSet;
+
+use cartouche_templating::{CONTAINER_LISTS, EACH_CONTAINER, suggestion};
+
+use super::{Fault, Part, Pod};
+use crate::source::Segment;
+
+/// The list of a pod's spec in which a container is.
+fn list_of<'a>(container: &'a Part<'_>) -> Option<&'a str> {
+    match container.at.iter().rev().nth(1)? {
+        Segment::Key(list) => Some(list),
+        Segment::Index(_) => None,
+    }
+}
+
+/// The faults of the pod of a profile, by the pods of the templates that it may be merged into.
+pub(super) fn check(pods: &[Pod<'_>], profile: &Pod<'_>) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    for list in CONTAINER_LISTS {
+        let in_list = |it: &&Part<'_>| list_of(it) == Some(list);
+        let all = pods.iter().flat_map(|pod| &pod.containers);
+        // A tag may name any.
+        let known: Option<BTreeSet<&str>> = all.filter(in_list).map(Part::name).collect();
+        let Some(known) = known.filter(|_| !pods.is_empty()) else {
+            continue;
+        };
+        for container in profile.containers.iter().filter(in_list) {
+            let name = container.name().filter(|it| *it != EACH_CONTAINER);
+            let Some(name) = name.filter(|it| !known.contains(it)) else {
+                continue;
+            };
+            let message =
+                format!("no template among these files has a container '{name}' in {list}");
+            let hint = suggestion::hint(name, "they have", known.iter().copied());
+            let label = "runs without it cannot be made";
+            let place = container.or_self("name");
+            faults.push(Fault::surprise(
+                &place,
+                message,
+                label,
+                hint.unwrap_or_default(),
+            ));
+        }
+    }
+    faults
+}
