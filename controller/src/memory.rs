@@ -59,7 +59,7 @@ pub struct Memory {
     pub rendered: Option<(u64, i64)>,
     /// The last reconciliation did not end with everything made that is due: a change of profiles may let it go on.
     pub is_unsettled: bool,
-    /// The last reconciliation ended with a run that waits for a person, or for an earlier run.
+    /// The last reconciliation ended with a run that waits for a person, for an earlier run or for permissions.
     pub waits_beside_inputs: bool,
     /// When a reconciliation last held much of what others wrote: for a while another one waits until no other does.
     pub heavy_at: Option<Duration>,

@@ -129,7 +129,17 @@ impl Policy {
     /// What is left where something cannot be used: runs at work are not left alone because of it.
     #[must_use]
     pub fn as_far_as_usable(runnable: &Asks, template: &Asks) -> Self {
-        Self::of_runs_at_work(runnable, template, &mut Vec::new())
+        let mut faults = Vec::new();
+        let retry = retry::merged(
+            runnable.retry.as_ref(),
+            template.retry.as_ref(),
+            &mut faults,
+        );
+        Self {
+            // A run that fails meanwhile keeps its retries.
+            retry: retry.filter(|_| faults.is_empty()),
+            ..Self::of_runs_at_work(runnable, template, &mut Vec::new())
+        }
     }
 
     fn of_runs_at_work(runnable: &Asks, template: &Asks, faults: &mut Vec<Fault>) -> Self {

@@ -233,6 +233,12 @@ impl Memory {
         }
     }
 
+    /// A person has changed what may be asked for: what was missing for it says nothing any more.
+    pub fn asks_permissions_anew(&mut self) {
+        self.backoffs
+            .retain(|backoff| backoff.what != Operation::AskPermissions);
+    }
+
     /// This is rendered now, at this generation: permissions that another run may not need are asked for anew, and an edit
     /// has tried what was refused.
     pub fn rendered(&mut self, hash: u64, generation: i64) {
@@ -240,9 +246,12 @@ impl Memory {
             return;
         };
         let is_edited = edited != generation;
+        if is_edited {
+            self.asks_permissions_anew();
+        }
         let frees = |what: &Operation| match what {
             Operation::Create(_) => is_edited,
-            Operation::AskPermissions => is_edited || before != hash,
+            Operation::AskPermissions => before != hash,
             _ => false,
         };
         for backoff in self.backoffs.iter_mut().filter(|it| frees(&it.what)) {

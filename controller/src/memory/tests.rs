@@ -343,6 +343,15 @@ fn permissions_are_asked_about_in_rounds_however_often_roles_change() {
     let (_, left) = memory.in_backoff(&asked, begun).unwrap();
     assert_eq!(left, round);
     assert!(memory.in_backoff(&asked, begun + round).is_none());
+    memory.rendered(1, 1);
+    memory.failed(asked.clone(), &problem(), boot_time());
+    memory.rendered(2, 1);
+    assert!(
+        memory.in_backoff(&asked, boot_time()).is_some(),
+        "another input"
+    );
+    memory.rendered(2, 2);
+    assert!(memory.in_backoff(&asked, boot_time()).is_none(), "an edit");
 }
 
 #[test]

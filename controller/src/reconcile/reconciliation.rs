@@ -135,7 +135,9 @@ impl<'a> Reconciliation<'a> {
             let mut memory = lock(&memory);
             let now = boot_time();
             let looked_for = memory.looked_for.lately(ctx.poll, now);
-            memory.of_edited_template = false;
+            if std::mem::take(&mut memory.of_edited_template) {
+                memory.asks_permissions_anew();
+            }
             // Whether anything is put off is decided anew, or nothing is.
             memory.telling.puts_nothing_off();
             (memory.state.begin(began, now), looked_for)

@@ -139,8 +139,11 @@ pub async fn watch_accounts(
                 }
             }
             watcher::Event::InitDone => {
-                notify(relist(&accounts, std::mem::take(&mut listed)));
-                synced.send_replace(true);
+                let changed = relist(&accounts, std::mem::take(&mut listed));
+                // Nothing is reconciled before the first list.
+                if synced.send_replace(true) {
+                    notify(changed);
+                }
             }
             watcher::Event::Apply(object) => {
                 accounts.put(&object.metadata);
@@ -161,11 +164,6 @@ fn key(object: &ObjectMeta) -> Option<(String, String)> {
 /// Replaces the names by a complete list. Those that came or went.
 fn relist(accounts: &Accounts, listed: Names) -> Vec<(String, String)> {
     let mut names = lock(&accounts.names);
-    // Nothing is reconciled before the first list.
-    if names.is_empty() {
-        *names = listed;
-        return Vec::new();
-    }
     let mut changed = without(&listed, &names);
     changed.extend(without(&names, &listed));
     *names = listed;
@@ -297,10 +295,7 @@ mod tests {
     #[test]
     fn a_list_tells_at_once_of_all_accounts_that_came_or_went() {
         let accounts = Accounts::default();
-        assert!(
-            relisted(&accounts, &["a", "b"]).is_empty(),
-            "nothing waits for the first list"
-        );
+        assert_eq!(relisted(&accounts, &["a", "b"]), ["ns/a", "ns/b"]);
         assert_eq!(relisted(&accounts, &["b", "c"]), ["ns/a", "ns/c"]);
         assert!(relisted(&accounts, &["b", "c"]).is_empty());
         assert!(accounts.exists("ns", "c") && !accounts.exists("ns", "a"));

@@ -11,7 +11,12 @@ pub fn approved_meanwhile(facts: &Facts) -> Option<RunnableStatus> {
     let pending = facts.stored.pending.as_ref()?;
     let is_given = pending.approval.is_some() && pending.approval == facts.runnable.approved;
     let waits = Category::ApprovalRequired.as_str();
-    if !is_given || pending.reason != waits {
+    let rendering = facts.rendering.as_ref().ok()?;
+    // An edit meanwhile, or a refusal, may be in the way of it.
+    let is_as_shown = rendering.document.has_hash(&pending.input_hash)
+        && facts.stored.observed_generation == Some(facts.runnable.generation)
+        && facts.runnable.rejected.is_none();
+    if !is_given || !is_as_shown || pending.reason != waits {
         return None;
     }
     let message = is_approved(pending.sequence);
@@ -40,14 +45,16 @@ mod tests {
                 "lastTransitionTime": "2026-01-01T00:00:00Z",
             })
         };
+        let mut facts = with(created(2, "A"), "A");
+        let hash = facts.rendering.as_ref().unwrap().document.input_hash().to_owned();
         let status = json!({
+            "observedGeneration": facts.runnable.generation,
             "conditions": [condition("Ready", "ApprovalRequired"), condition("Other", "Another")],
             "pending": {
-                "sequence": 1, "inputHash": "v1:a", "reason": "ApprovalRequired", "since": "2026-01-01T00:00:00Z",
+                "sequence": 1, "inputHash": hash, "reason": "ApprovalRequired", "since": "2026-01-01T00:00:00Z",
                 "approval": "1:v1:a",
             },
         });
-        let mut facts = with(created(2, "A"), "A");
         facts.runnable.approved = Some(approved.to_owned());
         facts.stored = Arc::new(serde_json::from_value(status).unwrap());
         facts
@@ -64,5 +71,11 @@ mod tests {
         approved.stored = Arc::new(status);
         assert_eq!(approved_meanwhile(&approved), None);
         assert_eq!(approved_meanwhile(&facts("2:v1:a")), None);
+        let mut edited = facts("1:v1:a");
+        edited.runnable.generation += 1;
+        assert_eq!(approved_meanwhile(&edited), None);
+        let mut changed = facts("1:v1:a");
+        changed.rendering = with(created(2, "A"), "B").rendering;
+        assert_eq!(approved_meanwhile(&changed), None);
     }
 }

@@ -32,7 +32,7 @@ async fn reading(prefix: &str, key: &str) -> Result<(World, Subject)> {
 async fn what_stays_missing_is_stalled_after_a_minute_with_an_event_and_goes_on_by_itself()
 -> Result<()> {
     let (world, subject) = reading("typo", "smal").await?;
-    let reference = json!({ "runTemplateRef": { "name": "nobody" } });
+    let reference = json!({ "runTemplateRef": { "name": "stuck-template-that-comes-late" } });
     let without = world.runnable("without", reference).await?;
     without.fails("RunTemplateNotFound", "").await?;
     let said = subject
