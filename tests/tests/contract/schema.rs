@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 
-use crate::world::{PROFILE, RUNNABLE, TEMPLATE, TEST_OBJ, World, answers, document, stamps};
+use crate::world::{PROFILE, RUNNABLE, TEMPLATE, TEST_OBJ, World, document, stamps};
 
 /// What the API server would store, without storing it.
 async fn stored(world: &World, object: Value) -> Result<Value> {
