@@ -458,7 +458,6 @@ fn of_an_output_that_does_not_fit_it_is_said_where_it_comes_from_and_how_to_make
     for command in [
         &["diff", "hello"][..],
         &["render", "--cluster", "-r", "hello"],
-        &["why", "hello"],
     ] {
         let said = played.cartouche(command);
         let said = format!("{}{}", said.out, said.err);

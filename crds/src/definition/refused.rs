@@ -1,9 +1,6 @@
 //! The table in docs/gitops.md of what the API server refuses of a Runnable.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fs,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
@@ -26,8 +23,7 @@ fn the_page_lists_all_that_the_definition_refuses_of_a_runnable() {
         format!("| {what} | {} |\n", fields.join(", "))
     });
     let table = format!("| refused | of |\n|---|---|\n{}", rows.collect::<String>());
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/gitops.md");
-    let page = fs::read_to_string(page).unwrap();
+    let page = include_str!("../../../docs/gitops.md");
     assert!(
         page.contains(&format!("{table}\n")),
         "docs/gitops.md lacks this table:\n{table}"

@@ -46,7 +46,13 @@ mod tests {
             })
         };
         let mut facts = with(created(2, "A"), "A");
-        let hash = facts.rendering.as_ref().unwrap().document.input_hash().to_owned();
+        let hash = facts
+            .rendering
+            .as_ref()
+            .unwrap()
+            .document
+            .input_hash()
+            .to_owned();
         let status = json!({
             "observedGeneration": facts.runnable.generation,
             "conditions": [condition("Ready", "ApprovalRequired"), condition("Other", "Another")],

@@ -70,7 +70,7 @@ impl<'a> FitCheck<'a, '_> {
     fn value(&mut self, node: &'a SchemaNode, value: &'a Value) {
         let left = self.steps.get().saturating_sub(1);
         self.steps.set(left);
-        if left == 0 || self.has_said_enough() {
+        if left == 0 {
             return;
         }
         if value.is_null() && node.nullable {
@@ -108,14 +108,13 @@ impl<'a> FitCheck<'a, '_> {
 
     fn object(&mut self, node: &'a SchemaNode, members: &'a Map<String, Value>) {
         for (key, value) in members {
-            if self.has_said_enough() {
-                return;
-            }
             self.below(SegmentRef::Key(key), |walk| {
                 match (node.properties.get(key), &node.others) {
                     (Some(property), _) => walk.value(property, value),
                     (None, Others::Each(each)) => walk.value(each, value),
                     (None, Others::Open) => {}
+                    // Its names are put together for what is said only.
+                    (None, Others::Closed) if walk.has_said_enough() => {}
                     (None, Others::Closed) => walk.say(unknown(node)),
                 }
             });
