@@ -23,7 +23,7 @@ use crate::{
     sources::{Failed, NotReady, SourceKey},
     told,
 };
-pub use approval::{GivenApproval, Guarded, is_approved, waits_for_a_person};
+pub use approval::{GivenApproval, Guarded, waits_for_a_person};
 pub use denied::{Denied, Who};
 pub use dependency::{named, why_not_ready};
 pub use holder::{Holder, controller};

@@ -1,6 +1,5 @@
 //! What the status says: facts and outcome in, the whole status out. Pure.
 
-mod approved;
 mod awaited;
 mod condition_value;
 mod follows;
@@ -27,7 +26,6 @@ use crate::{
     ledger::Ledger,
     reconcile_error::{Category, ReconcileError, Requeue},
 };
-pub use approved::approved_meanwhile;
 pub use awaited::{awaited_for, image_awaited_for};
 pub use condition_value::ConditionValue;
 pub use follows::follows_upstream;

@@ -316,14 +316,8 @@ impl<'a> Reconciliation<'a> {
             End::Refused(wait) => return Some(wait),
             End::Settled => self.finish_ok().await,
             End::Waiting(waiting) => {
-                // A controller's silence is no news: nothing is written while it waits, unless what stands there is false by now.
-                let sooner = match status::approved_meanwhile(&self.facts) {
-                    Some(status) if waiting == Waiting::CreatesSettle => {
-                        self.report(status).await.unwrap_or_else(Some)
-                    }
-                    _ => None,
-                };
-                let put_off = [sooner, self.contested_after, self.moves_on_after()];
+                // A controller's silence is no news: nothing is written while it waits.
+                let put_off = [self.contested_after, self.moves_on_after()];
                 let again = patience(waiting, &self.memory).into_iter();
                 return again.chain(put_off.into_iter().flatten()).min();
             }

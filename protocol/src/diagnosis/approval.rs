@@ -6,7 +6,6 @@ use cartouche_crds::{APPROVED_ANNOTATION, Approval, Rejection};
 use cartouche_templating::MADE_HASH_VERSION;
 
 use super::Diagnosis;
-use crate::told;
 
 /// A run that does not begin without a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,14 +62,6 @@ impl GivenApproval {
 #[must_use]
 pub fn waits_for_a_person(sequence: i64) -> String {
     format!("run {sequence} is due, and waits for a person to approve it")
-}
-
-/// That a run which waited for a person is approved by now, and begins.
-#[must_use]
-pub fn is_approved(sequence: i64) -> String {
-    let what = format!("run {sequence} is due, and a person has approved it");
-    let cure = "nothing: it begins by itself, within a minute of the start of a controller";
-    told::message(&what, cure, None)
 }
 
 /// That a run does not begin without a person, or was refused by one.

@@ -1,4 +1,4 @@
-//! Tenants who flood events, and tenants who are to lose none to that. All name a template that is not there, and another one
+//! Tenants who flood events, and tenants who are to lose none to that. All name an account that is not there, and another one
 //! again and again: each change is a status and a Warning.
 
 use serde_json::json;
@@ -33,14 +33,16 @@ pub(crate) fn settle_in(store: &mut Store) {
         for number in 0..count {
             let object = json!({
                 "metadata": { "name": name(number), "namespace": namespace, "annotations": {} },
-                "spec": { "runTemplateRef": { "name": missing(0) }, "inputs": {} },
+                "spec": {
+                    "runTemplateRef": { "name": "t0" }, "serviceAccountName": missing(0), "inputs": {},
+                },
             });
             make_as(store, Resource::Runnables, &object, STRANGER);
         }
     }
 }
 
-/// Some of them name another template.
+/// Some of them name another account.
 pub(crate) fn rise(store: &mut Store, tide: u64) {
     for number in 0..AT_ONCE {
         want(store, FLOOD, (tide * AT_ONCE + number) % FLOODING, tide);
@@ -60,7 +62,7 @@ fn want(store: &mut Store, namespace: &str, number: u64, tide: u64) {
     };
     // Nothing deletes it.
     let _ = store.change(&key, STRANGER, |object| {
-        object["spec"]["runTemplateRef"]["name"] = json!(missing(tide));
+        object["spec"]["serviceAccountName"] = json!(missing(tide));
     });
 }
 

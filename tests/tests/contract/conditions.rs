@@ -24,7 +24,9 @@ async fn started(prefix: &str) -> Result<(World, Subject, Value)> {
 #[tokio::test]
 async fn a_missing_template_is_named() -> Result<()> {
     let world = World::new("template").await?;
-    let subject = world.runnable("r", json!({})).await?;
+    let subject = world
+        .runnable("r", json!({ "inputs": { "foo": 1 } }))
+        .await?;
     let template = world.template_name();
     let wanted = format!(
         "unable to get run template [{template}]: failed to get run template object from api server [ClusterRunTemplate/{template}]: \

@@ -67,7 +67,7 @@ async fn what_stays_missing_is_stalled_after_a_minute_with_an_event_and_goes_on_
     subject
         .event("Warning", "DependencyNotReady", "did you mean 'small'?")
         .await?;
-    let template = "there is no ClusterRunTemplate \"nobody\"";
+    let template = "there is no ClusterRunTemplate \"stuck-template-that-comes-late\"";
     without
         .says("Stalled", "True", "RunTemplateNotFound", template)
         .await?;
