@@ -46,6 +46,8 @@ const RUNNABLES: &str = "RELEASES_RUNNABLES";
 const SECONDS: (&str, i64) = ("RELEASES_SECONDS", 15);
 const SETTLE: (&str, i64) = ("RELEASES_SETTLE", 0);
 const REST: (&str, i64) = ("RELEASES_REST", 35);
+/// After these controllers are killed, and nothing changes: 30 runs of what only follows others would be a loop.
+const MOST_CHANGES: i64 = 25;
 
 /// A Runnable of the play.
 struct Player {
@@ -189,7 +191,7 @@ impl Scene {
         let done = players.iter().filter(|it| it.is(DONE));
         let done: Vec<String> = done.map(|it| it.name.clone()).collect();
         let mut value = 0;
-        while begin.elapsed() < lasts {
+        while begin.elapsed() < lasts && value < MOST_CHANGES {
             value += 1;
             let changing = self.change_all(players, value);
             let killing = async {
@@ -200,6 +202,12 @@ impl Scene {
             // Every third is followed by the next before it has come to the end.
             if value % 3 > 0 {
                 self.all_give(&done, value).await?;
+            }
+        }
+        while begin.elapsed() < lasts {
+            for controller in controllers.iter_mut() {
+                chance.moment(5000).await;
+                controller.restart().await?;
             }
         }
         // Both have to make the last one of each.
@@ -288,7 +296,7 @@ async fn two_releases_at_once_run_each_change_once_and_keep_what_the_other_has_w
     scene.all_are(&players, |it| it.begins).await?;
     let alone = scene.do_deeds(&players, &mut controllers).await?;
     let begin = Instant::now();
-    let kills = scene.play(&players, &mut controllers).await?;
+    let changes = scene.play(&players, &mut controllers).await?;
     let took = begin.elapsed().as_secs();
     let rested = rests(&scene, &players).await;
     scene.all_stayed(&players).await?;
@@ -297,13 +305,13 @@ async fn two_releases_at_once_run_each_change_once_and_keep_what_the_other_has_w
     let all = || written.values().flatten();
     let of_later = all().filter(|(_, status)| is_later(status)).count();
     let held = held(&scene, &players).await?;
-    let made = scene.each_change_ran_once(&players, &held, kills + 1)?;
+    let made = scene.each_change_ran_once(&players, &held, changes + 1)?;
     let mut kept = 0;
     for (name, statuses) in &written {
         kept += no_field_was_lost(name, statuses)?;
     }
     println!(
-        "{} Runnables of {} states, {kills} changes and kills, {made} runs in {took} s, {} held by a number without a run; {} writes of the \
+        "{} Runnables of {} states, {changes} changes, each with a kill, {made} runs in {took} s, {} held by a number without a run; {} writes of the \
          present release, {of_later} of the later one; {kept} times the present one kept what the later one had written",
         players.len(),
         STATES.len().min(players.len()),
