@@ -101,9 +101,19 @@ async fn the_longer_pause_of_template_and_runnable_counts() -> Result<()> {
 #[tokio::test]
 async fn a_pause_of_no_use_is_named_and_makes_no_run() -> Result<()> {
     let world = world("bad-pause").await?;
-    for (index, pause) in ["4", "1 s", "-1s", "1d", "0s", "1ms", "9000h"]
-        .into_iter()
-        .enumerate()
+    for (index, pause) in [
+        "",
+        "4",
+        "1 s",
+        "-1s",
+        "1d",
+        "99999999999999999s",
+        "0s",
+        "1ms",
+        "9000h",
+    ]
+    .into_iter()
+    .enumerate()
     {
         let spec = json!({ "inputs": { "foo": 1 }, "start": { "debounce": pause } });
         let subject = world.runnable(&format!("r{index}"), spec).await?;
