@@ -105,6 +105,17 @@ fn the_timeout_that_can_be_used_counts_while_something_else_cannot() {
 }
 
 #[test]
+fn a_run_that_fails_while_something_else_cannot_be_used_keeps_its_retries() {
+    let own = Asks {
+        retry: Some(limited(3)),
+        ..within("soon")
+    };
+    assert!(Policy::of(&own, &Asks::default()).is_err());
+    let policy = Policy::as_far_as_usable(&own, &Asks::default());
+    assert_eq!(policy.retry.map(|it| it.limit), Some(3));
+}
+
+#[test]
 fn a_run_is_stopped_as_its_template_says_if_it_is_of_its_kind() {
     let stop = json!({ "mergePatch": { "spec": { "paused": true } } });
     let general = Asks {
