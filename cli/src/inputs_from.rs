@@ -210,7 +210,7 @@ pub(crate) fn is_of_secret(runnable: &Document, steps: &[Segment]) -> bool {
     object.is_some_and(|object| object.kind == SourceKind::Secret)
 }
 
-/// Where an input comes from that stands at these steps of a Runnable, if it comes from another object.
+/// The source of the input that stands at these steps of a Runnable, if it comes from another object.
 pub(crate) fn source_of(runnable: &Document, steps: &[Segment]) -> Option<InputSource> {
     entry_of(runnable, steps).map(|entry| entry.source)
 }

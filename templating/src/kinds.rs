@@ -283,7 +283,7 @@ pub fn known_fields(api_version: &str, kind: &str) -> Option<&'static KnownKind>
     known(api_version, kind).filter(|known| known.is_of_version(api_version))
 }
 
-/// Whether a kind that is not known is a misspelt one with pods: one of that name in a version of Kubernetes' own groups that
+/// True if a kind that is not known is a misspelt one with pods: one of that name in a version of Kubernetes' own groups that
 /// has none, or a name that is like it in its group.
 #[must_use]
 pub(crate) fn is_misspelt_with_pods(api_version: &str, kind: &str) -> bool {

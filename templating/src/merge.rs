@@ -80,7 +80,7 @@ const LISTS: [(Shape, &str, &str); 12] = [
     (Shape::Container, "ports", "containerPort"),
 ];
 
-/// The keys by which elements of lists of pods are told apart. Others go before `name`, which elements may have besides.
+/// The keys that identify the elements of lists of pods. Others go before `name`, which elements may have besides.
 pub fn merge_keys() -> impl Iterator<Item = &'static str> {
     let keys = LISTS.iter().map(|(_, _, key)| *key);
     keys.filter(|key| *key != NAME).chain([NAME])

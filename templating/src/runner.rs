@@ -279,14 +279,14 @@ fn wrong(at: Vec<Segment>, kind: impl Into<DiagnosticKind>) -> Diagnostic {
     Diagnostic::new(Holder::Runner.root(), at, kind)
 }
 
-/// Whether files were left out of a run because its kind is misspelt.
+/// True if files were left out of a run because its kind is misspelt.
 fn is_misspelt(document: &Value) -> bool {
     let text = |field: &str| document.get(field).and_then(Value::as_str);
     let kind = (text("apiVersion"), text("kind"));
     matches!(kind, (Some(version), Some(kind)) if kinds::is_misspelt_with_pods(version, kind))
 }
 
-/// Whether a run of a kind that there is has all its files.
+/// Fails if a run of a kind that there is lacks its files.
 pub(crate) fn check_is_mounted(document: &Value) -> Result<(), Diagnostics> {
     if is_misspelt(document) {
         return Err(without_pods());

@@ -222,7 +222,7 @@ impl Template {
         Ok(rendered.requiring(requires))
     }
 
-    /// Whether a document whose kind there is has all its files: to one whose kind looks misspelt none are added.
+    /// Fails if a document whose kind there is lacks its files: to one whose kind looks misspelt none are added.
     ///
     /// # Errors
     /// It has none.

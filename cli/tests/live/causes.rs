@@ -217,7 +217,7 @@ async fn of_a_secret(story: &Story) -> Result<()> {
     contains(&why, &[named, "which gives the input token: "])
 }
 
-/// What a person approves is shown by the lines of its files, as `diff` and `why` show it.
+/// The run that a person approves is shown by the lines of its files, as `diff` and `why` show it.
 async fn of_what_waits_for_a_person(story: &Story) -> Result<()> {
     let careful = format!("{}  approval: Manual\n", runnable(4));
     story.cluster.apply_yaml(&story.namespace, &careful).await?;

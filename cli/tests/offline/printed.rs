@@ -118,7 +118,7 @@ fn a_hash_that_depends_on_the_uid_is_marked_as_such() {
     );
     let reads = "the template reads runnable.metadata.uid";
     assert!(output.out.contains(reads), "{}", output.out);
-    // Its containers are told for whom they work.
+    // The context of a runner has the uid, too.
     let folder = copy_of("job");
     edit(
         &folder,

@@ -29,7 +29,7 @@ pub(crate) const fn said(status: RunnableStatus) -> RunnableStatus {
     status
 }
 
-/// What this process says of a template or profile.
+/// The words of this process about a template or profile.
 #[cfg(not(feature = "mutants"))]
 pub(crate) const fn judged(value: ConditionValue) -> ConditionValue {
     value
@@ -93,7 +93,7 @@ mod later {
         dependencies
     }
 
-    /// What this process says of a template or profile. What the API server warns of stays at the end, where it is read again.
+    /// The words of this process about a template or profile. Warnings of the API server stay at the end, where they are read again.
     pub(crate) fn judged(mut value: ConditionValue) -> ConditionValue {
         if reads_otherwise() {
             value.message.insert_str(0, LATER_WORDS);

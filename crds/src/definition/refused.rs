@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::runnable;
 
-/// What is refused, and of which fields.
+/// The fields of which something is refused, by the words for that.
 type Rows = BTreeMap<String, BTreeSet<String>>;
 
 const MISSING: &str = "a missing field";
@@ -59,7 +59,7 @@ fn add(rows: &mut Rows, at: &str, schema: &Value) {
     }
 }
 
-/// What a keyword of a schema refuses. Of one that has no words here the table would say nothing.
+/// The words for what a keyword of a schema refuses. Without them the table would say nothing of it.
 fn what(keyword: &str, value: &Value, schema: &Map<String, Value>) -> String {
     let is_one = value == 1;
     match keyword {

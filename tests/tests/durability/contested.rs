@@ -64,7 +64,7 @@ async fn are_written_seldom(scene: &Scene, bounds: &[(&str, usize)]) -> Result<(
     Ok(())
 }
 
-/// What is said of the scene's template or profile, in the order in which it was written since this version.
+/// The messages about the scene's template or profile, in the order in which it was written since this version.
 async fn judged_since(scene: &Scene, kind: Kind, version: &str) -> Result<Vec<String>> {
     let only = format!("metadata.name={}", scene.namespace);
     // What is new is there at once.

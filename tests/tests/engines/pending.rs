@@ -21,7 +21,7 @@ use crate::{
 const TIMEOUT: Duration = Duration::from_secs(6);
 /// A cancelled run has ended, or is gone, by then.
 const ENDS_WITHIN: Duration = Duration::from_secs(90);
-/// What is no run of the Runnable.
+/// An object that is no run of the Runnable.
 const BYSTANDER: &str = "bystander";
 
 fn is_own(run: &Value) -> bool {

@@ -47,7 +47,7 @@ fn names<'a>(list: &'a [Value], field: &str) -> Option<Vec<Cow<'a, str>>> {
     (different.len() == names.len()).then_some(names)
 }
 
-/// What this field of an element is, if it is a text or a number.
+/// The value of this field of an element, if it is a text or a number.
 fn name<'a>(element: &'a Value, field: &str) -> Option<Cow<'a, str>> {
     match element.get(field)? {
         Value::String(text) => Some(text.into()),

@@ -189,7 +189,7 @@ fn elements_with_another_merge_key_are_compared_by_it() {
         ];
         assert_eq!(paths, wanted, "{key}");
     }
-    // Two ports of one number are told apart by their names.
+    // Two ports of one number differ by their names.
     let ports = |names: [&str; 2]| {
         let one = |name: &str| json!({ "name": name, "containerPort": 53 });
         json!({ "ports": names.map(one) })

@@ -20,7 +20,7 @@ pub(super) struct Pod<'a> {
     pub(super) other_volumes: Vec<&'a str>,
     /// True if it may have more volumes than these.
     pub(super) is_open: bool,
-    /// True if names of containers are told apart within each of their lists alone.
+    /// True if names of containers are unique within each of their lists alone.
     pub(super) has_names_by_list: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What another release has put otherwise, in a reconciliation that ends before it is written anew.
+//! Records that another release has put otherwise, in a reconciliation that ends before it writes them anew.
 
 use std::time::Duration;
 

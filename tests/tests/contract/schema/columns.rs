@@ -1,11 +1,11 @@
-//! What `kubectl get` shows.
+//! The columns of `kubectl get`.
 
 use anyhow::Result;
 use serde_json::{Value, json};
 
 use crate::world::{PROFILE, World, answers, condition, name_of};
 
-/// What `kubectl get` prints: the cells of each line that are not empty.
+/// The cells of each line of `kubectl get` that are not empty.
 async fn rows(world: &World, arguments: &[&str]) -> Result<Vec<Vec<String>>> {
     let all = [&["-n", &world.namespace, "get"], arguments].concat();
     let said = world.cluster.kubectl(&all).await?;

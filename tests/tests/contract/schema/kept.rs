@@ -1,4 +1,4 @@
-//! What a later release has written into each object of a status is there after a write of this one.
+//! Fields that a later release has written into each object of a status are there after a write of this one.
 
 use anyhow::{Context, Result, ensure};
 use kube::api::{Patch, PatchParams};

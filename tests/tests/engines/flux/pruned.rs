@@ -1,4 +1,4 @@
-//! What Flux prunes: a Runnable, a whole Kustomization, a template.
+//! Objects that Flux prunes: a Runnable, a whole Kustomization, a template.
 
 use anyhow::{Result, ensure};
 use cartouche_tests::{
