@@ -296,7 +296,8 @@ impl StatusPace {
 }
 
 /// The pace at which a process writes once more what another release has put otherwise: the hash of a ledger, the sources of a
-/// run, the record of its end. Two releases that differ each put back their own.
+/// run, the record of its end. Two releases that differ each put back their own: after half a minute, as the other may be about to
+/// end, then after five minutes, then every half an hour.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ContestedPace {
     /// A digest of what was written last, when that was, and how often in a row it was the same.
@@ -308,7 +309,7 @@ impl ContestedPace {
     #[must_use]
     pub fn left(&self, what: u64, now: Duration) -> Option<Duration> {
         let (_, at, times) = self.last.filter(|(last, ..)| *last == what)?;
-        let pause = OTHERS_STAND.saturating_mul(1 << times.min(16));
+        let pause = OTHERS_STAND.saturating_mul(10_u32.saturating_pow(times));
         (at + pause.min(REPEATED_AFTER))
             .checked_sub(now)
             .filter(|left| !left.is_zero())

@@ -3,6 +3,8 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use anyhow::{Result, ensure};
+use cartouche_protocol::status::STALLED;
+use serde_json::Value;
 use tokio::time::sleep;
 
 use super::{Player, REST, SETTLE, states::REFUSED};
@@ -16,6 +18,15 @@ const WORDS_TAKE: Duration = Duration::from_secs(70);
 /// Each process tries a refused run again at growing pauses, and writes before and after that. Once the pauses are that long, there are
 /// so many seconds between two writes of one Runnable on the average.
 const REFUSED_APART: u64 = 10;
+
+/// True if the last of these statuses is Stalled.
+fn is_stalled(statuses: &[(u64, Value)]) -> bool {
+    let conditions = statuses
+        .last()
+        .and_then(|(_, it)| it["conditions"].as_array());
+    let mut conditions = conditions.into_iter().flatten();
+    conditions.any(|it| it["type"] == STALLED && it["status"] == "True")
+}
 
 /// At rest a Runnable has one write in ten minutes at most. One whose run is refused is tried again, at growing pauses.
 pub(super) async fn rests(scene: &Scene, players: &[Player]) -> Result<()> {
@@ -43,13 +54,19 @@ pub(super) async fn rests(scene: &Scene, players: &[Player]) -> Result<()> {
     } else {
         0
     };
+    // A minute may end after which it is a failure that something is missing.
+    let stalls = |name: &str| {
+        let is = |of: &BTreeMap<String, Vec<_>>| of.get(name).is_some_and(|it| is_stalled(it));
+        usize::from(is(&after) && !is(&before))
+    };
     let rate = (others.len() as u64 * seconds).div_ceil(600);
     let mut too_many: Vec<String> = others
         .iter()
-        .filter(|it| counts(&it.name) > words.max(1))
+        .filter(|it| counts(&it.name) > words.max(1) + stalls(&it.name))
         .map(|it| format!("{}: {}", it.name, counts(&it.name)))
         .collect();
-    let allowed = usize::try_from(rate)? + words * others.len();
+    let stalled = others.iter().map(|it| stalls(&it.name)).sum::<usize>();
+    let allowed = usize::try_from(rate)? + words * others.len() + stalled;
     if sum(&others) > allowed {
         too_many.push(format!("{} of {allowed} in all", sum(&others)));
     }
