@@ -32,7 +32,7 @@ use serde_json::Value;
 pub(crate) use chain::{coherence, further, is_read};
 pub(crate) use events::turns;
 pub(crate) use pace::due;
-pub use releases::{LATER_FIELD, LATER_VALUE, LATER_WORDS};
+pub use releases::{LATER_FIELD, LATER_REVISION, LATER_VALUE, LATER_WORDS};
 pub(crate) use releases::{judged, said, schema, traced};
 
 /// Names the mistake that a process makes.

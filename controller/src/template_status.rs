@@ -24,9 +24,10 @@ use serde::{Serialize, de::IgnoredAny};
 use serde_json::{Value, json};
 
 use crate::{
-    api::{Connection, Requests},
+    api::{ApiError, Connection, Requests},
     backoff::{FIFTH, STEPS},
     clock::boot_time,
+    definitions::Definitions,
     lock::lock,
     mutants,
     templates::Templates,
@@ -52,13 +53,23 @@ pub struct Acceptance {
 }
 
 /// What is remembered of the writes of statuses of templates or profiles.
-#[derive(Default)]
 pub struct StatusWrites {
     refusals: Refusals,
     paces: Paces,
+    definitions: Arc<Definitions>,
 }
 
 impl StatusWrites {
+    /// Before the first write; what the API server drops is noted with these definitions.
+    #[must_use]
+    pub fn new(definitions: Arc<Definitions>) -> Self {
+        Self {
+            refusals: Refusals::default(),
+            paces: Paces::default(),
+            definitions,
+        }
+    }
+
     /// Whether a status is to be written now, and otherwise when to look again.
     pub(crate) fn due(&self, name: &str, change: &Change) -> Option<Action> {
         match self.paces.due(name, change, boot_time()) {
@@ -175,6 +186,10 @@ where
         .await;
     match written {
         Err(error) if error.is_conflict() => Action::requeue(FIFTH.over(PAUSE)),
+        // Definitions that drop fields of a status may drop those of a spec as well.
+        Err(ApiError::Dropped(fields)) => {
+            Action::requeue(writes.definitions.drop_fields(&fields, boot_time()))
+        }
         Err(error) if !error.is_not_found() => {
             tracing::debug!(kind = %K::kind(&()), name, %error, "a status was not written");
             Action::requeue(writes.refusals.add(&name, boot_time()))

@@ -41,6 +41,8 @@ pub enum News {
     Words,
     /// The status or reason of a condition, or the generation of what waits.
     Conditions,
+    /// The objects that the same outputs are written to.
+    Sinks,
     /// The ledger, outputs, or the generation that it is about.
     Ledger,
 }
@@ -60,6 +62,8 @@ pub struct Change {
     before: u64,
     /// A digest of the words that are to follow.
     after: u64,
+    /// A digest of what is to follow of the objects that outputs are written to, if nothing above it is new.
+    sinks: u64,
 }
 
 impl Change {
@@ -67,8 +71,9 @@ impl Change {
     #[must_use]
     pub fn of_runnable(stored: &RunnableStatus, next: &RunnableStatus) -> Self {
         let words = |status: &RunnableStatus| digest(&status.conditions, status.pending.as_ref());
+        let news = news_of_runnable(stored, next);
         Self {
-            news: news_of_runnable(stored, next),
+            news,
             has_other_pending: stored.pending != next.pending,
             is_of_other_generation: stored.observed_generation != next.observed_generation,
             waits: next
@@ -78,6 +83,11 @@ impl Change {
                 .map(|it| it.sequence),
             before: words(stored),
             after: words(next),
+            sinks: if news == News::Sinks {
+                digest_of_sinks(next)
+            } else {
+                0
+            },
         }
     }
 
@@ -98,6 +108,7 @@ impl Change {
             waits: None,
             before: digest(stored, None),
             after: digest(next, None),
+            sinks: 0,
         }
     }
 }
@@ -116,7 +127,16 @@ fn news_of_runnable(stored: &RunnableStatus, next: &RunnableStatus) -> News {
         with_words_of_stored.observed_generation = stored.observed_generation;
     }
     if *stored != with_words_of_stored {
-        return News::Ledger;
+        with_words_of_stored.sinks.clone_from(&stored.sinks);
+        with_words_of_stored
+            .sensitive_outputs
+            .clone_from(&stored.sensitive_outputs);
+        let is_of_sinks = *stored == with_words_of_stored;
+        return if is_of_sinks {
+            News::Sinks
+        } else {
+            News::Ledger
+        };
     }
     // For which of its sources a run waits, and whether that one has failed, may change with each step of theirs.
     let is_held = is_of_dependencies(stored) && is_of_dependencies(next);
@@ -162,6 +182,14 @@ fn shown(conditions: &[Condition]) -> impl Iterator<Item = (&str, &str, &str, Op
     })
 }
 
+/// A digest of what is said of the objects that these outputs are written to.
+fn digest_of_sinks(status: &RunnableStatus) -> u64 {
+    let (sinks, sensitive) = (&status.sinks, &status.sensitive_outputs);
+    let mut hasher = DefaultHasher::new();
+    format!("{:?}", (sinks, sensitive, &status.outputs_from)).hash(&mut hasher);
+    hasher.finish()
+}
+
 /// A digest of all that people read. The number of tries counts on while all else stays.
 fn digest(conditions: &[Condition], pending: Option<&PendingRun>) -> u64 {
     let mut hasher = DefaultHasher::new();
@@ -203,6 +231,8 @@ pub struct StatusPace {
     repeats: u32,
     /// When all turns of conditions that it wrote are made up for.
     turns_until: Duration,
+    /// The pace of writes where another controller sees the objects that outputs are written to otherwise.
+    sinks: ContestedPace,
 }
 
 impl StatusPace {
@@ -223,6 +253,7 @@ impl StatusPace {
             News::Conditions => self
                 .turns_until
                 .saturating_sub(WORDS_APART * (TURNS_AT_ONCE - 1)),
+            News::Sinks => now + self.sinks.left(change.sinks, now).unwrap_or_default(),
             News::Ledger => now,
             News::Words if self.has_told(change.before) => {
                 let words = self.words_at.map(|at| at + WORDS_APART);
@@ -250,6 +281,7 @@ impl StatusPace {
         match change.news {
             News::Words => self.words_at = Some(now),
             News::Conditions => self.turns_until = self.turns_until.max(now) + WORDS_APART,
+            News::Sinks => self.sinks.wrote(change.sinks, now),
             News::Nothing | News::Ledger => {}
         }
         self.waits_at = change.waits.map(|waits| (waits, now)).or(self.waits_at);
@@ -296,9 +328,9 @@ impl StatusPace {
 }
 
 /// The pace at which a process writes once more what another release has put otherwise: the hash of a ledger, the sources of a
-/// run, the record of its end. Two releases that differ each put back their own: after half a minute, as the other may be about to
-/// end, then after five minutes, then every half an hour.
-#[derive(Clone, Copy, Debug, Default)]
+/// run, the record of its end; or what another controller sees otherwise of the objects that outputs are written to. Each puts
+/// back its own: after half a minute, as the other may be about to end, and then every half an hour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ContestedPace {
     /// A digest of what was written last, when that was, and how often in a row it was the same.
     last: Option<(u64, Duration, u32)>,
@@ -309,10 +341,12 @@ impl ContestedPace {
     #[must_use]
     pub fn left(&self, what: u64, now: Duration) -> Option<Duration> {
         let (_, at, times) = self.last.filter(|(last, ..)| *last == what)?;
-        let pause = OTHERS_STAND.saturating_mul(10_u32.saturating_pow(times));
-        (at + pause.min(REPEATED_AFTER))
-            .checked_sub(now)
-            .filter(|left| !left.is_zero())
+        let pause = if times == 0 {
+            OTHERS_STAND
+        } else {
+            REPEATED_AFTER
+        };
+        (at + pause).checked_sub(now).filter(|left| !left.is_zero())
     }
 
     /// True if the same was written twice in a row. Once may be another matter.

@@ -17,6 +17,9 @@ pub const LATER_VALUE: &str = "kept";
 /// The end of each message of a later release, and the beginning of those of templates and profiles.
 pub const LATER_WORDS: &str = " (in later words)";
 
+/// A later release has this revision of each sensitive output.
+pub const LATER_REVISION: &str = "later";
+
 /// The number that definitions of our kinds need.
 #[cfg(not(feature = "mutants"))]
 pub(crate) const fn schema() -> u32 {
@@ -65,8 +68,8 @@ mod later {
     use serde_json::Value;
 
     use super::{
-        ConditionValue, Dependencies, FetchedRun, LATER_FIELD, LATER_VALUE, LATER_WORDS,
-        RunnableStatus, SCHEMA, Step,
+        ConditionValue, Dependencies, FetchedRun, LATER_FIELD, LATER_REVISION, LATER_VALUE,
+        LATER_WORDS, RunnableStatus, SCHEMA, Step,
     };
     use crate::mutants::RELEASE;
 
@@ -117,6 +120,11 @@ mod later {
 
     /// The status as this process writes it.
     pub(crate) fn said(mut status: RunnableStatus) -> RunnableStatus {
+        if reads_otherwise() {
+            for output in status.sensitive_outputs.values_mut() {
+                output.revision = LATER_REVISION.to_owned();
+            }
+        }
         if !is_played() {
             return status;
         }

@@ -508,9 +508,11 @@ impl<'a> Reconciliation<'a> {
     }
 }
 
-/// A stored status with the ledger of another one.
+/// A stored status with the ledger of another one. What is said of the objects that outputs are written to is none of it.
 fn with_ledger_of(stored: &RunnableStatus, next: &RunnableStatus) -> RunnableStatus {
     RunnableStatus {
+        sinks: stored.sinks.clone(),
+        sensitive_outputs: stored.sensitive_outputs.clone(),
         observed_generation: stored.observed_generation,
         conditions: stored.conditions.clone(),
         pending: stored.pending.clone(),

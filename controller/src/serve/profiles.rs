@@ -58,7 +58,7 @@ impl ProfileServer {
             profiles: self.ctx.profiles.clone(),
             requests: own,
             connection: self.ctx.identity.connection().clone(),
-            writes: StatusWrites::default(),
+            writes: StatusWrites::new(self.ctx.definitions.clone()),
         });
         let store = self.store.clone();
         let namespaces = self.clone().watch_namespaces();

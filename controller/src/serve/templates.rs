@@ -81,7 +81,7 @@ impl TemplateServer {
             templates: self.ctx.templates.clone(),
             requests: own,
             connection: self.ctx.identity.connection().clone(),
-            writes: StatusWrites::default(),
+            writes: StatusWrites::new(self.ctx.definitions.clone()),
         });
         let store = self.store.clone();
         let warned = self.ctx.templates.with_news();

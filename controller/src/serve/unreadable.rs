@@ -295,6 +295,9 @@ impl ReportTask {
         };
         match outcome {
             Err(error) if error.is_not_found() => Ok(None),
+            Err(ApiError::Dropped(fields)) => {
+                Ok(Some(self.definitions.drop_fields(&fields, boot_time())))
+            }
             other => other,
         }
     }

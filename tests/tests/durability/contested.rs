@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use cartouche_controller::mutants::LATER_WORDS;
+use cartouche_controller::mutants::{LATER_REVISION, LATER_WORDS};
 use cartouche_crds::Runnable;
 use cartouche_oracle::Sight;
 use cartouche_tests::{
     fixture::objects::{condition, text},
-    kind::{PROFILE, RUNNABLE, TEMPLATE},
+    kind::{PROFILE, RUNNABLE, SECRET, TEMPLATE},
 };
 use futures::TryStreamExt;
 use kube::api::{WatchEvent, WatchParams};
@@ -179,5 +179,32 @@ async fn two_releases_that_trace_otherwise_do_not_fight_over_sources() -> Result
     for name in ["first", "second", "third", "fourth"] {
         assert_eq!(scene.made(name)?, [0, 1], "{name}");
     }
+    scene.nothing_twice()
+}
+
+#[tokio::test]
+async fn two_releases_do_not_fight_over_what_stands_for_a_sensitive_output() -> Result<()> {
+    let scene = Scene::begin("contested-secrets").await?;
+    let writing = SECRET.rights(&["get", "create", "update", "delete"]);
+    let rights = [TRIAL.rights_of_a_runnable(), writing];
+    scene.cluster.grant(&scene.account, &rights).await?;
+    let mut template = engine::template(TRIAL);
+    template["sensitiveOutputs"] = json!(["value"]);
+    scene.template(template).await?;
+    let _present = scene.controller(&[]).await?;
+    let _other = scene.controller_of("otherwise").await?;
+    let spec = json!({
+        "inputs": succeeds(1), "writeOutputsTo": [{ "kind": "Secret", "name": "hidden" }],
+    });
+    scene.runnable_with("app", spec).await?;
+    scene.until("app", "its output", ready).await?;
+    are_written_seldom(&scene, &[("app", WRITES_IN_A_MINUTE)]).await?;
+    let revisions = said(&scene, "app", "/sensitiveOutputs/value/revision")?;
+    let of_other = revisions.iter().filter(|it| **it == LATER_REVISION).count();
+    ensure!(
+        (revisions.len(), of_other) == (2, 1),
+        "the revisions of both: {revisions:?}"
+    );
+    assert_eq!(scene.made("app")?, [1]);
     scene.nothing_twice()
 }

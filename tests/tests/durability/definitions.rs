@@ -4,38 +4,40 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use cartouche_crds::SCHEMA_ANNOTATION;
-use cartouche_tests::{cluster::Seen, controller::Controller};
+use cartouche_tests::{cluster::Seen, controller::Controller, fixture::objects::name_of};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::PostParams;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use crate::{
-    engine::{TRIAL, succeeds},
+    engine::{TRIAL, succeeds, template},
     scene::{AFTER_QUIET, SOON, Scene, names},
 };
 
 pub const DEFINITION: &str = "runnables.carto.run";
+const OF_TEMPLATES: &str = "clusterruntemplates.carto.run";
 /// The fields of a status that Cartographer's definition knows.
 const OF_CARTOGRAPHER: [&str; 3] = ["conditions", "observedGeneration", "outputs"];
 
-/// The definition as it is.
-pub async fn definition(scene: &Scene) -> Result<Value> {
+/// The definition of this name as it is.
+pub async fn definition(scene: &Scene, name: &str) -> Result<Value> {
     let definitions = scene.cluster.all::<CustomResourceDefinition>();
-    Ok(serde_json::to_value(definitions.get(DEFINITION).await?)?)
+    Ok(serde_json::to_value(definitions.get(name).await?)?)
 }
 
 /// Replaces spec and annotations of the definition.
 pub async fn define(scene: &Scene, as_in: &Value) -> Result<()> {
     let definitions = scene.cluster.all::<CustomResourceDefinition>();
+    let name = name_of(as_in);
     let replacing = || async {
-        let now = definitions.get(DEFINITION).await?;
+        let now = definitions.get(name).await?;
         let mut next = serde_json::to_value(now).map_err(kube::Error::SerdeError)?;
         next["spec"] = as_in["spec"].clone();
         next["metadata"]["annotations"] = as_in["metadata"]["annotations"].clone();
         let next = serde_json::from_value(next).map_err(kube::Error::SerdeError)?;
         definitions
-            .replace(DEFINITION, &PostParams::default(), &next)
+            .replace(name, &PostParams::default(), &next)
             .await
     };
     scene
@@ -83,9 +85,40 @@ async fn is_unready(scene: &Scene, controller: &Controller, why: &str) -> Result
     scene.cluster.eventually(what, SOON, look).await
 }
 
+/// Waits until the controller is ready, without a restart.
+async fn is_ready(scene: &Scene, controller: &Controller) -> Result<()> {
+    let look = || async {
+        Ok(match controller.get("/readyz").await {
+            Ok(_) => Seen::Done(()),
+            Err(error) => Seen::NotYet(format!("{error:#}")),
+        })
+    };
+    let what = "the controller to be ready without a restart";
+    scene.cluster.eventually(what, SOON, look).await
+}
+
+/// What is dropped of the status of a template may be dropped of its spec as well.
+async fn one_that_drops_from_templates_is_noticed(
+    scene: &Scene,
+    controller: &Controller,
+    why: &str,
+) -> Result<()> {
+    let shipped = definition(scene, OF_TEMPLATES).await?;
+    let mut dropping = shipped.clone();
+    let status = "/spec/versions/0/schema/openAPIV3Schema/properties/status";
+    let status = dropping.pointer_mut(status).context("no status")?;
+    *status =
+        json!({ "type": "object", "properties": { "observedGeneration": { "type": "integer" } } });
+    define(scene, &dropping).await?;
+    scene.template_named("dropped", template(TRIAL)).await?;
+    is_unready(scene, controller, why).await?;
+    define(scene, &shipped).await?;
+    is_ready(scene, controller).await
+}
+
 async fn lowered_under_load(name: &str, keeps_number: bool, why: &str) -> Result<()> {
     let scene = Scene::with_servers_of_its_own(name).await?;
-    let shipped = definition(&scene).await?;
+    let shipped = definition(&scene, DEFINITION).await?;
     ensure!(shipped["metadata"]["annotations"][SCHEMA_ANNOTATION] == json!("1"));
     let controller = scene.controller(&[]).await?;
     let names = names(10);
@@ -118,14 +151,7 @@ async fn lowered_under_load(name: &str, keeps_number: bool, why: &str) -> Result
     scene.warns(&names[0], "DefinitionsOutdated", why).await?;
 
     define(&scene, &shipped).await?;
-    let look = || async {
-        Ok(match controller.get("/readyz").await {
-            Ok(_) => Seen::Done(()),
-            Err(error) => Seen::NotYet(format!("{error:#}")),
-        })
-    };
-    let what = "the controller to be ready without a restart";
-    scene.cluster.eventually(what, SOON, look).await?;
+    is_ready(&scene, &controller).await?;
     for name in &names {
         let done = |r: &_| crate::sight::ready(r) && crate::sight::output(r) == Some(5);
         scene.within(AFTER_QUIET, name, "output 5", done).await?;
@@ -134,6 +160,9 @@ async fn lowered_under_load(name: &str, keeps_number: bool, why: &str) -> Result
         once.sort_unstable();
         once.dedup();
         ensure!(made == once && made.last() == Some(&5), "{name}: {made:?}");
+    }
+    if keeps_number {
+        one_that_drops_from_templates_is_noticed(&scene, &controller, why).await?;
     }
     let verdict = scene.chronicle.past(scene.sight)?.verdict();
     // It is the definition that hides or drops the ledgers, and no controller.

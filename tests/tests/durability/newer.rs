@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use crate::{
-    definitions::{define, definition},
+    definitions::{DEFINITION, define, definition},
     engine::{TRIAL, hangs, succeeds, template},
     scene::Scene,
     sight::{condition, current, is_at, ready, result, says},
@@ -83,7 +83,7 @@ fn later(shipped: &Value) -> Result<Value> {
 #[tokio::test]
 async fn a_field_of_a_newer_release_holds_the_next_run_and_not_the_present_one() -> Result<()> {
     let scene = Scene::with_servers_of_its_own("newer").await?;
-    let shipped = definition(&scene).await?;
+    let shipped = definition(&scene, DEFINITION).await?;
     define(&scene, &later(&shipped)?).await?;
     let controller = scene.controller(&[]).await?;
     scene.runnable("app", hangs(1)).await?;
@@ -127,7 +127,7 @@ async fn a_field_of_a_newer_release_holds_the_next_run_and_not_the_present_one()
 #[tokio::test]
 async fn a_value_of_a_newer_release_leaves_the_status_to_that_release() -> Result<()> {
     let scene = Scene::with_servers_of_its_own("newer-value").await?;
-    let shipped = definition(&scene).await?;
+    let shipped = definition(&scene, DEFINITION).await?;
     define(&scene, &later(&shipped)?).await?;
     let mut controller = scene.controller(&[]).await?;
     scene.runnable("app", succeeds(1)).await?;

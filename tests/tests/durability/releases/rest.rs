@@ -54,10 +54,10 @@ pub(super) async fn rests(scene: &Scene, players: &[Player]) -> Result<()> {
     } else {
         0
     };
-    // A minute may end after which it is a failure that something is missing.
+    // The minute may end after which it is a failure that something is missing.
     let stalls = |name: &str| {
         let is = |of: &BTreeMap<String, Vec<_>>| of.get(name).is_some_and(|it| is_stalled(it));
-        usize::from(is(&after) && !is(&before))
+        usize::from(settle < WORDS_TAKE && is(&after) && !is(&before))
     };
     let rate = (others.len() as u64 * seconds).div_ceil(600);
     let mut too_many: Vec<String> = others
