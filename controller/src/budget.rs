@@ -27,10 +27,10 @@ impl Default for HeavyPlace {
 }
 
 impl HeavyPlace {
-    /// The place, if no other has it.
-    #[must_use]
-    pub fn take(&self) -> Option<OwnedSemaphorePermit> {
-        self.0.clone().try_acquire_owned().ok()
+    /// The place, once those have had it that have waited for longer.
+    pub async fn wait(&self) -> Option<OwnedSemaphorePermit> {
+        // It is never closed.
+        self.0.clone().acquire_owned().await.ok()
     }
 }
 
@@ -112,8 +112,7 @@ impl Budget {
             return;
         }
         self.is_heavy.store(true, Ordering::Relaxed);
-        let wait = || self.heavy.0.clone().acquire_owned();
-        // It is never closed.
+        let wait = async || self.heavy.wait().await.ok_or(());
         let _ = self.place.get_or_try_init(wait).await;
     }
 
@@ -180,11 +179,11 @@ mod tests {
         assert!(first.was_heavy());
         assert_eq!(hold(&second, 1), None);
         assert!(third.pass(LIGHT + 1).now_or_never().is_none());
-        assert!(heavy.take().is_none());
+        assert!(heavy.wait().now_or_never().is_none());
         drop(first);
         assert!(third.pass(LIGHT + 1).now_or_never().is_some());
         drop(third);
-        let place = heavy.take();
+        let place = heavy.wait().now_or_never().flatten();
         let begun = Budget::new(heavy.clone(), place);
         assert!(begun.pass(LIGHT + 1).now_or_never().is_some());
     }

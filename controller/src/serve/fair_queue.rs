@@ -5,8 +5,14 @@
 //! changes are begun before results are recorded, so that when many change at once the last run does not
 //! begin after the first has been brought to its end. An edited template has many Runnables run again:
 //! whatever else happens goes before that.
+//!
+//! Heavy Runnables have their turn one at a time, by namespaces and in order. Each takes long of the controller and of the API server,
+//! so that its namespace rests from heavy ones afterwards. Light ones go on meanwhile.
 
-use std::collections::{HashMap, VecDeque};
+use std::{
+    collections::{HashMap, HashSet, VecDeque},
+    time::Duration,
+};
 
 use crate::runnable_key::RunnableKey;
 
@@ -14,6 +20,10 @@ use crate::runnable_key::RunnableKey;
 const CHANGES_IN_A_ROW: u32 = 3;
 /// One of so many reconciliations is for the Runnables of edited templates, whatever else waits.
 const FOR_TEMPLATES: u32 = 8;
+/// How many times as long as a heavy reconciliation its namespace rests from heavy ones: they take a fifth of the time at most.
+const REST: u32 = 4;
+/// The longest rest: an API server that hangs makes reconciliations long.
+const LONGEST_REST: Duration = Duration::from_secs(30);
 
 /// How urgent it is to reconcile a Runnable, and why; the most urgent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,6 +34,14 @@ pub(super) enum Priority {
     Template,
     /// A run has ended, or anything else.
     Other,
+}
+
+/// The turn of one Runnable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Turn {
+    pub(super) key: RunnableKey,
+    /// It needs the place for heavy ones.
+    pub(super) is_heavy: bool,
 }
 
 /// Who is reconciled, and who waits for it.
@@ -39,20 +57,32 @@ pub(super) struct FairQueue {
     /// Runnables that wait, of all namespaces.
     waiting: usize,
     namespaces: HashMap<String, Namespace>,
-    /// Namespaces in which somebody waits; the next one first.
+    /// Namespaces in which a light Runnable waits; the next one first.
     order: VecDeque<String>,
+    /// Namespaces in which a heavy Runnable waits, the same.
+    heavy_order: VecDeque<String>,
+    /// The heavy Runnable that is reconciled.
+    heavy: Option<RunnableKey>,
+    /// The last turn was that of a heavy Runnable.
+    was_heavy: bool,
+    /// Namespaces that rest from heavy Runnables, and until when.
+    rests: HashMap<String, Duration>,
 }
 
 #[derive(Default)]
 struct Namespace {
     /// Those that are reconciled, and how urgently they are to be reconciled once more.
     reconciling: HashMap<String, Option<Priority>>,
-    /// Those that wait, and the highest priority of each.
+    /// Light ones that wait, and the highest priority of each.
     waiting: HashMap<String, Priority>,
     /// Those that wait in their order, for each priority. One that has become more urgent is in two.
     changed: VecDeque<String>,
     of_templates: VecDeque<String>,
     others: VecDeque<String>,
+    /// Heavy ones that wait, in their order whatever their priority.
+    heavy: VecDeque<String>,
+    /// The same, to be found.
+    heavy_waiting: HashSet<String>,
     /// How many with a change had their turn in a row.
     row: u32,
     /// How many had their turn since one of a template had.
@@ -71,6 +101,10 @@ impl FairQueue {
             waiting: 0,
             namespaces: HashMap::new(),
             order: VecDeque::new(),
+            heavy_order: VecDeque::new(),
+            heavy: None,
+            was_heavy: false,
+            rests: HashMap::new(),
         }
     }
 
@@ -91,42 +125,131 @@ impl FairQueue {
         self.waiting
     }
 
-    /// Begins the next reconciliation, if one may begin.
-    pub(super) fn get(&mut self) -> Option<RunnableKey> {
+    /// Begins the next reconciliation, if one may begin. Each Runnable is asked when it is its turn whether it `is_heavy`.
+    pub(super) fn get(
+        &mut self,
+        now: Duration,
+        is_heavy: impl Fn(&RunnableKey) -> bool,
+    ) -> Option<Turn> {
         if self.running >= self.most {
             return None;
         }
+        // Where there is one place, light ones get it as often as heavy ones.
+        let first = if self.was_heavy {
+            None
+        } else {
+            self.get_heavy(now)
+        };
+        let turn = first
+            .or_else(|| self.get_light(is_heavy))
+            .or_else(|| self.get_heavy(now))?;
+        self.was_heavy = turn.is_heavy;
+        self.begin(&turn.key);
+        Some(turn)
+    }
+
+    /// When the next rest ends of a namespace in which a heavy Runnable waits. Before that, only events let one begin.
+    pub(super) fn rest_ends(&self, now: Duration) -> Option<Duration> {
+        let ends = self
+            .heavy_order
+            .iter()
+            .filter_map(|name| self.rests.get(name));
+        ends.filter(|end| **end > now).min().copied()
+    }
+
+    /// The next light Runnable. Those that are heavy by now, and come before it, wait with the heavy ones from here on.
+    fn get_light(&mut self, is_heavy: impl Fn(&RunnableKey) -> bool) -> Option<Turn> {
         // At most as many namespaces as there are reconciliations have their share already.
         for _ in 0..self.order.len() {
             let name = self.order.pop_front()?;
+            let has_room = self.has_room(&name);
             let namespace = self.namespaces.get_mut(&name)?;
-            let idle = namespace.reconciling.is_empty();
-            let sharing = self.busy + usize::from(idle);
-            let share = (self.shared / sharing).max(1);
-            let has_room = idle || self.running < self.shared;
-            let next = if has_room && namespace.reconciling.len() < share {
-                namespace.get()
-            } else {
-                None
-            };
-            if !namespace.waiting.is_empty() {
-                self.order.push_back(name.clone());
-            }
-            if let Some(runnable) = next {
-                self.waiting -= 1;
-                self.running += 1;
-                self.busy += usize::from(idle);
-                return Some(RunnableKey {
-                    namespace: name,
+            let had_heavy = !namespace.heavy.is_empty();
+            let mut next = None;
+            while has_room
+                && next.is_none()
+                && let Some(runnable) = namespace.get()
+            {
+                let key = RunnableKey {
+                    namespace: name.clone(),
                     name: runnable,
+                };
+                if is_heavy(&key) {
+                    namespace.heavy_waiting.insert(key.name.clone());
+                    namespace.heavy.push_back(key.name);
+                } else {
+                    next = Some(key);
+                }
+            }
+            if !had_heavy && !namespace.heavy.is_empty() {
+                self.heavy_order.push_back(name.clone());
+            }
+            if !namespace.waiting.is_empty() {
+                self.order.push_back(name);
+            }
+            if let Some(key) = next {
+                return Some(Turn {
+                    key,
+                    is_heavy: false,
                 });
             }
         }
         None
     }
 
-    /// A reconciliation has ended. Whether the Runnable was enqueued meanwhile, and waits for the next.
-    pub(super) fn done(&mut self, key: &RunnableKey) -> bool {
+    /// The next heavy Runnable. A namespace that may not have its turn yet keeps its place in the order.
+    fn get_heavy(&mut self, now: Duration) -> Option<Turn> {
+        if self.heavy.is_some() {
+            return None;
+        }
+        let rests = |name: &String| self.rests.get(name).is_some_and(|end| *end > now);
+        let may_begin = |name: &String| !rests(name) && self.has_room(name);
+        let at = self.heavy_order.iter().position(may_begin)?;
+        let name = self.heavy_order.remove(at)?;
+        let namespace = self.namespaces.get_mut(&name)?;
+        let runnable = namespace.heavy.pop_front()?;
+        namespace.heavy_waiting.remove(&runnable);
+        if !namespace.heavy.is_empty() {
+            self.heavy_order.push_back(name.clone());
+        }
+        let key = RunnableKey {
+            namespace: name,
+            name: runnable,
+        };
+        self.heavy = Some(key.clone());
+        Some(Turn {
+            key,
+            is_heavy: true,
+        })
+    }
+
+    /// Whether one more of a namespace may be reconciled.
+    fn has_room(&self, name: &str) -> bool {
+        let namespace = self.namespaces.get(name);
+        let reconciling = namespace.map_or(0, |it| it.reconciling.len());
+        let idle = reconciling == 0;
+        let sharing = self.busy + usize::from(idle);
+        let share = (self.shared / sharing).max(1);
+        (idle || self.running < self.shared) && reconciling < share
+    }
+
+    fn begin(&mut self, key: &RunnableKey) {
+        if let Some(namespace) = self.namespaces.get_mut(&key.namespace) {
+            self.waiting -= 1;
+            self.running += 1;
+            self.busy += usize::from(namespace.reconciling.is_empty());
+            namespace.reconciling.insert(key.name.clone(), None);
+        }
+    }
+
+    /// A reconciliation has ended that took so long. Whether the Runnable was enqueued meanwhile, and waits for the next.
+    pub(super) fn done(&mut self, key: &RunnableKey, now: Duration, took: Duration) -> bool {
+        if self.heavy.as_ref() == Some(key) {
+            self.heavy = None;
+            self.rests.retain(|_, end| *end > now);
+            let rest = took.saturating_mul(REST).min(LONGEST_REST);
+            self.rests.insert(key.namespace.clone(), now + rest);
+        }
         let Some(namespace) = self.namespaces.get_mut(&key.namespace) else {
             return false;
         };
@@ -137,7 +260,7 @@ impl FairQueue {
         self.busy -= usize::from(namespace.reconciling.is_empty());
         if let Some(priority) = again {
             self.enqueue(key, priority);
-        } else if namespace.reconciling.is_empty() && namespace.waiting.is_empty() {
+        } else if namespace.is_idle() {
             self.namespaces.remove(&key.namespace);
         }
         again.is_some()
@@ -145,23 +268,24 @@ impl FairQueue {
 }
 
 impl Namespace {
+    fn is_idle(&self) -> bool {
+        self.reconciling.is_empty() && self.waiting.is_empty() && self.heavy.is_empty()
+    }
+
     fn enqueue(&mut self, name: &str, priority: Priority) {
         if let Some(again) = self.reconciling.get_mut(name) {
             *again = Some(again.map_or(priority, |again| again.min(priority)));
             return;
         }
-        if self
-            .waiting
-            .get(name)
-            .is_some_and(|known| *known <= priority)
-        {
+        let waits = self.waiting.get(name);
+        if self.heavy_waiting.contains(name) || waits.is_some_and(|known| *known <= priority) {
             return;
         }
         self.waiting.insert(name.to_owned(), priority);
         self.queue(priority).push_back(name.to_owned());
     }
 
-    /// Takes the next of those that wait.
+    /// Takes the next of the light ones that wait.
     fn get(&mut self) -> Option<String> {
         let name = self.next()?;
         if self.waiting.is_empty() {
@@ -169,7 +293,6 @@ impl Namespace {
             self.of_templates.clear();
             self.others.clear();
         }
-        self.reconciling.insert(name.clone(), None);
         Some(name)
     }
 

@@ -12,10 +12,16 @@ use std::{
 };
 
 use futures::{FutureExt, Stream, StreamExt, stream::FuturesUnordered};
+use tokio::{
+    sync::OwnedSemaphorePermit,
+    time::{Instant, sleep_until},
+};
 use tokio_util::time::{DelayQueue, delay_queue};
 
-use super::fair_queue::{FairQueue, Priority};
-use crate::{backoff::STEPS, lock::lock, metrics::Metrics, runnable_key::RunnableKey};
+use super::fair_queue::{FairQueue, Priority, Turn};
+use crate::{
+    backoff::STEPS, budget::HeavyPlace, lock::lock, metrics::Metrics, runnable_key::RunnableKey,
+};
 
 /// The longest wait: a reconciliation too many costs little, and a wait of years ends the process.
 const LONGEST_WAIT: Duration = Duration::from_hours(1);
@@ -23,41 +29,57 @@ const LONGEST_WAIT: Duration = Duration::from_hours(1);
 /// Whose turn it is; reconciliations that go on may ask.
 pub(super) struct Queue {
     fair: Mutex<FairQueue>,
+    /// When its time began.
+    began: Instant,
+    heavy: HeavyPlace,
     metrics: Metrics,
+}
+
+/// A reconciliation that has ended: with the time after which the next one is due, or in a panic.
+struct Ended {
+    key: RunnableKey,
+    /// How long it took, without its wait for the place for heavy ones.
+    took: Duration,
+    end: std::thread::Result<Option<Duration>>,
 }
 
 impl Queue {
     /// For so many reconciliations at the same time.
-    pub(super) fn new(concurrency: u16, metrics: Metrics) -> Self {
+    pub(super) fn new(concurrency: u16, heavy: HeavyPlace, metrics: Metrics) -> Self {
         Self {
             fair: Mutex::new(FairQueue::new(concurrency)),
+            began: Instant::now(),
+            heavy,
             metrics,
         }
     }
 
     /// Reconciles whoever is enqueued, from when it is `ready` to when it has to `stop` and the reconciliations that go
-    /// on have ended. There is no `priority` and no `reconcile` for a Runnable that is not there any more; a reconciliation
-    /// says after which time the next one is due.
+    /// on have ended. There is no `priority` for a Runnable that is not there any more. One that `is_heavy` gets its place; a
+    /// reconciliation says after which time the next one is due.
     pub(super) async fn serve<L: Future<Output = Option<Duration>>>(
         &self,
         enqueued: impl Stream<Item = BTreeSet<RunnableKey>>,
         ready: impl Future<Output = ()>,
         stop: impl Future<Output = ()>,
         priority: impl Fn(&RunnableKey) -> Option<Priority>,
-        reconcile: impl Fn(&RunnableKey) -> Option<L>,
+        is_heavy: impl Fn(&RunnableKey) -> bool,
+        reconcile: impl Fn(RunnableKey, Option<OwnedSemaphorePermit>) -> L,
     ) {
         let (mut enqueued, mut ready, mut stop) = (pin!(enqueued), pin!(ready), pin!(stop));
         let (mut is_ready, mut stops) = (false, false);
         let mut running = FuturesUnordered::new();
         let mut delayed = DelayedQueue::default();
         while !(stops && running.is_empty()) {
+            let rest_ends = self.rest_ends();
             let due = tokio::select! {
                 Some(keys) = enqueued.next() => keys,
                 Some(key) = delayed.next() => BTreeSet::from([key]),
-                Some((key, end)) = running.next() => {
-                    self.done(key, &end, &mut delayed);
+                Some(ended) = running.next() => {
+                    self.done(ended, &mut delayed);
                     BTreeSet::new()
                 }
+                () = sleep_until(rest_ends.unwrap_or(self.began)), if rest_ends.is_some() => BTreeSet::new(),
                 () = &mut ready, if !is_ready => { is_ready = true; BTreeSet::new() }
                 () = &mut stop, if !stops => { stops = true; BTreeSet::new() }
             };
@@ -71,35 +93,44 @@ impl Queue {
             }
             while is_ready
                 && !stops
-                && let Some(key) = self.get()
+                && let Some(turn) = self.get(&is_heavy)
             {
-                if let Some(reconciliation) = reconcile(&key) {
-                    // A mistake in one reconciliation ends that one: what it shares with others is only locked
-                    // for a moment, and all of it may be lost.
-                    let reconciliation = AssertUnwindSafe(reconciliation).catch_unwind();
-                    running.push(async move { (key, reconciliation.await) });
-                } else {
-                    lock(&self.fair).done(&key);
-                }
+                running.push(self.reconcile(turn, &reconcile));
             }
         }
     }
 
-    /// A reconciliation has ended, with the time after which the next one is due, or in a panic.
-    fn done(
+    /// Reconciles a Runnable; a heavy one once it has the place for these. Those that turned out to be heavy in the middle of a
+    /// reconciliation wait for the place in the same order.
+    async fn reconcile<L: Future<Output = Option<Duration>>>(
         &self,
-        key: RunnableKey,
-        end: &std::thread::Result<Option<Duration>>,
-        delayed: &mut DelayedQueue,
-    ) {
+        Turn { key, is_heavy }: Turn,
+        reconcile: &impl Fn(RunnableKey, Option<OwnedSemaphorePermit>) -> L,
+    ) -> Ended {
+        let place = if is_heavy {
+            self.heavy.wait().await
+        } else {
+            None
+        };
+        let began = Instant::now();
+        // A mistake in one reconciliation ends that one: what it shares with others is only locked
+        // for a moment, and all of it may be lost.
+        let end = AssertUnwindSafe(reconcile(key.clone(), place)).catch_unwind();
+        let end = end.await;
+        let took = began.elapsed();
+        Ended { key, took, end }
+    }
+
+    /// A reconciliation has ended: when the next one is due.
+    fn done(&self, Ended { key, took, end }: Ended, delayed: &mut DelayedQueue) {
         let panics = &mut delayed.panics;
         let after = if let Ok(after) = end {
             panics.remove(&key);
-            *after
+            after
         } else {
             Some(self.panicked(&key, panics))
         };
-        let again = lock(&self.fair).done(&key);
+        let again = lock(&self.fair).done(&key, self.began.elapsed(), took);
         if let Some(after) = after.filter(|_| !again) {
             delayed.set(key, after);
         }
@@ -125,11 +156,17 @@ impl Queue {
     }
 
     /// A function of its own, so that the lock is not held while the loop over it locks again.
-    fn get(&self) -> Option<RunnableKey> {
+    fn get(&self, is_heavy: impl Fn(&RunnableKey) -> bool) -> Option<Turn> {
         let mut fair = lock(&self.fair);
-        let next = fair.get();
+        let next = fair.get(self.began.elapsed(), is_heavy);
         self.metrics.queue_length(fair.waiting());
         next
+    }
+
+    /// When a heavy Runnable may begin though nothing happens until then.
+    fn rest_ends(&self) -> Option<Instant> {
+        let end = lock(&self.fair).rest_ends(self.began.elapsed())?;
+        Some(self.began + end)
     }
 }
 

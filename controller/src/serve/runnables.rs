@@ -15,7 +15,7 @@ use kube::{
         watcher,
     },
 };
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, watch};
 
 use super::{
     ACCOUNTS, PROFILES, RUNNABLES, TEMPLATES,
@@ -25,7 +25,6 @@ use super::{
     unreadable::UnreadableReporter,
 };
 use crate::{
-    backoff::HALF,
     cached_runnable::{CachedRunnable, Whole},
     clock::boot_time,
     definitions::{Definitions, OF_THIS_RELEASE},
@@ -39,9 +38,6 @@ use crate::{
 
 /// How long reconciliations under way may take to end after a signal to stop.
 const GRACE: Duration = Duration::from_secs(20);
-
-/// When a large Runnable is tried again while another one is reconciled.
-const LARGE_PAUSE: Duration = Duration::from_millis(200);
 
 /// What serving Runnables needs.
 pub(super) struct Runnables {
@@ -87,7 +83,8 @@ impl Runnables {
             tracing::info!("stopping: no new work is begun");
             stopping.send_replace(true);
         };
-        let queue = Queue::new(flags.concurrency, self.ctx.metrics.clone());
+        let heavy = self.ctx.identity.connection().heavy().clone();
+        let queue = Queue::new(flags.concurrency, heavy, self.ctx.metrics.clone());
         let serving = queue.serve(
             stream::select(triggers, enqueued).boxed(),
             prepared(
@@ -97,7 +94,8 @@ impl Runnables {
             ),
             stop,
             |key| Some(priority(&self.ctx, &*key.find(&self.store)?)),
-            |key| Some(self.reconcile_one(key.clone())),
+            |key| self.is_heavy(key),
+            |key, place| self.reconcile_one(key, place),
         );
         tokio::select! {
             () = serving => {}
@@ -108,17 +106,12 @@ impl Runnables {
         }
     }
 
-    async fn reconcile_one(&self, key: RunnableKey) -> Option<Duration> {
+    async fn reconcile_one(
+        &self,
+        key: RunnableKey,
+        place: Option<OwnedSemaphorePermit>,
+    ) -> Option<Duration> {
         let cached = key.find(&self.store)?;
-        // Whoever has to wait gives its turn to others meanwhile.
-        let place = if self.is_large(&key, &cached) {
-            let Some(place) = self.ctx.identity.connection().heavy().take() else {
-                return Some(HALF.over(LARGE_PAUSE));
-            };
-            Some(place)
-        } else {
-            None
-        };
         let whole = cached
             .whole()
             .inspect_err(
@@ -131,9 +124,10 @@ impl Runnables {
 
     /// Whether a reconciliation holds much, by its inputs, or as the last one did by anything else: these have their turn one
     /// after the other.
-    fn is_large(&self, key: &RunnableKey, cached: &CachedRunnable) -> bool {
+    fn is_heavy(&self, key: &RunnableKey) -> bool {
+        let is_large = || key.find(&self.store).is_some_and(|it| it.is_large());
         let memory = self.ctx.memories.known(key);
-        cached.is_large() || memory.is_some_and(|memory| lock(&memory).was_heavy(boot_time()))
+        memory.is_some_and(|memory| lock(&memory).was_heavy(boot_time())) || is_large()
     }
 
     /// Whether an event says more than that our own write has arrived.

@@ -124,7 +124,7 @@ async fn an_answer_that_others_wait_for_waits_for_none_of_them() {
     let (ctx, asked) = listing(many_rules());
     let heavy = ctx.identity.connection().heavy().clone();
     // Another one holds much, and is going to ask the same.
-    let _place = heavy.take().unwrap();
+    let _place = heavy.wait().await.unwrap();
     let requests = ctx.identity.of("ns", "pods").await.unwrap();
     let requests = requests.within(Arc::new(Budget::new(heavy, None)));
     let asking = Asking {

@@ -24,6 +24,14 @@ fn enqueued(at: &[(u64, &'static str)]) -> impl Stream<Item = BTreeSet<RunnableK
         .chain(stream::pending())
 }
 
+fn is_heavy(key: &RunnableKey) -> bool {
+    key.name.starts_with("heavy")
+}
+
+fn queue(concurrency: u16) -> Queue {
+    Queue::new(concurrency, HeavyPlace::default(), Metrics::default())
+}
+
 /// Who was reconciled and at which second, when each reconciliation takes a second, in a minute.
 async fn reconciling(
     concurrency: u16,
@@ -32,24 +40,36 @@ async fn reconciling(
     stop: impl Future<Output = ()>,
     after: impl Fn(&RunnableKey) -> Option<Duration>,
 ) -> Vec<(String, u64)> {
+    reconciling_in(&queue(concurrency), enqueued, ready, stop, after).await
+}
+
+async fn reconciling_in(
+    queue: &Queue,
+    enqueued: impl Stream<Item = BTreeSet<RunnableKey>>,
+    ready: impl Future<Output = ()>,
+    stop: impl Future<Output = ()>,
+    after: impl Fn(&RunnableKey) -> Option<Duration>,
+) -> Vec<(String, u64)> {
     let began = Instant::now();
     let seen = Mutex::new(Vec::new());
-    let reconcile = |key: &RunnableKey| {
-        let after = after(key);
+    let reconcile = |key: RunnableKey, place: Option<OwnedSemaphorePermit>| {
+        assert_eq!(place.is_some(), is_heavy(&key));
+        let after = after(&key);
         seen.lock()
             .unwrap()
-            .push((key.name.clone(), began.elapsed().as_secs()));
-        Some(async move {
+            .push((key.name, began.elapsed().as_secs()));
+        async move {
+            let _place = place;
             sleep(Duration::from_secs(1)).await;
             after
-        })
+        }
     };
-    let queue = Queue::new(concurrency, Metrics::default());
     let serving = queue.serve(
         enqueued,
         ready,
         stop,
         |_| Some(Priority::Changed),
+        is_heavy,
         reconcile,
     );
     let _ = timeout(Duration::from_mins(1), serving).await;
@@ -123,26 +143,27 @@ async fn a_stop_lets_looks_end_and_begins_none() {
 
 #[tokio::test(start_paused = true)]
 async fn who_is_not_there_any_more_takes_no_turn() {
-    let queue = Queue::new(1, Metrics::default());
-    let enqueued = enqueued(&[(0, "gone"), (0, "deleted meanwhile"), (0, "a")]);
+    let queue = queue(1);
+    let enqueued = enqueued(&[(0, "gone"), (0, "a")]);
     let seen = Mutex::new(Vec::new());
     let serving = queue.serve(
         enqueued,
         async {},
         std::future::pending(),
         |key| (key.name != "gone").then_some(Priority::Other),
-        |key| {
-            seen.lock().unwrap().push(key.name.clone());
-            (key.name == "a").then(|| std::future::ready(None))
+        |_| false,
+        |key, _| {
+            seen.lock().unwrap().push(key.name);
+            std::future::ready(None)
         },
     );
     let _ = timeout(Duration::from_secs(10), serving).await;
-    assert_eq!(seen.into_inner().unwrap(), ["deleted meanwhile", "a"]);
+    assert_eq!(seen.into_inner().unwrap(), ["a"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_wait_of_years_is_an_hour() {
-    let queue = Queue::new(1, Metrics::default());
+    let queue = queue(1);
     let began = Instant::now();
     let running = Mutex::new(Vec::new());
     let serving = queue.serve(
@@ -150,9 +171,10 @@ async fn a_wait_of_years_is_an_hour() {
         async {},
         std::future::pending(),
         |_| Some(Priority::Other),
-        |_| {
+        |_| false,
+        |_, _| {
             running.lock().unwrap().push(began.elapsed().as_secs());
-            Some(std::future::ready(Some(Duration::MAX)))
+            std::future::ready(Some(Duration::MAX))
         },
     );
     let _ = timeout(Duration::from_mins(90), serving).await;
@@ -162,7 +184,7 @@ async fn a_wait_of_years_is_an_hour() {
 #[tokio::test(start_paused = true)]
 async fn a_look_that_panics_ends_no_other_and_comes_again_later_each_time() {
     let metrics = Metrics::default();
-    let queue = Queue::new(1, metrics.clone());
+    let queue = Queue::new(1, HeavyPlace::default(), metrics.clone());
     let began = Instant::now();
     let seen = Mutex::new(Vec::new());
     let serving = queue.serve(
@@ -170,15 +192,15 @@ async fn a_look_that_panics_ends_no_other_and_comes_again_later_each_time() {
         async {},
         std::future::pending(),
         |_| Some(Priority::Other),
-        |key| {
-            let name = key.name.clone();
+        |_| false,
+        |RunnableKey { name, .. }, _| {
             seen.lock()
                 .unwrap()
                 .push((name.clone(), began.elapsed().as_secs()));
-            Some(async move {
+            async move {
                 assert!(name != "bad", "a mistake");
                 None
-            })
+            }
         },
     );
     let _ = timeout(Duration::from_mins(10), serving).await;
@@ -196,4 +218,39 @@ async fn a_look_that_panics_ends_no_other_and_comes_again_later_each_time() {
     );
     let told = format!("cartouche_panics_total {}", bad.len());
     assert!(metrics.text().contains(&told), "{}", metrics.text());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_heavy_one_begins_when_the_rest_after_another_is_over_though_nothing_happens() {
+    let enqueued = enqueued(&[(0, "heavy 1"), (0, "heavy 2"), (0, "a"), (2_000, "b")]);
+    let seen = reconciling(4, enqueued, async {}, std::future::pending(), |_| None).await;
+    let expected = [("heavy 1", 0), ("a", 0), ("b", 2), ("heavy 2", 5)];
+    let sorted = |mut seen: Vec<(String, u64)>| {
+        seen.sort_by_key(|it| (it.1, it.0 == "a"));
+        seen
+    };
+    assert_eq!(sorted(seen), running(&expected));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_wait_for_the_place_of_heavy_ones_makes_no_rest_longer() {
+    let queue = queue(4);
+    let place = queue.heavy.wait().await;
+    let enqueued = enqueued(&[(0, "heavy 1"), (0, "heavy 2"), (1_000, "a")]);
+    let free = async move {
+        sleep(Duration::from_secs(10)).await;
+        drop(place);
+    };
+    let serving = reconciling_in(&queue, enqueued, async {}, std::future::pending(), |_| None);
+    let (seen, ()) = tokio::join!(serving, free);
+    assert_eq!(seen, running(&[("a", 1), ("heavy 1", 10), ("heavy 2", 15)]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_waits_for_no_rest() {
+    let enqueued = enqueued(&[(0, "heavy 1"), (0, "heavy 2")]);
+    let (stop, began) = (sleep(Duration::from_secs(3)), Instant::now());
+    let seen = reconciling(4, enqueued, async {}, stop, |_| None).await;
+    assert_eq!(seen, running(&[("heavy 1", 0)]));
+    assert_eq!(began.elapsed().as_secs(), 3);
 }

@@ -1,0 +1,198 @@
+//! The turns of heavy Runnables: here those whose name is 100 or more.
+
+use super::*;
+
+fn at(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+fn is_heavy(key: &RunnableKey) -> bool {
+    key.name.len() > 2
+}
+
+fn get(fair: &mut FairQueue, now: u64) -> Option<RunnableKey> {
+    let turn = fair.get(at(now), is_heavy)?;
+    assert_eq!(turn.is_heavy, is_heavy(&turn.key));
+    Some(turn.key)
+}
+
+/// Who may begin now, without one that ends.
+fn begun(fair: &mut FairQueue, now: u64) -> Vec<RunnableKey> {
+    std::iter::from_fn(|| get(fair, now)).collect()
+}
+
+/// Ends one that took so many seconds.
+fn end(fair: &mut FairQueue, key: &RunnableKey, now: u64, took: u64) {
+    fair.done(key, at(now), at(took));
+}
+
+/// The turns of so many seconds, with the second at which each began, where a reconciliation takes one.
+fn turns(fair: &mut FairQueue, seconds: u64) -> Vec<(u64, String, String)> {
+    let mut seen = Vec::new();
+    let mut running = Vec::new();
+    for now in 0..seconds {
+        for key in running.drain(..) {
+            end(fair, &key, now, 1);
+        }
+        running = begun(fair, now);
+        let began = running.iter().cloned();
+        seen.extend(began.map(|key| (now, key.namespace, key.name)));
+    }
+    seen
+}
+
+fn of(turns: &[(u64, &str, &str)]) -> Vec<(u64, String, String)> {
+    let owned = |it: &(u64, &str, &str)| (it.0, it.1.to_owned(), it.2.to_owned());
+    turns.iter().map(owned).collect()
+}
+
+#[test]
+fn heavy_ones_of_a_namespace_have_a_fifth_of_the_time_and_light_ones_do_not_wait() {
+    let mut fair = FairQueue::new(16);
+    waking(&mut fair, "a", [101, 100, 1]);
+    assert_eq!(
+        begun(&mut fair, 0),
+        [key("a", 1), key("a", 101)],
+        "a first one begins at once"
+    );
+    assert_eq!(fair.waiting(), 1);
+    end(&mut fair, &key("a", 101), 2, 2);
+    assert_eq!(fair.rest_ends(at(2)), Some(at(10)));
+    waking(&mut fair, "a", [2]);
+    assert_eq!(begun(&mut fair, 9), [key("a", 2)]);
+    assert_eq!(begun(&mut fair, 10), [key("a", 100)]);
+    assert_eq!((fair.waiting(), fair.rest_ends(at(10))), (0, None));
+
+    let mut fair = FairQueue::new(16);
+    let mut worked = 0;
+    for now in 0..600 {
+        // Edited without pause.
+        waking(&mut fair, "a", 100..110);
+        worked += begun(&mut fair, now).len();
+        if let Some(key) = fair.heavy.clone() {
+            end(&mut fair, &key, now + 1, 1);
+        }
+    }
+    assert_eq!(worked, 600 / 5);
+}
+
+#[test]
+fn namespaces_take_turns_and_their_heavy_runnables_go_in_order() {
+    let mut fair = FairQueue::new(16);
+    waking(&mut fair, "a", [103, 101]);
+    waking(&mut fair, "b", [107, 105]);
+    // It is in the lane already, and keeps its place there.
+    fair.enqueue(&key("a", 101), Priority::Other);
+    waking(&mut fair, "c", [100]);
+    let expected = [
+        (0, "a", "103"),
+        (1, "b", "107"),
+        (2, "c", "100"),
+        (5, "a", "101"),
+        (6, "b", "105"),
+    ];
+    assert_eq!(turns(&mut fair, 30), of(&expected));
+    assert!(is_empty(&fair), "nothing is left");
+}
+
+#[test]
+fn a_namespace_that_may_not_begin_stands_in_no_way_and_is_first_when_it_may() {
+    let mut fair = FairQueue::new(4);
+    waking(&mut fair, "a", [100, 101]);
+    waking(&mut fair, "b", 200..220);
+    assert_eq!(begun(&mut fair, 0), [key("a", 100)]);
+    end(&mut fair, &key("a", 100), 1, 1);
+    assert_eq!(begun(&mut fair, 1), [key("b", 200)]);
+    // "b" is at rest as well, and "a" comes before it.
+    end(&mut fair, &key("b", 200), 2, 0);
+    assert_eq!(begun(&mut fair, 2), [key("b", 201)]);
+    assert_eq!(begun(&mut fair, 5), [], "one at a time");
+    end(&mut fair, &key("b", 201), 5, 0);
+    assert_eq!(begun(&mut fair, 5), [key("a", 101)]);
+
+    // One that has its share of places.
+    let mut fair = FairQueue::new(4);
+    waking(&mut fair, "a", [100, 101, 1, 2, 3]);
+    assert_eq!(begun(&mut fair, 0).len(), 3);
+    end(&mut fair, &key("a", 100), 1, 1);
+    assert_eq!(begun(&mut fair, 1), [key("a", 3)]);
+    waking(&mut fair, "b", [100]);
+    assert_eq!(begun(&mut fair, 5), [key("b", 100)]);
+    assert_eq!(fair.rest_ends(at(5)), None, "an end lets the other begin");
+    end(&mut fair, &key("b", 100), 6, 1);
+    waking(&mut fair, "a", [4, 5]);
+    assert_eq!(begun(&mut fair, 6), []);
+    // A light one after the heavy one of the other namespace, and then the heavy one before the next light one.
+    for (ended, begins) in [(1, 4), (2, 101)] {
+        end(&mut fair, &key("a", ended), 7, 7);
+        assert_eq!(begun(&mut fair, 7), [key("a", begins)]);
+    }
+}
+
+#[test]
+fn where_there_is_one_place_light_ones_get_every_other_turn() {
+    let mut fair = FairQueue::new(1);
+    for namespace in ["a", "b", "c", "d", "e", "f"] {
+        waking(&mut fair, namespace, 100..110);
+        waking(&mut fair, namespace, 1..10);
+    }
+    let turns = turns(&mut fair, 20);
+    let heavy = turns.iter().filter(|it| it.2.len() > 2).count();
+    assert_eq!((turns.len(), heavy), (20, 10), "{turns:?}");
+    assert!(
+        turns
+            .windows(2)
+            .all(|it| it[0].2.len() > 2 || it[1].2.len() > 2)
+    );
+}
+
+#[test]
+fn a_rest_has_a_bound_and_those_that_are_over_are_forgotten() {
+    let mut fair = FairQueue::new(4);
+    waking(&mut fair, "a", [100, 101]);
+    assert_eq!(begun(&mut fair, 0), [key("a", 100)]);
+    end(&mut fair, &key("a", 100), 600, 600);
+    assert_eq!(fair.rest_ends(at(600)), Some(at(630)));
+    assert_eq!(begun(&mut fair, 630), [key("a", 101)]);
+    end(&mut fair, &key("a", 101), 631, 1);
+    for index in 0..100 {
+        let (namespace, now) = (format!("n{index}"), 1_000 + 100 * index);
+        waking(&mut fair, &namespace, [100]);
+        assert_eq!(begun(&mut fair, now), [key(&namespace, 100)]);
+        end(&mut fair, &key(&namespace, 100), now + 1, 1);
+    }
+    assert_eq!(fair.rests.len(), 1);
+    assert!(is_empty(&fair), "nothing is left");
+}
+
+#[test]
+fn who_is_heavy_when_its_turn_comes_waits_with_the_heavy_ones() {
+    let mut fair = FairQueue::new(4);
+    waking(&mut fair, "a", [1, 2]);
+    let (first, second) = (key("a", 1), key("a", 2));
+    let light = |fair: &mut FairQueue| fair.get(at(0), |_| false).map(|turn| turn.key);
+    let heavy = |fair: &mut FairQueue, now| {
+        let turn = fair.get(at(now), |_| true)?;
+        assert!(turn.is_heavy);
+        Some(turn.key)
+    };
+    assert_eq!(light(&mut fair), Some(first.clone()));
+    // It turns out to be heavy, and is enqueued meanwhile. Only those that began as heavy ones make their namespace rest.
+    fair.enqueue(&first, Priority::Changed);
+    assert!(fair.done(&first, at(1), at(1)));
+    assert_eq!(heavy(&mut fair, 1), Some(second.clone()));
+    assert_eq!(heavy(&mut fair, 1), None);
+    fair.enqueue(&second, Priority::Changed);
+    assert!(fair.done(&second, at(2), at(1)));
+    assert_eq!(heavy(&mut fair, 5), None);
+    // Both are in the lane now, and stay there until their turn.
+    for key in [&first, &second] {
+        fair.enqueue(key, Priority::Changed);
+    }
+    assert_eq!((fair.waiting(), light(&mut fair)), (2, None));
+    assert_eq!(heavy(&mut fair, 6), Some(first.clone()));
+    fair.done(&first, at(6), at(0));
+    assert_eq!(heavy(&mut fair, 6), Some(second.clone()));
+    fair.done(&second, at(6), at(0));
+    assert!(is_empty(&fair), "nothing is left");
+}
