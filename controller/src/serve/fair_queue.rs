@@ -20,8 +20,9 @@ use crate::runnable_key::RunnableKey;
 const CHANGES_IN_A_ROW: u32 = 3;
 /// One of so many reconciliations is for the Runnables of edited templates, whatever else waits.
 const FOR_TEMPLATES: u32 = 8;
-/// How many times as long as a heavy reconciliation its namespace rests from heavy ones: they take a fifth of the time at most.
-const REST: u32 = 4;
+/// How many times as long as a heavy reconciliation its namespace rests from heavy ones: they take a twentieth of the time at most. A
+/// status write of such a Runnable keeps one processor of the API server busy for as long as it takes.
+const REST: u32 = 19;
 /// The longest rest: an API server that hangs makes reconciliations long.
 const LONGEST_REST: Duration = Duration::from_secs(30);
 

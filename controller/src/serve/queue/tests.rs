@@ -224,7 +224,7 @@ async fn a_look_that_panics_ends_no_other_and_comes_again_later_each_time() {
 async fn a_heavy_one_begins_when_the_rest_after_another_is_over_though_nothing_happens() {
     let enqueued = enqueued(&[(0, "heavy 1"), (0, "heavy 2"), (0, "a"), (2_000, "b")]);
     let seen = reconciling(4, enqueued, async {}, std::future::pending(), |_| None).await;
-    let expected = [("heavy 1", 0), ("a", 0), ("b", 2), ("heavy 2", 5)];
+    let expected = [("heavy 1", 0), ("a", 0), ("b", 2), ("heavy 2", 20)];
     let sorted = |mut seen: Vec<(String, u64)>| {
         seen.sort_by_key(|it| (it.1, it.0 == "a"));
         seen
@@ -243,7 +243,7 @@ async fn the_wait_for_the_place_of_heavy_ones_makes_no_rest_longer() {
     };
     let serving = reconciling_in(&queue, enqueued, async {}, std::future::pending(), |_| None);
     let (seen, ()) = tokio::join!(serving, free);
-    assert_eq!(seen, running(&[("a", 1), ("heavy 1", 10), ("heavy 2", 15)]));
+    assert_eq!(seen, running(&[("a", 1), ("heavy 1", 10), ("heavy 2", 30)]));
 }
 
 #[tokio::test(start_paused = true)]
