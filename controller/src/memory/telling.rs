@@ -263,7 +263,7 @@ mod tests {
                 writes.push(second);
             }
         }
-        assert_eq!(&writes[..4], [0, 30, 90, 210]);
+        assert_eq!(&writes[..4], [0, 30, 1830, 3630]);
         let last_hours = writes.iter().filter(|second| **second >= 5 * hour);
         assert_eq!(last_hours.count(), 10, "two an hour");
         let now = at(10 * hour);

@@ -45,10 +45,10 @@ async fn what_is_contested_is_looked_at_in_its_time_whatever_is_waited_for() {
 #[tokio::test]
 async fn that_sources_moved_is_looked_at_in_its_time_whatever_is_waited_for() {
     let ctx = serving(|_| (StatusCode::NOT_FOUND, Value::Null));
-    let written = [("v1/ConfigMap/sizes".to_owned(), "1".to_owned())];
-    let sources = Sources::read(&written.into());
     let long = Waiting::OtherRelease(LONG);
-    for waiting in [Waiting::GracePeriod, long] {
+    for (revision, waiting) in [("1", Waiting::GracePeriod), ("2", long)] {
+        let written = [("v1/ConfigMap/sizes".to_owned(), revision.to_owned())];
+        let sources = Sources::read(&written.into());
         let begun = begin(&ctx);
         {
             let telling = &mut lock(&begun.memory).telling;

@@ -132,7 +132,8 @@ fn a_namespace_that_may_not_begin_stands_in_no_way_and_is_first_when_it_may() {
 #[test]
 fn where_there_is_one_place_light_ones_get_every_other_turn() {
     let mut fair = FairQueue::new(1);
-    for namespace in ["a", "b", "c", "d", "e", "f"] {
+    // So many that none has two heavy turns.
+    for namespace in ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"] {
         waking(&mut fair, namespace, 100..110);
         waking(&mut fair, namespace, 1..10);
     }
