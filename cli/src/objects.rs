@@ -241,6 +241,25 @@ pub(crate) fn renamed<'a>(name: &str, mut names: impl Iterator<Item = &'a str>) 
     ))
 }
 
+/// What to do where Kustomize puts a hash behind the name of what it generates, and not behind a reference of ours.
+pub(crate) const GENERATED: &str = "add config/kustomize/name-references.yaml to the configurations of the Kustomization, so that it changes the reference as well, or give that generator options: {disableNameSuffixHash: true}";
+
+/// The name that a generator of Kustomize gives to what it is to call so: with a hash behind it.
+pub(crate) fn generated<'a>(
+    name: &str,
+    mut names: impl Iterator<Item = &'a str>,
+) -> Option<&'a str> {
+    // Digits and letters that make no words.
+    let is_hash =
+        |end: &str| end.len() == 10 && end.chars().all(|c| "bcdfghkmt2456789".contains(c));
+    names.find(|long| {
+        let end = long
+            .strip_prefix(name)
+            .and_then(|rest| rest.strip_prefix('-'));
+        !name.is_empty() && end.is_some_and(is_hash)
+    })
+}
+
 /// What a selector picks.
 #[derive(Clone)]
 pub(crate) enum Selected<'a> {

@@ -6,7 +6,6 @@ mod chained;
 mod chains;
 mod endless;
 mod exported;
-mod foreign_tags;
 mod health_rule;
 mod hooks;
 mod inputs;

@@ -32,8 +32,7 @@ pub use denied::DeniedRequest;
 pub use error::ApiError;
 pub(crate) use error::{UNPARSED, answers};
 use page::Page;
-use path::percent_encoded;
-pub use path::{ResourcePath, api_root, label_query};
+pub use path::{ResourcePath, api_root, field_query, label_query};
 pub use watch_one::Told;
 pub use writes::CreateMode;
 
@@ -213,10 +212,7 @@ impl Requests {
 
     /// Reads one object by name with the permission to list only.
     pub async fn find(&self, path: &ResourcePath, name: &str) -> Result<Option<Value>, ApiError> {
-        let query = format!(
-            "fieldSelector=metadata.name%3D{}",
-            percent_encoded(&literal(name))
-        );
+        let query = field_query([("metadata.name", name)]);
         let mut found = None;
         let keep = |object| found.replace(object).is_none();
         self.each(path, &query, keep).await?;
@@ -334,18 +330,6 @@ impl Requests {
 
 fn parsed<'a, T: Deserialize<'a>>(text: &'a [u8]) -> Result<T, ApiError> {
     serde_json::from_slice(text).map_err(|error| unreadable(&error))
-}
-
-/// A value in a field selector, whose own signs are escaped (`k8s.io/apimachinery/pkg/fields`).
-fn literal(value: &str) -> String {
-    let mut literal = String::with_capacity(value.len());
-    for character in value.chars() {
-        if matches!(character, '\\' | ',' | '=') {
-            literal.push('\\');
-        }
-        literal.push(character);
-    }
-    literal
 }
 
 fn endless() -> ApiError {

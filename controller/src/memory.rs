@@ -234,6 +234,7 @@ pub fn digest(told: impl Hash) -> u64 {
 mod backoffs;
 mod changes;
 mod dry_runs;
+mod event_pace;
 mod known_sinks;
 mod known_sources;
 mod left;
@@ -244,6 +245,7 @@ mod telling;
 pub use backoffs::{Backoff, Operation};
 pub use changes::{ChangedSpec, Changes};
 pub use dry_runs::{DryRuns, MOST_DRY_RUNS};
+pub use event_pace::EventPace;
 pub use known_sinks::{KnownSinks, LookedForSinks};
 pub use known_sources::KnownSources;
 pub use left::Leaving;

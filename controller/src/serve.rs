@@ -36,6 +36,7 @@ use crate::{
     events::Events,
     flags::Flags,
     identity::Identity,
+    memory::EventPace,
     metrics::Metrics,
     mutants,
     picked::PickedObjects,
@@ -210,6 +211,7 @@ pub(crate) fn wire(
     ControllerContext {
         kinds: Kinds::new(own.clone()),
         events: Events::start(own.clone(), metrics.clone(), flags.events_per_second),
+        event_pace: EventPace::default(),
         accounts: Arc::default(),
         reviews: Reviews::default(),
         metrics: metrics.clone(),

@@ -68,7 +68,10 @@ pub use rejection::{MAX_REASON, Rejection};
 pub use required_permission::{MAX_REQUIRED, RequiredPermission};
 pub use rerun::RerunRequest;
 pub use retry::{Backoff, MAX_FACTOR, MAX_RETRIES, Retry, RetryOn};
-pub use run_template::{ClusterRunTemplate, ClusterRunTemplateSpec, ClusterRunTemplateStatus};
+pub use run_template::{
+    BESIDE_TEMPLATE, ClusterRunTemplate, ClusterRunTemplateSpec, ClusterRunTemplateStatus,
+    TO_BESIDE_TEMPLATE,
+};
 pub use runnable::{
     ResourceRef, RetentionPolicy, RunTemplateRef, Runnable, RunnableSpec, Selector,
 };

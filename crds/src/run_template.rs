@@ -25,6 +25,27 @@ use crate::{
 
 open!(ClusterRunTemplateStatus);
 
+/// The cure of a field that stands in the run, and belongs beside it.
+pub const TO_BESIDE_TEMPLATE: &str = "it belongs to spec of the ClusterRunTemplate, beside template: write it as far to the left as that";
+/// The fields of the spec of a template beside the run itself: no kind of Kubernetes has one of these at its top.
+pub const BESIDE_TEMPLATE: [&str; 15] = [
+    "approval",
+    "concurrencyPolicy",
+    "failureOutputs",
+    "healthRule",
+    "inputSchema",
+    "optionalOutputs",
+    "outputs",
+    "profile",
+    "requires",
+    "retry",
+    "runner",
+    "sensitiveOutputs",
+    "start",
+    "stop",
+    "timeout",
+];
+
 /// Says what a Runnable runs, when a run has succeeded, and which of its values are outputs.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", remote = "Self")]
@@ -158,4 +179,21 @@ pub struct ClusterRunTemplateStatus {
     /// Its fields that this release does not know.
     #[serde(skip)]
     pub unknown_fields: UnknownFields,
+}
+
+#[cfg(test)]
+mod tests {
+    use schemars::schema_for;
+
+    use super::{BESIDE_TEMPLATE, ClusterRunTemplateSpec};
+
+    #[test]
+    fn each_field_beside_the_run_is_named() {
+        let schema = serde_json::to_value(schema_for!(ClusterRunTemplateSpec)).unwrap();
+        let fields = schema["properties"].as_object().unwrap().keys();
+        let fields: Vec<&str> = fields.map(String::as_str).collect();
+        let mut named = [&BESIDE_TEMPLATE[..], &["template"]].concat();
+        named.sort_unstable();
+        assert_eq!(named, fields);
+    }
 }

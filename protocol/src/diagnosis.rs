@@ -31,6 +31,7 @@ pub use in_the_way::{InTheWay, Why};
 pub use invalid::is_of_quota;
 pub(crate) use sentence::outputs_unread;
 use wrong_type::WrongType;
+pub use wrong_type::placed;
 
 /// Mistakes of one template that are spelled out; the others are counted.
 const SHOWN: usize = 10;

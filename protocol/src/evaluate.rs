@@ -8,7 +8,7 @@ use cartouche_templating::{
     TERMINATION_MESSAGE, Template, Verdict, add_message_of, add_message_of_failed, add_own_message,
     bounds::{MAX_WEIGHT, takes},
     built_in_health, contains, explained, is_job, is_message_gone,
-    kinds::{asked_to_stop, standing},
+    kinds::{self, asked_to_stop, standing},
     strangers_among, suggestion, syntax,
 };
 use serde_json::Value;
@@ -324,6 +324,7 @@ fn faults(error: &OutputError, object: &Value) -> Vec<Fault> {
         place: String::new(),
         cure: Some(
             without_marker(&path.path)
+                .or_else(|| outside_status(&path.path, object))
                 .or_else(|| explained::unescaped_dots(&path.path, None))
                 .or_else(|| meant(path, object))
                 .unwrap_or_else(|| output_cure(path, object).to_owned()),
@@ -338,6 +339,20 @@ fn without_marker(path: &str) -> Option<String> {
     let meant = path.trim_start_matches(['$', ' ']);
     let is_other = meant != path && meant.starts_with('.');
     is_other.then(|| format!("a path begins with a dot, without blanks or $: write {meant}"))
+}
+
+/// What to do about the termination message in a status, where engines have none. A status of another kind may have such a field.
+fn outside_status(path: &str, object: &Value) -> Option<String> {
+    let known = kinds::known_fields_of(object)?;
+    if !known.outputs.has_termination_message() {
+        return None;
+    }
+    let rest = path.strip_prefix(".status.")?;
+    let after = rest.strip_prefix(TERMINATION_MESSAGE)?;
+    let is_it = after.is_empty() || after.starts_with(['.', '[']);
+    is_it.then(|| {
+        format!("the termination message stands beside the status: write .{rest}; the same run is then read again")
+    })
 }
 
 /// The field that was probably meant where a path finds nothing. A name passes only if it is like the one in the template.

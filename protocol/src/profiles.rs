@@ -5,12 +5,14 @@
 
 mod choice;
 mod known;
+mod miss;
 mod pin;
 
 use cartouche_crds::{PROFILE_REFRESH_ANNOTATION, Runnable};
 
-pub use choice::{Candidate, Choice, Rank, Subject, Unchosen, choose, misses, rank};
+pub use choice::{Candidate, Choice, Rank, Subject, Unchosen, choose, rank};
 pub use known::{KnownProfile, Labels, Profiles};
+pub use miss::misses;
 pub use pin::{Held, Known, NotRefreshed, Pin, Settled, pin};
 
 use crate::rerun;

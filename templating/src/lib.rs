@@ -36,6 +36,7 @@ mod digest;
 mod document;
 pub mod explained;
 mod failure_outputs;
+pub mod foreign_tag;
 mod health;
 mod input_schema;
 mod json_text;
@@ -80,6 +81,7 @@ pub use input_schema::{
     NumberLimit, SchemaType, TypeCure, count_breach, fits_format, matches_pattern,
 };
 pub use maker::Maker;
+pub use meant::list_of_argo;
 pub use merge::{CONTAINERS as CONTAINER_LISTS, EACH as EACH_CONTAINER, merge_keys};
 pub use name::{
     MAX_LABEL, MAX_RUN_NAME, is_label_key, is_label_value, label_value, name_suffix, wrong_label,
@@ -89,7 +91,7 @@ pub use outputs::{OutputError, OutputPathError};
 pub use path::{PathError, SearchError, SyntaxError};
 pub use pods::{
     OBJECTS_OF_VOLUMES, PodsTell, PodsWords, Said, cure_of_event, had_failed_pods, is_late,
-    no_pod_yet, remedy, remedy_at_work,
+    is_of_memory_limit, masked, no_pod_because, no_pod_yet, remedy, remedy_at_work, why_no_pod,
 };
 pub use profile::Profile;
 pub use rendered::Rendered;

@@ -65,6 +65,11 @@ fn nearest(above: &[&str], key: &str, parent: &Value) -> Option<String> {
                 "put the key in quotes in the Runnable: YAML reads a key such as {key} as {read}, and that one is there"
             ))
         }
+        _ if above == INPUTS
+            && let Some(list) = list_of_argo(parent, key) =>
+        {
+            Some(list.to_owned())
+        }
         _ => match suggestion::nearest(key, known.iter().copied()) {
             // Which of both names is the wrong one, only people know.
             Some(meant) if above == INPUTS => Some(format!(
@@ -80,6 +85,16 @@ fn nearest(above: &[&str], key: &str, parent: &Value) -> Option<String> {
             None => None,
         },
     }
+}
+
+/// What to do about an input that Argo would find in a list of names and values.
+#[must_use]
+pub fn list_of_argo(inputs: &Value, key: &str) -> Option<&'static str> {
+    let mut list = inputs.get("parameters")?.as_array()?.iter();
+    let is_it = |it: &Value| it.get("name").and_then(Value::as_str) == Some(key);
+    list.any(is_it).then_some(
+        "inputs of a Runnable are a map, and inputs.parameters is the list of Argo: write each as `NAME: VALUE` below inputs",
+    )
 }
 
 /// What YAML 1.1 makes of a key without quotes, if an input of that name is there in its place.
@@ -115,6 +130,18 @@ mod tests {
         let context = Context::new(&runnable, Some(&selected)).unwrap();
         let problems = template.render(&context).unwrap_err();
         explained::of(&problems[0]).help.unwrap()
+    }
+
+    #[test]
+    fn the_list_of_argo_is_no_map_of_inputs() {
+        let inputs = json!({ "parameters": [{ "name": "version", "value": "1" }] });
+        let said = cure("runnable.spec.inputs.version", &inputs);
+        assert!(said.contains("the list of Argo"), "{said}");
+        let said = cure("runnable.spec.inputs.parameter", &inputs);
+        assert!(said.contains("the Runnable gives 'parameters'"), "{said}");
+        let other = json!({ "parameters": ["version"] });
+        let said = cure("runnable.spec.inputs.version", &other);
+        assert!(said.contains("there are parameters"), "{said}");
     }
 
     #[test]

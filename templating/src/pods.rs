@@ -1,11 +1,13 @@
 //! What the pods of a run say of why it failed, or why it does not begin.
 //!
 //! Only what the kubelet, the scheduler and the containers themselves have said is repeated: statuses and termination
-//! messages. Of a `spec` only the policy of restarts and the objects of volumes are. All of it comes from others, so all of it is bounded.
+//! messages. Of a `spec` only the policy of restarts, the objects of volumes with their keys, and memory limits are. All of it comes from others, so all of it is bounded.
 
 mod ended;
 mod event;
 mod mask;
+mod memory;
+mod no_pod;
 mod remedy;
 mod said;
 mod waiting;
@@ -20,7 +22,9 @@ use crate::{
 };
 use ended::{Ended, failed};
 pub use event::cure_of_event;
-pub use remedy::{remedy, remedy_at_work};
+pub use mask::masked;
+pub use no_pod::{no_pod_because, no_pod_yet, why_no_pod};
+pub use remedy::{is_of_memory_limit, remedy, remedy_at_work};
 pub use said::Said;
 pub use waiting::OBJECTS_OF_VOLUMES;
 use waiting::{creating, initializing, lingering, repeating, unclaimed, waiting};
@@ -40,6 +44,7 @@ const CANNOT_BE_PULLED: &str = "cannot be pulled";
 const NO_CONTAINERS: &str = "has no containers yet (ContainerCreating)";
 const MAY_BE_PROBE: &str = "killed, maybe by its ";
 const FOR_EVER: &str = "starts it again without end";
+const TOO_LITTLE: &str = "cannot begin with a memory limit of ";
 /// Stands between how many pods have failed and the words of the last one.
 const LAST: &str = "; the last: ";
 const STILL_RUNS: &str = "still runs; the run ends when all of them have";
@@ -223,6 +228,12 @@ impl PodsWords {
         self.failed.map(Ended::said).or(self.waiting)
     }
 
+    /// The names of the pod and of the container whose end [`Self::failure`] tells.
+    #[must_use]
+    pub fn failed_container(&self) -> Option<(&str, &str)> {
+        self.failed.as_ref()?.container()
+    }
+
     /// Why the run does not go on: what is waited for, or else what failed in it last, or what runs on though another has done
     /// its work, or that a pod is not made up yet.
     #[must_use]
@@ -269,12 +280,6 @@ impl PodsWords {
             last.reason.unwrap_or(RunReason::PodFailed),
         ))
     }
-}
-
-/// What is said of a Job that was to make pods and has none. Its events say why, which its account has no right to read.
-#[must_use]
-pub fn no_pod_yet(namespace: &str, job: &str) -> String {
-    format!("Job {job} has made no pod yet: `kubectl describe job {job} -n {namespace}` shows why")
 }
 
 /// What a Pod says of itself while its phase is none of an end, and once it has failed.

@@ -11,15 +11,50 @@ pub fn nearest<'a>(unknown: &str, known: impl IntoIterator<Item = &'a str>) -> O
         return None;
     }
     let lower = unknown.to_lowercase();
-    let distance = |name: &str| strsim::damerau_levenshtein(&lower, &name.to_lowercase());
-    let (best, distance) = known
+    let near = known
         .into_iter()
         .filter(|name| *name != unknown && name.len() <= LONGEST)
-        .map(|name| (name, distance(name)))
-        .min_by_key(|(_, distance)| *distance)?;
-    let longer = unknown.chars().count().max(best.chars().count());
+        .filter_map(|name| Some((name, typing_errors(&lower, &name.to_lowercase())?)));
+    let (best, _) = near.min_by_key(|(_, errors)| *errors)?;
+    Some(best)
+}
+
+/// The number of typing errors between two names; `None` if they are names of different things.
+fn typing_errors(unknown: &str, known: &str) -> Option<usize> {
+    if !is_version(unknown) && (are_numbered(unknown, known) || differ_in_a_part(unknown, known)) {
+        return None;
+    }
+    few_errors(unknown, known)
+}
+
+/// True of an API version, such as `batch/v2`: another number is meant.
+fn is_version(name: &str) -> bool {
+    let (_, last) = name.rsplit_once('/').unwrap_or(("", name));
+    let number = last.strip_prefix('v').unwrap_or_default();
+    number.starts_with(|c: char| c.is_ascii_digit()) && !number.contains(['-', '.', '_'])
+}
+
+fn few_errors(unknown: &str, known: &str) -> Option<usize> {
+    let errors = strsim::damerau_levenshtein(unknown, known);
+    let longer = unknown.chars().count().max(known.chars().count());
     // A third of the letters may be wrong; of a name of two or three letters, one.
-    (distance <= (longer / 3).max(1) && distance < longer).then_some(best)
+    (errors <= (longer / 3).max(1) && errors < longer).then_some(errors)
+}
+
+/// True if two names have different numbers, such as `build-03` and `build-13`, or `app` and `app-2`.
+fn are_numbered(one: &str, other: &str) -> bool {
+    let digits = |name: &str| -> String { name.chars().filter(char::is_ascii_digit).collect() };
+    digits(one) != digits(other)
+}
+
+/// True if two names have as many parts, and one of them is another word in each, such as `web-dev` and `web-prod`.
+fn differ_in_a_part(one: &str, other: &str) -> bool {
+    const BETWEEN: [char; 3] = ['-', '.', '_'];
+    let parts: Vec<&str> = one.split(BETWEEN).collect();
+    let others: Vec<&str> = other.split(BETWEEN).collect();
+    let mut pairs = parts.iter().zip(&others);
+    parts.len() == others.len()
+        && pairs.any(|(part, other)| part != other && few_errors(part, other).is_none())
 }
 
 /// The known name that differs from the unknown one by one slip of a finger. Names that number their objects, or tell them apart by
@@ -45,13 +80,12 @@ fn is_slip(one: &str, other: &str) -> bool {
     let (a, b) = (&a[..a.len() - behind], &b[..b.len() - behind]);
     let is_swap = a.len() == 2 && b.len() == 2 && a.iter().eq(b.iter().rev());
     let is_letter = a.len().max(b.len()) == 1 && one.len().max(other.len()) > SHORT;
-    let has_digit = a.iter().chain(b).any(u8::is_ascii_digit);
     let last = |name: &str| name.len() - name.rfind(['-', '_', '.']).map_or(0, |at| at + 1);
     let is_short_part = last(one).max(last(other)) <= SHORT && before >= one.len() - last(one);
     if is_short_part {
         return is_swap && one.len() == SHORT;
     }
-    (is_swap || is_letter) && !has_digit
+    (is_swap || is_letter) && !are_numbered(one, other)
 }
 
 /// `did you mean 'x'?`, else the names that there are, if they are few.
@@ -137,6 +171,34 @@ mod tests {
             ("data", "data1"),
         ] {
             assert_eq!(slip(unknown, [known]), None, "{unknown}");
+        }
+    }
+
+    #[test]
+    fn names_of_different_things_are_not_suggested() {
+        for (one, other) in [
+            ("build-13", "build-03"),
+            ("build-57", "build-56"),
+            ("app", "app-2"),
+            ("build-v1", "build-v2"),
+            ("sha1", "sha256"),
+            ("deploy-web-dev", "deploy-web-prod"),
+            ("deploy-eu-west", "deploy-us-west"),
+            ("settings-a", "settings-b"),
+            ("a/b-1", "a/b-2"),
+        ] {
+            assert_eq!(nearest(one, [other]), None, "{one} {other}");
+            assert_eq!(nearest(other, [one]), None, "{other} {one}");
+        }
+        for (typo, meant) in [
+            ("biuld-13", "build-13"),
+            ("deploy-web-prdo", "deploy-web-prod"),
+            ("settings.yml", "settings.yaml"),
+            ("deployweb", "deploy-web"),
+            ("batch/v2", "batch/v1"),
+            ("v2", "v1"),
+        ] {
+            assert_eq!(nearest(typo, ["other", meant]), Some(meant), "{typo}");
         }
     }
 

@@ -40,9 +40,9 @@ pub enum WarningKind {
     /// A tag without an end.
     #[error("a tag is not closed and stays as it is: tags end with )$")]
     UnclosedTag,
-    /// A tag as other tools write it.
-    #[error("a tag of another tool stays as it is: here tags are $(path)$")]
-    ForeignTag,
+    /// A tag as other tools write it, and the one that is probably meant.
+    #[error("a tag of another tool stays as it is: here tags are $(path)${}", written(.0.as_deref()))]
+    ForeignTag(Option<String>),
     /// A text with the markers of a tag that is none; how it begins.
     #[error(
         "{0} is not read as a tag and stays as it is; write {escape} for its $( to say that it is text",
@@ -64,6 +64,12 @@ pub enum WarningKind {
     /// Outputs of what may be confidential.
     #[error("a Secret gives no outputs")]
     OutputsOfSecret,
+}
+
+fn written(meant: Option<&str>) -> String {
+    meant.map_or_else(String::new, |tag| {
+        format!(": write {tag}, or the path to what else is meant")
+    })
 }
 
 impl Warning {

@@ -24,6 +24,8 @@ use crate::{
     },
 };
 
+pub(crate) use pods::pods;
+
 /// Print the logs of a run's pods
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -83,7 +85,7 @@ pub(crate) async fn execute(args: &LogsArgs, cluster: &Cluster) -> anyhow::Resul
     if args.follow {
         return follow::follow(&args.name, run, &args.filter(), cluster).await;
     }
-    let pods = pods::pods(run, cluster).await?;
+    let pods = pods(run, None, cluster).await?;
     if pods.is_empty() && run.state == RunState::Running {
         bail!(
             "{}\nhint: `{}` waits for it",

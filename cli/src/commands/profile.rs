@@ -1,9 +1,11 @@
 //! `cartouche profile`: with which `ClusterRunProfile` runs are made, and how another one is chosen.
 
 mod refresh;
+mod unmatched;
 mod which;
 
 use clap::Subcommand;
+pub(crate) use unmatched::unmatched;
 
 use crate::{cluster::Cluster, outcome::Outcome};
 

@@ -1,8 +1,10 @@
 //! `cartouche why`: what made the last run, who is waited for, and what to do.
 
+mod bindings;
 mod explained_run;
 mod explanation;
-mod meant;
+mod log;
+mod look;
 mod origin;
 mod retry;
 mod sources;

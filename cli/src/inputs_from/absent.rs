@@ -5,7 +5,7 @@ use cartouche_protocol::sourced_inputs::{SourceKind, SourceObject};
 use super::Entry;
 use crate::{
     finding::{Finding, Rule},
-    objects::renamed,
+    objects::{GENERATED, generated, renamed},
     source::{Document, SourceSpan},
 };
 
@@ -20,6 +20,8 @@ pub(crate) struct Absent {
     place: SourceSpan,
     /// What else to do, if the object is there under a longer name.
     renamed: Option<String>,
+    /// That Kustomize generates it under another name, and what to do about that.
+    generated: Option<String>,
 }
 
 /// What is not among the files.
@@ -40,12 +42,17 @@ impl Absent {
             object,
             why,
             renamed: None,
+            generated: None,
         }
     }
 
     /// The same with what to do if one of these names is the one that is meant.
-    pub(super) fn unless<'a>(mut self, names: impl Iterator<Item = &'a str>) -> Self {
-        self.renamed = renamed(&self.object.name, names);
+    pub(super) fn unless(mut self, names: &[&str]) -> Self {
+        let name = &self.object.name;
+        let found = generated(name, names.iter().copied());
+        self.generated =
+            found.map(|found| format!("Kustomize has generated it as '{found}': {GENERATED}"));
+        self.renamed = renamed(name, names.iter().copied());
         self
     }
 
@@ -81,6 +88,16 @@ impl Absent {
             runnable.name(),
             self.reason()
         );
+        if self.generated.is_some() {
+            let message = format!(
+                "Runnable {}: input {} comes from {}, which is not there under that name",
+                runnable.name(),
+                self.input,
+                self.object
+            );
+            let finding = Finding::warning(Rule::Source, message).at(self.place.clone());
+            return Some(finding.label("without its hash").help(self.cure()));
+        }
         (!self.is_secret()).then(|| {
             Finding::note(Rule::Unchecked, message)
                 .at(self.place.clone())
@@ -117,6 +134,9 @@ impl Absent {
                 "give a file with {object}, which has {key} in its stringData: any value will do, and none is shown"
             ),
         };
+        if let Some(generated) = &self.generated {
+            return generated.clone();
+        }
         match &self.renamed {
             Some(renamed) => format!("{cure}; or {renamed}"),
             None => cure,

@@ -50,7 +50,7 @@ impl<'a> Taking<'a> {
                 given.findings.extend(meant);
                 let names = self.names(&object);
                 let absent = Absent::new(self.runnable, &entry, object, Why::NoObject);
-                return given.absent.push(absent.unless(names.into_iter()));
+                return given.absent.push(absent.unless(&names));
             }
             let twice = self.twice_there(&entry, &object, &found);
             return given.is_wrong(&entry, twice);

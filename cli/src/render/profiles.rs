@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use cartouche_crds::{ClusterRunProfileSpec, ProfileVersion, Runnable};
 use cartouche_protocol::{
-    facts::{RunnableFacts, Unknown, chosen},
+    facts::{RunnableFacts, Unknown, chosen, subject},
     ledger::Ledger,
-    profiles::{Held, KnownProfile, Labels, Profiles, Rank, Subject, Unchosen, rank},
+    profiles::{Held, KnownProfile, Labels, Profiles, Rank, Subject, Unchosen, misses, rank},
 };
 use cartouche_templating::{Diagnostics, Profile};
 use serde_json::Value;
@@ -51,16 +51,23 @@ impl<'a> With<'a> {
 pub(crate) fn known(objects: &Objects, namespace: &str, labels: Option<&Labels>) -> Profiles {
     let all = objects.profiles.iter();
     let all = all.map(|document| Arc::new(profile_file::known(document)));
-    let labels = labels.cloned().or_else(|| of_file(objects, namespace));
     Profiles {
         all: Arc::new(all.collect()),
-        namespace_labels: labels.map(|mut labels| {
-            labels
-                .entry(NAMESPACE_NAME_LABEL.to_owned())
-                .or_insert_with(|| namespace.to_owned());
-            Arc::new(labels)
-        }),
+        namespace_labels: namespace_labels(objects, namespace, labels).map(Arc::new),
     }
+}
+
+/// The labels of a namespace that are given, or that its file has.
+pub(crate) fn namespace_labels(
+    objects: &Objects,
+    namespace: &str,
+    given: Option<&Labels>,
+) -> Option<Labels> {
+    let mut labels = given.cloned().or_else(|| of_file(objects, namespace))?;
+    labels
+        .entry(NAMESPACE_NAME_LABEL.to_owned())
+        .or_insert_with(|| namespace.to_owned());
+    Some(labels)
 }
 
 fn of_file(objects: &Objects, namespace: &str) -> Option<Labels> {
@@ -98,19 +105,36 @@ pub(crate) fn by_rules(
     (runnable, namespace): (&Document, &str),
     is_required: bool,
 ) -> Result<Option<Arc<KnownProfile>>, Box<Finding>> {
-    let found = chosen(
-        &facts(&runnable.value),
-        profiles,
-        is_required,
-        &Ledger::default(),
-    );
+    let facts = facts(&runnable.value);
+    let found = chosen(&facts, profiles, is_required, &Ledger::default());
     match found {
         Ok(found) => Ok(found
             .pinned
             .and_then(|pinned| profiles.named(&pinned.name).cloned())),
         Err(Unknown::Namespace) => Err(Box::new(unknown_namespace(runnable, namespace))),
-        Err(Unknown::Held(held)) => Err(Box::new(unchosen(objects, runnable, &held))),
+        Err(Unknown::Held(held)) => {
+            let finding = unchosen(objects, runnable, &held);
+            let finding = match held {
+                Held::Unchosen(Unchosen::NoneMatches(_)) => {
+                    let labels = profiles.namespace_labels.as_deref();
+                    let labels = labels.cloned().unwrap_or_default();
+                    let subject = subject(&facts, &labels, is_required);
+                    with_misses(finding, &misses(&profiles.candidates(), &subject))
+                }
+                _ => finding,
+            };
+            Err(Box::new(finding))
+        }
     }
+}
+
+/// A finding with the reasons why no profile matches, the nearest first.
+pub(crate) fn with_misses(finding: Finding, misses: &[String]) -> Finding {
+    const MOST: usize = 3;
+    let shown = misses.iter().take(MOST);
+    shown.fold(finding, |finding, miss| {
+        finding.with_note(format!("not the profile {miss}"))
+    })
 }
 
 fn unknown_namespace(runnable: &Document, namespace: &str) -> Finding {

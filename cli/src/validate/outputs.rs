@@ -106,10 +106,18 @@ fn reads_termination_message(template: &Template, path: &Node) -> bool {
 
 /// What to say of a path that begins nearly like the termination message, which no schema has.
 fn meant_last_words(template: &Template, path: &Node) -> Option<String> {
-    let steps = syntax::steps(path.text()?);
+    let text = path.text()?;
+    let steps = syntax::steps(text);
+    if !has_last_words(template) {
+        return None;
+    }
+    if syntax::below(&steps, &["status", TERMINATION_MESSAGE]).is_some() {
+        let written = text.trim_start_matches(".status");
+        return Some(format!("it stands beside the status: write {written}"));
+    }
     let first = steps.first()?.key()?;
     suggestion::nearest(first, [TERMINATION_MESSAGE])?;
-    has_last_words(template).then(|| format!("did you mean '{TERMINATION_MESSAGE}'?"))
+    Some(format!("did you mean '{TERMINATION_MESSAGE}'?"))
 }
 
 fn has_last_words(template: &Template) -> bool {

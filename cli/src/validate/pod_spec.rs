@@ -7,6 +7,7 @@ mod command;
 mod env;
 mod image;
 mod message;
+mod mode;
 mod names;
 mod part;
 mod pods;
@@ -187,11 +188,12 @@ fn placed(document: &Document, root: &Node, fault: Fault) -> Finding {
 
 /// The faults that need nothing but the pod.
 fn of_pod(pod: &Pod<'_>) -> Vec<Fault> {
-    const OF_PODS: [fn(&Pod<'_>) -> Vec<Fault>; 4] = [
+    const OF_PODS: [fn(&Pod<'_>) -> Vec<Fault>; 5] = [
         names::check,
         volumes::check,
         security::check,
         choices::of_pod,
+        mode::check,
     ];
     const OF_CONTAINERS: [fn(&Part<'_>) -> Vec<Fault>; 5] = [
         env::check,

@@ -1,23 +1,28 @@
 //! Rules of profiles that match nothing of the files, and Runnables that no profile of the files matches.
 
-use cartouche_crds::ClusterRunProfileSpec;
-use cartouche_protocol::profiles::{Labels, Subject, rank};
+use cartouche_crds::{ClusterRunProfileSpec, ProfileRule};
+use cartouche_protocol::{
+    facts::{RunnableFacts, subject},
+    profiles::{Candidate, Labels, Subject, Unchosen, choose, misses, rank},
+};
 use cartouche_templating::suggestion;
 use serde_json::Value;
 
 use crate::{
     finding::{Finding, Rule},
-    objects::{Objects, template_name},
-    profile_file,
+    objects::{Objects, namespace_of, template_name},
+    profile_file, render,
     source::{Document, Segment, SourceSpan},
     template_file,
 };
 
+/// Profiles of files.
+type Profiles<'a> = Vec<(&'a Document, ClusterRunProfileSpec)>;
+
 pub(super) fn check(objects: &Objects) -> Vec<Finding> {
-    let profiles: Vec<(&Document, ClusterRunProfileSpec)> = objects
-        .profiles
-        .iter()
-        .map(|profile| (profile, anywhere(profile_file::known(profile).spec)))
+    let all = objects.profiles.iter();
+    let profiles: Profiles<'_> = all
+        .map(|profile| (profile, profile_file::known(profile).spec))
         .collect();
     if profiles.is_empty() || !objects.is_whole() {
         return Vec::new();
@@ -28,18 +33,62 @@ pub(super) fn check(objects: &Objects) -> Vec<Finding> {
         findings.extend(misspelt_templates(objects, profile, spec));
     }
     for runnable in &objects.runnables {
-        findings.extend(asks_in_vain(objects, runnable, &profiles));
-        findings.extend(required_in_vain(objects, runnable, &profiles));
+        let namespace = namespace_of(runnable);
+        let labels = render::profiles::namespace_labels(objects, namespace, None);
+        let labels = labels.unwrap_or_default();
+        let mut rules = profiles
+            .iter()
+            .flat_map(|(_, spec)| spec.rules.iter().flatten());
+        let is_known = rules.all(|rule| has_keys(rule, &labels));
+        let all = profiles.iter().cloned();
+        let seen = Seen {
+            objects,
+            profiles: all
+                .map(|(profile, spec)| (profile, anywhere(spec, &labels)))
+                .collect(),
+            facts: render::profiles::facts(&runnable.value),
+            labels,
+            runnable,
+        };
+        findings.extend(seen.asks_in_vain());
+        if is_known {
+            findings.extend(seen.asks_for_outranked());
+        }
+        findings.extend(seen.required_in_vain());
     }
     findings
 }
 
-/// A profile as it is where every namespace has the labels that it asks for: files do not say which ones one has.
-fn anywhere(mut spec: ClusterRunProfileSpec) -> ClusterRunProfileSpec {
+/// A Runnable, and the profiles as its namespace sees them.
+struct Seen<'a> {
+    objects: &'a Objects,
+    profiles: Profiles<'a>,
+    facts: RunnableFacts,
+    labels: Labels,
+    runnable: &'a Document,
+}
+
+/// A profile as it is where a namespace has every label that files do not say: others may add it.
+fn anywhere(mut spec: ClusterRunProfileSpec, labels: &Labels) -> ClusterRunProfileSpec {
     for rule in spec.rules.iter_mut().flatten() {
-        rule.namespace_selector = None;
+        if !has_keys(rule, labels) {
+            rule.namespace_selector = None;
+        }
     }
     spec
+}
+
+/// True if each key by which a rule selects namespaces is among these labels.
+fn has_keys(rule: &ProfileRule, labels: &Labels) -> bool {
+    let selector = rule.namespace_selector.as_ref();
+    let mut labelled = selector
+        .into_iter()
+        .flat_map(|it| it.match_labels.iter().flatten());
+    let mut expressions = selector
+        .into_iter()
+        .flat_map(|it| it.match_expressions.iter().flatten());
+    labelled.all(|(key, _)| labels.contains_key(key))
+        && expressions.all(|it| labels.contains_key(&it.key))
 }
 
 fn without_rules(profile: &Document, spec: &ClusterRunProfileSpec) -> Option<Finding> {
@@ -93,84 +142,98 @@ fn misspelt_templates(
     findings
 }
 
-/// True if a rule of a profile may match a Runnable.
-fn may_match(spec: &ClusterRunProfileSpec, runnable: &Document) -> bool {
-    let labels = runnable.value.pointer("/metadata/labels");
-    let labels = labels.and_then(Value::as_object).into_iter().flatten();
-    let labels = labels.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())));
-    let labels: Labels = labels.collect();
-    let subject = Subject {
-        template: template_name(runnable),
-        labels: &labels,
-        namespace_labels: &Labels::default(),
-        asks_for: None,
-        is_required: false,
-    };
-    rank(spec, &subject).is_some()
-}
-
-/// A `profileName` of none that matches.
-fn asks_in_vain(
-    objects: &Objects,
-    runnable: &Document,
-    profiles: &[(&Document, ClusterRunProfileSpec)],
-) -> Option<Finding> {
-    let path = ["spec", "profileName"];
-    let asked = runnable.root.at(&path)?.text()?;
-    let name = runnable.name();
-    let finding = |message: String, label: &str| {
-        Finding::warning(Rule::Profile, message)
-            .at(runnable.place_of(&path))
-            .label(label)
-    };
-    let Some((profile, spec)) = profiles.iter().find(|(profile, _)| profile.name() == asked) else {
-        let message = format!(
-            "Runnable {name} asks for the profile '{asked}', and there is none of this name among these files: no run is made without it"
-        );
-        let known = objects.profiles.iter().map(Document::name);
-        let finding = finding(message, "no such profile");
-        return Some(finding.maybe_help(suggestion::hint(asked, "the profiles are", known)));
-    };
-    let message = format!(
-        "Runnable {name} asks for the profile '{asked}', and none of its rules matches this Runnable: no run is made"
-    );
-    (!may_match(spec, runnable)).then(|| {
-        finding(message, "it does not match")
-            .related(rules_of(profile), "its rules")
-            .help(format!(
-                "take spec.profileName out, or add a rule to the profile: {}",
-                rule_for(runnable)
-            ))
-    })
-}
-
-/// A template that makes no run without a profile, where none can match.
-fn required_in_vain(
-    objects: &Objects,
-    runnable: &Document,
-    profiles: &[(&Document, ClusterRunProfileSpec)],
-) -> Option<Finding> {
-    let template = objects.template_of(runnable)?;
-    let mut specs = profiles.iter().map(|(_, spec)| spec);
-    let is_asked = runnable.root.at(&["spec", "profileName"]).is_some();
-    if is_asked
-        || !template_file::needs_profile(template)
-        || specs.any(|it| may_match(it, runnable))
-    {
-        return None;
+impl Seen<'_> {
+    fn subject(&self) -> Subject<'_> {
+        subject(&self.facts, &self.labels, true)
     }
-    let message = format!(
-        "Runnable {}: no profile among these files matches it, and its template makes no run without a profile",
-        runnable.name()
-    );
-    let finding = Finding::warning(Rule::Profile, message)
-        .at(runnable.place_of(&["metadata", "name"]))
-        .label("no run is made of this")
-        .related(template.place_of(&["spec", "profile"]), "required here");
-    Some(finding.help(format!(
-        "let a rule of a profile match it: {}",
-        rule_for(runnable)
-    )))
+
+    /// A `profileName` of none that matches.
+    fn asks_in_vain(&self) -> Option<Finding> {
+        let runnable = self.runnable;
+        let path = ["spec", "profileName"];
+        let asked = runnable.root.at(&path)?.text()?;
+        let name = runnable.name();
+        let finding = |message: String, label: &str| {
+            Finding::warning(Rule::Profile, message)
+                .at(runnable.place_of(&path))
+                .label(label)
+        };
+        let mut all = self.profiles.iter();
+        let Some((profile, spec)) = all.find(|(profile, _)| profile.name() == asked) else {
+            let message = format!(
+                "Runnable {name} asks for the profile '{asked}', and there is none of this name among these files: no run is made without it"
+            );
+            let known = self.objects.profiles.iter().map(Document::name);
+            let finding = finding(message, "no such profile");
+            return Some(finding.maybe_help(suggestion::hint(asked, "the profiles are", known)));
+        };
+        let message = format!(
+            "Runnable {name} asks for the profile '{asked}', and none of its rules matches this Runnable: no run is made"
+        );
+        rank(spec, &self.subject()).is_none().then(|| {
+            finding(message, "it does not match")
+                .related(rules_of(profile), "its rules")
+                .help(format!(
+                    "take spec.profileName out, or add a rule to the profile: {}",
+                    rule_for(runnable)
+                ))
+        })
+    }
+
+    /// A `profileName` of one that matches, while another one does whose rule says more.
+    fn asks_for_outranked(&self) -> Option<Finding> {
+        let path = ["spec", "profileName"];
+        let asked = self.runnable.root.at(&path)?.text()?;
+        let subject = self.subject();
+        let mut all = self.profiles.iter();
+        let (_, spec) = all.find(|(profile, _)| profile.name() == asked)?;
+        rank(spec, &subject)?;
+        let unchosen = choose(&self.candidates(), &subject).err()?;
+        if !matches!(unchosen, Unchosen::NotOffered { .. }) {
+            return None;
+        }
+        let name = self.runnable.name();
+        let message = format!("Runnable {name}: no run is made: {unchosen}, whose rule says more");
+        let finding = Finding::warning(Rule::Profile, message).at(self.runnable.place_of(&path));
+        Some(finding.label("it is outranked").help(unchosen.cure()))
+    }
+
+    fn candidates(&self) -> Vec<Candidate<'_>> {
+        let all = self.profiles.iter();
+        all.map(|(profile, spec)| Candidate {
+            name: profile.name(),
+            spec,
+        })
+        .collect()
+    }
+
+    /// A template that makes no run without a profile, where none can match.
+    fn required_in_vain(&self) -> Option<Finding> {
+        let runnable = self.runnable;
+        let template = self.objects.template_of(runnable)?;
+        let mut specs = self.profiles.iter().map(|(_, spec)| spec);
+        let is_asked = runnable.root.at(&["spec", "profileName"]).is_some();
+        if is_asked
+            || !template_file::needs_profile(template)
+            || specs.any(|it| rank(it, &self.subject()).is_some())
+        {
+            return None;
+        }
+        let message = format!(
+            "Runnable {}: no profile among these files matches it, and its template makes no run without a profile",
+            runnable.name()
+        );
+        let finding = Finding::warning(Rule::Profile, message)
+            .at(runnable.place_of(&["metadata", "name"]))
+            .label("no run is made of this")
+            .related(template.place_of(&["spec", "profile"]), "required here")
+            .help(format!(
+                "let a rule of a profile match it: {}",
+                rule_for(runnable)
+            ));
+        let misses = misses(&self.candidates(), &self.subject());
+        Some(render::profiles::with_misses(finding, &misses))
+    }
 }
 
 fn rules_of(profile: &Document) -> SourceSpan {

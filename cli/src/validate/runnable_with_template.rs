@@ -4,7 +4,7 @@ use cartouche_templating::suggestion;
 use std::collections::HashSet;
 
 use cartouche_templating::{
-    Attempt, Context, Diagnostic, Root, explained,
+    Attempt, Context, Diagnostic, Root, explained, list_of_argo,
     syntax::{self, PathStep, To},
 };
 use serde_json::Value;
@@ -225,6 +225,12 @@ fn missing_finding(
         .maybe_help(
             dots()
                 .or_else(|| part_of::cure(runnable, &missing.above, &missing.step))
+                .or_else(|| {
+                    let is_input = missing.above == Segment::keys(TO_INPUTS);
+                    let inputs = runnable.value.pointer("/spec/inputs");
+                    let list = list_of_argo(inputs.filter(|_| is_input)?, key);
+                    list.map(str::to_owned)
+                })
                 .or_else(|| suggestion::hint(key, "it gives", known))
                 .or(add)
                 .or_else(|| explained::of(problem).help),

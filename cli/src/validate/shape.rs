@@ -1,6 +1,6 @@
 //! Whether an object of ours has the fields that its kind has.
 
-use cartouche_crds::API_VERSION;
+use cartouche_crds::{API_VERSION, BESIDE_TEMPLATE, TO_BESIDE_TEMPLATE};
 use cartouche_templating::TypeCure;
 use serde_json::Value;
 
@@ -56,11 +56,21 @@ pub(super) fn finding(document: &Document, root: &Node, mismatch: &Mismatch) -> 
         .at(place(document, root, &mismatch.at, on_key))
         .label(label)
         .maybe_help(
-            quoted(document, root, mismatch)
+            beside_template(document, root, mismatch)
+                .or_else(|| quoted(document, root, mismatch))
                 .or_else(|| written_flat(document, root, mismatch))
                 .or_else(|| mismatch.help.clone())
                 .or_else(|| default_help(&mismatch.fault)),
         )
+}
+
+/// What to do about a field of a template that stands in its run, one level too deep.
+fn beside_template(document: &Document, root: &Node, mismatch: &Mismatch) -> Option<String> {
+    let Fault::Unknown { key } = &mismatch.fault else {
+        return None;
+    };
+    let is_in_run = !std::ptr::eq(root, &raw const document.root) && mismatch.at.len() == 1;
+    (is_in_run && BESIDE_TEMPLATE.contains(&key.as_str())).then(|| TO_BESIDE_TEMPLATE.to_owned())
 }
 
 /// What to do about a text without quotes, as it is written: what it was read as, such as `1` of `1.0` or `false` of `no`,

@@ -3,14 +3,14 @@
 use std::ops::Range;
 
 use cartouche_templating::{
-    Consequence, Unmet, Warning, WarningKind,
+    Consequence, Unmet, Warning, WarningKind, foreign_tag,
     kinds::has_tags_of_tekton,
     syntax::{self, ESCAPE, UnclosedTag},
 };
 
 use serde_json::Value;
 
-use super::{foreign_tags, shape};
+use super::shape;
 use crate::{
     finding::{Finding, Rule},
     source::{Document, SourceSpan},
@@ -49,7 +49,9 @@ pub(super) fn surprises(document: &Document, warnings: &[Warning]) -> Vec<Findin
             WarningKind::LeftAlone(_) => return left_alone(document, warning),
             WarningKind::Unmet(it) => return vec![unmet(document, warning, it)],
             WarningKind::FixedName => "use generateName instead of name",
-            WarningKind::ForeignTag => return vec![foreign(document, warning)],
+            WarningKind::ForeignTag(meant) => {
+                return vec![foreign(document, warning, meant.as_deref())];
+            },
             WarningKind::TagInKey => "write the key as it is to be: only values can hold tags",
             WarningKind::NoTimeout => {
                 "give spec.runner.timeout, or \"0s\" if no bound is meant and no such runner is used"
@@ -79,7 +81,8 @@ fn unmet(document: &Document, warning: &Warning, unmet: &Unmet) -> Finding {
 
 fn surprise(document: &Document, warning: &Warning, help: &str) -> Finding {
     let text = match &warning.kind {
-        WarningKind::ForeignTag | WarningKind::TagInKey => warning.kind.to_string(),
+        WarningKind::ForeignTag(_) => WarningKind::ForeignTag(None).to_string(),
+        WarningKind::TagInKey => warning.kind.to_string(),
         _ => warning.to_string(),
     };
     let root = template_file::node_of(document, warning.root);
@@ -87,11 +90,17 @@ fn surprise(document: &Document, warning: &Warning, help: &str) -> Finding {
     Finding::warning(Rule::Surprise, text).at(place).help(help)
 }
 
+/// What to do about a result of Tekton in a run of Kubernetes.
+const INSTEAD_OF_RESULTS: &str = "only Tekton has results: write a JSON object to /dev/termination-log, and read it in outputs as .terminationMessage.NAME";
+
 /// A tag as other tools write it.
-fn foreign(document: &Document, warning: &Warning) -> Finding {
+fn foreign(document: &Document, warning: &Warning, meant: Option<&str>) -> Finding {
     let root = template_file::node_of(document, warning.root);
     let text = root.follow(&warning.at).0.text().unwrap_or_default();
-    let help = foreign_tags::meant(text).map_or_else(
+    if text.contains("$(results.") {
+        return surprise(document, warning, INSTEAD_OF_RESULTS);
+    }
+    let help = meant.map_or_else(
         || "write it as $(runnable.spec.inputs.x)$, with the path to what is meant".to_owned(),
         |tag| format!("write {tag}, or the path to what else is meant"),
     );
@@ -113,7 +122,7 @@ fn left_alone(document: &Document, warning: &Warning) -> Vec<Finding> {
     let finding = |(text, place): (String, SourceSpan)| {
         let message = format!("{text} is not read as a tag and stays as it is");
         let begin = "a tag begins with runnable, selected, run or profile";
-        let help = match foreign_tags::meant(&text).filter(|_| !is_of_tekton) {
+        let help = match foreign_tag::meant(&text).filter(|_| !is_of_tekton) {
             Some(tag) => {
                 format!("did you mean {tag}? {begin}; if it is text, write {ESCAPE} for its $(")
             }

@@ -107,6 +107,21 @@ fn a_name_that_is_there_with_a_prefix_or_a_suffix_is_asked_about() {
         "{text}"
     );
     assert!(text.contains(&asked("prod-sizes-ch7th88g6k")), "{text}");
+    // Nothing but its hash is behind it.
+    let renamed = RENAMED.replace("{name: greet}", "{name: prod-greet}");
+    let text = validated(&renamed.replace("prod-sizes-", "sizes-"));
+    let generated = "Kustomize has generated it as 'sizes-ch7th88g6k': add config/kustomize/name-references.yaml";
+    assert!(
+        text.contains("warning[source]") && text.contains(generated),
+        "{text}"
+    );
+    // What only looks like it is a note, as of any object that is not there.
+    let other = renamed.replace("prod-sizes-ch7th88g6k", "sizes-production");
+    let text = validated(&other);
+    assert!(
+        text.contains("note[unchecked]") && !text.contains("warning["),
+        "{text}"
+    );
     // A name within a word is another one.
     let text = validated(&RENAMED.replace("{name: greet}", "{name: gree}"));
     assert!(!text.contains("namePrefix"), "{text}");

@@ -32,6 +32,7 @@ mod printed;
 mod profile;
 mod profiles;
 mod rbac;
+mod seen;
 mod selectors;
 mod sinks;
 mod sources;

@@ -175,6 +175,23 @@ fn keys_of_a_sink_have_to_name_the_outputs() {
 }
 
 #[test]
+fn a_profile_that_is_asked_for_and_outranked_is_told() {
+    let asks = runnable("r", "profileName: gpu, inputs: {text: a}");
+    let more = profile("rules: [{templates: [greet]}]").replace("gpu", "more");
+    let all = profile("rules: [{}]");
+    is_said(
+        &said(TEMPLATE, &[asks.clone(), more.clone(), all]),
+        0,
+        "Runnable r: no run is made: spec.profileName is 'gpu', and the profile that matches is 'more', whose rule says more",
+        "set spec.profileName to one that matches, or take it away",
+    );
+    // Which of these says more, the labels of the namespace decide.
+    let stage = profile("rules: [{namespaceSelector: {matchLabels: {stage: prod}}}]");
+    let unknown = said(TEMPLATE, &[asks, more, stage]);
+    assert!(unknown.1.contains("no errors"), "{}", unknown.1);
+}
+
+#[test]
 fn profiles_that_match_nothing_are_told() {
     let greet = runnable("r", "inputs: {text: a}");
     let required = format!("{TEMPLATE}  profile: Required\n");
@@ -197,6 +214,26 @@ fn profiles_that_match_nothing_are_told() {
         "Runnable r: no profile among these files matches it, and its template makes no run without a profile",
         "let a rule of a profile match it: rules: [{templates: [greet]}]",
     );
+    let stage = "rules: [{templates: [greet], namespaceSelector: {matchLabels: {stage: prod}}}]";
+    let namespace =
+        "apiVersion: v1\nkind: Namespace\nmetadata: {name: demo, labels: {stage: production}}\n";
+    is_said(
+        &said(
+            &required,
+            &[greet.clone(), profile(stage), namespace.to_owned()],
+        ),
+        0,
+        "not the profile 'gpu': it asks for stage=prod of the namespace, which has stage=production",
+        "let a rule of a profile match it: rules: [{templates: [greet]}]",
+    );
+    // Labels that no file gives are not known.
+    let bare = "apiVersion: v1\nkind: Namespace\nmetadata: {name: demo}\n".to_owned();
+    let labelled = bare.replace("demo", "demo, labels: {team: a}");
+    for others in [vec![], vec![bare], vec![labelled]] {
+        let objects = [vec![greet.clone(), profile(stage)], others].concat();
+        let unknown = said(&required, &objects);
+        assert!(unknown.1.contains("no errors"), "{}", unknown.1);
+    }
     is_said(
         &said(TEMPLATE, &[greet, profile("podTemplate: {}")]),
         0,

@@ -5,10 +5,10 @@ use crate::support::played;
 use serde_json::{Value, json};
 
 /// A cluster with a Job that makes no pod, as `said` tells, with these events.
-fn without_pods(said: &str, events: Option<Value>) -> played::Played {
+fn without_pods((reason, said): (&str, &str), events: Option<Value>) -> played::Played {
     let conditions = ["StampedObjectCondition", "Ready"].map(|name| {
         json!({
-            "type": name, "status": "Unknown", "reason": "RunInProgress", "message": said,
+            "type": name, "status": "Unknown", "reason": reason, "message": said,
             "lastTransitionTime": "2026-01-01T00:00:00Z",
         })
     });
@@ -55,18 +55,23 @@ fn of_a_job_that_makes_no_pod_its_events_say_why() {
     let events = json!([event("02", no_account), event("01", "exceeded quota")]);
     let has_none =
         "Job hello-x has made no pod yet: `kubectl describe job hello-x -n demo` shows why";
-    let played = without_pods(has_none, Some(events));
+    let played = without_pods(("NoPodYet", has_none), Some(events.clone()));
     let logs = played.cartouche(&["logs", "hello"]);
     let told = format!("error: there is no pod of Job hello-x yet: FailedCreate: {no_account} (");
     assert!(logs.err.starts_with(&told), "{}", logs.err);
     let why = played.cartouche(&["why", "hello"]).out;
     let told = format!("  its events say: FailedCreate: {no_account} (");
     assert!(why.contains(&told), "{why}");
+    // The message may have the cause already.
+    let caused = "Job hello-x has made no pod yet: no room";
+    let played = without_pods(("NoPodYet", caused), Some(events));
+    let why = played.cartouche(&["why", "hello"]).out;
+    assert!(why.contains(&told), "{why}");
 }
 
 #[test]
 fn who_may_not_list_events_is_told_what_the_status_says() {
-    let logs = without_pods("Job suspended", None).cartouche(&["logs", "hello"]);
+    let logs = without_pods(("RunInProgress", "Job suspended"), None).cartouche(&["logs", "hello"]);
     let told = "error: there is no pod of Job hello-x yet: Job suspended\n";
     assert!(logs.err.starts_with(told), "{}", logs.err);
 }

@@ -380,6 +380,10 @@ fn tags_of_engines_stay_text_in_a_job() {
         ),
         ("$(params.text)", "write $(runnable.spec.inputs.text)$"),
         ("${{ inputs.text }}", "write $(runnable.spec.inputs.text)$"),
+        (
+            "$(results.digest.path)",
+            "only Tekton has results: write a JSON object to /dev/termination-log",
+        ),
     ] {
         let (code, said) = said(&container(&format!("command: [a, '{text}']")), "");
         assert!(
@@ -387,5 +391,42 @@ fn tags_of_engines_stay_text_in_a_job() {
             "{said}"
         );
         assert!(said.contains(help), "{said}");
+    }
+}
+
+#[test]
+fn rights_of_files_are_octal_numbers() {
+    let volume = |source: &str| {
+        let volumes = "volumes: [{name: v, SOURCE}]".replace("SOURCE", source);
+        format!("{}, {volumes}", container("command: [a]"))
+    };
+    are_said(&[
+        (
+            volume("configMap: {name: c, defaultMode: 755}"),
+            true,
+            "the rights of files are at most 0777, which is 511, and 755 is more",
+            "write 493; in YAML also 0755, which",
+        ),
+        (
+            volume(
+                "projected: {sources: [{secret: {name: c, items: [{key: a, path: a, mode: 640}]}}]}",
+            ),
+            true,
+            "640 is more",
+            "write 416; in YAML also 0640",
+        ),
+        (
+            volume("secret: {secretName: c, defaultMode: 999}"),
+            true,
+            "999 is more",
+            "write a decimal number such as 420; in YAML",
+        ),
+    ]);
+    for fine in ["0755", "420", "0400", "511"] {
+        let (_, text) = said(
+            &volume(&format!("configMap: {{name: c, defaultMode: {fine}}}")),
+            "",
+        );
+        assert!(!text.contains("rights of files"), "{fine}: {text}");
     }
 }

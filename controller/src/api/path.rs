@@ -60,6 +60,27 @@ pub fn label_query<'a>(labels: impl IntoIterator<Item = (&'a str, &'a str)>) -> 
     format!("labelSelector={}", percent_encoded(&pairs.join(",")))
 }
 
+/// The query that selects by fields.
+pub fn field_query<'a>(fields: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
+    let pairs = fields
+        .into_iter()
+        .map(|(field, value)| format!("{field}={}", literal(value)));
+    let pairs: Vec<String> = pairs.collect();
+    format!("fieldSelector={}", percent_encoded(&pairs.join(",")))
+}
+
+/// A value in a field selector, whose own signs are escaped (`k8s.io/apimachinery/pkg/fields`).
+fn literal(value: &str) -> String {
+    let mut literal = String::with_capacity(value.len());
+    for character in value.chars() {
+        if matches!(character, '\\' | ',' | '=') {
+            literal.push('\\');
+        }
+        literal.push(character);
+    }
+    literal
+}
+
 /// Encodes everything but letters, digits and `-._~`, so that a name or a label is never read as
 /// anything else.
 #[must_use]

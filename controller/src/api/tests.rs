@@ -51,8 +51,15 @@ fn full(pages: usize) -> impl Fn(usize) -> Value + Clone + Send + Sync {
 
 #[test]
 fn a_name_in_a_field_selector_is_only_a_name() {
-    assert_eq!(super::literal(r"a-b.c"), "a-b.c");
-    assert_eq!(super::literal(r"taken?x=y,a\b"), r"taken?x\=y\,a\\b");
+    let query = |name| super::field_query([("metadata.name", name), ("type", "a")]);
+    assert_eq!(
+        query(r"a-b.c"),
+        "fieldSelector=metadata.name%3Da-b.c%2Ctype%3Da"
+    );
+    assert_eq!(
+        query(r"x=y,a\b"),
+        r"fieldSelector=metadata.name%3Dx%5C%3Dy%5C%2Ca%5C%5Cb%2Ctype%3Da"
+    );
 }
 
 #[tokio::test]

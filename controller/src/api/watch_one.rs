@@ -12,7 +12,7 @@ use serde::{
     de::{DeserializeSeed, IgnoredAny, MapAccess, Visitor},
 };
 
-use super::{ApiError, Requests, ResourcePath, bounded, literal, path::percent_encoded};
+use super::{ApiError, Requests, ResourcePath, bounded, field_query, path::percent_encoded};
 
 /// Of the objects only metadata are sent.
 const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
@@ -99,9 +99,9 @@ impl Requests {
         since: Option<&str>,
         seconds: u64,
     ) -> Result<impl Stream<Item = Result<Told, ApiError>> + Send + Unpin + use<>, ApiError> {
-        let name = percent_encoded(&literal(name));
+        let named = field_query([("metadata.name", name)]);
         let mut uri = format!(
-            "{}?watch=true&allowWatchBookmarks=true&fieldSelector=metadata.name%3D{name}&timeoutSeconds={seconds}",
+            "{}?watch=true&allowWatchBookmarks=true&{named}&timeoutSeconds={seconds}",
             path.all()
         );
         if let Some(since) = since {

@@ -101,8 +101,8 @@ impl PodsMemory {
     }
 
     /// This does not keep the run from going on any more.
-    pub fn is_over(&mut self, said: &str) {
-        if matches!(&self.hindrance, Hindrance::Said(before) if before.words == said) {
+    pub fn is_over(&mut self, reason: RunReason) {
+        if matches!(&self.hindrance, Hindrance::Said(before) if before.reason == Some(reason)) {
             self.hindrance = Hindrance::Nothing;
             self.hindered = None;
         }
@@ -113,6 +113,13 @@ impl PodsMemory {
         self.hindrance = Hindrance::Nothing;
         self.hindered = None;
         self.next_look = Some(now + PODS.longest);
+    }
+
+    /// The last words about a Job without pods.
+    #[must_use]
+    pub fn no_pod(&self) -> Option<Said> {
+        let said = self.hindrance.said();
+        said.filter(|it| it.reason == Some(RunReason::NoPodYet))
     }
 
     /// They were looked at. `is_failure`: what they said is how a container ended.
@@ -215,10 +222,11 @@ mod tests {
     #[test]
     fn what_is_over_is_told_no_more_and_all_else_is() {
         let mut pods = PodsMemory::default();
-        pods.looked(Hindrance::Said("no pod yet".into()), false, NOW);
-        pods.is_over("no node");
+        let said = Said::new("no pod yet", RunReason::NoPodYet);
+        pods.looked(Hindrance::Said(said), false, NOW);
+        pods.is_over(RunReason::Unschedulable);
         assert_eq!(pods.hindrance.said().as_deref(), Some("no pod yet"));
-        pods.is_over("no pod yet");
+        pods.is_over(RunReason::NoPodYet);
         assert_eq!(pods.hindrance, Hindrance::Nothing);
     }
 

@@ -12,7 +12,7 @@ use crate::{
     discovery::Kinds,
     events::Events,
     identity::Identity,
-    memory::Memories,
+    memory::{EventPace, Memories},
     metrics::Metrics,
     picked::PickedObjects,
     profiles::ClusterProfiles,
@@ -75,6 +75,8 @@ pub struct ControllerContext {
     pub enqueuer: Enqueuer,
     /// Where events go.
     pub events: Events,
+    /// How often they are listed.
+    pub event_pace: EventPace,
     /// Counters.
     pub metrics: Metrics,
     /// How many runs are too many.

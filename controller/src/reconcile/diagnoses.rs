@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cartouche_protocol::diagnosis::{Denied, Diagnosis, Fault, Who};
+use cartouche_protocol::diagnosis::{Denied, Diagnosis, Fault, Who, placed};
 use cartouche_templating::{Diagnostics, is_label_value};
 use serde_json::Value;
 
@@ -45,7 +45,7 @@ impl Reconciliation<'_> {
         } else if error.is_invalid() {
             Diagnosis::Invalid {
                 kind: kind.to_owned(),
-                why: self.with_labels(self.told(error)),
+                why: self.with_place(self.with_labels(self.told(error))),
                 namespace: self.key.namespace.clone(),
                 runnable: self.key.name.clone(),
             }
@@ -79,6 +79,15 @@ impl Reconciliation<'_> {
         } else {
             error.to_string()
         }
+    }
+
+    /// The words of the API server, with the place in the lists of what was sent, profile and runner included, of a value of another
+    /// type: it names none.
+    fn with_place(&self, said: String) -> String {
+        let current = self.facts.ledger.current.as_ref();
+        let sequence = current.map_or(1, |current| current.sequence);
+        let sent = || Some(self.stamped(sequence, None, None).ok()?.1);
+        placed(&said, sent).unwrap_or(said)
     }
 
     /// The words of the API server, with the labels of the run that it means: it names none.

@@ -1,8 +1,11 @@
 //! Creates the run of the pending entry, as the Runnable's account. I/O.
 
-use std::{sync::Arc, time::Duration};
+use std::{fmt::Write as _, sync::Arc, time::Duration};
 
-use cartouche_crds::{CurrentRun, PinnedProfile, RERUN_REQUEST_ANNOTATION, RerunRequest};
+use cartouche_crds::{
+    BESIDE_TEMPLATE, CurrentRun, PinnedProfile, RERUN_REQUEST_ANNOTATION, RerunRequest,
+    TO_BESIDE_TEMPLATE,
+};
 use cartouche_protocol::{
     evaluate::fetched_run,
     facts::{CachedRun, CreateOutcome, Rendering},
@@ -195,7 +198,10 @@ impl Reconciliation<'_> {
         let told = digest((&compiled.uid, compiled.generation, warnings));
         let before = lock(&self.memory).reported_warnings.replace(told);
         if before != Some(told) {
-            let message = format!("of the run the API server warns: {}", warnings.join(", "));
+            let mut message = format!("of the run the API server warns: {}", warnings.join(", "));
+            if let Some(field) = beside_template(warnings) {
+                let _ = write!(message, "; to do: of {field}: {TO_BESIDE_TEMPLATE}");
+            }
             self.publish_warning("RunWarning", message);
         }
         self.ctx.templates.warn(compiled, warnings);
@@ -299,5 +305,27 @@ impl Reconciliation<'_> {
         let rendered = self.facts.rendering.as_ref().ok();
         let rendered = rendered.map(|rendering| rendering.document.kind());
         selected.into_iter().chain(rendered).any(holds_secrets)
+    }
+}
+
+/// The field of a template that was written into its run, if the API server warns of one.
+fn beside_template(warnings: &[String]) -> Option<&'static str> {
+    let is_meant = |field: &&str| {
+        let unknown = format!("unknown field \"{field}\"");
+        warnings.contains(&unknown)
+    };
+    BESIDE_TEMPLATE.into_iter().find(is_meant)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::beside_template;
+
+    #[test]
+    fn a_field_of_the_template_is_found_at_the_top_of_its_run_alone() {
+        let warned = |text: &str| beside_template(&["other".to_owned(), text.to_owned()]);
+        assert_eq!(warned("unknown field \"outputs\""), Some("outputs"));
+        assert_eq!(warned("unknown field \"spec.outputs\""), None);
+        assert_eq!(warned("unknown field \"colour\""), None);
     }
 }

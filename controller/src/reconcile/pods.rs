@@ -16,13 +16,13 @@ use cartouche_templating::{
     EndedPods, Maker, PodsTell, PodsWords, RunReason, Said, Sensitive, Template, had_failed_pods,
     has_message_in_pods, is_job, is_late,
     kinds::{self, PodsOf},
-    no_pod_yet, remedy_at_work,
+    no_pod_because, remedy_at_work, why_no_pod,
 };
 use serde_json::Value;
 
 use super::reconciliation::Reconciliation;
 use crate::{
-    api::{ApiError, Requests, ResourcePath, label_query},
+    api::{ApiError, Requests, ResourcePath, field_query, label_query},
     backoff::PODS,
     clock::boot_time,
     lock::lock,
@@ -31,6 +31,8 @@ use crate::{
 
 /// Pods of a run that are asked why it failed, or does not go on. Strangers may give theirs the same label.
 const MOST_PODS: usize = 500;
+/// Events of a run that are asked why it has no pod.
+const MOST_EVENTS: usize = 100;
 /// They are given so long to say it.
 const WORDS_WITHIN: Duration = Duration::from_secs(5);
 
@@ -272,17 +274,24 @@ impl Reconciliation<'_> {
             lock(&self.memory)
                 .pods
                 .of(&run.uid)
-                .is_over(&no_pod_yet(namespace, &run.name));
+                .is_over(RunReason::NoPodYet);
         }
         let until = lock(&self.memory).pods.of(&run.uid).until_look(boot_time());
         if until.is_zero() && self.account.is_some() {
             let words = self.pods_words(run).await;
+            let lacks_pods = words.as_ref().is_ok_and(PodsWords::is_of_none);
+            let cause = if tell == PodsTell::WhyNoneIsMade && lacks_pods {
+                self.why_no_pod(run).await
+            } else {
+                None
+            };
             let mut memory = lock(&self.memory);
             let pods = memory.pods.of(&run.uid);
             match words {
                 Ok(words) => {
                     let is_failure = words.is_hindered_by_failure();
                     let said = words.hindrance_of_job(tell, namespace, &run.name);
+                    let said = cause.or(said);
                     let said = said.map_or(Hindrance::Nothing, Hindrance::Said);
                     pods.looked(said, is_failure, boot_time());
                 }
@@ -294,6 +303,46 @@ impl Reconciliation<'_> {
         let said = lock(&self.memory).pods.of(&run.uid).hindrance.clone();
         self.facts.hindrance = said;
         self.tell_of_hindrance(run);
+    }
+
+    /// The cause why a Job makes no pod, which only its events say: if its account may list them. While they are not asked, the last
+    /// words hold.
+    pub(super) async fn why_no_pod(&self, run: &RunIdentity) -> Option<Said> {
+        // What a webhook says may be part of a Secret.
+        if self.may_hold_secrets(run) {
+            return None;
+        }
+        let account = self.account.as_ref()?;
+        let (namespace, name) = (&self.key.namespace, self.runnable.spec.service_account());
+        let pace = &self.ctx.event_pace;
+        if pace.is_refused(namespace, name, boot_time()) {
+            return None;
+        }
+        let known = lock(&self.memory).pods.of(&run.uid).no_pod();
+        let Some(now) = self.ctx.identity.connection().now() else {
+            return known;
+        };
+        if !pace.may_list(namespace, boot_time()) {
+            return known;
+        }
+        let path = ResourcePath::new("v1", "events", Some(namespace));
+        let query = field_query([("involvedObject.uid", &*run.uid), ("type", "Warning")]);
+        let mut events = Vec::new();
+        let listed = account.show_some(&path, &query, MOST_EVENTS, |event| events.push(event));
+        match tokio::time::timeout(WORDS_WITHIN, listed).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) if error.is_forbidden() => {
+                pace.refused(namespace, name, boot_time());
+                return None;
+            }
+            Ok(Err(_)) | Err(_) => return known,
+        }
+        let causes = events
+            .iter()
+            .filter_map(|event| why_no_pod(event, &run.kind, now));
+        let last = causes.max();
+        last.map(|(_, message)| no_pod_because(&run.name, &message))
+            .or(known)
     }
 
     /// Publishes that something keeps the run from going on which needs a person.

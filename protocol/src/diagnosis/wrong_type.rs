@@ -1,5 +1,7 @@
 //! A value of another type than its field has, as Go tells the API server.
 
+use serde_json::Value;
+
 /// What was found where, and what was wanted: of `cannot unmarshal number into Go struct field
 /// EnvVar.spec.template.spec.containers.env.value of type string`. Go names no place in a list, and no key of a map.
 pub(super) struct WrongType<'a> {
@@ -35,8 +37,14 @@ impl<'a> WrongType<'a> {
             "object" => "an object",
             _ => "a string",
         };
+        // Go names none, so that one was looked up.
+        let about = if self.field.contains('[') {
+            ""
+        } else {
+            ", or in it,"
+        };
         format!(
-            "at {}, or in it, there has to be {}, and is {found}",
+            "at {}{about} there has to be {}, and is {found}",
             self.field, self.wanted
         )
     }
@@ -63,6 +71,52 @@ impl<'a> WrongType<'a> {
     }
 }
 
+/// The words of the API server about a value of another type, with its place in the lists of what was sent. A list or an object of
+/// that type may be a right one before the wrong one, so that of these none is named.
+#[must_use]
+pub fn placed(said: &str, sent: impl FnOnce() -> Option<Value>) -> Option<String> {
+    let wrong = WrongType::of(said)?;
+    let steps: Vec<&str> = wrong.field.split('.').collect();
+    let place = place(&sent()?, &steps, wrong.found)?;
+    // The name of a type of the API server's stands before it.
+    let (field, placed) = (
+        format!(".{} of type ", wrong.field),
+        format!(".{place} of type "),
+    );
+    (place != wrong.field).then(|| said.replacen(&field, &placed, 1))
+}
+
+/// The first place of a boolean, a number or a string at the end of a path that says nothing of lists.
+fn place(value: &Value, steps: &[&str], found: &str) -> Option<String> {
+    if let Value::Array(items) = value {
+        let mut items = items.iter().enumerate();
+        return items.find_map(|(index, item)| {
+            let below = place(item, steps, found)?;
+            Some(joined(&format!("[{index}]"), &below))
+        });
+    }
+    let Some((first, rest)) = steps.split_first() else {
+        let is = match value {
+            Value::Bool(_) => "bool",
+            Value::Number(_) => "number",
+            Value::String(_) => "string",
+            Value::Array(_) | Value::Object(_) | Value::Null => return None,
+        };
+        return (is == found).then(String::new);
+    };
+    let below = place(value.get(first)?, rest, found)?;
+    Some(joined(first, &below))
+}
+
+fn joined(step: &str, below: &str) -> String {
+    let dot = match below {
+        "" => "",
+        below if below.starts_with('[') => "",
+        _ => ".",
+    };
+    format!("{step}{dot}{below}")
+}
+
 /// What stands for a type of Go in a manifest, if that is sure: one with a name of its own may be a string or an object,
 /// and bytes are a string.
 fn in_manifests(wanted: &str, found: &str) -> Option<&'static str> {
@@ -79,7 +133,42 @@ fn in_manifests(wanted: &str, found: &str) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::WrongType;
+    use serde_json::json;
+
+    use super::{WrongType, placed};
+
+    #[test]
+    fn the_place_in_lists_is_looked_up() {
+        let env = json!([{ "name": "A", "value": "a" }, { "name": "B", "value": true }]);
+        let job = json!({ "spec": { "template": { "spec": { "containers": [{ "name": "a" }, { "env": env }] } } } });
+        let said = "Job in version \"v1\" cannot be handled as a Job: json: cannot unmarshal bool into Go struct field EnvVar.spec.template.spec.containers.env.value of type string";
+        let placed_said = placed(said, || Some(job.clone())).unwrap();
+        assert_eq!(
+            WrongType::of(&placed_said).unwrap().what(),
+            "at spec.template.spec.containers[1].env[1].value there has to be a string, and is a boolean"
+        );
+        assert_eq!(placed(said, || Some(json!({ "spec": {} }))), None);
+        assert_eq!(placed("it is none", || Some(job)), None);
+    }
+
+    #[test]
+    fn a_list_in_a_list_and_an_object_have_no_place() {
+        for (found, value) in [
+            ("array", json!(["a", ["b"]])),
+            ("object", json!({ "a": {} })),
+        ] {
+            let said = format!(
+                "Job in version \"v1\" cannot be handled as a Job: json: cannot unmarshal {found} into Go struct field Container.spec.containers.args of type string"
+            );
+            let sent = json!({ "spec": { "containers": [{ "args": value }] } });
+            assert_eq!(placed(&said, || Some(sent)), None, "{found}");
+            let what = WrongType::of(&said).unwrap().what();
+            assert!(
+                what.starts_with("at spec.containers.args, or in it, "),
+                "{what}"
+            );
+        }
+    }
 
     fn said(found: &str, field: &str, wanted: &str) -> Option<(String, &'static str)> {
         let text = format!(

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use cartouche_crds::{ClusterRunProfileSpec, ProfileRule, selects};
-
 use cartouche_templating::suggestion;
 
 use crate::reconcile_error::Category;
@@ -123,7 +122,7 @@ impl Unchosen {
         match self {
             Self::Ambiguous(_) => "set spec.profileName to one of them, or let one rule say more",
             Self::NoneMatches(_) => {
-                "let a rule of a profile match: `cartouche profile which` says why each does not"
+                "let a rule of a profile match: `cartouche profile which` says which labels or names each asks for"
             }
             Self::Newer { .. } => {
                 "upgrade the controller, or take these fields away if they are not needed"
@@ -164,72 +163,31 @@ fn of_rule(rule: &ProfileRule, subject: &Subject<'_>) -> Option<Rank> {
     })
 }
 
-/// The reasons why no rule of each of these profiles matches, those first that are nearest to it, by name. It names profiles of others: it is
-/// for readers who may list them.
-#[must_use]
-pub fn misses(profiles: &[Candidate<'_>], subject: &Subject<'_>) -> Vec<String> {
-    let missed = missed(profiles, subject).into_iter();
-    missed.map(|(_, why)| why).collect()
-}
-
-/// The profile that is probably meant: a rule of it has this template nearly by its name. Any reader of the Runnable may know it.
+/// The profile that is probably meant: a rule of it has this template nearly by its name, and none names it. Any reader of the
+/// Runnable may know this, but neither labels of the namespace nor those that a rule asks for.
 fn misspelt(profiles: &[Candidate<'_>], subject: &Subject<'_>) -> Option<String> {
-    let missed = missed(profiles, subject).into_iter().next();
-    let (distance, why) = missed?;
-    (distance == MISSPELT).then_some(why)
-}
-
-fn missed(profiles: &[Candidate<'_>], subject: &Subject<'_>) -> Vec<(u8, String)> {
-    let missed = profiles.iter().flat_map(|profile| {
+    let rules = profiles.iter().flat_map(|profile| {
         let rules = profile.spec.rules.iter().flatten();
-        let of_rules = rules.filter_map(|rule| {
-            let (distance, why) = miss(rule, subject)?;
-            Some((distance, format!("'{}': {why}", profile.name)))
-        });
-        let of_rules: Vec<_> = of_rules.collect();
-        let has_none = profile.spec.rules.iter().flatten().next().is_none();
-        let none = has_none.then(|| (NO_RULES, format!("'{}': it has no rules", profile.name)));
-        of_rules.into_iter().chain(none)
+        rules.filter_map(move |rule| Some((profile.name, rule.templates.as_ref()?)))
     });
-    let mut missed: Vec<(u8, String)> = missed.collect();
-    // In whatever order profiles and their rules come.
-    missed.sort();
-    missed.dedup();
-    missed
+    let template = subject.template;
+    let mut nearest = None;
+    for (profile, templates) in rules {
+        if templates.iter().any(|it| it == template) {
+            return None;
+        }
+        let known = templates.iter().map(String::as_str);
+        if let Some(meant) = suggestion::slip(template, known) {
+            let found = (profile, meant);
+            nearest = Some(nearest.map_or(found, |before| found.min(before)));
+        }
+    }
+    nearest.map(|(profile, meant)| format!("'{profile}': {}", nearly(meant, template)))
 }
 
-/// The distance from a match of a rule that has the template nearly by its name.
-const MISSPELT: u8 = 0;
-/// The distance from a match of a profile that has no rules.
-const NO_RULES: u8 = 2;
-
-/// The distance of a rule from a match, and the reason; `None` if it matches.
-fn miss(rule: &ProfileRule, subject: &Subject<'_>) -> Option<(u8, String)> {
-    let templates = rule.templates.as_ref();
-    if let Some(templates) = templates.filter(|all| !all.iter().any(|it| it == subject.template)) {
-        let known = templates.iter().map(String::as_str);
-        let template = subject.template;
-        return Some(match suggestion::nearest(template, known) {
-            Some(meant) => (
-                MISSPELT,
-                format!("it is for the template '{meant}', and this one is '{template}'"),
-            ),
-            None => (3, format!("it is for other templates than '{template}'")),
-        });
-    }
-    let selectors = [
-        (
-            &rule.namespace_selector,
-            subject.namespace_labels,
-            "namespace",
-        ),
-        (&rule.runnable_selector, subject.labels, "Runnable"),
-    ];
-    selectors.into_iter().find_map(|(selector, labels, of)| {
-        let selector = selector.as_ref()?;
-        (!selects(selector, labels))
-            .then(|| (1, format!("it does not select the labels of the {of}")))
-    })
+/// What is said of a rule that has a template nearly by its name.
+pub(super) fn nearly(meant: &str, template: &str) -> String {
+    format!("it is for the template '{meant}', and this one is '{template}'")
 }
 
 fn near(miss: Option<&str>) -> String {

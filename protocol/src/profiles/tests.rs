@@ -160,6 +160,10 @@ fn the_best_rule_of_a_profile_counts() {
     assert_eq!(scene.choose(), Ok(Choice::Profile("a")));
 }
 
+fn missed(scene: &Scene) -> Vec<String> {
+    misses(&scene.candidates(), &scene.subject())
+}
+
 #[test]
 fn the_nearest_rule_that_does_not_match_is_named_first() {
     let other_team = json!({ "runnableSelector": { "matchLabels": { "team": "b" } } });
@@ -172,13 +176,69 @@ fn the_nearest_rule_that_does_not_match_is_named_first() {
         ("c", json!([other_team])),
     ]);
     assert_eq!(
-        misses(&scene.candidates(), &scene.subject()),
+        missed(&scene),
         [
             "'b': it is for the template 'biuld', and this one is 'build'",
-            "'c': it does not select the labels of the Runnable",
+            "'c': it asks for team=b of the Runnable, which has team=a",
             "'a': it has no rules",
             "'b': it is for other templates than 'build'",
         ]
+    );
+}
+
+#[test]
+fn a_rule_that_names_the_template_is_the_nearest_and_says_which_labels_it_lacks() {
+    let stage = json!({ "matchLabels": { "env": "prod" }, "matchExpressions": [
+        { "key": "zone", "operator": "Exists" }, { "key": "env", "operator": "NotIn", "values": ["test"] },
+    ] });
+    let named = both(of_template(), json!({ "namespaceSelector": stage }));
+    let one = both(
+        of_template(),
+        json!({ "runnableSelector": { "matchExpressions": [{ "key": "team", "operator": "In", "values": ["b", "c"] }] } }),
+    );
+    let mut scene = Scene::new([
+        ("misspelt", json!([{ "templates": ["biuld"] }])),
+        ("two", json!([named])),
+        ("one", json!([one])),
+    ]);
+    scene.is_required = true;
+    assert_eq!(
+        missed(&scene),
+        [
+            "'one': it asks for team in (b, c) of the Runnable, which has team=a",
+            "'two': it asks for env=prod and a label zone of the namespace, which has env=production and no label zone",
+            "'misspelt': it is for the template 'biuld', and this one is 'build'",
+        ]
+    );
+    // The nearest has another name than the one that any reader may know.
+    assert_eq!(scene.choose(), Err(Unchosen::NoneMatches(None)));
+    scene.profiles.truncate(1);
+    let unchosen = scene.choose().unwrap_err().to_string();
+    assert!(
+        unchosen.contains("(the nearest is 'misspelt': "),
+        "{unchosen}"
+    );
+}
+
+#[test]
+fn a_rule_that_is_misspelt_and_lacks_labels_too_says_both_and_few_of_many_values() {
+    let values: Vec<String> = (0..1000).map(|at| format!("v{at}")).collect();
+    let many =
+        json!({ "matchExpressions": [{ "key": "team", "operator": "In", "values": values }] });
+    let misspelt = json!({ "templates": ["biuld"], "runnableSelector": many });
+    let mut scene = Scene::new([
+        ("a", json!([misspelt])),
+        ("b", json!([{ "templates": ["other"] }])),
+    ]);
+    scene.is_required = true;
+    assert_eq!(
+        missed(&scene)[0],
+        "'a': it is for the template 'biuld', and this one is 'build'; it asks for team in (v0, v1, v2, v3, more) of the Runnable, which has team=a"
+    );
+    // The condition, which every reader of the Runnable sees, has no label.
+    assert_eq!(
+        scene.choose().unwrap_err().to_string(),
+        "no profile matches, and the template makes no run without one (the nearest is 'a': it is for the template 'biuld', and this one is 'build')"
     );
 }
 

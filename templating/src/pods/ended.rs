@@ -13,6 +13,16 @@ use crate::{document::text, run_reason::RunReason};
 
 /// Exit codes of what was killed: by SIGKILL, and by SIGTERM.
 const KILLED: [i64; 2] = [137, 143];
+// The usual meanings of exit codes.
+pub(super) const NOT_EXECUTABLE: &str = "mostly a command that cannot be executed";
+pub(super) const NOT_FOUND: &str = "mostly a command that is not in the image";
+pub(super) const SIGKILL: &str = "mostly killed by SIGKILL";
+pub(super) const SIGTERM: &str = "mostly stopped by SIGTERM";
+/// Stands beside the reason.
+const ONE_WORD: &str =
+    "its command is one word with blanks, where a list of words belongs: [sh, -c, \u{2026}]";
+/// The beginning of what a runtime says of a command that it cannot call.
+const EXECUTED: &str = "exec: \"";
 
 /// How a container, or its whole pod, ended; the later one is the greater.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,11 +33,19 @@ pub(super) struct Ended {
     reason: Option<RunReason>,
     /// The kubelet starts it again and again.
     is_repeated: bool,
+    /// The names of the pod and of its container, unless the pod failed as a whole.
+    container: Option<(String, String)>,
 }
 
 impl Ended {
     pub(super) fn said(self) -> Said {
         Said::new(self.words, self.reason)
+    }
+
+    /// The names of the pod and of the container, unless the pod failed as a whole.
+    pub(super) fn container(&self) -> Option<(&str, &str)> {
+        let (pod, container) = self.container.as_ref()?;
+        Some((pod, container))
     }
 
     /// The same while the run goes on.
@@ -53,12 +71,14 @@ pub(super) fn failed(pod: &Value) -> Option<Ended> {
         }
         let (at, how, reason) = of_container(pod, container)?;
         let is_repeated = is_repeated(container);
-        let container = short(text(container, "name"), NAME_BYTES);
+        let full_name = text(container, "name").to_owned();
+        let container = short(&full_name, NAME_BYTES);
         // Of an init container only what keeps the others from their start is a cause: a sidecar is one as well, may
         // end as often as it likes, and is stopped with them.
         let words = format!("container {container} of pod {name} {how}");
         // Where it is not known when, another comes first.
-        Some(((is_init, at.is_empty()), at, words, reason, is_repeated))
+        let order = (is_init, at.is_empty());
+        Some((order, at, words, reason, is_repeated, full_name))
     };
     let first = containers(pod).filter_map(ended).min();
     let whole = disrupted(pod).or_else(|| {
@@ -80,19 +100,23 @@ pub(super) fn failed(pod: &Value) -> Option<Ended> {
     let at = first
         .as_ref()
         .map_or_else(String::new, |(_, at, ..)| at.clone());
-    let whole = whole.map(|(why, reason)| (format!("pod {name} failed{why}"), reason, false));
-    let first = first.map(|(.., words, reason, is_repeated)| (words, reason, is_repeated));
-    let (words, reason, is_repeated) = whole.or(first)?;
+    let whole = whole.map(|(why, reason)| (format!("pod {name} failed{why}"), reason, false, None));
+    let first = first.map(|(.., words, reason, is_repeated, container)| {
+        (words, reason, is_repeated, Some(container))
+    });
+    let (words, reason, is_repeated, container) = whole.or(first)?;
+    let full_name = text(pod.get("metadata").unwrap_or_default(), "name");
     Some(Ended {
         at,
         words,
         reason,
         is_repeated,
+        container: container.map(|container| (full_name.to_owned(), container)),
     })
 }
 
 /// True once a container that is no init container has begun.
-fn has_begun(pod: &Value) -> bool {
+pub(super) fn has_begun(pod: &Value) -> bool {
     let mut own = containers(pod).filter(|(_, is_init)| !is_init);
     own.any(|(container, _)| {
         let state = |state: &str| container.pointer(state).is_some();
@@ -195,18 +219,46 @@ fn probe(pod: &Value, container: &Value) -> Option<&'static str> {
 fn end(terminated: &Value, probe: Option<&str>) -> String {
     let code = exit_code(terminated);
     let reason = text(terminated, "reason");
+    let message = text(terminated, "message");
     let ended = match reason {
         // That is what every failed container has.
-        "" | "Error" => match probe.filter(|_| KILLED.contains(&code)) {
-            Some(probe) => format!("exited {code} ({MAY_BE_PROBE}{probe})"),
-            None => format!("exited {code}"),
+        "" | "Error" => match (probe.filter(|_| KILLED.contains(&code)), of_code(code)) {
+            (Some(probe), _) => format!("exited {code} ({MAY_BE_PROBE}{probe})"),
+            (None, Some(meaning)) => format!("exited {code} ({meaning})"),
+            (None, None) => format!("exited {code}"),
         },
+        "StartError" | "ContainerCannotRun" if is_one_word(message) => {
+            format!("exited {code} ({reason}; {ONE_WORD})")
+        }
         reason => format!("exited {code} ({})", short(reason, NAME_BYTES)),
     };
-    match last(text(terminated, "message")) {
+    match last(message) {
         said if said.is_empty() => ended,
         said => format!("{ended}: {said}"),
     }
+}
+
+/// The usual meaning of an exit code, by the custom of shells.
+fn of_code(code: i64) -> Option<&'static str> {
+    match code {
+        126 => Some(NOT_EXECUTABLE),
+        127 => Some(NOT_FOUND),
+        137 => Some(SIGKILL),
+        143 => Some(SIGTERM),
+        _ => None,
+    }
+}
+
+/// True if a runtime did not find a command that has a blank in its first word, as a whole line has.
+fn is_one_word(message: &str) -> bool {
+    let command = message.split_once(EXECUTED);
+    let command = command.and_then(|(_, rest)| rest.split_once("\": "));
+    command.is_some_and(|(command, why)| {
+        let is_missing = ["not found", "no such file"]
+            .iter()
+            .any(|part| why.contains(part));
+        is_missing && command.contains(' ')
+    })
 }
 
 fn exit_code(terminated: &Value) -> i64 {

@@ -25,7 +25,9 @@ static SECRETS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
         .collect()
 });
 
-pub(super) fn masked(text: &str) -> String {
+/// The words with `***` in the place of what looks like a password.
+#[must_use]
+pub fn masked(text: &str) -> String {
     let text = SECRETS.iter().fold(Cow::Borrowed(text), |text, secret| {
         match secret.replace_all(&text, HIDDEN) {
             Cow::Borrowed(_) => text,

@@ -3,7 +3,10 @@
 
 use super::{
     CANNOT_BE_PULLED, CANNOT_BE_SCHEDULED, CANNOT_BE_STARTED, FOR_EVER, MAY_BE_PROBE,
-    NO_CONTAINERS, STILL_RUNS, said::of_last,
+    NO_CONTAINERS, STILL_RUNS, TOO_LITTLE,
+    ended::{NOT_EXECUTABLE, NOT_FOUND, SIGKILL, SIGTERM},
+    no_pod,
+    said::of_last,
 };
 
 const IMAGE: &str = "correct the image in the template or in what gives it, which makes a new run (`cartouche cancel` ends this one before), or let the nodes pull it (its registry, imagePullSecrets)";
@@ -15,6 +18,11 @@ const SCHEDULING: &str = "make room on a node that fits, or correct what the pod
 const MEMORY: &str =
     "raise resources.limits.memory of that container in the template, or let it use less";
 const NEVER_BEGAN: &str = "correct the command in the template, or the image: the container never began, so that it has no logs";
+const WORDS: &str = "write the command in the template as a list of words, such as command: [sh, -c, \"make build\"]: without a shell nothing splits it";
+const COMMAND: &str = "use an image that has the command, or correct its name or PATH in the script: `cartouche logs` shows which one it is";
+const EXECUTABLE: &str = "give the file its right to be executed (chmod +x), or name its interpreter (sh FILE), and use an image for the architecture of the nodes: `cartouche logs` shows which one it is";
+const KILLED: &str = "see whether it takes more memory than the node or its own limit has, fails a probe, or was stopped with its node (`kubectl describe pod`), and what `cartouche logs` shows last";
+const LIMIT: &str = "write the memory limit of that container in the template in Mi or Gi, such as 512Mi: m is a thousandth of a byte, and no unit is bytes";
 const TAKEN_AWAY: &str = "nothing is wrong with the run itself: run it again (`cartouche rerun`), or let spec.retry do that; requests for the memory and disk that it needs keep it on its node";
 const VOLUMES: &str = "let there be what its volumes are of, with the keys that they name (a hostPath: on the node): the run goes on by itself then; an image on its way needs nothing but time";
 const ALWAYS: &str =
@@ -55,13 +63,27 @@ pub fn remedy_at_work(said: &str) -> Option<&'static str> {
     if said.starts_with("container ")
         && said.ends_with(&format!("restartPolicy: Always {FOR_EVER}"))
     {
-        return remedy(said).or(Some(ALWAYS));
+        // What is started again is stopped as often.
+        let cure = remedy(said).filter(|cure| *cure != KILLED);
+        return cure.or(Some(ALWAYS));
     }
     if of_pod(said).is_some_and(|it| it.starts_with(NO_CONTAINERS)) {
         return Some(VOLUMES);
     }
+    if let Some(cure) = no_pod::cure(said) {
+        return Some(cure);
+    }
     let has_crashed = said.starts_with("container ") && said.contains(" exited ");
     remedy(said).or_else(|| has_crashed.then_some(CRASHED))
+}
+
+/// True of what is said of a container that cannot begin with its memory limit: events of its pod speak of what follows from that.
+#[must_use]
+pub fn is_of_memory_limit(said: &str) -> bool {
+    let of_container = of_last(said).strip_prefix("container ");
+    // Names have no blanks: no container says this.
+    let how = of_container.and_then(|it| it.splitn(5, ' ').nth(4));
+    how.is_some_and(|how| how.starts_with(TOO_LITTLE))
 }
 
 /// What to do about what was said of a run, if that is known.
@@ -81,15 +103,35 @@ pub fn remedy(said: &str) -> Option<&'static str> {
     if is_taken_away(said) {
         return Some(TAKEN_AWAY);
     }
+    if is_of_memory_limit(said) {
+        return Some(LIMIT);
+    }
     let (_, how) = said.split_once(" exited ")?;
     let reason = how.trim_start_matches(|c: char| c.is_ascii_digit());
-    if reason.starts_with(" (StartError)") || reason.starts_with(" (ContainerCannotRun)") {
-        return Some(NEVER_BEGAN);
-    }
-    if reason.starts_with(&format!(" ({MAY_BE_PROBE}")) {
-        return Some(PROBE);
-    }
-    reason.starts_with(" (OOMKilled)").then_some(MEMORY)
+    of_end(reason.strip_prefix(" (")?)
+}
+
+/// What to do about a container that ended for this reason, which stands in brackets.
+fn of_end(reason: &str) -> Option<&'static str> {
+    let begins = [
+        ("StartError; ", WORDS),
+        ("ContainerCannotRun; ", WORDS),
+        ("StartError)", NEVER_BEGAN),
+        ("ContainerCannotRun)", NEVER_BEGAN),
+        (MAY_BE_PROBE, PROBE),
+        ("OOMKilled)", MEMORY),
+    ];
+    let whole = [
+        (NOT_FOUND, COMMAND),
+        (NOT_EXECUTABLE, EXECUTABLE),
+        (SIGKILL, KILLED),
+        (SIGTERM, KILLED),
+    ];
+    let begun = begins.iter().find(|(begin, _)| reason.starts_with(begin));
+    begun.map(|(_, cure)| *cure).or_else(|| {
+        let (inner, _) = reason.split_once(')')?;
+        Some(whole.iter().find(|(whole, _)| inner == *whole)?.1)
+    })
 }
 
 /// The words about a pod as a whole. Its name has no blanks: no container says this.
@@ -174,9 +216,42 @@ mod tests {
         };
         assert_eq!(ended("OOMKilled", ""), Some(MEMORY));
         assert_eq!(ended("OOMKilled", "so it was"), Some(MEMORY));
-        assert_eq!(ended("Error", "(OOMKilled)"), None);
+        assert_eq!(ended("Error", "(OOMKilled)"), Some(KILLED));
         let gone = "exec: \"/nope\": stat /nope: no such file or directory";
         assert_eq!(ended("StartError", gone), Some(NEVER_BEGAN));
+    }
+
+    #[test]
+    fn exit_codes_with_a_meaning_have_a_cure() {
+        let ended = |code: i64| {
+            let ended = json!({ "exitCode": code, "reason": "Error", "message": "(OOMKilled)" });
+            of(&container(&json!({ "terminated": ended })))
+        };
+        assert_eq!(ended(127), Some(COMMAND));
+        assert_eq!(ended(126), Some(EXECUTABLE));
+        assert_eq!(ended(137), Some(KILLED));
+        assert_eq!(ended(143), Some(KILLED));
+        assert_eq!(ended(1), None);
+    }
+
+    #[test]
+    fn a_command_that_is_one_word_with_blanks_is_to_be_a_list() {
+        let ended = |command: &str| {
+            let message = format!(
+                "runc create failed: exec: \"{command}\": executable file not found in $PATH"
+            );
+            let ended = json!({ "exitCode": 128, "reason": "StartError", "message": message });
+            of(&container(&json!({ "terminated": ended })))
+        };
+        assert_eq!(ended("sh -c make"), Some(WORDS));
+        assert_eq!(ended("make"), Some(NEVER_BEGAN));
+        // The words of another end are those of the container.
+        let message = "exec: \"a b\": not found";
+        let ended = json!({ "exitCode": 137, "reason": "OOMKilled", "message": message });
+        assert_eq!(
+            of(&container(&json!({ "terminated": ended }))),
+            Some(MEMORY)
+        );
     }
 
     #[test]
@@ -193,7 +268,7 @@ mod tests {
 
     #[test]
     fn a_container_that_fails_while_the_run_goes_on_is_to_be_looked_at() {
-        let said = "container a of pod b exited 127: sh: psql: not found";
+        let said = "container a of pod b exited 12: sh: psql: not found";
         assert_eq!(remedy_at_work(said), Some(CRASHED));
         assert_eq!(remedy(said), None);
         let memory = "container a of pod b exited 137 (OOMKilled)";
@@ -201,6 +276,10 @@ mod tests {
         let again = format!("{memory}; restartPolicy: Always {FOR_EVER}");
         assert_eq!(remedy_at_work(&again), Some(MEMORY));
         let again = format!("{said}; restartPolicy: Always {FOR_EVER}");
+        assert_eq!(remedy_at_work(&again), Some(ALWAYS));
+        let stopped = format!("container a of pod b exited 143 ({SIGTERM})");
+        assert_eq!(remedy_at_work(&stopped), Some(KILLED));
+        let again = format!("{stopped}; restartPolicy: Always {FOR_EVER}");
         assert_eq!(remedy_at_work(&again), Some(ALWAYS));
         assert_eq!(remedy_at_work("it exited well"), None);
         assert_eq!(

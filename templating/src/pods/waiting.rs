@@ -1,10 +1,13 @@
 //! Why a pod does not run, or does not end.
 
+use std::fmt::Write as _;
+
 use serde_json::Value;
 
 use super::{
     CANNOT_BE_PULLED, CANNOT_BE_SCHEDULED, CANNOT_BE_STARTED, FOR_EVER, NAME_BYTES, NO_CONTAINERS,
-    STILL_RUNS, Said, conditions_of, containers, name, reason_and_words, short, start,
+    STILL_RUNS, Said, conditions_of, containers, ended::has_begun, memory::too_little, name,
+    reason_and_words, short, start,
 };
 use crate::{document::text, run_reason::RunReason};
 
@@ -61,7 +64,7 @@ pub(super) fn waiting(pod: &Value) -> Option<Said> {
             ),
         });
     }
-    containers(pod).find_map(|(container, _)| {
+    let waiting = containers(pod).find_map(|(container, _)| {
         let waiting = container.pointer("/state/waiting")?;
         let container_name = short(text(container, "name"), NAME_BYTES);
         let of = format!("container {container_name} of pod {name}");
@@ -82,7 +85,9 @@ pub(super) fn waiting(pod: &Value) -> Option<Said> {
             ),
         };
         Some(Said::new(words, RunReason::of_waiting(reason)))
-    })
+    });
+    let is_placed = !text(pod.get("spec").unwrap_or_default(), "nodeName").is_empty();
+    waiting.or_else(|| too_little(pod).filter(|_| is_placed && !has_begun(pod)))
 }
 
 /// That a pod has no containers yet, though it has a node. What keeps it (an image on its way, a Secret that is missing)
@@ -107,8 +112,16 @@ pub(super) fn creating(pod: &Value) -> Option<Said> {
 fn mounted(pod: &Value) -> String {
     let volumes = pod.pointer("/spec/volumes").and_then(Value::as_array);
     let mut all: Vec<String> = Vec::new();
-    for (kind, name) in volumes.into_iter().flatten().flat_map(needed) {
-        let one = format!("{kind} {}", short(name, NAME_BYTES));
+    for (kind, name, keys) in volumes.into_iter().flatten().flat_map(needed) {
+        let mut one = format!("{kind} {}", short(name, NAME_BYTES));
+        if !keys.is_empty() {
+            let named = keys.iter().take(NAMED);
+            let mut named: Vec<String> = named.map(|key| short(key, NAME_BYTES)).collect();
+            if keys.len() > NAMED {
+                named.push("more".to_owned());
+            }
+            let _ = write!(one, " with {}", named.join(" and "));
+        }
         if !all.contains(&one) {
             all.push(one);
         }
@@ -122,8 +135,8 @@ fn mounted(pod: &Value) -> String {
     }
 }
 
-/// The objects and the path of a volume, unless the pod can do without them.
-fn needed(volume: &Value) -> Vec<(&'static str, &str)> {
+/// The objects and the path of a volume, unless the pod can do without them, with the first keys that it names of each.
+fn needed(volume: &Value) -> Vec<(&'static str, &str, Vec<&str>)> {
     let projected = volume.pointer("/projected/sources");
     let projected = projected.and_then(Value::as_array).into_iter().flatten();
     let path = ("hostPath", "hostPath", "path");
@@ -135,7 +148,9 @@ fn needed(volume: &Value) -> Vec<(&'static str, &str)> {
             let name = text(part, name);
             // Every namespace has that one.
             let is_given = name.is_empty() || name == "kube-root-ca.crt";
-            (!is_optional && !is_given).then_some((kind, name))
+            let items = part.get("items").and_then(Value::as_array);
+            let keys = items.into_iter().flatten().map(|it| text(it, "key"));
+            (!is_optional && !is_given).then(|| (kind, name, keys.take(NAMED + 1).collect()))
         })
     });
     all.collect()

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::{
     bounds,
     diagnostic::{Root, Segment, SegmentRef, kept},
-    kinds, tag,
+    foreign_tag, kinds, tag,
     warning::{Warning, WarningKind},
 };
 
@@ -75,7 +75,7 @@ impl Found {
         if !tag::unclosed(text).is_empty() {
             self.add(at, WarningKind::UnclosedTag);
         } else if is_of_another_tool(text) || (self.is_kubernetes && is_of_an_engine(text)) {
-            self.add(at, WarningKind::ForeignTag);
+            self.add(at, WarningKind::ForeignTag(foreign_tag::meant(text)));
         }
         if let Some(first) = tag::left_alone(text).into_iter().next() {
             let first = text.get(first).unwrap_or_default();
@@ -106,7 +106,13 @@ fn is_of_an_engine(text: &str) -> bool {
         "steps.",
         "params.",
     ];
-    const TEKTON: [&str; 4] = ["params.", "inputs.params.", "tasks.", "context."];
+    const TEKTON: [&str; 5] = [
+        "params.",
+        "inputs.params.",
+        "results.",
+        "tasks.",
+        "context.",
+    ];
     const ACTIONS: [&str; 4] = ["inputs.", "github.", "secrets.", "vars."];
     !text.contains('\n')
         && (begins(text, "{{", &ARGO)

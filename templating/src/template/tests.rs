@@ -399,7 +399,9 @@ fn tags_of_other_tools_are_warned_of_and_placeholders_of_engines_are_not() {
         "d": "{{inputs.parameters.x}} ${HOME} {{workflow.name}} $(params.x)",
     }));
     let warning = |field: &str| {
-        format!("data.{field}: a tag of another tool stays as it is: here tags are $(path)$")
+        format!(
+            "data.{field}: a tag of another tool stays as it is: here tags are $(path)$: write $(runnable.spec.inputs.x)$, or the path to what else is meant"
+        )
     };
     assert_eq!(
         told(&compile(template).unwrap()),

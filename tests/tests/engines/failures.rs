@@ -135,16 +135,35 @@ async fn a_job_whose_pod_cannot_be_scheduled_says_so_while_it_waits_and_when_its
 }
 
 #[tokio::test]
-async fn a_job_that_makes_no_pod_says_so_and_what_shows_why() -> Result<()> {
+async fn a_job_that_makes_no_pod_says_why_or_what_shows_it_by_the_right_to_list_events()
+-> Result<()> {
+    tokio::try_join!(without_pods(true), without_pods(false))?;
+    Ok(())
+}
+
+async fn without_pods(may_list_events: bool) -> Result<()> {
     let of_nobody = json!({ "serviceAccountName": "nobody" });
     let job = job("", "", of_nobody, json!({ "activeDeadlineSeconds": 60 }));
-    let scene = started(true, job).await?;
+    let scene = scene(true).await?;
+    let mut rights = vec![JOB.rights_of_a_runnable(), POD.rights(&["list"])];
+    if may_list_events {
+        rights.push(EVENT.rights(&["list"]));
+    }
+    scene.allow("default", &rights).await?;
+    scene
+        .start(job, json!({}), json!({ "version": "v1" }))
+        .await?;
     let run = scene.run("the Job", |_| true).await?;
     let name = run["metadata"]["name"].as_str().unwrap_or_default();
     let namespace = &scene.namespace;
-    let said = format!(
-        "Job {name} has made no pod yet: `kubectl describe job {name} -n {namespace}` shows why"
-    );
+    let why = if may_list_events {
+        format!(
+            "error looking up service account {namespace}/nobody: serviceaccount \"nobody\" not found"
+        )
+    } else {
+        format!("`kubectl describe job {name} -n {namespace}` shows why")
+    };
+    let said = format!("Job {name} has made no pod yet: {why}");
     let it = says(&scene, "Unknown", &said).await?;
     assert_eq!(it.reason("Ready"), "NoPodYet");
     let it = scene.ready("False").await?;

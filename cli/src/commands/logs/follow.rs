@@ -58,7 +58,7 @@ pub(super) async fn follow(
     let (unknown, never_begun) = loop {
         // Before the pods: a container that begins later belongs to a run that has not ended.
         let ended = has_ended(name, run.sequence, cluster).await?;
-        let pods = pods(run, cluster).await?;
+        let pods = pods(run, None, cluster).await?;
         if !ended {
             let nothing = if pods.is_empty() {
                 Some(why_no_pod(run, cluster).await)

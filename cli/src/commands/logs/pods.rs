@@ -20,8 +20,12 @@ use crate::{
     permissions::resource::group_of,
 };
 
-/// The pods that a run made: none of a run that is not known to be made.
-pub(super) async fn pods(run: &LedgerRun, cluster: &Cluster) -> anyhow::Result<Vec<Pod>> {
+/// The pods that a run made, of the first so many: none of a run that is not known to be made.
+pub(crate) async fn pods(
+    run: &LedgerRun,
+    most: Option<u32>,
+    cluster: &Cluster,
+) -> anyhow::Result<Vec<Pod>> {
     let api: Api<Pod> = cluster.api();
     let known = kinds::known(&run.api_version, &run.kind).map(|known| known.pods);
     let (Some(PodsOf::Itself | PodsOf::Labelled(_)), uid) = (known, run.uid.as_deref()) else {
@@ -39,7 +43,10 @@ pub(super) async fn pods(run: &LedgerRun, cluster: &Cluster) -> anyhow::Result<V
         let pod = pod.filter(|pod| pod.metadata.uid.as_deref() == Some(uid));
         return Ok(pod.into_iter().collect());
     };
-    let parameters = ListParams::default().labels(&format!("{label}={}", run.name));
+    let parameters = ListParams {
+        limit: most,
+        ..ListParams::default().labels(&format!("{label}={}", run.name))
+    };
     let listed = within("listing the pods of the run", api.list(&parameters)).await?;
     let run = Maker::new(&run.api_version, &run.kind, uid);
     let mut makers = between(&listed.items, &run, &parameters, cluster).await;

@@ -8,7 +8,7 @@ use cartouche_protocol::{
     diagnosis::Diagnosis,
     facts::{RunnableFacts, Unknown, chosen, subject},
     ledger::Ledger,
-    profiles::{Labels, Profiles, misses},
+    profiles::{Held, Labels, Profiles, Unchosen, misses},
 };
 use clap::Args;
 use kube::ResourceExt as _;
@@ -63,6 +63,9 @@ pub(super) struct Which {
     /// The reasons why no rule matches, profile by profile, if none does.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     missed: Vec<String>,
+    /// None matches, and one has to: what it missed is the cause.
+    #[serde(skip)]
+    is_unmatched: bool,
     /// Somebody asks to choose anew, and was not answered.
     refresh_asked: bool,
     /// The choice that the rules would make now; nothing where that is not known.
@@ -144,7 +147,7 @@ pub(crate) async fn execute(args: &WhichArgs, cluster: &Cluster) -> anyhow::Resu
     })
 }
 
-async fn of(
+pub(super) async fn of(
     runnable: &Runnable,
     profiles: Option<&Profiles>,
     cluster: &Cluster,
@@ -208,12 +211,16 @@ fn told(
             unusable: known.compiled.as_ref().err().map(ToString::to_string),
         })
     };
-    let (profile, held) = match chosen(&facts, profiles, is_required, ledger) {
+    let mut is_unmatched = false;
+    let (profile, mut held) = match chosen(&facts, profiles, is_required, ledger) {
         Ok(chosen) => (
             chosen.pinned.and_then(|pinned| matching(&pinned.name)),
             None,
         ),
-        Err(Unknown::Held(held)) => (None, Some(Problem::of(&Diagnosis::Profile(held)))),
+        Err(Unknown::Held(held)) => {
+            is_unmatched = matches!(held, Held::Unchosen(Unchosen::NoneMatches(_)));
+            (None, Some(Problem::of(&Diagnosis::Profile(held))))
+        }
         Err(Unknown::Namespace) => return Err(no_namespace(&facts.namespace)),
     };
     // What was never pinned is chosen as it is after a refresh.
@@ -230,9 +237,15 @@ fn told(
     } else {
         Vec::new()
     };
+    if let Some(held) = held.as_mut().filter(|_| is_unmatched) {
+        // That of the condition leads here.
+        let template = subject.template;
+        held.to_do = format!("let a rule of a profile match: {{templates: [{template}]}}");
+    }
     Ok(Which {
         profile,
         held,
+        is_unmatched,
         missed,
         refresh: Some(refresh),
         ..pinned(&facts, ledger)
@@ -257,6 +270,7 @@ fn pinned(facts: &RunnableFacts, ledger: &Ledger) -> Which {
         pinned: pinned.map(|pinned| pinned.name.clone()),
         profile: None,
         held: None,
+        is_unmatched: false,
         missed: Vec::new(),
         refresh_asked: requested.is_some()
             && pinned.is_some_and(|pinned| pinned.refresh_token.as_deref() != requested),
@@ -292,6 +306,15 @@ impl Matching {
 }
 
 impl Which {
+    /// The reasons why no profile matches where one has to.
+    pub(super) fn unmatched(self) -> Vec<String> {
+        if self.is_unmatched {
+            self.missed
+        } else {
+            Vec::new()
+        }
+    }
+
     fn text(&self) -> String {
         let name = &self.name;
         let mut out = match (&self.profile, &self.held) {
@@ -302,7 +325,8 @@ impl Which {
             (_, Some(held)) => {
                 format!(
                     "{name}: no run is made: {}\n  to do: {}\n",
-                    held.message, held.to_do
+                    in_one_line(&held.message),
+                    in_one_line(&held.to_do)
                 )
             }
             (None, None) => format!("{name}: no profile: none matches, and none is needed\n"),

@@ -6,13 +6,14 @@ use cartouche_crds::{
     ClusterRunTemplate, RUN_SEQUENCE_LABEL, RerunRequest, RunResult, Runnable, StopReason,
 };
 use cartouche_protocol::ledger::{Due, RunState};
-use cartouche_templating::{Judged, Template, has_message_in_pods, no_pod_yet};
+use cartouche_templating::{Judged, RunReason, Template, has_message_in_pods};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt as _;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::{
+    log::LastLines,
     origin::Origins,
     sources::{self, SourceChange},
 };
@@ -42,6 +43,9 @@ pub(super) struct ExplainedRun {
     /// The words of its events, or of those of its pods.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) warning: Option<String>,
+    /// The last lines of the container that failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) log: Option<LastLines>,
     /// The cure, if it is known.
     #[serde(skip)]
     pub(super) cure: Option<&'static str>,
@@ -138,6 +142,7 @@ impl ExplainedRun {
             deadline: None,
             judged: None,
             warning: None,
+            log: None,
             cure: None,
             because,
         }
@@ -191,7 +196,7 @@ fn changes(
 
 /// Whether a run is what is rendered now: tags of a template that renders something else may not be those that it
 /// was made of.
-fn is_rendered_now(due: Option<Due>, sequence: i64) -> bool {
+pub(super) fn is_rendered_now(due: Option<Due>, sequence: i64) -> bool {
     matches!(due, Some(Due::Pending(now) | Due::Nothing(now)) if now == sequence)
 }
 
@@ -210,13 +215,13 @@ pub(super) async fn at_work(run: &LedgerRun, cluster: &Cluster) -> Option<Value>
 }
 
 /// The newest warning about a run that does not go on, or about its pods; of one that failed, about the probe that killed it. A
-/// warning from before it went on is left out: `is_hindered` says that it has not.
+/// warning from before it went on is left out, unless `Ready` has a reason for that it has not.
 pub(super) async fn warning(
     run: &LedgerRun,
-    is_hindered: bool,
+    hindered: Option<RunReason>,
     cluster: &Cluster,
 ) -> Option<Warned> {
-    let has_none = run.message == no_pod_yet(&cluster.namespace, &run.name);
+    let has_none = hindered == Some(RunReason::NoPodYet);
     let is_job = has_message_in_pods(&run.api_version, &run.kind);
     let warned = match run.state {
         RunState::Running if has_none => events::last_warning(run, cluster).await,
@@ -226,7 +231,7 @@ pub(super) async fn warning(
     };
     let is_told = |it: &Warned| match run.state {
         FAILED => it.reason == UNHEALTHY,
-        _ => has_none || is_hindered || it.is_fresh(FRESH),
+        _ => hindered.is_some() || it.is_fresh(FRESH),
     };
     warned.filter(is_told)
 }

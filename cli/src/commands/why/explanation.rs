@@ -10,14 +10,14 @@ use cartouche_protocol::{
     status::{READY, RUN_TEMPLATE_READY, STAMPED_OBJECT_CONDITION, TRUE, blocking},
     told::Told,
 };
-use cartouche_templating::{RunReason, kinds::standing};
+use cartouche_templating::{RunReason, is_of_memory_limit, kinds::standing};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt as _;
 use serde::Serialize;
 
 use super::{
     explained_run::{self, ExplainedRun},
-    meant,
+    log, look,
     retry::{Retry, deadline},
     sources::Standing,
     unseen, writers,
@@ -70,6 +70,9 @@ pub(super) struct Explanation {
     /// How what its inputs come from stands.
     #[serde(flatten)]
     pub(super) sources: Standing,
+    /// What the user may see that says more than the status.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) seen: Vec<String>,
     /// The Runnable that writes an object of its inputs which is not there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) writers: Option<String>,
@@ -133,6 +136,9 @@ impl Explanation {
         let warnings = template.as_ref().and_then(warnings);
         let revisions = prospect.as_ref().ok().map(|it| it.revisions.clone());
         let of_profile = prospect.as_ref().ok().and_then(of_profile);
+        let both = run.as_ref().zip(prospect.as_ref().ok());
+        let shows_log =
+            both.is_some_and(|(run, prospect)| !log::may_hold_secrets(prospect, run.run.sequence));
         let next = match &runnable.metadata.deletion_timestamp {
             None => next(prospect),
             Some(_) => Next::Deleting {
@@ -144,11 +150,14 @@ impl Explanation {
             let standing = object.as_ref().map(standing).unwrap_or_default();
             run.deadline = deadline(runnable, template, standing);
             run.judged = object.and_then(|it| explained_run::judged(template, &it));
+            if shows_log {
+                run.log = Box::pin(log::last_lines(&run.run, cluster)).await;
+            }
         }
         if let Some(run) = &mut run {
             let reason = runs::condition(runnable, READY).map(|it| it.reason.as_str());
-            let is_hindered = reason.and_then(RunReason::parse).is_some();
-            let warned = explained_run::warning(&run.run, is_hindered, cluster).await;
+            let hindered = reason.and_then(RunReason::parse);
+            let warned = explained_run::warning(&run.run, hindered, cluster).await;
             if let Some(warned) = warned {
                 run.warning = Some(warned.text);
                 run.cure = warned.cure;
@@ -166,12 +175,14 @@ impl Explanation {
         let explanation = explanation.with_retry(retry).told_at(cluster.place());
         let explanation = explanation.with_profile(of_profile);
         let explanation = explanation.without_template(not_seen, is_hidden);
-        let blocking = explanation.blocked_by.as_ref();
-        let of_names = match blocking.map(|it| it.reason.clone()) {
-            Some(reason) => meant::name(&reason, runnable, cluster).await,
-            None => None,
+        let seen = match &explanation.blocked_by {
+            Some(blocking) => {
+                let said = (blocking.reason.as_str(), blocking.message.as_str());
+                Box::pin(look::look(said, runnable, cluster)).await
+            }
+            None => look::Seen::default(),
         };
-        let explanation = explanation.with_hint(of_names);
+        let explanation = explanation.with_seen(seen);
         let warned = match runnable.uid() {
             Some(uid) => events::last_warning_of_runnable(&uid, cluster).await,
             None => None,
@@ -237,6 +248,7 @@ impl Explanation {
             retry: None,
             next,
             sources: Standing::default(),
+            seen: Vec::new(),
             writers: None,
             warned: None,
             warnings,
@@ -248,7 +260,9 @@ impl Explanation {
     /// The cure of an event goes before that of the status: it is about the cause.
     fn with_cure_of_event(mut self) -> Self {
         let cure = self.run.as_ref().and_then(|run| run.cure);
-        if let Some(cure) = cure {
+        // Of what follows from a memory limit events say less.
+        let is_said = is_of_memory_limit(&self.message);
+        if let Some(cure) = cure.filter(|_| !is_said) {
             self.to_do = Some(cure.to_owned());
         }
         self
@@ -260,8 +274,13 @@ impl Explanation {
         blocking.is_some_and(|it| it.reason == Category::DependencyNotReady.as_str())
     }
 
-    fn with_hint(mut self, hint: Option<String>) -> Self {
-        if let (Some(to_do), Some(hint)) = (&mut self.to_do, hint) {
+    fn with_seen(mut self, seen: look::Seen) -> Self {
+        self.seen = seen.said;
+        self.to_do = match seen.to_do {
+            Some(to_do) if self.to_do.is_some() => Some(to_do),
+            _ => self.to_do,
+        };
+        if let (Some(to_do), Some(hint)) = (&mut self.to_do, seen.hint) {
             let _ = write!(to_do, " ({hint})");
         }
         self

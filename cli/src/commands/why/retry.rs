@@ -9,7 +9,7 @@ use cartouche_templating::kinds::{Standing, Works};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde::Serialize;
 
-use crate::live::runs;
+use crate::{foreign::in_one_line, live::runs};
 
 /// What becomes of a run that failed.
 #[derive(Debug, PartialEq, Eq, Serialize)]
@@ -88,6 +88,45 @@ impl Retry {
         let scheduled = runs::retry_scheduled(runnable)?;
         let message = scheduled.message.clone();
         Some(Self::Said { message })
+    }
+
+    /// What becomes of a run that failed, for people.
+    pub(super) fn text(&self) -> String {
+        match self {
+            Self::Scheduled {
+                attempt,
+                attempts,
+                at,
+            } => format!(
+                "attempt {attempt} of {attempts} begins at {}; a change or a re-run goes first, at once",
+                at.0
+            ),
+            Self::Held {
+                attempt,
+                attempts,
+                at,
+            } => format!(
+                "attempt {attempt} of {attempts}, of {}, is held back while it is suspended",
+                at.0
+            ),
+            Self::Blocked {
+                attempt,
+                attempts,
+                at,
+            } => format!(
+                "attempt {attempt} of {attempts}, of {}, begins once nothing is in its way",
+                at.0
+            ),
+            Self::Said { message } => in_one_line(message),
+            Self::NotNamed { ended, named } => format!(
+                "it is not tried again: retry.retryOn names {named}, and this run has ended as {ended}: add {ended} if it is to be"
+            ),
+            Self::Exhausted { attempts } => {
+                format!(
+                    "it was attempt {attempts} of {attempts}, the last one: it is not tried again"
+                )
+            }
+        }
     }
 
     /// The same while something else is in its way.

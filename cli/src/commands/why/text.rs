@@ -16,6 +16,7 @@ use cartouche_templating::Judged;
 use super::{
     explained_run::{Because, ExplainedRun, Found},
     explanation::{BlockedBy, Explanation, Next},
+    log::LastLines,
     retry::Retry,
     sources::{SourceChange, Standing},
 };
@@ -68,10 +69,15 @@ fn state(explanation: &Explanation) -> String {
     if let Some(warning) = explanation.run.as_ref().and_then(|it| it.warning.as_ref()) {
         let _ = writeln!(out, "  its events say: {}", in_one_line(warning));
     }
+    let log = explanation.run.as_ref().and_then(|it| it.log.as_ref());
+    out.push_str(&log.map(LastLines::text).unwrap_or_default());
     if let Some(warned) = &explanation.warned {
         let _ = writeln!(out, "  an event warns: {}", in_one_line(warned));
     }
     out.push_str(&awaited(&explanation.sources));
+    for seen in &explanation.seen {
+        let _ = writeln!(out, "  {}", in_one_line(seen));
+    }
     if let Some(writers) = &explanation.writers {
         let _ = writeln!(out, "  {}", in_one_line(writers));
     }
@@ -84,12 +90,13 @@ fn state(explanation: &Explanation) -> String {
         let _ = writeln!(out, "  {}", in_one_line(&tried));
     }
     if let Some(retry) = &explanation.retry {
-        let _ = writeln!(out, "  {}", attempts(retry));
+        let _ = writeln!(out, "  {}", retry.text());
     }
     if let Some(to_do) = &explanation.to_do {
-        let _ = writeln!(out, "  to do: {to_do}");
+        let _ = writeln!(out, "  to do: {}", in_one_line(to_do));
     }
-    if is_about_profiles(explanation) && explanation.not_seen.is_none() {
+    let is_open = explanation.not_seen.is_none() && explanation.seen.is_empty();
+    if is_about_profiles(explanation) && is_open {
         let which = place.command(&format!("profile which {name}"));
         let _ = writeln!(
             out,
@@ -138,43 +145,6 @@ fn awaited(sources: &Standing) -> String {
         );
     }
     out
-}
-
-/// What becomes of a run that failed.
-fn attempts(retry: &Retry) -> String {
-    match retry {
-        Retry::Scheduled {
-            attempt,
-            attempts,
-            at,
-        } => format!(
-            "attempt {attempt} of {attempts} begins at {}; a change or a re-run goes first, at once",
-            at.0
-        ),
-        Retry::Held {
-            attempt,
-            attempts,
-            at,
-        } => format!(
-            "attempt {attempt} of {attempts}, of {}, is held back while it is suspended",
-            at.0
-        ),
-        Retry::Blocked {
-            attempt,
-            attempts,
-            at,
-        } => format!(
-            "attempt {attempt} of {attempts}, of {}, begins once nothing is in its way",
-            at.0
-        ),
-        Retry::Said { message } => in_one_line(message),
-        Retry::NotNamed { ended, named } => format!(
-            "it is not tried again: retry.retryOn names {named}, and this run has ended as {ended}: add {ended} if it is to be"
-        ),
-        Retry::Exhausted { attempts } => {
-            format!("it was attempt {attempts} of {attempts}, the last one: it is not tried again")
-        }
-    }
 }
 
 /// What keeps it from being ready, as a person would say it.

@@ -1,5 +1,7 @@
 //! What is asked of runs and their pods, and how often.
 
+mod events;
+
 use std::sync::{Arc, Mutex};
 
 use cartouche_crds::{

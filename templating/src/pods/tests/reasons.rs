@@ -86,6 +86,45 @@ fn a_container_that_runs_on_though_another_has_done_its_work_is_named() {
 }
 
 #[test]
+fn what_another_container_does_after_the_first_one_is_not_judged() {
+    let mut it = beside(0, &["worker"]);
+    it["spec"] = json!({ "containers": [{ "name": "main" }, { "name": "worker" }] });
+    assert_eq!(reason_of(it), None);
+}
+
+#[test]
+fn a_memory_limit_in_thousandths_of_bytes_is_the_first_cause() {
+    let creating = json!({ "state": { "waiting": { "reason": "ContainerCreating" } } });
+    let mut it = with_container("main", &creating);
+    it["spec"] = json!({ "nodeName": "n", "containers": [
+        { "name": "main", "resources": { "limits": { "memory": "512m" } } },
+    ] });
+    let said = heard(&[it.clone()]).hindrance().unwrap();
+    assert_eq!(
+        said,
+        "container main of pod migrate-1-x cannot begin with a memory limit of 512m: m is a thousandth of a byte"
+    );
+    assert!(remedy_at_work(&said).unwrap().contains("512Mi"));
+    assert!(is_of_memory_limit(&said));
+    assert!(!is_of_memory_limit(
+        "container a of pod b exited 1: x cannot begin with a memory limit of 1m"
+    ));
+    // A definite reason goes first, and an init container that has ended changes nothing.
+    let mut pulled = it.clone();
+    pulled["status"]["containerStatuses"][0]["state"] =
+        json!({ "waiting": { "reason": "ErrImagePull" } });
+    let said = heard(&[pulled]).hindrance().unwrap();
+    assert_eq!(said.reason, Some(RunReason::ImagePullBackOff), "{said}");
+    let mut prepared = it.clone();
+    prepared["status"]["initContainerStatuses"] =
+        json!([{ "name": "init", "state": { "terminated": { "exitCode": 0 } } }]);
+    assert!(is_of_memory_limit(&heard(&[prepared]).hindrance().unwrap()));
+    // What began with it has another cause.
+    it["status"]["containerStatuses"][0]["state"] = json!({ "running": {} });
+    assert_eq!(heard(&[it]).hindrance(), None);
+}
+
+#[test]
 fn a_pod_whose_containers_all_run_or_that_is_about_to_end_is_not_said_to_linger() {
     assert_eq!(heard(&[beside(0, &[])]).hindrance(), None);
     let failed = heard(&[beside(3, &["istio-proxy"])]).hindrance().unwrap();
@@ -200,7 +239,7 @@ fn what_the_volumes_of_a_pod_without_containers_are_of_is_named() {
     let state = json!({ "state": { "waiting": { "reason": "ContainerCreating" } } });
     let mut it = with_container("main", &state);
     it["spec"] = json!({ "volumes": [
-        { "name": "a", "secret": { "secretName": "tls" } },
+        { "name": "a", "secret": { "secretName": "tls", "items": [{ "key": "a" }, { "key": "b" }, { "key": "c" }, { "key": "d" }, { "key": "e" }] } },
         { "name": "b", "configMap": { "name": "maybe", "optional": true } },
         { "name": "c", "hostPath": { "path": "/nope" } },
         { "name": "d", "projected": { "sources": [{ "configMap": { "name": "kube-root-ca.crt" } }] } },
@@ -208,7 +247,9 @@ fn what_the_volumes_of_a_pod_without_containers_are_of_is_named() {
     ] });
     let said = heard(&[it.clone()]).hindrance().unwrap();
     assert!(
-        said.contains("(ContainerCreating); its volumes are of Secret tls, hostPath /nope: `"),
+        said.contains(
+            "(ContainerCreating); its volumes are of Secret tls with a and b and c and d and more, hostPath /nope: `"
+        ),
         "{said}"
     );
     assert!(remedy_at_work(&said).unwrap().contains("hostPath"));

@@ -1,6 +1,6 @@
 //! The tag that was meant by one of another tool.
 
-use cartouche_templating::explained::ROOTS;
+use crate::explained::ROOTS;
 
 /// The marks before and behind what tools fill in.
 const MARKERS: [(&str, &str); 4] = [("${{", "}}"), ("{{", "}}"), ("${", "}"), ("$(", ")")];
@@ -21,8 +21,9 @@ const BEFORE: [&str; 13] = [
     "arguments",
 ];
 
-/// The tag of Cartouche for the first one of another tool in a text, if that reads something like an input.
-pub(super) fn meant(text: &str) -> Option<String> {
+/// The tag of Cartouche for one of another tool in a text, if that reads something like an input.
+#[must_use]
+pub fn meant(text: &str) -> Option<String> {
     let (inside, _) = MARKERS.iter().find_map(|(opening, closing)| {
         let (_, rest) = text.split_once(opening)?;
         rest.split_once(closing)
@@ -46,6 +47,10 @@ pub(super) fn meant(text: &str) -> Option<String> {
     let rest = names
         .get(before..)
         .filter(|rest| before > 0 && !rest.is_empty())?;
+    // An engine fills in what it knows of the run itself.
+    if before == 1 && names.first() == Some(&"workflow") {
+        return None;
+    }
     Some(format!("$(runnable.spec.inputs.{})$", rest.join(".")))
 }
 
@@ -72,7 +77,7 @@ mod tests {
                 "{{ .runnable.metadata.name }}",
                 Some("$(runnable.metadata.name)$"),
             ),
-            ("{{workflow.name}}", Some("$(runnable.spec.inputs.name)$")),
+            ("{{workflow.name}}", None),
             ("$(context.taskRun.name)", None),
             ("{{ printf \"%s\" .Values.x }}", None),
             ("plain", None),

@@ -1,0 +1,129 @@
+//! `RoleBinding`s that were to give an account its rights, and do not.
+
+use cartouche_crds::Runnable;
+use cartouche_templating::suggestion;
+use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
+use kube::{Api, ResourceExt, api::ListParams};
+
+use super::look::{Seen, names};
+use crate::cluster::{Cluster, within};
+
+/// The account of a Runnable that names none.
+const DEFAULT_ACCOUNT: &str = "default";
+/// Bindings that are named, at most.
+const MOST: usize = 3;
+
+/// True of a message which says that this account may not do something.
+pub(super) fn is_refused(message: &str, namespace: &str, account: &str) -> bool {
+    let who = format!("ServiceAccount {account:?} in namespace {namespace:?} may not ");
+    message.contains(&who)
+}
+
+/// What the bindings of the namespace say of its account, as far as the user may list them.
+pub(super) async fn look(runnable: &Runnable, cluster: &Cluster) -> Seen {
+    let account = runnable.spec.service_account();
+    let api: Api<RoleBinding> = cluster.api();
+    let all = ListParams::default();
+    let listed = within("listing RoleBindings", api.list(&all)).await;
+    let bindings = listed.map(|listed| listed.items).unwrap_or_default();
+    let roles = names::<Role>(cluster).await;
+    let said = wrong(account, &cluster.namespace, &bindings, roles.as_deref());
+    Seen {
+        said,
+        ..Seen::default()
+    }
+}
+
+/// The bindings for an account of this name that give it nothing. Whether one of them was to, only people know: what to do stays as the
+/// status says it. Every namespace has a `default`, and a binding of another one is mostly meant.
+fn wrong(
+    account: &str,
+    namespace: &str,
+    bindings: &[RoleBinding],
+    roles: Option<&[String]>,
+) -> Vec<String> {
+    let own = |binding: &RoleBinding| -> Vec<String> {
+        let subjects = binding.subjects.iter().flatten();
+        let own = subjects.filter(|it| it.kind == "ServiceAccount" && it.name == account);
+        own.map(|it| it.namespace.clone().unwrap_or_default())
+            .collect()
+    };
+    let is_here = |namespaces: &[String]| namespaces.iter().any(|it| it == namespace);
+    let has_any = bindings.iter().any(|binding| is_here(&own(binding)));
+    let said = bindings.iter().filter_map(|binding| {
+        let (name, namespaces) = (binding.name_any(), own(binding));
+        let role = &binding.role_ref;
+        if is_here(&namespaces) {
+            let roles = roles.filter(|roles| role.kind == "Role" && !roles.contains(&role.name))?;
+            let meant = suggestion::nearest(&role.name, roles.iter().map(String::as_str));
+            let meant = meant.map_or_else(String::new, |it| format!("; a Role {it} is there"));
+            let role = &role.name;
+            return Some(format!(
+                "RoleBinding {name} names Role {role}, which is not there{meant}"
+            ));
+        }
+        let other = namespaces.first()?;
+        (!has_any && account != DEFAULT_ACCOUNT).then(|| {
+            format!(
+                "RoleBinding {name} is for ServiceAccount {account} of the namespace {other}, and not for that of {namespace}"
+            )
+        })
+    });
+    said.take(MOST).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn binding(namespace: &str, role: &str) -> RoleBinding {
+        serde_json::from_value(json!({
+            "metadata": { "name": "b" },
+            "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": role },
+            "subjects": [{ "kind": "ServiceAccount", "name": "builder", "namespace": namespace }],
+        }))
+        .unwrap()
+    }
+
+    fn said(bindings: &[RoleBinding]) -> Vec<String> {
+        wrong("builder", "shop", bindings, Some(&["builder".to_owned()]))
+    }
+
+    #[test]
+    fn a_binding_of_another_namespace_or_of_no_role_is_named() {
+        let elsewhere = "RoleBinding b is for ServiceAccount builder of the namespace default, and not for that of shop";
+        assert_eq!(said(&[binding("default", "builder")]), [elsewhere]);
+        assert_eq!(
+            said(&[binding("shop", "bulider")]),
+            ["RoleBinding b names Role bulider, which is not there; a Role builder is there"]
+        );
+        assert!(said(&[binding("shop", "builder")]).is_empty());
+        // Roles that the user may not list may be there.
+        let unseen = wrong("builder", "shop", &[binding("shop", "bulider")], None);
+        assert!(unseen.is_empty());
+    }
+
+    #[test]
+    fn bindings_of_others_are_left_out_where_they_are_probably_meant() {
+        // One of its own gives it something, and what lacks is in that.
+        let own_and_other = [binding("default", "admin"), binding("shop", "builder")];
+        assert!(said(&own_and_other).is_empty());
+        let mut of_default = binding("other", "admin");
+        of_default.subjects.iter_mut().flatten().for_each(|it| {
+            DEFAULT_ACCOUNT.clone_into(&mut it.name);
+        });
+        assert!(wrong(DEFAULT_ACCOUNT, "shop", &[of_default], None).is_empty());
+        let many = vec![binding("default", "builder"); 10];
+        assert_eq!(said(&many).len(), MOST);
+    }
+
+    #[test]
+    fn only_the_refusal_of_that_account_is_looked_at() {
+        let message =
+            "ServiceAccount \"builder\" in namespace \"shop\" may not list pods; to do: x";
+        assert!(is_refused(message, "shop", "builder"));
+        assert!(!is_refused(message, "shop", "default"));
+    }
+}

@@ -1,0 +1,46 @@
+//! The rights of files of volumes, which are octal numbers.
+
+use super::{Fault, Part, Pod};
+
+/// The greatest: 0777.
+const MOST: u64 = 0o777;
+/// The sources of volumes that make files.
+const OF_FILES: [&str; 4] = ["configMap", "downwardAPI", "projected", "secret"];
+
+pub(super) fn check(pod: &Pod<'_>) -> Vec<Fault> {
+    let sources = pod.volumes.iter();
+    let mut sources: Vec<Part<'_>> = sources.flat_map(of_files).collect();
+    let projected = pod.volumes.iter().filter_map(|it| it.get("projected"));
+    sources.extend(
+        projected
+            .flat_map(|it| it.items("sources"))
+            .flat_map(|it| of_files(&it)),
+    );
+    let modes = sources.iter().flat_map(|source| {
+        let items = source.items("items");
+        let of_items = items.into_iter().filter_map(|it| it.get("mode"));
+        source.get("defaultMode").into_iter().chain(of_items)
+    });
+    modes.filter_map(|mode| too_great(&mode)).collect()
+}
+
+fn of_files<'a>(of: &Part<'a>) -> Vec<Part<'a>> {
+    OF_FILES
+        .iter()
+        .filter_map(|source| of.get(source))
+        .collect()
+}
+
+fn too_great(mode: &Part<'_>) -> Option<Fault> {
+    let number = mode.value.as_u64().filter(|number| *number > MOST)?;
+    let meant = u64::from_str_radix(&number.to_string(), 8);
+    let help = match meant.ok().filter(|meant| *meant <= MOST) {
+        Some(meant) => format!(
+            "write {meant}; in YAML also 0{number}, which is an octal number with a zero before it"
+        ),
+        None => "write a decimal number such as 420; in YAML also an octal one with a zero before it, such as 0644".to_owned(),
+    };
+    let message =
+        format!("the rights of files are at most 0777, which is {MOST}, and {number} is more");
+    Some(Fault::refused(mode, message, "no rights of a file", help))
+}

@@ -1,0 +1,199 @@
+//! Rules that do not match, and what each of them lacks.
+
+use std::{collections::BTreeMap, fmt};
+
+use cartouche_crds::{ProfileRule, selects};
+use cartouche_templating::suggestion;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
+
+use super::choice::{Candidate, Subject, nearly};
+
+/// A rule that does not match, or a profile without rules; the nearest to a match is the least.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Miss {
+    distance: Distance,
+    /// The number of labels that are not as they would have to be.
+    lacking: usize,
+    profile: String,
+    why: String,
+}
+
+/// The distance from a match, by the template of a rule.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Distance {
+    /// It names the template, and asks for other labels.
+    OtherLabels,
+    /// It has the template nearly by its name.
+    Misspelt,
+    /// It is for all templates, and asks for other labels.
+    OtherLabelsOfAll,
+    /// There is none.
+    NoRules,
+    /// It is for other templates.
+    OtherTemplates,
+}
+
+/// The reasons why no rule of each of these profiles matches, those first that are nearest to it, by name. They name profiles of
+/// others and labels: they are for readers who may see these.
+#[must_use]
+pub fn misses(profiles: &[Candidate<'_>], subject: &Subject<'_>) -> Vec<String> {
+    let missed = profiles.iter().flat_map(|profile| {
+        let rules = profile.spec.rules.iter().flatten();
+        let of_rules: Vec<Miss> = rules
+            .filter_map(|rule| miss(profile.name, rule, subject))
+            .collect();
+        let has_none = profile.spec.rules.iter().flatten().next().is_none();
+        let none = has_none.then(|| Miss {
+            distance: Distance::NoRules,
+            lacking: 0,
+            profile: profile.name.to_owned(),
+            why: "it has no rules".to_owned(),
+        });
+        of_rules.into_iter().chain(none)
+    });
+    let mut missed: Vec<Miss> = missed.collect();
+    // In whatever order profiles and their rules come.
+    missed.sort();
+    missed.dedup();
+    let missed = missed.into_iter();
+    missed
+        .map(|it| format!("'{}': {}", it.profile, it.why))
+        .collect()
+}
+
+/// The lack of a rule; `None` if it matches.
+fn miss(profile: &str, rule: &ProfileRule, subject: &Subject<'_>) -> Option<Miss> {
+    let named = rule.templates.as_ref();
+    let is_named = named.map(|all| all.iter().any(|it| it == subject.template));
+    let parts = [
+        Lack::of(
+            rule.namespace_selector.as_ref(),
+            subject.namespace_labels,
+            "namespace",
+        ),
+        Lack::of(rule.runnable_selector.as_ref(), subject.labels, "Runnable"),
+    ];
+    let lacks: Vec<Lack> = parts.into_iter().flatten().collect();
+    let template = subject.template;
+    let asks: Vec<String> = lacks.iter().map(ToString::to_string).collect();
+    let asks = format!("it asks for {}", asks.join(", and for "));
+    let (distance, why) = if is_named == Some(false) {
+        let known = named.into_iter().flatten().map(String::as_str);
+        match suggestion::slip(template, known) {
+            None => (
+                Distance::OtherTemplates,
+                format!("it is for other templates than '{template}'"),
+            ),
+            Some(meant) if lacks.is_empty() => (Distance::Misspelt, nearly(meant, template)),
+            Some(meant) => (
+                Distance::Misspelt,
+                format!("{}; {asks}", nearly(meant, template)),
+            ),
+        }
+    } else if lacks.is_empty() {
+        return None;
+    } else if is_named.is_some() {
+        (Distance::OtherLabels, asks)
+    } else {
+        (Distance::OtherLabelsOfAll, asks)
+    };
+    Some(Miss {
+        distance,
+        lacking: lacks.iter().map(|lack| lack.wanted.len()).sum(),
+        profile: profile.to_owned(),
+        why,
+    })
+}
+
+/// The labels that a selector asks for and that are not so.
+struct Lack {
+    of: &'static str,
+    wanted: Vec<String>,
+    /// The labels in their place.
+    there: Vec<String>,
+}
+
+impl Lack {
+    /// `None` if the selector selects these labels.
+    fn of(
+        selector: Option<&LabelSelector>,
+        labels: &BTreeMap<String, String>,
+        of: &'static str,
+    ) -> Option<Self> {
+        let selector = selector.filter(|selector| !selects(selector, labels))?;
+        let mut lack = Self {
+            of,
+            wanted: Vec::new(),
+            there: Vec::new(),
+        };
+        for one in requirements(selector) {
+            if !selects(&one, labels) {
+                let (key, wanted) = shown(&one);
+                lack.wanted.push(wanted);
+                let there = match labels.get(&key) {
+                    Some(value) => format!("{key}={value}"),
+                    None => format!("no label {key}"),
+                };
+                if !lack.there.contains(&there) {
+                    lack.there.push(there);
+                }
+            }
+        }
+        Some(lack)
+    }
+}
+
+impl fmt::Display for Lack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { of, wanted, there } = self;
+        let (wanted, there) = (few(wanted, " and "), few(there, " and "));
+        write!(f, "{wanted} of the {of}, which has {there}")
+    }
+}
+
+/// The first of some texts, which may be very many.
+fn few(texts: &[String], between: &str) -> String {
+    const MOST: usize = 4;
+    let shown = texts.iter().take(MOST).map(String::as_str);
+    let more = (texts.len() > MOST).then_some("more");
+    shown.chain(more).collect::<Vec<_>>().join(between)
+}
+
+/// The parts of a selector, each as a selector of its own.
+fn requirements(selector: &LabelSelector) -> Vec<LabelSelector> {
+    let labels = selector.match_labels.iter().flatten();
+    let labels = labels.map(|(key, value)| LabelSelector {
+        match_labels: Some([(key.clone(), value.clone())].into()),
+        match_expressions: None,
+    });
+    let expressions = selector.match_expressions.iter().flatten();
+    let expressions = expressions.map(|it| LabelSelector {
+        match_labels: None,
+        match_expressions: Some(vec![it.clone()]),
+    });
+    labels.chain(expressions).collect()
+}
+
+/// The key of a part, and the part as `kubectl` writes it.
+fn shown(part: &LabelSelector) -> (String, String) {
+    if let Some((key, value)) = part.match_labels.iter().flatten().next() {
+        return (key.clone(), format!("{key}={value}"));
+    }
+    let Some(LabelSelectorRequirement {
+        key,
+        operator,
+        values,
+    }) = part.match_expressions.iter().flatten().next()
+    else {
+        return (String::new(), String::new());
+    };
+    let values = few(values.as_deref().unwrap_or_default(), ", ");
+    let shown = match operator.as_str() {
+        "Exists" => format!("a label {key}"),
+        "DoesNotExist" => format!("no label {key}"),
+        "In" => format!("{key} in ({values})"),
+        "NotIn" => format!("{key} not in ({values})"),
+        other => format!("{key} {other} ({values})"),
+    };
+    (key.clone(), shown)
+}
