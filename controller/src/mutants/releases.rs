@@ -122,7 +122,7 @@ mod later {
     pub(crate) fn said(mut status: RunnableStatus) -> RunnableStatus {
         if reads_otherwise() {
             for output in status.sensitive_outputs.values_mut() {
-                output.revision = LATER_REVISION.to_owned();
+                LATER_REVISION.clone_into(&mut output.revision);
             }
         }
         if !is_played() {
