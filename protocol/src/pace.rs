@@ -253,8 +253,7 @@ impl StatusPace {
             News::Conditions => self
                 .turns_until
                 .saturating_sub(WORDS_APART * (TURNS_AT_ONCE - 1)),
-            News::Sinks => now + self.sinks.left(change.sinks, now).unwrap_or_default(),
-            News::Ledger => now,
+            News::Sinks | News::Ledger => now,
             News::Words if self.has_told(change.before) => {
                 let words = self.words_at.map(|at| at + WORDS_APART);
                 words.max(self.may_tell_of(change)).unwrap_or(now)
@@ -271,6 +270,16 @@ impl StatusPace {
         }
     }
 
+    /// How long what is said of the objects that outputs are written to stands as it is stored, if another controller sees them otherwise.
+    /// All else is written meanwhile.
+    #[must_use]
+    pub fn holds_sinks(&self, change: &Change, now: Duration) -> Option<Duration> {
+        let is_of_sinks = change.news == News::Sinks;
+        is_of_sinks
+            .then(|| self.sinks.left(change.sinks, now))
+            .flatten()
+    }
+
     /// This change was written.
     pub fn wrote(&mut self, change: &Change, now: Duration) {
         self.repeats = if self.is_again(change) {
@@ -282,7 +291,9 @@ impl StatusPace {
             News::Words => self.words_at = Some(now),
             News::Conditions => self.turns_until = self.turns_until.max(now) + WORDS_APART,
             News::Sinks => self.sinks.wrote(change.sinks, now),
-            News::Nothing | News::Ledger => {}
+            // Another run, or another spec, is another matter.
+            News::Ledger => self.sinks = ContestedPace::default(),
+            News::Nothing => {}
         }
         self.waits_at = change.waits.map(|waits| (waits, now)).or(self.waits_at);
         self.told = Some((change.after, now));

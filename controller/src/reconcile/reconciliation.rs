@@ -484,22 +484,29 @@ impl<'a> Reconciliation<'a> {
     }
 
     /// Writes the status if it says anything new, or says how long that is put off. `Err`: when to try again.
-    async fn report(&mut self, status: RunnableStatus) -> Result<Option<Duration>, Duration> {
+    async fn report(&mut self, mut status: RunnableStatus) -> Result<Option<Duration>, Duration> {
         if !may_report(&self.facts) {
             self.say_put_back(&status);
             return Ok(None);
         }
-        let change = self.change_to(&status);
+        let mut change = self.change_to(&status);
+        let held = lock(&self.memory).pace.holds_sinks(&change, boot_time());
+        if held.is_some() {
+            status.sinks.clone_from(&self.facts.stored.sinks);
+            let sensitive = &self.facts.stored.sensitive_outputs;
+            status.sensitive_outputs.clone_from(sensitive);
+            change = self.change_to(&status);
+        }
         let due = lock(&self.memory).pace.due(&change, boot_time());
         match mutants::due(due) {
-            Due::Never => return Ok(None),
-            Due::After(left) => return Ok(Some(left)),
+            Due::Never => return Ok(held),
+            Due::After(left) => return Ok(held.into_iter().chain([left]).min()),
             Due::Now => {}
         }
         match Box::pin(self.put(status)).await {
             Ok(()) => {
                 self.contested_after = None;
-                Ok(None)
+                Ok(held)
             }
             Err(End::Gone) => Ok(None),
             Err(End::Refused(wait)) => Err(wait),

@@ -6,11 +6,12 @@
 //! begin after the first has been brought to its end. An edited template has many Runnables run again:
 //! whatever else happens goes before that.
 //!
-//! Heavy Runnables have their turn one at a time, by namespaces and in order. Each takes long of the controller and of the API server,
-//! so that its namespace rests from heavy ones afterwards. Light ones go on meanwhile.
+//! Heavy Runnables have their turn one at a time, by namespaces and in order. What follows from a change of one takes long of the
+//! controller and of the API server, so that its namespace rests from such changes afterwards. Results of heavy ones and all light ones
+//! go on meanwhile.
 
 use std::{
-    collections::{HashMap, HashSet, VecDeque},
+    collections::{HashMap, VecDeque},
     time::Duration,
 };
 
@@ -20,7 +21,7 @@ use crate::runnable_key::RunnableKey;
 const CHANGES_IN_A_ROW: u32 = 3;
 /// One of so many reconciliations is for the Runnables of edited templates, whatever else waits.
 const FOR_TEMPLATES: u32 = 8;
-/// How many times as long as a heavy reconciliation its namespace rests from heavy ones: they take a twentieth of the time at most. A
+/// How many times as long as it took its namespace rests after a change of a heavy Runnable: such changes take a twentieth of the time. A
 /// status write of such a Runnable keeps one processor of the API server busy for as long as it takes.
 const REST: u32 = 19;
 /// The longest rest: an API server that hangs makes reconciliations long.
@@ -62,12 +63,14 @@ pub(super) struct FairQueue {
     order: VecDeque<String>,
     /// Namespaces in which a heavy Runnable waits, the same.
     heavy_order: VecDeque<String>,
-    /// The heavy Runnable that is reconciled.
-    heavy: Option<RunnableKey>,
+    /// The heavy Runnable that is reconciled, and whether it has changed.
+    heavy: Option<(RunnableKey, bool)>,
     /// The last turn was that of a heavy Runnable.
     was_heavy: bool,
-    /// Namespaces that rest from heavy Runnables, and until when.
+    /// Namespaces that rest from changes of heavy Runnables, and until when.
     rests: HashMap<String, Duration>,
+    /// The time at which it was last asked for the next one.
+    asked_at: Duration,
 }
 
 #[derive(Default)]
@@ -80,10 +83,12 @@ struct Namespace {
     changed: VecDeque<String>,
     of_templates: VecDeque<String>,
     others: VecDeque<String>,
-    /// Heavy ones that wait, in their order whatever their priority.
+    /// Heavy ones that wait, in their order.
     heavy: VecDeque<String>,
-    /// The same, to be found.
-    heavy_waiting: HashSet<String>,
+    /// The same, and whether each or its template has changed.
+    heavy_waiting: HashMap<String, bool>,
+    /// How many of them have not.
+    heavy_others: usize,
     /// How many with a change had their turn in a row.
     row: u32,
     /// How many had their turn since one of a template had.
@@ -106,6 +111,7 @@ impl FairQueue {
             heavy: None,
             was_heavy: false,
             rests: HashMap::new(),
+            asked_at: Duration::ZERO,
         }
     }
 
@@ -132,6 +138,7 @@ impl FairQueue {
         now: Duration,
         is_heavy: impl Fn(&RunnableKey) -> bool,
     ) -> Option<Turn> {
+        self.asked_at = now;
         if self.running >= self.most {
             return None;
         }
@@ -149,13 +156,14 @@ impl FairQueue {
         Some(turn)
     }
 
-    /// When the next rest ends of a namespace in which a heavy Runnable waits. Before that, only events let one begin.
-    pub(super) fn rest_ends(&self, now: Duration) -> Option<Duration> {
+    /// When the next rest ends of a namespace in which a heavy Runnable waits: the next one has to be asked for then. One that has
+    /// ended since the last time it was is among them.
+    pub(super) fn rest_ends(&self) -> Option<Duration> {
         let ends = self
             .heavy_order
             .iter()
             .filter_map(|name| self.rests.get(name));
-        ends.filter(|end| **end > now).min().copied()
+        ends.filter(|end| **end > self.asked_at).min().copied()
     }
 
     /// The next light Runnable. Those that are heavy by now, and come before it, wait with the heavy ones from here on.
@@ -169,15 +177,14 @@ impl FairQueue {
             let mut next = None;
             while has_room
                 && next.is_none()
-                && let Some(runnable) = namespace.get()
+                && let Some((runnable, priority)) = namespace.get()
             {
                 let key = RunnableKey {
                     namespace: name.clone(),
                     name: runnable,
                 };
                 if is_heavy(&key) {
-                    namespace.heavy_waiting.insert(key.name.clone());
-                    namespace.heavy.push_back(key.name);
+                    namespace.wait_as_heavy(key.name, priority != Priority::Other);
                 } else {
                     next = Some(key);
                 }
@@ -204,12 +211,16 @@ impl FairQueue {
             return None;
         }
         let rests = |name: &String| self.rests.get(name).is_some_and(|end| *end > now);
-        let may_begin = |name: &String| !rests(name) && self.has_room(name);
+        let has_others = |name: &String| {
+            let namespace = self.namespaces.get(name);
+            namespace.is_some_and(|it| it.heavy_others > 0)
+        };
+        let may_begin = |name: &String| (!rests(name) || has_others(name)) && self.has_room(name);
         let at = self.heavy_order.iter().position(may_begin)?;
         let name = self.heavy_order.remove(at)?;
+        let rests = rests(&name);
         let namespace = self.namespaces.get_mut(&name)?;
-        let runnable = namespace.heavy.pop_front()?;
-        namespace.heavy_waiting.remove(&runnable);
+        let (runnable, has_changed) = namespace.next_heavy(rests)?;
         if !namespace.heavy.is_empty() {
             self.heavy_order.push_back(name.clone());
         }
@@ -217,7 +228,7 @@ impl FairQueue {
             namespace: name,
             name: runnable,
         };
-        self.heavy = Some(key.clone());
+        self.heavy = Some((key.clone(), has_changed));
         Some(Turn {
             key,
             is_heavy: true,
@@ -245,11 +256,12 @@ impl FairQueue {
 
     /// A reconciliation has ended that took so long. Whether the Runnable was enqueued meanwhile, and waits for the next.
     pub(super) fn done(&mut self, key: &RunnableKey, now: Duration, took: Duration) -> bool {
-        if self.heavy.as_ref() == Some(key) {
-            self.heavy = None;
+        if let Some((_, has_changed)) = self.heavy.take_if(|(heavy, _)| heavy == key) {
             self.rests.retain(|_, end| *end > now);
             let rest = took.saturating_mul(REST).min(LONGEST_REST);
-            self.rests.insert(key.namespace.clone(), now + rest);
+            if has_changed {
+                self.rests.insert(key.namespace.clone(), now + rest);
+            }
         }
         let Some(namespace) = self.namespaces.get_mut(&key.namespace) else {
             return false;
@@ -278,32 +290,56 @@ impl Namespace {
             *again = Some(again.map_or(priority, |again| again.min(priority)));
             return;
         }
+        if let Some(has_changed) = self.heavy_waiting.get_mut(name) {
+            if priority != Priority::Other && !*has_changed {
+                *has_changed = true;
+                self.heavy_others -= 1;
+            }
+            return;
+        }
         let waits = self.waiting.get(name);
-        if self.heavy_waiting.contains(name) || waits.is_some_and(|known| *known <= priority) {
+        if waits.is_some_and(|known| *known <= priority) {
             return;
         }
         self.waiting.insert(name.to_owned(), priority);
         self.queue(priority).push_back(name.to_owned());
     }
 
-    /// Takes the next of the light ones that wait.
-    fn get(&mut self) -> Option<String> {
-        let name = self.next()?;
+    /// It waits with the heavy ones from here on.
+    fn wait_as_heavy(&mut self, name: String, has_changed: bool) {
+        self.heavy_others += usize::from(!has_changed);
+        self.heavy_waiting.insert(name.clone(), has_changed);
+        self.heavy.push_back(name);
+    }
+
+    /// Takes the next of the heavy ones, and says whether it has changed. None that has while the namespace `rests`.
+    fn next_heavy(&mut self, rests: bool) -> Option<(String, bool)> {
+        let may = |name: &String| !rests || self.heavy_waiting.get(name) == Some(&false);
+        let at = self.heavy.iter().position(may)?;
+        let name = self.heavy.remove(at)?;
+        let has_changed = self.heavy_waiting.remove(&name)?;
+        self.heavy_others -= usize::from(!has_changed);
+        Some((name, has_changed))
+    }
+
+    /// Takes the next of those that wait, with its priority.
+    fn get(&mut self) -> Option<(String, Priority)> {
+        let next = self.next()?;
         if self.waiting.is_empty() {
             self.changed.clear();
             self.of_templates.clear();
             self.others.clear();
         }
-        Some(name)
+        Some(next)
     }
 
-    fn next(&mut self) -> Option<String> {
+    fn next(&mut self) -> Option<(String, Priority)> {
         self.since_template = self.since_template.saturating_add(1);
         if self.since_template >= FOR_TEMPLATES
-            && let Some(name) = self.take(Priority::Template)
+            && let Some(next) = self.take(Priority::Template)
         {
             self.since_template = 0;
-            return Some(name);
+            return Some(next);
         }
         if self.row >= CHANGES_IN_A_ROW
             && let Some(other) = self.take(Priority::Other)
@@ -322,12 +358,12 @@ impl Namespace {
 
     /// Takes the first that waits with this priority, and drops those before it that have become more urgent
     /// since: were they left, they would pile up where there is always somebody who waits.
-    fn take(&mut self, priority: Priority) -> Option<String> {
+    fn take(&mut self, priority: Priority) -> Option<(String, Priority)> {
         loop {
             let name = self.queue(priority).pop_front()?;
             if self.waiting.get(&name) == Some(&priority) {
                 self.waiting.remove(&name);
-                return Some(name);
+                return Some((name, priority));
             }
         }
     }

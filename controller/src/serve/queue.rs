@@ -71,7 +71,8 @@ impl Queue {
         let mut running = FuturesUnordered::new();
         let mut delayed = DelayedQueue::default();
         while !(stops && running.is_empty()) {
-            let rest_ends = self.rest_ends();
+            // Until it is asked for, the next one begins at no time.
+            let rest_ends = self.rest_ends().filter(|_| is_ready && !stops);
             let due = tokio::select! {
                 Some(keys) = enqueued.next() => keys,
                 Some(key) = delayed.next() => BTreeSet::from([key]),
@@ -165,7 +166,7 @@ impl Queue {
 
     /// When a heavy Runnable may begin though nothing happens until then.
     fn rest_ends(&self) -> Option<Instant> {
-        let end = lock(&self.fair).rest_ends(self.began.elapsed())?;
+        let end = lock(&self.fair).rest_ends()?;
         Some(self.began + end)
     }
 }

@@ -57,11 +57,11 @@ fn heavy_ones_of_a_namespace_have_a_twentieth_of_the_time_and_light_ones_do_not_
     );
     assert_eq!(fair.waiting(), 1);
     end(&mut fair, &key("a", 101), 1, 1);
-    assert_eq!(fair.rest_ends(at(1)), Some(at(20)));
+    assert_eq!(fair.rest_ends(), Some(at(20)));
     waking(&mut fair, "a", [2]);
     assert_eq!(begun(&mut fair, 19), [key("a", 2)]);
     assert_eq!(begun(&mut fair, 20), [key("a", 100)]);
-    assert_eq!((fair.waiting(), fair.rest_ends(at(20))), (0, None));
+    assert_eq!((fair.waiting(), fair.rest_ends()), (0, None));
 
     let mut fair = FairQueue::new(16);
     let mut worked = 0;
@@ -69,7 +69,7 @@ fn heavy_ones_of_a_namespace_have_a_twentieth_of_the_time_and_light_ones_do_not_
         // Edited without pause.
         waking(&mut fair, "a", 100..110);
         worked += begun(&mut fair, now).len();
-        if let Some(key) = fair.heavy.clone() {
+        if let Some((key, _)) = fair.heavy.clone() {
             end(&mut fair, &key, now + 1, 1);
         }
     }
@@ -118,7 +118,7 @@ fn a_namespace_that_may_not_begin_stands_in_no_way_and_is_first_when_it_may() {
     assert_eq!(begun(&mut fair, 1), [key("a", 3)]);
     waking(&mut fair, "b", [100]);
     assert_eq!(begun(&mut fair, 20), [key("b", 100)]);
-    assert_eq!(fair.rest_ends(at(20)), None, "an end lets the other begin");
+    assert_eq!(fair.rest_ends(), None, "an end lets the other begin");
     end(&mut fair, &key("b", 100), 21, 1);
     waking(&mut fair, "a", [4, 5]);
     assert_eq!(begun(&mut fair, 21), []);
@@ -153,7 +153,7 @@ fn a_rest_has_a_bound_and_those_that_are_over_are_forgotten() {
     waking(&mut fair, "a", [100, 101]);
     assert_eq!(begun(&mut fair, 0), [key("a", 100)]);
     end(&mut fair, &key("a", 100), 600, 600);
-    assert_eq!(fair.rest_ends(at(600)), Some(at(630)));
+    assert_eq!(fair.rest_ends(), Some(at(630)));
     assert_eq!(begun(&mut fair, 630), [key("a", 101)]);
     end(&mut fair, &key("a", 101), 631, 1);
     for index in 0..100 {
@@ -196,4 +196,38 @@ fn who_is_heavy_when_its_turn_comes_waits_with_the_heavy_ones() {
     assert_eq!(heavy(&mut fair, 21), Some(second.clone()));
     fair.done(&second, at(21), at(0));
     assert!(is_empty(&fair), "nothing is left");
+}
+
+#[test]
+fn a_result_of_a_heavy_one_waits_for_no_rest_and_brings_none() {
+    let mut fair = FairQueue::new(4);
+    waking(&mut fair, "a", [100, 101]);
+    assert_eq!(begun(&mut fair, 0), [key("a", 100)]);
+    end(&mut fair, &key("a", 100), 1, 1);
+    for name in [100, 102] {
+        fair.enqueue(&key("a", name), Priority::Other);
+    }
+    // One that has changed since is no result alone.
+    assert_eq!(begun(&mut fair, 2), [key("a", 100)]);
+    waking(&mut fair, "a", [102]);
+    end(&mut fair, &key("a", 100), 3, 1);
+    assert_eq!(begun(&mut fair, 3), []);
+    assert_eq!(fair.rest_ends(), Some(at(20)));
+    for (name, now) in [(101, 20), (102, 40)] {
+        assert_eq!(begun(&mut fair, now), [key("a", name)]);
+        end(&mut fair, &key("a", name), now + 1, 1);
+    }
+    assert!(is_empty(&fair), "nothing is left");
+}
+
+#[test]
+fn a_rest_that_ends_between_two_questions_is_not_missed() {
+    let mut fair = FairQueue::new(4);
+    waking(&mut fair, "a", [100, 101]);
+    assert_eq!(begun(&mut fair, 0), [key("a", 100)]);
+    end(&mut fair, &key("a", 100), 1, 1);
+    assert_eq!(begun(&mut fair, 19), []);
+    // However late this is asked.
+    assert_eq!(fair.rest_ends(), Some(at(20)));
+    assert_eq!(begun(&mut fair, 25), [key("a", 101)]);
 }
