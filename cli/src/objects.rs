@@ -241,7 +241,7 @@ pub(crate) fn renamed<'a>(name: &str, mut names: impl Iterator<Item = &'a str>) 
     ))
 }
 
-/// What to do where Kustomize puts a hash behind the name of what it generates, and not behind a reference of ours.
+/// The cure where Kustomize puts a hash behind the name of what it generates, and not behind a reference of ours.
 pub(crate) const GENERATED: &str = "add config/kustomize/name-references.yaml to the configurations of the Kustomization, so that it changes the reference as well, or give that generator options: {disableNameSuffixHash: true}";
 
 /// The name that a generator of Kustomize gives to what it is to call so: with a hash behind it.

@@ -73,7 +73,8 @@ pub use run_template::{
     TO_BESIDE_TEMPLATE,
 };
 pub use runnable::{
-    ResourceRef, RetentionPolicy, RunTemplateRef, Runnable, RunnableSpec, Selector,
+    DEFAULT_SERVICE_ACCOUNT, ResourceRef, RetentionPolicy, RunTemplateRef, Runnable, RunnableSpec,
+    Selector,
 };
 pub use runner::{MAX_FILES, Runner, RunnerFile};
 pub use selector::selects;

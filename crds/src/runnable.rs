@@ -19,6 +19,9 @@ use crate::{
     status::RunnableStatus,
 };
 
+/// The account of a Runnable that names none.
+pub const DEFAULT_SERVICE_ACCOUNT: &str = "default";
+
 /// Runs a `ClusterRunTemplate` exactly once per change of what the template renders.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", remote = "Self")]
@@ -141,7 +144,7 @@ impl RunnableSpec {
     #[must_use]
     pub fn service_account(&self) -> &str {
         match self.service_account_name.as_deref() {
-            None | Some("") => "default",
+            None | Some("") => DEFAULT_SERVICE_ACCOUNT,
             Some(name) => name,
         }
     }

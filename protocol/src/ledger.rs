@@ -6,7 +6,7 @@
 //! `docs/exactly-once.md` explains the protocol as a whole.
 
 mod breaker;
-mod contested;
+pub(crate) mod contested;
 mod due;
 mod intent;
 mod rebuild;

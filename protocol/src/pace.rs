@@ -13,6 +13,7 @@ use cartouche_crds::{PendingRun, RunnableStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use crate::{
+    ledger::contested::digest_of,
     reconcile_error::Category,
     status::{STAMPED_OBJECT_CONDITION, WATCH_UNAVAILABLE},
     told,
@@ -63,7 +64,7 @@ pub struct Change {
     /// A digest of the words that are to follow.
     after: u64,
     /// A digest of what is to follow of the objects that outputs are written to, if nothing above it is new.
-    sinks: u64,
+    sinks: Option<u64>,
 }
 
 impl Change {
@@ -83,11 +84,7 @@ impl Change {
                 .map(|it| it.sequence),
             before: words(stored),
             after: words(next),
-            sinks: if news == News::Sinks {
-                digest_of_sinks(next)
-            } else {
-                0
-            },
+            sinks: (news == News::Sinks).then(|| digest_of_sinks(next)),
         }
     }
 
@@ -108,7 +105,7 @@ impl Change {
             waits: None,
             before: digest(stored, None),
             after: digest(next, None),
-            sinks: 0,
+            sinks: None,
         }
     }
 }
@@ -127,11 +124,7 @@ fn news_of_runnable(stored: &RunnableStatus, next: &RunnableStatus) -> News {
         with_words_of_stored.observed_generation = stored.observed_generation;
     }
     if *stored != with_words_of_stored {
-        with_words_of_stored.sinks.clone_from(&stored.sinks);
-        with_words_of_stored
-            .sensitive_outputs
-            .clone_from(&stored.sensitive_outputs);
-        let is_of_sinks = *stored == with_words_of_stored;
+        let is_of_sinks = *stored == with_sinks_of(with_words_of_stored, stored);
         return if is_of_sinks {
             News::Sinks
         } else {
@@ -182,12 +175,20 @@ fn shown(conditions: &[Condition]) -> impl Iterator<Item = (&str, &str, &str, Op
     })
 }
 
+/// A status with what another one says of the objects that outputs are written to.
+#[must_use]
+pub fn with_sinks_of(status: RunnableStatus, of: &RunnableStatus) -> RunnableStatus {
+    RunnableStatus {
+        sinks: of.sinks.clone(),
+        sensitive_outputs: of.sensitive_outputs.clone(),
+        ..status
+    }
+}
+
 /// A digest of what is said of the objects that these outputs are written to.
 fn digest_of_sinks(status: &RunnableStatus) -> u64 {
-    let (sinks, sensitive) = (&status.sinks, &status.sensitive_outputs);
-    let mut hasher = DefaultHasher::new();
-    format!("{:?}", (sinks, sensitive, &status.outputs_from)).hash(&mut hasher);
-    hasher.finish()
+    let sinks = (&status.sinks, &status.sensitive_outputs);
+    digest_of((sinks, &status.outputs_from))
 }
 
 /// A digest of all that people read. The number of tries counts on while all else stays.
@@ -274,10 +275,7 @@ impl StatusPace {
     /// All else is written meanwhile.
     #[must_use]
     pub fn holds_sinks(&self, change: &Change, now: Duration) -> Option<Duration> {
-        let is_of_sinks = change.news == News::Sinks;
-        is_of_sinks
-            .then(|| self.sinks.left(change.sinks, now))
-            .flatten()
+        self.sinks.left(change.sinks?, now)
     }
 
     /// This change was written.
@@ -290,10 +288,12 @@ impl StatusPace {
         match change.news {
             News::Words => self.words_at = Some(now),
             News::Conditions => self.turns_until = self.turns_until.max(now) + WORDS_APART,
-            News::Sinks => self.sinks.wrote(change.sinks, now),
             // Another run, or another spec, is another matter.
             News::Ledger => self.sinks = ContestedPace::default(),
-            News::Nothing => {}
+            News::Nothing | News::Sinks => {}
+        }
+        if let Some(sinks) = change.sinks {
+            self.sinks.wrote(sinks, now);
         }
         self.waits_at = change.waits.map(|waits| (waits, now)).or(self.waits_at);
         self.told = Some((change.after, now));

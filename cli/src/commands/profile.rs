@@ -1,11 +1,10 @@
 //! `cartouche profile`: with which `ClusterRunProfile` runs are made, and how another one is chosen.
 
 mod refresh;
-mod unmatched;
 mod which;
 
 use clap::Subcommand;
-pub(crate) use unmatched::unmatched;
+pub(crate) use which::unmatched;
 
 use crate::{cluster::Cluster, outcome::Outcome};
 

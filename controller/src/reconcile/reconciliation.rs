@@ -492,9 +492,7 @@ impl<'a> Reconciliation<'a> {
         let mut change = self.change_to(&status);
         let held = lock(&self.memory).pace.holds_sinks(&change, boot_time());
         if held.is_some() {
-            status.sinks.clone_from(&self.facts.stored.sinks);
-            let sensitive = &self.facts.stored.sensitive_outputs;
-            status.sensitive_outputs.clone_from(sensitive);
+            status = pace::with_sinks_of(status, &self.facts.stored);
             change = self.change_to(&status);
         }
         let due = lock(&self.memory).pace.due(&change, boot_time());
@@ -517,14 +515,13 @@ impl<'a> Reconciliation<'a> {
 
 /// A stored status with the ledger of another one. What is said of the objects that outputs are written to is none of it.
 fn with_ledger_of(stored: &RunnableStatus, next: &RunnableStatus) -> RunnableStatus {
-    RunnableStatus {
-        sinks: stored.sinks.clone(),
-        sensitive_outputs: stored.sensitive_outputs.clone(),
+    let with_ledger = RunnableStatus {
         observed_generation: stored.observed_generation,
         conditions: stored.conditions.clone(),
         pending: stored.pending.clone(),
         ..next.clone()
-    }
+    };
+    pace::with_sinks_of(with_ledger, stored)
 }
 
 /// The Runnable, unless the cache is behind our own last write.

@@ -87,8 +87,6 @@ struct Namespace {
     heavy: VecDeque<String>,
     /// The same, and whether each or its template has changed.
     heavy_waiting: HashMap<String, bool>,
-    /// How many of them have not.
-    heavy_others: usize,
     /// How many with a change had their turn in a row.
     row: u32,
     /// How many had their turn since one of a template had.
@@ -211,16 +209,14 @@ impl FairQueue {
             return None;
         }
         let rests = |name: &String| self.rests.get(name).is_some_and(|end| *end > now);
-        let has_others = |name: &String| {
-            let namespace = self.namespaces.get(name);
-            namespace.is_some_and(|it| it.heavy_others > 0)
-        };
-        let may_begin = |name: &String| (!rests(name) || has_others(name)) && self.has_room(name);
-        let at = self.heavy_order.iter().position(may_begin)?;
+        let (at, next) = self.heavy_order.iter().enumerate().find_map(|(at, name)| {
+            let namespace = self.namespaces.get(name).filter(|_| self.has_room(name))?;
+            Some((at, namespace.next_heavy(rests(name))?))
+        })?;
         let name = self.heavy_order.remove(at)?;
-        let rests = rests(&name);
         let namespace = self.namespaces.get_mut(&name)?;
-        let (runnable, has_changed) = namespace.next_heavy(rests)?;
+        let runnable = namespace.heavy.remove(next)?;
+        let has_changed = namespace.heavy_waiting.remove(&runnable)?;
         if !namespace.heavy.is_empty() {
             self.heavy_order.push_back(name.clone());
         }
@@ -291,10 +287,7 @@ impl Namespace {
             return;
         }
         if let Some(has_changed) = self.heavy_waiting.get_mut(name) {
-            if priority != Priority::Other && !*has_changed {
-                *has_changed = true;
-                self.heavy_others -= 1;
-            }
+            *has_changed |= priority != Priority::Other;
             return;
         }
         let waits = self.waiting.get(name);
@@ -307,19 +300,14 @@ impl Namespace {
 
     /// It waits with the heavy ones from here on.
     fn wait_as_heavy(&mut self, name: String, has_changed: bool) {
-        self.heavy_others += usize::from(!has_changed);
         self.heavy_waiting.insert(name.clone(), has_changed);
         self.heavy.push_back(name);
     }
 
-    /// Takes the next of the heavy ones, and says whether it has changed. None that has while the namespace `rests`.
-    fn next_heavy(&mut self, rests: bool) -> Option<(String, bool)> {
+    /// The place of the next of the heavy ones. While the namespace `rests`, it is none that has changed.
+    fn next_heavy(&self, rests: bool) -> Option<usize> {
         let may = |name: &String| !rests || self.heavy_waiting.get(name) == Some(&false);
-        let at = self.heavy.iter().position(may)?;
-        let name = self.heavy.remove(at)?;
-        let has_changed = self.heavy_waiting.remove(&name)?;
-        self.heavy_others -= usize::from(!has_changed);
-        Some((name, has_changed))
+        self.heavy.iter().position(may)
     }
 
     /// Takes the next of those that wait, with its priority.

@@ -26,12 +26,16 @@ impl Ledger {
         let history: Vec<_> = history.collect();
         let outputs_from = self.outputs_from.as_ref();
         let outputs_from = outputs_from.map(|from| (from.sequence, &from.uid, &from.rules_hash));
-        let mut digest = Digest(DefaultHasher::new());
-        let all = (current, history, &self.outputs, outputs_from, &self.failure);
-        // It cannot fail: the digest takes everything.
-        let _ = write!(digest, "{all:?}");
-        digest.0.finish()
+        digest_of((current, history, &self.outputs, outputs_from, &self.failure))
     }
+}
+
+/// A digest of what two releases may see otherwise. It never leaves the process.
+pub(crate) fn digest_of(all: impl fmt::Debug) -> u64 {
+    let mut digest = Digest(DefaultHasher::new());
+    // It cannot fail: the digest takes everything.
+    let _ = write!(digest, "{all:?}");
+    digest.0.finish()
 }
 
 /// Text that is hashed while it is written.

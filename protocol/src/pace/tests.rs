@@ -424,8 +424,7 @@ fn writes_in_an_hour(views: &[RunnableStatus; 2]) -> [u32; 2] {
             let (mut next, pace) = (view.clone(), &mut paces[index]);
             let mut change = Change::of_runnable(&stored, &next);
             if pace.holds_sinks(&change, at(second)).is_some() {
-                next.sinks.clone_from(&stored.sinks);
-                next.sensitive_outputs.clone_from(&stored.sensitive_outputs);
+                next = with_sinks_of(next, &stored);
                 change = Change::of_runnable(&stored, &next);
             }
             if pace.due(&change, at(second)) == Due::Now {

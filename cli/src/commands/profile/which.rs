@@ -147,7 +147,17 @@ pub(crate) async fn execute(args: &WhichArgs, cluster: &Cluster) -> anyhow::Resu
     })
 }
 
-pub(super) async fn of(
+/// The reasons why no profile matches where one has to, the nearest first. Nothing where the user may not read them.
+pub(crate) async fn unmatched(runnable: &Runnable, cluster: &Cluster) -> Vec<String> {
+    let Ok(profiles) = profiles::read(cluster).await else {
+        return Vec::new();
+    };
+    let which = of(runnable, profiles.as_ref(), cluster).await;
+    let which = which.ok().filter(|which| which.is_unmatched);
+    which.map(|which| which.missed).unwrap_or_default()
+}
+
+async fn of(
     runnable: &Runnable,
     profiles: Option<&Profiles>,
     cluster: &Cluster,
@@ -306,15 +316,6 @@ impl Matching {
 }
 
 impl Which {
-    /// The reasons why no profile matches where one has to.
-    pub(super) fn unmatched(self) -> Vec<String> {
-        if self.is_unmatched {
-            self.missed
-        } else {
-            Vec::new()
-        }
-    }
-
     fn text(&self) -> String {
         let name = &self.name;
         let mut out = match (&self.profile, &self.held) {

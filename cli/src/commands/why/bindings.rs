@@ -1,6 +1,6 @@
 //! `RoleBinding`s that were to give an account its rights, and do not.
 
-use cartouche_crds::Runnable;
+use cartouche_crds::{DEFAULT_SERVICE_ACCOUNT, Runnable};
 use cartouche_templating::suggestion;
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use kube::{Api, ResourceExt, api::ListParams};
@@ -8,8 +8,6 @@ use kube::{Api, ResourceExt, api::ListParams};
 use super::look::{Seen, names};
 use crate::cluster::{Cluster, within};
 
-/// The account of a Runnable that names none.
-const DEFAULT_ACCOUNT: &str = "default";
 /// Bindings that are named, at most.
 const MOST: usize = 3;
 
@@ -19,7 +17,7 @@ pub(super) fn is_refused(message: &str, namespace: &str, account: &str) -> bool 
     message.contains(&who)
 }
 
-/// What the bindings of the namespace say of its account, as far as the user may list them.
+/// Looks for such bindings of its account in the namespace, as far as the user may list them.
 pub(super) async fn look(runnable: &Runnable, cluster: &Cluster) -> Seen {
     let account = runnable.spec.service_account();
     let api: Api<RoleBinding> = cluster.api();
@@ -63,7 +61,7 @@ fn wrong(
             ));
         }
         let other = namespaces.first()?;
-        (!has_any && account != DEFAULT_ACCOUNT).then(|| {
+        (!has_any && account != DEFAULT_SERVICE_ACCOUNT).then(|| {
             format!(
                 "RoleBinding {name} is for ServiceAccount {account} of the namespace {other}, and not for that of {namespace}"
             )
@@ -112,9 +110,9 @@ mod tests {
         assert!(said(&own_and_other).is_empty());
         let mut of_default = binding("other", "admin");
         of_default.subjects.iter_mut().flatten().for_each(|it| {
-            DEFAULT_ACCOUNT.clone_into(&mut it.name);
+            DEFAULT_SERVICE_ACCOUNT.clone_into(&mut it.name);
         });
-        assert!(wrong(DEFAULT_ACCOUNT, "shop", &[of_default], None).is_empty());
+        assert!(wrong(DEFAULT_SERVICE_ACCOUNT, "shop", &[of_default], None).is_empty());
         let many = vec![binding("default", "builder"); 10];
         assert_eq!(said(&many).len(), MOST);
     }

@@ -70,7 +70,7 @@ pub(super) struct Explanation {
     /// How what its inputs come from stands.
     #[serde(flatten)]
     pub(super) sources: Standing,
-    /// What the user may see that says more than the status.
+    /// Facts of the cluster that say more than the status.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) seen: Vec<String>,
     /// The Runnable that writes an object of its inputs which is not there.

@@ -1,4 +1,4 @@
-//! What the user may see on the cluster that says more than the status: names that are nearly those that are wanted, profiles, and
+//! Facts of the cluster that say more than the status, as far as the user may see them: names that are nearly those that are wanted, profiles, and
 //! who may do what.
 
 use cartouche_crds::Runnable;
@@ -18,14 +18,14 @@ use crate::{
     objects::{GENERATED, generated},
 };
 
-/// What was seen, and what follows from it.
+/// Facts that were seen, and what follows from them.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Seen {
     /// Sentences, each for a line.
     pub(super) said: Vec<String>,
-    /// What to do in the place of what the status says.
+    /// A cure in the place of that of the status.
     pub(super) to_do: Option<String>,
-    /// What is put behind what to do.
+    /// Words behind the cure.
     pub(super) hint: Option<String>,
 }
 
@@ -134,7 +134,7 @@ async fn sources(runnable: &Runnable, message: &str, cluster: &Cluster) -> Seen 
     Seen::default()
 }
 
-/// What these names say of an object. A Runnable does not read itself (`own`).
+/// Looks for an object among these names. A Runnable does not read itself (`own`).
 fn of_source(object: &SourceObject, names: &[String], own: Option<&str>) -> Seen {
     if names.contains(&object.name) {
         return Seen::default();

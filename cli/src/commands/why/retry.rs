@@ -90,7 +90,7 @@ impl Retry {
         Some(Self::Said { message })
     }
 
-    /// What becomes of a run that failed, for people.
+    /// The same for people.
     pub(super) fn text(&self) -> String {
         match self {
             Self::Scheduled {

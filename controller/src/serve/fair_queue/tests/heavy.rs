@@ -198,12 +198,18 @@ fn who_is_heavy_when_its_turn_comes_waits_with_the_heavy_ones() {
     assert!(is_empty(&fair), "nothing is left");
 }
 
-#[test]
-fn a_result_of_a_heavy_one_waits_for_no_rest_and_brings_none() {
+/// A namespace that rests from the first second to the twentieth, in which another one that has changed waits.
+fn resting() -> FairQueue {
     let mut fair = FairQueue::new(4);
     waking(&mut fair, "a", [100, 101]);
     assert_eq!(begun(&mut fair, 0), [key("a", 100)]);
     end(&mut fair, &key("a", 100), 1, 1);
+    fair
+}
+
+#[test]
+fn a_result_of_a_heavy_one_waits_for_no_rest_and_brings_none() {
+    let mut fair = resting();
     for name in [100, 102] {
         fair.enqueue(&key("a", name), Priority::Other);
     }
@@ -222,10 +228,7 @@ fn a_result_of_a_heavy_one_waits_for_no_rest_and_brings_none() {
 
 #[test]
 fn a_rest_that_ends_between_two_questions_is_not_missed() {
-    let mut fair = FairQueue::new(4);
-    waking(&mut fair, "a", [100, 101]);
-    assert_eq!(begun(&mut fair, 0), [key("a", 100)]);
-    end(&mut fair, &key("a", 100), 1, 1);
+    let mut fair = resting();
     assert_eq!(begun(&mut fair, 19), []);
     // However late this is asked.
     assert_eq!(fair.rest_ends(), Some(at(20)));
