@@ -345,15 +345,16 @@ fn no_object(source: &Arc<Source>, node: &Node) -> Finding {
     let missing = ["apiVersion", "kind"]
         .into_iter()
         .filter(|key| node.get(key).and_then(Node::text).is_none())
-        .collect::<Vec<_>>()
-        .join(" and ");
+        .collect::<Vec<_>>();
+    let is = if missing.len() == 1 { "is" } else { "are" };
+    let missing = missing.join(" and ");
     let place = SourceSpan {
         source: Arc::clone(source),
         span: node.span.clone(),
     };
     Finding::error(
         Rule::Manifest,
-        format!("this is no Kubernetes object: {missing} is missing"),
+        format!("this is no Kubernetes object: {missing} {is} missing"),
     )
     .at(place)
     .help(

@@ -13,6 +13,7 @@ pub(crate) mod keys;
 mod merged;
 mod misspelt;
 mod names;
+mod no_kind;
 mod not_a_text;
 mod optional_inputs;
 mod outputs;
@@ -48,7 +49,7 @@ use std::{collections::BTreeSet, path::PathBuf, rc::Rc};
 use cartouche_crds::API_VERSION;
 
 use crate::{
-    finding::{ErrorPlaces, Finding, Rule, report},
+    finding::{ErrorPlaces, Finding, Rule, Severity, report},
     inputs_from,
     objects::{self, Objects, PROFILE, RUNNABLE, TEMPLATE},
     schema::{
@@ -108,6 +109,22 @@ pub(crate) fn nothing_to_check(objects: &Objects, paths: &[PathBuf]) -> Option<F
     Some(Finding::error(Rule::Unchecked, message).help(help))
 }
 
+/// Takes away the warnings of a template that are errors of one of its Runnables, in the same words.
+fn without_repeated(warned: &mut Vec<Finding>, of_pairs: &[Finding]) {
+    let is = |finding: &Finding, severity: Severity| {
+        (finding.severity, finding.rule) == (severity, Rule::FieldType)
+    };
+    let errors = of_pairs.iter().filter(|it| is(it, Severity::Error));
+    let errors: Vec<&Finding> = errors.collect();
+    let place = |finding: &Finding| finding.identity().0;
+    warned.retain(|warning| {
+        let is_said = |error: &&Finding| {
+            error.message.ends_with(&warning.message) && place(error) == place(warning)
+        };
+        !is(warning, Severity::Warning) || !errors.iter().any(is_said)
+    });
+}
+
 /// All that is wrong with some objects, in order.
 pub(crate) fn validate(objects: &Objects, knowledge: &Knowledge) -> Vec<Finding> {
     let mut findings = objects.findings.clone();
@@ -150,6 +167,7 @@ pub(crate) fn validate(objects: &Objects, knowledge: &Knowledge) -> Vec<Finding>
     // What is wrong for every Runnable is not said again for each.
     let known = ErrorPlaces::of(&findings);
     of_pairs.retain(|finding| !known.are_within(finding));
+    without_repeated(&mut findings, &of_pairs);
     findings.extend(of_pairs);
     for (api_version, kind) in unknown_kinds {
         findings.push(

@@ -26,7 +26,8 @@ use crate::{
 open!(ClusterRunTemplateStatus);
 
 /// The cure of a field that stands in the run, and belongs beside it.
-pub const TO_BESIDE_TEMPLATE: &str = "it belongs to spec of the ClusterRunTemplate, beside template: write it as far to the left as that";
+pub const TO_BESIDE_TEMPLATE: &str =
+    "it belongs to spec of the ClusterRunTemplate: indent it like template";
 /// The fields of the spec of a template beside the run itself: no kind of Kubernetes has one of these at its top.
 pub const BESIDE_TEMPLATE: [&str; 15] = [
     "approval",

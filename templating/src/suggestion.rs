@@ -88,6 +88,23 @@ fn is_slip(one: &str, other: &str) -> bool {
     (is_swap || is_letter) && !are_numbered(one, other)
 }
 
+/// True for two names of which one has its last word shortened, such as `app-conf` and `app-config`.
+#[must_use]
+pub fn differ_in_ending(one: &str, other: &str) -> bool {
+    is_longer(one, other) || is_longer(other, one)
+}
+
+/// True for the other name with one to three letters behind it, if its last word is no short one.
+fn is_longer(long: &str, short: &str) -> bool {
+    const SHORTEST: usize = 4;
+    let added = long.strip_prefix(short).unwrap_or_default();
+    let last = short.rsplit(['-', '_', '.']).next().unwrap_or_default();
+    (1..SHORTEST).contains(&added.len())
+        && added.bytes().all(|it| it.is_ascii_alphabetic())
+        && last.len() >= SHORTEST
+        && last.ends_with(|c: char| c.is_ascii_alphabetic())
+}
+
 /// `did you mean 'x'?`, else the names that there are, if they are few.
 #[must_use]
 pub fn hint<'a>(
@@ -171,6 +188,25 @@ mod tests {
             ("data", "data1"),
         ] {
             assert_eq!(slip(unknown, [known]), None, "{unknown}");
+        }
+    }
+
+    #[test]
+    fn another_ending_is_a_few_letters_of_the_last_word() {
+        let differ = |one, other| [differ_in_ending(one, other), differ_in_ending(other, one)];
+        for (one, other) in [("app-conf", "app-config"), ("deploy", "deployer")] {
+            assert_eq!(differ(one, other), [true; 2], "{one} {other}");
+        }
+        for (one, other) in [
+            ("app", "apps"),
+            ("app-conf1", "app-conf2"),
+            ("app-conf", "app-conf2"),
+            ("app-conf", "app-conf-ca"),
+            ("web-db", "web-dbro"),
+            ("data", "database"),
+            ("cache", "cache"),
+        ] {
+            assert_eq!(differ(one, other), [false; 2], "{one} {other}");
         }
     }
 

@@ -41,7 +41,7 @@ pub enum WarningKind {
     #[error("a tag is not closed and stays as it is: tags end with )$")]
     UnclosedTag,
     /// A tag as other tools write it, and the one that is probably meant.
-    #[error("a tag of another tool stays as it is: here tags are $(path)${}", written(.0.as_deref()))]
+    #[error("this is another tool's syntax and is not replaced; Cartouche tags look like $(path)${}", written(.0.as_deref()))]
     ForeignTag(Option<String>),
     /// A text with the markers of a tag that is none; how it begins.
     #[error(

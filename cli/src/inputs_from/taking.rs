@@ -120,7 +120,10 @@ impl<'a> Taking<'a> {
                     None
                 }
                 Became::LeftOut => None,
-                Became::Unusable(_) => faults.next().map(|fault| (fault, None)),
+                Became::Unusable(_) => {
+                    let hint = in_single_quotes(entry, document);
+                    faults.next().map(|fault| (fault, hint))
+                }
                 Became::Missing => {
                     let hint = known(entry, object, document);
                     missing.next().map(|fault| (fault, hint))
@@ -164,7 +167,11 @@ impl<'a> Taking<'a> {
     ) -> Finding {
         let part = entry.steps(&[entry.reference(), object.kind.part()]);
         let told = finding(self.runnable, fault).at(self.runnable.place_at(&part));
-        beside(told, object, document)
+        let value = document.root.at(&["data", entry.key()]);
+        match value.filter(|_| object.kind == SourceKind::ConfigMap) {
+            Some(value) => told.related(document.place(&value.span), format!("{object} has this")),
+            None => beside(told, object, document),
+        }
     }
 
     /// An output that the template of the Runnable will never give.
@@ -215,6 +222,17 @@ impl<'a> Taking<'a> {
             finding.with_note(format!("one is in {}", place.shown()))
         })
     }
+}
+
+/// The cure of a text that is to be JSON, and has single quotes where JSON has double ones.
+fn in_single_quotes(entry: &Entry, document: &Document) -> Option<String> {
+    let text = document.root.at(&["data", entry.key()])?.text()?;
+    let is_list_or_object = text.trim_start().starts_with(['{', '[']);
+    let is_json = |text: &str| serde_json::from_str::<serde_json::Value>(text).is_ok();
+    let is_cured = !is_json(text) && is_json(&text.replace('\'', "\""));
+    (is_list_or_object && is_cured).then(|| {
+        "JSON has double quotes: write them, and put the value in single quotes".to_owned()
+    })
 }
 
 /// What the object has in place of what is not there.

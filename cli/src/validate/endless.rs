@@ -24,6 +24,7 @@ pub(super) fn check(document: &Document, template: &Template) -> Vec<Finding> {
         restarted(document, template, body),
         suspended(document, template, body),
         removed_at_once(document, template, body),
+        beside_one_that_stays(document, template, body),
     ];
     found.into_iter().flatten().collect()
 }
@@ -80,6 +81,60 @@ fn suspended(document: &Document, template: &Template, body: &Node) -> Option<Fi
         .label("it waits until somebody sets this to false")
         .help("take this line out, unless a queue is to let the runs go on");
     Some(finding)
+}
+
+/// A container that only follows a file or waits, beside one that ends: the pod ends when all of them have.
+fn beside_one_that_stays(document: &Document, template: &Template, body: &Node) -> Option<Finding> {
+    let (api_version, kind) = template.literal_kind()?;
+    let rule = kinds::known_fields(api_version, kind)?.restart_policy?;
+    let has_rule = document.root.at(&["spec", "healthRule"]).is_some();
+    let pod = body.at(rule.pod_spec)?;
+    // A process of another container may end it.
+    let is_shared = pod.get("shareProcessNamespace").is_some();
+    let containers = pod.get("containers").map(Node::items)?;
+    let stays = |container: &&Node| never_ends(&words(container));
+    let staying = containers.iter().find(stays)?;
+    if has_rule || is_shared || containers.iter().all(|it| stays(&it)) {
+        return None;
+    }
+    let name = staying.get("name").and_then(Node::text).unwrap_or_default();
+    let message = format!(
+        "the container '{name}' never ends, so this {kind} does not end either when its other containers have ended"
+    );
+    let command = staying.get("command")?;
+    let finding = Finding::warning(Rule::Surprise, message)
+        .at(document.place(command.first_key().unwrap_or(&command.span)))
+        .label("this goes on for ever");
+    Some(finding.help("move it to initContainers with restartPolicy: Always: it is stopped when the others have ended"))
+}
+
+fn words(container: &Node) -> Vec<&str> {
+    let lists = ["command", "args"].into_iter();
+    let words = lists.filter_map(|list| container.get(list));
+    let words: Vec<&str> = words.flat_map(Node::items).filter_map(Node::text).collect();
+    match words.as_slice() {
+        ["sh" | "/bin/sh" | "bash" | "/bin/bash", "-c", script]
+            if !script.contains([';', '&', '|', '\n']) =>
+        {
+            script.split_whitespace().collect()
+        }
+        _ => words,
+    }
+}
+
+fn never_ends(words: &[&str]) -> bool {
+    let follows = |word: &&str| {
+        let short = word.strip_prefix('-').filter(|it| !it.starts_with('-'));
+        let is_follow = word.starts_with("--follow") || *word == "--retry";
+        is_follow || short.is_some_and(|it| it.contains(['f', 'F']))
+    };
+    match words {
+        ["sleep", "infinity" | "inf"] => true,
+        ["tail", options @ ..] => {
+            options.iter().any(follows) && !options.iter().any(|it| it.starts_with("--pid"))
+        }
+        _ => false,
+    }
 }
 
 /// A Job that is removed before its end is seen.

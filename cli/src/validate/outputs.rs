@@ -113,7 +113,7 @@ fn meant_last_words(template: &Template, path: &Node) -> Option<String> {
     }
     if syntax::below(&steps, &["status", TERMINATION_MESSAGE]).is_some() {
         let written = text.trim_start_matches(".status");
-        return Some(format!("it stands beside the status: write {written}"));
+        return Some(format!("it is not part of status: write {written}"));
     }
     let first = steps.first()?.key()?;
     suggestion::nearest(first, [TERMINATION_MESSAGE])?;

@@ -59,6 +59,7 @@ pub(super) fn finding(document: &Document, root: &Node, mismatch: &Mismatch) -> 
             beside_template(document, root, mismatch)
                 .or_else(|| quoted(document, root, mismatch))
                 .or_else(|| written_flat(document, root, mismatch))
+                .or_else(|| one_block(root, mismatch))
                 .or_else(|| mismatch.help.clone())
                 .or_else(|| default_help(&mismatch.fault)),
         )
@@ -86,6 +87,15 @@ pub(super) fn quoted(document: &Document, root: &Node, mismatch: &Mismatch) -> O
     let is_plain = !written.is_empty() && !written.contains(char::is_whitespace);
     let is_there = is_text && is_plain && taken == mismatch.at.len();
     is_there.then(|| format!("{}: \"{written}\"", TypeCure::AddQuotes))
+}
+
+/// What to do about a text of several lines in the place of a list.
+fn one_block(root: &Node, mismatch: &Mismatch) -> Option<String> {
+    let is_list = matches!(&mismatch.fault, Fault::Type { wanted, .. } if wanted == "an array");
+    let (node, _, taken) = root.follow(&mismatch.at);
+    let is_block = node.text().is_some_and(|text| text.contains('\n'));
+    (is_list && is_block && taken == mismatch.at.len())
+        .then(|| "write `- |` before it, in a line of its own: the text is one element".to_owned())
 }
 
 /// The form of each field of ours that has others below it, with a value where none can be taken over.

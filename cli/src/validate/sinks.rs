@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use cartouche_crds::{OutputSink, SinkKind};
-use cartouche_protocol::{diagnosis::Fault, sinks, sources::SourceKey};
+use cartouche_crds::{OutputSink, SINK_OF_ANNOTATION, SinkKind};
+use cartouche_protocol::{
+    diagnosis::Fault, sinks, sourced_inputs::SourceObject, sources::SourceKey,
+};
 
 use crate::{
     finding::{Finding, Rule, Severity},
+    inputs_from::object,
     objects::{Objects, namespace_of},
     source::{Document, Segment, SourceSpan},
     template_file,
@@ -31,10 +34,39 @@ pub(super) fn check(objects: &Objects, runnable: &Document) -> Vec<Finding> {
                 findings.push(finding(runnable, fault).at(runnable.place_at(&at)));
             }
         }
+        at.push("name".into());
+        findings.extend(made_by_others(objects, runnable, &sinks::of(sink), &at));
     }
     findings.extend(nowhere(runnable, &wanted, declared.as_ref()));
     findings.extend(left_out(runnable, &wanted, declared.as_ref()));
     findings
+}
+
+/// An object that stands in the files: whatever applies it makes it, and the Runnable is refused it.
+fn made_by_others(
+    objects: &Objects,
+    runnable: &Document,
+    sink: &SourceObject,
+    at: &[Segment],
+) -> Option<Finding> {
+    let found = object::find(&objects.others, namespace_of(runnable), sink);
+    // One as it is on a cluster says whose it is.
+    let is_marked = |it: &Document| {
+        let annotations = it.value.pointer("/metadata/annotations");
+        annotations.is_some_and(|all| all.get(SINK_OF_ANNOTATION).is_some())
+    };
+    let file = found.into_iter().find(|it| !is_marked(it))?;
+    let message = format!(
+        "Runnable {}: outputs go to {sink}, which is in these files, so it is not made by this Runnable: none is written",
+        runnable.name()
+    );
+    Some(
+        Finding::warning(Rule::Output, message)
+            .at(runnable.place_at(at))
+            .label("the Runnable has to make this itself")
+            .related(file.place_of(&["metadata", "name"]), "it is in the files")
+            .help("take it out of the files, or name another one"),
+    )
 }
 
 /// Objects that several Runnables write to: the first one to do so has it, and the others are refused it.

@@ -40,7 +40,20 @@ fn check_tag(tag: &PlacedTag, knowledge: &Knowledge) -> Option<Finding> {
     let step = steps.get(impossible.step);
     let finding = describe(Rule::Tag, &what, "a Runnable", step, &impossible.reason);
     let dots = unescaped_dots(&tag.tag.path, step);
-    Some(finding.at(tag.place_of(step)).maybe_help(dots))
+    let of_spec = below_spec(schema, steps, &tag.tag.path);
+    let help = of_spec.filter(|_| impossible.step == 0).or(dots);
+    Some(finding.at(tag.place_of(step)).maybe_help(help))
+}
+
+/// The path that is meant by one that leaves `spec` out.
+fn below_spec(schema: Schema<'_>, steps: &[PathStep], path: &str) -> Option<String> {
+    let Reached::Known(spec) = walk(schema, &syntax::steps("spec")).ok()? else {
+        return None;
+    };
+    let first = steps.first()?.key()?;
+    let is_there = spec.member_names().any(|name| name == first);
+    let below = path.strip_prefix("runnable.")?;
+    is_there.then(|| format!("did you mean runnable.spec.{below}?"))
 }
 
 /// The steps below `runnable`, with the schema to follow them in.

@@ -3,8 +3,8 @@
 use cartouche_templating::{Diagnostic, DiagnosticKind, Root, Segment, explained};
 
 use super::{
-    Knowledge, endless, exported, health_rule, inputs, names, outputs, pod_spec, policy, requires,
-    run_kind, shape, tags, tekton, warnings,
+    Knowledge, endless, exported, health_rule, inputs, names, no_kind, outputs, pod_spec, policy,
+    requires, run_kind, shape, tags, tekton, warnings,
 };
 use crate::{
     finding::{ErrorPlaces, Finding, Rule, Severity},
@@ -35,8 +35,11 @@ pub(super) fn check(objects: &Objects, document: &Document, knowledge: &Knowledg
     // What else is said of a text with half a tag in it only follows from that.
     let unclosed = warnings::unclosed(document, template.warnings());
     let known = ErrorPlaces::of(&unclosed);
+    let of_no_kind = no_kind::check(document);
     let problems = draft.problems().iter();
+    let problems = problems.filter(|it| of_no_kind.is_none() || !no_kind::is_of(it));
     findings.extend(problems.map(|problem| problem_finding(document, problem)));
+    findings.extend(of_no_kind);
     let mut warned = warnings::surprises(document, template.warnings());
     let body = document.value.pointer("/spec/template");
     findings.extend(body.and_then(|body| policy::check_name(None, document, body)));

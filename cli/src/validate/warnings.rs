@@ -90,15 +90,26 @@ fn surprise(document: &Document, warning: &Warning, help: &str) -> Finding {
     Finding::warning(Rule::Surprise, text).at(place).help(help)
 }
 
-/// What to do about a result of Tekton in a run of Kubernetes.
-const INSTEAD_OF_RESULTS: &str = "only Tekton has results: write a JSON object to /dev/termination-log, and read it in outputs as .terminationMessage.NAME";
+/// The cures of what only Tekton has, in a run of Kubernetes.
+const INSTEAD: [(&str, &str); 2] = [
+    (
+        "$(results.",
+        "only Tekton has results: write a JSON object to /dev/termination-log, and read it in outputs as .terminationMessage.NAME",
+    ),
+    (
+        "$(workspaces.",
+        "only Tekton has workspaces: write the path at which the container mounts the volume",
+    ),
+];
 
 /// A tag as other tools write it.
 fn foreign(document: &Document, warning: &Warning, meant: Option<&str>) -> Finding {
     let root = template_file::node_of(document, warning.root);
     let text = root.follow(&warning.at).0.text().unwrap_or_default();
-    if text.contains("$(results.") {
-        return surprise(document, warning, INSTEAD_OF_RESULTS);
+    for (tag, instead) in INSTEAD {
+        if text.contains(tag) {
+            return surprise(document, warning, instead);
+        }
     }
     let help = meant.map_or_else(
         || "write it as $(runnable.spec.inputs.x)$, with the path to what is meant".to_owned(),

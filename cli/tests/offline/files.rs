@@ -113,3 +113,18 @@ fn a_file_alone_that_cannot_be_read_is_an_error() {
         assert!(!output.err.contains('\u{1b}'), "{}", output.err);
     }
 }
+
+#[test]
+fn a_file_that_is_named_and_holds_no_object_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    for (text, missing) in [
+        ("a: b\n", "apiVersion and kind are missing"),
+        ("apiVersion: v1\n", "kind is missing"),
+    ] {
+        fs::write(folder.path().join("a.yaml"), text).unwrap();
+        let output = cartouche_in(folder.path(), &["validate", "a.yaml"]);
+        let said = format!("{}{}", output.out, output.err);
+        let message = format!("this is no Kubernetes object: {missing}\n");
+        assert!(output.code == 1 && said.contains(&message), "{said}");
+    }
+}

@@ -224,7 +224,7 @@ fn profiles_that_match_nothing_are_told() {
         ),
         0,
         "not the profile 'gpu': it asks for stage=prod of the namespace, which has stage=production",
-        "let a rule of a profile match it: rules: [{templates: [greet]}]",
+        "give the namespace stage=prod, or let gpu select stage=production",
     );
     // Labels that no file gives are not known.
     let bare = "apiVersion: v1\nkind: Namespace\nmetadata: {name: demo}\n".to_owned();

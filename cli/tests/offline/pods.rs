@@ -52,17 +52,17 @@ fn a_command_that_only_a_shell_would_read_is_told() {
     are_said(&[
         of(
             "command: [/bin/runner count hello]",
-            "runs a program that is called '/bin/runner count hello'",
+            "runs a program whose name is '/bin/runner count hello'",
             r#"write each word by itself: command: ["/bin/runner","count","hello"]"#,
         ),
         of(
             "command: ['sh -c \"echo hello\"']",
-            "runs a program that is called",
+            "runs a program whose name is",
             r#"write it as a list: command: ["sh","-c","echo hello"]"#,
         ),
         of(
             "command: ['cat a | wc']",
-            "runs a program that is called 'cat a | wc'",
+            "runs a program whose name is 'cat a | wc'",
             r#"let a shell read it: command: ["sh","-c","cat a | wc"]"#,
         ),
         of(
@@ -82,7 +82,7 @@ fn a_command_that_only_a_shell_would_read_is_told() {
         ),
         of(
             r#"command: ["/bin/sh -c \"psql -c 'select 1'\""]"#,
-            "runs a program that is called",
+            "runs a program whose name is",
             r#"write it as a list: command: ["/bin/sh","-c","psql -c 'select 1'"]"#,
         ),
         of(
@@ -301,6 +301,12 @@ fn objects_that_pods_name_are_compared_with_those_of_the_files() {
             "did you mean 'shop-config'?",
         ),
         (
+            "shop-conf",
+            "version",
+            "there is no ConfigMap 'shop-conf' among these files",
+            "did you mean 'shop-config'?",
+        ),
+        (
             "shop-config",
             "verison",
             "ConfigMap shop-config has no key 'verison'",
@@ -316,6 +322,17 @@ fn objects_that_pods_name_are_compared_with_those_of_the_files() {
     for (name, key) in [("shop-config", "version"), ("quite-another", "x")] {
         assert!(said(&of(name, key), objects).1.contains("no errors"));
     }
+    // What something else of the files uses is there for that.
+    let used = format!(
+        "{objects}---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: other}}\ndata: {{a: shop-config}}\n"
+    );
+    let (_, text) = said(&of("shop-conf", "version"), &used);
+    assert!(text.contains("no errors"), "{text}");
+    let accounts = "---\napiVersion: v1\nkind: ServiceAccount\nmetadata: {name: deployer}\n";
+    let pod = format!("serviceAccountName: deploy, {}", container("command: [a]"));
+    let (code, text) = said(&pod, accounts);
+    let is_said = text.contains("no ServiceAccount 'deploy' among") && text.contains("'deployer'?");
+    assert!(code == 0 && is_said, "{text}");
 }
 
 #[test]
@@ -384,13 +401,72 @@ fn tags_of_engines_stay_text_in_a_job() {
             "$(results.digest.path)",
             "only Tekton has results: write a JSON object to /dev/termination-log",
         ),
+        (
+            "cd $(workspaces.src.path)",
+            "only Tekton has workspaces: write the path",
+        ),
     ] {
         let (code, said) = said(&container(&format!("command: [a, '{text}']")), "");
         assert!(
-            code == 0 && said.contains("a tag of another tool stays as it is"),
+            code == 0 && said.contains("this is another tool's syntax and is not replaced"),
             "{said}"
         );
         assert!(said.contains(help), "{said}");
+    }
+    for command in [
+        "$(results.sh)",
+        "$(params.sh)",
+        "$(params.sh -x)",
+        "$(results.digest.path -x)",
+        "$(context.sh) $(tasks.py)",
+        "$(workspaces.sh)",
+    ] {
+        let (_, said) = said(&container(&format!("command: [sh, -c, '{command}']")), "");
+        assert!(said.contains("no errors"), "{said}");
+    }
+}
+
+#[test]
+fn a_text_of_several_lines_in_place_of_a_list_is_one_element() {
+    let (code, text) = said(&container(r#"command: [sh, -c], args: "a\nb\n""#), "");
+    let help = "= help: write `- |` before it";
+    assert!(code == 1 && text.contains(help), "{text}");
+}
+
+#[test]
+fn a_container_that_never_ends_beside_one_that_does_is_told() {
+    let two = |lists: &str, fields: &str| {
+        let beside = format!("{lists}{{name: b, image: 'registry.example.com/b:1', {fields}}}]");
+        container("command: [make]").replacen("]}]", &format!("]}}{beside}"), 1)
+    };
+    for command in [
+        "command: [tail, -F, /var/log/a]",
+        "command: [sh, -c, 'tail -n0 -f a']",
+        "command: [sleep], args: [infinity]",
+    ] {
+        let (code, text) = said(&two(", ", command), "");
+        let message = "the container 'b' never ends, so this Job does not end either when its other containers have ended";
+        assert!(code == 0 && text.contains(message), "{text}");
+        let help = "= help: move it to initContainers with restartPolicy: Always";
+        assert!(text.contains(help), "{text}");
+        let sidecar = format!("restartPolicy: Always, {command}");
+        for silent in [
+            two("], initContainers: [", &sidecar),
+            container(command),
+            format!("shareProcessNamespace: true, {}", two(", ", command)),
+        ] {
+            let (_, text) = said(&silent, "");
+            assert!(text.contains("no errors"), "{silent}: {text}");
+        }
+    }
+    for command in [
+        "command: [tail, -n, '1', a]",
+        "command: [tail, --pid=1, -f, a]",
+        "command: [sleep, '9']",
+        "command: [sh, -c, 'tail -f a & make']",
+    ] {
+        let (_, text) = said(&two(", ", command), "");
+        assert!(text.contains("no errors"), "{text}");
     }
 }
 
@@ -404,22 +480,22 @@ fn rights_of_files_are_octal_numbers() {
         (
             volume("configMap: {name: c, defaultMode: 755}"),
             true,
-            "the rights of files are at most 0777, which is 511, and 755 is more",
-            "write 493; in YAML also 0755, which",
+            "file mode 755 is above 0777 (decimal 511)",
+            "write 0755 in YAML, which is octal, or its decimal 493",
         ),
         (
             volume(
                 "projected: {sources: [{secret: {name: c, items: [{key: a, path: a, mode: 640}]}}]}",
             ),
             true,
-            "640 is more",
-            "write 416; in YAML also 0640",
+            "file mode 640 is above",
+            "write 0640 in YAML",
         ),
         (
             volume("secret: {secretName: c, defaultMode: 999}"),
             true,
-            "999 is more",
-            "write a decimal number such as 420; in YAML",
+            "file mode 999 is above",
+            "write an octal number in YAML, such as 0644",
         ),
     ]);
     for fine in ["0755", "420", "0400", "511"] {

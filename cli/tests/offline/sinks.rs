@@ -56,6 +56,30 @@ fn objects_that_can_take_outputs_are_no_mistake() {
 }
 
 #[test]
+fn an_object_of_the_files_is_not_made_by_the_runnable() {
+    let template = TEMPLATE.replace("  sensitiveOutputs: [password]\n", "");
+    let beside = |metadata: &str| {
+        format!(
+            "{template}---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: db{metadata}}}\n"
+        )
+    };
+    let sinks = "[{kind: ConfigMap, name: db}]";
+    for metadata in ["", ", namespace: demo"] {
+        let (code, told) = told_of(&beside(metadata), sinks, "[]");
+        let message = "outputs go to ConfigMap db, which is in these files, so it is not made by this Runnable";
+        assert!(code == 0 && told.contains(message), "{told}");
+        assert!(told.contains("= help: take it out of the files"), "{told}");
+    }
+    for metadata in [
+        ", namespace: other",
+        ", annotations: {carto.run/outputs-of: uid}",
+    ] {
+        let (_, told) = told_of(&beside(metadata), sinks, "[]");
+        assert!(told.contains("no errors"), "{told}");
+    }
+}
+
+#[test]
 fn what_can_never_be_written_is_told_at_its_place() {
     for (sinks, part) in [
         (

@@ -106,19 +106,31 @@ fn is_of_an_engine(text: &str) -> bool {
         "steps.",
         "params.",
     ];
-    const TEKTON: [&str; 5] = [
-        "params.",
-        "inputs.params.",
-        "results.",
-        "tasks.",
-        "context.",
-    ];
     const ACTIONS: [&str; 4] = ["inputs.", "github.", "secrets.", "vars."];
     !text.contains('\n')
         && (begins(text, "{{", &ARGO)
-            || begins(text, "$(", &TEKTON)
+            || text.split("$(").skip(1).any(is_of_tekton)
             || begins(text, "${{", &ACTIONS))
         && tag::left_alone(text).is_empty()
+}
+
+/// True for what stands behind `$(` if Tekton fills it in, and it is no command of a shell such as `$(params.sh -x)`.
+fn is_of_tekton(behind: &str) -> bool {
+    const SCRIPTS: [&str; 4] = ["bash", "pl", "py", "sh"];
+    const OF_WORKSPACES: [&str; 4] = ["bound", "claim", "path", "volume"];
+    let Some((path, _)) = behind.split_once(')') else {
+        return false;
+    };
+    let is_path = path.bytes().all(|it| it.is_ascii_graphic());
+    let names: Vec<&str> = path.split('.').collect();
+    is_path
+        && match names.as_slice() {
+            ["params", name] => !SCRIPTS.contains(name),
+            ["inputs", "params", _, ..] | ["params" | "tasks" | "context", _, _, ..] => true,
+            ["results", _, "path"] => true,
+            ["workspaces", _, part] => OF_WORKSPACES.contains(part),
+            _ => false,
+        }
 }
 
 /// `${runnable...}` and `{{ .Values... }}`, out of habit. Engines have placeholders like these, but none

@@ -400,7 +400,7 @@ fn tags_of_other_tools_are_warned_of_and_placeholders_of_engines_are_not() {
     }));
     let warning = |field: &str| {
         format!(
-            "data.{field}: a tag of another tool stays as it is: here tags are $(path)$: write $(runnable.spec.inputs.x)$, or the path to what else is meant"
+            "data.{field}: this is another tool's syntax and is not replaced; Cartouche tags look like $(path)$: write $(runnable.spec.inputs.x)$, or the path to what else is meant"
         )
     };
     assert_eq!(

@@ -59,7 +59,7 @@ fn several_words(container: &Part<'_>, program: &Part<'_>, name: &str) -> Option
         return None;
     }
     let message = format!(
-        "{} runs a program that is called '{name}', blanks and all, and there is hardly one",
+        "{} runs a program whose name is '{name}', with the blanks: there is probably no such program",
         container.container()
     );
     let help = if SHELLS.contains(&base(first)) && *second == "-c" {

@@ -35,12 +35,11 @@ fn too_great(mode: &Part<'_>) -> Option<Fault> {
     let number = mode.value.as_u64().filter(|number| *number > MOST)?;
     let meant = u64::from_str_radix(&number.to_string(), 8);
     let help = match meant.ok().filter(|meant| *meant <= MOST) {
-        Some(meant) => format!(
-            "write {meant}; in YAML also 0{number}, which is an octal number with a zero before it"
-        ),
-        None => "write a decimal number such as 420; in YAML also an octal one with a zero before it, such as 0644".to_owned(),
+        Some(meant) => format!("write 0{number} in YAML, which is octal, or its decimal {meant}"),
+        None => {
+            "write an octal number in YAML, such as 0644, or its decimal, such as 420".to_owned()
+        }
     };
-    let message =
-        format!("the rights of files are at most 0777, which is {MOST}, and {number} is more");
-    Some(Fault::refused(mode, message, "no rights of a file", help))
+    let message = format!("file mode {number} is above 0777 (decimal {MOST})");
+    Some(Fault::refused(mode, message, "this is no file mode", help))
 }

@@ -134,7 +134,10 @@ impl<'a> Files<'a> {
         let of_kind = self.by_name.iter().filter(|((it, _), objects)| {
             *it == kind && objects.iter().any(|object| self.is_here(object))
         });
-        let meant = suggestion::slip(name, of_kind.map(|((_, name), _)| *name))?;
+        let of_kind = of_kind.map(|((_, name), _)| *name);
+        let slip = suggestion::slip(name, of_kind.clone());
+        let mut nearly = of_kind.filter(|it| suggestion::differ_in_ending(name, it));
+        let meant = slip.or_else(|| nearly.find(|it| !self.is_named(kind, it)))?;
         if EVERYWHERE.contains(&name) || self.texts().contains(name) {
             return None;
         }
@@ -144,6 +147,13 @@ impl<'a> Files<'a> {
         let help = format!("did you mean '{meant}'?");
         let label = "not among these files";
         Some(Fault::surprise(&reference.name, message, label, help))
+    }
+
+    /// True if another object of the files has the name in a text: both objects may be meant then.
+    fn is_named(&self, kind: &str, name: &str) -> bool {
+        let is_itself = |it: &Document| (it.kind(), it.name()) == (kind, name);
+        let mut others = self.objects.selectable().filter(|it| !is_itself(it));
+        others.any(|it| has_text(&it.value, name))
     }
 
     fn is_here(&self, object: &Document) -> bool {
@@ -175,6 +185,15 @@ fn collect<'a>(value: &'a Value, texts: &mut BTreeSet<&'a str>) {
         Value::Array(items) => items.iter().for_each(|it| collect(it, texts)),
         Value::Object(members) => members.values().for_each(|it| collect(it, texts)),
         _ => {}
+    }
+}
+
+fn has_text(value: &Value, wanted: &str) -> bool {
+    match value {
+        Value::String(text) => text == wanted,
+        Value::Array(items) => items.iter().any(|it| has_text(it, wanted)),
+        Value::Object(members) => members.values().any(|it| has_text(it, wanted)),
+        _ => false,
     }
 }
 
