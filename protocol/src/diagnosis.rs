@@ -15,7 +15,9 @@ mod wrong_type;
 
 use std::time::Duration;
 
-use cartouche_crds::{Approval, InputSource, Rejection, StatusBytes, Stop, StopReason};
+use cartouche_crds::{
+    Approval, DEFAULT_SERVICE_ACCOUNT, InputSource, Rejection, StatusBytes, Stop, StopReason,
+};
 use cartouche_templating::{Diagnostic, explained};
 
 use crate::{
@@ -240,10 +242,17 @@ impl Diagnosis {
             | Self::ProfileDoesNotFit(_, faults)
             | Self::NoOutputs(_, faults) => return cures(faults),
             Self::OutputsUnread(_, why) => return why.cure(),
-            Self::Forbidden(Who::Account(namespace, _, runnable), _) => {
-                return format!(
+            Self::Forbidden(Who::Account(namespace, account, runnable), _) => {
+                let role = format!(
                     "`cartouche rbac --runnable {runnable} --namespace {namespace}` prints the Role to apply"
                 );
+                // Mostly of a Runnable that names none.
+                return match account.as_str() {
+                    DEFAULT_SERVICE_ACCOUNT => {
+                        format!("name an account that may in spec.serviceAccountName; {role}")
+                    }
+                    _ => role,
+                };
             }
             Self::Forbidden(Who::Controller(user), _) => {
                 return format!(

@@ -359,7 +359,7 @@ fn unusable(from: &str, error: &UnreadableText) -> Wrong {
 }
 
 fn absent(what: String) -> Wrong {
-    let cure = "create it, or set optional if the template can do without it";
+    let cure = "create it, correct the name, or set optional if the template can do without it";
     Wrong::Missing(fault(what, cure))
 }
 

@@ -4,8 +4,8 @@ use http::{HeaderMap, header};
 
 /// Warnings of one answer that are read.
 const MOST: usize = 10;
-/// Bytes of one that are kept.
-const BYTES: usize = 256;
+/// Bytes of one that are kept: all that Pod Security says of a pod with a few containers.
+const BYTES: usize = 1024;
 
 /// The texts of the headers `Warning: 299 - "text"` (RFC 7234, 5.5; KEP-1693).
 pub(super) fn of(headers: &HeaderMap) -> Vec<String> {

@@ -136,7 +136,7 @@ impl Diagnosis {
             )]),
             Self::SourcesMissing(vec![fault(
                 "input password comes from key password of Secret db, which is not there",
-                "create it, or set optional if the template can do without it",
+                "create it, correct the name, or set optional if the template can do without it",
             )]),
             Self::DependencyNotReady(
                 SourceKey::runnable("shop", "build"),

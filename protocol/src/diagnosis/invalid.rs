@@ -3,7 +3,11 @@
 /// The cure where the words say no more.
 const ANY: &str = "correct the template, the inputs or the profile";
 /// Each sentence, and the words that all have to be in what is said; the first that fits.
-const CURES: [(&[&str], &str); 12] = [
+const CURES: [(&[&str], &str); 13] = [
+    (
+        &["0777 (octal)"],
+        "write the mode in octal, as in 0755, or as that number in decimal, 493, in the template, the inputs or the profile",
+    ),
     (
         &["quantities must match"],
         "write quantities as 100m or 0.5 (cpu) and as 128Mi or 2Gi (memory, sizes), in the template, the inputs or the profile",
@@ -81,6 +85,10 @@ mod tests {
             (
                 "Job.batch \"a\" is invalid: spec.template.spec.containers[0].volumeMounts[0].name: Not found: \"ca\"",
                 "give spec.volumes of the pod a volume",
+            ),
+            (
+                "spec.template.spec.volumes[0].configMap.defaultMode: Invalid value: 755: must be a number between 0 and 0777 (octal), both inclusive",
+                "write the mode in octal",
             ),
             (
                 "spec.template.spec.containers[0].resources.requests: Invalid value: \"2\": must be less than or equal to cpu limit of 1",
