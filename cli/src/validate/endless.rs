@@ -143,7 +143,9 @@ fn words(container: &Node) -> Vec<&str> {
         [shell, option, script] if SHELLS.contains(&base(shell)) && is_of_script(option) => {
             let script = script.trim();
             let script = script.strip_prefix("exec ").unwrap_or(script);
-            script.split_whitespace().collect()
+            // Of a script of several lines nothing is known.
+            let line = if script.contains('\n') { "" } else { script };
+            line.split_whitespace().collect()
         }
         _ => words,
     }
@@ -160,7 +162,11 @@ fn never_ends(words: &[&str]) -> bool {
         let short = word.strip_prefix('-').filter(|it| !it.starts_with('-'));
         word.starts_with("--follow") || short.is_some_and(|it| it.contains(['f', 'F']))
     };
-    let is_one = |words: &[&str]| !words.iter().any(|it| it.contains([';', '&', '|']));
+    let is_one = |words: &[&str]| {
+        !words
+            .iter()
+            .any(|it| it.contains([';', '&', '|', '(', '`']))
+    };
     match words {
         ["while", "true;" | ":;", "do", "sleep", _, "done"] => true,
         [program, "infinity" | "inf"] => base(program) == "sleep",

@@ -566,6 +566,8 @@ fn a_container_that_never_ends_is_told() {
         "command: [tail, --pid=1, -f, a]",
         "command: [sleep, '9']",
         "command: [sh, -c, 'tail -f a & make']",
+        "command: [sh, -c, 'tail -n1 `make -f b`']",
+        "command: [sh, -c, \"tail -n1 a\\nmake -f b\\n\"]",
         "command: [sh, -c, \"while true; do sleep 9; test -e a && exit 0; done\"]",
     ] {
         let (_, text) = said(&two(", ", command), "");
