@@ -152,6 +152,15 @@ impl Finding {
         self
     }
 
+    /// The same with an object that has to do with it. The line of a Secret is not shown: its value may stand there.
+    pub(crate) fn beside(self, object: &Document, label: impl Into<String>) -> Self {
+        let place = object.place_of(&["metadata", "name"]);
+        match object.kind() {
+            "Secret" => self.with_note(format!("{}: {}", label.into(), place.shown())),
+            _ => self.related(place, label),
+        }
+    }
+
     pub(crate) fn with_note(mut self, note: impl Into<String>) -> Self {
         self.notes.push(note.into());
         self
@@ -169,11 +178,15 @@ impl Finding {
 
     /// Findings at one place with one message are one finding.
     pub(crate) fn identity(&self) -> (Option<(String, usize)>, String) {
-        let place = self
-            .place
-            .as_ref()
-            .map(|place| (place.source.name.clone(), place.span.start));
+        let place = self.start();
+        let place = place.map(|(file, start)| (file.to_owned(), start));
         (place, self.message.clone())
+    }
+
+    /// The file and the byte of it at which its place begins.
+    pub(crate) fn start(&self) -> Option<(&str, usize)> {
+        let place = self.place.as_ref()?;
+        Some((&place.source.name, place.span.start))
     }
 
     /// For commands that cannot go on.

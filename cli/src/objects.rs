@@ -316,8 +316,7 @@ pub(crate) fn several_selected(runnable: &Document, found: &[&Document]) -> Find
         .at(selector_place(runnable))
         .help("add labels until one is left");
     let finding = found.iter().take(NAMED).fold(finding, |finding, object| {
-        let place = object.place_of(&["metadata", "name"]);
-        finding.related(place, format!("it matches {}", shown(object)))
+        finding.beside(object, format!("it matches {}", shown(object)))
     });
     match found.len().saturating_sub(NAMED) {
         0 => finding,

@@ -32,12 +32,12 @@ use crate::{
 
 /// Objects and arrays inside each other in a file. Templates allow fewer; this bounds the recursion.
 const MAX_DEPTH: usize = 200;
-/// What some editors begin a file with.
+/// The mark with which some editors begin a file.
 const BYTE_ORDER_MARK: char = '\u{feff}';
-/// What the command line calls standard input.
+/// The name of standard input on the command line.
 pub(crate) const STANDARD_INPUT: &str = "-";
 
-/// A text and what to call it.
+/// A text and its name.
 #[derive(Debug)]
 pub(crate) struct Source {
     pub(crate) name: String,
@@ -93,7 +93,7 @@ impl SourceSpan {
         (before.matches('\n').count() + 1, line.chars().count() + 1)
     }
 
-    /// What stands there.
+    /// The text that stands there.
     pub(crate) fn text(&self) -> &str {
         self.source.text.get(self.span.clone()).unwrap_or_default()
     }
@@ -123,7 +123,7 @@ impl Document {
         }
     }
 
-    /// A field of its spec. `None` where it is not there, or cannot be read: what its schema says of that is told elsewhere.
+    /// A field of its spec. `None` where it is not there, or cannot be read: what its schema says of that has another finding.
     pub(crate) fn field<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
         let value = self.value.get("spec")?.get(name)?;
         let value = Some(value).filter(|value| !value.is_null())?;
@@ -192,13 +192,13 @@ impl Document {
         self.text("/metadata/namespace")
     }
 
-    /// Whether it is of the API group of Cartouche and of this kind.
+    /// True if it is of the API group of Cartouche and of this kind.
     pub(crate) fn is_ours(&self, kind: &str) -> bool {
         self.api_version().split('/').next() == Some(cartouche_crds::GROUP) && self.kind() == kind
     }
 }
 
-/// What was read.
+/// The documents and findings of what was read.
 #[derive(Debug, Default)]
 pub(crate) struct Loaded {
     pub(crate) documents: Vec<Document>,
@@ -250,12 +250,12 @@ fn read(path: &Path) -> anyhow::Result<String> {
 /// The files by which a folder is a test of a template: the run that has to come out, why none may, settings.
 pub(crate) const TEST_FILES: [&str; 3] = ["expected.yaml", "expected-error.txt", "case.yaml"];
 
-/// What a test expects is no manifest, and what it is played with may repeat one.
+/// The result that a test expects is no manifest, and what it is played with may repeat one.
 fn is_test_case(folder: &Path) -> bool {
     TEST_FILES.iter().any(|file| folder.join(file).is_file())
 }
 
-/// What is in a folder, sorted; hidden files and folders are left out.
+/// The paths in a folder, sorted; hidden files and folders are left out.
 pub(crate) fn entries(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let unreadable = || format!("the folder {} cannot be read", folder.display());
     let mut paths = Vec::new();

@@ -1,4 +1,4 @@
-//! Everything that can be known of templates, Runnables and profiles before a cluster sees them.
+//! Findings about templates, Runnables and profiles before a cluster sees them.
 
 mod account;
 mod breaks;
@@ -44,7 +44,11 @@ pub(crate) use runnable_with_template::made_finding as for_runnable;
 pub(crate) use template::problem_finding as for_every_runnable;
 
 use cartouche_templating::suggestion;
-use std::{collections::BTreeSet, path::PathBuf, rc::Rc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+    rc::Rc,
+};
 
 use cartouche_crds::API_VERSION;
 
@@ -59,7 +63,7 @@ use crate::{
     source::STANDARD_INPUT,
 };
 
-/// What the checks know.
+/// The schemas that the checks know.
 pub(crate) struct Knowledge {
     pub(crate) catalog: Catalog,
     pub(crate) runnable: Rc<KindSchema>,
@@ -76,7 +80,7 @@ impl Knowledge {
     }
 }
 
-/// What is wrong where everything was read and nothing of it is to be checked: most often the path.
+/// The finding where everything was read and nothing of it is to be checked: most often the path is wrong.
 pub(crate) fn nothing_to_check(objects: &Objects, paths: &[PathBuf]) -> Option<Finding> {
     let ours = [&objects.templates, &objects.runnables, &objects.profiles];
     if !objects.findings.is_empty() || ours.iter().any(|found| !found.is_empty()) {
@@ -114,14 +118,16 @@ fn without_repeated(warned: &mut Vec<Finding>, of_pairs: &[Finding]) {
     let is = |finding: &Finding, severity: Severity| {
         (finding.severity, finding.rule) == (severity, Rule::FieldType)
     };
-    let errors = of_pairs.iter().filter(|it| is(it, Severity::Error));
-    let errors: Vec<&Finding> = errors.collect();
-    let place = |finding: &Finding| finding.identity().0;
+    let mut said: BTreeMap<(&str, usize), Vec<&str>> = BTreeMap::new();
+    for error in of_pairs.iter().filter(|it| is(it, Severity::Error)) {
+        if let Some(place) = error.start() {
+            said.entry(place).or_default().push(&error.message);
+        }
+    }
     warned.retain(|warning| {
-        let is_said = |error: &&Finding| {
-            error.message.ends_with(&warning.message) && place(error) == place(warning)
-        };
-        !is(warning, Severity::Warning) || !errors.iter().any(is_said)
+        let here = warning.start().and_then(|place| said.get(&place));
+        let mut here = here.into_iter().flatten();
+        !is(warning, Severity::Warning) || !here.any(|error| error.ends_with(&warning.message))
     });
 }
 

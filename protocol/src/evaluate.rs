@@ -341,18 +341,14 @@ fn without_marker(path: &str) -> Option<String> {
     is_other.then(|| format!("a path begins with a dot, without blanks or $: write {meant}"))
 }
 
-/// What to do about the termination message in a status, where engines have none. A status of another kind may have such a field.
+/// The cure of the termination message in a status, where engines have none. A status of another kind may have such a field.
 fn outside_status(path: &str, object: &Value) -> Option<String> {
     let known = kinds::known_fields_of(object)?;
     if !known.outputs.has_termination_message() {
         return None;
     }
-    let rest = path.strip_prefix(".status.")?;
-    let after = rest.strip_prefix(TERMINATION_MESSAGE)?;
-    let is_it = after.is_empty() || after.starts_with(['.', '[']);
-    is_it.then(|| {
-        format!("the termination message stands beside the status: write .{rest}; the same run is then read again")
-    })
+    let cure = explained::beside_status(path)?;
+    Some(format!("{cure}; the same run is then read again"))
 }
 
 /// The field that was probably meant where a path finds nothing. A name passes only if it is like the one in the template.

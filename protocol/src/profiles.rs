@@ -12,10 +12,13 @@ use cartouche_crds::{PROFILE_REFRESH_ANNOTATION, Runnable};
 
 pub use choice::{Candidate, Choice, Rank, Subject, Unchosen, choose, rank};
 pub use known::{KnownProfile, Labels, Profiles};
-pub use miss::misses;
+pub use miss::{cure_of_miss, misses};
 pub use pin::{Held, Known, NotRefreshed, Pin, Settled, pin};
 
 use crate::rerun;
+
+/// The label that every namespace has from the API server: its name.
+pub const NAMESPACE_NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
 /// The request on a Runnable to choose its profile anew, if there is one.
 #[must_use]

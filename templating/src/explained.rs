@@ -5,10 +5,12 @@
 
 use crate::{
     Diagnostic, DiagnosticKind, PathError, SearchError, Segment, SyntaxError, TagError,
-    UnreadableField, field_path, suggestion,
-    syntax::{self, PathStep},
-    tag,
+    UnreadableField, field_path, suggestion, syntax, tag,
 };
+
+mod cures;
+
+pub use cures::{beside_status, unescaped_dots};
 
 /// What is said of a problem to its author.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -227,20 +229,6 @@ fn of_syntax(what: &str, error: &SyntaxError) -> Explained {
         "not a path",
         help,
     )
-}
-
-/// What to write where a name has dots that end it. Nothing when the step that leads nowhere stands before
-/// that name: then the dots are not what is wrong.
-#[must_use]
-pub fn unescaped_dots(path: &str, lost: Option<&PathStep>) -> Option<String> {
-    let meant = syntax::with_escaped_dots(path)?;
-    if lost.is_some_and(|step| step.span.end < meant.from) {
-        return None;
-    }
-    Some(format!(
-        "a dot ends a name, in brackets too; within a name it is written \\.: {}",
-        meant.path
-    ))
 }
 
 fn of_missing(what: &str, path: &str) -> Explained {

@@ -21,15 +21,53 @@ const BEFORE: [&str; 13] = [
     "arguments",
 ];
 
-/// The tag of Cartouche for one of another tool in a text, if that reads something like an input.
+/// The cures of what only Tekton fills in: what its path begins with and ends with, if that matters.
+const OF_TEKTON: [(&str, &str, &str); 5] = [
+    (
+        "results.",
+        ".path",
+        "only Tekton has results: write a JSON object to /dev/termination-log, and read it in outputs as .terminationMessage.NAME",
+    ),
+    (
+        "workspaces.",
+        ".path",
+        "only Tekton has workspaces: write the path at which the container mounts the volume",
+    ),
+    (
+        "workspaces.",
+        "",
+        "only Tekton has workspaces: write what it stands for",
+    ),
+    ("step.", "", OF_STEPS),
+    ("steps.", "", OF_STEPS),
+];
+const OF_STEPS: &str =
+    "only Tekton has results of steps: let the containers share a file in an emptyDir volume";
+
+/// The cure of a tag of another tool that a text begins with, if one is known.
+#[must_use]
+pub fn cure(text: &str) -> Option<String> {
+    let of_tekton = text.strip_prefix("$(").and_then(|inside| {
+        let path = inside.split(')').next()?;
+        let mut all = OF_TEKTON.into_iter();
+        let is_it =
+            |(begin, end, _): &(&str, &str, _)| path.starts_with(begin) && path.ends_with(end);
+        Some(all.find(is_it)?.2.to_owned())
+    });
+    of_tekton.or_else(|| {
+        let tag = meant(text)?;
+        Some(format!("write {tag}, or the path to what else is meant"))
+    })
+}
+
+/// The tag of Cartouche for one of another tool that a text begins with, if that reads something like an input.
 #[must_use]
 pub fn meant(text: &str) -> Option<String> {
     let (inside, _) = MARKERS.iter().find_map(|(opening, closing)| {
-        let (_, rest) = text.split_once(opening)?;
+        let rest = text.strip_prefix(opening)?;
         rest.split_once(closing)
     })?;
-    let path = inside.trim();
-    let names: Vec<&str> = path.trim_start_matches('.').split('.').collect();
+    let names = names(inside.trim());
     let is_name = |name: &&str| {
         !name.is_empty()
             && name
@@ -54,19 +92,32 @@ pub fn meant(text: &str) -> Option<String> {
     Some(format!("$(runnable.spec.inputs.{})$", rest.join(".")))
 }
 
+/// The names of a path, with dots before them or in brackets.
+pub(crate) fn names(path: &str) -> Vec<&str> {
+    let path = path
+        .trim_start_matches('.')
+        .trim_end_matches([']', '\'', '"']);
+    path.split(['.', '[', ']'])
+        .filter(|it| !it.is_empty())
+        .map(|it| it.trim_matches(['\'', '"']))
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::meant;
+    use super::{cure, meant};
 
     #[test]
     fn a_value_of_another_tool_is_an_input_here() {
         let input = Some("$(runnable.spec.inputs.text)$");
         for (text, tag) in [
             ("{{inputs.parameters.text}}", input),
-            ("a {{ .Values.text }}", input),
+            ("{{ .Values.text }} b", input),
             ("${{ inputs.text }}", input),
             ("$(params.text)", input),
             ("$(params.text)$", input),
+            ("$(params['text'])", input),
+            ("$(params[\"text\"])", input),
             ("$(workload.spec.params.text)$", input),
             ("{{workflow.parameters.text}}", input),
             (
@@ -84,5 +135,29 @@ mod tests {
         ] {
             assert_eq!(meant(text).as_deref(), tag, "{text}");
         }
+    }
+
+    #[test]
+    fn what_only_tekton_has_is_cured_otherwise() {
+        for (text, begin) in [
+            (
+                "$(results.digest.path)",
+                "only Tekton has results: write a JSON",
+            ),
+            (
+                "$(workspaces.w.path)",
+                "only Tekton has workspaces: write the path",
+            ),
+            (
+                "$(workspaces.w.bound)",
+                "only Tekton has workspaces: write what",
+            ),
+            ("$(steps.a.results.b)", "only Tekton has results of steps"),
+            ("$(params.text)", "write $(runnable.spec.inputs.text)$, or"),
+        ] {
+            let cure = cure(text).unwrap();
+            assert!(cure.starts_with(begin), "{text}: {cure}");
+        }
+        assert_eq!(cure("$(context.taskRun.name)"), None);
     }
 }

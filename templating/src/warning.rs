@@ -1,4 +1,4 @@
-//! What works, but hardly as the author of a template expects.
+//! Parts of templates that work, but hardly as their authors expect.
 
 use std::fmt;
 
@@ -11,15 +11,15 @@ use crate::{
 /// One thing that works, but hardly as its author expects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
-    /// Where its steps begin.
+    /// The part in which its steps begin.
     pub root: Root,
     /// The steps to it.
     pub at: Vec<Segment>,
-    /// What it is.
+    /// Its kind, with what it is about.
     pub kind: WarningKind,
 }
 
-/// What works, but hardly as its author expects.
+/// Each kind of thing that works, but hardly as its author expects.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WarningKind {
     /// Templates cannot set this.
@@ -40,8 +40,8 @@ pub enum WarningKind {
     /// A tag without an end.
     #[error("a tag is not closed and stays as it is: tags end with )$")]
     UnclosedTag,
-    /// A tag as other tools write it, and the one that is probably meant.
-    #[error("this is another tool's syntax and is not replaced; Cartouche tags look like $(path)${}", written(.0.as_deref()))]
+    /// A tag as other tools write it, and its cure.
+    #[error("this is another tool's syntax and is not replaced; Cartouche tags look like $(path)${}", .0.as_ref().map(|it| format!(": {it}")).unwrap_or_default())]
     ForeignTag(Option<String>),
     /// A text with the markers of a tag that is none; how it begins.
     #[error(
@@ -64,12 +64,6 @@ pub enum WarningKind {
     /// Outputs of what may be confidential.
     #[error("a Secret gives no outputs")]
     OutputsOfSecret,
-}
-
-fn written(meant: Option<&str>) -> String {
-    meant.map_or_else(String::new, |tag| {
-        format!(": write {tag}, or the path to what else is meant")
-    })
 }
 
 impl Warning {

@@ -51,16 +51,8 @@ pub(super) fn finding(
     let finding = Finding::warning(Rule::Source, message)
         .at(place)
         .label("no such object here");
-    let there = document.place_of(&["metadata", "name"]);
     let label = format!("{} {} is here", document.kind(), document.name());
-    Some(
-        match object.kind {
-            // The line may hold its value.
-            SourceKind::Secret => finding.with_note(format!("{label}: {}", there.shown())),
-            _ => finding.related(there, label),
-        }
-        .help(help),
-    )
+    Some(finding.beside(document, label).help(help))
 }
 
 fn meant<'a>(

@@ -3,13 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cartouche_crds::InputSource;
+use cartouche_crds::{InputSource, ReadAs};
 use cartouche_protocol::{
     diagnosis::Fault,
     sourced_inputs::{self, SourceKind, SourceObject, SourceRead},
     sources::Value as Became,
 };
 use cartouche_templating::{suggestion, syntax};
+use serde_json::Value;
 
 use super::{
     Entry, Given,
@@ -19,7 +20,7 @@ use super::{
 use crate::{
     finding::{Finding, Rule},
     objects::{Objects, namespace_of},
-    source::{Document, SourceSpan},
+    source::{Document, SourceSpan, values},
     template_file::declared_outputs,
 };
 
@@ -41,7 +42,7 @@ impl<'a> Taking<'a> {
         }
     }
 
-    /// Looks for the object of an entry. What keeps its value from being known is told.
+    /// Looks for the object of an entry. The findings say why its value is not known.
     pub(super) fn look(&mut self, given: &mut Given, entry: Entry, object: SourceObject) {
         let found = self.find(&object);
         let [document] = found.as_slice() else {
@@ -92,7 +93,7 @@ impl<'a> Taking<'a> {
         live
     }
 
-    /// What the controller would make of all of them.
+    /// Gives the values that the controller would make of all of them.
     pub(super) fn take(self, given: &mut Given) {
         let sources: Vec<InputSource> = self.entries.iter().map(|it| it.source.clone()).collect();
         let namespace = namespace_of(self.runnable);
@@ -114,14 +115,14 @@ impl<'a> Taking<'a> {
                 continue;
             };
             let fault = match became.value {
-                // Whether it is ready holds runs back, and is no matter of their inputs.
+                // One that is not ready holds runs back, and has its inputs.
                 Became::Given | Became::ObjectNotReady => {
                     self.is_given(given, entry, object, document);
                     None
                 }
                 Became::LeftOut => None,
                 Became::Unusable(_) => {
-                    let hint = in_single_quotes(entry, document);
+                    let hint = as_json(entry, document);
                     faults.next().map(|fault| (fault, hint))
                 }
                 Became::Missing => {
@@ -143,7 +144,7 @@ impl<'a> Taking<'a> {
         given.written.insert(entry.name().to_owned(), place);
     }
 
-    /// Where a value is written: of a Secret, where it is referred to.
+    /// The place of a value: of a Secret, that of the reference to it.
     fn written(&self, entry: &Entry, document: &Document) -> SourceSpan {
         let (source, key) = (&entry.source, entry.key());
         let value = match (&source.config_map_key_ref, &source.runnable_ref) {
@@ -170,7 +171,7 @@ impl<'a> Taking<'a> {
         let value = document.root.at(&["data", entry.key()]);
         match value.filter(|_| object.kind == SourceKind::ConfigMap) {
             Some(value) => told.related(document.place(&value.span), format!("{object} has this")),
-            None => beside(told, object, document),
+            None => told.beside(document, format!("{object} is this")),
         }
     }
 
@@ -202,7 +203,7 @@ impl<'a> Taking<'a> {
             .at(self.runnable.place_at(&part))
             .label("no such output")
             .help(help);
-        Some(beside(finding, object, of))
+        Some(finding.beside(of, format!("{object} is this")))
     }
 
     fn twice_there(&self, entry: &Entry, object: &SourceObject, found: &[&Document]) -> Finding {
@@ -224,18 +225,30 @@ impl<'a> Taking<'a> {
     }
 }
 
-/// The cure of a text that is to be JSON, and has single quotes where JSON has double ones.
-fn in_single_quotes(entry: &Entry, document: &Document) -> Option<String> {
-    let text = document.root.at(&["data", entry.key()])?.text()?;
-    let is_list_or_object = text.trim_start().starts_with(['{', '[']);
-    let is_json = |text: &str| serde_json::from_str::<serde_json::Value>(text).is_ok();
-    let is_cured = !is_json(text) && is_json(&text.replace('\'', "\""));
-    (is_list_or_object && is_cured).then(|| {
-        "JSON has double quotes: write them, and put the value in single quotes".to_owned()
-    })
+/// The cure of a text that is to be JSON, and is that with other quotes, or YAML.
+fn as_json(entry: &Entry, document: &Document) -> Option<String> {
+    let reference = entry.source.config_map_key_ref.as_ref();
+    reference.filter(|it| it.read_as == Some(ReadAs::Json))?;
+    let node = document.root.at(&["data", entry.key()])?;
+    let text = node.text()?;
+    let is_json = |text: &str| serde_json::from_str::<Value>(text).is_ok();
+    if is_json(text) {
+        return None;
+    }
+    if is_json(&text.replace('\'', "\"")) {
+        let help = "JSON has double quotes: write them instead of the single ones";
+        return Some(if document.place(&node.span).text().starts_with('"') {
+            format!("{help}, and put the value in single quotes")
+        } else {
+            help.to_owned()
+        });
+    }
+    let read = values(text).ok()?;
+    matches!(read.as_slice(), [Value::Array(_) | Value::Object(_)])
+        .then(|| "this is YAML: write it as JSON".to_owned())
 }
 
-/// What the object has in place of what is not there.
+/// The keys or outputs that the object has in place of one that is not there.
 fn known(entry: &Entry, object: &SourceObject, document: &Document) -> Option<String> {
     let has = match object.kind {
         SourceKind::Runnable => "it gives",
@@ -259,15 +272,4 @@ fn misspelt_step(path: &str, document: &Document) -> Option<String> {
         value = next;
     }
     None
-}
-
-/// Says which object is meant. The line of a Secret is not shown: its value may stand there.
-fn beside(finding: Finding, object: &SourceObject, document: &Document) -> Finding {
-    let place = document.place_of(&["metadata", "name"]);
-    match object.kind {
-        SourceKind::ConfigMap | SourceKind::Runnable | SourceKind::Any => {
-            finding.related(place, format!("{object} is this"))
-        }
-        SourceKind::Secret => finding.with_note(format!("{object} is in {}", place.shown())),
-    }
 }

@@ -6,7 +6,10 @@ use cartouche_crds::{ClusterRunProfileSpec, ProfileVersion, Runnable};
 use cartouche_protocol::{
     facts::{RunnableFacts, Unknown, chosen, subject},
     ledger::Ledger,
-    profiles::{Held, KnownProfile, Labels, Profiles, Rank, Subject, Unchosen, misses, rank},
+    profiles::{
+        Held, KnownProfile, Labels, NAMESPACE_NAME_LABEL, Profiles, Rank, Subject, Unchosen,
+        misses, rank,
+    },
 };
 use cartouche_templating::{Diagnostics, Profile};
 use serde_json::Value;
@@ -17,9 +20,6 @@ use crate::{
     profile_file,
     source::Document,
 };
-
-/// The label that every namespace has from the API server: its name.
-const NAMESPACE_NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
 /// The profile that a run is made with.
 #[derive(Clone, Copy)]

@@ -6,6 +6,9 @@ use cartouche_templating::{
     suggestion,
 };
 
+use serde_json::Value;
+
+use super::pod_spec::{SHELLS, base};
 use crate::{
     finding::{Finding, Rule},
     source::{Document, Node},
@@ -20,11 +23,11 @@ pub(super) fn check(document: &Document, template: &Template) -> Vec<Finding> {
     let Some(body) = template_file::body(document) else {
         return Vec::new();
     };
+    let restarted = restarted(document, template, body);
     let found = [
-        restarted(document, template, body),
+        restarted.or_else(|| staying(document, template, body)),
         suspended(document, template, body),
         removed_at_once(document, template, body),
-        beside_one_that_stays(document, template, body),
     ];
     found.into_iter().flatten().collect()
 }
@@ -62,7 +65,7 @@ fn restarted(document: &Document, template: &Template, body: &Node) -> Option<Fi
     Some(finding)
 }
 
-/// A Job that waits until somebody lets it go on.
+/// A Job that waits until it is let go on.
 fn suspended(document: &Document, template: &Template, body: &Node) -> Option<Finding> {
     let (api_version, kind) = template.literal_kind()?;
     let HealthFrom::Conditions { decisive, .. } = kinds::known_fields(api_version, kind)?.health
@@ -72,40 +75,64 @@ fn suspended(document: &Document, template: &Template, body: &Node) -> Option<Fi
     let is_suspendable = decisive.iter().any(|(name, _)| *name == "Suspended");
     let suspend = body.at(&["spec", "suspend"])?;
     let is_queued = body.at(&["metadata", "labels", QUEUE]).is_some();
-    if !is_suspendable || is_queued || suspend.to_value() != serde_json::Value::Bool(true) {
+    if !is_suspendable || is_queued || suspend.to_value() != Value::Bool(true) {
         return None;
     }
     let message = format!("a {kind} that is suspended does not begin");
     let finding = Finding::warning(Rule::Surprise, message)
         .at(document.place(&suspend.span))
-        .label("it waits until somebody sets this to false")
+        .label("it waits until this is set to false")
         .help("take this line out, unless a queue is to let the runs go on");
     Some(finding)
 }
 
-/// A container that only follows a file or waits, beside one that ends: the pod ends when all of them have.
-fn beside_one_that_stays(document: &Document, template: &Template, body: &Node) -> Option<Finding> {
+/// A container that only follows a file or waits: no other begins after it, or the pod does not end.
+fn staying(document: &Document, template: &Template, body: &Node) -> Option<Finding> {
     let (api_version, kind) = template.literal_kind()?;
     let rule = kinds::known_fields(api_version, kind)?.restart_policy?;
     let has_rule = document.root.at(&["spec", "healthRule"]).is_some();
     let pod = body.at(rule.pod_spec)?;
     // A process of another container may end it.
-    let is_shared = pod.get("shareProcessNamespace").is_some();
-    let containers = pod.get("containers").map(Node::items)?;
-    let stays = |container: &&Node| never_ends(&words(container));
-    let staying = containers.iter().find(stays)?;
-    if has_rule || is_shared || containers.iter().all(|it| stays(&it)) {
+    let is_shared = pod.get("shareProcessNamespace");
+    let is_shared = is_shared.is_some_and(|it| it.to_value() == Value::Bool(true));
+    if has_rule || is_shared {
         return None;
     }
-    let name = staying.get("name").and_then(Node::text).unwrap_or_default();
-    let message = format!(
-        "the container '{name}' never ends, so this {kind} does not end either when its other containers have ended"
-    );
-    let command = staying.get("command")?;
+    let of_list = |list| pod.get(list).map(Node::items).unwrap_or_default();
+    let is_sidecar = |it: &&Node| {
+        it.get("restartPolicy")
+            .is_some_and(|it| it.text() == Some(ALWAYS))
+    };
+    let stays = |it: &&Node| never_ends(&words(it));
+    let mut before = of_list("initContainers").iter();
+    let before = before.find(|it| !is_sidecar(it) && stays(it));
+    let containers = of_list("containers");
+    let container = before.or_else(|| containers.iter().find(stays))?;
+    let (so, help) = if before.is_some() {
+        (
+            "no other container begins before it has ended".to_owned(),
+            "give it restartPolicy: Always: it goes on beside the others, and is stopped when they have ended",
+        )
+    } else {
+        let help = if containers.iter().all(|it| stays(&it)) {
+            "let it run a command that ends"
+        } else {
+            "move it to initContainers with restartPolicy: Always: it is stopped when the others have ended"
+        };
+        let so = format!("a {kind} succeeds only when all its containers have ended");
+        (so, help)
+    };
+    let name = container
+        .get("name")
+        .and_then(Node::text)
+        .unwrap_or_default();
+    let message = format!("the container '{name}' never ends by itself, and {so}");
+    let mut lists = ["command", "args"].into_iter();
+    let command = lists.find_map(|list| container.get(list))?;
     let finding = Finding::warning(Rule::Surprise, message)
         .at(document.place(command.first_key().unwrap_or(&command.span)))
-        .label("this goes on for ever");
-    Some(finding.help("move it to initContainers with restartPolicy: Always: it is stopped when the others have ended"))
+        .label("this goes on and on");
+    Some(finding.help(help))
 }
 
 fn words(container: &Node) -> Vec<&str> {
@@ -113,24 +140,37 @@ fn words(container: &Node) -> Vec<&str> {
     let words = lists.filter_map(|list| container.get(list));
     let words: Vec<&str> = words.flat_map(Node::items).filter_map(Node::text).collect();
     match words.as_slice() {
-        ["sh" | "/bin/sh" | "bash" | "/bin/bash", "-c", script]
-            if !script.contains([';', '&', '|', '\n']) =>
-        {
-            script.split_whitespace().collect()
+        [shell, option, script] if SHELLS.contains(&base(shell)) && is_of_script(option) => {
+            let script = script.trim();
+            let script = script.strip_prefix("exec ").unwrap_or(script);
+            // Of a script of several lines nothing is known.
+            let line = if script.contains('\n') { "" } else { script };
+            line.split_whitespace().collect()
         }
         _ => words,
     }
 }
 
+/// True for `-c`, and for `-ec` and its like.
+fn is_of_script(option: &str) -> bool {
+    let letters = option.strip_prefix('-').unwrap_or_default();
+    !letters.starts_with('-') && letters.ends_with('c')
+}
+
 fn never_ends(words: &[&str]) -> bool {
     let follows = |word: &&str| {
         let short = word.strip_prefix('-').filter(|it| !it.starts_with('-'));
-        let is_follow = word.starts_with("--follow") || *word == "--retry";
-        is_follow || short.is_some_and(|it| it.contains(['f', 'F']))
+        word.starts_with("--follow") || short.is_some_and(|it| it.contains(['f', 'F']))
+    };
+    let is_one = |words: &[&str]| {
+        !words
+            .iter()
+            .any(|it| it.contains([';', '&', '|', '(', '`']))
     };
     match words {
-        ["sleep", "infinity" | "inf"] => true,
-        ["tail", options @ ..] => {
+        ["while", "true;" | ":;", "do", "sleep", _, "done"] => true,
+        [program, "infinity" | "inf"] => base(program) == "sleep",
+        [program, options @ ..] if base(program) == "tail" && is_one(options) => {
             options.iter().any(follows) && !options.iter().any(|it| it.starts_with("--pid"))
         }
         _ => false,

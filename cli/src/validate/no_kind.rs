@@ -1,38 +1,47 @@
-//! A template that says neither apiVersion nor kind.
+//! A template that says no apiVersion, no kind or neither.
 
-use cartouche_templating::{Diagnostic, DiagnosticKind};
+use cartouche_templating::{Diagnostic, DiagnosticKind, suggestion};
 
-use crate::{
-    finding::{Finding, Rule},
-    source::{Content, Document},
-    template_file,
-};
+use super::template::problem_finding;
+use crate::{finding::Finding, source::Document, template_file};
 
 const FIELDS: [&str; 2] = ["apiVersion", "kind"];
 
-/// True for what is said of one of the two fields alone.
+/// True for what is said of one of the two fields.
 pub(super) fn is_of(problem: &Diagnostic) -> bool {
     matches!(problem.kind, DiagnosticKind::NoKind(_))
 }
 
-/// One finding for both fields, where neither is there.
-pub(super) fn check(document: &Document) -> Option<Finding> {
-    let body = template_file::body(document)?;
-    let is_object = matches!(body.content, Content::Object(_));
-    if !is_object || FIELDS.iter().any(|field| body.get(field).is_some()) {
-        return None;
-    }
-    let help = if body.at(&["spec", "containers"]).is_some() {
-        "this is a pod: write apiVersion: v1 and kind: Pod, or put it below spec.template of a Job"
-    } else {
-        "add, for example, apiVersion: batch/v1 and kind: Job"
+/// The findings about these two fields: one where neither is there.
+pub(super) fn check(document: &Document, problems: &[Diagnostic]) -> Vec<Finding> {
+    let found = problems.iter().filter(|it| is_of(it));
+    let mut found: Vec<Finding> = found.map(|it| problem_finding(document, it)).collect();
+    let Some(body) = template_file::body(document) else {
+        return found;
     };
-    let place = body.first_key().unwrap_or(&body.span);
-    let message = "the template has neither apiVersion nor kind";
-    Some(
-        Finding::error(Rule::Kind, message)
-            .at(document.place(place))
-            .label("say here what kind of object to create")
-            .help(help),
-    )
+    let is_there = |field: &&str| body.get(field).is_some();
+    if let (Some(first), false) = (body.first_key(), FIELDS.iter().any(is_there)) {
+        found.truncate(1);
+        for finding in &mut found {
+            "the template has neither apiVersion nor kind".clone_into(&mut finding.message);
+            finding.place = Some(document.place(first));
+        }
+    }
+    let keys = body.entries().iter().map(|entry| entry.key.as_str());
+    let misspelt = keys.filter_map(|key| {
+        let meant = suggestion::nearest(key, FIELDS).filter(|it| !is_there(it))?;
+        Some(format!("did you mean '{meant}' in the place of '{key}'?"))
+    });
+    let misspelt: Vec<String> = misspelt.collect();
+    let is_pod = body.at(&["spec", "containers"]).is_some();
+    let help = match misspelt.as_slice() {
+        [] => is_pod.then(|| {
+            "this is a pod: write apiVersion: v1 and kind: Pod, or put it below spec.template of a Job".to_owned()
+        }),
+        misspelt => Some(misspelt.join(" ")),
+    };
+    found
+        .into_iter()
+        .map(|it| it.maybe_help(help.clone()))
+        .collect()
 }

@@ -1,8 +1,9 @@
-//! Whether outputs and health rules can find anything in a run.
+//! Outputs and health rules that find nothing in any run.
 
 use cartouche_templating::{
-    Diagnostic, Draft, Root, TERMINATION_MESSAGE, Template, explained::unescaped_dots, kinds,
-    suggestion, syntax,
+    Diagnostic, Draft, Root, TERMINATION_MESSAGE, Template,
+    explained::{beside_status, unescaped_dots},
+    kinds, suggestion, syntax,
 };
 
 use super::tags::describe;
@@ -54,10 +55,10 @@ pub(super) fn check_beginnings(document: &Document, draft: &Draft) -> Vec<Findin
     let outputs = document.root.at(&["spec", "outputs"]);
     let finding = |entry: &MapEntry| {
         let path = entry.value.text()?;
-        let is_told = |problem: &Diagnostic| {
+        let is_said = |problem: &Diagnostic| {
             problem.root == Root::Spec && *problem.at == *Segment::keys(["outputs", &entry.key])
         };
-        if draft.problems().iter().any(is_told) {
+        if draft.problems().iter().any(is_said) {
             return None;
         }
         let (with, meant) = match path.strip_prefix('$') {
@@ -98,26 +99,20 @@ pub(super) fn check_statuses(document: &Document) -> Vec<Finding> {
     unknown.collect()
 }
 
-/// Whether a path begins with the termination message, which Cartouche adds to the Jobs and Pods that it reads.
+/// True if a path begins with the termination message, which Cartouche adds to the Jobs and Pods that it reads.
 fn reads_termination_message(template: &Template, path: &Node) -> bool {
     let steps = syntax::steps(path.text().unwrap_or_default());
     syntax::below(&steps, &[TERMINATION_MESSAGE]).is_some() && has_last_words(template)
 }
 
-/// What to say of a path that begins nearly like the termination message, which no schema has.
+/// The cure of a path that begins nearly like the termination message, which no schema has.
 fn meant_last_words(template: &Template, path: &Node) -> Option<String> {
-    let text = path.text()?;
-    let steps = syntax::steps(text);
-    if !has_last_words(template) {
-        return None;
-    }
-    if syntax::below(&steps, &["status", TERMINATION_MESSAGE]).is_some() {
-        let written = text.trim_start_matches(".status");
-        return Some(format!("it is not part of status: write {written}"));
-    }
-    let first = steps.first()?.key()?;
-    suggestion::nearest(first, [TERMINATION_MESSAGE])?;
-    Some(format!("did you mean '{TERMINATION_MESSAGE}'?"))
+    let text = path.text().filter(|_| has_last_words(template))?;
+    beside_status(text).or_else(|| {
+        let steps = syntax::steps(text);
+        suggestion::nearest(steps.first()?.key()?, [TERMINATION_MESSAGE])?;
+        Some(format!("did you mean '{TERMINATION_MESSAGE}'?"))
+    })
 }
 
 fn has_last_words(template: &Template) -> bool {

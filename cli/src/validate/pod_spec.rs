@@ -33,6 +33,7 @@ use crate::{
     source::{Document, Node, Segment, SourceSpan},
     template_file,
 };
+pub(super) use command::{SHELLS, base};
 use part::Part;
 use pods::Pod;
 

@@ -107,7 +107,7 @@ pub(super) fn check_stop(
     let message = format!("{what}, and it is not known how a {kind} of {api_version} is stopped");
     let finding = Finding::warning(Rule::FieldType, message)
         .at(asking.place_of(path))
-        .label("nobody can keep it");
+        .label("nothing keeps it");
     Some(finding.help("say in spec.stop of the template how its runs are stopped"))
 }
 

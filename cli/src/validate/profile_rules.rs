@@ -3,7 +3,7 @@
 use cartouche_crds::{ClusterRunProfileSpec, ProfileRule};
 use cartouche_protocol::{
     facts::{RunnableFacts, subject},
-    profiles::{Candidate, Labels, Subject, Unchosen, choose, misses, rank},
+    profiles::{Candidate, Labels, Subject, Unchosen, choose, cure_of_miss, misses, rank},
 };
 use cartouche_templating::suggestion;
 use serde_json::Value;
@@ -170,6 +170,7 @@ impl Seen<'_> {
         let message = format!(
             "Runnable {name} asks for the profile '{asked}', and none of its rules matches this Runnable: no run is made"
         );
+        let candidate = Candidate { name: asked, spec };
         rank(spec, &self.subject()).is_none().then(|| {
             finding(message, "it does not match")
                 .related(rules_of(profile), "its rules")
@@ -177,6 +178,7 @@ impl Seen<'_> {
                     "take spec.profileName out, or add a rule to the profile: {}",
                     rule_for(runnable)
                 ))
+                .maybe_help(cure_of_miss(&[candidate], &self.subject()))
         })
     }
 
@@ -227,51 +229,13 @@ impl Seen<'_> {
             .at(runnable.place_of(&["metadata", "name"]))
             .label("no run is made of this")
             .related(template.place_of(&["spec", "profile"]), "required here")
-            .help(self.labels_that_differ().unwrap_or_else(|| {
-                format!("let a rule of a profile match it: {}", rule_for(runnable))
-            }));
+            .help(format!(
+                "let a rule of a profile match it: {}",
+                rule_for(runnable)
+            ))
+            .maybe_help(cure_of_miss(&self.candidates(), &self.subject()));
         let misses = misses(&self.candidates(), &self.subject());
         Some(render::profiles::with_misses(finding, &misses))
-    }
-}
-
-impl Seen<'_> {
-    /// The cure where a rule is for this Runnable, but for other values of labels that its namespace has.
-    fn labels_that_differ(&self) -> Option<String> {
-        let rules = self.profiles.iter().flat_map(|(profile, spec)| {
-            let rules = spec.rules.iter().flatten();
-            rules.map(move |rule| (profile.name(), rule))
-        });
-        let mut nearly = rules.filter(|(_, rule)| self.is_for_other_labels(rule));
-        let (profile, rule) = nearly.next()?;
-        let asked = rule.namespace_selector.iter();
-        let asked = asked.flat_map(|it| it.match_labels.iter().flatten());
-        let differing = asked.filter_map(|(key, asked)| {
-            let has = self.labels.get(key).filter(|has| *has != asked)?;
-            Some((format!("{key}={asked}"), format!("{key}={has}")))
-        });
-        let (wanted, has): (Vec<String>, Vec<String>) = differing.unzip();
-        Some(format!(
-            "give the namespace {}, or let {profile} select {}",
-            wanted.join(" and "),
-            has.join(" and ")
-        ))
-    }
-
-    /// True if nothing but the values of labels of the namespace keeps a rule from matching.
-    fn is_for_other_labels(&self, rule: &ProfileRule) -> bool {
-        let selector = rule.namespace_selector.as_ref();
-        let has_labels_alone = selector.is_some_and(|it| it.match_expressions.is_none());
-        let elsewhere = ClusterRunProfileSpec {
-            rules: Some(vec![ProfileRule {
-                namespace_selector: None,
-                ..rule.clone()
-            }]),
-            ..ClusterRunProfileSpec::default()
-        };
-        has_labels_alone
-            && has_keys(rule, &self.labels)
-            && rank(&elsewhere, &self.subject()).is_some()
     }
 }
 

@@ -1,4 +1,4 @@
-//! Whether an object of ours has the fields that its kind has.
+//! Fields that an object of ours has and its kind has not, or in another shape.
 
 use cartouche_crds::{API_VERSION, BESIDE_TEMPLATE, TO_BESIDE_TEMPLATE};
 use cartouche_templating::TypeCure;
@@ -38,7 +38,7 @@ fn other_version(document: &Document) -> Option<Finding> {
     })
 }
 
-/// What a mismatch in a part of a document says to its author.
+/// The finding about a mismatch in a part of a document.
 pub(super) fn finding(document: &Document, root: &Node, mismatch: &Mismatch) -> Finding {
     let rule = match mismatch.fault {
         Fault::Unknown { .. } | Fault::Missing { .. } | Fault::Null => Rule::Field,
@@ -59,13 +59,13 @@ pub(super) fn finding(document: &Document, root: &Node, mismatch: &Mismatch) -> 
             beside_template(document, root, mismatch)
                 .or_else(|| quoted(document, root, mismatch))
                 .or_else(|| written_flat(document, root, mismatch))
-                .or_else(|| one_block(root, mismatch))
+                .or_else(|| one_block(document, root, mismatch))
                 .or_else(|| mismatch.help.clone())
                 .or_else(|| default_help(&mismatch.fault)),
         )
 }
 
-/// What to do about a field of a template that stands in its run, one level too deep.
+/// The cure of a field of a template that stands in its run, one level too deep.
 fn beside_template(document: &Document, root: &Node, mismatch: &Mismatch) -> Option<String> {
     let Fault::Unknown { key } = &mismatch.fault else {
         return None;
@@ -74,7 +74,7 @@ fn beside_template(document: &Document, root: &Node, mismatch: &Mismatch) -> Opt
     (is_in_run && BESIDE_TEMPLATE.contains(&key.as_str())).then(|| TO_BESIDE_TEMPLATE.to_owned())
 }
 
-/// What to do about a text without quotes, as it is written: what it was read as, such as `1` of `1.0` or `false` of `no`,
+/// The cure of a text without quotes, as it is written: what it was read as, such as `1` of `1.0` or `false` of `no`,
 /// is not what it was to say.
 pub(super) fn quoted(document: &Document, root: &Node, mismatch: &Mismatch) -> Option<String> {
     let is_text = matches!(&mismatch.fault, Fault::Type { wanted, .. } if wanted == "a string");
@@ -89,13 +89,34 @@ pub(super) fn quoted(document: &Document, root: &Node, mismatch: &Mismatch) -> O
     is_there.then(|| format!("{}: \"{written}\"", TypeCure::AddQuotes))
 }
 
-/// What to do about a text of several lines in the place of a list.
-fn one_block(root: &Node, mismatch: &Mismatch) -> Option<String> {
+/// The cure of a text of several lines in the place of a list: `- ` before each element is meant, or one text as the only element.
+fn one_block(document: &Document, root: &Node, mismatch: &Mismatch) -> Option<String> {
+    const OF_TEXTS: [&str; 2] = ["args", "command"];
     let is_list = matches!(&mismatch.fault, Fault::Type { wanted, .. } if wanted == "an array");
     let (node, _, taken) = root.follow(&mismatch.at);
-    let is_block = node.text().is_some_and(|text| text.contains('\n'));
-    (is_list && is_block && taken == mismatch.at.len())
-        .then(|| "write `- |` before it, in a line of its own: the text is one element".to_owned())
+    let text = node.text()?;
+    let place = document.place(&node.span);
+    let mark = place
+        .text()
+        .chars()
+        .next()
+        .filter(|it| ['|', '>'].contains(it))?;
+    if !is_list || taken < mismatch.at.len() {
+        return None;
+    }
+    let is_element =
+        |line: &str| line.is_empty() || line.starts_with("- ") || line.starts_with(' ');
+    if text.starts_with("- ") && text.lines().all(is_element) {
+        return Some(format!(
+            "take the {mark} away: these are the elements of a list"
+        ));
+    }
+    let Some(Segment::Key(key)) = mismatch.at.last() else {
+        return None;
+    };
+    OF_TEXTS.contains(&key.as_str()).then(|| {
+        format!("write the key alone, and `- {mark}` in the line below it: the text is one element")
+    })
 }
 
 /// The form of each field of ours that has others below it, with a value where none can be taken over.
@@ -137,7 +158,7 @@ fn written_flat(document: &Document, root: &Node, mismatch: &Mismatch) -> Option
     Some(format!("write {}", written.replace("VALUE", &given)))
 }
 
-/// What to do when nothing better is known.
+/// The cure when nothing better is known.
 fn default_help(fault: &Fault) -> Option<String> {
     match fault {
         Fault::Missing { key } => Some(format!("add the field '{key}'")),

@@ -64,7 +64,7 @@ fn made_by_others(
         Finding::warning(Rule::Output, message)
             .at(runnable.place_at(at))
             .label("the Runnable has to make this itself")
-            .related(file.place_of(&["metadata", "name"]), "it is in the files")
+            .beside(file, "it is in the files")
             .help("take it out of the files, or name another one"),
     )
 }

@@ -1,4 +1,4 @@
-//! Whether the fields that tags read can be there.
+//! Tags that read fields that cannot be there.
 
 use cartouche_templating::suggestion;
 use cartouche_templating::{
@@ -40,20 +40,38 @@ fn check_tag(tag: &PlacedTag, knowledge: &Knowledge) -> Option<Finding> {
     let step = steps.get(impossible.step);
     let finding = describe(Rule::Tag, &what, "a Runnable", step, &impossible.reason);
     let dots = unescaped_dots(&tag.tag.path, step);
-    let of_spec = below_spec(schema, steps, &tag.tag.path);
-    let help = of_spec.filter(|_| impossible.step == 0).or(dots);
+    let deeper = below_another(schema, steps, &tag.tag.path);
+    let help = deeper.filter(|_| impossible.step == 0).or(dots);
     Some(finding.at(tag.place_of(step)).maybe_help(help))
 }
 
-/// The path that is meant by one that leaves `spec` out.
-fn below_spec(schema: Schema<'_>, steps: &[PathStep], path: &str) -> Option<String> {
-    let Reached::Known(spec) = walk(schema, &syntax::steps("spec")).ok()? else {
+/// The path that is meant by one that leaves out `metadata` or `spec`.
+fn below_another(schema: Schema<'_>, steps: &[PathStep], path: &str) -> Option<String> {
+    let first = steps.first()?;
+    let key = first.key()?;
+    if suggestion::nearest(key, schema.member_names()).is_some() {
         return None;
-    };
-    let first = steps.first()?.key()?;
-    let is_there = spec.member_names().any(|name| name == first);
-    let below = path.strip_prefix("runnable.")?;
-    is_there.then(|| format!("did you mean runnable.spec.{below}?"))
+    }
+    let rest = path.get(first.span.end..)?;
+    let parents = ["metadata", "spec"].into_iter();
+    let parents = parents.filter_map(|parent| match walk(schema, &syntax::steps(parent)).ok()? {
+        Reached::Known(fields) => Some((parent, fields)),
+        Reached::Open => None,
+    });
+    let parents: Vec<(&str, Schema<'_>)> = parents.collect();
+    let same = parents.iter().find_map(|(parent, fields)| {
+        let name = fields.member_names().find(|name| *name == key)?;
+        Some((parent, name))
+    });
+    let (parent, name) = same.or_else(|| {
+        parents.iter().find_map(|(parent, fields)| {
+            Some((parent, suggestion::nearest(key, fields.member_names())?))
+        })
+    })?;
+    let meant = format!("runnable.{parent}.{name}{rest}");
+    // The engine refuses some fields.
+    syntax::whole_steps(&meant)?;
+    Some(format!("did you mean {meant}?"))
 }
 
 /// The steps below `runnable`, with the schema to follow them in.
@@ -90,7 +108,7 @@ pub(super) fn type_of(path: &str, template: &Document, knowledge: &Knowledge) ->
     }
 }
 
-/// What is said of a path that cannot lead anywhere.
+/// The finding about a path that cannot lead anywhere.
 pub(super) fn describe(
     rule: Rule,
     what: &str,

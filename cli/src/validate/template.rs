@@ -1,4 +1,4 @@
-//! What is wrong with a template whatever a Runnable says.
+//! The findings about a template whatever a Runnable says.
 
 use cartouche_templating::{Diagnostic, DiagnosticKind, Root, Segment, explained};
 
@@ -14,7 +14,7 @@ use crate::{
     template_file,
 };
 
-/// What a check of one template found.
+/// The findings of a check of one template.
 #[derive(Default)]
 pub(super) struct Checked {
     pub(super) findings: Vec<Finding>,
@@ -35,11 +35,10 @@ pub(super) fn check(objects: &Objects, document: &Document, knowledge: &Knowledg
     // What else is said of a text with half a tag in it only follows from that.
     let unclosed = warnings::unclosed(document, template.warnings());
     let known = ErrorPlaces::of(&unclosed);
-    let of_no_kind = no_kind::check(document);
-    let problems = draft.problems().iter();
-    let problems = problems.filter(|it| of_no_kind.is_none() || !no_kind::is_of(it));
-    findings.extend(problems.map(|problem| problem_finding(document, problem)));
-    findings.extend(of_no_kind);
+    let problems = draft.problems();
+    let others = problems.iter().filter(|it| !no_kind::is_of(it));
+    findings.extend(others.map(|problem| problem_finding(document, problem)));
+    findings.extend(no_kind::check(document, problems));
     let mut warned = warnings::surprises(document, template.warnings());
     let body = document.value.pointer("/spec/template");
     findings.extend(body.and_then(|body| policy::check_name(None, document, body)));
@@ -86,7 +85,7 @@ pub(super) fn check(objects: &Objects, document: &Document, knowledge: &Knowledg
     }
 }
 
-/// What is said of a problem to its author, at its place.
+/// The finding about a problem, at its place.
 pub(crate) fn problem_finding(document: &Document, problem: &Diagnostic) -> Finding {
     let first = match problem.at.first() {
         Some(Segment::Key(key)) => key.as_str(),
@@ -116,7 +115,7 @@ pub(crate) fn problem_finding(document: &Document, problem: &Diagnostic) -> Find
     }
 }
 
-/// Where a template has a generateName that is none, if it is that.
+/// The place of a generateName that is none, if that is the problem.
 fn empty_name(document: &Document, problem: &Diagnostic) -> Option<(SourceSpan, &'static str)> {
     const FIELD: [&str; 4] = ["spec", "template", "metadata", "generateName"];
     let is_that = matches!(problem.kind, DiagnosticKind::NoName);

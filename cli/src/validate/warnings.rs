@@ -1,4 +1,4 @@
-//! What the engine warns of in a template or a profile, at its place.
+//! Warnings of the engine about a template or a profile, at their places.
 
 use std::ops::Range;
 
@@ -49,9 +49,9 @@ pub(super) fn surprises(document: &Document, warnings: &[Warning]) -> Vec<Findin
             WarningKind::LeftAlone(_) => return left_alone(document, warning),
             WarningKind::Unmet(it) => return vec![unmet(document, warning, it)],
             WarningKind::FixedName => "use generateName instead of name",
-            WarningKind::ForeignTag(meant) => {
-                return vec![foreign(document, warning, meant.as_deref())];
-            },
+            WarningKind::ForeignTag(cure) => cure.as_deref().unwrap_or(
+                "write the tag that reads it, such as $(runnable.spec.inputs.NAME)$",
+            ),
             WarningKind::TagInKey => "write the key as it is to be: only values can hold tags",
             WarningKind::NoTimeout => {
                 "give spec.runner.timeout, or \"0s\" if no bound is meant and no such runner is used"
@@ -88,34 +88,6 @@ fn surprise(document: &Document, warning: &Warning, help: &str) -> Finding {
     let root = template_file::node_of(document, warning.root);
     let place = shape::place(document, root, &warning.at, true);
     Finding::warning(Rule::Surprise, text).at(place).help(help)
-}
-
-/// The cures of what only Tekton has, in a run of Kubernetes.
-const INSTEAD: [(&str, &str); 2] = [
-    (
-        "$(results.",
-        "only Tekton has results: write a JSON object to /dev/termination-log, and read it in outputs as .terminationMessage.NAME",
-    ),
-    (
-        "$(workspaces.",
-        "only Tekton has workspaces: write the path at which the container mounts the volume",
-    ),
-];
-
-/// A tag as other tools write it.
-fn foreign(document: &Document, warning: &Warning, meant: Option<&str>) -> Finding {
-    let root = template_file::node_of(document, warning.root);
-    let text = root.follow(&warning.at).0.text().unwrap_or_default();
-    for (tag, instead) in INSTEAD {
-        if text.contains(tag) {
-            return surprise(document, warning, instead);
-        }
-    }
-    let help = meant.map_or_else(
-        || "write it as $(runnable.spec.inputs.x)$, with the path to what is meant".to_owned(),
-        |tag| format!("write {tag}, or the path to what else is meant"),
-    );
-    surprise(document, warning, &help)
 }
 
 /// Texts with the markers of a tag that are none: each at its place.

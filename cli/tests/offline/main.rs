@@ -8,6 +8,7 @@ mod broken;
 mod cancel;
 mod cases;
 mod completion;
+mod cures;
 mod diff_states;
 mod dist;
 mod documentation;

@@ -224,7 +224,25 @@ fn profiles_that_match_nothing_are_told() {
         ),
         0,
         "not the profile 'gpu': it asks for stage=prod of the namespace, which has stage=production",
-        "give the namespace stage=prod, or let gpu select stage=production",
+        "label the namespace stage=prod, or let a rule of gpu select stage=production",
+    );
+    let asks = runnable("r", "inputs: {text: a}, profileName: gpu");
+    is_said(
+        &said(&required, &[asks, profile(stage), namespace.to_owned()]),
+        0,
+        "none of its rules matches this Runnable",
+        "label the namespace stage=prod, or let a rule of gpu select stage=production",
+    );
+    // The API server gives each namespace the label with its name.
+    let by_name = stage.replace("stage: prod", "kubernetes.io/metadata.name: prod");
+    is_said(
+        &said(
+            &required,
+            &[greet.clone(), profile(&by_name), namespace.to_owned()],
+        ),
+        0,
+        "no profile among these files matches it",
+        "let a rule of gpu select kubernetes.io/metadata.name=demo",
     );
     // Labels that no file gives are not known.
     let bare = "apiVersion: v1\nkind: Namespace\nmetadata: {name: demo}\n".to_owned();

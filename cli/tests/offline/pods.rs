@@ -322,17 +322,35 @@ fn objects_that_pods_name_are_compared_with_those_of_the_files() {
     for (name, key) in [("shop-config", "version"), ("quite-another", "x")] {
         assert!(said(&of(name, key), objects).1.contains("no errors"));
     }
-    // What something else of the files uses is there for that.
-    let used = format!(
-        "{objects}---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: other}}\ndata: {{a: shop-config}}\n"
-    );
-    let (_, text) = said(&of("shop-conf", "version"), &used);
-    assert!(text.contains("no errors"), "{text}");
-    let accounts = "---\napiVersion: v1\nkind: ServiceAccount\nmetadata: {name: deployer}\n";
+    // Two names with another ending may both be meant by the pod that has both; a slip is none of these.
+    let both = |name: &str| {
+        let whole = "], envFrom: [{configMapRef: {name: shop-config}}]}]";
+        said(&of(name, "version").replace("]}]", whole), objects).1
+    };
+    assert!(both("shop-conf").contains("no errors"));
+    assert!(both("shop-confg").contains("did you mean 'shop-config'?"));
+    let accounts = "\
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: deployer}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: deployer}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: edit}
+subjects: [{kind: ServiceAccount, name: deployer}]
+";
     let pod = format!("serviceAccountName: deploy, {}", container("command: [a]"));
     let (code, text) = said(&pod, accounts);
     let is_said = text.contains("no ServiceAccount 'deploy' among") && text.contains("'deployer'?");
     assert!(code == 0 && is_said, "{text}");
+    // Each namespace of OpenShift has this one.
+    let (_, text) = said(
+        &pod.replace(": deploy,", ": deployer,"),
+        &accounts.replace("deployer", "deploy"),
+    );
+    assert!(text.contains("no errors"), "{text}");
 }
 
 #[test]
@@ -405,8 +423,25 @@ fn tags_of_engines_stay_text_in_a_job() {
             "cd $(workspaces.src.path)",
             "only Tekton has workspaces: write the path",
         ),
+        (
+            "cd $(workspaces.src.path)\\n",
+            "only Tekton has workspaces: write the path",
+        ),
+        (
+            "$(workspaces.src.bound)",
+            "only Tekton has workspaces: write what",
+        ),
+        ("$(params['text'])", "write $(runnable.spec.inputs.text)$"),
+        (
+            "echo $(params.text) > $(results.out.path)",
+            "write $(runnable.spec.inputs.text)$",
+        ),
+        (
+            "{{ .Values.x }} $(results.sh)",
+            "write $(runnable.spec.inputs.x)$",
+        ),
     ] {
-        let (code, said) = said(&container(&format!("command: [a, '{text}']")), "");
+        let (code, said) = said(&container(&format!("command: [a, \"{text}\"]")), "");
         assert!(
             code == 0 && said.contains("this is another tool's syntax and is not replaced"),
             "{said}"
@@ -416,6 +451,9 @@ fn tags_of_engines_stay_text_in_a_job() {
     for command in [
         "$(results.sh)",
         "$(params.sh)",
+        "$(params.rb)",
+        "$(context.local.sh)",
+        "{\"apiVersion\": \"tekton.dev/v1\", \"value\": \"$(params.text)\"}",
         "$(params.sh -x)",
         "$(results.digest.path -x)",
         "$(context.sh) $(tasks.py)",
@@ -427,32 +465,95 @@ fn tags_of_engines_stay_text_in_a_job() {
 }
 
 #[test]
-fn a_text_of_several_lines_in_place_of_a_list_is_one_element() {
-    let (code, text) = said(&container(r#"command: [sh, -c], args: "a\nb\n""#), "");
-    let help = "= help: write `- |` before it";
-    assert!(code == 1 && text.contains(help), "{text}");
+fn a_text_of_several_lines_in_place_of_a_list_is_one_element_or_has_the_elements() {
+    let of = |fields: &str| {
+        let template = format!(
+            "\
+apiVersion: carto.run/v1alpha1
+kind: ClusterRunTemplate
+metadata: {{name: t}}
+spec:
+  template:
+    apiVersion: batch/v1
+    kind: Job
+    metadata: {{generateName: t-}}
+    spec:
+      backoffLimit: 0
+      template:
+        spec:
+          restartPolicy: Never
+          {fields}
+"
+        );
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("t.yaml"), template).unwrap();
+        let output = cartouche_in(folder.path(), &["validate", "."]);
+        (output.code, format!("{}{}", output.err, output.out))
+    };
+    let args = "containers:\n          - name: a\n            image: b:1\n            args: ";
+    for (fields, help) in [
+        (
+            format!("{args}|\n              set -e\n              make"),
+            "= help: write the key alone, and `- |` in the line below it",
+        ),
+        (
+            format!("{args}|\n              - a\n              - b"),
+            "= help: take the | away",
+        ),
+        (
+            "containers: |\n            - name: a\n              image: b".to_owned(),
+            "= help: take the | away",
+        ),
+    ] {
+        let (code, text) = of(&fields);
+        assert!(code == 1 && text.contains(help), "{fields}: {text}");
+    }
+    // In quotes it is neither.
+    let (code, text) = of(&format!(r#"{args}"a\nb\n""#));
+    assert!(code == 1 && !text.contains('`'), "{text}");
+    assert!(!text.contains("take the"), "{text}");
 }
 
 #[test]
-fn a_container_that_never_ends_beside_one_that_does_is_told() {
+fn a_container_that_never_ends_is_told() {
     let two = |lists: &str, fields: &str| {
         let beside = format!("{lists}{{name: b, image: 'registry.example.com/b:1', {fields}}}]");
         container("command: [make]").replacen("]}]", &format!("]}}{beside}"), 1)
     };
     for command in [
         "command: [tail, -F, /var/log/a]",
+        "command: [/usr/bin/tail, -f, /dev/null]",
         "command: [sh, -c, 'tail -n0 -f a']",
+        "command: [/usr/bin/bash, -ec, \"exec tail -f a\\n\"]",
+        "command: [bash, -lc, 'while true; do sleep 30; done']",
         "command: [sleep], args: [infinity]",
+        "args: [/bin/sleep, infinity]",
     ] {
-        let (code, text) = said(&two(", ", command), "");
-        let message = "the container 'b' never ends, so this Job does not end either when its other containers have ended";
-        assert!(code == 0 && text.contains(message), "{text}");
-        let help = "= help: move it to initContainers with restartPolicy: Always";
-        assert!(text.contains(help), "{text}");
+        let so = "the container 'b' never ends by itself, and a Job succeeds only when all its containers have ended";
+        let begin = "the container 'b' never ends by itself, and no other container begins before";
+        let alone = container(command).replace("main", "b");
+        let not_shared = format!("shareProcessNamespace: false, {}", two(", ", command));
+        for (pod, message, help) in [
+            (
+                two(", ", command),
+                so,
+                "move it to initContainers with restartPolicy: Always",
+            ),
+            (not_shared, so, "move it to initContainers"),
+            (alone, so, "let it run a command that ends"),
+            (
+                two("], initContainers: [", command),
+                begin,
+                "give it restartPolicy: Always",
+            ),
+        ] {
+            let (code, text) = said(&pod, "");
+            assert!(code == 0 && text.contains(message), "{pod}: {text}");
+            assert!(text.contains(&format!("= help: {help}")), "{pod}: {text}");
+        }
         let sidecar = format!("restartPolicy: Always, {command}");
         for silent in [
             two("], initContainers: [", &sidecar),
-            container(command),
             format!("shareProcessNamespace: true, {}", two(", ", command)),
         ] {
             let (_, text) = said(&silent, "");
@@ -461,9 +562,13 @@ fn a_container_that_never_ends_beside_one_that_does_is_told() {
     }
     for command in [
         "command: [tail, -n, '1', a]",
+        "command: [tail, --retry, a]",
         "command: [tail, --pid=1, -f, a]",
         "command: [sleep, '9']",
         "command: [sh, -c, 'tail -f a & make']",
+        "command: [sh, -c, 'tail -n1 `make -f b`']",
+        "command: [sh, -c, \"tail -n1 a\\nmake -f b\\n\"]",
+        "command: [sh, -c, \"while true; do sleep 9; test -e a && exit 0; done\"]",
     ] {
         let (_, text) = said(&two(", ", command), "");
         assert!(text.contains("no errors"), "{text}");
@@ -480,7 +585,7 @@ fn rights_of_files_are_octal_numbers() {
         (
             volume("configMap: {name: c, defaultMode: 755}"),
             true,
-            "file mode 755 is above 0777 (decimal 511)",
+            "755 is read as a decimal number, and a file mode is at most 511 (octal 0777)",
             "write 0755 in YAML, which is octal, or its decimal 493",
         ),
         (
@@ -488,13 +593,13 @@ fn rights_of_files_are_octal_numbers() {
                 "projected: {sources: [{secret: {name: c, items: [{key: a, path: a, mode: 640}]}}]}",
             ),
             true,
-            "file mode 640 is above",
+            "640 is read as a decimal number",
             "write 0640 in YAML",
         ),
         (
             volume("secret: {secretName: c, defaultMode: 999}"),
             true,
-            "file mode 999 is above",
+            "999 is read as a decimal number",
             "write an octal number in YAML, such as 0644",
         ),
     ]);

@@ -80,6 +80,25 @@ fn an_object_of_the_files_is_not_made_by_the_runnable() {
 }
 
 #[test]
+fn the_line_of_a_secret_of_the_files_is_not_shown() {
+    let secret = r#"{"apiVersion":"v1","kind":"Secret","metadata":{"name":"db"},"data":{"password":"aHVudGVy"}}"#;
+    let (code, told) = told_of(
+        &format!("{TEMPLATE}---\n{secret}\n"),
+        &format!("[{SECRET}]"),
+        "[]",
+    );
+    assert!(
+        code == 0 && told.contains("outputs go to Secret db, which is in these files"),
+        "{told}"
+    );
+    assert!(
+        told.contains("= note: it is in the files: template.yaml:"),
+        "{told}"
+    );
+    assert!(!told.contains("aHVudGVy"), "{told}");
+}
+
+#[test]
 fn what_can_never_be_written_is_told_at_its_place() {
     for (sinks, part) in [
         (

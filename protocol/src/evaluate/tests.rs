@@ -287,9 +287,16 @@ fn a_field_that_is_like_the_one_in_the_path_is_told_and_no_other() {
         !other.contains("s3cret") && other.starts_with("correct the path"),
         "{other}"
     );
-    let in_status = template(&json!({ "words": ".status.terminationMessage.words" }), &[]);
-    let cure = unsatisfied(given(&in_status, job(1), &[]).0).1;
-    assert!(cure.contains("write .terminationMessage.words;"), "{cure}");
+    for path in [
+        ".status.terminationMessage.words",
+        "status.terminationMessage.words",
+        "{.status.terminationMessage.words}",
+        ".status['terminationMessage'].words",
+    ] {
+        let in_status = template(&json!({ "words": path }), &[]);
+        let cure = unsatisfied(given(&in_status, job(1), &[]).0).1;
+        assert!(cure.contains("write .terminationMessage.words;"), "{cure}");
+    }
     let path = ".status.terminationMessage.words";
     let custom = json!({ "apiVersion": "example.dev/v1", "kind": "Build" });
     assert_eq!(super::outside_status(path, &custom), None);

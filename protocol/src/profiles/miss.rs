@@ -6,7 +6,10 @@ use cartouche_crds::{ProfileRule, selects};
 use cartouche_templating::suggestion;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 
-use super::choice::{Candidate, Subject, nearly};
+use super::{
+    NAMESPACE_NAME_LABEL,
+    choice::{Candidate, Subject, nearly},
+};
 
 /// A rule that does not match, or a profile without rules; the nearest to a match is the least.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
@@ -16,6 +19,7 @@ struct Miss {
     lacking: usize,
     profile: String,
     why: String,
+    cure: Option<String>,
 }
 
 /// The distance from a match, by the template of a rule.
@@ -37,6 +41,19 @@ enum Distance {
 /// others and labels: they are for readers who may see these.
 #[must_use]
 pub fn misses(profiles: &[Candidate<'_>], subject: &Subject<'_>) -> Vec<String> {
+    let missed = sorted(profiles, subject).into_iter();
+    missed
+        .map(|it| format!("'{}': {}", it.profile, it.why))
+        .collect()
+}
+
+/// The cure of the nearest miss, where another value of a label of the namespace is all that it takes. It is for the same readers.
+#[must_use]
+pub fn cure_of_miss(profiles: &[Candidate<'_>], subject: &Subject<'_>) -> Option<String> {
+    sorted(profiles, subject).into_iter().next()?.cure
+}
+
+fn sorted(profiles: &[Candidate<'_>], subject: &Subject<'_>) -> Vec<Miss> {
     let missed = profiles.iter().flat_map(|profile| {
         let rules = profile.spec.rules.iter().flatten();
         let of_rules: Vec<Miss> = rules
@@ -48,6 +65,7 @@ pub fn misses(profiles: &[Candidate<'_>], subject: &Subject<'_>) -> Vec<String> 
             lacking: 0,
             profile: profile.name.to_owned(),
             why: "it has no rules".to_owned(),
+            cure: None,
         });
         of_rules.into_iter().chain(none)
     });
@@ -55,10 +73,7 @@ pub fn misses(profiles: &[Candidate<'_>], subject: &Subject<'_>) -> Vec<String> 
     // In whatever order profiles and their rules come.
     missed.sort();
     missed.dedup();
-    let missed = missed.into_iter();
     missed
-        .map(|it| format!("'{}': {}", it.profile, it.why))
-        .collect()
 }
 
 /// The lack of a rule; `None` if it matches.
@@ -73,6 +88,10 @@ fn miss(profile: &str, rule: &ProfileRule, subject: &Subject<'_>) -> Option<Miss
         ),
         Lack::of(rule.runnable_selector.as_ref(), subject.labels, "Runnable"),
     ];
+    let of_namespace = match &parts {
+        [Some(_), None] if is_named != Some(false) => rule.namespace_selector.as_ref(),
+        _ => None,
+    };
     let lacks: Vec<Lack> = parts.into_iter().flatten().collect();
     let template = subject.template;
     let asks: Vec<String> = lacks.iter().map(ToString::to_string).collect();
@@ -102,7 +121,42 @@ fn miss(profile: &str, rule: &ProfileRule, subject: &Subject<'_>) -> Option<Miss
         lacking: lacks.iter().map(|lack| lack.wanted.len()).sum(),
         profile: profile.to_owned(),
         why,
+        cure: of_namespace.and_then(|selector| other_values(profile, selector, subject)),
     })
+}
+
+/// The cure of a selector that lacks nothing but other values of labels that a namespace has.
+fn other_values(profile: &str, selector: &LabelSelector, subject: &Subject<'_>) -> Option<String> {
+    let labels = subject.namespace_labels;
+    let (mut wanted, mut there, mut is_fixed) = (Vec::new(), Vec::new(), false);
+    for one in requirements(selector) {
+        if selects(&one, labels) {
+            continue;
+        }
+        let (key, value) = asked(&one)?;
+        wanted.push(format!("{key}={value}"));
+        there.push(format!("{key}={}", labels.get(key)?));
+        is_fixed |= key == NAMESPACE_NAME_LABEL;
+    }
+    let there = few(&there, " and ");
+    let select = format!("let a rule of {profile} select {there}");
+    Some(if is_fixed {
+        select
+    } else {
+        format!("label the namespace {}, or {select}", few(&wanted, " and "))
+    })
+}
+
+/// The key of a part and a value that it asks for, if it does.
+fn asked(part: &LabelSelector) -> Option<(&str, &str)> {
+    if let Some((key, value)) = part.match_labels.iter().flatten().next() {
+        return Some((key, value));
+    }
+    let one = part.match_expressions.iter().flatten().next()?;
+    let value = one.values.iter().flatten().next();
+    value
+        .filter(|_| one.operator == "In")
+        .map(|value| (one.key.as_str(), value.as_str()))
 }
 
 /// The labels that a selector asks for and that are not so.

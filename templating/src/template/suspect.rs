@@ -71,11 +71,17 @@ impl Found {
         }
     }
 
+    /// A text from the first tag on that another tool would fill in.
+    fn of_another<'t>(&self, text: &'t str) -> Option<&'t str> {
+        let of_engines = || of_an_engine(text).filter(|_| self.is_kubernetes);
+        of_another_tool(text).or_else(of_engines)
+    }
+
     fn text(&mut self, text: &str, at: &[SegmentRef<'_>]) {
         if !tag::unclosed(text).is_empty() {
             self.add(at, WarningKind::UnclosedTag);
-        } else if is_of_another_tool(text) || (self.is_kubernetes && is_of_an_engine(text)) {
-            self.add(at, WarningKind::ForeignTag(foreign_tag::meant(text)));
+        } else if let Some(found) = self.of_another(text) {
+            self.add(at, WarningKind::ForeignTag(foreign_tag::cure(found)));
         }
         if let Some(first) = tag::left_alone(text).into_iter().next() {
             let first = text.get(first).unwrap_or_default();
@@ -84,7 +90,7 @@ impl Found {
     }
 }
 
-/// Whether it is the key of a label or an annotation of the run, of which an error is told.
+/// True for the key of a label or an annotation of the run, which has an error of its own.
 fn is_of_metadata(at: &[SegmentRef<'_>]) -> bool {
     matches!(
         at,
@@ -96,8 +102,9 @@ fn is_of_metadata(at: &[SegmentRef<'_>]) -> bool {
     )
 }
 
-/// `{{inputs.parameters...}}` of Argo, `$(params...)` of Tekton and `${{ inputs... }}` of GitHub Actions. A text of several lines may be for these.
-fn is_of_an_engine(text: &str) -> bool {
+/// `{{inputs.parameters...}}` of Argo, `$(params...)` of Tekton and `${{ inputs... }}` of GitHub Actions. A text of several lines, or
+/// with an object in it, may be for these.
+fn of_an_engine(text: &str) -> Option<&str> {
     const ARGO: [&str; 6] = [
         "inputs.",
         "outputs.",
@@ -107,27 +114,38 @@ fn is_of_an_engine(text: &str) -> bool {
         "params.",
     ];
     const ACTIONS: [&str; 4] = ["inputs.", "github.", "secrets.", "vars."];
-    !text.contains('\n')
-        && (begins(text, "{{", &ARGO)
-            || text.split("$(").skip(1).any(is_of_tekton)
-            || begins(text, "${{", &ACTIONS))
-        && tag::left_alone(text).is_empty()
+    let is_for_others = text.trim_end().contains('\n') || text.contains("apiVersion");
+    if is_for_others || !tag::left_alone(text).is_empty() {
+        return None;
+    }
+    let of_tekton = || {
+        let mut all = text.match_indices("$(").map(|(at, _)| &text[at..]);
+        all.find(|from| is_of_tekton(&from[2..]))
+    };
+    begins(text, "{{", &ARGO)
+        .or_else(of_tekton)
+        .or_else(|| begins(text, "${{", &ACTIONS))
 }
 
 /// True for what stands behind `$(` if Tekton fills it in, and it is no command of a shell such as `$(params.sh -x)`.
 fn is_of_tekton(behind: &str) -> bool {
-    const SCRIPTS: [&str; 4] = ["bash", "pl", "py", "sh"];
+    const SCRIPTS: [&str; 7] = ["bash", "js", "php", "pl", "py", "rb", "sh"];
     const OF_WORKSPACES: [&str; 4] = ["bound", "claim", "path", "volume"];
     let Some((path, _)) = behind.split_once(')') else {
         return false;
     };
     let is_path = path.bytes().all(|it| it.is_ascii_graphic());
-    let names: Vec<&str> = path.split('.').collect();
+    let names = foreign_tag::names(path);
+    let is_script = names.last().is_some_and(|last| SCRIPTS.contains(last));
     is_path
+        && !is_script
         && match names.as_slice() {
-            ["params", name] => !SCRIPTS.contains(name),
-            ["inputs", "params", _, ..] | ["params" | "tasks" | "context", _, _, ..] => true,
-            ["results", _, "path"] => true,
+            ["params", _]
+            | ["inputs", "params", _, ..]
+            | ["params" | "tasks" | "context", _, _, ..]
+            | ["results", _, "path"]
+            | ["step", "results", _, "path"]
+            | ["steps", _, "results" | "outputs", _] => true,
             ["workspaces", _, part] => OF_WORKSPACES.contains(part),
             _ => false,
         }
@@ -135,16 +153,19 @@ fn is_of_tekton(behind: &str) -> bool {
 
 /// `${runnable...}` and `{{ .Values... }}`, out of habit. Engines have placeholders like these, but none
 /// that reads what only a Runnable or a chart has.
-fn is_of_another_tool(text: &str) -> bool {
+fn of_another_tool(text: &str) -> Option<&str> {
     let of_go = [".Values.", ".runnable.", ".selected."];
     let roots = ["runnable.", "selected."];
-    begins(text, "${", &roots) || begins(text, "{{", &roots) || begins(text, "{{", &of_go)
+    begins(text, "${", &roots)
+        .or_else(|| begins(text, "{{", &roots))
+        .or_else(|| begins(text, "{{", &of_go))
 }
 
-/// True if one of these names stands behind an opening.
-fn begins(text: &str, opening: &str, names: &[&str]) -> bool {
-    text.match_indices(opening).any(|(at, _)| {
-        let inside = text[at + opening.len()..].trim_start();
+/// The text from an opening on that has one of these names behind it.
+fn begins<'t>(text: &'t str, opening: &str, names: &[&str]) -> Option<&'t str> {
+    let mut all = text.match_indices(opening).map(|(at, _)| &text[at..]);
+    all.find(|from| {
+        let inside = from[opening.len()..].trim_start();
         names.iter().any(|name| inside.starts_with(name))
     })
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{Fault, Part, Pod};
 
-const SHELLS: [&str; 6] = ["sh", "bash", "ash", "dash", "zsh", "ksh"];
+pub(in crate::validate) const SHELLS: [&str; 6] = ["sh", "bash", "ash", "dash", "zsh", "ksh"];
 /// Programs that neither read such words themselves nor give them to a shell.
 const PLAIN: [&str; 18] = [
     "cat", "cd", "cp", "curl", "echo", "git", "go", "ls", "make", "mkdir", "mv", "npm", "pip",
@@ -45,7 +45,8 @@ pub(super) fn check(container: &Part<'_>) -> Option<Fault> {
     Some(Fault::surprise(word, message, "this is only a text", help))
 }
 
-fn base(program: &str) -> &str {
+/// The name of a program without the folders before it.
+pub(in crate::validate) fn base(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
 
@@ -59,20 +60,22 @@ fn several_words(container: &Part<'_>, program: &Part<'_>, name: &str) -> Option
         return None;
     }
     let message = format!(
-        "{} runs a program whose name is '{name}', with the blanks: there is probably no such program",
-        container.container()
+        "{} runs a program whose name is '{}', with the blanks: there is probably no such program",
+        container.container(),
+        in_short(name)
     );
     let help = if SHELLS.contains(&base(first)) && *second == "-c" {
         let script = name.split_once("-c").map_or("", |(_, rest)| rest.trim());
-        let list = json!([first, "-c", without_quotes(script)]);
+        let list = json!([first, "-c", in_short(without_quotes(script))]);
         format!("write it as a list: command: {list}")
     } else if name.contains(OF_A_SHELL) {
         format!(
             "let a shell read it: command: {}",
-            json!(["sh", "-c", name])
+            json!(["sh", "-c", in_short(name)])
         )
     } else {
-        format!("write each word by itself: command: {}", json!(words))
+        let list = json!(words).to_string();
+        format!("write each word by itself: command: {}", in_short(&list))
     };
     Some(Fault::surprise(
         program,
@@ -130,7 +133,7 @@ fn of_a_shell(shell: &str, given: &[&Part<'_>]) -> Option<Fault> {
         "{shell} -c runs '{}' alone: what stands behind it is only $0, $1 and so on to that script",
         in_short(script)
     );
-    let help = format!("write all of it in one text: {}", json!(joined));
+    let help = format!("write all of it in one text: {}", json!(in_short(&joined)));
     Some(Fault::surprise(
         given[at + 1],
         message,

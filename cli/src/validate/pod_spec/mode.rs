@@ -40,6 +40,8 @@ fn too_great(mode: &Part<'_>) -> Option<Fault> {
             "write an octal number in YAML, such as 0644, or its decimal, such as 420".to_owned()
         }
     };
-    let message = format!("file mode {number} is above 0777 (decimal {MOST})");
+    let message = format!(
+        "{number} is read as a decimal number, and a file mode is at most {MOST} (octal 0777)"
+    );
     Some(Fault::refused(mode, message, "this is no file mode", help))
 }

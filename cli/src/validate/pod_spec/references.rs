@@ -17,7 +17,15 @@ use crate::{objects::Objects, source::Document};
 const CONFIG_MAP: &str = "ConfigMap";
 const SECRET: &str = "Secret";
 /// Objects that each namespace has.
-const EVERYWHERE: [&str; 2] = ["default", "kube-root-ca.crt"];
+const EVERYWHERE: [&str; 6] = [
+    "default",
+    "kube-root-ca.crt",
+    // On OpenShift.
+    "builder",
+    "deployer",
+    "openshift-service-ca.crt",
+    "pipeline",
+];
 
 /// A name in a pod, of an object of a kind, with the keys of it that are read.
 struct Reference<'a> {
@@ -61,9 +69,12 @@ pub(super) fn check(
         namespaces,
         texts: OnceCell::new(),
     };
-    let all = pods.iter().flat_map(references);
-    all.flat_map(|reference| files.misspelt(&reference))
-        .collect()
+    let of_pod = |pod| {
+        let all = references(pod);
+        let faults = all.iter().flat_map(|it| files.misspelt(it, &all));
+        faults.collect::<Vec<_>>()
+    };
+    pods.iter().flat_map(of_pod).collect()
 }
 
 fn references<'a>(pod: &Pod<'a>) -> Vec<Reference<'a>> {
@@ -111,8 +122,8 @@ fn of_volume<'a>(volume: &Part<'a>) -> Vec<Reference<'a>> {
 }
 
 impl<'a> Files<'a> {
-    /// The faults of a name or of keys that are nearly one of the files.
-    fn misspelt(&self, reference: &Reference<'_>) -> Vec<Fault> {
+    /// The faults of a name or of keys that are nearly one of the files, beside all names of the pod.
+    fn misspelt(&self, reference: &Reference<'_>, all: &[Reference<'_>]) -> Vec<Fault> {
         let Some(name) = reference.name.text() else {
             return Vec::new();
         };
@@ -125,20 +136,30 @@ impl<'a> Files<'a> {
                     .collect();
                 misspelt_keys(reference, &here, name)
             }
-            None => self.misspelt_name(reference, name).into_iter().collect(),
+            None => (self.misspelt_name(reference, name, all))
+                .into_iter()
+                .collect(),
         }
     }
 
-    fn misspelt_name(&self, reference: &Reference<'_>, name: &str) -> Option<Fault> {
+    fn misspelt_name(
+        &self,
+        reference: &Reference<'_>,
+        name: &str,
+        all: &[Reference<'_>],
+    ) -> Option<Fault> {
+        if EVERYWHERE.contains(&name) || self.texts().contains(name) {
+            return None;
+        }
         let kind = reference.kind;
         let of_kind = self.by_name.iter().filter(|((it, _), objects)| {
             *it == kind && objects.iter().any(|object| self.is_here(object))
         });
-        let of_kind = of_kind.map(|((_, name), _)| *name);
-        let slip = suggestion::slip(name, of_kind.clone());
-        let mut nearly = of_kind.filter(|it| suggestion::differ_in_ending(name, it));
-        let meant = slip.or_else(|| nearly.find(|it| !self.is_named(kind, it)))?;
-        if EVERYWHERE.contains(&name) || self.texts().contains(name) {
+        let meant = suggestion::slip(name, of_kind.map(|((_, name), _)| *name))?;
+        // A pod that names both, such as `deploy` and `deployer`, means both.
+        let is_ending = name.starts_with(meant) || meant.starts_with(name);
+        let mut others = all.iter().filter(|it| it.kind == kind);
+        if is_ending && others.any(|it| it.name.text() == Some(meant)) {
             return None;
         }
         let message = format!(
@@ -147,13 +168,6 @@ impl<'a> Files<'a> {
         let help = format!("did you mean '{meant}'?");
         let label = "not among these files";
         Some(Fault::surprise(&reference.name, message, label, help))
-    }
-
-    /// True if another object of the files has the name in a text: both objects may be meant then.
-    fn is_named(&self, kind: &str, name: &str) -> bool {
-        let is_itself = |it: &Document| (it.kind(), it.name()) == (kind, name);
-        let mut others = self.objects.selectable().filter(|it| !is_itself(it));
-        others.any(|it| has_text(&it.value, name))
     }
 
     fn is_here(&self, object: &Document) -> bool {
@@ -185,15 +199,6 @@ fn collect<'a>(value: &'a Value, texts: &mut BTreeSet<&'a str>) {
         Value::Array(items) => items.iter().for_each(|it| collect(it, texts)),
         Value::Object(members) => members.values().for_each(|it| collect(it, texts)),
         _ => {}
-    }
-}
-
-fn has_text(value: &Value, wanted: &str) -> bool {
-    match value {
-        Value::String(text) => text == wanted,
-        Value::Array(items) => items.iter().any(|it| has_text(it, wanted)),
-        Value::Object(members) => members.values().any(|it| has_text(it, wanted)),
-        _ => false,
     }
 }
 

@@ -1,0 +1,32 @@
+//! The cures of paths that can be read, and lead nowhere.
+
+use crate::{
+    TERMINATION_MESSAGE,
+    syntax::{self, PathStep},
+};
+
+/// The cure of a path to the termination message of a run by way of its status, of which it is no part.
+#[must_use]
+pub fn beside_status(path: &str) -> Option<String> {
+    let steps = syntax::steps(path);
+    syntax::below(&steps, &["status", TERMINATION_MESSAGE])?;
+    let rest = path.get(steps.get(1)?.span.end..)?;
+    let rest = rest.trim_start_matches(['\'', ']']).trim_end_matches('}');
+    Some(format!(
+        "the termination message is not part of status: write .{TERMINATION_MESSAGE}{rest}"
+    ))
+}
+
+/// The cure of a name with dots, which end it. Nothing when the step that leads nowhere stands before
+/// that name: then the dots are not what is wrong.
+#[must_use]
+pub fn unescaped_dots(path: &str, lost: Option<&PathStep>) -> Option<String> {
+    let meant = syntax::with_escaped_dots(path)?;
+    if lost.is_some_and(|step| step.span.end < meant.from) {
+        return None;
+    }
+    Some(format!(
+        "a dot ends a name, in brackets too; within a name it is written \\.: {}",
+        meant.path
+    ))
+}
