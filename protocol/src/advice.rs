@@ -176,6 +176,14 @@ mod tests {
             "{said}"
         );
         assert!(said.ends_with("makes no run by itself: `cartouche rerun` asks for one"));
+        status.conditions[1].reason = "InvalidImageName".to_owned();
+        status.conditions[1].message =
+            "container a of pod x cannot be started (InvalidImageName)".to_owned();
+        let said = advised(&status);
+        assert!(
+            said.contains("ClusterRunProfile \"tiny\" goes before"),
+            "{said}"
+        );
     }
 
     #[test]

@@ -235,6 +235,7 @@ mod tests {
             ("done\n", json!("done")),
             ("3", json!("3")),
             ("{broken", json!("{broken")),
+            ("value:\n  a: b\n", json!("value:\n  a: b")),
         ] {
             let mut run = pod("x", "Succeeded", "2026-01-01T00:00:00Z", message);
             add_own_message(&mut run);

@@ -17,7 +17,11 @@ metadata: {name: told}
 spec:
   runner:
     context: true
-    args: {seed: $(runnable.spec.inputs.seed)$, run: $(run.name)$, number: $(run.sequence)$}
+    args:
+      seed: $(runnable.spec.inputs.seed)$
+      run: $(run.name)$
+      number: $(run.sequence)$
+      odd: $(runnable.spec.inputs.odd)$
     files:
       - path: /cfg/main.tf
         text: |
@@ -67,7 +71,9 @@ metadata: {{name: told, namespace: cartouche-examples}}
 spec:
   runTemplateRef: {{name: told}}
   serviceAccountName: teller
-  inputs: {{seed: {seed}}}
+  inputs:
+    seed: {seed}
+    odd: [1_000.5, 0_820, 18446744073709551615, !!timestamp 2024-01-02]
   inputsFrom: [{{name: token, secretKeyRef: {{name: told-by, key: token}}}}]
   writeOutputsTo: [{{kind: Secret, name: told-to}}]
 "
@@ -144,9 +150,15 @@ fn sensitive_outputs(story: &Story) -> Result<()> {
 /// Shown before and after the input changes.
 async fn of_an_input(story: &Story) -> Result<()> {
     let folder = tempfile::tempdir()?;
-    let edited = folder.path().join("runnable.yaml");
-    fs::write(&edited, runnable(2))?;
-    let edited = edited.to_str().context("a path of text")?;
+    let path = folder.path().join("runnable.yaml");
+    let edited = path.to_str().context("a path of text")?;
+    fs::write(edited, runnable(1))?;
+    // It has numbers that others than kubectl read otherwise.
+    story.says(
+        &["diff", "-f", edited],
+        &["nothing to run: run 1 is the same"],
+    )?;
+    fs::write(edited, runnable(2))?;
     let causes = [
         "- /runner/args.yaml: seed: 1",
         "+ /runner/args.yaml: seed: 2",

@@ -146,6 +146,7 @@ async fn second_run(story: &Story) -> Result<()> {
         let shown = diff.out.starts_with(expected);
         ensure!(shown, "{arguments:?}: {}", diff.out);
     }
+    refused(story, &text)?;
     files(story, edited)?;
     let apply = ["-n", &story.namespace, "apply", "-f", edited];
     story.cluster.kubectl(&apply).await?;
@@ -169,6 +170,26 @@ async fn second_run(story: &Story) -> Result<()> {
     ensure!(because["changes"][0]["new"] == "Hello, moon!", "{why}");
     let all_is_well = why["ready"] == "True" && why["next"]["due"] == "Nothing";
     ensure!(all_is_well && why["toDo"].is_null(), "{why}");
+    Ok(())
+}
+
+/// A run that the API server would refuse: its words, and no Job of it.
+fn refused(story: &Story, runnable: &str) -> Result<()> {
+    let example = repository().join("examples/job/template.yaml");
+    let template = fs::read_to_string(example)?;
+    let wrong = template.replace("backoffLimit: ", "parallelism: -3\n      backoffLimit: ");
+    ensure!(wrong != template, "{template}");
+    let folder = tempfile::tempdir()?;
+    fs::write(folder.path().join("template.yaml"), wrong)?;
+    fs::write(folder.path().join("runnable.yaml"), runnable)?;
+    let folder = folder.path().to_str().context("a path of text")?;
+    let said = "spec.parallelism: Invalid value: -3: must be greater than or equal to 0";
+    story.warns(&["diff", "-f", folder, "--server-dry-run"], 2, said)?;
+    let runs = story.json(&["get", "hello", "-o", "json"])?;
+    ensure!(
+        runs["items"][0]["status"]["currentRun"]["sequence"] == 1,
+        "{runs}"
+    );
     Ok(())
 }
 

@@ -174,6 +174,7 @@ async fn a_tenant_without_templates(tenant: &Person<'_>) -> Result<()> {
         "name: cartouche:greeter:all:",
     ];
     tenant.gets(&["rbac", "-r", "hello"], 2, &role)?;
+    may_not_ask_about_others(tenant)?;
     tenant.gets(&["migrate", "check"], 0, &["unknown", RIGHT])?;
     tenant.comes_to(&["why", "endless"], &["Running"]).await?;
     let stopped = ["run 1 of endless then counts as failed", RIGHT];
@@ -197,9 +198,21 @@ async fn a_tenant_without_templates(tenant: &Person<'_>) -> Result<()> {
     Ok(())
 }
 
+/// What other accounts may do is no matter of templates.
+fn may_not_ask_about_others(tenant: &Person<'_>) -> Result<()> {
+    let parts = [
+        "you may not create subjectaccessreviews.authorization.k8s.io",
+        "hint: the ClusterRole system:auth-delegator allows it",
+    ];
+    let said = tenant.gets(&["rbac", "-r", "hello", "--check"], 2, &parts)?;
+    ensure!(!said.contains("cartouche-templates-view"), "{said}");
+    Ok(())
+}
+
 fn a_tenant_with_templates(tenant: &Person<'_>) -> Result<()> {
     tenant.gets_all(&["explain", "greet", "name"], &["name"])?;
     tenant.gets_all(&["rbac", "-r", "hello"], &["kind: Role\n", "- pods\n"])?;
+    may_not_ask_about_others(tenant)?;
     tenant.gets_all(&["diff", "hello"], &["nothing to run: run 1 is the same"])?;
     let none = "hello: no profile: none matches, and none is needed";
     tenant.gets_all(&["profile", "which", "hello"], &[none])?;

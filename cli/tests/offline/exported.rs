@@ -189,6 +189,10 @@ fn an_annotation_of_a_hook_is_warned_of_at_a_runnable_and_in_a_template() {
         ],
     );
     counts(&output, 0, 2);
+    let in_template = job(annotated, POD);
+    let output = validated(&in_template, "", "");
+    is_said(&output, &["a run is no hook, as Argo CD does not apply it"]);
+    counts(&output, 0, 1);
     let helm = ", annotations: {helm.sh/hook: post-install}";
     let output = validated(&job("", POD), helm, "");
     is_said(

@@ -66,6 +66,8 @@ fn a_file_that_cannot_be_read_ends_no_command_and_is_told_without_colours() {
     for command in [
         &["migrate", "check", "."][..],
         &["explain", "-f", "."],
+        &["explain", "-f", ".", "-o", "json"],
+        &["--color", "never", "explain", "-f", "."],
         &["graph", "-f", "."],
         &["rbac", "-f", "."],
         &["rbac", "-f", ".", "-o", "json"],

@@ -37,7 +37,7 @@ fn a_key_that_kubectl_takes_for_something_else_is_told_with_its_place() {
 #[test]
 fn values_that_are_taken_for_something_else_are_told_with_their_place() {
     let folder = copy_of("job");
-    let inputs = "name: world\n    version: 1.10\n    mode: 0755\n    date: 2024.10\n    commit: 3185e12\n    address: 0x1F\n    build: 2024_10\n    most: 1_000_000\n    long: 00012345\n    snake: a_1\n    debug: no\n    plain: 10\n    pi: 3.14159265358979\n    big: 18446744073709551615\n    sha: 83e2010\n    zero: 0_820\n    exp: 1e6\n    typed: !!str 1.10\n    block: |\n      1.10\n    folded: >-\n      no\n    text: \"1.10\"\n    tag: a $(runnable.metadata.name)$";
+    let inputs = "name: world\n    version: 1.10\n    mode: 0755\n    date: 2024.10\n    commit: 3185e12\n    revision: 1234e56\n    address: 0x1F\n    build: 2024_10\n    most: 1_000_000\n    long: 00012345\n    snake: a_1\n    debug: no\n    plain: 10\n    pi: 3.14159265358979\n    big: 18446744073709551615\n    sha: 83e2010\n    zero: 0_820\n    exp: 1e6\n    typed: !!str 1.10\n    block: |\n      1.10\n    folded: >-\n      no\n    text: \"1.10\"\n    tag: a $(runnable.metadata.name)$";
     edit(&folder, "runnable.yaml", "name: world", inputs);
     let annotated = "metadata:\n  annotations: { carto.run/rerun_token: a, example.com/other: b }";
     edit(&folder, "runnable.yaml", "metadata:", annotated);
@@ -51,6 +51,7 @@ fn values_that_are_taken_for_something_else_are_told_with_their_place() {
             "kubectl reads 0755 as 493",
             "kubectl reads 2024.10 as 2024.1",
             "kubectl reads 3185e12 as 3185000000000000",
+            "kubectl reads 1234e56 as 1.234e+59",
             "kubectl reads 0x1F as 31",
             "kubectl reads 2024_10 as 202410",
             "kubectl reads 00012345 as 5349",
@@ -66,7 +67,7 @@ fn values_that_are_taken_for_something_else_are_told_with_their_place() {
     );
     assert_eq!(
         output.out.matches("warning[surprise]").count(),
-        13,
+        14,
         "{}",
         output.out
     );

@@ -70,6 +70,28 @@ fn of_a_job_that_makes_no_pod_its_events_say_why() {
 }
 
 #[test]
+fn what_the_namespace_allows_no_pod_of_a_job_to_be_is_told_in_its_words() {
+    let has_none =
+        "Job hello-x has made no pod yet: `kubectl describe job hello-x -n demo` shows why";
+    for refusal in [
+        "pods \"hello-x-abcde\" is forbidden: exceeded quota: none, requested: pods=1, used: pods=0, limited: pods=0",
+        "pods \"hello-x-abcde\" is forbidden: maximum cpu usage per Container is 100m, but limit is 500m",
+        "pods \"hello-x-abcde\" is forbidden: violates PodSecurity \"restricted:latest\": runAsNonRoot != true",
+    ] {
+        let events = json!([event("02", refusal)]);
+        let played = without_pods(("NoPodYet", has_none), Some(events));
+        let why = played.cartouche(&["why", "hello"]).out;
+        let told = format!("  its events say: FailedCreate: {refusal} (");
+        assert!(why.contains(&told), "{why}");
+        let logs = played.cartouche(&["logs", "hello"]).err;
+        assert!(
+            logs.contains(&format!("FailedCreate: {refusal} (")),
+            "{logs}"
+        );
+    }
+}
+
+#[test]
 fn who_may_not_list_events_is_told_what_the_status_says() {
     let logs = without_pods(("RunInProgress", "Job suspended"), None).cartouche(&["logs", "hello"]);
     let told = "error: there is no pod of Job hello-x yet: Job suspended\n";

@@ -285,6 +285,18 @@ spec:
     ] {
         is_said(&run(command, TEMPLATE, whole).err, &[said]);
     }
+    let folder = tempfile::tempdir().unwrap();
+    let templates = folder.path().join("templates");
+    std::fs::create_dir(&templates).unwrap();
+    std::fs::write(templates.join("runnable.yaml"), whole).unwrap();
+    let chart = "apiVersion: v2\nname: shop\nversion: 0.1.0\n";
+    std::fs::write(folder.path().join("Chart.yaml"), chart).unwrap();
+    std::fs::write(folder.path().join("values.yaml"), "enabled: true\n").unwrap();
+    let output = cartouche_in(folder.path(), &["validate", "."]);
+    let text = format!("{}{}", output.out, output.err);
+    is_said(&text, &[said, "templates/runnable.yaml:1:1"]);
+    assert_eq!(text.matches("error").count(), 2, "{text}");
+    assert!(!text.contains("Chart.yaml"), "{text}");
 }
 
 #[test]

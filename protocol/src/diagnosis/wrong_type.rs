@@ -241,6 +241,10 @@ mod tests {
                 format!("at spec.env.value, or in it, there has to be {told}")
             );
             assert!(does.starts_with(cure), "{does}");
+            // A quote is of no use where an output gives the value.
+            let is_quoted = does.starts_with("put the value in quotes");
+            let made = "of what no person writes, such as an output, \"$('')$$(...)$\" in the template makes a string";
+            assert_eq!(does.ends_with(made), is_quoted, "{does}");
         }
     }
 

@@ -258,7 +258,7 @@ fn a_run_that_was_asked_to_change_nothing_gives_no_outputs() {
 }
 
 #[test]
-fn a_message_that_was_cut_is_told_as_that() {
+fn a_message_that_was_cut_is_none_or_is_a_text_is_told_as_that() {
     let compiled = template(&json!({ "words": ".terminationMessage.words" }), &[]);
     let cure = |message: &str| {
         let job = job(1);
@@ -268,6 +268,10 @@ fn a_message_that_was_cut_is_told_as_that() {
     assert_eq!(cut.len(), 4_096);
     assert!(cure(&cut).contains("this one is cut"), "{}", cure(&cut));
     assert!(cure("no JSON").contains("write a JSON object"));
+    let nothing = cure("");
+    let written =
+        "have a container of the run write its termination message (/dev/termination-log)";
+    assert_eq!(nothing, written);
 }
 
 #[test]

@@ -581,11 +581,14 @@ fn of_a_runnable_that_is_not_ready_itself_that_is_told() {
         "TemplateStampFailure",
         &json!({ "a": 1 }),
     ));
-    let what = &wrong.missing[0].what;
+    let Fault { what, cure, .. } = &wrong.missing[0];
     assert!(
         what.contains("is not ready itself (TemplateStampFailure)"),
         "{what}"
     );
+    let cure = cure.as_deref().unwrap();
+    let wanted = "`cartouche why` of that Runnable says what is wrong with it: what its template gives since comes with its next run;";
+    assert!(cure.starts_with(wanted), "{cure}");
 }
 
 #[test]

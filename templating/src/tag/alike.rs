@@ -134,6 +134,7 @@ mod tests {
             ". ./env.sh; x",
             "git tag | grep -E '^v[0-9]+(-rc|-beta",
             "echo \"$tag\" | sed -E 's/(foo|bar",
+            "ls | grep -E '\\.(md|txt",
             "run tests | grep '(a",
             "profile --all | grep '(a",
             "select x in a b",

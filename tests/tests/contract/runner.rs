@@ -1,10 +1,12 @@
 //! What the containers of a run find in files.
 
+use std::time::Duration;
+
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
 use crate::world::{
-    JOB, POD, RUNNABLE, SECRET, TEST_OBJ, World, condition, document, specless, text,
+    CONFIG_MAP, JOB, POD, RUNNABLE, SECRET, TEST_OBJ, World, condition, document, specless, text,
 };
 
 fn containers() -> Value {
@@ -27,6 +29,7 @@ fn read(pod: &Value, file: &str) -> Result<Value> {
 async fn a_job_and_a_pod_have_their_context_and_all_inputs_as_arguments() -> Result<()> {
     let job = (JOB, job(), "/spec/template");
     let pod = (POD, document(POD, containers()), "");
+    let mut worlds = Vec::new();
     for (kind, template, at) in [job, pod] {
         let world = World::new("runner").await?;
         let account = json!({
@@ -59,12 +62,26 @@ async fn a_job_and_a_pod_have_their_context_and_all_inputs_as_arguments() -> Res
             platform["ownerRef"]["blockOwnerDeletion"] == false,
             "{context:#}"
         );
+        // As it stands it owns what a container makes, which goes with the Runnable.
+        let mut made = specless(CONFIG_MAP, "data", json!({}));
+        made["metadata"] =
+            json!({ "name": "made", "ownerReferences": [platform["ownerRef"].clone()] });
+        world.put(made).await?;
         let container = |index: usize| &pod["spec"]["containers"][index];
         let variables = container(0)["env"].as_array().cloned().unwrap_or_default();
         for name in ["RUNNER_CONTEXT_PATH", "RUNNER_ARGS_PATH"] {
             ensure!(variables.iter().any(|it| it["name"] == name), "{pod:#}");
         }
         ensure!(container(1)["env"].is_null(), "{pod:#}");
+        world.delete(RUNNABLE, "r").await?;
+        worlds.push(world);
+    }
+    // The garbage collector begins half a minute after kinds were added.
+    let patience = Duration::from_mins(2);
+    for world in worlds {
+        let made = world.api(CONFIG_MAP);
+        let gone = world.cluster.wait_until_gone(&made, "made", patience);
+        gone.await?;
     }
     Ok(())
 }
@@ -151,16 +168,19 @@ async fn nothing_works_on_what_a_dry_run_says() -> Result<()> {
     let reads = world
         .another_template("reads", json!({ "template": shows }))
         .await?;
-    world.allow("default", &[RUNNABLE.rights(&["get"])]).await?;
-    let source = world
-        .runnable("source", json!({ "inputs": { "dry": true } }))
-        .await?;
+    let written = CONFIG_MAP.rights(&["get", "create", "update", "delete"]);
+    let rights = [RUNNABLE.rights(&["get"]), written];
+    world.allow("default", &rights).await?;
+    let sinks = json!([{ "kind": "ConfigMap", "name": "written" }]);
+    let spec = json!({ "inputs": { "dry": true }, "writeOutputsTo": sinks });
+    let source = world.runnable("source", spec).await?;
     let made = json!({ "name": "made", "runnableRef": { "name": "source", "output": "made" } });
     let spec = json!({ "runTemplateRef": { "name": reads }, "inputsFrom": [made] });
     let reader = world.runnable("reader", spec).await?;
     source.ready("True").await?;
     let waits = |it: &Value| condition(it, "Ready")["reason"] == "DependencyNotReady";
     reader.until("a wait for an output", waits).await?;
+    ensure!(world.find(CONFIG_MAP, "written").await?.is_none());
     source.input("dry", false).await?;
     let runs = source.runs_of(JOB, 2).await?;
     let name = &runs[1]["metadata"]["name"];
@@ -170,7 +190,10 @@ async fn nothing_works_on_what_a_dry_run_says() -> Result<()> {
     source.runs_of(JOB, 3).await?;
     source.ready("True").await?;
     source.outputs(json!({ "made": name })).await?;
-    reader.stays_at(1).await
+    reader.stays_at(1).await?;
+    let written = world.get(CONFIG_MAP, "written").await?;
+    assert_eq!(written["data"], json!({ "made": name }));
+    Ok(())
 }
 
 /// A value that may stand nowhere but in its Secret.

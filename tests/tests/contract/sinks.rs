@@ -228,7 +228,8 @@ async fn a_right_that_is_missing_is_named_and_costs_no_output() -> Result<()> {
     subject.answer(1, json!("one")).await?;
     let said = subject.fails("OutputSinkFailed", "may not").await?;
     // Every account of these tests may create and delete them.
-    ensure!(said.contains("may not get/update secrets"), "{said}");
+    let denied = "may not get/update secrets \"db\"";
+    ensure!(said.contains(denied), "{said}");
     ensure!(
         said.contains("secrets") && said.contains("cartouche rbac"),
         "{said}"

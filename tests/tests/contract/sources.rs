@@ -221,10 +221,14 @@ async fn the_rights_that_are_missing_are_named_and_what_is_granted_is_read() -> 
     pin(&world, PIN).await?;
     let subject = sourced(&world, json!([from_size(), from_pin()])).await?;
     let said = subject.fails("SourceError", "may not").await?;
-    for denied in ["get configmaps", "get secrets"] {
+    for denied in ["get configmaps \"sizes\"", "get secrets \"db\""] {
         ensure!(said.contains(denied), "{said}");
     }
     ensure!(said.contains("cartouche rbac"), "{said}");
+    // What it may read by its name is not among them any more.
+    world.let_read(SECRET, "db", &world.namespace).await?;
+    let alone = "may not get configmaps \"sizes\"; to do";
+    subject.fails("SourceError", alone).await?;
     let rights = [CONFIG_MAP.rights(&["get"]), SECRET.rights(&["get"])];
     world.allow("default", &rights).await?;
     subject.run(1).await?;

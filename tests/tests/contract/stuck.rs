@@ -7,7 +7,8 @@ use cartouche_tests::cluster::Seen;
 use serde_json::{Value, json};
 
 use crate::world::{
-    CONFIG_MAP, JOB, Kind, POD, Subject, World, answers, condition, config_map, document, stamps,
+    CONFIG_MAP, JOB, Kind, POD, RUNNABLE, Subject, World, answers, condition, config_map, document,
+    stamps,
 };
 
 const QUOTA: Kind = Kind::new("", "v1", "ResourceQuota", "resourcequotas");
@@ -28,6 +29,29 @@ async fn reading(prefix: &str, key: &str) -> Result<(World, Subject)> {
     Ok((world, subject))
 }
 
+/// A Runnable that reads an output which another one will never give, and its words about that.
+async fn chained(world: &World) -> Result<(Subject, &'static str)> {
+    let rights = [CONFIG_MAP, RUNNABLE].map(|kind| kind.rights(&["get"]));
+    world.allow("default", &rights).await?;
+    let gives = world.another_template("gives", answers()).await?;
+    let spec = json!({ "runTemplateRef": { "name": gives }, "inputs": { "foo": 1 } });
+    world
+        .runnable("gives", spec)
+        .await?
+        .answer(1, json!("1"))
+        .await?;
+    let reference = json!({ "name": "gives", "output": "anwser" });
+    let from = json!([{ "name": "size", "runnableRef": reference }]);
+    let reads = world
+        .runnable("reads", json!({ "inputsFrom": from }))
+        .await?;
+    let said = "output anwser of Runnable gives, which gives no such output";
+    reads
+        .says("Ready", "Unknown", "DependencyNotReady", said)
+        .await?;
+    Ok((reads, said))
+}
+
 #[tokio::test]
 async fn what_stays_missing_is_stalled_after_a_minute_with_an_event_and_goes_on_by_itself()
 -> Result<()> {
@@ -35,6 +59,7 @@ async fn what_stays_missing_is_stalled_after_a_minute_with_an_event_and_goes_on_
     let reference = json!({ "runTemplateRef": { "name": "stuck-template-that-comes-late" } });
     let without = world.runnable("without", reference).await?;
     without.fails("RunTemplateNotFound", "").await?;
+    let (chained, gives_no_such) = chained(&world).await?;
     let said = subject
         .says(
             "Ready",
@@ -52,6 +77,7 @@ async fn what_stays_missing_is_stalled_after_a_minute_with_an_event_and_goes_on_
     let warned = |events: Vec<Value>| events.iter().filter(|it| it["type"] == "Warning").count();
     ensure!(warned(subject.events().await?) == 0, "too early");
     ensure!(warned(without.events().await?) == 0, "too early");
+    ensure!(warned(chained.events().await?) == 0, "too early");
     tokio::time::sleep(Duration::from_secs(45)).await;
     subject
         .says(
@@ -66,6 +92,12 @@ async fn what_stays_missing_is_stalled_after_a_minute_with_an_event_and_goes_on_
         .await?;
     subject
         .event("Warning", "DependencyNotReady", "did you mean 'small'?")
+        .await?;
+    chained
+        .says("Stalled", "True", "DependencyNotReady", gives_no_such)
+        .await?;
+    chained
+        .event("Warning", "DependencyNotReady", gives_no_such)
         .await?;
     let template = "there is no ClusterRunTemplate \"stuck-template-that-comes-late\"";
     without

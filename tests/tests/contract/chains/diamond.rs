@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use super::*;
-use crate::world::{CONFIG_MAP, RUNNABLE, condition, specless, succeeded};
+use crate::world::{CONFIG_MAP, RUNNABLE, condition, specless, succeeded, text};
 
 struct Diamond {
     world: World,
@@ -128,7 +128,27 @@ async fn where_nobody_cares_each_branch_makes_a_run() -> Result<()> {
     it.world
         .play(&it.c.run(2).await?, succeeded("False", "no"))
         .await?;
-    it.has_run_once("b2", "c1").await
+    it.has_run_once("b2", "c1").await?;
+    // One that is read itself is named, whatever the branches stem from.
+    it.d.edit(|object| {
+        if let Some(from_all) = object["spec"]["inputsFrom"].as_array_mut() {
+            from_all.push(from("a"));
+        }
+    })
+    .await?;
+    it.d.answer(3, json!("d3")).await?;
+    let (b, d) = (it.b.object().await?, it.d.object().await?);
+    let newest = revision(&b, "currentRun", "a");
+    assert!(newest.is_string(), "{b}");
+    for of in ["currentRun", "outputsFrom"] {
+        assert_eq!(revision(&d, of, "a"), newest, "{d}");
+    }
+    let run = it.d.run(3).await?;
+    assert_eq!(given(&run, "a"), "a2");
+    let told = text(&run["metadata"]["annotations"]["carto.run/sources"]);
+    let told: Value = serde_json::from_str(told)?;
+    assert_eq!(told, d["status"]["currentRun"]["sources"]);
+    it.d.stays_at(3).await
 }
 
 #[tokio::test]
