@@ -249,7 +249,7 @@ impl Diagnosis {
                 // Mostly of a Runnable that names none.
                 return match account.as_str() {
                     DEFAULT_SERVICE_ACCOUNT => {
-                        format!("name an account that may in spec.serviceAccountName; {role}")
+                        format!("name an account that may in spec.serviceAccountName, or {role}")
                     }
                     _ => role,
                 };

@@ -275,7 +275,8 @@ fn problems(document: &Value, open: IsOpen<'_>) -> Vec<Diagnostic> {
     for field in ["apiVersion", "kind"] {
         let is_open = |value: &Value| open(&[field], value);
         if text(document, field).is_empty() && !document.get(field).is_some_and(is_open) {
-            let kind = DiagnosticKind::NoKind(field);
+            let is_pod = document.pointer("/spec/containers").is_some();
+            let kind = DiagnosticKind::NoKind { field, is_pod };
             problems.push(Diagnostic::in_template(field, kind));
         }
     }

@@ -306,10 +306,14 @@ fn of_field(diagnostic: &Diagnostic, kind: &DiagnosticKind) -> Explained {
             "a Runnable that makes Runnables could go on for ever",
             "make the object that does the work: a Job, a Pod, a TaskRun, a Workflow",
         ),
-        DiagnosticKind::NoKind(field) => explained(
+        DiagnosticKind::NoKind { field, is_pod } => explained(
             format!("the template has no {field}"),
             "say here what kind of object to create",
-            "add, for example, apiVersion: batch/v1 and kind: Job",
+            if *is_pod {
+                "this is a pod: write apiVersion: v1 and kind: Pod, or put it below spec.template of a Job"
+            } else {
+                "add, for example, apiVersion: batch/v1 and kind: Job"
+            },
         ),
         _ if path.is_empty() => Explained {
             text: diagnostic.message(),

@@ -47,7 +47,7 @@ const FOR_EVER: &str = "starts it again without end";
 const TOO_LITTLE: &str = "cannot begin with a memory limit of ";
 /// Stands between how many pods have failed and the words of the last one.
 const LAST: &str = "; the last: ";
-const STILL_RUNS: &str = "still runs; the run ends when all of them have (one that only serves belongs among the initContainers, with restartPolicy: Always)";
+const STILL_RUNS: &str = "still runs; the run ends when all of them have";
 
 /// What a run's pods can tell that the run itself does not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

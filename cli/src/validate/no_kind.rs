@@ -9,7 +9,7 @@ const FIELDS: [&str; 2] = ["apiVersion", "kind"];
 
 /// True for what is said of one of the two fields.
 pub(super) fn is_of(problem: &Diagnostic) -> bool {
-    matches!(problem.kind, DiagnosticKind::NoKind(_))
+    matches!(problem.kind, DiagnosticKind::NoKind { .. })
 }
 
 /// The findings about these two fields: one where neither is there.
@@ -33,13 +33,7 @@ pub(super) fn check(document: &Document, problems: &[Diagnostic]) -> Vec<Finding
         Some(format!("did you mean '{meant}' in the place of '{key}'?"))
     });
     let misspelt: Vec<String> = misspelt.collect();
-    let is_pod = body.at(&["spec", "containers"]).is_some();
-    let help = match misspelt.as_slice() {
-        [] => is_pod.then(|| {
-            "this is a pod: write apiVersion: v1 and kind: Pod, or put it below spec.template of a Job".to_owned()
-        }),
-        misspelt => Some(misspelt.join(" ")),
-    };
+    let help = (!misspelt.is_empty()).then(|| misspelt.join(" "));
     found
         .into_iter()
         .map(|it| it.maybe_help(help.clone()))

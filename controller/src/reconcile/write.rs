@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use cartouche_crds::{RunPhase, RunnableStatus, StopReason};
 use cartouche_protocol::{
+    advice::advice,
     decide::{Change, Step, decide},
     facts::{CreateOutcome, LedgerWriter, NameRead, RunName},
     ledger::{AtWork, Ledger, is_of_another_document},
@@ -401,7 +402,10 @@ impl Reconciliation<'_> {
             if !reported {
                 let of_run = condition.type_ == status::STAMPED_OBJECT_CONDITION;
                 let said = of_run.then(|| status::said_of_run(status)).flatten();
-                let message = said.unwrap_or(&condition.message).to_owned();
+                let message = match (said, advice(status, condition)) {
+                    (Some(said), Some(advice)) => told::message(said, &advice, None),
+                    _ => condition.message.clone(),
+                };
                 self.publish_warning(&condition.reason, message);
             }
         }

@@ -7,8 +7,8 @@
 //! whatever else happens goes before that.
 //!
 //! Heavy Runnables have their turn one at a time, by namespaces and in order. What follows from a change of one takes long of the
-//! controller and of the API server, so that its namespace rests from such changes afterwards, and is not begun while more of them
-//! arrive: each is as much work for the API server as what follows from it. Results of heavy ones and all light ones go on meanwhile.
+//! controller and of the API server, so that its namespace rests from such changes afterwards. Results of heavy ones and all light ones
+//! go on meanwhile.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -26,8 +26,6 @@ const FOR_TEMPLATES: u32 = 8;
 const REST: u32 = 19;
 /// The longest rest: an API server that hangs makes reconciliations long.
 const LONGEST_REST: Duration = Duration::from_secs(30);
-/// How long no other heavy Runnable of its namespace changes before a change of one begins; it waits for that as long as for a rest.
-const QUIET: Duration = Duration::from_secs(3);
 
 /// How urgent it is to reconcile a Runnable, and why; the most urgent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -89,8 +87,6 @@ struct Namespace {
     heavy: VecDeque<String>,
     /// The same, and whether each or its template has changed.
     heavy_waiting: HashMap<String, bool>,
-    /// Since when one of them waits that has changed.
-    changed_since: Option<Duration>,
     /// How many with a change had their turn in a row.
     row: u32,
     /// How many had their turn since one of a template had.
@@ -151,7 +147,7 @@ impl FairQueue {
             self.get_heavy(now)
         };
         let turn = first
-            .or_else(|| self.get_light(now, is_heavy))
+            .or_else(|| self.get_light(is_heavy))
             .or_else(|| self.get_heavy(now))?;
         self.was_heavy = turn.is_heavy;
         self.begin(&turn.key);
@@ -169,11 +165,7 @@ impl FairQueue {
     }
 
     /// The next light Runnable. Those that are heavy by now, and come before it, wait with the heavy ones from here on.
-    fn get_light(
-        &mut self,
-        now: Duration,
-        is_heavy: impl Fn(&RunnableKey) -> bool,
-    ) -> Option<Turn> {
+    fn get_light(&mut self, is_heavy: impl Fn(&RunnableKey) -> bool) -> Option<Turn> {
         // At most as many namespaces as there are reconciliations have their share already.
         for _ in 0..self.order.len() {
             let name = self.order.pop_front()?;
@@ -190,10 +182,7 @@ impl FairQueue {
                     name: runnable,
                 };
                 if is_heavy(&key) {
-                    if let Some(quiet) = namespace.wait_as_heavy(key.name, priority, now) {
-                        let end = self.rests.entry(name.clone()).or_default();
-                        *end = quiet.max(*end);
-                    }
+                    namespace.wait_as_heavy(key.name, priority != Priority::Other);
                 } else {
                     next = Some(key);
                 }
@@ -228,7 +217,6 @@ impl FairQueue {
         let namespace = self.namespaces.get_mut(&name)?;
         let runnable = namespace.heavy.remove(next)?;
         let has_changed = namespace.heavy_waiting.remove(&runnable)?;
-        namespace.changed_since.take_if(|_| has_changed);
         if !namespace.heavy.is_empty() {
             self.heavy_order.push_back(name.clone());
         }
@@ -310,20 +298,10 @@ impl Namespace {
         self.queue(priority).push_back(name.to_owned());
     }
 
-    /// It waits with the heavy ones from here on. If it has changed, all that have wait until the time that is given back.
-    fn wait_as_heavy(
-        &mut self,
-        name: String,
-        priority: Priority,
-        now: Duration,
-    ) -> Option<Duration> {
-        let has_changed = priority != Priority::Other;
+    /// It waits with the heavy ones from here on.
+    fn wait_as_heavy(&mut self, name: String, has_changed: bool) {
         self.heavy_waiting.insert(name.clone(), has_changed);
         self.heavy.push_back(name);
-        has_changed.then(|| {
-            let since = *self.changed_since.get_or_insert(now);
-            (now + QUIET).min(since + LONGEST_REST)
-        })
     }
 
     /// The place of the next of the heavy ones. While the namespace `rests`, it is none that has changed.

@@ -5,10 +5,6 @@ const ANY: &str = "correct the template, the inputs or the profile";
 /// Each sentence, and the words that all have to be in what is said; the first that fits.
 const CURES: [(&[&str], &str); 13] = [
     (
-        &["0777 (octal)"],
-        "write the mode in octal, as in 0755, or as that number in decimal, 493, in the template, the inputs or the profile",
-    ),
-    (
         &["quantities must match"],
         "write quantities as 100m or 0.5 (cpu) and as 128Mi or 2Gi (memory, sizes), in the template, the inputs or the profile",
     ),
@@ -55,6 +51,10 @@ const CURES: [(&[&str], &str); 13] = [
     (
         &["unknown field"],
         "correct the name of that field, in the template or the profile: upper and lower case count",
+    ),
+    (
+        &["0777 (octal)"],
+        "write the mode in octal, with a 0 before its digits, in the template, the inputs or the profile",
     ),
 ];
 

@@ -125,7 +125,7 @@ fn who_lacks_a_permission_is_told_with_what_grants_it() {
     let unnamed = Who::Account("shop".to_owned(), "default".to_owned(), "build".to_owned());
     assert_eq!(
         Diagnosis::Forbidden(unnamed, denied.clone()).cure(),
-        "name an account that may in spec.serviceAccountName; \
+        "name an account that may in spec.serviceAccountName, or \
          `cartouche rbac --runnable build --namespace shop` prints the Role to apply"
     );
     let cause = Diagnosis::Forbidden(account, denied);

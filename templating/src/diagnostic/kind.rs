@@ -40,9 +40,14 @@ pub enum DiagnosticKind {
         /// Why it cannot.
         error: PathError,
     },
-    /// This field is missing: `apiVersion` or `kind`.
-    #[error("{0} is missing or not a string: say what kind of object to create")]
-    NoKind(&'static str),
+    /// A field that says the kind is missing.
+    #[error("{field} is missing or not a string: say what kind of object to create")]
+    NoKind {
+        /// `apiVersion` or `kind`.
+        field: &'static str,
+        /// It looks like a pod.
+        is_pod: bool,
+    },
     /// The kind is one of Cartouche's own.
     #[error("a run cannot be a {0} of {GROUP}")]
     OwnKind(String),

@@ -145,7 +145,7 @@ fn of_container(pod: &Value, container: &Value) -> Option<(String, String, Optio
     let how = match exit_code(ended) {
         0 => return None,
         code if was_stopped => format!("was stopped (exit code {code})"),
-        _ => end(ended, probe(pod, container), log(pod, container)),
+        _ => end(ended, probe(pod, container)),
     };
     let reason = RunReason::of_end(text(ended, "reason")).filter(|_| !was_stopped);
     Some((short(text(ended, "finishedAt"), NAME_BYTES), how, reason))
@@ -215,18 +215,8 @@ fn probe(pod: &Value, container: &Value) -> Option<&'static str> {
     probes.find(|probe| spec.get(probe).is_some_and(Value::is_object))
 }
 
-/// The command that shows the log of a container, unless its pod is about to go with it.
-fn log(pod: &Value, container: &Value) -> Option<String> {
-    let metadata = pod.get("metadata").unwrap_or_default();
-    let goes = metadata.get("deletionTimestamp").is_some();
-    let of = |value: &Value, field: &str| short(text(value, field), NAME_BYTES);
-    let (pod, namespace) = (of(metadata, "name"), of(metadata, "namespace"));
-    let container = of(container, "name");
-    (!goes).then(|| format!("`kubectl logs {pod} -c {container} -n {namespace}` shows why"))
-}
-
-/// `exited 3: relation "orders" already exists`; where the container left no such words, where its `log` is.
-fn end(terminated: &Value, probe: Option<&str>, log: Option<String>) -> String {
+/// `exited 3: relation "orders" already exists`.
+fn end(terminated: &Value, probe: Option<&str>) -> String {
     let code = exit_code(terminated);
     let reason = text(terminated, "reason");
     let message = text(terminated, "message");
@@ -242,14 +232,9 @@ fn end(terminated: &Value, probe: Option<&str>, log: Option<String>) -> String {
         }
         reason => format!("exited {code} ({})", short(reason, NAME_BYTES)),
     };
-    // The words of a runtime about what it killed say all that there is.
-    let is_own = ["", "Error"].contains(&reason) && !KILLED.contains(&code);
     match last(message) {
-        said if !said.is_empty() => format!("{ended}: {said}"),
-        _ => match log.filter(|_| is_own) {
-            Some(log) => format!("{ended}: {log}"),
-            None => ended,
-        },
+        said if said.is_empty() => ended,
+        said => format!("{ended}: {said}"),
     }
 }
 

@@ -65,9 +65,7 @@ fn of_one_pod_the_container_is_named_that_failed_before_the_others_were_stopped(
     ] }));
     assert_eq!(
         failure(&[both]).as_deref(),
-        Some(
-            "container main of pod migrate-1-x exited 1: `kubectl logs migrate-1-x -c main -n pay` shows why"
-        )
+        Some("container main of pod migrate-1-x exited 1")
     );
 }
 
@@ -229,9 +227,7 @@ fn of_pods_that_may_know_a_secret_no_message_is_told() {
     let told = words.failure();
     assert_eq!(
         told.as_deref(),
-        Some(
-            "container migrate of pod migrate-1-x exited 3: `kubectl logs migrate-1-x -c migrate -n pay` shows why"
-        )
+        Some("container migrate of pod migrate-1-x exited 3")
     );
 }
 
@@ -290,11 +286,10 @@ fn a_pod_says_the_same_of_itself_without_the_words_of_its_containers() {
     let status =
         json!({ "phase": "Failed", "containerStatuses": [{ "name": "c", "state": state }] });
     let health = pod_that_is_a_run(&status);
-    let ended = "container c of pod migrate-1-x exited 3: ";
-    assert_eq!(health.message, format!("{ended}boom"));
+    let discreet = "container c of pod migrate-1-x exited 3";
+    assert_eq!(health.message, format!("{discreet}: boom"));
     let silenced = health.silenced();
-    let log = "`kubectl logs migrate-1-x -c c -n pay` shows why";
-    assert_eq!(silenced.message, format!("{ended}{log}"));
+    assert_eq!(silenced.message, discreet);
     assert_eq!(silenced.clone().silenced(), silenced);
 }
 

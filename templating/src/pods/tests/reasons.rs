@@ -73,7 +73,7 @@ fn a_container_that_runs_on_though_another_has_done_its_work_is_named() {
     let said = heard(&[beside(0, &["istio-proxy"])]).hindrance().unwrap();
     assert_eq!(
         said,
-        "container main of pod migrate-1-x has ended with code 0, istio-proxy still runs; the run ends when all of them have (one that only serves belongs among the initContainers, with restartPolicy: Always)"
+        "container main of pod migrate-1-x has ended with code 0, istio-proxy still runs; the run ends when all of them have"
     );
     assert_eq!(said.reason, Some(RunReason::SidecarRuns));
     assert!(remedy_at_work(&said).unwrap().contains("native sidecar"));
@@ -272,5 +272,5 @@ fn a_container_that_was_killed_may_have_failed_its_probe() {
         "{said}"
     );
     assert!(remedy(&said).unwrap().contains("probe"));
-    assert!(killed(1).ends_with("exited 1: `kubectl logs migrate-1-x -c main -n pay` shows why"));
+    assert!(killed(1).ends_with("exited 1"));
 }

@@ -48,10 +48,7 @@ fn a_sidecar_that_ends_in_the_same_second_is_not_the_reason() {
         "containerStatuses": [status("migrate", 3)],
     }));
     let words = failure(&[both]).unwrap();
-    assert_eq!(
-        words,
-        "container migrate of pod migrate-1-x exited 3: `kubectl logs migrate-1-x -c migrate -n pay` shows why"
-    );
+    assert_eq!(words, "container migrate of pod migrate-1-x exited 3");
 }
 
 /// As a kubelet of 1.36 reported them.

@@ -55,7 +55,7 @@ pub(crate) enum Attack {
     InputsThatFit,
     /// Suspended Runnables with 1 MB of inputs, maps in each other.
     Inputs,
-    /// The same where the attacker writes the status of each: what the API server makes of one such write.
+    /// The same where the attacker writes the status of the first while the others are made: what the API server makes of one such write.
     InputsWritten,
     /// The inputs hidden in a text, behind a key that a library gives a meaning of its own; and 300 Runnables with 15 KB of it.
     Hidden,

@@ -1,6 +1,9 @@
 //! Texts that are small, and trees that are not: maps of one entry in each other.
 
-use std::time::{Duration, Instant};
+use std::{
+    ops::Range,
+    time::{Duration, Instant},
+};
 
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
@@ -161,24 +164,29 @@ pub(super) async fn labels(ground: &Ground<'_>) -> Result<()> {
 
 /// Suspended Runnables with such inputs.
 pub(super) async fn inputs(ground: &Ground<'_>, chain: usize) -> Result<()> {
+    suspended(ground, chain, 0..AT_ONCE).await
+}
+
+async fn suspended(ground: &Ground<'_>, chain: usize, which: Range<usize>) -> Result<()> {
     let heavy = chains(chain, DEEP);
     let mut spec = plain(&json!({ "heavy": "HEAVY" }));
     spec["suspend"] = json!(true);
-    for index in 0..AT_ONCE {
+    for index in which {
         ground.runnable(&name(index), spec.clone(), &heavy).await?;
     }
     Ok(())
 }
 
-/// Suspended Runnables with such inputs, each of which gets one status from the attacker.
+/// Suspended Runnables with such inputs. While the others are made the attacker writes the status of the first one, which is when a
+/// controller does.
 pub(super) async fn inputs_written(ground: &Ground<'_>) -> Result<()> {
-    inputs(ground, MEGABYTE).await?;
-    for index in 0..AT_ONCE {
-        let path = format!("{}/{}/status", ground.runnables(), name(index));
-        ground
-            .patch(&path, json!({ "status": { "conditions": [] } }).to_string())
-            .await?;
-    }
+    suspended(ground, MEGABYTE, 0..1).await?;
+    let path = format!("{}/{}/status", ground.runnables(), name(0));
+    let status = json!({ "status": { "conditions": [] } }).to_string();
+    tokio::try_join!(
+        suspended(ground, MEGABYTE, 1..AT_ONCE),
+        ground.patch(&path, status),
+    )?;
     Ok(())
 }
 
