@@ -156,7 +156,7 @@ impl Finding {
     pub(crate) fn beside(self, object: &Document, label: impl Into<String>) -> Self {
         let place = object.place_of(&["metadata", "name"]);
         match object.kind() {
-            "Secret" => self.with_note(format!("{}: {}", label.into(), place.shown())),
+            "Secret" => self.with_note(format!("{} ({})", label.into(), place.shown())),
             _ => self.related(place, label),
         }
     }

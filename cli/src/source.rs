@@ -98,6 +98,19 @@ impl SourceSpan {
         self.source.text.get(self.span.clone()).unwrap_or_default()
     }
 
+    /// True if values of a Secret may stand in the same line, as where a list is written as JSON in one.
+    pub(crate) fn is_beside_secret(&self) -> bool {
+        let (before, behind) = self
+            .source
+            .text
+            .split_at_checked(self.span.start)
+            .unwrap_or_default();
+        let end = behind.find('\n').unwrap_or(behind.len());
+        let begin = before.rfind('\n').map_or(0, |at| at + 1);
+        let line = self.source.text.get(begin..before.len() + end);
+        line.is_some_and(|line| line.contains("Secret") && line.contains("data"))
+    }
+
     /// `file:line:column`.
     pub(crate) fn shown(&self) -> String {
         let (line, column) = self.line_and_column();

@@ -21,25 +21,25 @@ const BEFORE: [&str; 13] = [
     "arguments",
 ];
 
-/// The cures of what only Tekton fills in: what its path begins with and ends with, if that matters.
+/// The cures of what only Tekton fills in, by the first and the last name of its path, if the last one matters.
 const OF_TEKTON: [(&str, &str, &str); 5] = [
     (
-        "results.",
-        ".path",
+        "results",
+        "path",
         "only Tekton has results: write a JSON object to /dev/termination-log, and read it in outputs as .terminationMessage.NAME",
     ),
     (
-        "workspaces.",
-        ".path",
+        "workspaces",
+        "path",
         "only Tekton has workspaces: write the path at which the container mounts the volume",
     ),
     (
-        "workspaces.",
+        "workspaces",
         "",
         "only Tekton has workspaces: write what it stands for",
     ),
-    ("step.", "", OF_STEPS),
-    ("steps.", "", OF_STEPS),
+    ("step", "", OF_STEPS),
+    ("steps", "", OF_STEPS),
 ];
 const OF_STEPS: &str =
     "only Tekton has results of steps: let the containers share a file in an emptyDir volume";
@@ -48,11 +48,11 @@ const OF_STEPS: &str =
 #[must_use]
 pub fn cure(text: &str) -> Option<String> {
     let of_tekton = text.strip_prefix("$(").and_then(|inside| {
-        let path = inside.split(')').next()?;
-        let mut all = OF_TEKTON.into_iter();
+        let names = names(inside.split(')').next()?)?;
+        let (first, last) = (names.first()?, names.last().filter(|_| names.len() > 1)?);
         let is_it =
-            |(begin, end, _): &(&str, &str, _)| path.starts_with(begin) && path.ends_with(end);
-        Some(all.find(is_it)?.2.to_owned())
+            |(of, end, _): &&(&str, &str, _)| of == first && (end.is_empty() || end == last);
+        Some(OF_TEKTON.iter().find(is_it)?.2.to_owned())
     });
     of_tekton.or_else(|| {
         let tag = meant(text)?;
@@ -67,7 +67,7 @@ pub fn meant(text: &str) -> Option<String> {
         let rest = text.strip_prefix(opening)?;
         rest.split_once(closing)
     })?;
-    let names = names(inside.trim());
+    let names = names(inside.trim())?;
     let is_name = |name: &&str| {
         !name.is_empty()
             && name
@@ -92,15 +92,25 @@ pub fn meant(text: &str) -> Option<String> {
     Some(format!("$(runnable.spec.inputs.{})$", rest.join(".")))
 }
 
-/// The names of a path, with dots before them or in brackets.
-pub(crate) fn names(path: &str) -> Vec<&str> {
-    let path = path
-        .trim_start_matches('.')
-        .trim_end_matches([']', '\'', '"']);
-    path.split(['.', '[', ']'])
-        .filter(|it| !it.is_empty())
-        .map(|it| it.trim_matches(['\'', '"']))
-        .collect()
+/// The names of a path, with dots before them or in brackets and quotes; an index is one with its brackets. `None` of what is no path.
+pub(crate) fn names(path: &str) -> Option<Vec<&str>> {
+    let mut names = Vec::new();
+    let mut rest = path;
+    while !rest.is_empty() {
+        rest = rest.strip_prefix('.').unwrap_or(rest);
+        let (name, behind) = if let Some(inside) = rest.strip_prefix('[') {
+            let quoted = |quote: char| inside.strip_prefix(quote)?.split_once([quote, ']']);
+            match quoted('\'').or_else(|| quoted('"')) {
+                Some((name, behind)) => (name, behind.strip_prefix(']')?),
+                None => rest.split_at(rest.find(']')? + 1),
+            }
+        } else {
+            rest.split_at(rest.find(['.', '[']).unwrap_or(rest.len()))
+        };
+        names.push(Some(name).filter(|it| !it.is_empty())?);
+        rest = behind;
+    }
+    Some(names)
 }
 
 #[cfg(test)]
@@ -128,6 +138,9 @@ mod tests {
                 "{{ .runnable.metadata.name }}",
                 Some("$(runnable.metadata.name)$"),
             ),
+            ("$(params.list[0])", None),
+            ("$(params[\"a.b\"])", None),
+            ("$(params['a)", None),
             ("{{workflow.name}}", None),
             ("$(context.taskRun.name)", None),
             ("{{ printf \"%s\" .Values.x }}", None),
@@ -153,6 +166,14 @@ mod tests {
                 "only Tekton has workspaces: write what",
             ),
             ("$(steps.a.results.b)", "only Tekton has results of steps"),
+            (
+                "$(results['digest'].path)",
+                "only Tekton has results: write a JSON",
+            ),
+            (
+                "$(workspaces[\"w\"].path)",
+                "only Tekton has workspaces: write the path",
+            ),
             ("$(params.text)", "write $(runnable.spec.inputs.text)$, or"),
         ] {
             let cure = cure(text).unwrap();

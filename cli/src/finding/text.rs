@@ -60,7 +60,9 @@ fn group(finding: &Finding) -> Group<'_> {
         Severity::Note => Level::NOTE,
     };
     let mut group = Group::with_title(level.primary_title(&finding.message).id(finding.rule.id()));
-    if let Some(place) = &finding.place {
+    if let Some(place) = finding.place.as_ref().filter(|it| it.is_beside_secret()) {
+        group = group.element(Level::NOTE.message(format!("it is in {}", place.shown())));
+    } else if let Some(place) = &finding.place {
         let label = finding.label.as_deref();
         let mut snippet =
             snippet(place).annotation(AnnotationKind::Primary.span(mark(place)).label(label));
@@ -71,7 +73,7 @@ fn group(finding: &Finding) -> Group<'_> {
     }
     for (other, label) in &finding.related {
         let same = |place: &SourceSpan| place.source.name == other.source.name;
-        if !finding.place.as_ref().is_some_and(same) {
+        if !finding.place.as_ref().is_some_and(same) && !other.is_beside_secret() {
             let mark = AnnotationKind::Context
                 .span(mark(other))
                 .label(label.as_str());

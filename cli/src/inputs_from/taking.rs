@@ -237,10 +237,12 @@ fn as_json(entry: &Entry, document: &Document) -> Option<String> {
     }
     if is_json(&text.replace('\'', "\"")) {
         let help = "JSON has double quotes: write them instead of the single ones";
-        return Some(if document.place(&node.span).text().starts_with('"') {
-            format!("{help}, and put the value in single quotes")
-        } else {
-            help.to_owned()
+        let place = document.place(&node.span);
+        let is_quoted = place.text().starts_with('"');
+        return Some(match place.source.text.trim_start().starts_with('{') {
+            true if is_quoted => format!("{help}, each with a \\ before it"),
+            false if is_quoted => format!("{help}, and put the value in single quotes"),
+            _ => help.to_owned(),
         });
     }
     let read = values(text).ok()?;

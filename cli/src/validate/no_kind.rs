@@ -3,7 +3,11 @@
 use cartouche_templating::{Diagnostic, DiagnosticKind, suggestion};
 
 use super::template::problem_finding;
-use crate::{finding::Finding, source::Document, template_file};
+use crate::{
+    finding::Finding,
+    source::{Content, Document},
+    template_file,
+};
 
 const FIELDS: [&str; 2] = ["apiVersion", "kind"];
 
@@ -20,17 +24,19 @@ pub(super) fn check(document: &Document, problems: &[Diagnostic]) -> Vec<Finding
         return found;
     };
     let is_there = |field: &&str| body.get(field).is_some();
-    if let (Some(first), false) = (body.first_key(), FIELDS.iter().any(is_there)) {
+    if matches!(body.content, Content::Object(_)) && !FIELDS.iter().any(is_there) {
+        let first = body.first_key().unwrap_or(&body.span);
         found.truncate(1);
         for finding in &mut found {
             "the template has neither apiVersion nor kind".clone_into(&mut finding.message);
             finding.place = Some(document.place(first));
         }
     }
-    let keys = body.entries().iter().map(|entry| entry.key.as_str());
-    let misspelt = keys.filter_map(|key| {
-        let meant = suggestion::nearest(key, FIELDS).filter(|it| !is_there(it))?;
-        Some(format!("did you mean '{meant}' in the place of '{key}'?"))
+    let misspelt = FIELDS.iter().filter(|field| !is_there(field));
+    let misspelt = misspelt.filter_map(|field| {
+        let mut keys = body.entries().iter().map(|entry| entry.key.as_str());
+        let key = keys.find(|key| suggestion::nearest(key, [*field]).is_some())?;
+        Some(format!("did you mean '{field}' in the place of '{key}'?"))
     });
     let misspelt: Vec<String> = misspelt.collect();
     let help = (!misspelt.is_empty()).then(|| misspelt.join(" "));

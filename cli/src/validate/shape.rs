@@ -10,7 +10,7 @@ use crate::{
         catalog::KindSchema,
         check::{self, Fault, Mismatch, Partial},
     },
-    source::{Content, Document, Node, Segment, SourceSpan},
+    source::{Content, Document, Node, Segment, SourceSpan, values},
 };
 
 /// Unknown and missing fields and wrong types of a Runnable or a template.
@@ -91,22 +91,15 @@ pub(super) fn quoted(document: &Document, root: &Node, mismatch: &Mismatch) -> O
 
 /// The cure of a text of several lines in the place of a list: `- ` before each element is meant, or one text as the only element.
 fn one_block(document: &Document, root: &Node, mismatch: &Mismatch) -> Option<String> {
-    const OF_TEXTS: [&str; 2] = ["args", "command"];
     let is_list = matches!(&mismatch.fault, Fault::Type { wanted, .. } if wanted == "an array");
     let (node, _, taken) = root.follow(&mismatch.at);
     let text = node.text()?;
     let place = document.place(&node.span);
-    let mark = place
-        .text()
-        .chars()
-        .next()
-        .filter(|it| ['|', '>'].contains(it))?;
-    if !is_list || taken < mismatch.at.len() {
+    let mark = place.text().split_whitespace().next()?;
+    if !is_list || taken < mismatch.at.len() || !mark.starts_with(['|', '>']) {
         return None;
     }
-    let is_element =
-        |line: &str| line.is_empty() || line.starts_with("- ") || line.starts_with(' ');
-    if text.starts_with("- ") && text.lines().all(is_element) {
+    if matches!(values(text).as_deref(), Ok([Value::Array(_)])) {
         return Some(format!(
             "take the {mark} away: these are the elements of a list"
         ));
@@ -114,9 +107,15 @@ fn one_block(document: &Document, root: &Node, mismatch: &Mismatch) -> Option<St
     let Some(Segment::Key(key)) = mismatch.at.last() else {
         return None;
     };
-    OF_TEXTS.contains(&key.as_str()).then(|| {
-        format!("write the key alone, and `- {mark}` in the line below it: the text is one element")
-    })
+    match key.as_str() {
+        "args" => Some(format!(
+            "write the key alone, and `- {mark}` in the line below it: the text is one element"
+        )),
+        "command" => Some(format!(
+            "write command: [sh, -c], and the text below args: as `- {mark}`"
+        )),
+        _ => None,
+    }
 }
 
 /// The form of each field of ours that has others below it, with a value where none can be taken over.

@@ -18,6 +18,15 @@ spec:
       template: {spec: {restartPolicy: Never, containers: [{name: a, image: 'b:1', command: [echo, 'TEXT']}]}}
 ";
 
+const RUNNABLE: &str = "\
+apiVersion: carto.run/v1alpha1
+kind: Runnable
+metadata: {name: r, namespace: demo}
+spec:
+  runTemplateRef: {name: t}
+  inputsFrom: [{name: x, configMapKeyRef: {name: c, key: k, as: JSON}}]
+";
+
 fn said(manifests: &str) -> (i32, String) {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("t.yaml"), manifests).unwrap();
@@ -42,7 +51,7 @@ fn the_termination_message_is_beside_the_status() {
 }
 
 #[test]
-fn a_tag_without_the_part_that_its_field_is_in_is_told_where_that_is() {
+fn a_tag_without_the_part_that_its_field_is_in_names_that() {
     let of = |tag: &str| said(&TEMPLATE.replace("TEXT", &format!("$({tag})$")));
     for (tag, meant) in [
         ("runnable.inputs.x", "runnable.spec.inputs.x"),
@@ -74,13 +83,7 @@ fn a_text_that_is_to_be_json_and_nearly_is() {
     let of = |value: &str| {
         said(&format!(
             "{TEMPLATE}---
-apiVersion: carto.run/v1alpha1
-kind: Runnable
-metadata: {{name: r, namespace: demo}}
-spec:
-  runTemplateRef: {{name: t}}
-  inputsFrom: [{{name: x, configMapKeyRef: {{name: c, key: k, as: JSON}}}}]
----
+{RUNNABLE}---
 apiVersion: v1
 kind: ConfigMap
 metadata: {{name: c, namespace: demo}}
@@ -109,10 +112,21 @@ data:
         assert!(code == 1 && text.contains(&help), "{value}: {text}");
     }
     assert!(of("'{\"a\": 1}'").1.contains("no errors"));
+
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    write("t.yaml", &format!("{TEMPLATE}---\n{RUNNABLE}"));
+    write(
+        "c.json",
+        r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c","namespace":"demo"},"data":{"k":"{'a': 1}"}}"#,
+    );
+    let text = cartouche_in(folder.path(), &["validate", "."]).out;
+    let help = format!("= help: {quotes}, each with a \\ before it\n");
+    assert!(text.contains(&help), "{text}");
 }
 
 #[test]
-fn the_fields_of_a_kind_in_other_letters_are_told() {
+fn the_fields_of_a_kind_in_other_letters_are_named() {
     let kind = "did you mean 'kind' in the place of 'Kind'?";
     let version = "did you mean 'apiVersion' in the place of 'apiversion'?";
     let one = TEMPLATE.replace("    kind: Job", "    Kind: Job");
@@ -129,4 +143,11 @@ fn the_fields_of_a_kind_in_other_letters_are_told() {
         assert!(code == 1 && text.contains(message), "{text}");
         assert!(text.contains(&format!("= help: {help}")), "{text}");
     }
+    let (head, _) = TEMPLATE.split_once("    apiVersion").unwrap();
+    let empty = head.replace("  template:\n", "  template: {}\n");
+    let (code, text) = said(&empty);
+    assert!(
+        code == 1 && text.contains("has neither apiVersion nor kind"),
+        "{text}"
+    );
 }

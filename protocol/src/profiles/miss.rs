@@ -11,6 +11,9 @@ use super::{
     choice::{Candidate, Subject, nearly},
 };
 
+/// Labels that are named one by one.
+const SHOWN: usize = 4;
+
 /// A rule that does not match, or a profile without rules; the nearest to a match is the least.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Miss {
@@ -128,23 +131,33 @@ fn miss(profile: &str, rule: &ProfileRule, subject: &Subject<'_>) -> Option<Miss
 /// The cure of a selector that lacks nothing but other values of labels that a namespace has.
 fn other_values(profile: &str, selector: &LabelSelector, subject: &Subject<'_>) -> Option<String> {
     let labels = subject.namespace_labels;
-    let (mut wanted, mut there, mut is_fixed) = (Vec::new(), Vec::new(), false);
+    let mut meant = labels.clone();
     for one in requirements(selector) {
-        if selects(&one, labels) {
-            continue;
+        if !selects(&one, labels) {
+            let (key, value) = asked(&one)?;
+            *meant.get_mut(key)? = value.to_owned();
         }
-        let (key, value) = asked(&one)?;
-        wanted.push(format!("{key}={value}"));
-        there.push(format!("{key}={}", labels.get(key)?));
-        is_fixed |= key == NAMESPACE_NAME_LABEL;
     }
-    let there = few(&there, " and ");
-    let select = format!("let a rule of {profile} select {there}");
-    Some(if is_fixed {
-        select
-    } else {
-        format!("label the namespace {}, or {select}", few(&wanted, " and "))
-    })
+    let differing = || {
+        meant
+            .iter()
+            .filter(|(key, value)| labels.get(*key) != Some(*value))
+    };
+    if !selects(selector, &meant) || differing().count() > SHOWN {
+        return None;
+    }
+    let listed = |of: &BTreeMap<String, String>| {
+        let labels = differing().filter_map(|(key, _)| Some(format!("{key}={}", of.get(key)?)));
+        labels.collect::<Vec<_>>().join(" and ")
+    };
+    let select = format!("let a rule of {profile} select {}", listed(labels));
+    Some(
+        if meant.get(NAMESPACE_NAME_LABEL) == labels.get(NAMESPACE_NAME_LABEL) {
+            format!("label the namespace {}, or {select}", listed(&meant))
+        } else {
+            select
+        },
+    )
 }
 
 /// The key of a part and a value that it asks for, if it does.
@@ -207,9 +220,8 @@ impl fmt::Display for Lack {
 
 /// The first of some texts, which may be very many.
 fn few(texts: &[String], between: &str) -> String {
-    const MOST: usize = 4;
-    let shown = texts.iter().take(MOST).map(String::as_str);
-    let more = (texts.len() > MOST).then_some("more");
+    let shown = texts.iter().take(SHOWN).map(String::as_str);
+    let more = (texts.len() > SHOWN).then_some("more");
     shown.chain(more).collect::<Vec<_>>().join(between)
 }
 

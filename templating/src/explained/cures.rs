@@ -11,9 +11,14 @@ pub fn beside_status(path: &str) -> Option<String> {
     let steps = syntax::steps(path);
     syntax::below(&steps, &["status", TERMINATION_MESSAGE])?;
     let rest = path.get(steps.get(1)?.span.end..)?;
-    let rest = rest.trim_start_matches(['\'', ']']).trim_end_matches('}');
+    let rest = rest.trim_start_matches(['\'', ']']);
+    let meant = format!(
+        ".{TERMINATION_MESSAGE}{}",
+        rest.strip_suffix('}').unwrap_or(rest)
+    );
+    syntax::whole_path(&meant)?;
     Some(format!(
-        "the termination message is not part of status: write .{TERMINATION_MESSAGE}{rest}"
+        "the termination message is not part of status: write {meant}"
     ))
 }
 

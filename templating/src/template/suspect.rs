@@ -103,7 +103,7 @@ fn is_of_metadata(at: &[SegmentRef<'_>]) -> bool {
 }
 
 /// `{{inputs.parameters...}}` of Argo, `$(params...)` of Tekton and `${{ inputs... }}` of GitHub Actions. A text of several lines, or
-/// with an object in it, may be for these.
+/// of JSON, may be for these.
 fn of_an_engine(text: &str) -> Option<&str> {
     const ARGO: [&str; 6] = [
         "inputs.",
@@ -114,13 +114,15 @@ fn of_an_engine(text: &str) -> Option<&str> {
         "params.",
     ];
     const ACTIONS: [&str; 4] = ["inputs.", "github.", "secrets.", "vars."];
-    let is_for_others = text.trim_end().contains('\n') || text.contains("apiVersion");
+    let is_json = || serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
+    let is_for_others = text.trim_end().contains('\n') || is_json();
     if is_for_others || !tag::left_alone(text).is_empty() {
         return None;
     }
     let of_tekton = || {
         let mut all = text.match_indices("$(").map(|(at, _)| &text[at..]);
-        all.find(|from| is_of_tekton(&from[2..]))
+        // Each ends where the next begins: the work is that of the text, however many there are.
+        all.find(|from| from[2..].split("$(").next().is_some_and(is_of_tekton))
     };
     begins(text, "{{", &ARGO)
         .or_else(of_tekton)
@@ -135,7 +137,9 @@ fn is_of_tekton(behind: &str) -> bool {
         return false;
     };
     let is_path = path.bytes().all(|it| it.is_ascii_graphic());
-    let names = foreign_tag::names(path);
+    let Some(names) = foreign_tag::names(path) else {
+        return false;
+    };
     let is_script = names.last().is_some_and(|last| SCRIPTS.contains(last));
     is_path
         && !is_script

@@ -410,6 +410,16 @@ fn tags_of_other_tools_are_warned_of_and_placeholders_of_engines_are_not() {
 }
 
 #[test]
+fn the_search_for_tags_of_other_tools_takes_no_longer_where_there_are_very_many() {
+    // Each would be read to the end of the text, by the square of their number: hours.
+    let text = format!("{})", "$(".repeat(100_000));
+    assert_eq!(
+        told(&compile(template(json!({ "a": text }))).unwrap()),
+        [""; 0]
+    );
+}
+
+#[test]
 fn a_run_that_does_not_say_its_kind_has_that_of_the_template() {
     let spec = |kind: &str| ClusterRunTemplateSpec {
         unknown_fields: Vec::new(),

@@ -66,16 +66,13 @@ fn several_words(container: &Part<'_>, program: &Part<'_>, name: &str) -> Option
     );
     let help = if SHELLS.contains(&base(first)) && *second == "-c" {
         let script = name.split_once("-c").map_or("", |(_, rest)| rest.trim());
-        let list = json!([first, "-c", in_short(without_quotes(script))]);
+        let list = listed(&[first, "-c", without_quotes(script)]);
         format!("write it as a list: command: {list}")
     } else if name.contains(OF_A_SHELL) {
-        format!(
-            "let a shell read it: command: {}",
-            json!(["sh", "-c", in_short(name)])
-        )
+        let list = listed(&["sh", "-c", name]);
+        format!("let a shell read it: command: {list}")
     } else {
-        let list = json!(words).to_string();
-        format!("write each word by itself: command: {}", in_short(&list))
+        format!("write each word by itself: command: {}", listed(&words))
     };
     Some(Fault::surprise(
         program,
@@ -83,6 +80,19 @@ fn several_words(container: &Part<'_>, program: &Part<'_>, name: &str) -> Option
         "one text is one word",
         help,
     ))
+}
+
+/// The words as a list; of a long one only its form.
+fn listed(words: &[&str]) -> String {
+    const MOST: usize = 300;
+    let list = json!(words).to_string();
+    if list.len() <= MOST {
+        return list;
+    }
+    match words {
+        [shell, "-c", _] => format!("[{shell}, -c, SCRIPT]"),
+        _ => "[PROGRAM, WORD, WORD]".to_owned(),
+    }
 }
 
 /// A script without the quotes around all of it.
@@ -177,7 +187,7 @@ fn in_container(container: &Part<'_>) -> Vec<Fault> {
                 .iter()
                 .any(|end| name.contains(end));
             let is_escaped = text[..at].ends_with('$');
-            let meant = suggestion::slip(name, known.iter().copied());
+            let meant = suggestion::slip_or_ending(name, known.iter().copied());
             let Some(meant) = meant.filter(|_| !is_there && !is_of_a_service && !is_escaped) else {
                 continue;
             };

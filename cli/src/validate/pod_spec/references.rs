@@ -155,7 +155,7 @@ impl<'a> Files<'a> {
         let of_kind = self.by_name.iter().filter(|((it, _), objects)| {
             *it == kind && objects.iter().any(|object| self.is_here(object))
         });
-        let meant = suggestion::slip(name, of_kind.map(|((_, name), _)| *name))?;
+        let meant = suggestion::slip_or_ending(name, of_kind.map(|((_, name), _)| *name))?;
         // A pod that names both, such as `deploy` and `deployer`, means both.
         let is_ending = name.starts_with(meant) || meant.starts_with(name);
         let mut others = all.iter().filter(|it| it.kind == kind);
