@@ -135,7 +135,7 @@ fn other_values(profile: &str, selector: &LabelSelector, subject: &Subject<'_>) 
     for one in requirements(selector) {
         if !selects(&one, labels) {
             let (key, value) = asked(&one)?;
-            *meant.get_mut(key)? = value.to_owned();
+            value.clone_into(meant.get_mut(key)?);
         }
     }
     let differing = || {
