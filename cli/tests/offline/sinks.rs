@@ -100,8 +100,8 @@ fn the_line_of_a_secret_of_the_files_is_not_shown() {
     // Another object in the same line.
     let map = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"db"}}"#;
     let list = format!(r#"{{"apiVersion":"v1","kind":"List","items":[{map},{secret}]}}"#);
-    let sinks = "[{kind: ConfigMap, name: db}]";
-    let (code, text) = told_of(&format!("{TEMPLATE}---\n{list}\n"), sinks, "[]");
+    let sinks = format!("[{{kind: ConfigMap, name: db}}, {SECRET}]");
+    let (code, text) = told_of(&format!("{TEMPLATE}---\n{list}\n"), &sinks, "[]");
     assert!(
         code == 0 && text.contains("outputs go to ConfigMap db, which is in these files"),
         "{text}"

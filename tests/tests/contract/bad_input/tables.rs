@@ -1,6 +1,6 @@
 //! The cases that are data: `cases/*.yaml`.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -159,13 +159,20 @@ async fn conditions_and_warnings(subject: &Subject, object: &Value) -> Result<Ve
         let word = |field: &str| text(&told[field]).to_owned();
         let (kind, reason, message) = (word("type"), word("reason"), word("message"));
         if told["status"] == "False" && kind != "Ready" {
-            // Of a run that failed, Ready says more than the condition of its engine.
-            let said = if kind == "StampedObjectCondition" {
+            // Of a run that failed, Ready says more than the condition of its engine, and the event what to do as well.
+            let of_run = kind == "StampedObjectCondition";
+            let said = if of_run {
                 text(&condition(object, "Ready")["message"]).to_owned()
             } else {
                 message.clone()
             };
-            let event = subject.event("Warning", &reason, &said).await?;
+            let mut event = subject.event("Warning", &reason, &said).await?;
+            if of_run {
+                let (what, _) = text(&event["message"])
+                    .split_once("; to do: ")
+                    .with_context(|| format!("no cure: {event}"))?;
+                event["message"] = what.into();
+            }
             ensure!(tells(&event, &said), "condition: {said}\n{event}");
         }
         let line = format!("{kind}={} {reason}: {message}", word("status"));
