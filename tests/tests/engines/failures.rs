@@ -81,11 +81,13 @@ async fn a_failed_job_says_which_container_failed_how_and_with_which_words() -> 
     // As Cartographer had it.
     let stamped = it.message("StampedObjectCondition");
     assert_eq!(stamped, "Job has reached the specified backoff limit");
-    let wanted = &wanted;
+    let event = &format!(
+        "{wanted}; to do: look at the run (`cartouche logs`), change what is wrong, or run again: `cartouche rerun`"
+    );
     scene
         .eventually("the event", || async {
             let events = scene.list(EVENT, "").await?;
-            Ok(if events.iter().any(|it| it["message"] == **wanted) {
+            Ok(if events.iter().any(|it| it["message"] == **event) {
                 Seen::Done(())
             } else {
                 Seen::NotYet(format!("{events:#?}"))
