@@ -221,7 +221,7 @@ fn a_tenant_with_templates(tenant: &Person<'_>) -> Result<()> {
         &["why", "hello"],
         &["nothing to run: run 1 is of what is rendered now"],
     )?;
-    let rbac = "to do: `cartouche rbac --runnable poor --namespace cartouche-examples`";
+    let rbac = "or `cartouche rbac --runnable poor --namespace cartouche-examples`";
     tenant.gets_all(&["why", "poor"], &[rbac])?;
     tenant.gets_all(&["migrate", "check"], &[])?;
     tenant.gets_all(&["cancel", "hello"], &["has ended already"])
