@@ -114,9 +114,7 @@ fn of_an_engine(text: &str) -> Option<&str> {
         "params.",
     ];
     const ACTIONS: [&str; 4] = ["inputs.", "github.", "secrets.", "vars."];
-    let is_json = || serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
-    let is_for_others = text.trim_end().contains('\n') || is_json();
-    if is_for_others || !tag::left_alone(text).is_empty() {
+    if text.trim_end().contains('\n') {
         return None;
     }
     let of_tekton = || {
@@ -124,9 +122,11 @@ fn of_an_engine(text: &str) -> Option<&str> {
         // Each ends where the next begins: the work is that of the text, however many there are.
         all.find(|from| from[2..].split("$(").next().is_some_and(is_of_tekton))
     };
-    begins(text, "{{", &ARGO)
+    let is_json = || serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
+    let found = begins(text, "{{", &ARGO)
         .or_else(of_tekton)
-        .or_else(|| begins(text, "${{", &ACTIONS))
+        .or_else(|| begins(text, "${{", &ACTIONS));
+    found.filter(|_| tag::left_alone(text).is_empty() && !is_json())
 }
 
 /// True for what stands behind `$(` if Tekton fills it in, and it is no command of a shell such as `$(params.sh -x)`.
