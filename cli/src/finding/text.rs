@@ -26,18 +26,23 @@ pub(super) fn render(findings: &[&Finding], left_out: &[LeftOut<'_>]) -> String 
     out
 }
 
-/// A finding whose texts paint nothing. The library cares for the lines of the source.
+/// A finding whose texts paint nothing, and whose places show no value of a Secret. The library cares for the lines of the source.
 fn escaped(finding: &Finding) -> Finding {
+    let place = finding.place.as_ref();
+    let hidden = place.filter(|it| it.is_beside_secret());
+    let hidden = hidden.map(|place| format!("it is in {}", place.shown()));
+    let notes = hidden.iter().chain(&finding.notes);
     Finding {
         message: in_lines(&finding.message),
-        place: finding.place.as_ref().map(escaped_place),
+        place: place.filter(|_| hidden.is_none()).map(escaped_place),
         label: finding.label.as_deref().map(in_lines),
         related: finding
             .related
             .iter()
+            .filter(|(place, _)| !place.is_beside_secret())
             .map(|(place, label)| (escaped_place(place), in_lines(label)))
             .collect(),
-        notes: finding.notes.iter().map(|note| in_lines(note)).collect(),
+        notes: notes.map(|note| in_lines(note)).collect(),
         help: finding.help.as_deref().map(in_lines),
         ..*finding
     }
@@ -60,9 +65,7 @@ fn group(finding: &Finding) -> Group<'_> {
         Severity::Note => Level::NOTE,
     };
     let mut group = Group::with_title(level.primary_title(&finding.message).id(finding.rule.id()));
-    if let Some(place) = finding.place.as_ref().filter(|it| it.is_beside_secret()) {
-        group = group.element(Level::NOTE.message(format!("it is in {}", place.shown())));
-    } else if let Some(place) = &finding.place {
+    if let Some(place) = &finding.place {
         let label = finding.label.as_deref();
         let mut snippet =
             snippet(place).annotation(AnnotationKind::Primary.span(mark(place)).label(label));
@@ -73,7 +76,7 @@ fn group(finding: &Finding) -> Group<'_> {
     }
     for (other, label) in &finding.related {
         let same = |place: &SourceSpan| place.source.name == other.source.name;
-        if !finding.place.as_ref().is_some_and(same) && !other.is_beside_secret() {
+        if !finding.place.as_ref().is_some_and(same) {
             let mark = AnnotationKind::Context
                 .span(mark(other))
                 .label(label.as_str());

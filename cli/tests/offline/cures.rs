@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::support::cartouche_in;
+use crate::support::{cartouche_in, validated as said};
 
 const TEMPLATE: &str = "\
 apiVersion: carto.run/v1alpha1
@@ -26,13 +26,6 @@ spec:
   runTemplateRef: {name: t}
   inputsFrom: [{name: x, configMapKeyRef: {name: c, key: k, as: JSON}}]
 ";
-
-fn said(manifests: &str) -> (i32, String) {
-    let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("t.yaml"), manifests).unwrap();
-    let output = cartouche_in(folder.path(), &["validate", "."]);
-    (output.code, format!("{}{}", output.err, output.out))
-}
 
 #[test]
 fn the_termination_message_is_beside_the_status() {

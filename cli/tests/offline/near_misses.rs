@@ -1,8 +1,6 @@
 //! Objects among files that contradict each other, or nearly have the name that another one gives.
 
-use std::fs;
-
-use crate::support::cartouche_in;
+use crate::support::validated;
 
 const TEMPLATE: &str = "\
 apiVersion: carto.run/v1alpha1
@@ -24,11 +22,7 @@ spec:
 ";
 
 fn said(template: &str, others: &[String]) -> (i32, String) {
-    let folder = tempfile::tempdir().unwrap();
-    let all = [&[template.to_owned()], others].concat().join("---\n");
-    fs::write(folder.path().join("all.yaml"), all).unwrap();
-    let output = cartouche_in(folder.path(), &["validate", "."]);
-    (output.code, format!("{}{}", output.err, output.out))
+    validated(&[&[template.to_owned()], others].concat().join("---\n"))
 }
 
 fn runnable(name: &str, spec: &str) -> String {

@@ -4,7 +4,7 @@ mod commands;
 
 use std::{fs, path::Path};
 
-use crate::support::cartouche_in;
+use crate::support::{cartouche_in, validated};
 
 /// The findings about a template of a Job with this pod, and about what stands beside it.
 fn said(pod: &str, beside: &str) -> (i32, String) {
@@ -23,10 +23,7 @@ spec:
       template: {{spec: {{restartPolicy: Never, {pod}}}}}
 {beside}"
     );
-    let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("t.yaml"), template).unwrap();
-    let output = cartouche_in(folder.path(), &["validate", "."]);
-    (output.code, format!("{}{}", output.err, output.out))
+    validated(&template)
 }
 
 /// A pod with one container that has these fields beside its name and its image.

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::support::cartouche_in;
+use crate::support::{cartouche_in, validated};
 
 const TEMPLATE: &str = "\
 apiVersion: carto.run/v1alpha1
@@ -28,8 +28,8 @@ fn told(sinks: &str) -> (i32, String) {
     told_of(TEMPLATE, sinks, "[]")
 }
 
-fn told_of(template: &str, sinks: &str, sources: &str) -> (i32, String) {
-    let runnable = format!(
+fn runnable(sinks: &str, sources: &str) -> String {
+    format!(
         "\
 apiVersion: carto.run/v1alpha1
 kind: Runnable
@@ -39,7 +39,11 @@ spec:
   inputsFrom: {sources}
   writeOutputsTo: {sinks}
 "
-    );
+    )
+}
+
+fn told_of(template: &str, sinks: &str, sources: &str) -> (i32, String) {
+    let runnable = runnable(sinks, sources);
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("template.yaml"), template).unwrap();
     fs::write(folder.path().join("runnable.yaml"), runnable).unwrap();
@@ -106,6 +110,11 @@ fn the_line_of_a_secret_of_the_files_is_not_shown() {
         code == 0 && text.contains("outputs go to ConfigMap db, which is in these files"),
         "{text}"
     );
+    assert!(!text.contains("aHVudGVy"), "{text}");
+    // The same where the Runnable is in that file.
+    let runnable = runnable(&sinks, "[]");
+    let (_, text) = validated(&format!("{TEMPLATE}---\n{runnable}---\n{list}\n"));
+    assert!(text.contains("outputs go to ConfigMap db"), "{text}");
     assert!(!text.contains("aHVudGVy"), "{text}");
 }
 

@@ -34,6 +34,14 @@ pub fn cartouche_in(folder: &Path, arguments: &[&str]) -> Output {
     finish(&mut command(folder, arguments))
 }
 
+/// The exit code and the output of `validate` on these manifests, in one file.
+pub fn validated(manifests: &str) -> (i32, String) {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("all.yaml"), manifests).unwrap();
+    let output = cartouche_in(folder.path(), &["validate", "."]);
+    (output.code, format!("{}{}", output.err, output.out))
+}
+
 pub fn finish(command: &mut Command) -> Output {
     let output = command.output().unwrap();
     Output {

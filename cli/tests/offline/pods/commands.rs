@@ -1,9 +1,7 @@
 //! Commands of pods, and lists that are written as texts.
 
-use std::fs;
-
 use super::{container, said};
-use crate::support::cartouche_in;
+use crate::support::validated;
 
 #[test]
 fn tags_of_engines_stay_text_in_a_job() {
@@ -84,10 +82,7 @@ spec:
           {fields}
 "
         );
-        let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("t.yaml"), template).unwrap();
-        let output = cartouche_in(folder.path(), &["validate", "."]);
-        (output.code, format!("{}{}", output.err, output.out))
+        validated(&template)
     };
     let args = "containers:\n          - name: a\n            image: b:1\n            args: ";
     for (fields, help) in [
