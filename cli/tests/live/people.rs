@@ -198,7 +198,7 @@ async fn a_tenant_without_templates(tenant: &Person<'_>) -> Result<()> {
     Ok(())
 }
 
-/// What other accounts may do is no matter of templates.
+/// Questions about other accounts, which take a right of their own and no template.
 fn may_not_ask_about_others(tenant: &Person<'_>) -> Result<()> {
     let parts = [
         "you may not create subjectaccessreviews.authorization.k8s.io",
