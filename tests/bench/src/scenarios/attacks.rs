@@ -55,7 +55,8 @@ pub(crate) enum Attack {
     InputsThatFit,
     /// Suspended Runnables with 1 MB of inputs, maps in each other.
     Inputs,
-    /// The same where the attacker writes the status of the first while the others are made: what the API server makes of one such write.
+    /// The same where the attacker watches them, and writes the status of the first while the others are made: what the API server makes of
+    /// one such write and one such watch.
     InputsWritten,
     /// The inputs hidden in a text, behind a key that a library gives a meaning of its own; and 300 Runnables with 15 KB of it.
     Hidden,
@@ -93,7 +94,7 @@ impl Attack {
             Self::ObjectsAlone => heavy::objects(ground, 32, heavy::MEGABYTE).await,
             Self::Texts => heavy::texts(ground).await,
             Self::TextsThatChange => heavy::texts_that_change(ground, tasks).await,
-            Self::InputsWritten => heavy::inputs_written(ground).await,
+            Self::InputsWritten => heavy::inputs_written(ground, tasks).await,
             Self::Labels => heavy::labels(ground).await,
             Self::InputsThatFit => heavy::inputs(ground, heavy::FITTING).await,
             Self::Inputs => heavy::inputs(ground, heavy::MEGABYTE).await,

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use anyhow::{Context, Result};
 use cartouche_tests::cluster::{AuditEvent, AuditLog};
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::{AsyncBufRead, StreamExt, TryStreamExt, stream};
 use http::Request;
 use kube::Client;
 use serde_json::{Value, json};
@@ -90,6 +90,12 @@ impl<'a> Ground<'a> {
             }
         }
         Ok(())
+    }
+
+    /// What happens to the Runnables from now on, as text: some are too deep for a client to read.
+    pub(super) async fn watch_runnables(&self) -> Result<impl AsyncBufRead + use<>> {
+        let request = Request::get(format!("{}?watch=true", self.runnables())).body(Vec::new())?;
+        Ok(self.client.request_stream(request).await?)
     }
 
     /// Merges into an object.

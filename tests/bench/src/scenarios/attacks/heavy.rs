@@ -177,9 +177,17 @@ async fn suspended(ground: &Ground<'_>, chain: usize, which: Range<usize>) -> Re
     Ok(())
 }
 
-/// Suspended Runnables with such inputs. While the others are made the attacker writes the status of the first one, which is when a
-/// controller does.
-pub(super) async fn inputs_written(ground: &Ground<'_>) -> Result<()> {
+/// Suspended Runnables with such inputs, and a watch of them. While the others are made the attacker writes the status of the first
+/// one, which is when a controller does.
+pub(super) async fn inputs_written(
+    ground: &Ground<'_>,
+    tasks: &mut JoinSet<Result<()>>,
+) -> Result<()> {
+    let events = ground.watch_runnables().await?;
+    tasks.spawn(async move {
+        futures::io::copy(events, &mut futures::io::sink()).await?;
+        Ok(())
+    });
     suspended(ground, MEGABYTE, 0..1).await?;
     let path = format!("{}/{}/status", ground.runnables(), name(0));
     let status = json!({ "status": { "conditions": [] } }).to_string();
