@@ -229,3 +229,12 @@ pub const LIVE: &[&str] = &[
 
 /// What is not as the tables say, yet. Nothing may be added; what is mended has to be taken out.
 pub const STILL_BROKEN: &[&str] = &[];
+
+/// For each crate, its modules in import circles that are larger than a parent and its children. The numbers may only fall.
+pub const STILL_IN_CIRCLES: &[(&str, usize)] = &[
+    ("crds", 15),
+    ("templating", 73),
+    ("protocol", 86),
+    ("controller", 79),
+    ("cli", 121),
+];
