@@ -100,7 +100,8 @@ impl Content {
 }
 
 impl CompiledRunner {
-    fn bodies(&self) -> impl Iterator<Item = &Body> {
+    /// What is rendered of it.
+    pub(crate) fn bodies(&self) -> impl Iterator<Item = &Body> {
         let context = self.context.iter().flat_map(ContextParts::bodies);
         let files = self.files.iter().map(|file| &file.content);
         [self.args()].into_iter().chain(context).chain(files)

@@ -1,6 +1,7 @@
 //! A template: compiled once, rendered for every change of what it sees.
 
 pub(crate) mod body;
+pub(crate) mod doubtful;
 mod draft;
 pub(crate) mod suspect;
 
@@ -32,6 +33,7 @@ use crate::{
     warning::{Warning, WarningKind},
 };
 use body::Body;
+pub use doubtful::{Doubt, DoubtfulValue, REFER, unfilled};
 pub use draft::{Attempt, Draft};
 
 /// A `ClusterRunTemplate`, checked and ready to be rendered.

@@ -73,6 +73,16 @@ impl Body {
         }
     }
 
+    /// Its strings with tags, in document order.
+    pub(crate) fn leaves<'a>(&'a self, found: &mut Vec<&'a Leaf>) {
+        match self {
+            Self::Literal(_) => {}
+            Self::Leaf(leaf) | Self::Broken { readable: leaf, .. } => found.push(leaf),
+            Self::Array(items) => items.iter().for_each(|item| item.leaves(found)),
+            Self::Object(fields) => fields.iter().for_each(|(_, body)| body.leaves(found)),
+        }
+    }
+
     /// The path of the tag that gives the whole value at the end of some steps, or what that is a part of.
     pub(crate) fn tag_at(&self, at: &[Segment]) -> Option<&str> {
         match (self, at.split_first()) {

@@ -4,7 +4,8 @@ use anyhow::Result;
 use serde_json::json;
 
 use crate::world::{
-    CONFIG_MAP, World, answered, answers, name_of, specless, stamps, succeeded, text,
+    CONFIG_MAP, SECRET, TEST_OBJ, World, answered, answers, name_of, specless, stamps, succeeded,
+    text,
 };
 
 #[tokio::test]
@@ -145,5 +146,45 @@ async fn a_long_message_is_cut_on_a_character_border() -> Result<()> {
         message.len() <= 1000 && message.contains("é…; to do: look at the run"),
         "{message}"
     );
+    Ok(())
+}
+
+#[tokio::test]
+async fn values_that_hardly_mean_what_their_author_meant_are_one_warning() -> Result<()> {
+    let world = World::new("doubtful").await?;
+    let rights = [TEST_OBJ.rights_of_a_runnable(), SECRET.rights(&["get"])];
+    world.allow("default", &rights).await?;
+    let texts = ["version", "tag", "pin", "plain"]
+        .map(|input| json!(format!("it is $(runnable.spec.inputs.{input})$")));
+    world.template(stamps(json!({ "texts": texts }))).await?;
+    let mut secret = specless(SECRET, "stringData", json!({ "pin": "7731-planted" }));
+    secret["metadata"] = json!({ "name": "db" });
+    world.put(secret).await?;
+    let pin = json!({ "name": "pin", "secretKeyRef": { "name": "db", "key": "pin" } });
+    let inputs = json!({ "version": 1.1, "tag": "v${VERSION}", "plain": 1.1 });
+    let subject = world
+        .runnable("r", json!({ "inputs": inputs, "inputsFrom": [pin] }))
+        .await?;
+    let run = subject.run(1).await?;
+    world.play(&run, succeeded("True", "")).await?;
+    subject.ready("True").await?;
+    let event = subject.event("Warning", "RunWarning", "").await?;
+    let message = text(&event["message"]);
+    for said in [
+        "$(runnable.spec.inputs.version)$ is the number 1.1: YAML reads 1.10 as 1.1",
+        "$(runnable.spec.inputs.tag)$ still holds ${VERSION}",
+        "$(runnable.spec.inputs.pin)$ puts {name, key} of a Secret into a text",
+    ] {
+        assert!(message.contains(said), "{message}");
+    }
+    assert!(!message.contains("inputs.plain"), "{message}");
+    // The same values in another run are no news.
+    subject.input("plain", 2).await?;
+    subject.run(2).await?;
+    subject.stays_at(2).await?;
+    let events = subject.events().await?;
+    let warnings = events.iter().filter(|event| event["type"] == "Warning");
+    let counts: Vec<_> = warnings.map(|event| &event["count"]).collect();
+    assert_eq!(counts, [1], "{events:?}");
     Ok(())
 }
