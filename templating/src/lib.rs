@@ -104,7 +104,7 @@ pub use source::{
 };
 pub use stamp::{Owner, Stamp, controlling_runnable, is_run, owner_reference, stamp};
 pub use tag::TagError;
-pub use template::{Attempt, Doubt, DoubtfulValue, Draft, REFER, Template, unfilled};
+pub use template::{Attempt, Doubt, DoubtfulValue, Draft, Template};
 pub use termination_message::{
     EndedPods, TERMINATION_MESSAGE, add_message_of, add_message_of_failed, add_own_message,
     has_message_in_pods, is_job, is_message_gone, strangers_among,

@@ -33,7 +33,7 @@ use crate::{
     warning::{Warning, WarningKind},
 };
 use body::Body;
-pub use doubtful::{Doubt, DoubtfulValue, REFER, unfilled};
+pub use doubtful::{Doubt, DoubtfulValue};
 pub use draft::{Attempt, Draft};
 
 /// A `ClusterRunTemplate`, checked and ready to be rendered.

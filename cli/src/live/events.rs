@@ -12,7 +12,7 @@ use crate::{
 /// Events that are looked through, at most.
 const MOST: u32 = 500;
 /// Events of a Runnable that no condition says.
-const OF_RUNNABLE: [&str; 2] = ["RunWarning", "RetentionFailed"];
+const OF_RUNNABLE: [&str; 3] = ["DoubtfulValue", "RunWarning", "RetentionFailed"];
 
 /// A Warning event, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use cartouche_templating::suggestion;
 use std::collections::HashSet;
 
 use cartouche_templating::{
-    Attempt, Context, Diagnostic, Doubt, Root, Template, explained, list_of_argo,
+    Attempt, Context, Diagnostic, Root, explained, list_of_argo,
     syntax::{self, PathStep, To},
 };
 use serde_json::Value;
@@ -92,40 +92,12 @@ pub(super) fn check(
     findings.extend(secrets::check(document, runnable));
     if let Ok(completed) = draft.template().complete(&context) {
         findings.extend(breaks::check(document, runnable, &completed));
-        findings.extend(unfilled(draft.template(), runnable, &completed));
     }
     let (asking, made) = (Some(runnable), &attempt.document);
     findings.extend(policy::check_name(asking, document, made));
     findings.extend(policy::check_stop(asking, document, made));
     findings.extend(policy::check_retry_on(runnable, document));
     findings
-}
-
-/// Inputs with names that another tool was to fill in. Numbers and references are found in the files, where more is known of them.
-fn unfilled(template: &Template, runnable: &Document, context: &Context) -> Vec<Finding> {
-    let values = template.doubtful_values(context).into_iter();
-    let findings =
-        values.filter_map(|value| {
-            let Doubt::Unfilled(name) = &value.doubt else {
-                return None;
-            };
-            let steps = syntax::steps(&value.path);
-            let mut at = Segment::keys(TO_INPUTS);
-            at.extend(input_schema::below_inputs(&steps)?.iter().map_while(
-                |step| match &step.to {
-                    To::Key(key) => Some(Segment::Key(key.clone())),
-                    To::Index(_) | To::Elements => None,
-                },
-            ));
-            let message = format!("Runnable {}: a value still holds {name}", runnable.name());
-            Some(
-                Finding::warning(Rule::Surprise, message)
-                    .at(subject_place(runnable, &at))
-                    .label("Cartouche does not fill this in")
-                    .help("write the value, or let the tool that fills it in run before"),
-            )
-        });
-    findings.collect()
 }
 
 /// What does not fit in the run of this Runnable: what stands in its template, or in the profile that it is made with.

@@ -1,9 +1,6 @@
 //! Tags that read inputs from Secrets: references, which are easily taken for the values.
 
-use cartouche_templating::{
-    REFER,
-    syntax::{self, To},
-};
+use cartouche_templating::syntax::{self, To};
 
 use crate::{
     finding::{Finding, Rule},
@@ -13,6 +10,8 @@ use crate::{
     template_file::{self, PlacedTag},
 };
 
+/// What to do where the value was meant.
+const REFER: &str = "an input from a Secret is a reference, {name, key}, and no template can read the value: write valueFrom: {secretKeyRef: $(...)$}, or mount it";
 /// The same of an input that does not fit.
 pub(super) const DECLARE: &str = "an input from a Secret is a reference, {name, key}, for a secretKeyRef of the run: let inputSchema declare an object with these two";
 

@@ -1,6 +1,6 @@
 //! Creates the run of the pending entry, as the Runnable's account. I/O.
 
-use std::{sync::Arc, time::Duration};
+use std::{fmt::Write as _, sync::Arc, time::Duration};
 
 use cartouche_crds::{
     BESIDE_TEMPLATE, CurrentRun, PinnedProfile, RERUN_REQUEST_ANNOTATION, RerunRequest,
@@ -171,8 +171,10 @@ impl Reconciliation<'_> {
         self.look_at_the_clock();
         let outcome = match answer {
             Ok((Object(object), warnings)) => {
-                self.report_warnings(&warnings, self.doubtful_values());
-                return Err(self.created(&current, &object));
+                self.report_warnings(&warnings);
+                let end = self.created(&current, &object);
+                self.report_doubtful_values();
+                return Err(end);
             }
             Err(error) if error.is_already_exists() => CreateOutcome::AlreadyExists,
             Err(error) => self.not_created(&current, &error).await,
@@ -186,44 +188,43 @@ impl Reconciliation<'_> {
         boot_time().saturating_sub(self.read_at) <= LEDGER_FRESH_FOR
     }
 
-    /// The values of the run that hardly mean what their author meant, as texts.
-    fn doubtful_values(&self) -> Vec<String> {
-        let (Some(compiled), Ok(rendering)) = (&self.compiled, &self.facts.rendering) else {
-            return Vec::new();
-        };
-        let template = compiled.template.iter();
-        let values = template.flat_map(|it| it.doubtful_values(&rendering.context));
-        values.map(|value| value.to_string()).collect()
-    }
-
-    /// Reports what the API server warned of, since a field that it dropped is most often misspelt, and values in doubt.
-    fn report_warnings(&self, warnings: &[String], doubtful: Vec<String>) {
+    /// Tells what the API server warned of: a field that it dropped is most often misspelt.
+    fn report_warnings(&self, warnings: &[String]) {
         // What a webhook says may be part of a Secret.
-        if warnings.is_empty() && doubtful.is_empty() || self.has_secrets() {
+        if warnings.is_empty() || self.has_secrets() {
             return;
         }
         let Some(compiled) = &self.compiled else {
             return;
         };
-        let reported = digest((&compiled.uid, compiled.generation, warnings, &doubtful));
-        let before = lock(&self.memory).reported_warnings.replace(reported);
-        if before != Some(reported) {
-            // One event: the next of the same reason replaces it.
-            let mut parts = Vec::new();
-            if !warnings.is_empty() {
-                parts.push(format!(
-                    "of the run the API server warns: {}",
-                    warnings.join(", ")
-                ));
-            }
+        let told = digest((&compiled.uid, compiled.generation, warnings));
+        let before = lock(&self.memory).reported_warnings.replace(told);
+        if before != Some(told) {
+            let mut message = format!("of the run the API server warns: {}", warnings.join(", "));
             if let Some(field) = beside_template(warnings) {
-                parts.push(format!("to do: of {field}: {TO_BESIDE_TEMPLATE}"));
+                let _ = write!(message, "; to do: of {field}: {TO_BESIDE_TEMPLATE}");
             }
-            parts.extend(doubtful);
-            self.publish_warning("RunWarning", parts.join("; "));
+            self.publish_warning("RunWarning", message);
         }
-        if !warnings.is_empty() {
-            self.ctx.templates.warn(compiled, warnings);
+        self.ctx.templates.warn(compiled, warnings);
+    }
+
+    /// Reports values of the run that hardly mean what their author meant. A run that such a value makes fail says less of it.
+    fn report_doubtful_values(&self) {
+        let (Some(compiled), Ok(rendering)) = (&self.compiled, &self.facts.rendering) else {
+            return;
+        };
+        // Even that a value of a Secret is a number says something of it.
+        if self.has_secrets() {
+            return;
+        }
+        let template = compiled.template.iter();
+        let values = template.flat_map(|it| it.doubtful_values(&rendering.context));
+        let values: Vec<_> = values.map(|value| value.to_string()).collect();
+        let found = (!values.is_empty()).then(|| digest(&values));
+        let before = std::mem::replace(&mut lock(&self.memory).reported_doubts, found);
+        if found.is_some() && before != found {
+            self.publish_warning("DoubtfulValue", values.join("; "));
         }
     }
 

@@ -1,6 +1,9 @@
 //! Values that become part of a run, and hardly mean what their author meant.
 //!
 //! The run works, and may even succeed: only the value tells. These are looked for when a run is made, never when it is rendered.
+//! Most of what a tag may give is for its author alone to judge, so that only what is hardly ever meant is reported.
+
+use std::collections::HashSet;
 
 use serde_json::Value;
 
@@ -10,61 +13,65 @@ use crate::{
     context::Context,
     diagnostic::Segment,
     json_text,
-    path::Path,
+    path::{Path, shown},
     tag::{Leaf, Piece},
 };
 
 /// Values that are reported of one run, at most.
-const MOST: usize = 4;
+const MOST: usize = 3;
 /// Bytes of a text that may be a name that was to be filled in.
-const LONGEST: usize = 256;
-/// Parts of the names of inputs that hold versions.
+const LONGEST: usize = 128;
+/// Values of a list or an object that are looked at, at most.
+const INSIDE: usize = 256;
+/// Words in the names of inputs that hold versions.
 const VERSIONS: [&str; 5] = ["version", "tag", "release", "revision", "branch"];
-/// What to do where the value of a Secret was meant and its reference stands in a text.
-pub const REFER: &str = "an input from a Secret is a reference, {name, key}, and no template can read the value: write valueFrom: {secretKeyRef: $(...)$}, or mount it";
 
-/// A value that hardly means what its author meant.
+/// A value that hardly means what its author meant. It shows nothing of the value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("$({path})$ {doubt}")]
 pub struct DoubtfulValue {
-    /// The path of the tag that reads it.
+    /// The path of the tag that reads it, cut if it is long.
     pub path: String,
     /// The reason, with what to do.
     pub doubt: Doubt,
 }
 
 /// Each kind of value that hardly means what its author meant.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Doubt {
     /// A number with one decimal where a version stands: YAML drops zeros at its end.
     #[error(
-        "is the number {0}: YAML reads {0}0 as {0}; if you mean {0}0, write it in quotes, \"{0}0\""
+        "is a number where a version stands, and YAML reads 1.10 as 1.1: write the version in quotes"
     )]
-    Number(String),
-    /// A name that another tool fills in, and has not.
+    Number,
+    /// A text that is a name for another tool to fill in.
     #[error(
-        "still holds {0}, which Cartouche does not fill in: write the value, or let the tool that fills it in run before"
+        "gives a name in ${{}} or {{{{ }}}} that no tool has filled in, and Cartouche does not: write the value"
     )]
-    Unfilled(String),
+    Unfilled,
     /// A reference to a Secret inside a text.
-    #[error("puts {{name, key}} of a Secret into a text: {REFER}")]
+    #[error(
+        "puts the name and key of a Secret into a text, and never its value: write valueFrom: {{secretKeyRef: $(...)$}}, or mount it"
+    )]
     Reference,
 }
 
 impl Template {
-    /// The values of a completed context that hardly mean what their author meant: the first few, each path once. None of
-    /// them shows more of a text than the name in it that was to be filled in.
+    /// The values of a completed context that hardly mean what their author meant: the first few, each path once.
     #[must_use]
     pub fn doubtful_values(&self, context: &Context) -> Vec<DoubtfulValue> {
         let mut leaves = Vec::new();
         self.body.leaves(&mut leaves);
         let of_runner = self.runner.iter().flat_map(CompiledRunner::bodies);
         of_runner.for_each(|body| body.leaves(&mut leaves));
-        let secrets: Vec<_> = context.secrets().keys().map(|name| input(name)).collect();
+        let secrets = context.secrets().keys().map(|name| input(name));
         let mut search = Search {
             context,
-            secrets,
+            secrets: secrets.collect(),
+            // A template that declares its inputs says which are numbers.
+            judges_numbers: self.inputs.is_none(),
             work: Work::new(),
+            seen: HashSet::new(),
             found: Vec::new(),
         };
         for leaf in leaves {
@@ -78,242 +85,148 @@ struct Search<'a> {
     context: &'a Context,
     /// The steps to inputs that are references to Secrets.
     secrets: Vec<Vec<Segment>>,
+    judges_numbers: bool,
     work: Work,
+    /// Paths with whether they stand where a version does: what was looked at.
+    seen: HashSet<(&'a str, bool)>,
     found: Vec<DoubtfulValue>,
 }
 
-impl Search<'_> {
-    fn leaf(&mut self, leaf: &Leaf) {
+impl<'a> Search<'a> {
+    fn leaf(&mut self, leaf: &'a Leaf) {
         match leaf {
             Leaf::Plain(_) | Leaf::Open(_) => {}
             Leaf::Value { tag, .. } => self.tag(tag, None),
             Leaf::Mixed(pieces) => {
                 let mut before = "";
                 for piece in pieces {
-                    match piece {
-                        Piece::Text(text) => before = text,
-                        Piece::Tag(tag) => {
-                            self.tag(tag, Some(before));
-                            before = "";
-                        }
-                        Piece::Open(_) => before = "",
+                    if let Piece::Tag(tag) = piece {
+                        self.tag(tag, Some(before));
                     }
+                    before = match piece {
+                        Piece::Text(text) => text,
+                        Piece::Tag(_) | Piece::Open(_) => "",
+                    };
                 }
             }
         }
     }
 
-    /// Looks at what a tag gives, inside a text behind what stands before it.
-    fn tag(&mut self, tag: &Path, before: Option<&str>) {
+    /// Looks at what a tag gives; where it stands in a text, with what stands before it.
+    fn tag(&mut self, tag: &'a Path, before: Option<&str>) {
         let path = tag.raw();
-        if self.found.len() == MOST || self.found.iter().any(|it| it.path == path) {
+        let is_version = before.is_some_and(|it| is_of_version(path, it));
+        if self.found.len() == MOST || !self.seen.insert((path, is_version)) {
             return;
         }
         let Ok(value) = self.context.find(tag, &mut self.work) else {
             return;
         };
-        let doubt = match (value, before) {
-            (Value::String(text), _) => unfilled(text).map(|it| Doubt::Unfilled(it.to_owned())),
-            (Value::Number(number), Some(before)) if is_of_version(path, before) => {
+        let doubt = match value {
+            Value::Number(number) if self.judges_numbers && is_version => {
                 let float = number.as_f64().filter(|_| number.is_f64());
                 float
-                    .map(json_text::float)
-                    .filter(|it| has_one_decimal(it))
-                    .map(Doubt::Number)
+                    .filter(|it| has_one_decimal(*it))
+                    .map(|_| Doubt::Number)
             }
-            (Value::Object(_), Some(_)) => self
-                .secrets
-                .contains(&leading_steps(path))
-                .then_some(Doubt::Reference),
-            _ => None,
+            Value::Object(_) if before.is_some() && self.is_reference(path) => {
+                Some(Doubt::Reference)
+            }
+            value => holds_unfilled(value, &mut INSIDE.clone()).then_some(Doubt::Unfilled),
         };
-        if let Some(doubt) = doubt {
-            let path = path.to_owned();
+        let path = shown(path);
+        if let Some(doubt) = doubt
+            && !self
+                .found
+                .iter()
+                .any(|it| it.path == path && it.doubt == doubt)
+        {
+            let path = path.into_owned();
             self.found.push(DoubtfulValue { path, doubt });
         }
     }
+
+    fn is_reference(&self, path: &str) -> bool {
+        !self.secrets.is_empty() && self.secrets.contains(&leading_steps(path))
+    }
 }
 
-/// True for the input of a version, and for what stands where names of images and files have one.
+/// True for the input of a version, and for what stands where the names of images and files have one.
 fn is_of_version(path: &str, before: &str) -> bool {
-    let name = path
-        .rsplit(['.', '['])
-        .next()
-        .unwrap_or_default()
-        .to_ascii_lowercase();
-    VERSIONS.iter().any(|it| name.contains(it)) || before.ends_with([':', '-', 'v', '@', '/'])
+    let inputs = path.split_once("inputs").map_or("", |(_, below)| below);
+    let variable = before.strip_suffix('=').unwrap_or_default();
+    let variable = variable.rsplit(|it: char| !it.is_ascii_alphanumeric() && it != '_');
+    let follows = |ending: &str, is: fn(char) -> bool| {
+        let word = before.strip_suffix(ending);
+        word.is_some_and(|word| word.ends_with(is))
+    };
+    names_a_version(inputs)
+        || variable.take(1).any(names_a_version)
+        || follows("-", |it| it.is_ascii_alphabetic())
+        || [":", "@", "=="]
+            .iter()
+            .any(|ending| follows(ending, |it| it.is_ascii_alphanumeric()))
 }
 
-fn has_one_decimal(number: &str) -> bool {
-    let decimals = number.split_once('.').map_or("", |(_, decimals)| decimals);
-    decimals.len() == 1
+/// True of a name of several words of which one says it: `imageTag`, `GO_VERSION`, and not `stage`.
+fn names_a_version(name: &str) -> bool {
+    let bytes = name.as_bytes();
+    let is_word = |word: &str| {
+        name.to_ascii_lowercase()
+            .match_indices(word)
+            .any(|(at, _)| {
+                let end = at + word.len();
+                let begins = at == 0
+                    || !bytes[at - 1].is_ascii_alphabetic()
+                    || bytes[at].is_ascii_uppercase() && bytes[at - 1].is_ascii_lowercase();
+                let rest = name[end..].strip_prefix('s').unwrap_or(&name[end..]);
+                let ends = !rest.starts_with(|it: char| it.is_ascii_lowercase());
+                begins && ends
+            })
+    };
+    VERSIONS.into_iter().any(is_word)
 }
 
-/// The first `${NAME}` or `{{ .Name }}` of a text that is a single word but for these: a longer one may be a script.
-#[must_use]
-pub fn unfilled(text: &str) -> Option<&str> {
+fn has_one_decimal(number: f64) -> bool {
+    let text = json_text::float(number);
+    text.split_once('.')
+        .is_some_and(|(_, decimals)| decimals.len() == 1)
+}
+
+/// Looks for such a name in a value that is shallow, and in so many values of it.
+fn holds_unfilled(value: &Value, left: &mut usize) -> bool {
+    *left = left.saturating_sub(1);
+    match value {
+        _ if *left == 0 => false,
+        Value::String(text) => is_unfilled(text),
+        Value::Array(items) => items.iter().any(|it| holds_unfilled(it, left)),
+        Value::Object(fields) => fields.values().any(|it| holds_unfilled(it, left)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+/// True of a text that is nothing but `${NAME}`, with or without a default, or a value of Helm, and a `v` before it: a longer one may be
+/// a script, or a format.
+fn is_unfilled(text: &str) -> bool {
     if text.len() > LONGEST {
-        return None;
+        return false;
     }
-    let (mut rest, mut first) = (text, None);
-    while let Some((before, found)) = next_unfilled(rest) {
-        if before.contains(char::is_whitespace) {
-            return None;
-        }
-        rest = &rest[before.len() + found.len()..];
-        first = first.or(Some(found));
-    }
-    first.filter(|_| !rest.contains(char::is_whitespace))
-}
-
-/// The next such name, and what stands before it.
-fn next_unfilled(text: &str) -> Option<(&str, &str)> {
-    let places = text.match_indices(['$', '{']).map(|(at, _)| at);
-    places.into_iter().find_map(|at| {
-        let (before, from) = text.split_at(at);
-        let length = variable(from).or_else(|| field(from))?;
-        Some((before, &from[..length]))
-    })
-}
-
-/// The bytes of a `${NAME}` that a text begins with.
-fn variable(text: &str) -> Option<usize> {
-    let (name, _) = text.strip_prefix("${")?.split_once('}')?;
-    let is_name = |it: u8| it.is_ascii_alphanumeric() || it == b'_';
-    let begins = name.starts_with(|it: char| it.is_ascii_alphabetic() || it == '_');
-    (begins && name.bytes().all(is_name)).then_some(name.len() + 3)
-}
-
-/// The bytes of a `{{ .Name }}` that a text begins with, as Go's templates have it.
-fn field(text: &str) -> Option<usize> {
-    let (inside, _) = text.strip_prefix("{{")?.split_once("}}")?;
-    let name = inside.trim_matches(['-', ' ']).strip_prefix('.')?;
-    name.starts_with(|it: char| it.is_ascii_alphabetic())
-        .then_some(inside.len() + 4)
+    let text = text.strip_prefix('v').unwrap_or(text);
+    let inside = |opening: &str, closing: &str| {
+        let inside = text.strip_prefix(opening)?.strip_suffix(closing)?;
+        (!inside.contains(['{', '}', '$', '\n'])).then_some(inside)
+    };
+    let variable = inside("${", "}").map(|it| it.split([':', '=', '-']).next().unwrap_or_default());
+    let is_variable = variable.is_some_and(|name| {
+        name.starts_with(|it: char| it.is_ascii_alphabetic() || it == '_')
+            && name
+                .bytes()
+                .all(|it| it.is_ascii_alphanumeric() || it == b'_')
+    });
+    let of_helm = inside("{{", "}}").map(|it| it.trim_start_matches(['-', ' ']));
+    let roots = [".Values.", ".Release.", ".Chart."];
+    is_variable || of_helm.is_some_and(|it| roots.iter().any(|root| it.starts_with(root)))
 }
 
 #[cfg(test)]
-mod tests {
-    use cartouche_crds::ClusterRunTemplateSpec;
-    use serde_json::json;
-
-    use super::*;
-    use crate::Sourced;
-
-    fn doubts(command: &str, inputs: &Value) -> Vec<String> {
-        let spec: ClusterRunTemplateSpec = serde_json::from_value(json!({ "template": {
-            "apiVersion": "v1", "kind": "Pod", "metadata": { "generateName": "a-" },
-            "spec": { "containers": [{ "name": "a", "image": command }] },
-        } }))
-        .unwrap();
-        let template = Template::compile(&spec).unwrap();
-        let runnable = json!({
-            "metadata": { "name": "a", "namespace": "b" },
-            "spec": { "runTemplateRef": { "name": "a" }, "inputs": inputs },
-        });
-        let context = Context::new(&runnable, None).unwrap();
-        let doubts = template.doubtful_values(&context);
-        doubts.iter().map(ToString::to_string).collect()
-    }
-
-    #[test]
-    fn a_version_that_lost_its_last_zero_is_named() {
-        let inputs =
-            json!({ "version": 1.1, "ratio": 0.5, "exact": 1.25, "whole": 2, "text": "1.1" });
-        let said = doubts("echo $(runnable.spec.inputs.version)$", &inputs);
-        assert_eq!(
-            said,
-            [
-                r#"$(runnable.spec.inputs.version)$ is the number 1.1: YAML reads 1.10 as 1.1; if you mean 1.10, write it in quotes, "1.10""#
-            ]
-        );
-        assert_eq!(
-            doubts("app:$(runnable.spec.inputs.ratio)$", &inputs).len(),
-            1
-        );
-        for command in [
-            "$(runnable.spec.inputs.version)$",
-            "--at-most=$(runnable.spec.inputs.ratio)$",
-            "app:$(runnable.spec.inputs.exact)$",
-            "app:$(runnable.spec.inputs.whole)$",
-            "app:$(runnable.spec.inputs.text)$",
-        ] {
-            assert_eq!(doubts(command, &inputs), [""; 0], "{command}");
-        }
-    }
-
-    #[test]
-    fn a_name_that_no_tool_filled_in_is_named() {
-        for (text, expected) in [
-            ("${VERSION}", Some("${VERSION}")),
-            ("v${version}-${x}", Some("${version}")),
-            ("{{ .Values.tag }}", Some("{{ .Values.tag }}")),
-            ("a{{- .tag -}}b", Some("{{- .tag -}}")),
-            ("echo ${HOME}", None),
-            ("${HOME} -x", None),
-            ("${HOME:-/root}", None),
-            ("${}", None),
-            ("${1}", None),
-            ("$HOME", None),
-            ("{{workflow.name}}", None),
-            ("{{ .", None),
-            ("${A", None),
-            ("é{$", None),
-        ] {
-            assert_eq!(unfilled(text), expected, "{text}");
-            let said = doubts("app:$(runnable.spec.inputs.a)$", &json!({ "a": text }));
-            assert_eq!(
-                said.len(),
-                usize::from(expected.is_some()),
-                "{text}: {said:?}"
-            );
-        }
-        let long = format!("${{A}}{}", "x".repeat(LONGEST));
-        assert_eq!(unfilled(&long), None);
-    }
-
-    #[test]
-    fn a_reference_to_a_secret_inside_a_text_is_named() {
-        let spec: ClusterRunTemplateSpec = serde_json::from_value(json!({ "template": {
-            "apiVersion": "v1", "kind": "Pod", "metadata": { "generateName": "a-" },
-            "spec": {
-                "text": "p=$(runnable.spec.inputs.password)$ $(runnable.spec.inputs.map)$",
-                "name": "$(runnable.spec.inputs.password.name)$ of it",
-                "ref": "$(runnable.spec.inputs.password)$",
-            },
-        } }))
-        .unwrap();
-        let runnable = json!({
-            "metadata": { "name": "a", "namespace": "b" },
-            "spec": { "runTemplateRef": { "name": "a" }, "inputs": { "map": { "name": "x", "key": "y" } } },
-        });
-        let secret = Sourced {
-            value: json!({ "name": "db", "key": "password" }),
-            secret: Some("mark".to_owned()),
-        };
-        let sourced = [("password".to_owned(), secret)].into();
-        let context = Context::new(&runnable, None).unwrap();
-        let context = context.with_sources(&sourced).unwrap();
-        let template = Template::compile(&spec).unwrap();
-        let found = template.doubtful_values(&context);
-        let expected = DoubtfulValue {
-            path: "runnable.spec.inputs.password".to_owned(),
-            doubt: Doubt::Reference,
-        };
-        assert_eq!(found, [expected]);
-    }
-
-    #[test]
-    fn each_path_is_named_once_and_only_some_are() {
-        let names = ["a", "b", "c", "d", "e", "f"];
-        let inputs = names.map(|name| (name.to_owned(), json!("${A}")));
-        let inputs = Value::Object(inputs.into_iter().collect());
-        let tags = names.map(|name| format!("$(runnable.spec.inputs.{name})$"));
-        let said = doubts(&[tags.join(" "), tags.join(" ")].concat(), &inputs);
-        assert_eq!(said.len(), MOST);
-        assert!(
-            said[3].starts_with("$(runnable.spec.inputs.d)$ still holds ${A}"),
-            "{said:?}"
-        );
-    }
-}
+mod tests;

@@ -1,0 +1,192 @@
+use cartouche_crds::ClusterRunTemplateSpec;
+use serde_json::json;
+
+use super::*;
+use crate::Sourced;
+
+fn template(spec: Value) -> Template {
+    let spec: ClusterRunTemplateSpec = serde_json::from_value(spec).unwrap();
+    Template::compile(&spec).unwrap()
+}
+
+fn stamps(text: impl Into<Value>) -> Value {
+    json!({ "template": {
+        "apiVersion": "v1", "kind": "Pod", "metadata": { "generateName": "a-" }, "spec": { "text": text.into() },
+    } })
+}
+
+fn context(inputs: &Value) -> Context {
+    let runnable = json!({
+        "metadata": { "name": "a", "namespace": "b" },
+        "spec": { "runTemplateRef": { "name": "a" }, "inputs": inputs },
+    });
+    Context::new(&runnable, None).unwrap()
+}
+
+fn doubts(text: impl Into<Value>, inputs: &Value) -> Vec<Doubt> {
+    let found = template(stamps(text)).doubtful_values(&context(inputs));
+    found.into_iter().map(|it| it.doubt).collect()
+}
+
+#[test]
+fn a_number_where_a_version_stands_is_doubtful() {
+    let inputs = json!({
+        "version": 1.1, "imageTag": 2.5, "GO_VERSION": 1.2, "versions": [3.1], "ratio": 0.5,
+        "exact": 1.25, "whole": 2, "text": "1.1", "stage": 1.5, "percentage": 0.1,
+        "conversionRate": 1.5, "releaseTimeout": 1.5,
+    });
+    for text in [
+        "echo $(runnable.spec.inputs.version)$",
+        "echo $(runnable.spec.inputs.imageTag)$",
+        "echo $(runnable.spec.inputs.GO_VERSION)$",
+        "echo $(runnable.spec.inputs.versions[0])$",
+        "app:$(runnable.spec.inputs.ratio)$",
+        "app-$(runnable.spec.inputs.ratio)$.tar.gz",
+        "django==$(runnable.spec.inputs.ratio)$",
+        "PYTHON_VERSION=$(runnable.spec.inputs.ratio)$",
+    ] {
+        assert_eq!(doubts(text, &inputs), [Doubt::Number], "{text}");
+    }
+    for text in [
+        "$(runnable.spec.inputs.version)$",
+        "--at-most=$(runnable.spec.inputs.ratio)$",
+        "--offset=-$(runnable.spec.inputs.ratio)$",
+        r#"{"ratio":$(runnable.spec.inputs.ratio)$}"#,
+        "0.1-$(runnable.spec.inputs.ratio)$",
+        "1/$(runnable.spec.inputs.ratio)$",
+        "echo $(runnable.spec.inputs.stage)$",
+        "echo $(runnable.spec.inputs.percentage)$",
+        "echo $(runnable.spec.inputs.conversionRate)$",
+        "app:$(runnable.spec.inputs.exact)$",
+        "app:$(runnable.spec.inputs.whole)$",
+        "app:$(runnable.spec.inputs.text)$",
+    ] {
+        assert_eq!(doubts(text, &inputs), [], "{text}");
+    }
+}
+
+#[test]
+fn a_template_that_declares_its_inputs_says_which_are_numbers() {
+    let mut spec = stamps("app:$(runnable.spec.inputs.version)$");
+    let inputs = json!({ "version": 1.1 });
+    assert_eq!(
+        template(spec.clone())
+            .doubtful_values(&context(&inputs))
+            .len(),
+        1
+    );
+    spec["inputSchema"] =
+        json!({ "type": "object", "properties": { "version": { "type": "number" } } });
+    assert_eq!(template(spec).doubtful_values(&context(&inputs)), []);
+}
+
+#[test]
+fn a_name_that_no_tool_filled_in_is_doubtful() {
+    for (text, expected) in [
+        ("${VERSION}", true),
+        ("v${version}", true),
+        ("${TAG:=1}", true),
+        ("${TAG:-1}", true),
+        ("{{ .Values.tag }}", true),
+        ("{{- .Values.tag | default \"x\" -}}", true),
+        ("echo ${HOME}", false),
+        ("${HOME}/.cache", false),
+        ("${A}${B}", false),
+        ("${}", false),
+        ("${1}", false),
+        ("$HOME", false),
+        ("{{workflow.name}}", false),
+        ("{{.Image}}", false),
+        ("{{ .ProjectName }}_{{ .Version }}", false),
+        ("{{ .Values.x", false),
+        ("${A", false),
+        ("é${A}", false),
+    ] {
+        let expected = if expected {
+            &[Doubt::Unfilled][..]
+        } else {
+            &[]
+        };
+        for tag in [
+            "$(runnable.spec.inputs.a)$",
+            "app:$(runnable.spec.inputs.a)$",
+        ] {
+            assert_eq!(doubts(tag, &json!({ "a": text })), expected, "{text}");
+        }
+    }
+    let long = format!("${{{}}}", "x".repeat(LONGEST));
+    assert!(!is_unfilled(&long));
+}
+
+#[test]
+fn a_name_inside_a_list_or_an_object_is_found_if_it_is_not_too_far() {
+    let command = json!({ "a": ["app", { "b": "${TAG}" }] });
+    let tag = "$(runnable.spec.inputs)$";
+    assert_eq!(doubts(tag, &command), [Doubt::Unfilled]);
+    let mut many = vec![json!(1); INSIDE];
+    many.push(json!("${TAG}"));
+    assert_eq!(doubts(tag, &json!({ "a": many })), []);
+    let mut spec = stamps("x");
+    spec["template"] = json!({
+        "apiVersion": "batch/v1", "kind": "Job", "metadata": { "generateName": "a-" },
+        "spec": { "template": { "spec": { "containers": [{ "name": "a", "image": "b" }] } } },
+    });
+    spec["runner"] = json!({});
+    assert_eq!(template(spec).doubtful_values(&context(&command)).len(), 1);
+}
+
+#[test]
+fn a_reference_to_a_secret_inside_a_text_is_doubtful() {
+    let texts = json!([
+        "p=$(runnable.spec.inputs.password)$ $(runnable.spec.inputs.map)$",
+        "$(runnable.spec.inputs.password.name)$ of it",
+        "$(runnable.spec.inputs.password)$",
+    ]);
+    let secret = Sourced {
+        value: json!({ "name": "db", "key": "password" }),
+        secret: Some("mark".to_owned()),
+    };
+    let sourced = [("password".to_owned(), secret)].into();
+    let context = context(&json!({ "map": { "name": "x", "key": "y" } }));
+    let context = context.with_sources(&sourced).unwrap();
+    let found = template(stamps(texts)).doubtful_values(&context);
+    let expected = DoubtfulValue {
+        path: "runnable.spec.inputs.password".to_owned(),
+        doubt: Doubt::Reference,
+    };
+    assert_eq!(found, [expected]);
+}
+
+#[test]
+fn each_path_is_named_once_and_only_some_are() {
+    let names = ["a", "b", "c", "d", "e"];
+    let inputs = names.map(|name| (name.to_owned(), json!("${A}")));
+    let inputs = Value::Object(inputs.into_iter().collect());
+    let tags = names.map(|name| format!("x $(runnable.spec.inputs.{name})$"));
+    let texts = [&tags[..], &tags[..]].concat();
+    let found = template(stamps(json!(texts))).doubtful_values(&context(&inputs));
+    let paths: Vec<_> = found.iter().map(|it| it.path.as_str()).collect();
+    assert_eq!(
+        paths,
+        ["a", "b", "c"].map(|name| format!("runnable.spec.inputs.{name}"))
+    );
+}
+
+#[test]
+fn the_sentences_name_the_path_and_what_to_do() {
+    let found = template(stamps("app:$(runnable.spec.inputs.v)$"))
+        .doubtful_values(&context(&json!({ "v": 1.1 })));
+    assert_eq!(
+        found[0].to_string(),
+        "$(runnable.spec.inputs.v)$ is a number where a version stands, and YAML reads 1.10 as 1.1: write the version in quotes"
+    );
+    assert_eq!(
+        Doubt::Unfilled.to_string(),
+        "gives a name in ${} or {{ }} that no tool has filled in, and Cartouche does not: write the value"
+    );
+    assert!(
+        Doubt::Reference
+            .to_string()
+            .ends_with("valueFrom: {secretKeyRef: $(...)$}, or mount it")
+    );
+}
