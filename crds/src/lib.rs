@@ -36,7 +36,6 @@ mod status_bytes;
 mod stop;
 mod strict;
 mod unknown_fields;
-mod written;
 
 pub use approval::{Approval, ApprovalPolicy};
 pub use breaker::{Breaker, NoBreaker};
@@ -88,8 +87,10 @@ pub use source::{
     RunnableRef, SecretKeyRef, WaitFor, WaitForObject,
 };
 pub use start::Start;
-pub use status::{CurrentRun, OutputsFrom, RunPhase, RunnableStatus, last_answered};
+pub use status::{
+    CurrentRun, MAX_LINE, MAX_LINES, MAX_UNREADABLE, OutputsFrom, RunPhase, RunnableStatus,
+    last_answered,
+};
 pub use status_bytes::{MAX_STATUS_BYTES, StatusBytes, stored_bytes};
 pub use stop::{DeleteRun, Stop, StopMethod, StopReason};
 pub use unknown_fields::{MAX_UNKNOWN_BYTES, UnknownFields};
-pub use written::{MAX_LINE, MAX_LINES, MAX_UNREADABLE};

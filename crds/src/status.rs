@@ -3,6 +3,8 @@
 //! The ledger is what makes a run happen exactly once per change (`docs/exactly-once.md`). Only the
 //! controller writes it, and only with the resourceVersion of what it read.
 
+mod written;
+
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
@@ -20,8 +22,9 @@ use crate::{
     sink::{RunFailure, SensitiveOutput, SinkStatus},
     stop::Stop,
     unknown_fields::{Open, UnknownFields, open},
-    written::WrittenStatus,
 };
+use written::WrittenStatus;
+pub use written::{MAX_LINE, MAX_LINES, MAX_UNREADABLE};
 
 /// What the controller saw and did, as code has it: earlier runs are in one list, whether they have ended or not.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
