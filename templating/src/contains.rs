@@ -8,9 +8,10 @@ use serde_json::Value;
 
 use crate::{
     bounds,
-    document::{is_own_label, text},
+    document::is_own_label,
     kinds::{self, Admission},
     number::integer,
+    object::text,
     rendered::Rendered,
 };
 

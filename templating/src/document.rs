@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Segment},
+    object::text,
     rendered::Rendered,
     syntax::may_hold_tags,
     tag,
@@ -90,11 +91,6 @@ pub(crate) fn check_namespace(
     } else {
         Err(StampError::Namespace)
     }
-}
-
-/// The text of a field; empty where there is none.
-pub(crate) fn text<'a>(value: &'a Value, field: &str) -> &'a str {
-    value.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// Takes away what no template may set, and checks what is left.

@@ -12,7 +12,7 @@ mod unmet;
 use serde_json::Value;
 
 use crate::{
-    document::text,
+    object::{SUCCEEDED, conditions, text},
     run_reason::RunReason,
     sensitive::{Search, withheld},
 };
@@ -23,8 +23,6 @@ pub(crate) use rule::CompiledRule;
 pub(crate) use unmet::unmet;
 pub use unmet::{Consequence, Unmet};
 
-/// The condition by which Tekton and many others report.
-pub(crate) const SUCCEEDED: &str = "Succeeded";
 /// The reason of a run of which nothing is known yet.
 const UNKNOWN: &str = "Unknown";
 /// The reason of a run that has succeeded once it exists.
@@ -154,19 +152,6 @@ pub(crate) fn health(rule: Option<&CompiledRule>, kind: (&str, &str), run: &Valu
 #[must_use]
 pub fn built_in_health(run: &Value) -> Health {
     health(None, (text(run, "apiVersion"), text(run, "kind")), run)
-}
-
-/// The conditions of one type; a well-formed run has at most one.
-fn conditions<'a>(run: &'a Value, kind: &str) -> impl Iterator<Item = &'a Value> {
-    let all = run.pointer("/status/conditions").and_then(Value::as_array);
-    all.into_iter()
-        .flatten()
-        .filter(move |condition| text(condition, "type") == kind)
-}
-
-/// The condition of one type, if it is True.
-pub(crate) fn holding<'a>(run: &'a Value, kind: &str) -> Option<&'a Value> {
-    conditions(run, kind).find(|condition| text(condition, "status") == "True")
 }
 
 /// Judges by one condition: True is success, False failure. Nothing when the run does not have it.

@@ -46,6 +46,7 @@ mod meant;
 mod merge;
 mod name;
 mod number;
+mod object;
 mod open;
 mod outputs;
 mod path;

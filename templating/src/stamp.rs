@@ -9,11 +9,7 @@ use cartouche_crds::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::{
-    document::{StampError, text},
-    name::label_value,
-    rendered::Rendered,
-};
+use crate::{document::StampError, name::label_value, object::text, rendered::Rendered};
 
 /// The Runnable that a run belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

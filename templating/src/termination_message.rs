@@ -11,10 +11,9 @@ use serde_json::Value;
 
 use crate::{
     clocks::CLOCKS,
-    document::text,
-    health::holding,
     kinds::{OutputSource, known_fields, known_fields_of},
     maker::Maker,
+    object::{holding, text},
 };
 
 /// The field that output paths read.

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::{ALWAYS_HEALTHY, Health, Verdict, holding};
+use super::{ALWAYS_HEALTHY, Health, Verdict};
 use crate::{
-    document::text,
     kinds::{self, HealthFrom, PodsOf},
+    object::{holding, text},
     pods::{self, PodsWords},
 };
 

@@ -5,14 +5,14 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{
-    Health, SUCCEEDED, Verdict, conditions,
+    Health, Verdict,
     rule::{CompiledRule, Field, Matches},
 };
 use crate::{
     bounds::Work,
-    document::text,
     explained,
     kinds::{self, HealthFrom},
+    object::{SUCCEEDED, conditions, text},
     path::shown,
 };
 
