@@ -18,9 +18,9 @@ use crate::{
     digest::Hashing,
     kinds::holds_secrets,
     object::text,
+    owner::{Owner, is_run},
     path::{Path, PathError},
     source::Sourced,
-    stamp::{Owner, is_run},
     tag::TagError,
 };
 

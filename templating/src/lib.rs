@@ -49,6 +49,8 @@ mod number;
 mod object;
 mod open;
 mod outputs;
+mod own_metadata;
+mod owner;
 mod path;
 mod pods;
 mod profile;
@@ -76,7 +78,7 @@ pub use digest::{
     HashVersion, Hashes, Hashing, MADE_VERSION as MADE_HASH_VERSION, VERSION as HASH_VERSION,
     short_hash,
 };
-pub use document::{StampError, is_own_kind, remove_own_labels};
+pub use document::{StampError, is_own_kind};
 pub use health::{Consequence, Health, Judged, Unmet, Verdict, built_in_health, ended_at};
 pub use input_schema::{
     NumberLimit, SchemaType, TypeCure, count_breach, fits_format, matches_pattern,
@@ -89,6 +91,8 @@ pub use name::{
 };
 pub use open::{OpenJson, OpenPlace, OpenTagError, RunFacts};
 pub use outputs::{OutputError, OutputPathError};
+pub use own_metadata::remove_own_labels;
+pub use owner::{Owner, controlling_runnable, is_run, owner_reference};
 pub use path::{PathError, SearchError, SyntaxError};
 pub use pods::{
     OBJECTS_OF_VOLUMES, PodsTell, PodsWords, Said, cure_of_event, had_failed_pods, is_late,
@@ -103,7 +107,7 @@ pub use sensitive::Sensitive;
 pub use source::{
     Fields, NoValue, Room, Sourced, UnreadableText, given_twice, read_text, secret_mark, wrong_path,
 };
-pub use stamp::{Owner, Stamp, controlling_runnable, is_run, owner_reference, stamp};
+pub use stamp::{Stamp, stamp};
 pub use tag::TagError;
 pub use template::{Attempt, Doubt, DoubtfulValue, Draft, REFER, Template, unfilled};
 pub use termination_message::{

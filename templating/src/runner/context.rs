@@ -11,7 +11,7 @@ use crate::{
     diagnostic::{Diagnostic, DiagnosticKind, Segment},
     json_text, kinds,
     open::{Holder, OpenPlace},
-    stamp::owner_reference,
+    owner::owner_reference,
     syntax,
     template::body::Body,
 };
