@@ -20,13 +20,11 @@ use crate::{
     object::text,
     owner::{Owner, is_run},
     path::{Path, PathError},
+    roots::{RUNNABLE, SELECTED},
     source::Sourced,
     tag::TagError,
 };
 
-/// The roots of the paths in tags.
-pub(crate) const RUNNABLE: &str = "runnable";
-pub(crate) const SELECTED: &str = "selected";
 /// Metadata that changes with every write.
 const VOLATILE: [&str; 2] = ["resourceVersion", "managedFields"];
 /// Fields of a Runnable's spec that say when, how often and how, and not what is run.

@@ -5,7 +5,7 @@
 
 use crate::{
     Diagnostic, DiagnosticKind, PathError, SearchError, Segment, SyntaxError, TagError,
-    UnreadableField, field_path, suggestion, syntax, tag,
+    UnreadableField, field_path, roots::ROOTS, suggestion, syntax, tag,
 };
 
 mod cures;
@@ -34,9 +34,6 @@ fn explained(
         help: Some(help.into()),
     }
 }
-
-/// The roots of paths in tags.
-pub const ROOTS: [&str; 4] = ["runnable", "selected", "run", "profile"];
 
 /// Translates a diagnostic.
 #[must_use]

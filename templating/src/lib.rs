@@ -56,6 +56,7 @@ mod pods;
 mod profile;
 mod rendered;
 mod requires;
+mod roots;
 mod run_reason;
 mod runner;
 mod sensitive;
@@ -101,6 +102,7 @@ pub use pods::{
 pub use profile::Profile;
 pub use rendered::Rendered;
 pub use requires::Needed;
+pub use roots::TERMINATION_MESSAGE;
 pub use run_reason::RunReason;
 pub use runner::{FileOfRun, Mounted, VOLUME as RUNNER_VOLUME, files_of_run, mounted};
 pub use sensitive::Sensitive;
@@ -111,7 +113,7 @@ pub use stamp::{Stamp, stamp};
 pub use tag::TagError;
 pub use template::{Attempt, Doubt, DoubtfulValue, Draft, REFER, Template, unfilled};
 pub use termination_message::{
-    EndedPods, TERMINATION_MESSAGE, add_message_of, add_message_of_failed, add_own_message,
-    has_message_in_pods, is_job, is_message_gone, strangers_among,
+    EndedPods, add_message_of, add_message_of_failed, add_own_message, has_message_in_pods, is_job,
+    is_message_gone, strangers_among,
 };
 pub use warning::{Warning, WarningKind};

@@ -5,11 +5,7 @@
 
 use serde_json::Value;
 
-use crate::{
-    Diagnostic,
-    context::{Context, RUNNABLE},
-    explained, suggestion, syntax,
-};
+use crate::{Diagnostic, context::Context, explained, roots::RUNNABLE, suggestion, syntax};
 
 /// Names that are compared: somebody else writes them, as many as fit.
 const COMPARED: usize = 256;

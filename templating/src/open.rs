@@ -9,24 +9,15 @@ use serde_json::{Value, json};
 
 use crate::{
     bounds::Work,
-    context::SELECTED,
     diagnostic::{Diagnostic, Diagnostics, Root, Segment, SegmentRef},
     json_text,
     path::Path,
+    roots::{FACTS, INPUT_HASH, NAME, PROFILE, RERUN_TOKEN, RUN, SELECTED, SEQUENCE},
     syntax::Tag,
     tag::{self, BadTag, Leaf, Pieces, RenderRoom, TagError},
 };
 
-/// The roots of the paths in open tags.
-pub(crate) const RUN: &str = "run";
-pub(crate) const PROFILE: &str = "profile";
 const VALUES: &str = "values";
-/// What is known of a run when it is made.
-const NAME: &str = "name";
-const SEQUENCE: &str = "sequence";
-const INPUT_HASH: &str = "inputHash";
-const RERUN_TOKEN: &str = "rerunToken";
-const FACTS: [&str; 4] = [NAME, SEQUENCE, INPUT_HASH, RERUN_TOKEN];
 /// Fields of a run's metadata that are taken for granted before there is a run.
 const SETTLED_METADATA: [&str; 5] = ["name", "generateName", "namespace", "labels", "annotations"];
 

@@ -14,8 +14,8 @@ use crate::{
     diagnostic::{Diagnostic, DiagnosticKind, Root, Segment},
     kinds::{OutputSource, known_fields},
     path::{Path, shown},
+    roots::TERMINATION_MESSAGE,
     sensitive::{Search, Sensitive},
-    termination_message::TERMINATION_MESSAGE,
 };
 
 /// Whether runs of a kind give no outputs.

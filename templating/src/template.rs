@@ -15,7 +15,7 @@ use crate::{
         self, MAX_DEPTH, MAX_LEAVES, MAX_RENDERED_BYTES, MAX_RENDERED_WEIGHT, MAX_TAGS,
         MAX_TEMPLATE_BYTES,
     },
-    context::{Context, SELECTED},
+    context::Context,
     diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Segment, TO_INPUTS},
     digest, document,
     failure_outputs::FailureOutputs,
@@ -25,11 +25,12 @@ use crate::{
     outputs::{self, OutputError, Outputs},
     rendered::Rendered,
     requires::CompiledRequires,
+    roots::{SELECTED, TERMINATION_MESSAGE},
     runner::{self, CompiledRunner},
     sensitive::Sensitive,
     syntax,
     tag::Leaf,
-    termination_message::{TERMINATION_MESSAGE, add_own_message},
+    termination_message::add_own_message,
     warning::{Warning, WarningKind},
 };
 use body::Body;

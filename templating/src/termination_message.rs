@@ -14,10 +14,9 @@ use crate::{
     kinds::{OutputSource, known_fields, known_fields_of},
     maker::Maker,
     object::{holding, text},
+    roots::TERMINATION_MESSAGE,
 };
 
-/// The field that output paths read.
-pub const TERMINATION_MESSAGE: &str = "terminationMessage";
 /// Bytes of a message that is read as JSON: the kubelet keeps 4 KiB of one container, and 12 KiB of all.
 const MOST_BYTES: usize = 12 * 1024;
 

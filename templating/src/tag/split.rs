@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::alike::is_tag;
-use crate::{context, open};
+use crate::roots::ROOTS;
 
 pub(crate) const START: &str = "$(";
 pub(crate) const END: &str = ")$";
@@ -58,13 +58,7 @@ pub(crate) fn unclosed(text: &str) -> Vec<usize> {
 }
 
 fn begins_like_a_path(text: &str) -> bool {
-    let roots = [
-        context::RUNNABLE,
-        context::SELECTED,
-        open::RUN,
-        open::PROFILE,
-    ];
-    let below = roots.iter().find_map(|root| text.strip_prefix(root));
+    let below = ROOTS.iter().find_map(|root| text.strip_prefix(root));
     below.is_some_and(|below| below.starts_with('.'))
 }
 
