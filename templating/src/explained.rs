@@ -4,8 +4,11 @@
 //! people, in conditions and by `cartouche validate`.
 
 use crate::{
-    Diagnostic, DiagnosticKind, PathError, SearchError, Segment, SyntaxError, TagError,
-    UnreadableField, field_path, roots::ROOTS, suggestion, syntax, tag,
+    diagnostic::{Diagnostic, DiagnosticKind, Segment, field_path},
+    path::{PathError, SearchError, SyntaxError},
+    roots::ROOTS,
+    suggestion, syntax, tag,
+    tag_error::{TagError, UnreadableField},
 };
 
 mod cures;

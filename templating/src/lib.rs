@@ -54,6 +54,7 @@ mod owner;
 mod path;
 mod pods;
 mod profile;
+mod readable;
 mod rendered;
 mod requires;
 mod roots;
@@ -65,6 +66,7 @@ mod stamp;
 pub mod suggestion;
 pub mod syntax;
 mod tag;
+mod tag_error;
 mod template;
 mod termination_message;
 mod warning;
@@ -73,7 +75,7 @@ pub mod weight;
 pub use bounds::Exhausted;
 pub use clocks::CLOCKS;
 pub use contains::{contains, contains_document, may_be_left_out};
-pub use context::{Context, UnreadableField};
+pub use context::Context;
 pub use diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Segment, field_path};
 pub use digest::{
     HashVersion, Hashes, Hashing, MADE_VERSION as MADE_HASH_VERSION, VERSION as HASH_VERSION,
@@ -90,7 +92,7 @@ pub use merge::{CONTAINERS as CONTAINER_LISTS, EACH as EACH_CONTAINER, merge_key
 pub use name::{
     MAX_LABEL, MAX_RUN_NAME, is_label_key, is_label_value, label_value, name_suffix, wrong_label,
 };
-pub use open::{OpenJson, OpenPlace, OpenTagError, RunFacts};
+pub use open::{OpenJson, OpenPlace, RunFacts};
 pub use outputs::{OutputError, OutputPathError};
 pub use own_metadata::remove_own_labels;
 pub use owner::{Owner, controlling_runnable, is_run, owner_reference};
@@ -110,7 +112,7 @@ pub use source::{
     Fields, NoValue, Room, Sourced, UnreadableText, given_twice, read_text, secret_mark, wrong_path,
 };
 pub use stamp::{Stamp, stamp};
-pub use tag::TagError;
+pub use tag_error::{OpenTagError, TagError, UnreadableField};
 pub use template::{Attempt, Doubt, DoubtfulValue, Draft, REFER, Template, unfilled};
 pub use termination_message::{
     EndedPods, add_message_of, add_message_of_failed, add_own_message, has_message_in_pods, is_job,

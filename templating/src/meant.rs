@@ -5,7 +5,9 @@
 
 use serde_json::Value;
 
-use crate::{Diagnostic, context::Context, explained, roots::RUNNABLE, suggestion, syntax};
+use crate::{
+    context::Context, diagnostic::Diagnostic, explained, roots::RUNNABLE, suggestion, syntax,
+};
 
 /// Names that are compared: somebody else writes them, as many as fit.
 const COMPARED: usize = 256;

@@ -14,42 +14,13 @@ use crate::{
     path::Path,
     roots::{FACTS, INPUT_HASH, NAME, PROFILE, RERUN_TOKEN, RUN, SELECTED, SEQUENCE},
     syntax::Tag,
-    tag::{self, BadTag, Leaf, Pieces, RenderRoom, TagError},
+    tag::{self, BadTag, Leaf, Pieces, RenderRoom},
+    tag_error::{OpenTagError, TagError},
 };
 
 const VALUES: &str = "values";
 /// Fields of a run's metadata that are taken for granted before there is a run.
 const SETTLED_METADATA: [&str; 5] = ["name", "generateName", "namespace", "labels", "annotations"];
-
-/// Why a tag cannot stay open, or cannot be filled in.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum OpenTagError {
-    /// It reads something of a run that nobody knows when the run is made.
-    #[error("of a run a tag reads {}, and nothing else", FACTS.map(|fact| format!("run.{fact}")).join(", "))]
-    UnknownFact,
-    /// It reads something of a profile that is no value.
-    #[error("of a profile a tag reads profile.values.<name>, and nothing else")]
-    NotOfValues,
-    /// It stands where the run is named, or its kind.
-    #[error(
-        "'{0}' is not known before the run is made, and this is needed to make it: read runnable or selected"
-    )]
-    TooLate(&'static str),
-    /// It reads what a profile does not know.
-    #[error("a profile reads runnable, run and profile.values, and nothing of the selected object")]
-    NotInProfile,
-    /// The run answers no re-run request.
-    #[error("the run answers no re-run request, so that there is no run.rerunToken")]
-    NoRerun,
-    /// There is no profile.
-    #[error("the run is made without a profile, so that there are no profile.values")]
-    NoProfile,
-    /// A label, or an annotation, that is no text.
-    #[error(
-        "it is not a string, which labels and annotations have to be: $('')$ beside the tag makes it one"
-    )]
-    NotAText,
-}
 
 /// A string of a rendered document that holds open tags.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,30 +53,6 @@ pub struct RunFacts<'a> {
     pub input_hash: &'a str,
     /// The re-run request that it answers.
     pub rerun_token: Option<&'a str>,
-}
-
-impl OpenTagError {
-    /// The same in a word or two, and what to do about it.
-    pub(crate) fn advice(&self) -> (&'static str, &'static str) {
-        match self {
-            Self::UnknownFact => ("not known", "look for a misspelt name"),
-            Self::NotOfValues => (
-                "not a value",
-                "put what the run needs into the values of the profile",
-            ),
-            Self::NotInProfile => ("not known here", "read an input instead"),
-            Self::TooLate(_) => ("not known yet", "read runnable or selected"),
-            Self::NoRerun => (
-                "no re-run request",
-                "read run.name or run.sequence, which every run has",
-            ),
-            Self::NoProfile => (
-                "no profile",
-                "let a profile match, or read an input instead",
-            ),
-            Self::NotAText => ("not a string", "write $('')$ beside the tag"),
-        }
-    }
 }
 
 /// What may hold open tags.

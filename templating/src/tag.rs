@@ -15,14 +15,12 @@ mod split;
 use serde_json::Value;
 
 use crate::{
-    bounds::{MAX_RENDERED_BYTES, MAX_RENDERED_WEIGHT},
-    context::{self, UnreadableField},
     diagnostic::{Diagnostic, DiagnosticKind, Root, Segment},
-    json_text,
-    open::{self, OpenTagError},
-    path::{Path, PathError, shown},
+    json_text, open,
+    path::{Path, shown},
+    readable,
     syntax::Tag,
-    weight::in_mib,
+    tag_error::{OpenTagError, TagError},
 };
 
 pub(crate) use alike::in_short;
@@ -51,47 +49,6 @@ pub(crate) enum Piece {
 
 /// What a string becomes, and the tags in it that are still open.
 pub(crate) type Replaced = (Value, Vec<Tag>);
-
-/// Why a tag has no value.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TagError {
-    /// Its path has none.
-    #[error(transparent)]
-    Path(#[from] PathError),
-    /// It reads what is not to be read.
-    #[error(transparent)]
-    UnreadableField(#[from] UnreadableField),
-    /// It reads from neither root.
-    #[error("{missing}: a tag reads runnable or selected, not '{root}'")]
-    UnknownRoot {
-        /// What its path is said to be otherwise.
-        missing: PathError,
-        /// What it begins with.
-        root: String,
-    },
-    /// It is one that stays open, and cannot.
-    #[error(transparent)]
-    Open(#[from] OpenTagError),
-    /// What it yields is too large.
-    #[error("the rendered document is larger than {MAX_RENDERED_BYTES} bytes")]
-    TooLarge,
-    /// What it yields weighs too much as a tree.
-    #[error(
-        "the rendered document takes more than {} of memory as a tree of values",
-        in_mib(MAX_RENDERED_WEIGHT)
-    )]
-    TooHeavy,
-}
-
-impl TagError {
-    /// Whether a limit was reached that makes it pointless to go on.
-    fn is_final(&self) -> bool {
-        matches!(
-            self,
-            Self::TooLarge | Self::TooHeavy | Self::Path(PathError::Exhausted(_))
-        )
-    }
-}
 
 /// What is wrong with a tag of a string.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -309,7 +266,7 @@ fn parse_as(raw: &str, is_open: IsOpen<'_>) -> Result<(Path, bool), TagError> {
     let path = Path::parse(raw)?;
     let open = is_open(&path)?;
     if !open {
-        context::check(&path)?;
+        readable::check(&path)?;
     }
     Ok((path, open))
 }
