@@ -13,8 +13,7 @@ use crate::{
     json_text,
     path::Path,
     roots::{FACTS, INPUT_HASH, NAME, PROFILE, RERUN_TOKEN, RUN, SELECTED, SEQUENCE},
-    syntax::Tag,
-    tag::{self, BadTag, Leaf, Pieces, RenderRoom},
+    tag::{self, BadTag, Leaf, Pieces, RenderRoom, Tag},
     tag_error::{OpenTagError, TagError},
 };
 
@@ -119,7 +118,7 @@ impl OpenPlace {
             return vec![json!([pointer, hashed(&json.open)])];
         }
         let tags = self.tags.iter().map(|tag| {
-            let text = written(&tag.path);
+            let text = tag::written(&tag.path);
             if tag.alone {
                 json!([pointer, text])
             } else {
@@ -216,11 +215,6 @@ impl RunFacts<'_> {
         let known = Known::new(self, values);
         known.find(&path, &mut work, &mut room).ok().cloned()
     }
-}
-
-/// An open tag as it stands in a rendered document, however its path was written.
-pub(crate) fn written(path: &str) -> String {
-    format!("{}{path}{}", tag::START, tag::END)
 }
 
 /// The places as they are hashed, in document order.

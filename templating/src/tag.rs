@@ -16,16 +16,16 @@ use serde_json::Value;
 
 use crate::{
     diagnostic::{Diagnostic, DiagnosticKind, Root, Segment},
-    json_text, open,
+    json_text,
     path::{Path, shown},
     readable,
-    syntax::Tag,
     tag_error::{OpenTagError, TagError},
 };
 
 pub(crate) use alike::in_short;
 pub(crate) use room::RenderRoom;
-pub(crate) use split::{END, Raw, START, has_tag, left_alone, only_tag, split, unclosed};
+pub use split::Tag;
+pub(crate) use split::{Raw, START, has_tag, left_alone, only_tag, split, unclosed, written};
 
 /// A string of a template, compiled.
 #[derive(Clone, Debug)]
@@ -66,7 +66,7 @@ impl BadTag {
 
     /// Of one that is the whole string, as it is displayed.
     pub(crate) fn whole(tag: &str, error: TagError) -> Self {
-        let text = open::written(tag);
+        let text = written(tag);
         Self::of(tag, DiagnosticKind::WholeValue { text, error })
     }
 
@@ -216,7 +216,7 @@ fn mix<'a>(pieces: &'a [Piece], find: Find<'a, '_>) -> Result<Replaced, Vec<BadT
 /// Writes a tag that stays open to the end of a text.
 fn keep(path: &Path, out: &mut String, alone: bool) -> Tag {
     let start = out.len();
-    out.push_str(&open::written(path.opened()));
+    out.push_str(&written(path.opened()));
     Tag {
         path: path.opened().to_owned(),
         span: start..out.len(),

@@ -5,7 +5,7 @@ use crate::{
     bounds::{MAX_RENDERED_BYTES, Work},
     context::Context,
 };
-use split::{QUOTED_END, QUOTED_START};
+use split::{END, QUOTED_END, QUOTED_START};
 
 fn compile(text: &str) -> (Leaf, Vec<BadTag>) {
     Leaf::compile(text, &|_| Ok(false))
