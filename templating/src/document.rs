@@ -4,10 +4,10 @@ use cartouche_crds::GROUP;
 use serde_json::{Map, Value};
 
 use crate::{
+    bounds::{self, MAX_DEPTH, MAX_LEAVES, MAX_RENDERED_BYTES, MAX_RENDERED_WEIGHT},
     diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Segment},
     object::text,
     own_metadata::{ANNOTATIONS, LABELS, OWN, STRIPPED_METADATA, remove_own_labels},
-    rendered::Rendered,
     syntax::may_hold_tags,
     tag,
     warning::{Warning, WarningKind},
@@ -48,14 +48,30 @@ pub(crate) fn check_namespace(
     }
 }
 
-/// Takes away what no template may set, and checks what is left.
-pub(crate) fn finish(mut document: Value) -> Result<Rendered, Diagnostics> {
-    strip(&mut document);
-    Diagnostics::check(problems(&document, &|_, _| false))?;
-    Ok(Rendered::new(document))
+/// A rendered document is neither too large nor too deep.
+pub(crate) fn check_rendered_size(document: &Value) -> Result<(), Diagnostics> {
+    let refuse = |message: String| {
+        let kind = DiagnosticKind::Limit(format!("the rendered document {message}"));
+        Err(Diagnostic::in_template("", kind).into())
+    };
+    if !bounds::is_shallow(document) {
+        return refuse(format!(
+            "nests objects and arrays more than {MAX_DEPTH} deep"
+        ));
+    }
+    if bounds::json_bytes_within(document, MAX_RENDERED_BYTES).is_none() {
+        return refuse(format!("is larger than {MAX_RENDERED_BYTES} bytes"));
+    }
+    if bounds::leaves(document) > MAX_LEAVES {
+        return refuse(format!("has more than {MAX_LEAVES} values"));
+    }
+    match bounds::too_heavy(document, MAX_RENDERED_WEIGHT) {
+        Some(takes) => refuse(takes),
+        None => Ok(()),
+    }
 }
 
-/// The same of a document of which some values are open, with what is wrong with the others.
+/// Takes away what no template may set of a document of which some values are open, and gives what is wrong with the others.
 pub(crate) fn review(
     document: &mut Value,
     open: &[Vec<Segment>],
@@ -86,7 +102,8 @@ pub(crate) fn review(
     found
 }
 
-fn strip(document: &mut Value) {
+/// Takes away what no template may set.
+pub(crate) fn strip(document: &mut Value) {
     if let Some(fields) = document.as_object_mut() {
         fields.remove("status");
         if let Some(metadata) = fields.get_mut("metadata").and_then(Value::as_object_mut) {
@@ -207,7 +224,7 @@ fn wrong_namespace(
 type IsOpen<'a> = &'a dyn Fn(&[&str], &Value) -> bool;
 
 /// What is wrong with a document; nothing is said of a value that is still `open`.
-fn problems(document: &Value, open: IsOpen<'_>) -> Vec<Diagnostic> {
+pub(crate) fn problems(document: &Value, open: IsOpen<'_>) -> Vec<Diagnostic> {
     let mut problems = Vec::new();
     for field in ["apiVersion", "kind"] {
         let is_open = |value: &Value| open(&[field], value);

@@ -4,7 +4,7 @@
 )]
 
 use super::*;
-use crate::document::finish;
+use crate::rendered::finish;
 
 fn rendered(metadata: Value) -> Rendered {
     finish(json!({ "apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {} })).unwrap()
