@@ -27,6 +27,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod body;
 pub mod bounds;
 mod clocks;
 mod contains;
@@ -64,6 +65,7 @@ mod sensitive;
 mod source;
 mod stamp;
 pub mod suggestion;
+mod suspect;
 pub mod syntax;
 mod tag;
 mod tag_error;

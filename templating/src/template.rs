@@ -1,9 +1,7 @@
 //! A template: compiled once, rendered for every change of what it sees.
 
-pub(crate) mod body;
 pub(crate) mod doubtful;
 mod draft;
-pub(crate) mod suspect;
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -11,6 +9,7 @@ use cartouche_crds::ClusterRunTemplateSpec;
 use serde_json::{Value, json};
 
 use crate::{
+    body::Body,
     bounds::{self, MAX_LEAVES, MAX_RENDERED_WEIGHT, MAX_TAGS, MAX_TEMPLATE_BYTES},
     context::Context,
     diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Segment, TO_INPUTS},
@@ -26,12 +25,11 @@ use crate::{
     roots::{SELECTED, TERMINATION_MESSAGE},
     runner::{self, CompiledRunner},
     sensitive::Sensitive,
-    syntax,
+    suspect, syntax,
     tag::Leaf,
     termination_message::add_own_message,
     warning::{Warning, WarningKind},
 };
-use body::Body;
 pub use doubtful::{Doubt, DoubtfulValue, REFER, unfilled};
 pub use draft::{Attempt, Draft};
 
