@@ -49,6 +49,7 @@ mod name;
 mod number;
 mod object;
 mod open;
+mod output_paths;
 mod outputs;
 mod own_metadata;
 mod owner;
@@ -71,6 +72,7 @@ mod tag;
 mod tag_error;
 mod template;
 mod termination_message;
+mod verdict;
 mod warning;
 pub mod weight;
 
@@ -84,7 +86,7 @@ pub use digest::{
     short_hash,
 };
 pub use document::{StampError, is_own_kind};
-pub use health::{Consequence, Health, Judged, Unmet, Verdict, built_in_health, ended_at};
+pub use health::{Judged, built_in_health, ended_at};
 pub use input_schema::{
     NumberLimit, SchemaType, TypeCure, count_breach, fits_format, matches_pattern,
 };
@@ -120,4 +122,5 @@ pub use termination_message::{
     EndedPods, add_message_of, add_message_of_failed, add_own_message, has_message_in_pods, is_job,
     is_message_gone, strangers_among,
 };
-pub use warning::{Warning, WarningKind};
+pub use verdict::{Health, Verdict};
+pub use warning::{Consequence, Unmet, Warning, WarningKind};

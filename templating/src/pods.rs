@@ -15,10 +15,10 @@ mod waiting;
 use serde_json::Value;
 
 use crate::{
-    health::{Health, Verdict},
     object::{holding, text},
     run_reason::RunReason,
     termination_message::is_job,
+    verdict::{Health, Verdict},
 };
 use ended::{Ended, failed};
 pub use event::cure_of_event;

@@ -16,10 +16,11 @@ use crate::{
     digest,
     document::{self, check_rendered_size},
     failure_outputs::FailureOutputs,
-    health::{self, CompiledRule, Health, Judged},
+    health::{self, CompiledRule, Judged},
     input_schema::InputSchema,
     open::Holder,
-    outputs::{self, OutputError, Outputs},
+    output_paths,
+    outputs::{OutputError, Outputs},
     rendered::{self, Rendered},
     requires::CompiledRequires,
     roots::{SELECTED, TERMINATION_MESSAGE},
@@ -28,6 +29,7 @@ use crate::{
     suspect, syntax,
     tag::Leaf,
     termination_message::add_own_message,
+    verdict::Health,
     warning::{Warning, WarningKind},
 };
 pub use doubtful::{Doubt, DoubtfulValue, REFER, unfilled};
@@ -105,7 +107,7 @@ impl Template {
             .as_ref()
             .and_then(|schema| InputSchema::compile(schema, &mut problems));
         if let Some((api_version, kind)) = &literal_kind
-            && outputs::is_refused((api_version, kind))
+            && output_paths::is_refused((api_version, kind))
             && !outputs.is_empty()
         {
             warnings.push(Warning {

@@ -2,11 +2,12 @@
 
 use serde_json::Value;
 
-use super::{ALWAYS_HEALTHY, Health, Verdict};
+use super::ALWAYS_HEALTHY;
 use crate::{
     kinds::{self, HealthFrom, PodsOf},
     object::{holding, text},
     pods::{self, PodsWords},
+    verdict::{Health, Verdict},
 };
 
 /// Judges a run by its kind.
