@@ -233,7 +233,7 @@ pub const STILL_BROKEN: &[&str] = &[];
 /// For each crate, its modules in import circles that are larger than a parent and its children. The numbers may only fall.
 pub const STILL_IN_CIRCLES: &[(&str, usize)] = &[
     ("crds", 0),
-    ("templating", 8),
+    ("templating", 0),
     ("protocol", 86),
     ("controller", 79),
     ("cli", 121),
