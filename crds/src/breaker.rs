@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use crate::history::time;
+use crate::line::time;
 
 /// Counts runs in a window of time, under one generation of the Runnable and of its template.
 ///

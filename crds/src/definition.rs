@@ -8,7 +8,10 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 use kube::CustomResourceExt;
 use serde_json::json;
 
-use crate::{ClusterRunProfile, ClusterRunTemplate, Runnable, SCHEMA_ANNOTATION};
+use crate::{
+    names::SCHEMA_ANNOTATION, profile::ClusterRunProfile, run_template::ClusterRunTemplate,
+    runnable::Runnable,
+};
 
 /// The number of the schemas of this release, one for all definitions. Each release that adds a field raises it: a controller does
 /// not intend runs under definitions of a lower one, which drop what it writes and what users write for it.

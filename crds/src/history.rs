@@ -24,16 +24,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    line::{short_message, time},
+    run::{MAX_SEQUENCE, RunResult, first_attempt, is_first_attempt},
     schema,
-    status::{RunResult, first_attempt, is_first_attempt},
     stop::Stop,
     unknown_fields::{UnknownFields, open},
 };
 
 open!(HistoryEntry);
-
-/// A message in a history is cut at so many bytes.
-pub const MESSAGE_BYTES: usize = 256;
 
 /// Stands for a value that there is not.
 const NONE: &str = "-";
@@ -45,10 +43,6 @@ const RULES_HASH: &str = "rulesHash";
 const RERUN_TOKEN: &str = "rerunToken";
 const ATTEMPT: &str = "attempt";
 const STOP: &str = "stop";
-
-/// Numbers of runs above this are nobody's honest count, and are refused. Nor can one follow this one, which takes an edited
-/// status.
-pub const MAX_SEQUENCE: i64 = 1 << 53;
 
 /// An earlier run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -357,29 +351,9 @@ fn unless_none(value: &str) -> Option<&str> {
     (value != NONE).then_some(value)
 }
 
-/// As the API server writes times.
-pub(crate) fn time(time: &Time) -> String {
-    let seconds = Timestamp::from_second(time.0.as_second());
-    seconds.unwrap_or(time.0).to_string()
-}
-
 fn time_of(value: &str) -> Result<Time, UnreadableLine> {
     let time: Result<Timestamp, _> = value.parse();
     time.map(Time).map_err(|_| UnreadableLine::Time)
-}
-
-/// A message as it may stand at the end of a line: on one line, and cut.
-#[must_use]
-pub fn short_message(message: &str) -> String {
-    let mut text = String::with_capacity(message.len().min(MESSAGE_BYTES));
-    for c in message.chars() {
-        let c = if c.is_control() { ' ' } else { c };
-        if text.len() + c.len_utf8() > MESSAGE_BYTES {
-            break;
-        }
-        text.push(c);
-    }
-    text
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ mod definition;
 mod duration;
 mod health_rule;
 mod history;
+mod line;
 mod names;
 mod needs;
 mod pending_run;
@@ -21,6 +22,7 @@ mod rejection;
 mod required_permission;
 mod rerun;
 mod retry;
+mod run;
 mod run_template;
 mod runnable;
 mod runner;
@@ -34,7 +36,6 @@ mod status_bytes;
 mod stop;
 mod strict;
 mod unknown_fields;
-mod written;
 
 pub use approval::{Approval, ApprovalPolicy};
 pub use breaker::{Breaker, NoBreaker};
@@ -46,7 +47,8 @@ pub use health_rule::{
     AlwaysHealthy, ConditionMatch, FieldMatch, FieldOperator, HealthMatchRule, HealthRule,
     MultiMatch,
 };
-pub use history::{HistoryEntry, MAX_SEQUENCE, MESSAGE_BYTES, UnreadableLine, short_message};
+pub use history::{HistoryEntry, UnreadableLine};
+pub use line::{MESSAGE_BYTES, short_message};
 pub use names::{
     API_VERSION, APPROVED_ANNOTATION, CANCEL_REQUEST_ANNOTATION, FIELD_MANAGER, GROUP,
     INPUT_HASH_ANNOTATION, PROFILE_ANNOTATION, PROFILE_REFRESH_ANNOTATION, REJECTED_ANNOTATION,
@@ -68,6 +70,7 @@ pub use rejection::{MAX_REASON, Rejection};
 pub use required_permission::{MAX_REQUIRED, RequiredPermission};
 pub use rerun::RerunRequest;
 pub use retry::{Backoff, MAX_FACTOR, MAX_RETRIES, Retry, RetryOn};
+pub use run::{MAX_SEQUENCE, RunResult};
 pub use run_template::{
     BESIDE_TEMPLATE, ClusterRunTemplate, ClusterRunTemplateSpec, ClusterRunTemplateStatus,
     TO_BESIDE_TEMPLATE,
@@ -84,8 +87,10 @@ pub use source::{
     RunnableRef, SecretKeyRef, WaitFor, WaitForObject,
 };
 pub use start::Start;
-pub use status::{CurrentRun, OutputsFrom, RunPhase, RunResult, RunnableStatus, last_answered};
+pub use status::{
+    CurrentRun, MAX_LINE, MAX_LINES, MAX_UNREADABLE, OutputsFrom, RunPhase, RunnableStatus,
+    last_answered,
+};
 pub use status_bytes::{MAX_STATUS_BYTES, StatusBytes, stored_bytes};
 pub use stop::{DeleteRun, Stop, StopMethod, StopReason};
 pub use unknown_fields::{MAX_UNKNOWN_BYTES, UnknownFields};
-pub use written::{MAX_LINE, MAX_LINES, MAX_UNREADABLE};

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    is_dns_subdomain, plain_json, schema,
+    names::is_dns_subdomain,
+    plain_json, schema,
     unknown_fields::{UnknownFields, open},
 };
 

@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    history::MAX_SEQUENCE,
-    plain_json, schema,
+    plain_json,
+    run::MAX_SEQUENCE,
+    schema,
     unknown_fields::{UnknownFields, open},
 };
 

@@ -3,6 +3,8 @@
 //! The ledger is what makes a run happen exactly once per change (`docs/exactly-once.md`). Only the
 //! controller writes it, and only with the resourceVersion of what it read.
 
+mod written;
+
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
@@ -12,15 +14,17 @@ use serde_json::Value;
 
 use crate::{
     breaker::Breaker,
-    history::{HistoryEntry, MAX_SEQUENCE},
+    history::HistoryEntry,
     pending_run::PendingRun,
     profile::PinnedProfile,
+    run::{MAX_SEQUENCE, RunResult, first_attempt, is_first_attempt},
     schema,
     sink::{RunFailure, SensitiveOutput, SinkStatus},
     stop::Stop,
     unknown_fields::{Open, UnknownFields, open},
-    written::WrittenStatus,
 };
+use written::WrittenStatus;
+pub use written::{MAX_LINE, MAX_LINES, MAX_UNREADABLE};
 
 /// What the controller saw and did, as code has it: earlier runs are in one list, whether they have ended or not.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -144,35 +148,6 @@ pub enum RunPhase {
     Rejected,
 }
 
-/// How a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-pub enum RunResult {
-    /// It did what it was made for.
-    Succeeded,
-    /// It ended without success.
-    Failed,
-    /// Its object vanished while nobody watched, so its end is not known.
-    Lost,
-}
-
-impl RunResult {
-    /// As it is written.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Succeeded => "Succeeded",
-            Self::Failed => "Failed",
-            Self::Lost => "Lost",
-        }
-    }
-
-    /// The result of this name.
-    pub(crate) fn named(name: &str) -> Option<Self> {
-        let all = [Self::Succeeded, Self::Failed, Self::Lost];
-        all.into_iter().find(|result| result.as_str() == name)
-    }
-}
-
 /// The run for what the template renders now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", remote = "CurrentRun")]
@@ -241,16 +216,6 @@ pub struct CurrentRun {
     /// Its fields that this release does not know.
     #[serde(skip)]
     pub unknown_fields: UnknownFields,
-}
-
-/// What an attempt is where nothing says it.
-pub(crate) fn first_attempt() -> i64 {
-    1
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
-pub(crate) fn is_first_attempt(attempt: &i64) -> bool {
-    *attempt == 1
 }
 
 fn may_be() -> bool {

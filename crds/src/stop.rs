@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    history::{short_message, time},
+    line::{short_message, time},
     plain_json, schema,
     unknown_fields::{UnknownFields, open},
 };

@@ -6,7 +6,9 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_ignored::Path;
 
-use crate::{ClusterRunProfileSpec, ClusterRunTemplateSpec, RunnableSpec};
+use crate::{
+    profile::ClusterRunProfileSpec, run_template::ClusterRunTemplateSpec, runnable::RunnableSpec,
+};
 
 /// Fields that are put down at most.
 const MOST: usize = 8;

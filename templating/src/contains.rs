@@ -8,9 +8,10 @@ use serde_json::Value;
 
 use crate::{
     bounds,
-    document::{is_own_label, text},
     kinds::{self, Admission},
     number::integer,
+    object::text,
+    own_metadata::is_own_label,
     rendered::Rendered,
 };
 

@@ -16,35 +16,14 @@ use crate::{
     bounds::{self, MAX_CONTEXT_BYTES, MAX_RENDERED_BYTES, MAX_WEIGHT, Work},
     diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Segment, TO_INPUTS},
     digest::Hashing,
-    document::text,
     kinds::holds_secrets,
+    object::text,
+    owner::{Owner, is_run},
     path::{Path, PathError},
+    readable::check,
+    roots::{RUNNABLE, SELECTED},
     source::Sourced,
-    stamp::{Owner, is_run},
-    tag::TagError,
 };
-
-/// The roots of the paths in tags.
-pub(crate) const RUNNABLE: &str = "runnable";
-pub(crate) const SELECTED: &str = "selected";
-/// Metadata that changes with every write.
-const VOLATILE: [&str; 2] = ["resourceVersion", "managedFields"];
-/// Fields of a Runnable's spec that say when, how often and how, and not what is run.
-const WHEN_TO_RUN: [&str; 8] = [
-    "suspend",
-    "retry",
-    "timeout",
-    "concurrencyPolicy",
-    "approval",
-    "start",
-    "coherence",
-    "profileName",
-];
-/// Where inputs come from is no input.
-const INPUTS_FROM: &str = "inputsFrom";
-/// Where outputs go is none either.
-const OUTPUTS_TO: &str = "writeOutputsTo";
-const STATUS: &str = "status";
 
 /// What one rendering sees.
 #[derive(Clone, Debug, Default)]
@@ -250,86 +229,6 @@ fn check_shapes(runnable: &Value, selected: Option<&Value>) -> Result<(), Diagno
         problems.push(Diagnostic::new(Root::Context, Segment::keys([name]), kind));
     }
     Diagnostics::check(problems)
-}
-
-/// What no tag may read.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum UnreadableField {
-    /// The status of the Runnable.
-    #[error(
-        "runnable.status is not readable, because it changes with every run and a run would cause \
-         the next one: read spec, labels or annotations instead"
-    )]
-    Status,
-    /// A field that says when, how often or how, and not what is run.
-    #[error(
-        "runnable.spec.{0} is not readable, because it says when or how to run, and a change of it would \
-         change what is run: use an input instead"
-    )]
-    WhenToRun(String),
-    /// Where inputs come from.
-    #[error(
-        "runnable.spec.inputsFrom is not readable, because it says where values come from: read \
-         runnable.spec.inputs.<name>"
-    )]
-    InputsFrom,
-    /// Where outputs go.
-    #[error(
-        "runnable.spec.writeOutputsTo is not readable, because it says where outputs go, and a change of it would \
-         change what is run: use an input instead"
-    )]
-    OutputsTo,
-    /// An annotation of Cartouche's own.
-    #[error(
-        "the annotation {0} is not readable, because annotations of carto.run/ say when and how to run, and a change of one would \
-         change what is run: use an input instead"
-    )]
-    Annotation(String),
-    /// Metadata that changes with every write.
-    #[error(
-        "{root}.metadata.{field} is not readable, because it changes with every write and a run \
-         would cause the next one: read spec, labels or annotations instead"
-    )]
-    Volatile {
-        /// `runnable` or `selected`.
-        root: String,
-        /// The field.
-        field: String,
-    },
-}
-
-/// What can be told of a tag's path before there is a Runnable.
-pub(crate) fn check(path: &Path) -> Result<(), TagError> {
-    match path.leading_keys().as_slice() {
-        [RUNNABLE, STATUS, ..] => Err(UnreadableField::Status.into()),
-        [RUNNABLE, "spec", field, ..] if WHEN_TO_RUN.contains(field) => {
-            Err(UnreadableField::WhenToRun((*field).to_owned()).into())
-        }
-        [RUNNABLE, "spec", INPUTS_FROM, ..] => Err(UnreadableField::InputsFrom.into()),
-        [RUNNABLE, "spec", OUTPUTS_TO, ..] => Err(UnreadableField::OutputsTo.into()),
-        [
-            RUNNABLE | SELECTED,
-            "metadata",
-            "annotations",
-            annotation,
-            ..,
-        ] if visible::is_own_annotation(annotation) => {
-            Err(UnreadableField::Annotation((*annotation).to_owned()).into())
-        }
-        [root @ (RUNNABLE | SELECTED), "metadata", field, ..] if VOLATILE.contains(field) => {
-            Err(UnreadableField::Volatile {
-                root: (*root).to_owned(),
-                field: (*field).to_owned(),
-            }
-            .into())
-        }
-        // Without a key in front the path begins with `*`, `..` or a bracket.
-        [] | [RUNNABLE | SELECTED, ..] => Ok(()),
-        [unknown, ..] => Err(TagError::UnknownRoot {
-            missing: PathError::Missing(path.raw().to_owned()),
-            root: (*unknown).to_owned(),
-        }),
-    }
 }
 
 static NULL: Value = Value::Null;

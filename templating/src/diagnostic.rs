@@ -318,7 +318,7 @@ fn path_of_cartographer(steps: &[Segment]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{path::PathError, tag::TagError};
+    use crate::{path::PathError, tag_error::TagError};
 
     fn key(name: &str) -> Segment {
         Segment::Key(name.to_owned())

@@ -6,10 +6,11 @@
 
 use std::fmt::Write as _;
 
+use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Number, Value};
 use sha2::{Digest as _, Sha256};
 
-use crate::{json_text, number::integer, source::hmac};
+use crate::{json_text, number::integer};
 
 /// Stands before every hash of a release.
 pub const VERSION: &str = HashVersion::V1.prefix();
@@ -121,6 +122,23 @@ fn digits(text: &str, key: Option<&str>) -> String {
 #[must_use]
 pub fn short_hash(value: &Value) -> String {
     hexadecimal(&Sha256::digest(canonical(value))[..8])
+}
+
+/// HMAC-SHA256 (RFC 2104) of these parts one after another, as hexadecimal digits.
+pub(crate) fn hmac(key: &[u8], parts: &[&[u8]]) -> String {
+    let mut mark = String::new();
+    // A key may have any length.
+    let Ok(mut hmac) = Hmac::<Sha256>::new_from_slice(key) else {
+        return mark;
+    };
+    for part in parts {
+        hmac.update(part);
+    }
+    for byte in hmac.finalize().into_bytes() {
+        // Writing to a string cannot fail.
+        let _ = write!(mark, "{byte:02x}");
+    }
+    mark
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {

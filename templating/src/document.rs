@@ -1,61 +1,17 @@
 //! What a rendered document must and must not be, before Cartouche adds its own metadata to it.
 
-use cartouche_crds::{
-    CANCEL_REQUEST_ANNOTATION, GROUP, INPUT_HASH_ANNOTATION, PROFILE_ANNOTATION,
-    PROFILE_REFRESH_ANNOTATION, RERUN_REQUEST_ANNOTATION, RERUN_TOKEN_ANNOTATION,
-    RUN_SEQUENCE_LABEL, RUN_TEMPLATE_NAME_LABEL, RUNNABLE_NAME_LABEL, RUNNABLE_UID_LABEL,
-    SINK_OF_ANNOTATION, SINK_SEQUENCE_ANNOTATION, SOURCES_ANNOTATION,
-};
+use cartouche_crds::GROUP;
 use serde_json::{Map, Value};
 
 use crate::{
+    bounds::{self, MAX_DEPTH, MAX_LEAVES, MAX_RENDERED_BYTES, MAX_RENDERED_WEIGHT},
     diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Segment},
-    rendered::Rendered,
+    object::text,
+    own_metadata::{ANNOTATIONS, LABELS, OWN, STRIPPED_METADATA, remove_own_labels},
     syntax::may_hold_tags,
     tag,
     warning::{Warning, WarningKind},
 };
-
-/// Metadata that only the API server, other controllers or Cartouche may set.
-pub(crate) const STRIPPED_METADATA: [&str; 5] = [
-    "finalizers",
-    "managedFields",
-    "ownerReferences",
-    "resourceVersion",
-    "uid",
-];
-/// Labels that Cartouche sets on every run.
-pub(crate) const OWN_LABELS: [&str; 4] = [
-    RUNNABLE_NAME_LABEL,
-    RUN_TEMPLATE_NAME_LABEL,
-    RUNNABLE_UID_LABEL,
-    RUN_SEQUENCE_LABEL,
-];
-/// Annotations that Cartouche sets on runs.
-pub(crate) const OWN_ANNOTATIONS: [&str; 6] = [
-    INPUT_HASH_ANNOTATION,
-    PROFILE_ANNOTATION,
-    PROFILE_REFRESH_ANNOTATION,
-    RERUN_REQUEST_ANNOTATION,
-    RERUN_TOKEN_ANNOTATION,
-    SOURCES_ANNOTATION,
-];
-/// What Cartouche sets of the metadata that templates may set: when it makes a run, or later.
-const OWN: [(&str, &[&str]); 3] = [
-    (LABELS, &OWN_LABELS),
-    (ANNOTATIONS, &OWN_ANNOTATIONS),
-    (
-        ANNOTATIONS,
-        &[
-            CANCEL_REQUEST_ANNOTATION,
-            SINK_OF_ANNOTATION,
-            SINK_SEQUENCE_ANNOTATION,
-        ],
-    ),
-];
-
-const LABELS: &str = "labels";
-const ANNOTATIONS: &str = "annotations";
 
 /// Why a document cannot become a run of a Runnable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -92,19 +48,30 @@ pub(crate) fn check_namespace(
     }
 }
 
-/// The text of a field; empty where there is none.
-pub(crate) fn text<'a>(value: &'a Value, field: &str) -> &'a str {
-    value.get(field).and_then(Value::as_str).unwrap_or_default()
+/// A rendered document is neither too large nor too deep.
+pub(crate) fn check_rendered_size(document: &Value) -> Result<(), Diagnostics> {
+    let refuse = |message: String| {
+        let kind = DiagnosticKind::Limit(format!("the rendered document {message}"));
+        Err(Diagnostic::in_template("", kind).into())
+    };
+    if !bounds::is_shallow(document) {
+        return refuse(format!(
+            "nests objects and arrays more than {MAX_DEPTH} deep"
+        ));
+    }
+    if bounds::json_bytes_within(document, MAX_RENDERED_BYTES).is_none() {
+        return refuse(format!("is larger than {MAX_RENDERED_BYTES} bytes"));
+    }
+    if bounds::leaves(document) > MAX_LEAVES {
+        return refuse(format!("has more than {MAX_LEAVES} values"));
+    }
+    match bounds::too_heavy(document, MAX_RENDERED_WEIGHT) {
+        Some(takes) => refuse(takes),
+        None => Ok(()),
+    }
 }
 
-/// Takes away what no template may set, and checks what is left.
-pub(crate) fn finish(mut document: Value) -> Result<Rendered, Diagnostics> {
-    strip(&mut document);
-    Diagnostics::check(problems(&document, &|_, _| false))?;
-    Ok(Rendered::new(document))
-}
-
-/// The same of a document of which some values are open, with what is wrong with the others.
+/// Takes away what no template may set of a document of which some values are open, and gives what is wrong with the others.
 pub(crate) fn review(
     document: &mut Value,
     open: &[Vec<Segment>],
@@ -135,7 +102,8 @@ pub(crate) fn review(
     found
 }
 
-fn strip(document: &mut Value) {
+/// Takes away what no template may set.
+pub(crate) fn strip(document: &mut Value) {
     if let Some(fields) = document.as_object_mut() {
         fields.remove("status");
         if let Some(metadata) = fields.get_mut("metadata").and_then(Value::as_object_mut) {
@@ -162,20 +130,6 @@ fn strip_metadata(metadata: &mut Map<String, Value>) {
             metadata.remove(field);
         }
     }
-}
-
-/// Takes the labels and annotations that Cartouche sets out of the metadata of a run.
-pub fn remove_own_labels(metadata: &mut Map<String, Value>) {
-    for (field, own) in OWN {
-        if let Some(map) = metadata.get_mut(field).and_then(Value::as_object_mut) {
-            map.retain(|key, _| !own.contains(&key.as_str()));
-        }
-    }
-}
-
-/// Whether Cartouche sets this label or annotation.
-pub(crate) fn is_own_label(key: &str) -> bool {
-    OWN.iter().any(|(_, own)| own.contains(&key))
 }
 
 /// The path of the tag that gives what is at the end of some steps, if one does.
@@ -270,7 +224,7 @@ fn wrong_namespace(
 type IsOpen<'a> = &'a dyn Fn(&[&str], &Value) -> bool;
 
 /// What is wrong with a document; nothing is said of a value that is still `open`.
-fn problems(document: &Value, open: IsOpen<'_>) -> Vec<Diagnostic> {
+pub(crate) fn problems(document: &Value, open: IsOpen<'_>) -> Vec<Diagnostic> {
     let mut problems = Vec::new();
     for field in ["apiVersion", "kind"] {
         let is_open = |value: &Value| open(&[field], value);

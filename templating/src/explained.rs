@@ -4,8 +4,11 @@
 //! people, in conditions and by `cartouche validate`.
 
 use crate::{
-    Diagnostic, DiagnosticKind, PathError, SearchError, Segment, SyntaxError, TagError,
-    UnreadableField, field_path, suggestion, syntax, tag,
+    diagnostic::{Diagnostic, DiagnosticKind, Segment, field_path},
+    path::{PathError, SearchError, SyntaxError},
+    roots::ROOTS,
+    suggestion, syntax, tag,
+    tag_error::{TagError, UnreadableField},
 };
 
 mod cures;
@@ -34,9 +37,6 @@ fn explained(
         help: Some(help.into()),
     }
 }
-
-/// The roots of paths in tags.
-pub const ROOTS: [&str; 4] = ["runnable", "selected", "run", "profile"];
 
 /// Translates a diagnostic.
 #[must_use]

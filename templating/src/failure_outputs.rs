@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::{
     bounds::{self, MAX_FAILURE_BYTES, MAX_FAILURE_WEIGHT, Work},
     diagnostic::Diagnostic,
-    outputs::{is_refused, paths_of},
+    output_paths::{is_refused, paths_of},
     path::Path,
     sensitive::{Search, withheld},
     weight::weight,

@@ -1,6 +1,6 @@
 //! The tag that was meant by one of another tool.
 
-use crate::explained::ROOTS;
+use crate::roots::ROOTS;
 
 /// The marks before and behind what tools fill in.
 const MARKERS: [(&str, &str); 4] = [("${{", "}}"), ("{{", "}}"), ("${", "}"), ("$(", ")")];

@@ -14,23 +14,22 @@ mod compile;
 mod defaults;
 mod fit;
 mod format;
+mod node;
 mod type_cure;
 
-use std::{collections::BTreeMap, sync::Arc};
-
-use regex::Regex;
-use serde_json::{Number, Value};
+use serde_json::Value;
 
 use crate::{
     bounds::{self, MAX_INPUT_SCHEMA_BYTES},
     diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, SegmentRef, kept},
 };
 pub use breach::{NumberLimit, count_breach};
+use compile::FIELD;
 pub use format::{fits_format, matches_pattern};
+use node::SchemaNode;
+pub use node::SchemaType;
 pub use type_cure::TypeCure;
 
-/// The field of the template that holds the schema.
-const FIELD: &str = "inputSchema";
 /// Where inputs are, as a template reads them.
 const INPUTS: [SegmentRef<'static>; 3] = [
     SegmentRef::Key("runnable"),
@@ -42,78 +41,6 @@ const INPUTS: [SegmentRef<'static>; 3] = [
 #[derive(Clone, Debug)]
 pub(crate) struct InputSchema {
     root: SchemaNode,
-}
-
-/// What a value may be.
-#[derive(Clone, Debug, Default)]
-struct SchemaNode {
-    kind: SchemaType,
-    nullable: bool,
-    description: String,
-    default: Option<Value>,
-    properties: BTreeMap<String, SchemaNode>,
-    others: Others,
-    required: Vec<String>,
-    items: Option<Box<SchemaNode>>,
-    limits: Limits,
-    all_of: Vec<SchemaNode>,
-    any_of: Vec<SchemaNode>,
-    one_of: Vec<SchemaNode>,
-    not: Option<Box<SchemaNode>>,
-}
-
-/// The type of a value.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum SchemaType {
-    /// Anything: `x-kubernetes-preserve-unknown-fields`, or a part of a combination such as `anyOf`.
-    #[default]
-    Any,
-    /// `object`.
-    Object,
-    /// `array`.
-    Array,
-    /// `string`.
-    String,
-    /// `integer`.
-    Integer,
-    /// `number`.
-    Number,
-    /// `boolean`.
-    Boolean,
-    /// `x-kubernetes-int-or-string`.
-    IntOrString,
-}
-
-/// The members of an object that no property describes.
-#[derive(Clone, Debug, Default)]
-enum Others {
-    /// They may be anything.
-    #[default]
-    Open,
-    /// There may be none.
-    Closed,
-    /// Each fits this.
-    Each(Box<SchemaNode>),
-}
-
-/// What a value of the right type must keep to.
-#[derive(Clone, Debug, Default)]
-struct Limits {
-    allowed: Option<Arc<[Value]>>,
-    pattern: Option<Regex>,
-    format: Option<String>,
-    minimum: Option<Number>,
-    maximum: Option<Number>,
-    exclusive_minimum: bool,
-    exclusive_maximum: bool,
-    multiple_of: Option<f64>,
-    min_length: Option<u64>,
-    max_length: Option<u64>,
-    min_items: Option<u64>,
-    max_items: Option<u64>,
-    unique_items: bool,
-    min_properties: Option<u64>,
-    max_properties: Option<u64>,
 }
 
 impl InputSchema {
@@ -167,44 +94,6 @@ impl InputSchema {
                 let problems = fit::problems(&self.root, &completed, &INPUTS);
                 (completed, added, problems)
             }
-        }
-    }
-}
-
-impl SchemaType {
-    const NAMED: [(&'static str, Self); 6] = [
-        ("object", Self::Object),
-        ("array", Self::Array),
-        ("string", Self::String),
-        ("integer", Self::Integer),
-        ("number", Self::Number),
-        ("boolean", Self::Boolean),
-    ];
-
-    /// The type that a schema calls so.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        let named = Self::NAMED.iter().find(|(known, _)| *known == name);
-        named.map(|(_, kind)| *kind)
-    }
-
-    /// As a schema has it.
-    fn name(self) -> &'static str {
-        let named = Self::NAMED.iter().find(|(_, kind)| *kind == self);
-        named.map_or("", |(name, _)| name)
-    }
-
-    /// As people say it.
-    fn with_article(self) -> &'static str {
-        match self {
-            Self::Any => "anything",
-            Self::Object => "an object",
-            Self::Array => "an array",
-            Self::String => "a string",
-            Self::Integer => "an integer",
-            Self::Number => "a number",
-            Self::Boolean => "a boolean",
-            Self::IntOrString => "an integer or a string",
         }
     }
 }

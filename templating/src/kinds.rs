@@ -18,7 +18,7 @@ mod tekton;
 
 use serde_json::Value;
 
-use crate::{health::Verdict, suggestion};
+use crate::{suggestion, verdict::Verdict};
 
 pub use job::{JOB_LABELS, is_job};
 pub(crate) use kueue::{Admission, admission};

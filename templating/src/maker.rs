@@ -5,7 +5,10 @@
 
 use serde_json::Value;
 
-use crate::{document::text, kinds};
+use crate::{
+    kinds,
+    object::{group, text},
+};
 
 /// An object that controls others.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -62,11 +65,6 @@ impl Maker {
         let has = |label: &&str| set.is_some_and(|set| text(set, label) == self.uid);
         labels.is_empty() || labels.iter().any(has)
     }
-}
-
-/// The group of an `apiVersion`, `""` for the core group.
-pub(crate) fn group(api_version: &str) -> &str {
-    api_version.split_once('/').map_or("", |(group, _)| group)
 }
 
 #[cfg(test)]

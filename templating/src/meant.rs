@@ -6,9 +6,7 @@
 use serde_json::Value;
 
 use crate::{
-    Diagnostic,
-    context::{Context, RUNNABLE},
-    explained, suggestion, syntax,
+    context::Context, diagnostic::Diagnostic, explained, roots::RUNNABLE, suggestion, syntax,
 };
 
 /// Names that are compared: somebody else writes them, as many as fit.

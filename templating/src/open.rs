@@ -9,56 +9,17 @@ use serde_json::{Value, json};
 
 use crate::{
     bounds::Work,
-    context::SELECTED,
     diagnostic::{Diagnostic, Diagnostics, Root, Segment, SegmentRef},
     json_text,
     path::Path,
-    syntax::Tag,
-    tag::{self, BadTag, Leaf, Pieces, RenderRoom, TagError},
+    roots::{FACTS, INPUT_HASH, NAME, PROFILE, RERUN_TOKEN, RUN, SELECTED, SEQUENCE},
+    tag::{self, BadTag, Leaf, Pieces, RenderRoom, Tag},
+    tag_error::{OpenTagError, TagError},
 };
 
-/// The roots of the paths in open tags.
-pub(crate) const RUN: &str = "run";
-pub(crate) const PROFILE: &str = "profile";
 const VALUES: &str = "values";
-/// What is known of a run when it is made.
-const NAME: &str = "name";
-const SEQUENCE: &str = "sequence";
-const INPUT_HASH: &str = "inputHash";
-const RERUN_TOKEN: &str = "rerunToken";
-const FACTS: [&str; 4] = [NAME, SEQUENCE, INPUT_HASH, RERUN_TOKEN];
 /// Fields of a run's metadata that are taken for granted before there is a run.
 const SETTLED_METADATA: [&str; 5] = ["name", "generateName", "namespace", "labels", "annotations"];
-
-/// Why a tag cannot stay open, or cannot be filled in.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum OpenTagError {
-    /// It reads something of a run that nobody knows when the run is made.
-    #[error("of a run a tag reads {}, and nothing else", FACTS.map(|fact| format!("run.{fact}")).join(", "))]
-    UnknownFact,
-    /// It reads something of a profile that is no value.
-    #[error("of a profile a tag reads profile.values.<name>, and nothing else")]
-    NotOfValues,
-    /// It stands where the run is named, or its kind.
-    #[error(
-        "'{0}' is not known before the run is made, and this is needed to make it: read runnable or selected"
-    )]
-    TooLate(&'static str),
-    /// It reads what a profile does not know.
-    #[error("a profile reads runnable, run and profile.values, and nothing of the selected object")]
-    NotInProfile,
-    /// The run answers no re-run request.
-    #[error("the run answers no re-run request, so that there is no run.rerunToken")]
-    NoRerun,
-    /// There is no profile.
-    #[error("the run is made without a profile, so that there are no profile.values")]
-    NoProfile,
-    /// A label, or an annotation, that is no text.
-    #[error(
-        "it is not a string, which labels and annotations have to be: $('')$ beside the tag makes it one"
-    )]
-    NotAText,
-}
 
 /// A string of a rendered document that holds open tags.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,30 +52,6 @@ pub struct RunFacts<'a> {
     pub input_hash: &'a str,
     /// The re-run request that it answers.
     pub rerun_token: Option<&'a str>,
-}
-
-impl OpenTagError {
-    /// The same in a word or two, and what to do about it.
-    pub(crate) fn advice(&self) -> (&'static str, &'static str) {
-        match self {
-            Self::UnknownFact => ("not known", "look for a misspelt name"),
-            Self::NotOfValues => (
-                "not a value",
-                "put what the run needs into the values of the profile",
-            ),
-            Self::NotInProfile => ("not known here", "read an input instead"),
-            Self::TooLate(_) => ("not known yet", "read runnable or selected"),
-            Self::NoRerun => (
-                "no re-run request",
-                "read run.name or run.sequence, which every run has",
-            ),
-            Self::NoProfile => (
-                "no profile",
-                "let a profile match, or read an input instead",
-            ),
-            Self::NotAText => ("not a string", "write $('')$ beside the tag"),
-        }
-    }
 }
 
 /// What may hold open tags.
@@ -181,7 +118,7 @@ impl OpenPlace {
             return vec![json!([pointer, hashed(&json.open)])];
         }
         let tags = self.tags.iter().map(|tag| {
-            let text = written(&tag.path);
+            let text = tag::written(&tag.path);
             if tag.alone {
                 json!([pointer, text])
             } else {
@@ -278,11 +215,6 @@ impl RunFacts<'_> {
         let known = Known::new(self, values);
         known.find(&path, &mut work, &mut room).ok().cloned()
     }
-}
-
-/// An open tag as it stands in a rendered document, however its path was written.
-pub(crate) fn written(path: &str) -> String {
-    format!("{}{path}{}", tag::START, tag::END)
 }
 
 /// The places as they are hashed, in document order.

@@ -15,10 +15,10 @@ mod waiting;
 use serde_json::Value;
 
 use crate::{
-    document::text,
-    health::{Health, Verdict},
+    object::{holding, text},
     run_reason::RunReason,
     termination_message::is_job,
+    verdict::{Health, Verdict},
 };
 use ended::{Ended, failed};
 pub use event::cure_of_event;
@@ -77,7 +77,7 @@ impl PodsTell {
             return Self::Nothing;
         }
         let status = run.get("status").unwrap_or_default();
-        let failing = crate::health::holding(run, "FailureTarget").is_some();
+        let failing = holding(run, "FailureTarget").is_some();
         if failing || health.verdict == Verdict::Failed {
             return Self::WhyItFailed;
         }
@@ -151,7 +151,7 @@ pub fn had_failed_pods(job: &Value) -> bool {
 pub fn is_late(job: &Value) -> bool {
     let mut ends = ["Failed", "FailureTarget"].into_iter();
     ends.any(|end| {
-        let condition = crate::health::holding(job, end);
+        let condition = holding(job, end);
         condition.is_some_and(|condition| text(condition, "reason") == LATE)
     })
 }

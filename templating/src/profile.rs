@@ -6,6 +6,7 @@ use cartouche_crds::{ClusterRunProfileSpec, ProfilePatch};
 use serde_json::{Value, json};
 
 use crate::{
+    body::Body,
     bounds::{self, MAX_PROFILE_BYTES, MAX_RENDERED_WEIGHT, takes},
     context::Context,
     diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Segment},
@@ -13,8 +14,7 @@ use crate::{
     merge,
     open::{self, Holder, RunFacts},
     rendered::Rendered,
-    runner,
-    template::{body::Body, suspect},
+    runner, suspect,
     warning::Warning,
 };
 

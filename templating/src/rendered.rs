@@ -8,12 +8,12 @@ use crate::{
     context::Context,
     diagnostic::{Diagnostics, Segment},
     digest::{self, Hashes, Hashing},
-    document::{StampError, check_namespace, finish, text},
+    document::{self, StampError, check_namespace, check_rendered_size},
     name,
+    object::text,
     open::{self, OpenPlace, RunFacts},
     requires::{Needed, Requires},
     runner,
-    template::check_rendered_size,
 };
 
 /// A rendered document: what the API server is asked for, but for the metadata that
@@ -265,4 +265,11 @@ impl Rendered {
             .get("metadata")
             .map_or("", |metadata| text(metadata, field))
     }
+}
+
+/// Takes away what no template may set, and checks what is left.
+pub(crate) fn finish(mut document: Value) -> Result<Rendered, Diagnostics> {
+    document::strip(&mut document);
+    Diagnostics::check(document::problems(&document, &|_, _| false))?;
+    Ok(Rendered::new(document))
 }

@@ -4,11 +4,11 @@ use cartouche_crds::{ClusterRunTemplateSpec, RequiredPermission};
 use serde_json::{Value, json};
 
 use crate::{
+    body::Body,
     context::Context,
     diagnostic::{Diagnostic, Diagnostics, Segment},
     kinds,
     open::{self, Holder, OpenPlace, RunFacts},
-    template::body::Body,
 };
 
 const REQUIRES: &str = "requires";

@@ -16,11 +16,11 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::{
+    body::Body,
     context::Context,
     diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Segment},
     json_text, kinds,
     open::{Holder, OpenJson, OpenPlace},
-    template::body::Body,
     warning::{Warning, WarningKind},
 };
 use context::ContextParts;

@@ -2,18 +2,14 @@
 
 mod field;
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt::Write as _,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use cartouche_crds::{InputSource, ReadAs, plain_json};
-use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Value, json};
-use sha2::Sha256;
 
 use crate::{
     bounds::{self, MAX_CONTEXT_BYTES, MAX_DEPTH, MAX_LEAVES, MAX_WEIGHT, takes},
+    digest::hmac,
     weight::{weight, weight_of_text},
 };
 pub use field::{Fields, NoValue, wrong_path};
@@ -144,22 +140,6 @@ pub fn read_text(text: &str, read_as: ReadAs, room: &mut Room) -> Result<Value, 
 pub fn secret_mark(uid: &str, key: &str, value: &[u8]) -> String {
     // No name of a key has a zero in it.
     hmac(uid.as_bytes(), &[key.as_bytes(), b"\0", value])
-}
-
-pub(crate) fn hmac(key: &[u8], parts: &[&[u8]]) -> String {
-    let mut mark = String::new();
-    // A key may have any length.
-    let Ok(mut hmac) = Hmac::<Sha256>::new_from_slice(key) else {
-        return mark;
-    };
-    for part in parts {
-        hmac.update(part);
-    }
-    for byte in hmac.finalize().into_bytes() {
-        // Writing to a string cannot fail.
-        let _ = write!(mark, "{byte:02x}");
-    }
-    mark
 }
 
 /// The names that inputs of a Runnable have twice: in `inputs` and in `inputsFrom`, or there more than once.

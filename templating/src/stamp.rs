@@ -3,28 +3,18 @@
 use std::borrow::Cow;
 
 use cartouche_crds::{
-    API_VERSION, INPUT_HASH_ANNOTATION, PROFILE_ANNOTATION, PROFILE_REFRESH_ANNOTATION,
+    INPUT_HASH_ANNOTATION, PROFILE_ANNOTATION, PROFILE_REFRESH_ANNOTATION,
     RERUN_REQUEST_ANNOTATION, RERUN_TOKEN_ANNOTATION, RUN_SEQUENCE_LABEL, RUN_TEMPLATE_NAME_LABEL,
-    RUNNABLE_NAME_LABEL, RUNNABLE_UID_LABEL, SINK_OF_ANNOTATION, SOURCES_ANNOTATION,
+    RUNNABLE_NAME_LABEL, RUNNABLE_UID_LABEL, SOURCES_ANNOTATION,
 };
 use serde_json::{Map, Value, json};
 
 use crate::{
-    document::{StampError, text},
+    document::StampError,
     name::label_value,
+    owner::{Owner, owner_reference},
     rendered::Rendered,
 };
-
-/// The Runnable that a run belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Owner<'a> {
-    /// Its name.
-    pub name: &'a str,
-    /// Its namespace, which is that of its runs.
-    pub namespace: &'a str,
-    /// Its uid.
-    pub uid: &'a str,
-}
 
 /// What tells one run from all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,52 +61,6 @@ pub fn stamp(rendered: &Rendered, stamp: &Stamp<'_>) -> Result<Value, StampError
         merge(metadata, "annotations", annotations(stamp));
     }
     Ok(object)
-}
-
-/// What makes a Runnable the owner of an object. It is not blocked from deletion.
-#[must_use]
-pub fn owner_reference(owner: &Owner<'_>) -> Value {
-    json!({
-        "apiVersion": API_VERSION,
-        "kind": "Runnable",
-        "name": owner.name,
-        "uid": owner.uid,
-        "controller": true,
-        "blockOwnerDeletion": false,
-    })
-}
-
-/// The owner reference in an object's metadata that makes a Runnable its controller.
-#[must_use]
-pub fn controlling_runnable(metadata: &Value) -> Option<&Value> {
-    controllers(metadata).find(|owner| {
-        text(owner, "kind") == "Runnable" && text(owner, "apiVersion").starts_with("carto.run/")
-    })
-}
-
-/// Whether an object is a run of a Runnable, as its metadata says: a Runnable controls it and has not marked it as an object that
-/// its outputs go to, or nothing controls it and it has the label that every run has. Engines copy labels to what they make, and
-/// control that.
-#[must_use]
-pub fn is_run(metadata: &Value) -> bool {
-    let has = |group: &str, key: &str| metadata.get(group).and_then(|all| all.get(key));
-    let is_sink_of = |owner: &Value| {
-        let uid = owner.get("uid").filter(|uid| uid.is_string());
-        uid.is_some() && has("annotations", SINK_OF_ANNOTATION) == uid
-    };
-    match controlling_runnable(metadata) {
-        Some(owner) => !is_sink_of(owner),
-        None => {
-            controllers(metadata).next().is_none() && has("labels", RUNNABLE_NAME_LABEL).is_some()
-        }
-    }
-}
-
-/// The owner references in an object's metadata that control it; Kubernetes takes one at most.
-fn controllers(metadata: &Value) -> impl Iterator<Item = &Value> {
-    let owners = metadata.get("ownerReferences").and_then(Value::as_array);
-    let owners = owners.into_iter().flatten();
-    owners.filter(|owner| owner.get("controller") == Some(&Value::Bool(true)))
 }
 
 fn labels<'a>(stamp: &Stamp<'a>) -> impl Iterator<Item = (&'static str, Cow<'a, str>)> {

@@ -8,16 +8,7 @@ use crate::{
     tag::{self, Raw},
 };
 
-/// A tag in a text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tag {
-    /// The path between the markers.
-    pub path: String,
-    /// The bytes of the text, markers included.
-    pub span: Range<usize>,
-    /// Whether it is the whole text, so that it keeps the type of its value.
-    pub alone: bool,
-}
+pub use crate::tag::Tag;
 
 /// The tags of a text, from left to right, whether or not their paths can be read.
 #[must_use]

@@ -15,19 +15,17 @@ mod split;
 use serde_json::Value;
 
 use crate::{
-    bounds::{MAX_RENDERED_BYTES, MAX_RENDERED_WEIGHT},
-    context::{self, UnreadableField},
     diagnostic::{Diagnostic, DiagnosticKind, Root, Segment},
     json_text,
-    open::{self, OpenTagError},
-    path::{Path, PathError, shown},
-    syntax::Tag,
-    weight::in_mib,
+    path::{Path, shown},
+    readable,
+    tag_error::{OpenTagError, TagError},
 };
 
 pub(crate) use alike::in_short;
 pub(crate) use room::RenderRoom;
-pub(crate) use split::{END, Raw, START, has_tag, left_alone, only_tag, split, unclosed};
+pub use split::Tag;
+pub(crate) use split::{Raw, START, has_tag, left_alone, only_tag, split, unclosed, written};
 
 /// A string of a template, compiled.
 #[derive(Clone, Debug)]
@@ -52,47 +50,6 @@ pub(crate) enum Piece {
 /// What a string becomes, and the tags in it that are still open.
 pub(crate) type Replaced = (Value, Vec<Tag>);
 
-/// Why a tag has no value.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TagError {
-    /// Its path has none.
-    #[error(transparent)]
-    Path(#[from] PathError),
-    /// It reads what is not to be read.
-    #[error(transparent)]
-    UnreadableField(#[from] UnreadableField),
-    /// It reads from neither root.
-    #[error("{missing}: a tag reads runnable or selected, not '{root}'")]
-    UnknownRoot {
-        /// What its path is said to be otherwise.
-        missing: PathError,
-        /// What it begins with.
-        root: String,
-    },
-    /// It is one that stays open, and cannot.
-    #[error(transparent)]
-    Open(#[from] OpenTagError),
-    /// What it yields is too large.
-    #[error("the rendered document is larger than {MAX_RENDERED_BYTES} bytes")]
-    TooLarge,
-    /// What it yields weighs too much as a tree.
-    #[error(
-        "the rendered document takes more than {} of memory as a tree of values",
-        in_mib(MAX_RENDERED_WEIGHT)
-    )]
-    TooHeavy,
-}
-
-impl TagError {
-    /// Whether a limit was reached that makes it pointless to go on.
-    fn is_final(&self) -> bool {
-        matches!(
-            self,
-            Self::TooLarge | Self::TooHeavy | Self::Path(PathError::Exhausted(_))
-        )
-    }
-}
-
 /// What is wrong with a tag of a string.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BadTag {
@@ -109,7 +66,7 @@ impl BadTag {
 
     /// Of one that is the whole string, as it is displayed.
     pub(crate) fn whole(tag: &str, error: TagError) -> Self {
-        let text = open::written(tag);
+        let text = written(tag);
         Self::of(tag, DiagnosticKind::WholeValue { text, error })
     }
 
@@ -259,7 +216,7 @@ fn mix<'a>(pieces: &'a [Piece], find: Find<'a, '_>) -> Result<Replaced, Vec<BadT
 /// Writes a tag that stays open to the end of a text.
 fn keep(path: &Path, out: &mut String, alone: bool) -> Tag {
     let start = out.len();
-    out.push_str(&open::written(path.opened()));
+    out.push_str(&written(path.opened()));
     Tag {
         path: path.opened().to_owned(),
         span: start..out.len(),
@@ -309,7 +266,7 @@ fn parse_as(raw: &str, is_open: IsOpen<'_>) -> Result<(Path, bool), TagError> {
     let path = Path::parse(raw)?;
     let open = is_open(&path)?;
     if !open {
-        context::check(&path)?;
+        readable::check(&path)?;
     }
     Ok((path, open))
 }

@@ -1,9 +1,7 @@
 //! A template: compiled once, rendered for every change of what it sees.
 
-pub(crate) mod body;
 pub(crate) mod doubtful;
 mod draft;
-pub(crate) mod suspect;
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -11,28 +9,29 @@ use cartouche_crds::ClusterRunTemplateSpec;
 use serde_json::{Value, json};
 
 use crate::{
-    bounds::{
-        self, MAX_DEPTH, MAX_LEAVES, MAX_RENDERED_BYTES, MAX_RENDERED_WEIGHT, MAX_TAGS,
-        MAX_TEMPLATE_BYTES,
-    },
-    context::{Context, SELECTED},
+    body::Body,
+    bounds::{self, MAX_LEAVES, MAX_RENDERED_WEIGHT, MAX_TAGS, MAX_TEMPLATE_BYTES},
+    context::Context,
     diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Root, Segment, TO_INPUTS},
-    digest, document,
+    digest,
+    document::{self, check_rendered_size},
     failure_outputs::FailureOutputs,
-    health::{self, CompiledRule, Health, Judged},
+    health::{self, CompiledRule, Judged},
     input_schema::InputSchema,
     open::Holder,
-    outputs::{self, OutputError, Outputs},
-    rendered::Rendered,
+    output_paths,
+    outputs::{OutputError, Outputs},
+    rendered::{self, Rendered},
     requires::CompiledRequires,
+    roots::{SELECTED, TERMINATION_MESSAGE},
     runner::{self, CompiledRunner},
     sensitive::Sensitive,
-    syntax,
+    suspect, syntax,
     tag::Leaf,
-    termination_message::{TERMINATION_MESSAGE, add_own_message},
+    termination_message::add_own_message,
+    verdict::Health,
     warning::{Warning, WarningKind},
 };
-use body::Body;
 pub use doubtful::{Doubt, DoubtfulValue};
 pub use draft::{Attempt, Draft};
 
@@ -108,7 +107,7 @@ impl Template {
             .as_ref()
             .and_then(|schema| InputSchema::compile(schema, &mut problems));
         if let Some((api_version, kind)) = &literal_kind
-            && outputs::is_refused((api_version, kind))
+            && output_paths::is_refused((api_version, kind))
             && !outputs.is_empty()
         {
             warnings.push(Warning {
@@ -210,7 +209,7 @@ impl Template {
         }
         check_rendered_size(&document)?;
         Diagnostics::check(self.not_texts(&document))?;
-        let rendered = document::finish(document)?;
+        let rendered = rendered::finish(document)?;
         let secrets = context.secrets().iter();
         let read = secrets.filter(|(name, _)| self.reads_input(name));
         let read = read.map(|(name, mark)| (name.as_str(), mark.as_str()));
@@ -393,28 +392,6 @@ fn oversize(template: &Value) -> Option<DiagnosticKind> {
         format!("it {}", bounds::too_heavy(template, MAX_RENDERED_WEIGHT)?)
     };
     Some(DiagnosticKind::Limit(message))
-}
-
-pub(crate) fn check_rendered_size(document: &Value) -> Result<(), Diagnostics> {
-    let refuse = |message: String| {
-        let kind = DiagnosticKind::Limit(format!("the rendered document {message}"));
-        Err(Diagnostic::in_template("", kind).into())
-    };
-    if !bounds::is_shallow(document) {
-        return refuse(format!(
-            "nests objects and arrays more than {MAX_DEPTH} deep"
-        ));
-    }
-    if bounds::json_bytes_within(document, MAX_RENDERED_BYTES).is_none() {
-        return refuse(format!("is larger than {MAX_RENDERED_BYTES} bytes"));
-    }
-    if bounds::leaves(document) > MAX_LEAVES {
-        return refuse(format!("has more than {MAX_LEAVES} values"));
-    }
-    match bounds::too_heavy(document, MAX_RENDERED_WEIGHT) {
-        Some(takes) => refuse(takes),
-        None => Ok(()),
-    }
 }
 
 /// The steps to an input.

@@ -11,14 +11,12 @@ use serde_json::Value;
 
 use crate::{
     clocks::CLOCKS,
-    document::text,
-    health::holding,
     kinds::{OutputSource, known_fields, known_fields_of},
     maker::Maker,
+    object::{holding, text},
+    roots::TERMINATION_MESSAGE,
 };
 
-/// The field that output paths read.
-pub const TERMINATION_MESSAGE: &str = "terminationMessage";
 /// Bytes of a message that is read as JSON: the kubelet keeps 4 KiB of one container, and 12 KiB of all.
 const MOST_BYTES: usize = 12 * 1024;
 

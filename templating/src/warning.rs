@@ -4,7 +4,6 @@ use std::fmt;
 
 use crate::{
     diagnostic::{Root, Segment, field_path},
-    health::Unmet,
     syntax,
 };
 
@@ -64,6 +63,41 @@ pub enum WarningKind {
     /// Outputs of what may be confidential.
     #[error("a Secret gives no outputs")]
     OutputsOfSecret,
+}
+
+/// A part of a rule that no run of its kind ever meets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unmet {
+    /// What no such run has.
+    pub what: String,
+    /// What follows.
+    pub so: Consequence,
+    /// What to do about it.
+    pub cure: String,
+}
+
+/// What follows from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Consequence {
+    /// No run succeeds.
+    NeverReady,
+    /// A part of the rule is of no use.
+    NeverMatches,
+}
+
+impl fmt::Display for Consequence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NeverReady => "its Runnables never become ready",
+            Self::NeverMatches => "this never matches",
+        })
+    }
+}
+
+impl fmt::Display for Unmet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, so that {}: {}", self.what, self.so, self.cure)
+    }
 }
 
 impl Warning {

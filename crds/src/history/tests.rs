@@ -1,4 +1,5 @@
 use super::*;
+use crate::line::MESSAGE_BYTES;
 
 const LINE: &str = "7 Succeeded batch/v1/Job/hello-x2k9 6c0a9d1e-uid 2026-01-02T03:04:05Z 2026-01-02T03:05:00Z v1:9f86 : all steps have completed";
 

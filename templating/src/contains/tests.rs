@@ -6,7 +6,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::document::finish;
+use crate::rendered::finish;
 
 fn pod(metadata: Value, spec: Value) -> Value {
     json!({ "apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec })

@@ -4,8 +4,10 @@
 //! holds for what changes with every run or write as well (status, `resourceVersion`, `managedFields`), by which a run would
 //! cause the next one.
 
-use cartouche_crds::{API_VERSION, GROUP};
+use cartouche_crds::API_VERSION;
 use serde_json::Value;
+
+use crate::readable::is_own_annotation;
 
 /// The copy of the manifest that kubectl keeps.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -103,12 +105,6 @@ pub(super) fn selected(object: &Value) -> Value {
     let mut visible = Value::Object(visible.collect());
     hide_annotations(&mut visible);
     visible
-}
-
-/// Whether an annotation is one of Cartouche's own, which say when and how to run.
-pub(super) fn is_own_annotation(key: &str) -> bool {
-    key.strip_prefix(GROUP)
-        .is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// Takes away the copy of the manifest, and Cartouche's own annotations as if none of them had ever been set.

@@ -9,7 +9,7 @@ use crate::{
     bounds::MAX_DEPTH,
     path::{PathError, shown},
     suggestion,
-    tag::TagError,
+    tag_error::TagError,
 };
 
 /// Names or values that are listed when another one was given.

@@ -6,6 +6,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::rendered::{Rendered, finish};
 
 fn finished(metadata: Value) -> Result<Rendered, Diagnostics> {
     finish(json!({ "apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {} }))

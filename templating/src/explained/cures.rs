@@ -1,7 +1,7 @@
 //! The cures of paths that can be read, and lead nowhere.
 
 use crate::{
-    TERMINATION_MESSAGE,
+    roots::TERMINATION_MESSAGE,
     syntax::{self, PathStep},
 };
 

@@ -2,11 +2,12 @@
 
 use serde_json::Value;
 
-use super::{ALWAYS_HEALTHY, Health, Verdict, holding};
+use super::ALWAYS_HEALTHY;
 use crate::{
-    document::text,
     kinds::{self, HealthFrom, PodsOf},
+    object::{holding, text},
     pods::{self, PodsWords},
+    verdict::{Health, Verdict},
 };
 
 /// Judges a run by its kind.

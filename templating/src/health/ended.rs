@@ -3,10 +3,10 @@
 use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
-use super::{SUCCEEDED, Verdict, conditions, holding};
 use crate::{
-    document::text,
     kinds::{self, HealthFrom, PodsOf},
+    object::{SUCCEEDED, conditions, holding, text},
+    verdict::Verdict,
 };
 
 /// When a run of that `apiVersion` and kind ended: by the last transition of the condition that decided, or by what its

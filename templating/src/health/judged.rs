@@ -4,16 +4,14 @@ use cartouche_crds::{ConditionMatch, FieldOperator};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{
-    Health, SUCCEEDED, Verdict, conditions,
-    rule::{CompiledRule, Field, Matches},
-};
+use super::rule::{CompiledRule, Field, Matches};
 use crate::{
     bounds::Work,
-    document::text,
     explained,
     kinds::{self, HealthFrom},
+    object::{SUCCEEDED, conditions, text},
     path::shown,
+    verdict::{Health, Verdict},
 };
 
 /// Conditions of a run that are named where one is missed.

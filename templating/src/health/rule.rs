@@ -5,13 +5,14 @@ use cartouche_crds::{
 };
 use serde_json::Value;
 
-use super::{ALWAYS_HEALTHY, Health, Verdict, by_condition, conditions};
+use super::{ALWAYS_HEALTHY, by_condition};
 use crate::{
     bounds::{self, Work},
     diagnostic::{Diagnostic, DiagnosticKind},
-    document::text,
     json_text,
+    object::{conditions, text},
     path::{Path, shown},
+    verdict::{Health, Verdict},
 };
 
 const MATCHED_CONDITION: &str = "MatchedCondition";

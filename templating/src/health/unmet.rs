@@ -1,7 +1,5 @@
 //! What of a `healthRule` no run of a known kind can ever meet.
 
-use std::fmt;
-
 use cartouche_crds::{ConditionMatch, FieldMatch, FieldOperator, HealthMatchRule, HealthRule};
 use serde_json::Value;
 
@@ -10,47 +8,12 @@ use crate::{
     kinds::{self, KnownKind, PodsOf},
     path::Path,
     suggestion,
-    warning::{Warning, WarningKind},
+    warning::{Consequence, Unmet, Warning, WarningKind},
 };
 
 const RULE: &str = "healthRule";
 const STATUS: &str = "status";
 const TRUE: &str = "True";
-
-/// A part of a rule that no run of its kind ever meets.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unmet {
-    /// What no such run has.
-    pub what: String,
-    /// What follows.
-    pub so: Consequence,
-    /// What to do about it.
-    pub cure: String,
-}
-
-/// What follows from it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Consequence {
-    /// No run succeeds.
-    NeverReady,
-    /// A part of the rule is of no use.
-    NeverMatches,
-}
-
-impl fmt::Display for Consequence {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NeverReady => "its Runnables never become ready",
-            Self::NeverMatches => "this never matches",
-        })
-    }
-}
-
-impl fmt::Display for Unmet {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}, so that {}: {}", self.what, self.so, self.cure)
-    }
-}
 
 /// All of a rule that a run of that `apiVersion` and kind, as it stands in the template, never meets; without a rule, that
 /// nothing is known to say when it has succeeded.

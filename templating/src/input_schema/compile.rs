@@ -7,12 +7,17 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::{FIELD, Others, SchemaNode, SchemaType, defaults, fit};
+use super::{
+    defaults, fit,
+    node::{Others, SchemaNode, SchemaType},
+};
 use crate::{
     diagnostic::{Diagnostic, DiagnosticKind, Root, Segment},
     suggestion,
 };
 
+/// The field of the template that holds the schema.
+pub(crate) const FIELD: &str = "inputSchema";
 const ADDITIONAL: &str = "additionalProperties";
 const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
 const INT_OR_STRING: &str = "x-kubernetes-int-or-string";
@@ -59,7 +64,7 @@ const LIMITS: [&str; 27] = [
 ];
 
 /// The schema of all inputs.
-pub(super) fn root(schema: &Value, problems: &mut Vec<Diagnostic>) -> SchemaNode {
+pub(crate) fn root(schema: &Value, problems: &mut Vec<Diagnostic>) -> SchemaNode {
     let mut reader = Reader {
         at: Segment::keys([FIELD]),
         problems,
@@ -85,7 +90,7 @@ pub(super) fn root(schema: &Value, problems: &mut Vec<Diagnostic>) -> SchemaNode
 }
 
 /// Defaults and allowed values that do not fit the schema which they stand in.
-pub(super) fn misfits(root: &SchemaNode) -> Vec<Diagnostic> {
+pub(crate) fn misfits(root: &SchemaNode) -> Vec<Diagnostic> {
     let mut problems = Vec::new();
     let mut at = Segment::keys([FIELD]);
     check_defaults(root, &mut at, &mut problems);

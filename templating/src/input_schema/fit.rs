@@ -7,14 +7,19 @@ use std::{cell::Cell, collections::HashSet, sync::Arc};
 
 use serde_json::{Map, Number, Value};
 
-use super::{Limits, NumberLimit, Others, SchemaNode, SchemaType, TypeCure, count_breach, format};
+use super::{
+    breach::{NumberLimit, count_breach},
+    format,
+    node::{Limits, Others, SchemaNode, SchemaType},
+    type_cure::TypeCure,
+};
 use crate::{
     bounds::{MAX_MISFITS, MAX_RENDER_VISITS},
     diagnostic::{Diagnostic, DiagnosticKind, Root, SegmentRef, kept},
 };
 
 /// Everything in a value that does not fit; paths begin with the given segments.
-pub(super) fn problems(node: &SchemaNode, value: &Value, at: &[SegmentRef<'_>]) -> Vec<Diagnostic> {
+pub(crate) fn problems(node: &SchemaNode, value: &Value, at: &[SegmentRef<'_>]) -> Vec<Diagnostic> {
     let steps = Cell::new(MAX_RENDER_VISITS);
     let mut found = part(node, value, at, &steps);
     if steps.get() == 0 {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::SchemaType;
+use super::node::SchemaType;
 
 /// What a YAML file most often got wrong. It is shown without the value, which may be confidential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

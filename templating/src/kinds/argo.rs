@@ -6,7 +6,7 @@ use super::{
     Cancel, HealthFrom, KnownKind, OutputSource, PodsOf, Queue, Shows, Standing, Watch, Works,
     queue::since,
 };
-use crate::document::text;
+use crate::object::text;
 
 pub(super) const KINDS: &[KnownKind] = &[KnownKind {
     group: "argoproj.io",

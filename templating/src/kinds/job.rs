@@ -8,8 +8,8 @@ use super::{
     queue::{any_success, since},
 };
 use crate::{
-    document::text,
-    health::{Verdict, holding},
+    object::{holding, text},
+    verdict::Verdict,
 };
 
 /// Labels by which a Job finds its pods. The last part of each says what it is.

@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 use super::known;
-use crate::document::text;
+use crate::object::text;
 
 /// The label by which an object names its queue.
 const QUEUE_NAME: &str = "kueue.x-k8s.io/queue-name";

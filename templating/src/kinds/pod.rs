@@ -6,7 +6,7 @@ use super::{
     Cancel, HealthFrom, KnownKind, OutputSource, PodsOf, Queue, RestartPolicy, Shows, Standing,
     Watch, Works, queue::any_success,
 };
-use crate::{document::text, health::holding};
+use crate::object::{holding, text};
 
 pub(super) const KINDS: &[KnownKind] = &[KnownKind {
     group: "",

@@ -1,6 +1,6 @@
 //! The place of pods in objects of each kind that has some.
 
-use crate::maker::group;
+use crate::object::group;
 
 /// The place of the pods in an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
 use super::known;
-use crate::document::text;
+use crate::object::text;
 
 /// The way in which a queue holds runs of a kind.
 #[derive(Clone, Copy, Debug)]

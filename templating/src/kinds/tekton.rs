@@ -6,7 +6,7 @@ use super::{
     Cancel, HealthFrom, KnownKind, OutputSource, PodsOf, Queue, Shows, Standing, Watch, Works,
     queue::{any_success, since},
 };
-use crate::{document::text, health::SUCCEEDED};
+use crate::object::{SUCCEEDED, text};
 
 /// True of the kinds of Tekton whose `spec.params` have values, in any version.
 #[must_use]

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::{POD_TEMPLATE, Shape, Walk};
 use crate::{
     diagnostic::{Diagnostic, DiagnosticKind, Segment},
-    document::STRIPPED_METADATA,
+    own_metadata::STRIPPED_METADATA,
 };
 
 /// What a run is and is called is its template's.

@@ -7,7 +7,7 @@ use crate::{
     failure_outputs::FailureOutputs,
     health::CompiledRule,
     path::Path,
-    termination_message::TERMINATION_MESSAGE,
+    roots::TERMINATION_MESSAGE,
 };
 
 use super::Outputs;

@@ -6,6 +6,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::bounds::MAX_OUTPUTS;
 use crate::failure_outputs::FailureOutputs;
 
 fn outputs(declared: &[(&str, &str)]) -> Outputs {

@@ -9,7 +9,7 @@ use super::{
     MAY_BE_PROBE, NAME_BYTES, Said, conditions_of, containers, last, name, reason_and_words,
     remedy::is_disruption, short, start, waiting::goes_on,
 };
-use crate::{document::text, run_reason::RunReason};
+use crate::{object::text, run_reason::RunReason};
 
 /// Exit codes of what was killed: by SIGKILL, and by SIGTERM.
 const KILLED: [i64; 2] = [137, 143];

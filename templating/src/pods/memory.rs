@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{NAME_BYTES, Said, TOO_LITTLE, name, short};
-use crate::{document::text, run_reason::RunReason};
+use crate::{object::text, run_reason::RunReason};
 
 /// Bytes below which a limit was written in another unit than was meant: no process has so little.
 const LEAST: f64 = 64.0 * 1024.0;

@@ -9,7 +9,7 @@ use super::{
     STILL_RUNS, Said, conditions_of, containers, ended::has_begun, memory::too_little, name,
     reason_and_words, short, start,
 };
-use crate::{document::text, run_reason::RunReason};
+use crate::{object::text, run_reason::RunReason};
 
 /// Containers that serve others, and run for as long as they are let, by the names that their injectors give them.
 const SIDECARS: [&str; 10] = [

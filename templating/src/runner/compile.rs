@@ -8,12 +8,12 @@ use super::{
     without_pods, wrong,
 };
 use crate::{
+    body::Body,
     bounds::{self, MAX_TEMPLATE_BYTES},
     diagnostic::{Diagnostic, DiagnosticKind, Diagnostics},
     kinds,
     open::Holder,
     tag,
-    template::body::Body,
 };
 
 const TAG_IN_PATH: &str =

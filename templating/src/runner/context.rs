@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 
 use super::{Content, annotations, field, render, wrong};
 use crate::{
+    body::Body,
     context::Context,
     diagnostic::{Diagnostic, DiagnosticKind, Segment},
     json_text, kinds,
     open::{Holder, OpenPlace},
-    stamp::owner_reference,
+    owner::owner_reference,
     syntax,
-    template::body::Body,
 };
 
 /// No timeout, as a duration that Go reads.

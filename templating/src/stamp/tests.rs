@@ -4,7 +4,7 @@
 )]
 
 use super::*;
-use crate::document::finish;
+use crate::rendered::finish;
 
 fn rendered(metadata: Value) -> Rendered {
     finish(json!({ "apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {} })).unwrap()
@@ -87,10 +87,10 @@ fn what_cartouche_sets_is_what_the_constants_name() {
         names.sort();
         names
     };
-    assert_eq!(keys("labels"), sorted(&crate::document::OWN_LABELS));
+    assert_eq!(keys("labels"), sorted(&crate::own_metadata::OWN_LABELS));
     assert_eq!(
         keys("annotations"),
-        sorted(&crate::document::OWN_ANNOTATIONS)
+        sorted(&crate::own_metadata::OWN_ANNOTATIONS)
     );
 }
 
@@ -152,23 +152,4 @@ fn names_too_long_for_a_label_are_shortened() {
         63
     );
     assert_eq!(run["metadata"]["ownerReferences"][0]["name"], name);
-}
-
-#[test]
-fn a_label_alone_makes_no_run_of_what_an_engine_controls() {
-    let owner = |api_version: &str, kind: &str| json!([{ "apiVersion": api_version, "kind": kind, "uid": "u", "controller": true }]);
-    let labels = json!({ "carto.run/runnable-name": "r" });
-    let is = |metadata: Value| is_run(&metadata);
-    assert!(is(json!({ "labels": labels })));
-    assert!(is(
-        json!({ "ownerReferences": owner("carto.run/v1alpha1", "Runnable") })
-    ));
-    assert!(!is(
-        json!({ "labels": labels, "ownerReferences": owner("external-secrets.io/v1", "ExternalSecret") })
-    ));
-    assert!(!is(json!({ "ownerReferences": owner("batch/v1", "Job") })));
-    let sink = json!({ "carto.run/outputs-of": "u" });
-    assert!(!is(
-        json!({ "annotations": sink, "ownerReferences": owner("carto.run/v1alpha1", "Runnable") })
-    ));
 }

@@ -4,13 +4,11 @@
 //! roots is a tag, and so is what was hardly meant as anything else: it is told as an error, and not left in the run.
 
 use crate::{
-    context::{RUNNABLE, SELECTED},
-    open::{PROFILE, RUN},
     path::Path,
+    roots::{PROFILE, ROOTS, RUN, RUNNABLE, SELECTED},
     suggestion,
 };
 
-const ROOTS: [&str; 4] = [RUNNABLE, SELECTED, RUN, PROFILE];
 /// What stands below `runnable`, and was to be read there.
 const BELOW_RUNNABLE: [&str; 3] = ["inputs", "metadata", "spec"];
 /// Inputs of an engine, as it wrote them once.

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::TagError;
 use crate::{
     bounds::{MAX_RENDERED_BYTES, MAX_RENDERED_WEIGHT, json_bytes_within},
+    tag_error::TagError,
     weight::weight,
 };
 

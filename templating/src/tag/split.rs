@@ -3,12 +3,23 @@
 use std::ops::Range;
 
 use super::alike::is_tag;
-use crate::{context, open};
+use crate::roots::ROOTS;
 
 pub(crate) const START: &str = "$(";
-pub(crate) const END: &str = ")$";
+pub(super) const END: &str = ")$";
 pub(super) const QUOTED_START: &str = "$('";
 pub(super) const QUOTED_END: &str = "')$";
+
+/// A tag in a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tag {
+    /// The path between the markers.
+    pub path: String,
+    /// The bytes of the text, markers included.
+    pub span: Range<usize>,
+    /// Whether it is the whole text, so that it keeps the type of its value.
+    pub alone: bool,
+}
 
 /// A piece of a string that is not looked into yet.
 pub(crate) enum Raw<'a> {
@@ -26,6 +37,11 @@ impl Raw<'_> {
             Self::Tag(path) => START.len() + path.len() + END.len(),
         }
     }
+}
+
+/// An open tag as it stands in a rendered document, however its path was written.
+pub(crate) fn written(path: &str) -> String {
+    format!("{START}{path}{END}")
 }
 
 /// The path of a string that is nothing but one tag. As in Cartographer everything between the first
@@ -58,13 +74,7 @@ pub(crate) fn unclosed(text: &str) -> Vec<usize> {
 }
 
 fn begins_like_a_path(text: &str) -> bool {
-    let roots = [
-        context::RUNNABLE,
-        context::SELECTED,
-        open::RUN,
-        open::PROFILE,
-    ];
-    let below = roots.iter().find_map(|root| text.strip_prefix(root));
+    let below = ROOTS.iter().find_map(|root| text.strip_prefix(root));
     below.is_some_and(|below| below.starts_with('.'))
 }
 

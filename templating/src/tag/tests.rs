@@ -1,8 +1,11 @@
 use serde_json::json;
 
 use super::*;
-use crate::{bounds::Work, context::Context};
-use split::{QUOTED_END, QUOTED_START};
+use crate::{
+    bounds::{MAX_RENDERED_BYTES, Work},
+    context::Context,
+};
+use split::{END, QUOTED_END, QUOTED_START};
 
 fn compile(text: &str) -> (Leaf, Vec<BadTag>) {
     Leaf::compile(text, &|_| Ok(false))

@@ -3,11 +3,11 @@
 use cartouche_crds::ClusterRunTemplateSpec;
 use serde_json::Value;
 
-use super::{Template, check_rendered_size, input, leading_steps, leads_to};
+use super::{Template, input, leading_steps, leads_to};
 use crate::{
     context::Context,
     diagnostic::{Diagnostic, DiagnosticKind, Root, Segment},
-    document,
+    document::{self, check_rendered_size},
 };
 
 /// A template as far as it can be read. It is checked, and never run: what cannot be read is left open.

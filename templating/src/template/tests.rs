@@ -14,7 +14,7 @@ use cartouche_crds::HealthRule;
 use serde_json::json;
 
 use super::*;
-use crate::bounds::MAX_RENDER_VISITS;
+use crate::bounds::{MAX_RENDER_VISITS, MAX_RENDERED_BYTES};
 
 fn template(data: Value) -> Value {
     let mut template = json!({

@@ -1,7 +1,7 @@
 //! Rules that no run of a kind can meet.
 
 use super::*;
-use crate::health::{Consequence, unmet};
+use crate::{health::unmet, warning::Consequence};
 
 const TASK_RUN: (&str, &str) = ("tekton.dev/v1", "TaskRun");
 const PIPELINE_RUN: (&str, &str) = ("tekton.dev/v1beta1", "PipelineRun");

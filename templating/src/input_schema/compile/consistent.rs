@@ -5,7 +5,10 @@ use serde_json::{Map, Value};
 use crate::diagnostic::DiagnosticKind;
 
 use super::{
-    super::{SchemaNode, SchemaType, fit},
+    super::{
+        fit,
+        node::{SchemaNode, SchemaType},
+    },
     ADDITIONAL, Reader,
 };
 

@@ -5,7 +5,7 @@ use serde_json::{Map, Number, Value};
 use crate::{diagnostic::DiagnosticKind, number};
 
 use super::{
-    super::{Limits, format},
+    super::{format, node::Limits},
     Reader,
 };
 

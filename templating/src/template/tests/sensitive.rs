@@ -1,7 +1,7 @@
 //! Values of sensitive outputs in what is told of a run.
 
 use super::*;
-use crate::health::Verdict;
+use crate::verdict::Verdict;
 
 const WITHHELD: &str = "withheld: it contains the value of the sensitive output [pin]";
 const UNSAID: &str =

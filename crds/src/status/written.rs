@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};
 use serde_json::{Value, value::RawValue};
 
+use super::{CurrentRun, OutputsFrom, RunnableStatus};
 use crate::{
     history::HistoryEntry,
     needs,
@@ -15,7 +16,6 @@ use crate::{
     profile::PinnedProfile,
     schema,
     sink::{RunFailure, SensitiveOutput, SinkStatus},
-    status::{CurrentRun, OutputsFrom, RunnableStatus},
     unknown_fields::{MAX_UNKNOWN_BYTES, Open, UnknownFields, open},
 };
 
@@ -34,7 +34,7 @@ pub const MAX_LINE: usize = 4096;
 #[serde(rename_all = "camelCase", remote = "WrittenStatus")]
 // Written as a whole: what the server keeps about who wrote each field would cost more than the rest.
 #[schemars(extend("x-kubernetes-map-type" = "atomic", "x-kubernetes-preserve-unknown-fields" = true))]
-pub(crate) struct WrittenStatus {
+pub(super) struct WrittenStatus {
     /// The `metadata.generation` that this status speaks of; -1 until the first look.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     observed_generation: Option<i64>,

@@ -23,7 +23,7 @@ pub(crate) fn warnings(document: &Value, root: Root, at: &[Segment]) -> Vec<Warn
 }
 
 /// The same where tags are read beside the document.
-pub(super) fn beside(spec: &ClusterRunTemplateSpec) -> Vec<Warning> {
+pub(crate) fn beside(spec: &ClusterRunTemplateSpec) -> Vec<Warning> {
     let runner = spec.runner.as_ref().map(|it| ("runner", json!(it)));
     let requires = spec.requires.as_ref().map(|it| ("requires", json!(it)));
     let parts = runner.into_iter().chain(requires);

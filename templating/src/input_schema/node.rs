@@ -1,0 +1,116 @@
+//! A schema as it was read.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use regex::Regex;
+use serde_json::{Number, Value};
+
+/// What a value may be.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SchemaNode {
+    pub(crate) kind: SchemaType,
+    pub(crate) nullable: bool,
+    pub(crate) description: String,
+    pub(crate) default: Option<Value>,
+    pub(crate) properties: BTreeMap<String, SchemaNode>,
+    pub(crate) others: Others,
+    pub(crate) required: Vec<String>,
+    pub(crate) items: Option<Box<SchemaNode>>,
+    pub(crate) limits: Limits,
+    pub(crate) all_of: Vec<SchemaNode>,
+    pub(crate) any_of: Vec<SchemaNode>,
+    pub(crate) one_of: Vec<SchemaNode>,
+    pub(crate) not: Option<Box<SchemaNode>>,
+}
+
+/// The type of a value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SchemaType {
+    /// Anything: `x-kubernetes-preserve-unknown-fields`, or a part of a combination such as `anyOf`.
+    #[default]
+    Any,
+    /// `object`.
+    Object,
+    /// `array`.
+    Array,
+    /// `string`.
+    String,
+    /// `integer`.
+    Integer,
+    /// `number`.
+    Number,
+    /// `boolean`.
+    Boolean,
+    /// `x-kubernetes-int-or-string`.
+    IntOrString,
+}
+
+/// The members of an object that no property describes.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Others {
+    /// They may be anything.
+    #[default]
+    Open,
+    /// There may be none.
+    Closed,
+    /// Each fits this.
+    Each(Box<SchemaNode>),
+}
+
+/// What a value of the right type must keep to.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Limits {
+    pub(crate) allowed: Option<Arc<[Value]>>,
+    pub(crate) pattern: Option<Regex>,
+    pub(crate) format: Option<String>,
+    pub(crate) minimum: Option<Number>,
+    pub(crate) maximum: Option<Number>,
+    pub(crate) exclusive_minimum: bool,
+    pub(crate) exclusive_maximum: bool,
+    pub(crate) multiple_of: Option<f64>,
+    pub(crate) min_length: Option<u64>,
+    pub(crate) max_length: Option<u64>,
+    pub(crate) min_items: Option<u64>,
+    pub(crate) max_items: Option<u64>,
+    pub(crate) unique_items: bool,
+    pub(crate) min_properties: Option<u64>,
+    pub(crate) max_properties: Option<u64>,
+}
+
+impl SchemaType {
+    pub(crate) const NAMED: [(&'static str, Self); 6] = [
+        ("object", Self::Object),
+        ("array", Self::Array),
+        ("string", Self::String),
+        ("integer", Self::Integer),
+        ("number", Self::Number),
+        ("boolean", Self::Boolean),
+    ];
+
+    /// The type that a schema calls so.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        let named = Self::NAMED.iter().find(|(known, _)| *known == name);
+        named.map(|(_, kind)| *kind)
+    }
+
+    /// As a schema has it.
+    pub(crate) fn name(self) -> &'static str {
+        let named = Self::NAMED.iter().find(|(_, kind)| *kind == self);
+        named.map_or("", |(name, _)| name)
+    }
+
+    /// As people say it.
+    pub(crate) fn with_article(self) -> &'static str {
+        match self {
+            Self::Any => "anything",
+            Self::Object => "an object",
+            Self::Array => "an array",
+            Self::String => "a string",
+            Self::Integer => "an integer",
+            Self::Number => "a number",
+            Self::Boolean => "a boolean",
+            Self::IntOrString => "an integer or a string",
+        }
+    }
+}

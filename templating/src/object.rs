@@ -1,0 +1,29 @@
+//! What is read of any object of Kubernetes: texts, the group of its kind, its conditions.
+
+use serde_json::Value;
+
+/// The condition by which Tekton and many others report.
+pub(crate) const SUCCEEDED: &str = "Succeeded";
+
+/// The text of a field; empty where there is none.
+pub(crate) fn text<'a>(value: &'a Value, field: &str) -> &'a str {
+    value.get(field).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The group of an `apiVersion`, `""` for the core group.
+pub(crate) fn group(api_version: &str) -> &str {
+    api_version.split_once('/').map_or("", |(group, _)| group)
+}
+
+/// The conditions of one type; a well-formed run has at most one.
+pub(crate) fn conditions<'a>(run: &'a Value, kind: &str) -> impl Iterator<Item = &'a Value> {
+    let all = run.pointer("/status/conditions").and_then(Value::as_array);
+    all.into_iter()
+        .flatten()
+        .filter(move |condition| text(condition, "type") == kind)
+}
+
+/// The condition of one type, if it is True.
+pub(crate) fn holding<'a>(run: &'a Value, kind: &str) -> Option<&'a Value> {
+    conditions(run, kind).find(|condition| text(condition, "status") == "True")
+}

@@ -1,0 +1,44 @@
+//! Paths that a template declares by names, to be read out of its runs, and the kinds that are not read.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    bounds::MAX_OUTPUTS,
+    diagnostic::{Diagnostic, DiagnosticKind, Root, Segment},
+    kinds::{OutputSource, known_fields},
+    path::{Path, shown},
+};
+
+/// Whether runs of a kind give no outputs.
+pub(crate) fn is_refused((api_version, kind): (&str, &str)) -> bool {
+    known_fields(api_version, kind).is_some_and(|known| known.outputs == OutputSource::Refused)
+}
+
+/// The names and paths that a field of a template declares, as far as they are paths; what is wrong is put with the `problems`.
+pub(crate) fn paths_of(
+    field: &str,
+    declared: Option<&BTreeMap<String, String>>,
+    problems: &mut Vec<Diagnostic>,
+) -> Vec<(String, Path)> {
+    let declared = declared.into_iter().flatten();
+    let count = declared.clone().count();
+    if count > MAX_OUTPUTS {
+        let kind = DiagnosticKind::Limit(format!("there are {count}, more than {MAX_OUTPUTS}"));
+        problems.push(Diagnostic::in_spec(field, kind));
+    }
+    let mut paths = Vec::new();
+    for (name, raw) in declared {
+        match Path::parse(raw) {
+            Ok(path) => paths.push((name.clone(), path)),
+            Err(error) => problems.push(Diagnostic::new(
+                Root::Spec,
+                Segment::keys([field, name]),
+                DiagnosticKind::Path {
+                    path: shown(raw).into_owned(),
+                    error,
+                },
+            )),
+        }
+    }
+    paths
+}

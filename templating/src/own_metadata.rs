@@ -1,0 +1,65 @@
+//! The metadata of a run that is not its template's: what is taken away, and the labels and annotations that Cartouche sets.
+
+use cartouche_crds::{
+    CANCEL_REQUEST_ANNOTATION, INPUT_HASH_ANNOTATION, PROFILE_ANNOTATION,
+    PROFILE_REFRESH_ANNOTATION, RERUN_REQUEST_ANNOTATION, RERUN_TOKEN_ANNOTATION,
+    RUN_SEQUENCE_LABEL, RUN_TEMPLATE_NAME_LABEL, RUNNABLE_NAME_LABEL, RUNNABLE_UID_LABEL,
+    SINK_OF_ANNOTATION, SINK_SEQUENCE_ANNOTATION, SOURCES_ANNOTATION,
+};
+use serde_json::{Map, Value};
+
+/// The fields of metadata that hold labels and annotations.
+pub(crate) const LABELS: &str = "labels";
+pub(crate) const ANNOTATIONS: &str = "annotations";
+
+/// Metadata that only the API server, other controllers or Cartouche may set.
+pub(crate) const STRIPPED_METADATA: [&str; 5] = [
+    "finalizers",
+    "managedFields",
+    "ownerReferences",
+    "resourceVersion",
+    "uid",
+];
+/// Labels that Cartouche sets on every run.
+pub(crate) const OWN_LABELS: [&str; 4] = [
+    RUNNABLE_NAME_LABEL,
+    RUN_TEMPLATE_NAME_LABEL,
+    RUNNABLE_UID_LABEL,
+    RUN_SEQUENCE_LABEL,
+];
+/// Annotations that Cartouche sets on runs.
+pub(crate) const OWN_ANNOTATIONS: [&str; 6] = [
+    INPUT_HASH_ANNOTATION,
+    PROFILE_ANNOTATION,
+    PROFILE_REFRESH_ANNOTATION,
+    RERUN_REQUEST_ANNOTATION,
+    RERUN_TOKEN_ANNOTATION,
+    SOURCES_ANNOTATION,
+];
+/// What Cartouche sets of the metadata that templates may set: when it makes a run, or later.
+pub(crate) const OWN: [(&str, &[&str]); 3] = [
+    (LABELS, &OWN_LABELS),
+    (ANNOTATIONS, &OWN_ANNOTATIONS),
+    (
+        ANNOTATIONS,
+        &[
+            CANCEL_REQUEST_ANNOTATION,
+            SINK_OF_ANNOTATION,
+            SINK_SEQUENCE_ANNOTATION,
+        ],
+    ),
+];
+
+/// Takes the labels and annotations that Cartouche sets out of the metadata of a run.
+pub fn remove_own_labels(metadata: &mut Map<String, Value>) {
+    for (field, own) in OWN {
+        if let Some(map) = metadata.get_mut(field).and_then(Value::as_object_mut) {
+            map.retain(|key, _| !own.contains(&key.as_str()));
+        }
+    }
+}
+
+/// Whether Cartouche sets this label or annotation.
+pub(crate) fn is_own_label(key: &str) -> bool {
+    OWN.iter().any(|(_, own)| own.contains(&key))
+}

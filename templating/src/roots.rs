@@ -1,0 +1,20 @@
+//! What paths begin with: those of tags, and those of outputs that read what a container said.
+
+/// The roots of the paths in tags.
+pub(crate) const RUNNABLE: &str = "runnable";
+pub(crate) const SELECTED: &str = "selected";
+/// The roots of the paths in open tags.
+pub(crate) const RUN: &str = "run";
+pub(crate) const PROFILE: &str = "profile";
+/// All of them.
+pub(crate) const ROOTS: [&str; 4] = [RUNNABLE, SELECTED, RUN, PROFILE];
+
+/// What is known of a run when it is made, below its root.
+pub(crate) const NAME: &str = "name";
+pub(crate) const SEQUENCE: &str = "sequence";
+pub(crate) const INPUT_HASH: &str = "inputHash";
+pub(crate) const RERUN_TOKEN: &str = "rerunToken";
+pub(crate) const FACTS: [&str; 4] = [NAME, SEQUENCE, INPUT_HASH, RERUN_TOKEN];
+
+/// The field of a run that output paths read for its termination message.
+pub const TERMINATION_MESSAGE: &str = "terminationMessage";

@@ -1,0 +1,149 @@
+//! Why a tag has no value: its path has none, it reads what it may not, or it stays open and cannot.
+
+use crate::{
+    bounds::{MAX_RENDERED_BYTES, MAX_RENDERED_WEIGHT},
+    path::PathError,
+    roots::FACTS,
+    weight::in_mib,
+};
+
+/// Why a tag has no value.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TagError {
+    /// Its path has none.
+    #[error(transparent)]
+    Path(#[from] PathError),
+    /// It reads what is not to be read.
+    #[error(transparent)]
+    UnreadableField(#[from] UnreadableField),
+    /// It reads from neither root.
+    #[error("{missing}: a tag reads runnable or selected, not '{root}'")]
+    UnknownRoot {
+        /// What its path is said to be otherwise.
+        missing: PathError,
+        /// What it begins with.
+        root: String,
+    },
+    /// It is one that stays open, and cannot.
+    #[error(transparent)]
+    Open(#[from] OpenTagError),
+    /// What it yields is too large.
+    #[error("the rendered document is larger than {MAX_RENDERED_BYTES} bytes")]
+    TooLarge,
+    /// What it yields weighs too much as a tree.
+    #[error(
+        "the rendered document takes more than {} of memory as a tree of values",
+        in_mib(MAX_RENDERED_WEIGHT)
+    )]
+    TooHeavy,
+}
+
+impl TagError {
+    /// Whether a limit was reached that makes it pointless to go on.
+    pub(crate) fn is_final(&self) -> bool {
+        matches!(
+            self,
+            Self::TooLarge | Self::TooHeavy | Self::Path(PathError::Exhausted(_))
+        )
+    }
+}
+
+/// What no tag may read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UnreadableField {
+    /// The status of the Runnable.
+    #[error(
+        "runnable.status is not readable, because it changes with every run and a run would cause \
+         the next one: read spec, labels or annotations instead"
+    )]
+    Status,
+    /// A field that says when, how often or how, and not what is run.
+    #[error(
+        "runnable.spec.{0} is not readable, because it says when or how to run, and a change of it would \
+         change what is run: use an input instead"
+    )]
+    WhenToRun(String),
+    /// Where inputs come from.
+    #[error(
+        "runnable.spec.inputsFrom is not readable, because it says where values come from: read \
+         runnable.spec.inputs.<name>"
+    )]
+    InputsFrom,
+    /// Where outputs go.
+    #[error(
+        "runnable.spec.writeOutputsTo is not readable, because it says where outputs go, and a change of it would \
+         change what is run: use an input instead"
+    )]
+    OutputsTo,
+    /// An annotation of Cartouche's own.
+    #[error(
+        "the annotation {0} is not readable, because annotations of carto.run/ say when and how to run, and a change of one would \
+         change what is run: use an input instead"
+    )]
+    Annotation(String),
+    /// Metadata that changes with every write.
+    #[error(
+        "{root}.metadata.{field} is not readable, because it changes with every write and a run \
+         would cause the next one: read spec, labels or annotations instead"
+    )]
+    Volatile {
+        /// `runnable` or `selected`.
+        root: String,
+        /// The field.
+        field: String,
+    },
+}
+
+/// Why a tag cannot stay open, or cannot be filled in.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OpenTagError {
+    /// It reads something of a run that nobody knows when the run is made.
+    #[error("of a run a tag reads {}, and nothing else", FACTS.map(|fact| format!("run.{fact}")).join(", "))]
+    UnknownFact,
+    /// It reads something of a profile that is no value.
+    #[error("of a profile a tag reads profile.values.<name>, and nothing else")]
+    NotOfValues,
+    /// It stands where the run is named, or its kind.
+    #[error(
+        "'{0}' is not known before the run is made, and this is needed to make it: read runnable or selected"
+    )]
+    TooLate(&'static str),
+    /// It reads what a profile does not know.
+    #[error("a profile reads runnable, run and profile.values, and nothing of the selected object")]
+    NotInProfile,
+    /// The run answers no re-run request.
+    #[error("the run answers no re-run request, so that there is no run.rerunToken")]
+    NoRerun,
+    /// There is no profile.
+    #[error("the run is made without a profile, so that there are no profile.values")]
+    NoProfile,
+    /// A label, or an annotation, that is no text.
+    #[error(
+        "it is not a string, which labels and annotations have to be: $('')$ beside the tag makes it one"
+    )]
+    NotAText,
+}
+
+impl OpenTagError {
+    /// The same in a word or two, and what to do about it.
+    pub(crate) fn advice(&self) -> (&'static str, &'static str) {
+        match self {
+            Self::UnknownFact => ("not known", "look for a misspelt name"),
+            Self::NotOfValues => (
+                "not a value",
+                "put what the run needs into the values of the profile",
+            ),
+            Self::NotInProfile => ("not known here", "read an input instead"),
+            Self::TooLate(_) => ("not known yet", "read runnable or selected"),
+            Self::NoRerun => (
+                "no re-run request",
+                "read run.name or run.sequence, which every run has",
+            ),
+            Self::NoProfile => (
+                "no profile",
+                "let a profile match, or read an input instead",
+            ),
+            Self::NotAText => ("not a string", "write $('')$ beside the tag"),
+        }
+    }
+}
