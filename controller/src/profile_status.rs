@@ -8,8 +8,8 @@ use cartouche_protocol::{
     newer_release,
     pace::Change,
     profiles::KnownProfile,
-    reconcile_error::bounded,
     status::{ConditionValue, FALSE, TRUE},
+    told::bounded,
 };
 use k8s_openapi::jiff::Timestamp;
 use kube::{ResourceExt, runtime::controller::Action};

@@ -15,8 +15,8 @@ use cartouche_protocol::{
     newer_release,
     pace::{Change, Due, News, REPEATED_AFTER, StatusPace},
     policy::{Asks, Policy},
-    reconcile_error::bounded,
     status::{ConditionValue, FALSE, STALLED, TRUE, condition},
+    told::bounded,
 };
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Condition, jiff::Timestamp};
 use kube::{Resource, ResourceExt, runtime::controller::Action};

@@ -5,7 +5,7 @@ use cartouche_templating::{RunReason, Verdict};
 
 use crate::{
     ledger::{FetchedRun, PodsSaid},
-    reconcile_error::bounded,
+    told::bounded,
 };
 
 /// What is said of a failure whose pods nobody can ask any more.

@@ -3,10 +3,11 @@
 
 use std::{fmt, time::Duration};
 
-use crate::diagnosis::{Diagnosis, InTheWay, Why};
+use crate::{
+    diagnosis::{Diagnosis, InTheWay, Why},
+    told::{bounded, within},
+};
 
-/// Longest text in an event, and of what others said in a condition, in bytes.
-pub const TEXT_BYTES: usize = 1_000;
 /// Longest message of an error: what others said stands beside a sentence of our own.
 const MESSAGE_BYTES: usize = 2_800;
 
@@ -348,19 +349,4 @@ impl ReconcileError {
         let diagnosis = Diagnosis::RunAtWork(runs);
         Self::caused(self.category, self.requeue, diagnosis, None)
     }
-}
-
-/// Cuts a text to [`TEXT_BYTES`], on a character border.
-#[must_use]
-pub fn bounded(text: String) -> String {
-    within(text, TEXT_BYTES)
-}
-
-/// Cuts a text to so many bytes, on a character border.
-pub(crate) fn within(mut text: String, bytes: usize) -> String {
-    if text.len() > bytes {
-        text.truncate(text.floor_char_boundary(bytes - '…'.len_utf8()));
-        text.push('…');
-    }
-    text
 }

@@ -5,7 +5,7 @@ use cartouche_protocol::{
     facts::{DryRun, RunName},
     ledger::RunIdentity,
     object::Object,
-    reconcile_error::bounded,
+    told::bounded,
 };
 use cartouche_templating::{Rendered, contains_document};
 use serde::de::IgnoredAny;

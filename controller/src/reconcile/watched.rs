@@ -11,7 +11,8 @@ use cartouche_protocol::{
     evaluate::{current_sequence, fetched_run, is_relevant},
     facts::{CachedRun, WatchState, doubted},
     ledger::RunIdentity,
-    reconcile_error::{Category, ReconcileError, Requeue, bounded},
+    reconcile_error::{Category, ReconcileError, Requeue},
+    told::bounded,
 };
 use cartouche_templating::label_value;
 

@@ -10,8 +10,9 @@ use cartouche_crds::{API_VERSION, ClusterRunProfile, ClusterRunTemplate, FIELD_M
 use cartouche_protocol::{
     newer_release,
     pace::{Change, Due},
-    reconcile_error::{Category, bounded},
+    reconcile_error::Category,
     status,
+    told::bounded,
 };
 use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta},

@@ -5,7 +5,7 @@ use std::fmt;
 use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
-use crate::{ledger::FetchedRun, reconcile_error::within};
+use crate::{ledger::FetchedRun, told::within};
 
 /// Bytes of a controller that are told.
 const MOST: usize = 200;

@@ -14,8 +14,7 @@ use crate::{
     },
     facts::{Facts, Hindrance},
     ledger::{FetchedRun, Ledger, PodsSaid},
-    reconcile_error::bounded,
-    told::plain,
+    told::{bounded, plain},
 };
 
 /// The beginning of what is said of a run that a queue holds.

@@ -5,9 +5,10 @@ use cartouche_protocol::{
     ledger::Ledger,
     object::{Object, is_shortened},
     process_state::CREATES_SETTLE_IN,
-    reconcile_error::{Requeue, bounded},
+    reconcile_error::Requeue,
     sinks::{FoundSink, SinkProblem, created, replaced},
     sourced_inputs::{SourceKind, SourceObject},
+    told::bounded,
 };
 use cartouche_templating::Owner;
 use serde::Deserialize;
