@@ -30,9 +30,9 @@ use cartouche_crds::RunPhase;
 use cartouche_templating::{Needed, kinds::StopRequest};
 use gate::Beginning;
 
-use crate::facts::{Facts, LedgerState, LedgerWriter, NameRead, Rendering, RunName, WatchState};
 use crate::{
     diagnosis::Diagnosis,
+    facts::{Facts, LedgerState, LedgerWriter, NameRead, Rendering, RunName, WatchState},
     ledger::{Due, Fate, Intent, Ledger, MAX_HISTORY, may_land},
     process_state::CREATES_SETTLE_IN,
     reconcile_error::{Category, ReconcileError, Requeue},

@@ -3,7 +3,9 @@
 //! is decided here; the model checks every order in which it may.
 
 pub mod advice;
+pub mod category;
 pub mod compiled;
+pub mod conditions;
 pub mod decide;
 pub mod diagnosis;
 pub mod evaluate;

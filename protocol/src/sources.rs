@@ -32,12 +32,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
 use crate::{
+    conditions::{READY, RECONCILING, RUN_TEMPLATE_READY, STALLED, find, follows_upstream},
     ledger::Ledger,
     reconcile_error::Category,
     rerun,
     sinks::is_written,
     sourced_inputs::runnables,
-    status::{READY, RECONCILING, RUN_TEMPLATE_READY, STALLED, find, follows_upstream},
 };
 pub use hold::ASKED_AGAIN;
 pub use provenance::Provenance;

@@ -7,6 +7,7 @@ use std::{
 };
 
 use cartouche_protocol::{
+    conditions,
     diagnosis::Diagnosis,
     facts::Dependencies,
     reconcile_error::{Category, ReconcileError},
@@ -16,7 +17,6 @@ use cartouche_protocol::{
         ASKED_AGAIN, Edges, Failed, Known, Lag, NotReady, Provenance, Question, Readiness, Seen,
         SourceError, SourceKey, WaitFor, account,
     },
-    status,
 };
 
 use super::{ControllerContext, LOOKED_UP_AFTER, reconciliation::Reconciliation};
@@ -170,7 +170,7 @@ impl Reconciliation<'_> {
 
     /// The latest time of the next look while the status says that a change upstream is on its way, should no event end that.
     pub(super) fn follows_again(&self) -> Option<Duration> {
-        status::follows_upstream(&self.facts.stored).then_some(ASKED_AGAIN)
+        conditions::follows_upstream(&self.facts.stored).then_some(ASKED_AGAIN)
     }
 
     /// How long until it is written that the sources have moved, if that is put off.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use cartouche_crds::{ClusterRunProfileSpec, ProfileRule, selects};
 use cartouche_templating::suggestion;
 
-use crate::reconcile_error::Category;
+use crate::category::Category;
 
 /// A profile that may be chosen.
 #[derive(Clone, Copy, Debug)]

@@ -3,7 +3,7 @@
 use cartouche_crds::{PinnedProfile, UnknownFields};
 
 use super::choice::{Candidate, Choice, Subject, Unchosen, choose, rank};
-use crate::reconcile_error::Category;
+use crate::category::Category;
 
 /// What a Runnable is pinned to, as its status has it, and its runs.
 #[derive(Clone, Debug, PartialEq, Eq)]

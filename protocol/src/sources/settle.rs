@@ -6,9 +6,9 @@ use cartouche_crds::{PendingRun, RunResult, RunnableStatus};
 
 use super::{Known, NotReady, Readiness, Seen, SourceKey, coherence::not_yet_looked, moving};
 use crate::{
+    conditions::{READY, RECONCILING, STALLED, TRUE, find, follows_upstream},
     ledger::Ledger,
     reconcile_error::Category,
-    status::{READY, RECONCILING, STALLED, TRUE, find, follows_upstream},
 };
 
 /// What shows that a Runnable is about to give something else.

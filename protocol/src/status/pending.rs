@@ -3,8 +3,8 @@
 use cartouche_crds::{Approval, ApprovalPolicy, PendingRun, RunnableStatus, UnknownFields};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::STAMPED_OBJECT_CONDITION;
 use crate::{
+    conditions::STAMPED_OBJECT_CONDITION,
     decide::{may_come, overlap},
     facts::Facts,
     ledger::{Due, Ledger},

@@ -3,11 +3,9 @@
 use cartouche_crds::{CurrentRun, RunPhase, RunResult, RunnableStatus, Stop, StopReason};
 use cartouche_templating::{PodsTell, RunReason, Said, kinds::queue_of};
 
-use super::{
-    ConditionValue, FALSE, READY, RUN_IN_PROGRESS, STAMPED_OBJECT_CONDITION, UNKNOWN, find,
-    is_stored,
-};
+use super::{ConditionValue, is_stored};
 use crate::{
+    conditions::{FALSE, READY, RUN_IN_PROGRESS, STAMPED_OBJECT_CONDITION, UNKNOWN, find},
     decide::is_deleted_to_stop,
     explanation::{
         explanation, explanation_with_excuse, reason_of_failure, reason_of_stop, stopped,

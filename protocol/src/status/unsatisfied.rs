@@ -2,8 +2,9 @@
 
 use cartouche_crds::{CurrentRun, RunResult};
 
-use super::{RUN_TEMPLATE_READY, find, is_stored};
+use super::is_stored;
 use crate::{
+    conditions::{RUN_TEMPLATE_READY, find},
     diagnosis::{Diagnosis, Fault},
     facts::{Facts, OutputsDigest, RunName},
     ledger::{Ledger, OutputsRead},

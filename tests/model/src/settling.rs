@@ -11,7 +11,7 @@ use std::{
 
 use cartouche_crds::{CurrentRun, RunPhase, RunResult, RunnableStatus, StopReason};
 use cartouche_protocol::{
-    facts::RunName, ledger::Ledger, reconcile_error::Category, status::RUN_TEMPLATE_READY,
+    conditions::RUN_TEMPLATE_READY, facts::RunName, ledger::Ledger, reconcile_error::Category,
 };
 
 use crate::{

@@ -2,11 +2,11 @@
 
 use cartouche_crds::Runnable;
 use cartouche_protocol::{
+    conditions::{READY, TRUE},
     diagnosis::{Diagnosis, named},
     sinks,
     sourced_inputs::SourceObject,
     sources::{SourceKey, graph},
-    status::{READY, TRUE},
 };
 use kube::ResourceExt as _;
 

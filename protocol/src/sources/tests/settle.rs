@@ -5,13 +5,13 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::sample::*;
 use crate::{
+    conditions::{RECONCILING, STALLED},
     diagnosis::why_not_ready,
     ledger::tests::sample::{at, created, ended, pending, rejected, time, unfinished, unseen},
     sources::{
         Coherence, NotReady, Seen, Sources, WaitFor,
         settle::{Busy, busy, chain, unsettled},
     },
-    status::{RECONCILING, STALLED},
 };
 
 fn at_rest() -> Seen {

@@ -2,11 +2,11 @@
 
 use super::sample::*;
 use crate::{
+    conditions::RUN_TEMPLATE_READY,
     sources::{
         Coherence, Edges, Failed, Known, Lag, NotReady, Question, Readiness, Seen, SourceKey,
         WaitFor, readiness, settle::Busy,
     },
-    status::RUN_TEMPLATE_READY,
 };
 
 fn at_rest(text: &str) -> Seen {

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::{
+    conditions::follows_upstream,
     facts::Dependencies,
     sources::{Busy, NotReady, Readiness, SourceKey},
 };
