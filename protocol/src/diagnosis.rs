@@ -22,8 +22,9 @@ use cartouche_templating::{Diagnostic, explained};
 
 use crate::{
     profiles::{Held, NotRefreshed},
-    sources::{Failed, NotReady, SourceKey},
+    sources::{Failed, NotReady},
     told,
+    trace::SourceKey,
 };
 pub use approval::{GivenApproval, Guarded, waits_for_a_person};
 pub use denied::{Denied, Who};

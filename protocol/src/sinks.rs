@@ -18,8 +18,8 @@ use crate::{
     conditions::{RUN_TEMPLATE_READY, STALLED, find},
     ledger::Ledger,
     reconcile_error::{Category, ReconcileError, Requeue},
-    sourced_inputs::{SourceKind, SourceObject},
-    sources::SourceKey,
+    references::{SourceKind, SourceObject},
+    trace::SourceKey,
 };
 pub use content::{Content, Given, declared, faults, key_of, sensitive_in};
 pub use object::{FoundSink, created, replaced};

@@ -1,7 +1,10 @@
 //! What a run waits for that is due: the sentences, and what to do.
 
 use super::Diagnosis;
-use crate::sources::{Busy, Failed, Lag, NotReady, SourceKey};
+use crate::{
+    sources::{Busy, Failed, Lag, NotReady},
+    trace::SourceKey,
+};
 
 /// As people say it: `Runnable shop/build`, `ConfigMap shop/sizes, key small`, `Bucket.example.com shop/app, by .status.revision`.
 #[must_use]

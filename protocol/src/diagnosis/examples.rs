@@ -7,7 +7,8 @@ use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 
 use crate::{
     profiles::{Held, NotRefreshed, Unchosen},
-    sources::{Busy, Failed, NotReady, SourceKey},
+    sources::{Busy, Failed, NotReady},
+    trace::SourceKey,
 };
 
 use super::{Denied, Diagnosis, Fault, GivenApproval, Guarded, Holder, InTheWay, Who, Why};

@@ -6,9 +6,9 @@ use cartouche_crds::{CurrentRun, HistoryEntry, RunPhase, RunResult, RunnableStat
 
 use super::Ledger;
 use crate::{
+    category::Category,
     conditions::{RUN_TEMPLATE_READY, find},
     diagnosis::outputs_unread,
-    reconcile_error::Category,
     told::Told,
 };
 

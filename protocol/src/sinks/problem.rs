@@ -7,7 +7,7 @@ use cartouche_crds::{OutputSink, SinkKind};
 use crate::{
     diagnosis::{Denied, Diagnosis, Fault, Who},
     reconcile_error::{Category, ReconcileError, Requeue},
-    sourced_inputs::SourceObject,
+    references::SourceObject,
 };
 
 /// Why a sink is not as it should be.

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use cartouche_crds::{Coherence, RunResult, WaitFor};
 
 use super::{
-    Edges, Known, Revision, Seen, SourceKey, Sources, Trace, coherence, graph,
+    Edges, Known, Seen, coherence, graph,
     settle::{Busy, has_succeeded, unsettled},
-    trace::{Incoherence, TraceError},
 };
+use crate::trace::{Incoherence, Revision, SourceKey, Sources, Trace, TraceError};
 
 /// What one input of a Runnable is read from, as it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]

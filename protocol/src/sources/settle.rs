@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 
 use cartouche_crds::{PendingRun, RunResult, RunnableStatus};
 
-use super::{Known, NotReady, Readiness, Seen, SourceKey, coherence::not_yet_looked, moving};
+use super::{Known, NotReady, Readiness, Seen, coherence::not_yet_looked, moving};
 use crate::{
+    category::Category,
     conditions::{READY, RECONCILING, STALLED, TRUE, find, follows_upstream},
     ledger::Ledger,
-    reconcile_error::Category,
+    trace::SourceKey,
 };
 
 /// What shows that a Runnable is about to give something else.

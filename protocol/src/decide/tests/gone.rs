@@ -13,7 +13,8 @@ use crate::{
     facts::{CachedRun, CreateOutcome, DryRun, Facts},
     ledger::{FetchedRun, RunIdentity, tests::sample::*},
     reconcile_error::Category,
-    sources::{Failed, NotReady, Readiness, SourceKey},
+    sources::{Failed, NotReady, Readiness},
+    trace::SourceKey,
 };
 
 #[test]

@@ -6,7 +6,8 @@ use crate::{
     facts::Facts,
     ledger::tests::sample::*,
     reconcile_error::Category,
-    sources::{NotReady, Readiness, SourceKey},
+    sources::{NotReady, Readiness},
+    trace::SourceKey,
 };
 
 fn held(mut facts: Facts) -> Facts {

@@ -1,9 +1,12 @@
 use proptest::prelude::*;
 
 use super::sample::*;
-use crate::sources::{
-    Coherence, Edges, Failed, Known, NotReady, Provenance, Question, Readiness, Seen, Source,
-    SourceError, SourceKey, Sources, Value, WaitFor, readiness, settle::Busy, traced,
+use crate::{
+    sources::{
+        Coherence, Edges, Failed, Known, NotReady, Provenance, Question, Readiness, Seen, Source,
+        SourceError, Value, WaitFor, readiness, settle::Busy, traced,
+    },
+    trace::{SourceKey, Sources},
 };
 
 fn at_rest(text: &str) -> Seen {

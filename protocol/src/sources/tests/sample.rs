@@ -13,10 +13,11 @@ use crate::{
     conditions::{READY, STALLED, TRUE},
     ledger::tests::sample::{at, ended, outputs_from, values},
     sources::{
-        Coherence, Edges, Known, Provenance, Question, Readiness, Revision, Seen, Source,
-        SourceKey, Sources, Value, WaitFor, readiness,
+        Coherence, Edges, Known, Provenance, Question, Readiness, Seen, Source, Value, WaitFor,
+        readiness,
     },
     status::{ConditionValue, condition},
+    trace::{Revision, SourceKey, Sources},
 };
 
 /// The account of all of them.

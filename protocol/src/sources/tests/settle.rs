@@ -9,9 +9,10 @@ use crate::{
     diagnosis::why_not_ready,
     ledger::tests::sample::{at, created, ended, pending, rejected, time, unfinished, unseen},
     sources::{
-        Coherence, NotReady, Seen, Sources, WaitFor,
+        Coherence, NotReady, Seen, WaitFor,
         settle::{Busy, busy, chain, unsettled},
     },
+    trace::Sources,
 };
 
 fn at_rest() -> Seen {

@@ -4,7 +4,8 @@ use super::*;
 use crate::{
     conditions::follows_upstream,
     facts::Dependencies,
-    sources::{Busy, NotReady, Readiness, SourceKey},
+    sources::{Busy, NotReady, Readiness},
+    trace::SourceKey,
 };
 
 /// The run has succeeded, and the sources say this.
