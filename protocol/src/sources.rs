@@ -27,6 +27,7 @@ use cartouche_crds::{Runnable, RunnableStatus};
 use cartouche_templating::short_hash;
 use serde_json::{Value as Json, json};
 
+pub use crate::diagnosis::{Busy, Failed, Lag, NotReady};
 pub use crate::trace::{Revision, SourceKey, Sources, Trace};
 use crate::{
     category::Category,
@@ -39,10 +40,8 @@ use crate::{
 pub use hold::ASKED_AGAIN;
 pub use provenance::Provenance;
 pub use readiness::{
-    Failed, Lag, NotReady, Question, Readiness, Source, SourceError, Value, readiness,
-    rests_on_own_reads, traced,
+    Question, Readiness, Source, SourceError, Value, readiness, rests_on_own_reads, traced,
 };
-pub use settle::Busy;
 
 /// A Runnable that is a source, or an ancestor of one: as it was read consistently, or else as a cache has it.
 #[derive(Clone, Debug, Default)]

@@ -7,10 +7,9 @@ use cartouche_templating::Rendered;
 
 use super::{Change, Step, Waiting};
 use crate::{
-    diagnosis::Diagnosis,
+    diagnosis::{Diagnosis, NotRefreshed},
     facts::{Facts, Rendering, Unknown, held},
     ledger::Ledger,
-    profiles::NotRefreshed,
     reconcile_error::{Category, ReconcileError, Requeue},
 };
 

@@ -10,11 +10,11 @@ use serde_json::Value;
 
 use super::{Facts, Rendering, RunnableFacts};
 use crate::{
-    diagnosis::{Diagnosis, Fault},
+    diagnosis::{Diagnosis, Fault, Held, NotRefreshed},
     evaluate::{contains_rendered, is_comparable},
     ledger::{Ledger, RunIdentity, RunProfile},
     newer_release,
-    profiles::{Held, Known, KnownProfile, Labels, NotRefreshed, Profiles, Subject, pin},
+    profiles::{Known, KnownProfile, Labels, Profiles, Subject, pin},
     reconcile_error::{Category, ReconcileError, Requeue},
 };
 

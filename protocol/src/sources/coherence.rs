@@ -7,10 +7,13 @@ use std::collections::BTreeSet;
 
 use super::{
     Coherence, Known, Seen, family, moving,
-    readiness::{Failed, Lag, NotReady, Readiness},
+    readiness::Readiness,
     settle::{cannot_look, has_looked_in_vain},
 };
-use crate::trace::{Incoherence, Revision, SourceKey, Sources, Trace};
+use crate::{
+    diagnosis::{Failed, Lag, NotReady},
+    trace::{Incoherence, Revision, SourceKey, Sources, Trace},
+};
 
 /// What an incoherent trace of these direct sources amounts to, when none of them, and nobody that they wait for, is at
 /// work: in this order, that somebody has not looked yet at what its own sources give; that somebody has not looked yet at

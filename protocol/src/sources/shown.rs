@@ -7,8 +7,9 @@ use std::collections::BTreeSet;
 
 use cartouche_crds::InputSource;
 
-use super::{Failed, NotReady, Question, Readiness, graph, readiness::waited_for};
+use super::{Question, Readiness, graph, readiness::waited_for};
 use crate::{
+    diagnosis::{Failed, NotReady},
     references::{sinks, source_key},
     trace::{Incoherence, Named, SourceKey},
 };

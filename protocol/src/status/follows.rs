@@ -3,9 +3,9 @@
 use super::ConditionValue;
 use crate::{
     conditions::{SOURCE_CHANGING, TRUE},
+    diagnosis::{Busy, NotReady},
     facts::Facts,
     reconcile_error::{Category, ReconcileError},
-    sources::{Busy, NotReady},
 };
 
 /// The words, the same for every source: each further one would cost a write, and not every account may know its name.

@@ -10,10 +10,11 @@ use super::{
 };
 use crate::{
     decide::{Change, Step, Waiting, decide},
+    diagnosis::{Failed, NotReady},
     facts::{CachedRun, CreateOutcome, DryRun, Facts},
     ledger::{FetchedRun, RunIdentity, tests::sample::*},
     reconcile_error::Category,
-    sources::{Failed, NotReady, Readiness},
+    sources::Readiness,
     trace::SourceKey,
 };
 

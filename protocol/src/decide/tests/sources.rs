@@ -3,10 +3,11 @@
 use super::scene::*;
 use crate::{
     decide::{Step, decide},
+    diagnosis::NotReady,
     facts::Facts,
     ledger::tests::sample::*,
     reconcile_error::Category,
-    sources::{NotReady, Readiness},
+    sources::Readiness,
     trace::SourceKey,
 };
 

@@ -2,9 +2,10 @@
 
 use super::sample::*;
 use crate::{
+    diagnosis::{Busy, Failed, Lag, NotReady},
     sources::{
-        Coherence, Edges, Failed, Known, Lag, NotReady, Provenance, Question, Readiness, Seen,
-        Source, Value, WaitFor, rests_on_own_reads, settle::Busy,
+        Coherence, Edges, Known, Provenance, Question, Readiness, Seen, Source, Value, WaitFor,
+        rests_on_own_reads,
     },
     trace::{Revision, SourceKey, Sources},
 };

@@ -2,9 +2,10 @@ use proptest::prelude::*;
 
 use super::sample::*;
 use crate::{
+    diagnosis::{Busy, Failed, NotReady},
     sources::{
-        Coherence, Edges, Failed, Known, NotReady, Provenance, Question, Readiness, Seen, Source,
-        SourceError, Value, WaitFor, readiness, settle::Busy, traced,
+        Coherence, Edges, Known, Provenance, Question, Readiness, Seen, Source, SourceError, Value,
+        WaitFor, readiness, traced,
     },
     trace::{SourceKey, Sources},
 };

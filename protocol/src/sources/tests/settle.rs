@@ -6,11 +6,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use super::sample::*;
 use crate::{
     conditions::{RECONCILING, STALLED},
-    diagnosis::why_not_ready,
+    diagnosis::{Busy, NotReady, why_not_ready},
     ledger::tests::sample::{at, created, ended, pending, rejected, time, unfinished, unseen},
     sources::{
-        Coherence, NotReady, Seen, WaitFor,
-        settle::{Busy, busy, chain, unsettled},
+        Coherence, Seen, WaitFor,
+        settle::{busy, chain, unsettled},
     },
     trace::Sources,
 };

@@ -3,10 +3,8 @@
 use super::sample::*;
 use crate::{
     conditions::RUN_TEMPLATE_READY,
-    sources::{
-        Coherence, Edges, Failed, Known, Lag, NotReady, Question, Readiness, Seen, WaitFor,
-        readiness, settle::Busy,
-    },
+    diagnosis::{Busy, Failed, Lag, NotReady},
+    sources::{Coherence, Edges, Known, Question, Readiness, Seen, WaitFor, readiness},
     trace::SourceKey,
 };
 

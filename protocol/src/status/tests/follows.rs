@@ -3,8 +3,9 @@
 use super::*;
 use crate::{
     conditions::follows_upstream,
+    diagnosis::{Busy, NotReady},
     facts::Dependencies,
-    sources::{Busy, NotReady, Readiness},
+    sources::Readiness,
     trace::SourceKey,
 };
 
