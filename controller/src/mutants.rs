@@ -19,9 +19,8 @@ use cartouche_crds::{HistoryEntry, OutputsFrom};
 use cartouche_protocol::{
     decide::{Change, Step},
     facts::{CreateOutcome, Facts},
-    ledger::{FetchedRun, Ledger, OutputsRead},
+    ledger::{FetchedRun, Ledger, MINIMUM_AGE, OutputsRead},
     reconcile_error::{Category, ReconcileError, Requeue},
-    retention::MINIMUM_AGE,
 };
 #[cfg(feature = "mutants")]
 use cartouche_templating::HashVersion;

@@ -34,8 +34,8 @@ use std::{
 use cartouche_crds::Runnable;
 use cartouche_protocol::{
     decide::{MOST_RENUMBERED, Step, Waiting, decide, decide_without_rendering},
+    ledger::CREATES_SETTLE_IN,
     newer_release,
-    process_state::CREATES_SETTLE_IN,
     reconcile_error::{Category, ReconcileError},
     rerun::retry_now,
 };

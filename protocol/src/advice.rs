@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use crate::{
     conditions::{FALSE, READY, RUN_LOST, RUN_TEMPLATE_READY, find},
-    explanation::{PODS_GONE, failed},
+    ledger::explanation::{PODS_GONE, failed},
     status::{is_at_work, said_of_run},
     told::Told,
 };

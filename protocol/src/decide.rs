@@ -18,6 +18,7 @@ mod room;
 mod stop;
 mod superseded;
 
+pub use crate::ledger::Change;
 pub use first_run::another_document;
 pub(crate) use overlap::may_come;
 pub use pending::MOST_RENUMBERED;
@@ -32,9 +33,8 @@ use gate::Beginning;
 
 use crate::{
     diagnosis::Diagnosis,
-    facts::{Facts, LedgerState, LedgerWriter, NameRead, Rendering, RunName, WatchState},
-    ledger::{Due, Fate, Intent, Ledger, MAX_HISTORY, may_land},
-    process_state::CREATES_SETTLE_IN,
+    facts::{Facts, LedgerState, LedgerWriter, NameRead, Rendering, WatchState},
+    ledger::{CREATES_SETTLE_IN, Due, Fate, Intent, Ledger, MAX_HISTORY, RunName, may_land},
     reconcile_error::{Category, ReconcileError, Requeue},
     sources::Provenance,
 };
@@ -87,38 +87,6 @@ pub struct ToStop {
     pub request: StopRequest,
     /// The resourceVersion in which it was seen to work: one that has ended since is not deleted.
     pub version: Option<u64>,
-}
-
-/// Why the ledger changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
-    /// A new run is intended.
-    Intent,
-    /// The intended run gets another number, since an unknown run holds its name.
-    Renumber,
-    /// A further attempt follows a refusal.
-    Attempt,
-    /// The number that was given is made into something else by now, and a person has approved that.
-    Approve,
-    /// The run exists.
-    Confirm,
-    /// The run was refused.
-    Reject,
-    /// The ledger was made out of the runs that exist.
-    Rebuild,
-    /// The hash was made by another version.
-    MigrateHash,
-    /// A result, outputs, or a run that came or went.
-    Record,
-    /// What the current run is made from is told anew: no run is made for that.
-    MoveOn,
-    /// The profile of the runs that follow was chosen anew, on request: no run is made for that.
-    Refresh,
-    /// A run at work is going to be told to stop.
-    Stop,
-    /// Runs make way for one that is due: those at work are going to be told to stop, and one that nobody has seen is
-    /// not made any more.
-    MakeWay,
 }
 
 /// What is waited for.

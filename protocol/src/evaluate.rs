@@ -16,8 +16,9 @@ use serde_json::Value;
 use crate::{
     compiled::Compiled,
     diagnosis::{Fault, controller},
-    facts::{CachedRun, OutputsDigest},
-    ledger::{Asked, FetchedRun, Ledger, OutputsRead, PodsSaid, RunIdentity},
+    ledger::{
+        Asked, CachedRun, FetchedRun, Ledger, OutputsDigest, OutputsRead, PodsSaid, RunIdentity,
+    },
     object::{MAX_DEPTH, is_shortened, too_heavy},
     told::bounded,
 };

@@ -1,7 +1,6 @@
 //! Everything that a decision needs, as plain data.
 
 mod before_its_stop;
-mod cached_run;
 mod dependencies;
 mod dry_run;
 mod due;
@@ -10,8 +9,8 @@ mod made;
 mod permitted;
 mod rendering;
 mod run_at_hand;
-mod run_name;
 mod runnable_facts;
+mod seen_version;
 mod settling;
 mod work;
 
@@ -24,6 +23,7 @@ use std::{
 use cartouche_crds::{CurrentRun, HistoryEntry, RunnableStatus};
 use k8s_openapi::jiff::Timestamp;
 
+pub use crate::ledger::{CachedRun, OutputsDigest, RunName, digest, doubted};
 use crate::{
     ledger::{Asked, BreakerLimits, FetchedRun, Ledger, RunIdentity, past},
     policy::Policy,
@@ -32,14 +32,12 @@ use crate::{
     reconcile_error::{Category, ReconcileError, Requeue},
     sinks::Sinks,
 };
-pub use cached_run::{CachedRun, OutputsDigest, digest, doubted};
 pub use dependencies::Dependencies;
 pub use dry_run::DryRun;
 pub use hindrance::Hindrance;
 pub use made::{Chosen, Unknown, approvable, chosen, held, made_with, subject};
 pub use permitted::Permitted;
 pub use rendering::Rendering;
-pub use run_name::RunName;
 pub use runnable_facts::RunnableFacts;
 pub use settling::Settling;
 

@@ -9,7 +9,6 @@ pub mod conditions;
 pub mod decide;
 pub mod diagnosis;
 pub mod evaluate;
-pub mod explanation;
 pub mod facts;
 pub mod ledger;
 pub mod managed_fields;

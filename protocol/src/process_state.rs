@@ -17,13 +17,10 @@ use k8s_openapi::{
 };
 
 use crate::{
-    decide::Change,
-    facts::{CachedRun, CreateOutcome, LedgerState, served_before},
-    ledger::{FetchedRun, Ledger, RunIdentity},
+    facts::{CreateOutcome, LedgerState, served_before},
+    ledger::{CREATES_SETTLE_IN, CachedRun, Change, FetchedRun, Ledger, RunIdentity},
 };
 
-/// How long nothing may be written for a Runnable that another controller seems to serve still.
-pub const CREATES_SETTLE_IN: Duration = Duration::from_secs(30);
 /// How long a controller that did not see the current run go waits for one that did.
 pub const GRACE_PERIOD: Duration = Duration::from_secs(10);
 /// How long a run that was just made may stay unseen by its watch before it is looked for: the watch

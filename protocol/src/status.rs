@@ -4,6 +4,7 @@ mod awaited;
 mod condition_value;
 mod follows;
 mod pending;
+mod run_state;
 mod told;
 mod unsatisfied;
 

@@ -5,8 +5,9 @@ use std::{collections::BTreeSet, time::Duration};
 use cartouche_crds::HistoryEntry;
 use cartouche_protocol::{
     facts::WatchState,
+    ledger::old_enough,
     reconcile_error::{Category, ReconcileError},
-    retention::{old_enough, retention, surplus},
+    retention::{retention, surplus},
 };
 
 use super::{CONFLICT_PAUSE, reconciliation::Reconciliation};

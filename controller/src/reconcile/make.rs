@@ -32,7 +32,7 @@ use crate::{
 };
 
 /// A create is sent at most this long after its ledger was read; see
-/// [`cartouche_protocol::retention::MINIMUM_AGE`].
+/// [`cartouche_protocol::ledger::MINIMUM_AGE`].
 pub(super) const LEDGER_FRESH_FOR: Duration = Duration::from_secs(10);
 
 impl Reconciliation<'_> {

@@ -17,8 +17,7 @@ use std::collections::BTreeMap;
 use cartouche_crds::{OutputSink, SinkKind};
 use cartouche_protocol::{
     diagnosis::Diagnosis,
-    ledger::Ledger,
-    process_state::CREATES_SETTLE_IN,
+    ledger::{CREATES_SETTLE_IN, Ledger},
     reconcile_error::{Category, Requeue},
     sinks::{self, FoundSink, Holder, SinkProblem, Sinks},
     sourced_inputs::SourceObject,

@@ -6,11 +6,11 @@
 
 use cartouche_crds::{Approval, ApprovalPolicy, CurrentRun, PinnedProfile};
 
-use super::{Beginning, Change, Step};
+use super::{Beginning, Step};
 use crate::{
     diagnosis::{Diagnosis, GivenApproval, Guarded},
     facts::{Facts, Rendering},
-    ledger::Ledger,
+    ledger::{Change, Ledger},
     reconcile_error::{Category, ReconcileError, Requeue},
     status::dry_run_told,
 };

@@ -8,12 +8,14 @@ use std::time::Duration;
 use cartouche_crds::{ConcurrencyPolicy, CurrentRun, HistoryEntry, RunPhase, StopReason};
 use k8s_openapi::jiff::Timestamp;
 
-use super::{Change, STOPS_WITHIN, Step, looked_after, stop, superseded};
+use super::{STOPS_WITHIN, Step, looked_after, stop, superseded};
 use crate::{
     diagnosis::{Diagnosis, InTheWay, Why},
-    explanation::explanation,
-    facts::{Facts, NameRead, PolicyFrom, RunName},
-    ledger::{AtWork, Due, LANDED_BY, Ledger, is_withdrawn, may_land},
+    facts::{Facts, NameRead, PolicyFrom},
+    ledger::{
+        AtWork, Change, Due, LANDED_BY, Ledger, RunName, explanation::explanation, is_withdrawn,
+        may_land,
+    },
     reconcile_error::{Category, ReconcileError, Requeue},
 };
 

@@ -2,11 +2,11 @@
 
 use cartouche_crds::{CurrentRun, RunPhase};
 
-use super::{Change, Step, crowded, gate, overlap, room};
+use super::{Step, crowded, gate, overlap, room};
 use crate::{
     diagnosis::{Denied, Diagnosis, Holder, Who},
-    facts::{CachedRun, CreateOutcome, Facts, NameRead, Rendering, RunName},
-    ledger::{FetchedRun, MAX_HISTORY, is_withdrawn, result_of},
+    facts::{CreateOutcome, Facts, NameRead, Rendering},
+    ledger::{CachedRun, Change, FetchedRun, MAX_HISTORY, RunName, is_withdrawn, result_of},
     reconcile_error::{Category, ReconcileError, Requeue},
 };
 

@@ -5,11 +5,11 @@ use std::borrow::Cow;
 use cartouche_crds::PinnedProfile;
 use cartouche_templating::Rendered;
 
-use super::{Change, Step, Waiting};
+use super::{Step, Waiting};
 use crate::{
     diagnosis::{Diagnosis, NotRefreshed},
     facts::{Facts, Rendering, Unknown, held},
-    ledger::Ledger,
+    ledger::{Change, Ledger},
     reconcile_error::{Category, ReconcileError, Requeue},
 };
 

@@ -4,11 +4,11 @@ use cartouche_crds::{Stop, StopReason};
 use cartouche_templating::kinds::{StopRequest, queue_of};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
-use super::{Change, Step, ToStop, overlap};
+use super::{Step, ToStop, overlap};
 use crate::{
     diagnosis::Diagnosis,
     facts::{Facts, NameRead, PolicyFrom, StopOutcome},
-    ledger::{Asked, AtWork, FetchedRun, LANDED_BY},
+    ledger::{Asked, AtWork, Change, FetchedRun, LANDED_BY},
     reconcile_error::{Category, ReconcileError, Requeue},
 };
 

@@ -4,12 +4,11 @@ use cartouche_crds::{ConcurrencyPolicy, HistoryEntry, RunResult};
 use cartouche_templating::bounds::LIGHT;
 use k8s_openapi::jiff::SignedDuration;
 
-use super::{Change, Step, current_run::DELETED_UNFINISHED, overlap};
+use super::{Step, current_run::DELETED_UNFINISHED, overlap};
 use crate::{
     evaluate::applies,
-    facts::{CachedRun, Facts, NameRead, RunName},
-    ledger::{Asked, Ledger, result_of, result_of_gone},
-    retention::old_enough,
+    facts::{Facts, NameRead},
+    ledger::{Asked, CachedRun, Change, Ledger, RunName, old_enough, result_of, result_of_gone},
 };
 
 /// A run that is known to have been made is looked for when no watch has shown it for so long: by then another

@@ -7,11 +7,13 @@ use super::{ConditionValue, is_stored};
 use crate::{
     conditions::{FALSE, READY, RUN_IN_PROGRESS, STAMPED_OBJECT_CONDITION, UNKNOWN, find},
     decide::is_deleted_to_stop,
-    explanation::{
-        explanation, explanation_with_excuse, reason_of_failure, reason_of_stop, stopped,
-    },
     facts::{Facts, Hindrance},
-    ledger::{FetchedRun, Ledger, PodsSaid},
+    ledger::{
+        FetchedRun, Ledger, PodsSaid,
+        explanation::{
+            explanation, explanation_with_excuse, reason_of_failure, reason_of_stop, stopped,
+        },
+    },
     told::{bounded, plain},
 };
 

@@ -6,8 +6,8 @@ use super::is_stored;
 use crate::{
     conditions::{RUN_TEMPLATE_READY, find},
     diagnosis::{Diagnosis, Fault},
-    facts::{Facts, OutputsDigest, RunName},
-    ledger::{Ledger, OutputsRead},
+    facts::Facts,
+    ledger::{Ledger, OutputsDigest, OutputsRead, RunName},
     reconcile_error::{Category, ReconcileError, Requeue},
 };
 

@@ -3,8 +3,7 @@
 use cartouche_crds::RunResult;
 use cartouche_protocol::{
     facts::RunName,
-    ledger::{Ledger, OutputsRead},
-    process_state::CREATES_SETTLE_IN,
+    ledger::{CREATES_SETTLE_IN, Ledger, OutputsRead},
     sinks::Verdict,
     sourced_inputs::SourceObject,
 };

@@ -2,9 +2,8 @@
 
 use cartouche_protocol::{
     diagnosis::{Diagnosis, is_of_quota},
-    ledger::Ledger,
+    ledger::{CREATES_SETTLE_IN, Ledger},
     object::{Object, is_shortened},
-    process_state::CREATES_SETTLE_IN,
     reconcile_error::Requeue,
     sinks::{FoundSink, SinkProblem, created, replaced},
     sourced_inputs::{SourceKind, SourceObject},

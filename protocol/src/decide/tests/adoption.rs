@@ -4,9 +4,9 @@ use cartouche_crds::{CurrentRun, RunResult};
 
 use super::scene::*;
 use crate::{
-    decide::{Change, Step, Waiting, decide},
+    decide::{Step, Waiting, decide},
     facts::Facts,
-    ledger::{Ledger, RunIdentity, tests::sample::*},
+    ledger::{Change, Ledger, RunIdentity, tests::sample::*},
     reconcile_error::Category,
 };
 

@@ -10,9 +10,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::scene::*;
 use crate::{
-    decide::{Change, Step, decide, decide_without_rendering, overlap},
+    decide::{Step, decide, decide_without_rendering, overlap},
     facts::{DryRun, Facts},
-    ledger::tests::sample::*,
+    ledger::{Change, tests::sample::*},
     reconcile_error::{Category, Requeue},
     status,
 };

@@ -4,9 +4,9 @@ use cartouche_crds::{CurrentRun, RunPhase, RunResult};
 
 use super::scene::*;
 use crate::{
-    decide::{Change, Step, decide},
+    decide::{Step, decide},
     facts::{CreateOutcome, Facts, LedgerWriter, Probe},
-    ledger::{RunIdentity, tests::sample::*},
+    ledger::{Change, RunIdentity, tests::sample::*},
     reconcile_error::{Category, Requeue},
 };
 

@@ -9,10 +9,10 @@ use super::{
     scene::*,
 };
 use crate::{
-    decide::{Change, Step, Waiting, decide},
+    decide::{Step, Waiting, decide},
     diagnosis::{Failed, NotReady},
-    facts::{CachedRun, CreateOutcome, DryRun, Facts},
-    ledger::{FetchedRun, RunIdentity, tests::sample::*},
+    facts::{CreateOutcome, DryRun, Facts},
+    ledger::{CachedRun, Change, FetchedRun, RunIdentity, tests::sample::*},
     reconcile_error::Category,
     sources::Readiness,
     trace::SourceKey,

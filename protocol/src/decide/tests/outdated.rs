@@ -5,9 +5,9 @@ use serde_json::json;
 
 use super::scene::*;
 use crate::{
-    decide::{Change, Step, decide, decide_without_rendering},
+    decide::{Step, decide, decide_without_rendering},
     facts::Facts,
-    ledger::tests::sample::*,
+    ledger::{Change, tests::sample::*},
     newer_release,
     reconcile_error::{Category, Requeue},
 };

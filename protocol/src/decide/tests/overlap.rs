@@ -12,9 +12,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::scene::*;
 use crate::{
-    decide::{Change, Step, decide},
+    decide::{Step, decide},
     facts::{CreateOutcome, Facts, NameRead, PolicyFrom},
-    ledger::{Asked, tests::sample::*},
+    ledger::{Asked, Change, tests::sample::*},
     reconcile_error::{Category, ReconcileError, Requeue},
 };
 

@@ -5,9 +5,9 @@ use serde_json::json;
 
 use super::scene::*;
 use crate::{
-    decide::{Change, Step, Waiting, decide, decide_without_rendering},
+    decide::{Step, Waiting, decide, decide_without_rendering},
     facts::Facts,
-    ledger::tests::sample::*,
+    ledger::{Change, tests::sample::*},
     reconcile_error::{Category, Requeue},
 };
 

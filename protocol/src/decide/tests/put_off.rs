@@ -6,9 +6,9 @@ use cartouche_crds::RunResult;
 
 use super::scene::*;
 use crate::{
-    decide::{Change, Step, decide, decide_without_rendering},
+    decide::{Step, decide, decide_without_rendering},
     facts::{CreateOutcome, Facts, NameRead},
-    ledger::tests::sample::*,
+    ledger::{Change, tests::sample::*},
     reconcile_error::Category,
     status,
 };

@@ -8,9 +8,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use super::scene::*;
 use crate::{
     conditions::{RECONCILING, RETRY_SCHEDULED, STALLED},
-    decide::{Change, Step, decide, decide_without_rendering},
+    decide::{Step, decide, decide_without_rendering},
     facts::{Facts, LedgerWriter, NameRead},
-    ledger::{Asked, FetchedRun, RunIdentity, tests::sample::*},
+    ledger::{Asked, Change, FetchedRun, RunIdentity, tests::sample::*},
     policy::{Asks, Policy},
     reconcile_error::Category,
     status,

@@ -9,9 +9,9 @@ use serde_json::{Map, Value, json};
 use super::scene::*;
 use crate::{
     conditions,
-    decide::{Change, Step, decide, decide_without_rendering},
+    decide::{Step, decide, decide_without_rendering},
     facts::{CreateOutcome, Facts},
-    ledger::tests::sample::*,
+    ledger::{Change, tests::sample::*},
     reconcile_error::{Category, ReconcileError, Requeue},
 };
 

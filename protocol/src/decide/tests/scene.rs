@@ -7,12 +7,12 @@ use cartouche_templating::Rendered;
 use serde_json::{Value, json};
 
 use crate::{
-    decide::{Change, Step, decide},
-    facts::{
-        CachedRun, CreateOutcome, Facts, LedgerState, NameRead, OutputsDigest, Rendering, RunName,
-        RunnableFacts, WatchState,
+    decide::{Step, decide},
+    facts::{CreateOutcome, Facts, LedgerState, NameRead, Rendering, RunnableFacts, WatchState},
+    ledger::{
+        BreakerLimits, CachedRun, Cause, Change, FetchedRun, Ledger, OutputsDigest, RunIdentity,
+        RunName, tests::sample::*,
     },
-    ledger::{BreakerLimits, Cause, FetchedRun, Ledger, RunIdentity, tests::sample::*},
     process_state::Remembered,
     profiles::{KnownProfile, Profiles},
     reconcile_error::{Category, ReconcileError, Requeue},

@@ -4,9 +4,9 @@ use cartouche_crds::{RunPhase, RunResult};
 
 use super::scene::*;
 use crate::{
-    decide::{Change, Step, decide, decide_without_rendering},
+    decide::{Step, decide, decide_without_rendering},
     facts::Facts,
-    ledger::tests::sample::*,
+    ledger::{Change, tests::sample::*},
     reconcile_error::{Category, Requeue},
 };
 

@@ -4,9 +4,9 @@ use cartouche_crds::{CurrentRun, RunPhase, RunResult};
 
 use super::scene::*;
 use crate::{
-    decide::{Change, Step, Waiting, decide},
+    decide::{Step, Waiting, decide},
     facts::{Facts, LedgerState, WatchState},
-    ledger::{Ledger, MAX_HISTORY, RunIdentity, tests::sample::*},
+    ledger::{Change, Ledger, MAX_HISTORY, RunIdentity, tests::sample::*},
     reconcile_error::{Category, ReconcileError, Requeue},
 };
 

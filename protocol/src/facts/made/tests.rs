@@ -11,9 +11,9 @@ use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 use serde_json::{Value, json};
 
 use crate::{
-    decide::{Change, tests::scene::*},
+    decide::tests::scene::*,
     facts::Facts,
-    ledger::{Ledger, RunIdentity, UNKNOWN_HASH, tests::sample::*},
+    ledger::{Change, Ledger, RunIdentity, UNKNOWN_HASH, tests::sample::*},
     profiles::KnownProfile,
     reconcile_error::Category,
 };

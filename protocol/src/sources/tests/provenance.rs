@@ -2,9 +2,8 @@ use cartouche_crds::RunResult;
 
 use super::sample::*;
 use crate::{
-    decide::Change,
     ledger::{
-        Fate, Ledger,
+        Change, Fate, Ledger,
         tests::sample::{
             at, created, ended, failed, intent, ledger, name, outputs_from, run, succeeded,
         },
