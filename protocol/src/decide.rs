@@ -9,7 +9,7 @@ mod current_run;
 mod debounce;
 mod first_run;
 mod gate;
-pub(crate) mod overlap;
+mod overlap;
 mod pending;
 mod permissions;
 mod profile;
@@ -20,9 +20,7 @@ mod superseded;
 
 pub use crate::ledger::Change;
 pub use first_run::another_document;
-pub(crate) use overlap::may_come;
 pub use pending::MOST_RENUMBERED;
-pub(crate) use stop::is_deleted_to_stop;
 pub use stop::{STOPS_WITHIN, earlier_that_do_not_stop, next_stop};
 
 use std::time::Duration;
@@ -34,7 +32,9 @@ use gate::Beginning;
 use crate::{
     diagnosis::Diagnosis,
     facts::{Facts, LedgerState, LedgerWriter, NameRead, Rendering, WatchState},
-    ledger::{CREATES_SETTLE_IN, Due, Fate, Intent, Ledger, MAX_HISTORY, RunName, may_land},
+    ledger::{
+        CREATES_SETTLE_IN, Due, Fate, Intent, Ledger, MAX_HISTORY, RunName, may_come, may_land,
+    },
     reconcile_error::{Category, ReconcileError, Requeue},
     sources::Provenance,
 };
@@ -248,7 +248,7 @@ fn supersede(facts: &Facts, rendering: &Rendering) -> Step {
         let name = RunName::of(current);
         fate = match facts.reads.get(&name) {
             // The gate knows when it is to be read.
-            None if overlap::is_asked(facts) && overlap::may_come(current) => Fate::Known,
+            None if overlap::is_asked(facts) && may_come(current) => Fate::Known,
             None => return Step::ReadRun(name),
             Some(NameRead::Found(found)) if facts.is_run_of(&found.run, current) => {
                 Fate::Found(found.run.clone())

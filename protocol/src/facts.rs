@@ -6,12 +6,15 @@ mod dry_run;
 mod due;
 mod hindrance;
 mod made;
+pub(crate) mod overlap;
 mod permitted;
+mod remembered;
 mod rendering;
 mod run_at_hand;
 mod runnable_facts;
 mod seen_version;
 mod settling;
+mod stopping;
 mod work;
 
 use std::{
@@ -27,7 +30,6 @@ pub use crate::ledger::{CachedRun, OutputsDigest, RunName, digest, doubted};
 use crate::{
     ledger::{Asked, BreakerLimits, FetchedRun, Ledger, RunIdentity, past},
     policy::Policy,
-    process_state::Remembered,
     profiles::Profiles,
     reconcile_error::{Category, ReconcileError, Requeue},
     sinks::Sinks,
@@ -37,9 +39,12 @@ pub use dry_run::DryRun;
 pub use hindrance::Hindrance;
 pub use made::{Chosen, Unknown, approvable, chosen, held, made_with, subject};
 pub use permitted::Permitted;
+pub use remembered::Remembered;
 pub use rendering::Rendering;
 pub use runnable_facts::RunnableFacts;
 pub use settling::Settling;
+pub(crate) use stopping::{is_deleted_to_stop, way_to_stop};
+pub(crate) use work::is_ahead;
 
 /// What is known of one Runnable at one moment. A reconciliation begins with what the caches say; reads that a
 /// decision asks for are added, and it is decided again.

@@ -19,6 +19,7 @@ mod run;
 mod run_name;
 mod state;
 mod stop;
+mod unseen;
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -46,6 +47,7 @@ pub use run::{FetchedRun, OutputsRead, PodsSaid, RunIdentity, RunProfile, result
 pub use run_name::RunName;
 pub use state::RunState;
 pub use stop::{Asked, AtWork, is_ours, is_withdrawn};
+pub(crate) use unseen::{may_come, past_may_come};
 
 /// History entries that are kept at most. A status of about 1.7 MB is refused by etcd, which would
 /// jam the ledger for good.

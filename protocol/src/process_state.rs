@@ -17,7 +17,7 @@ use k8s_openapi::{
 };
 
 use crate::{
-    facts::{CreateOutcome, LedgerState, served_before},
+    facts::{CreateOutcome, LedgerState, Remembered, served_before},
     ledger::{CREATES_SETTLE_IN, CachedRun, Change, FetchedRun, Ledger, RunIdentity},
 };
 
@@ -92,21 +92,6 @@ pub struct StoredStatus<'a> {
     /// Who wrote the status, as far as the watch keeps that: of a status with a ledger only others than
     /// this controller.
     pub managed_fields: &'a [ManagedFieldsEntry],
-}
-
-/// What a process knows of a status when it begins.
-#[derive(Clone, Debug, Default)]
-pub struct Remembered {
-    /// See [`crate::facts::Facts::ledger_state`].
-    pub ledger_state: LedgerState,
-    /// The run of the pending entry, if it was made before and left to be confirmed.
-    pub created: Option<CreateOutcome>,
-    /// See [`ProcessState::reached_sequence`].
-    pub reached_sequence: i64,
-    /// See [`crate::facts::Facts::other_writer`].
-    pub other_writer: bool,
-    /// The uids of the unknown runs that are remembered.
-    pub unknown_runs: BTreeSet<String>,
 }
 
 impl ProcessState {

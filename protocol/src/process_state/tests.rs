@@ -9,12 +9,11 @@ use k8s_openapi::{
 };
 
 use super::{
-    GRACE_PERIOD, MAX_UNKNOWN_RUNS, ProcessState, Remembered, StoredStatus, UNOBSERVED_FOR,
-    YOUNG_FOR,
+    GRACE_PERIOD, MAX_UNKNOWN_RUNS, ProcessState, StoredStatus, UNOBSERVED_FOR, YOUNG_FOR,
 };
 use crate::{
     decide::tests::scene::LOST,
-    facts::{CreateOutcome, LedgerState},
+    facts::{CreateOutcome, LedgerState, Remembered},
     ledger::{CREATES_SETTLE_IN, CachedRun, Change, Ledger, RunIdentity, tests::sample::*},
 };
 

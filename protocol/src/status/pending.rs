@@ -5,9 +5,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::{
     conditions::STAMPED_OBJECT_CONDITION,
-    decide::{may_come, overlap},
-    facts::Facts,
-    ledger::{Due, Ledger},
+    facts::{Facts, overlap},
+    ledger::{Due, Ledger, may_come, past_may_come},
     reconcile_error::{Category, ReconcileError},
 };
 
@@ -125,7 +124,7 @@ pub fn waits_for_more(facts: &Facts) -> bool {
 fn may_be_at_work(ledger: &Ledger) -> bool {
     ledger.at_work().next().is_some()
         || ledger.current.as_ref().is_some_and(may_come)
-        || ledger.history.iter().any(overlap::past_may_come)
+        || ledger.history.iter().any(past_may_come)
 }
 
 /// What the API server said of the run that this would approve, if the status tells: it is asked once.

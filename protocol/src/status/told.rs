@@ -6,8 +6,7 @@ use cartouche_templating::{PodsTell, RunReason, Said, kinds::queue_of};
 use super::{ConditionValue, is_stored};
 use crate::{
     conditions::{FALSE, READY, RUN_IN_PROGRESS, STAMPED_OBJECT_CONDITION, UNKNOWN, find},
-    decide::is_deleted_to_stop,
-    facts::{Facts, Hindrance},
+    facts::{Facts, Hindrance, is_deleted_to_stop},
     ledger::{
         FetchedRun, Ledger, PodsSaid,
         explanation::{

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use cartouche_protocol::{
     decide::Change,
-    facts::{LedgerWriter, RunName},
-    process_state::{Remembered, StoredStatus},
+    facts::{LedgerWriter, Remembered, RunName},
+    process_state::StoredStatus,
 };
 
 use crate::{

@@ -8,12 +8,14 @@ use serde_json::{Value, json};
 
 use crate::{
     decide::{Step, decide},
-    facts::{CreateOutcome, Facts, LedgerState, NameRead, Rendering, RunnableFacts, WatchState},
+    facts::{
+        CreateOutcome, Facts, LedgerState, NameRead, Remembered, Rendering, RunnableFacts,
+        WatchState,
+    },
     ledger::{
         BreakerLimits, CachedRun, Cause, Change, FetchedRun, Ledger, OutputsDigest, RunIdentity,
         RunName, tests::sample::*,
     },
-    process_state::Remembered,
     profiles::{KnownProfile, Profiles},
     reconcile_error::{Category, ReconcileError, Requeue},
     status,

@@ -5,12 +5,11 @@ use std::time::Duration;
 use cartouche_protocol::{
     evaluate::{contains_rendered, digested, fetched_run},
     facts::{
-        CachedRun, CreateOutcome, DryRun, Facts, NameRead, PolicyFrom, Probe, Rendering,
-        RunnableFacts, Settling, StopOutcome, WatchState,
+        CachedRun, CreateOutcome, DryRun, Facts, NameRead, PolicyFrom, Probe, Remembered,
+        Rendering, RunnableFacts, Settling, StopOutcome, WatchState,
     },
     ledger::{BreakerLimits, Cause, FetchedRun, Ledger, RunIdentity},
     policy::Policy,
-    process_state::Remembered,
     reconcile_error::{Category, ReconcileError, Requeue},
 };
 use cartouche_templating::kinds::StopRequest;

@@ -7,12 +7,11 @@ use cartouche_protocol::{
     decide::{self, Step, decide, decide_without_rendering},
     evaluate::{digested, fetched_run},
     facts::{
-        CachedRun, CreateOutcome, DryRun, Facts, LedgerState, LedgerWriter, NameRead, Rendering,
-        RunName, RunnableFacts, WatchState,
+        CachedRun, CreateOutcome, DryRun, Facts, LedgerState, LedgerWriter, NameRead, Remembered,
+        Rendering, RunName, RunnableFacts, WatchState,
     },
     ledger::{BreakerLimits, Cause, FetchedRun, Ledger, RunIdentity},
     policy::Policy,
-    process_state::Remembered,
     profiles::Profiles,
     reconcile_error::{Category, ReconcileError},
 };
