@@ -1,4 +1,4 @@
-//! What a reconciliation begins with of all that its process remembers.
+//! The memory of a process, as a reconciliation begins with it.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Entries whose run nobody has seen: a create for one may have made it after all.
+//! Entries whose run was not seen: a create for one may have made it after all.
 
 use cartouche_crds::{CurrentRun, HistoryEntry, RunPhase, StopReason};
 
