@@ -18,7 +18,6 @@ mod room;
 mod stop;
 mod superseded;
 
-pub use crate::ledger::Change;
 pub use first_run::another_document;
 pub use pending::MOST_RENUMBERED;
 pub use stop::{STOPS_WITHIN, earlier_that_do_not_stop, next_stop};
@@ -30,12 +29,14 @@ use cartouche_templating::{Needed, kinds::StopRequest};
 use gate::Beginning;
 
 use crate::{
+    category::Category,
     diagnosis::Diagnosis,
     facts::{Facts, LedgerState, LedgerWriter, NameRead, Rendering, WatchState},
     ledger::{
-        CREATES_SETTLE_IN, Due, Fate, Intent, Ledger, MAX_HISTORY, RunName, may_come, may_land,
+        CREATES_SETTLE_IN, Change, Due, Fate, Intent, Ledger, MAX_HISTORY, RunName, may_come,
+        may_land,
     },
-    reconcile_error::{Category, ReconcileError, Requeue},
+    reconcile_error::{ReconcileError, Requeue},
     sources::Provenance,
 };
 

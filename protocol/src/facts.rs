@@ -26,12 +26,12 @@ use std::{
 use cartouche_crds::{CurrentRun, HistoryEntry, RunnableStatus};
 use k8s_openapi::jiff::Timestamp;
 
-pub use crate::ledger::{CachedRun, OutputsDigest, RunName, digest, doubted};
 use crate::{
-    ledger::{Asked, BreakerLimits, FetchedRun, Ledger, RunIdentity, past},
+    category::Category,
+    ledger::{Asked, BreakerLimits, CachedRun, FetchedRun, Ledger, RunIdentity, RunName, past},
     policy::Policy,
     profiles::Profiles,
-    reconcile_error::{Category, ReconcileError, Requeue},
+    reconcile_error::{ReconcileError, Requeue},
     sinks::Sinks,
 };
 pub use dependencies::Dependencies;

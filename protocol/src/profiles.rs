@@ -15,7 +15,6 @@ pub use known::{KnownProfile, Labels, Profiles};
 pub use miss::{cure_of_miss, misses};
 pub use pin::{Known, Pin, Settled, pin};
 
-pub use crate::diagnosis::{Held, NotRefreshed, Unchosen};
 use crate::rerun;
 
 /// The label that every namespace has from the API server: its name.

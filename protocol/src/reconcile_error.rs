@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-pub use crate::category::Category;
 use crate::{
+    category::Category,
     diagnosis::{Diagnosis, InTheWay, Why},
     told::{bounded, within},
 };

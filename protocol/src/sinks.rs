@@ -15,9 +15,10 @@ use cartouche_crds::{
 };
 
 use crate::{
+    category::Category,
     conditions::{RUN_TEMPLATE_READY, STALLED, find},
     ledger::Ledger,
-    reconcile_error::{Category, ReconcileError, Requeue},
+    reconcile_error::{ReconcileError, Requeue},
     references::{SourceKind, SourceObject},
     trace::SourceKey,
 };

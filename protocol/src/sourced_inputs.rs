@@ -10,13 +10,11 @@ use cartouche_crds::{InputSource, SensitiveOutput};
 use cartouche_templating::{NoValue, Room, Sourced, UnreadableText, read_text};
 use serde_json::Value;
 
-pub use crate::references::{
-    AnyObject, SourceKind, SourceObject, key, keys, runnables, sinks, source_key,
-};
 use crate::{
+    category::Category,
     diagnosis::{Diagnosis, Fault},
-    reconcile_error::{Category, ReconcileError, Requeue},
-    references::{revision_path, traced_by, wait_for, waits_until_ready},
+    reconcile_error::{ReconcileError, Requeue},
+    references::{SourceObject, key, revision_path, traced_by, wait_for, waits_until_ready},
     sources::{Source, Value as Given},
     trace::Revision,
 };

@@ -27,8 +27,6 @@ use cartouche_crds::{Runnable, RunnableStatus};
 use cartouche_templating::short_hash;
 use serde_json::{Value as Json, json};
 
-pub use crate::diagnosis::{Busy, Failed, Lag, NotReady};
-pub use crate::trace::{Revision, SourceKey, Sources, Trace};
 use crate::{
     category::Category,
     conditions::{READY, RECONCILING, RUN_TEMPLATE_READY, STALLED, find, follows_upstream},
@@ -36,6 +34,7 @@ use crate::{
     references::runnables,
     rerun,
     sinks::is_written,
+    trace::{Revision, SourceKey, Sources},
 };
 pub use hold::ASKED_AGAIN;
 pub use provenance::Provenance;

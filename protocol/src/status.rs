@@ -20,6 +20,7 @@ use k8s_openapi::{
 };
 
 use crate::{
+    category::Category,
     conditions::{
         FALSE, READY, RECONCILING, RETRY_SCHEDULED, RUN_IN_PROGRESS, RUN_LOST, RUN_TEMPLATE_READY,
         STALLED, STAMPED_OBJECT_CONDITION, TRUE, UNKNOWN, WATCH_UNAVAILABLE, find,
@@ -28,7 +29,7 @@ use crate::{
     facts::Facts,
     ledger::Ledger,
     policy::Ahead,
-    reconcile_error::{Category, ReconcileError, Requeue},
+    reconcile_error::{ReconcileError, Requeue},
     told::{Told, joined_tries, plain},
 };
 pub use awaited::{awaited_for, image_awaited_for};

@@ -6,9 +6,9 @@ use cartouche_crds::{
     Runnable,
 };
 use cartouche_protocol::{
+    category::Category,
     conditions::{FALSE, RUN_TEMPLATE_READY},
     ledger::Ledger,
-    reconcile_error::Category,
     rerun,
     told::Told,
 };

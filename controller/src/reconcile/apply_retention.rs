@@ -4,9 +4,10 @@ use std::{collections::BTreeSet, time::Duration};
 
 use cartouche_crds::HistoryEntry;
 use cartouche_protocol::{
+    category::Category,
     facts::WatchState,
     ledger::old_enough,
-    reconcile_error::{Category, ReconcileError},
+    reconcile_error::ReconcileError,
     retention::{retention, surplus},
 };
 

@@ -2,8 +2,8 @@
 //! approve it. I/O.
 
 use cartouche_protocol::{
-    facts::{DryRun, RunName},
-    ledger::RunIdentity,
+    facts::DryRun,
+    ledger::{RunIdentity, RunName},
     object::Object,
     told::bounded,
 };

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use cartouche_protocol::{
+    category::Category,
     conditions::{READY, find},
     diagnosis::Diagnosis,
     evaluate::{failure_with_pods, outputs_with_pods},
     facts::Hindrance,
     ledger::{FetchedRun, OutputsRead, PodsSaid, RunIdentity, explanation::PODS_GONE},
-    reconcile_error::{Category, ReconcileError},
+    reconcile_error::ReconcileError,
     status::is_at_work,
     told,
 };

@@ -8,15 +8,17 @@ use std::{
 
 use cartouche_crds::{Runnable, RunnableStatus};
 use cartouche_protocol::{
+    category::Category,
     compiled::Compiled,
     conditions,
-    decide::{Change, Step, Waiting, may_report},
-    facts::{Facts, RunName, RunnableFacts},
+    decide::{Step, Waiting, may_report},
+    facts::{Facts, RunnableFacts},
+    ledger::{Change, RunName},
     pace::{self, Due},
     process_state::StoredStatus,
-    reconcile_error::{Category, ReconcileError, Requeue},
-    sources::SourceKey,
+    reconcile_error::{ReconcileError, Requeue},
     status,
+    trace::SourceKey,
 };
 use cartouche_templating::RunReason;
 use kube::ResourceExt;

@@ -16,11 +16,12 @@ use std::collections::BTreeMap;
 
 use cartouche_crds::{OutputSink, SinkKind};
 use cartouche_protocol::{
+    category::Category,
     diagnosis::Diagnosis,
     ledger::{CREATES_SETTLE_IN, Ledger},
-    reconcile_error::{Category, Requeue},
+    reconcile_error::Requeue,
+    references::SourceObject,
     sinks::{self, FoundSink, Holder, SinkProblem, Sinks},
-    sourced_inputs::SourceObject,
 };
 use cartouche_templating::Sensitive;
 

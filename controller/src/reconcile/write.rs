@@ -5,11 +5,12 @@ use std::{sync::Arc, time::Duration};
 use cartouche_crds::{RunPhase, RunnableStatus, StopReason};
 use cartouche_protocol::{
     advice::advice,
+    category::Category,
     conditions,
-    decide::{Change, Step, decide},
-    facts::{CreateOutcome, LedgerWriter, NameRead, RunName},
-    ledger::{AtWork, Ledger, is_of_another_document},
-    reconcile_error::{Category, ReconcileError},
+    decide::{Step, decide},
+    facts::{CreateOutcome, LedgerWriter, NameRead},
+    ledger::{AtWork, Change, Ledger, RunName, is_of_another_document},
+    reconcile_error::ReconcileError,
     retention::trimmed,
     sources::Provenance,
     status, told,

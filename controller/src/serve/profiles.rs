@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use cartouche_crds::{ClusterRunProfile, Runnable};
 use cartouche_protocol::{
+    category::Category,
     conditions::{RUN_TEMPLATE_READY, TRUE, find},
-    reconcile_error::Category,
 };
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::Namespace;

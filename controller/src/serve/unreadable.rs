@@ -8,9 +8,9 @@ use std::{
 
 use cartouche_crds::{API_VERSION, ClusterRunProfile, ClusterRunTemplate, FIELD_MANAGER, Runnable};
 use cartouche_protocol::{
+    category::Category,
     newer_release,
     pace::{Change, Due},
-    reconcile_error::Category,
     status,
     told::bounded,
 };

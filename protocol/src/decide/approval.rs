@@ -8,10 +8,11 @@ use cartouche_crds::{Approval, ApprovalPolicy, CurrentRun, PinnedProfile};
 
 use super::{Beginning, Step};
 use crate::{
+    category::Category,
     diagnosis::{Diagnosis, GivenApproval, Guarded},
     facts::{Facts, Rendering},
     ledger::{Change, Ledger},
-    reconcile_error::{Category, ReconcileError, Requeue},
+    reconcile_error::{ReconcileError, Requeue},
     status::dry_run_told,
 };
 

@@ -4,12 +4,13 @@ use cartouche_crds::{CurrentRun, RunPhase};
 
 use super::{Step, crowded, gate, room};
 use crate::{
+    category::Category,
     diagnosis::{Denied, Diagnosis, Holder, Who},
     facts::{CreateOutcome, Facts, NameRead, Rendering},
     ledger::{
         CachedRun, Change, FetchedRun, MAX_HISTORY, RunName, is_withdrawn, may_come, result_of,
     },
-    reconcile_error::{Category, ReconcileError, Requeue},
+    reconcile_error::{ReconcileError, Requeue},
 };
 
 /// Numbers that are given up in one reconciliation at most; after them the next waits, longer each time.

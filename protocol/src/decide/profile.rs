@@ -7,10 +7,11 @@ use cartouche_templating::Rendered;
 
 use super::{Step, Waiting};
 use crate::{
+    category::Category,
     diagnosis::{Diagnosis, NotRefreshed},
     facts::{Facts, Rendering, Unknown, held},
     ledger::{Change, Ledger},
-    reconcile_error::{Category, ReconcileError, Requeue},
+    reconcile_error::{ReconcileError, Requeue},
 };
 
 /// What the next number is given to.

@@ -6,10 +6,11 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use super::{Step, ToStop};
 use crate::{
+    category::Category,
     diagnosis::Diagnosis,
     facts::{Facts, NameRead, PolicyFrom, StopOutcome, is_ahead, way_to_stop},
     ledger::{Asked, AtWork, Change, FetchedRun, LANDED_BY},
-    reconcile_error::{Category, ReconcileError, Requeue},
+    reconcile_error::{ReconcileError, Requeue},
 };
 
 /// How long a run that was told to stop may take before that is said, and how long until it is told once more.

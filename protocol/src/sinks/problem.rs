@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use cartouche_crds::{OutputSink, SinkKind};
 
 use crate::{
+    category::Category,
     diagnosis::{Denied, Diagnosis, Fault, Who},
-    reconcile_error::{Category, ReconcileError, Requeue},
+    reconcile_error::{ReconcileError, Requeue},
     references::SourceObject,
 };
 

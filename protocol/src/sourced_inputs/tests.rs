@@ -5,7 +5,11 @@ use cartouche_templating::secret_mark;
 use serde_json::json;
 
 use super::*;
-use crate::{sources::Seen, trace::SourceKey};
+use crate::{
+    references::{SourceKind, keys, sinks},
+    sources::Seen,
+    trace::SourceKey,
+};
 
 fn sources(sources: Value) -> Vec<InputSource> {
     serde_json::from_value(sources).unwrap()

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use super::{Readiness, SourceError};
 use crate::{
+    category::Category,
     diagnosis::{Diagnosis, Fault},
-    reconcile_error::{Category, ReconcileError, Requeue},
+    reconcile_error::{ReconcileError, Requeue},
     trace::MOST_SOURCES,
 };
 

@@ -2,10 +2,11 @@
 
 use super::ConditionValue;
 use crate::{
+    category::Category,
     conditions::{SOURCE_CHANGING, TRUE},
     diagnosis::{Busy, NotReady},
     facts::Facts,
-    reconcile_error::{Category, ReconcileError},
+    reconcile_error::ReconcileError,
 };
 
 /// The words, the same for every source: each further one would cost a write, and not every account may know its name.

@@ -4,10 +4,11 @@ use cartouche_crds::{Approval, ApprovalPolicy, PendingRun, RunnableStatus, Unkno
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::{
+    category::Category,
     conditions::STAMPED_OBJECT_CONDITION,
     facts::{Facts, overlap},
     ledger::{Due, Ledger, may_come, past_may_come},
-    reconcile_error::{Category, ReconcileError},
+    reconcile_error::ReconcileError,
 };
 
 /// What is due and waits: for a person, or for an earlier run, be it that nothing is said of but that this one does not

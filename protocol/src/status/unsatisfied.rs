@@ -4,11 +4,12 @@ use cartouche_crds::{CurrentRun, RunResult};
 
 use super::is_stored;
 use crate::{
+    category::Category,
     conditions::{RUN_TEMPLATE_READY, find},
     diagnosis::{Diagnosis, Fault},
     facts::Facts,
     ledger::{Ledger, OutputsDigest, OutputsRead, RunName},
-    reconcile_error::{Category, ReconcileError, Requeue},
+    reconcile_error::{ReconcileError, Requeue},
 };
 
 /// The current run succeeded, but its outputs are not those in the status.

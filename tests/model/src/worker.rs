@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use cartouche_protocol::{
-    decide::Change,
-    facts::{LedgerWriter, Remembered, RunName},
+    facts::{LedgerWriter, Remembered},
+    ledger::{Change, RunName},
     process_state::StoredStatus,
 };
 

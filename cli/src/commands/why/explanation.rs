@@ -5,9 +5,9 @@ use std::{borrow::Cow, fmt::Write as _};
 use cartouche_crds::{ClusterRunTemplate, PendingRun, PinnedProfile, Runnable};
 use cartouche_protocol::{
     advice::advice,
+    category::Category,
     conditions::{READY, RUN_TEMPLATE_READY, STAMPED_OBJECT_CONDITION, TRUE},
     ledger::Due,
-    reconcile_error::Category,
     status::blocking,
     told::Told,
 };

@@ -5,8 +5,8 @@ use cartouche_protocol::{
     ledger::{CREATES_SETTLE_IN, Ledger},
     object::{Object, is_shortened},
     reconcile_error::Requeue,
+    references::{SourceKind, SourceObject},
     sinks::{FoundSink, SinkProblem, created, replaced},
-    sourced_inputs::{SourceKind, SourceObject},
     told::bounded,
 };
 use cartouche_templating::Owner;

@@ -4,10 +4,10 @@ use cartouche_crds::{CurrentRun, RunResult};
 
 use super::scene::*;
 use crate::{
+    category::Category,
     decide::{Step, Waiting, decide},
     facts::Facts,
     ledger::{Change, Ledger, RunIdentity, tests::sample::*},
-    reconcile_error::Category,
 };
 
 fn takeover(input: &str) -> Facts {

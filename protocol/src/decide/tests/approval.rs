@@ -10,10 +10,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::scene::*;
 use crate::{
+    category::Category,
     decide::{Step, decide, decide_without_rendering, overlap},
     facts::{DryRun, Facts},
     ledger::{Change, tests::sample::*},
-    reconcile_error::{Category, Requeue},
+    reconcile_error::Requeue,
     status,
 };
 

@@ -9,11 +9,11 @@ use super::{
     scene::*,
 };
 use crate::{
+    category::Category,
     decide::{Step, Waiting, decide},
     diagnosis::{Failed, NotReady},
     facts::{CreateOutcome, DryRun, Facts},
     ledger::{CachedRun, Change, FetchedRun, RunIdentity, tests::sample::*},
-    reconcile_error::Category,
     sources::Readiness,
     trace::SourceKey,
 };

@@ -6,10 +6,10 @@ use cartouche_crds::RunResult;
 
 use super::scene::*;
 use crate::{
+    category::Category,
     decide::{Step, decide, decide_without_rendering},
     facts::{CreateOutcome, Facts, NameRead},
     ledger::{Change, tests::sample::*},
-    reconcile_error::Category,
     status,
 };
 

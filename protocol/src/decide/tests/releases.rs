@@ -7,10 +7,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::{adoption::of_version, scene::*};
 use crate::{
+    category::Category,
     decide::{Step, Waiting, decide},
     facts::{CreateOutcome, DryRun, Facts, NameRead},
     ledger::{Change, Due, FetchedRun, RunIdentity, tests::sample::*},
-    reconcile_error::{Category, Requeue},
+    reconcile_error::Requeue,
     status,
 };
 

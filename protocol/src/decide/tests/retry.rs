@@ -7,12 +7,12 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::scene::*;
 use crate::{
+    category::Category,
     conditions::{RECONCILING, RETRY_SCHEDULED, STALLED},
     decide::{Step, decide, decide_without_rendering},
     facts::{Facts, LedgerWriter, NameRead},
     ledger::{Asked, Change, FetchedRun, RunIdentity, tests::sample::*},
     policy::{Asks, Policy},
-    reconcile_error::Category,
     status,
 };
 

@@ -8,11 +8,12 @@ use serde_json::{Map, Value, json};
 
 use super::scene::*;
 use crate::{
+    category::Category,
     conditions,
     decide::{Step, decide, decide_without_rendering},
     facts::{CreateOutcome, Facts},
     ledger::{Change, tests::sample::*},
-    reconcile_error::{Category, ReconcileError, Requeue},
+    reconcile_error::{ReconcileError, Requeue},
 };
 
 /// etcd takes no larger request, and the object is one, with its spec and metadata.

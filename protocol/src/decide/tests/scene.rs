@@ -7,6 +7,7 @@ use cartouche_templating::Rendered;
 use serde_json::{Value, json};
 
 use crate::{
+    category::Category,
     decide::{Step, decide},
     facts::{
         CreateOutcome, Facts, LedgerState, NameRead, Remembered, Rendering, RunnableFacts,
@@ -17,7 +18,7 @@ use crate::{
         RunName, tests::sample::*,
     },
     profiles::{KnownProfile, Profiles},
-    reconcile_error::{Category, ReconcileError, Requeue},
+    reconcile_error::{ReconcileError, Requeue},
     status,
 };
 

@@ -2,11 +2,11 @@
 
 use super::scene::*;
 use crate::{
+    category::Category,
     decide::{Step, decide},
     diagnosis::NotReady,
     facts::Facts,
     ledger::tests::sample::*,
-    reconcile_error::Category,
     sources::Readiness,
     trace::SourceKey,
 };

@@ -10,6 +10,7 @@ use serde_json::json;
 
 use super::scene::*;
 use crate::{
+    category::Category,
     decide::{
         STOPS_WITHIN, Step, Waiting, decide, decide_without_rendering, earlier_that_do_not_stop,
         next_stop,
@@ -17,7 +18,6 @@ use crate::{
     facts::{Facts, PolicyFrom, StopOutcome},
     ledger::{Asked, Change, FetchedRun, tests::sample::*},
     policy::{Asks, Policy},
-    reconcile_error::Category,
 };
 
 /// How long runs may work here.

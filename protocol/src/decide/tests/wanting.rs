@@ -4,10 +4,11 @@ use cartouche_crds::{CurrentRun, RunPhase, RunResult};
 
 use super::scene::*;
 use crate::{
+    category::Category,
     decide::{Step, Waiting, decide},
     facts::{Facts, LedgerState, WatchState},
     ledger::{Change, Ledger, MAX_HISTORY, RunIdentity, tests::sample::*},
-    reconcile_error::{Category, ReconcileError, Requeue},
+    reconcile_error::{ReconcileError, Requeue},
 };
 
 #[test]

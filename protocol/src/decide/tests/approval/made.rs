@@ -8,6 +8,7 @@ use serde_json::json;
 
 use super::{approving, manual, waits};
 use crate::{
+    category::Category,
     decide::{
         Step, decide,
         tests::{
@@ -18,7 +19,6 @@ use crate::{
     facts::{CreateOutcome, Facts},
     ledger::{Change, Ledger, tests::sample::*},
     profiles::KnownProfile,
-    reconcile_error::Category,
     status,
 };
 
