@@ -8,9 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cartouche_crds::{InputSource, Runnable};
 use cartouche_protocol::{
+    references::{self, SourceObject},
     sinks,
-    sourced_inputs::{self, SourceObject},
-    sources::{SourceKey, WaitFor, graph},
+    sources::{WaitFor, graph},
+    trace::SourceKey,
 };
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
@@ -285,14 +286,14 @@ pub(crate) fn edges(runnable: &Runnable) -> Vec<Edge> {
     let sources = current.and_then(|run| run.sources.as_ref());
     let of = |source: &InputSource| {
         let object = SourceObject::of(source)?;
-        let key = sourced_inputs::source_key(&to.namespace, source)?;
+        let key = references::source_key(&to.namespace, source)?;
         let waits = source.runnable_ref.as_ref();
         Some(Edge {
             from: Id::of_source(&object, &to.namespace),
             to: to.clone(),
             input: source.name.clone(),
             word: object.kind.part(),
-            part: sourced_inputs::key(source).to_owned(),
+            part: references::key(source).to_owned(),
             wait_for: waits.map(|it| it.wait_for.unwrap_or_default()),
             optional: source.optional == Some(true),
             used: sources.and_then(|all| all.get(key.as_str()).cloned()),

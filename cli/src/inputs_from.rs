@@ -12,8 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use cartouche_crds::InputSource;
 use cartouche_protocol::{
     diagnosis::Fault,
-    sourced_inputs::{self, SourceKind, SourceObject},
-    sources::SourceKey,
+    references::{self, SourceKind, SourceObject},
+    trace::SourceKey,
 };
 use cartouche_templating::Sourced;
 use serde_json::Value;
@@ -74,7 +74,7 @@ impl Entry {
     }
 
     fn key(&self) -> &str {
-        sourced_inputs::key(&self.source)
+        references::key(&self.source)
     }
 }
 

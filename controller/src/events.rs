@@ -8,7 +8,7 @@ use std::{
 };
 
 use cartouche_crds::{API_VERSION, Runnable};
-use cartouche_protocol::{reconcile_error::bounded, status::RETRY_SCHEDULED};
+use cartouche_protocol::{conditions::RETRY_SCHEDULED, told::bounded};
 use kube::ResourceExt;
 use serde_json::json;
 use tokio::{

@@ -4,8 +4,9 @@ use std::{collections::HashMap, sync::Mutex, time::Duration};
 
 use cartouche_crds::is_dns_subdomain;
 use cartouche_protocol::{
+    category::Category,
     diagnosis::{Denied, Diagnosis, Who},
-    reconcile_error::{Category, ReconcileError, Requeue},
+    reconcile_error::{ReconcileError, Requeue},
 };
 use clap::ValueEnum;
 use http::HeaderValue;

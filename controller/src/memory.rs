@@ -12,7 +12,7 @@ use cartouche_protocol::{
     pace::{ContestedPace, StatusPace},
     process_state::ProcessState,
     reconcile_error::Requeue,
-    sourced_inputs::{SourceKind, SourceObject},
+    references::{SourceKind, SourceObject},
 };
 
 use k8s_openapi::jiff::Timestamp;

@@ -10,7 +10,7 @@ use std::{
 };
 
 use cartouche_crds::{RunResult, StopReason};
-use cartouche_protocol::reconcile_error::Category;
+use cartouche_protocol::category::Category;
 use http::{Method, StatusCode};
 use k8s_openapi::jiff::Timestamp;
 use labels::{

@@ -17,11 +17,11 @@ use std::future::Future;
 
 use cartouche_crds::{HistoryEntry, OutputsFrom};
 use cartouche_protocol::{
-    decide::{Change, Step},
+    category::Category,
+    decide::Step,
     facts::{CreateOutcome, Facts},
-    ledger::{FetchedRun, Ledger, OutputsRead},
-    reconcile_error::{Category, ReconcileError, Requeue},
-    retention::MINIMUM_AGE,
+    ledger::{Change, FetchedRun, Ledger, MINIMUM_AGE, OutputsRead},
+    reconcile_error::{ReconcileError, Requeue},
 };
 #[cfg(feature = "mutants")]
 use cartouche_templating::HashVersion;

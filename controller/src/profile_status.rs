@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use cartouche_crds::{ClusterRunProfile, ClusterRunProfileStatus};
 use cartouche_protocol::{
+    conditions::{FALSE, TRUE},
     diagnosis::{Diagnosis, Fault},
     newer_release,
     pace::Change,
     profiles::KnownProfile,
-    reconcile_error::bounded,
-    status::{ConditionValue, FALSE, TRUE},
+    status::ConditionValue,
+    told::bounded,
 };
 use k8s_openapi::jiff::Timestamp;
 use kube::{ResourceExt, runtime::controller::Action};

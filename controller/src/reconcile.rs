@@ -33,10 +33,11 @@ use std::{
 
 use cartouche_crds::Runnable;
 use cartouche_protocol::{
+    category::Category,
     decide::{MOST_RENUMBERED, Step, Waiting, decide, decide_without_rendering},
+    ledger::CREATES_SETTLE_IN,
     newer_release,
-    process_state::CREATES_SETTLE_IN,
-    reconcile_error::{Category, ReconcileError},
+    reconcile_error::ReconcileError,
     rerun::retry_now,
 };
 use futures::FutureExt;

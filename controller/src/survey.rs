@@ -8,9 +8,10 @@ use std::{
 
 use cartouche_crds::{RunPhase, Runnable};
 use cartouche_protocol::{
+    category::Category,
+    conditions::{READY, RUN_IN_PROGRESS, RUN_LOST},
     newer_release::leaves_alone,
-    reconcile_error::Category,
-    status::{READY, RUN_IN_PROGRESS, RUN_LOST, is_at_work},
+    status::is_at_work,
 };
 use k8s_openapi::jiff::Timestamp;
 

@@ -11,12 +11,13 @@ use std::{
 use cartouche_crds::{ClusterRunTemplate, ClusterRunTemplateStatus};
 use cartouche_protocol::{
     compiled::Compiled,
+    conditions::{FALSE, STALLED, TRUE},
     diagnosis::{Diagnosis, Fault},
     newer_release,
     pace::{Change, Due, News, REPEATED_AFTER, StatusPace},
     policy::{Asks, Policy},
-    reconcile_error::bounded,
-    status::{ConditionValue, FALSE, STALLED, TRUE, condition},
+    status::{ConditionValue, condition},
+    told::bounded,
 };
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Condition, jiff::Timestamp};
 use kube::{Resource, ResourceExt, runtime::controller::Action};

@@ -8,9 +8,8 @@ use std::sync::Arc;
 use cartouche_crds::{ClusterRunTemplateSpec, RunnableStatus};
 use cartouche_protocol::{
     decide::decide,
-    facts::{Facts, Rendering, RunnableFacts, WatchState},
+    facts::{Facts, Remembered, Rendering, RunnableFacts, WatchState},
     ledger::{BreakerLimits, Cause},
-    process_state::Remembered,
     status,
 };
 use cartouche_templating::{Context, Rendered, Template};

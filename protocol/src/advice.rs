@@ -7,8 +7,9 @@ use cartouche_templating::{remedy, remedy_at_work};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use crate::{
-    explanation::{PODS_GONE, failed},
-    status::{FALSE, READY, RUN_LOST, RUN_TEMPLATE_READY, find, is_at_work, said_of_run},
+    conditions::{FALSE, READY, RUN_LOST, RUN_TEMPLATE_READY, find},
+    ledger::explanation::{PODS_GONE, failed},
+    status::{is_at_work, said_of_run},
     told::Told,
 };
 
@@ -80,8 +81,8 @@ mod tests {
 
     use super::*;
     use crate::{
+        conditions::{RUN_IN_PROGRESS, STAMPED_OBJECT_CONDITION},
         diagnosis::Diagnosis,
-        status::{RUN_IN_PROGRESS, STAMPED_OBJECT_CONDITION},
     };
 
     fn condition(name: &str, status: &str, reason: &str, message: &str) -> Value {

@@ -9,7 +9,7 @@ mod current_run;
 mod debounce;
 mod first_run;
 mod gate;
-pub(crate) mod overlap;
+mod overlap;
 mod pending;
 mod permissions;
 mod profile;
@@ -19,9 +19,7 @@ mod stop;
 mod superseded;
 
 pub use first_run::another_document;
-pub(crate) use overlap::may_come;
 pub use pending::MOST_RENUMBERED;
-pub(crate) use stop::is_deleted_to_stop;
 pub use stop::{STOPS_WITHIN, earlier_that_do_not_stop, next_stop};
 
 use std::time::Duration;
@@ -30,12 +28,15 @@ use cartouche_crds::RunPhase;
 use cartouche_templating::{Needed, kinds::StopRequest};
 use gate::Beginning;
 
-use crate::facts::{Facts, LedgerState, LedgerWriter, NameRead, Rendering, RunName, WatchState};
 use crate::{
+    category::Category,
     diagnosis::Diagnosis,
-    ledger::{Due, Fate, Intent, Ledger, MAX_HISTORY, may_land},
-    process_state::CREATES_SETTLE_IN,
-    reconcile_error::{Category, ReconcileError, Requeue},
+    facts::{Facts, LedgerState, LedgerWriter, NameRead, Rendering, WatchState},
+    ledger::{
+        CREATES_SETTLE_IN, Change, Due, Fate, Intent, Ledger, MAX_HISTORY, RunName, may_come,
+        may_land,
+    },
+    reconcile_error::{ReconcileError, Requeue},
     sources::Provenance,
 };
 
@@ -87,38 +88,6 @@ pub struct ToStop {
     pub request: StopRequest,
     /// The resourceVersion in which it was seen to work: one that has ended since is not deleted.
     pub version: Option<u64>,
-}
-
-/// Why the ledger changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
-    /// A new run is intended.
-    Intent,
-    /// The intended run gets another number, since an unknown run holds its name.
-    Renumber,
-    /// A further attempt follows a refusal.
-    Attempt,
-    /// The number that was given is made into something else by now, and a person has approved that.
-    Approve,
-    /// The run exists.
-    Confirm,
-    /// The run was refused.
-    Reject,
-    /// The ledger was made out of the runs that exist.
-    Rebuild,
-    /// The hash was made by another version.
-    MigrateHash,
-    /// A result, outputs, or a run that came or went.
-    Record,
-    /// What the current run is made from is told anew: no run is made for that.
-    MoveOn,
-    /// The profile of the runs that follow was chosen anew, on request: no run is made for that.
-    Refresh,
-    /// A run at work is going to be told to stop.
-    Stop,
-    /// Runs make way for one that is due: those at work are going to be told to stop, and one that nobody has seen is
-    /// not made any more.
-    MakeWay,
 }
 
 /// What is waited for.
@@ -280,7 +249,7 @@ fn supersede(facts: &Facts, rendering: &Rendering) -> Step {
         let name = RunName::of(current);
         fate = match facts.reads.get(&name) {
             // The gate knows when it is to be read.
-            None if overlap::is_asked(facts) && overlap::may_come(current) => Fate::Known,
+            None if overlap::is_asked(facts) && may_come(current) => Fate::Known,
             None => return Step::ReadRun(name),
             Some(NameRead::Found(found)) if facts.is_run_of(&found.run, current) => {
                 Fate::Found(found.run.clone())

@@ -8,6 +8,7 @@ mod examples;
 mod holder;
 mod in_the_way;
 mod invalid;
+mod profile;
 mod sentence;
 mod sourced;
 mod status_full;
@@ -20,17 +21,14 @@ use cartouche_crds::{
 };
 use cartouche_templating::{Diagnostic, explained};
 
-use crate::{
-    profiles::{Held, NotRefreshed},
-    sources::{Failed, NotReady, SourceKey},
-    told,
-};
+use crate::{told, trace::SourceKey};
 pub use approval::{GivenApproval, Guarded, waits_for_a_person};
 pub use denied::{Denied, Who};
-pub use dependency::{named, why_not_ready};
+pub use dependency::{Busy, Failed, Lag, NotReady, named, why_not_ready};
 pub use holder::{Holder, controller};
 pub use in_the_way::{InTheWay, Why};
 pub use invalid::is_of_quota;
+pub use profile::{Held, NotRefreshed, Unchosen};
 pub(crate) use sentence::outputs_unread;
 use wrong_type::WrongType;
 pub use wrong_type::placed;

@@ -13,13 +13,14 @@ use cartouche_templating::{
 };
 use serde_json::Value;
 
-use crate::facts::{CachedRun, OutputsDigest};
 use crate::{
     compiled::Compiled,
     diagnosis::{Fault, controller},
-    ledger::{Asked, FetchedRun, Ledger, OutputsRead, PodsSaid, RunIdentity},
+    ledger::{
+        Asked, CachedRun, FetchedRun, Ledger, OutputsDigest, OutputsRead, PodsSaid, RunIdentity,
+    },
     object::{MAX_DEPTH, is_shortened, too_heavy},
-    reconcile_error::bounded,
+    told::bounded,
 };
 
 /// Bytes of a termination message that Kubernetes has cut, but for a line end.

@@ -1,18 +1,20 @@
 //! Everything that a decision needs, as plain data.
 
 mod before_its_stop;
-mod cached_run;
 mod dependencies;
 mod dry_run;
 mod due;
 mod hindrance;
 mod made;
+pub(crate) mod overlap;
 mod permitted;
+mod remembered;
 mod rendering;
 mod run_at_hand;
-mod run_name;
 mod runnable_facts;
+mod seen_version;
 mod settling;
+mod stopping;
 mod work;
 
 use std::{
@@ -25,23 +27,24 @@ use cartouche_crds::{CurrentRun, HistoryEntry, RunnableStatus};
 use k8s_openapi::jiff::Timestamp;
 
 use crate::{
-    ledger::{Asked, BreakerLimits, FetchedRun, Ledger, RunIdentity, past},
+    category::Category,
+    ledger::{Asked, BreakerLimits, CachedRun, FetchedRun, Ledger, RunIdentity, RunName, past},
     policy::Policy,
-    process_state::Remembered,
     profiles::Profiles,
-    reconcile_error::{Category, ReconcileError, Requeue},
+    reconcile_error::{ReconcileError, Requeue},
     sinks::Sinks,
 };
-pub use cached_run::{CachedRun, OutputsDigest, digest, doubted};
 pub use dependencies::Dependencies;
 pub use dry_run::DryRun;
 pub use hindrance::Hindrance;
 pub use made::{Chosen, Unknown, approvable, chosen, held, made_with, subject};
 pub use permitted::Permitted;
+pub use remembered::Remembered;
 pub use rendering::Rendering;
-pub use run_name::RunName;
 pub use runnable_facts::RunnableFacts;
 pub use settling::Settling;
+pub(crate) use stopping::{is_deleted_to_stop, way_to_stop};
+pub(crate) use work::is_ahead;
 
 /// What is known of one Runnable at one moment. A reconciliation begins with what the caches say; reads that a
 /// decision asks for are added, and it is decided again.

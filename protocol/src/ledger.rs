@@ -5,15 +5,21 @@
 //! reads a clock or talks to a server, so that the model in `tests/` drives this very code.
 //! `docs/exactly-once.md` explains the protocol as a whole.
 
+mod age;
 mod breaker;
+mod cached_run;
+mod change;
 pub(crate) mod contested;
 mod due;
+pub mod explanation;
 mod intent;
 mod rebuild;
 mod record;
 mod run;
+mod run_name;
 mod state;
 mod stop;
+mod unseen;
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -24,9 +30,12 @@ use cartouche_crds::{
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 use serde_json::Value;
 
-use crate::retention::old_enough;
+pub(crate) use age::remaining;
+pub use age::{CREATES_SETTLE_IN, MINIMUM_AGE, old_enough};
 pub(crate) use breaker::SLOW_INTERVAL;
 pub use breaker::{BreakerLimits, Cause, Pace};
+pub use cached_run::{CachedRun, OutputsDigest, digest, doubted};
+pub use change::Change;
 pub(crate) use due::ANOTHER;
 pub use due::{Due, is_of_another_document};
 pub use intent::{Fate, Intent};
@@ -35,8 +44,10 @@ pub(crate) use record::past;
 pub use record::result_of_gone;
 pub(crate) use run::LANDED_BY;
 pub use run::{FetchedRun, OutputsRead, PodsSaid, RunIdentity, RunProfile, result_of};
+pub use run_name::RunName;
 pub use state::RunState;
 pub use stop::{Asked, AtWork, is_ours, is_withdrawn};
+pub(crate) use unseen::{may_come, past_may_come};
 
 /// History entries that are kept at most. A status of about 1.7 MB is refused by etcd, which would
 /// jam the ledger for good.

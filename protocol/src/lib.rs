@@ -3,11 +3,12 @@
 //! is decided here; the model checks every order in which it may.
 
 pub mod advice;
+pub mod category;
 pub mod compiled;
+pub mod conditions;
 pub mod decide;
 pub mod diagnosis;
 pub mod evaluate;
-pub mod explanation;
 pub mod facts;
 pub mod ledger;
 pub mod managed_fields;
@@ -19,6 +20,7 @@ pub mod policy;
 pub mod process_state;
 pub mod profiles;
 pub mod reconcile_error;
+pub mod references;
 pub mod rerun;
 pub mod retention;
 pub mod sinks;
@@ -26,3 +28,4 @@ pub mod sourced_inputs;
 pub mod sources;
 pub mod status;
 pub mod told;
+pub mod trace;

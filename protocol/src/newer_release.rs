@@ -3,10 +3,11 @@
 use cartouche_crds::{RunnableSpec, RunnableStatus};
 
 use crate::{
+    category::Category,
     compiled::Compiled,
     diagnosis::Diagnosis,
     profiles::KnownProfile,
-    reconcile_error::{Category, ReconcileError, Requeue},
+    reconcile_error::{ReconcileError, Requeue},
 };
 
 /// The words in `needs` of a status that this release knows: it does what they stand for.

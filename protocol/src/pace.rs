@@ -13,9 +13,9 @@ use cartouche_crds::{PendingRun, RunnableStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use crate::{
+    category::Category,
+    conditions::{STAMPED_OBJECT_CONDITION, WATCH_UNAVAILABLE},
     ledger::contested::digest_of,
-    reconcile_error::Category,
-    status::{STAMPED_OBJECT_CONDITION, WATCH_UNAVAILABLE},
     told,
 };
 

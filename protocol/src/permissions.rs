@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use cartouche_crds::{InputSource, OutputSink, Selector};
 use cartouche_templating::{Template, has_message_in_pods, kinds::queue_of};
 
-use crate::{policy::Policy, sourced_inputs::SourceObject};
+use crate::{policy::Policy, references::SourceObject};
 
 /// What a need is about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

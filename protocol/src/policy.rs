@@ -12,7 +12,7 @@ use cartouche_crds::{
 use cartouche_templating::kinds::StopRequest;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
-use crate::{diagnosis::Fault, ledger::Ledger, reconcile_error::within};
+use crate::{diagnosis::Fault, ledger::Ledger, told::within};
 pub use retry::RetryPolicy;
 
 /// Bytes of a text that is no duration which a message repeats.

@@ -17,13 +17,10 @@ use k8s_openapi::{
 };
 
 use crate::{
-    decide::Change,
-    facts::{CachedRun, CreateOutcome, LedgerState, served_before},
-    ledger::{FetchedRun, Ledger, RunIdentity},
+    facts::{CreateOutcome, LedgerState, Remembered, served_before},
+    ledger::{CREATES_SETTLE_IN, CachedRun, Change, FetchedRun, Ledger, RunIdentity},
 };
 
-/// How long nothing may be written for a Runnable that another controller seems to serve still.
-pub const CREATES_SETTLE_IN: Duration = Duration::from_secs(30);
 /// How long a controller that did not see the current run go waits for one that did.
 pub const GRACE_PERIOD: Duration = Duration::from_secs(10);
 /// How long a run that was just made may stay unseen by its watch before it is looked for: the watch
@@ -95,21 +92,6 @@ pub struct StoredStatus<'a> {
     /// Who wrote the status, as far as the watch keeps that: of a status with a ledger only others than
     /// this controller.
     pub managed_fields: &'a [ManagedFieldsEntry],
-}
-
-/// What a process knows of a status when it begins.
-#[derive(Clone, Debug, Default)]
-pub struct Remembered {
-    /// See [`crate::facts::Facts::ledger_state`].
-    pub ledger_state: LedgerState,
-    /// The run of the pending entry, if it was made before and left to be confirmed.
-    pub created: Option<CreateOutcome>,
-    /// See [`ProcessState::reached_sequence`].
-    pub reached_sequence: i64,
-    /// See [`crate::facts::Facts::other_writer`].
-    pub other_writer: bool,
-    /// The uids of the unknown runs that are remembered.
-    pub unknown_runs: BTreeSet<String>,
 }
 
 impl ProcessState {

@@ -10,10 +10,10 @@ mod pin;
 
 use cartouche_crds::{PROFILE_REFRESH_ANNOTATION, Runnable};
 
-pub use choice::{Candidate, Choice, Rank, Subject, Unchosen, choose, rank};
+pub use choice::{Candidate, Choice, Rank, Subject, choose, rank};
 pub use known::{KnownProfile, Labels, Profiles};
 pub use miss::{cure_of_miss, misses};
-pub use pin::{Held, Known, NotRefreshed, Pin, Settled, pin};
+pub use pin::{Known, Pin, Settled, pin};
 
 use crate::rerun;
 

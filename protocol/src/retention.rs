@@ -3,18 +3,9 @@
 use std::time::Duration;
 
 use cartouche_crds::{HistoryEntry, RetentionPolicy};
-use k8s_openapi::{
-    apimachinery::pkg::apis::meta::v1::Time,
-    jiff::{SignedDuration, Timestamp},
-};
+use k8s_openapi::jiff::Timestamp;
 
-use crate::ledger::{Ledger, counts_as_failed};
-
-/// No run younger than this, since its creation and since its end, is deleted: a create that was
-/// delayed on its way must never find its name free again. Creates are given up by the API server
-/// after 10 seconds and are sent at most 10 seconds after the ledger was read; the rest is margin
-/// for clocks that differ.
-pub const MINIMUM_AGE: SignedDuration = SignedDuration::from_mins(10);
+use crate::ledger::{Ledger, counts_as_failed, old_enough, remaining};
 
 /// Runs that are deleted in one reconciliation at most.
 const MAX_DELETES: usize = 10;
@@ -26,22 +17,6 @@ pub struct Retention {
     pub delete: Vec<HistoryEntry>,
     /// When to reconcile again, because an entry gets old enough then or more are due.
     pub again: Option<Duration>,
-}
-
-/// Whether [`MINIMUM_AGE`] has passed since a time. What is missing is not old enough.
-#[must_use]
-pub fn old_enough(since: Option<&Time>, now: Option<Timestamp>) -> bool {
-    remaining(since, now).is_some_and(|left| left.is_zero())
-}
-
-/// How long until [`MINIMUM_AGE`] has passed. `None`: that cannot be known.
-fn remaining(since: Option<&Time>, now: Option<Timestamp>) -> Option<Duration> {
-    let left = MINIMUM_AGE - now?.duration_since(since?.0);
-    Some(if left.is_negative() {
-        Duration::ZERO
-    } else {
-        left.unsigned_abs()
-    })
 }
 
 /// Decides which runs go. `exists` says whether the object of an entry, with this uid, is known to be there.

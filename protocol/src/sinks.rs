@@ -15,11 +15,12 @@ use cartouche_crds::{
 };
 
 use crate::{
+    category::Category,
+    conditions::{RUN_TEMPLATE_READY, STALLED, find},
     ledger::Ledger,
-    reconcile_error::{Category, ReconcileError, Requeue},
-    sourced_inputs::{SourceKind, SourceObject},
-    sources::SourceKey,
-    status::{RUN_TEMPLATE_READY, STALLED, find},
+    reconcile_error::{ReconcileError, Requeue},
+    references::{SourceKind, SourceObject},
+    trace::SourceKey,
 };
 pub use content::{Content, Given, declared, faults, key_of, sensitive_in};
 pub use object::{FoundSink, created, replaced};

@@ -1,28 +1,24 @@
-//! Inputs that come from other objects: which objects these are, and what they give. Pure.
+//! Inputs that come from other objects: what these give, and what is wrong with them. Pure.
 
 mod check;
-mod object;
 mod read;
 mod there;
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use cartouche_crds::{InputSource, SensitiveOutput, WaitFor};
+use cartouche_crds::{InputSource, SensitiveOutput};
 use cartouche_templating::{NoValue, Room, Sourced, UnreadableText, read_text};
 use serde_json::Value;
 
 use crate::{
+    category::Category,
     diagnosis::{Diagnosis, Fault},
-    reconcile_error::{Category, ReconcileError, Requeue},
-    sources::{Revision, Source, SourceKey, Value as Given},
+    reconcile_error::{ReconcileError, Requeue},
+    references::{SourceObject, key, revision_path, traced_by, wait_for, waits_until_ready},
+    sources::{Source, Value as Given},
+    trace::Revision,
 };
 pub use check::{check, check_namespaces};
-pub use object::{AnyObject, SourceKind, SourceObject};
-use object::{wait_for, waits_until_ready};
 pub use read::{ObjectRead, RunnableRead, SourceRead};
 use there::{is_on_its_way, no_key, no_output};
 
@@ -66,53 +62,6 @@ impl NoInputs {
         };
         ReconcileError::caused(category, requeue, diagnosis, None)
     }
-}
-
-/// The keys of one object that are asked for by a Runnable in this namespace.
-#[must_use]
-pub fn keys<'a>(
-    namespace: &str,
-    sources: &'a [InputSource],
-    object: &SourceObject,
-) -> BTreeSet<&'a str> {
-    let of_object =
-        |source: &&InputSource| SourceObject::read_in(namespace, source).as_ref() == Some(object);
-    let asked = sources.iter().filter(of_object);
-    asked
-        .flat_map(|source| [Some(key(source)), revision_path(source)])
-        .flatten()
-        .collect()
-}
-
-/// The key, the output or the path that an input comes from; empty where nothing says from which.
-#[must_use]
-pub fn key(source: &InputSource) -> &str {
-    let map = source.config_map_key_ref.as_ref().map(|of| &of.key);
-    let secret = source.secret_key_ref.as_ref().map(|of| &of.key);
-    let runnable = source.runnable_ref.as_ref().map(|of| &of.output);
-    let object = source.object_ref.as_ref().map(|of| &of.path);
-    let all = [map, secret, runnable, object];
-    all.into_iter().flatten().next().map_or("", String::as_str)
-}
-
-/// Which source an input of a Runnable in this namespace comes from, as far as the reference says: the name of an object that
-/// labels find, and that an object is in no namespace, only a read tells. None where it is to no one kind of source.
-#[must_use]
-pub fn source_key(namespace: &str, source: &InputSource) -> Option<SourceKey> {
-    let object = SourceObject::of(source)?;
-    Some(object.source_key(namespace, traced_by(source)))
-}
-
-/// What tells its source from others of the same object.
-fn traced_by(source: &InputSource) -> &str {
-    match source.object_ref {
-        Some(_) => revision_path(source).unwrap_or_default(),
-        None => key(source),
-    }
-}
-
-fn revision_path(source: &InputSource) -> Option<&str> {
-    source.object_ref.as_ref()?.revision_path.as_deref()
 }
 
 /// What was had of the sources of a Runnable.
@@ -373,31 +322,6 @@ fn behind(from: &str) -> Wrong {
 
 fn fault(what: String, cure: &str) -> Fault {
     Fault::new(what, Some(cure.to_owned()))
-}
-
-/// The Runnables that inputs of a Runnable in this namespace come from, as far as references name them, and for what each is waited: the stricter, where
-/// several inputs come from one.
-#[must_use]
-pub fn runnables(namespace: &str, sources: &[InputSource]) -> BTreeMap<SourceKey, WaitFor> {
-    let mut all = BTreeMap::new();
-    for source in sources {
-        let object = SourceObject::of(source);
-        let Some(object) = object.filter(|it| it.is_runnable() && !it.name.is_empty()) else {
-            continue;
-        };
-        let asked = wait_for(source, &object);
-        let wait_for = all.entry(object.source_key(namespace, "")).or_insert(asked);
-        *wait_for = asked.max(*wait_for);
-    }
-    all
-}
-
-/// The objects that inputs of a Runnable in this namespace come from, each as a whole, as far as references name them and outputs of Runnables
-/// may be written to them.
-#[must_use]
-pub fn sinks(namespace: &str, sources: &[InputSource]) -> BTreeSet<SourceKey> {
-    let objects = sources.iter().filter_map(SourceObject::of);
-    objects.filter_map(|it| it.as_sink(namespace)).collect()
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ mod awaited;
 mod condition_value;
 mod follows;
 mod pending;
+mod run_state;
 mod told;
 mod unsatisfied;
 
@@ -18,48 +19,25 @@ use k8s_openapi::{
     jiff::Timestamp,
 };
 
-use crate::diagnosis::Diagnosis;
-use crate::facts::Facts;
-use crate::policy::Ahead;
-use crate::told::{Told, joined_tries, plain};
 use crate::{
+    category::Category,
+    conditions::{
+        FALSE, READY, RECONCILING, RETRY_SCHEDULED, RUN_IN_PROGRESS, RUN_LOST, RUN_TEMPLATE_READY,
+        STALLED, STAMPED_OBJECT_CONDITION, TRUE, UNKNOWN, WATCH_UNAVAILABLE, find,
+    },
+    diagnosis::Diagnosis,
+    facts::Facts,
     ledger::Ledger,
-    reconcile_error::{Category, ReconcileError, Requeue},
+    policy::Ahead,
+    reconcile_error::{ReconcileError, Requeue},
+    told::{Told, joined_tries, plain},
 };
 pub use awaited::{awaited_for, image_awaited_for};
 pub use condition_value::ConditionValue;
-pub use follows::follows_upstream;
 pub use pending::{dry_run_told, waits_for_more};
 pub use told::{BEING_MADE, NOT_ENDED, is_at_work, said_of_run};
 use told::{is_of_run, told};
 use unsatisfied::unsatisfied;
-
-/// Whether the template could be rendered and its run be made.
-pub const RUN_TEMPLATE_READY: &str = "RunTemplateReady";
-/// How the run for the present rendering fares, in the words of its engine.
-pub const STAMPED_OBJECT_CONDITION: &str = "StampedObjectCondition";
-/// The reason of a run that vanished while nobody watched.
-pub const RUN_LOST: &str = "RunLost";
-/// The reason of Ready while a run works, or is on its way.
-pub const RUN_IN_PROGRESS: &str = "RunInProgress";
-/// The sum of both.
-pub const READY: &str = "Ready";
-/// Present and True while the controller works towards Ready.
-pub const RECONCILING: &str = "Reconciling";
-/// Present and True when only a change can help.
-pub const STALLED: &str = "Stalled";
-
-/// The reason of Reconciling while a run that failed is going to be tried again.
-pub const RETRY_SCHEDULED: &str = "RetryScheduled";
-
-/// Present and True while a watch that the Runnable needs fails.
-pub const WATCH_UNAVAILABLE: &str = "WatchUnavailable";
-
-/// The status of a condition that holds.
-pub const TRUE: &str = "True";
-/// The status of a condition that does not hold.
-pub const FALSE: &str = "False";
-const UNKNOWN: &str = "Unknown";
 
 /// Whether the stored status already says this of its run, with or without the words of containers: which of them it was
 /// to be is decided when the run is read, and to read it again would bring nothing new.
@@ -201,15 +179,6 @@ pub fn condition(
         last_transition_time: kept.map_or(Time(now), |kept| kept.last_transition_time.clone()),
         observed_generation: generation,
     }
-}
-
-/// A condition of a Runnable.
-#[must_use]
-pub fn find<'a>(status: &'a RunnableStatus, name: &str) -> Option<&'a Condition> {
-    status
-        .conditions
-        .iter()
-        .find(|condition| condition.type_ == name)
 }
 
 fn aggregate(template: &ConditionValue, stamped: Option<&ConditionValue>) -> ConditionValue {

@@ -8,8 +8,8 @@ use std::{fmt, time::Duration};
 
 use k8s_openapi::jiff::Timestamp;
 
-use crate::reconcile_error::within;
-
+/// Longest text in an event, and of what others said in a condition, in bytes.
+pub const TEXT_BYTES: usize = 1_000;
 /// Stands before what to do.
 const TO_DO: &str = "; to do: ";
 /// Stands before the words of Cartographer, which scripts look for.
@@ -205,6 +205,21 @@ pub fn message(what: &str, to_do: &str, in_full: Option<&str>) -> String {
         message.push_str(words);
     }
     message
+}
+
+/// Cuts a text to [`TEXT_BYTES`], on a character border.
+#[must_use]
+pub fn bounded(text: String) -> String {
+    within(text, TEXT_BYTES)
+}
+
+/// Cuts a text to so many bytes, on a character border.
+pub(crate) fn within(mut text: String, bytes: usize) -> String {
+    if text.len() > bytes {
+        text.truncate(text.floor_char_boundary(bytes - '…'.len_utf8()));
+        text.push('…');
+    }
+    text
 }
 
 #[cfg(test)]

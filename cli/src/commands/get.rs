@@ -5,7 +5,7 @@ mod watch;
 use anstyle::{AnsiColor, Style};
 use anyhow::bail;
 use cartouche_crds::{GROUP, Runnable, RunnableStatus};
-use cartouche_protocol::{reconcile_error::Category, status::READY};
+use cartouche_protocol::{category::Category, conditions::READY};
 use clap::{Args, ValueEnum};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::ResourceExt as _;

@@ -6,10 +6,10 @@ use cartouche_crds::{
     Runnable,
 };
 use cartouche_protocol::{
+    category::Category,
+    conditions::{FALSE, RUN_TEMPLATE_READY},
     ledger::Ledger,
-    reconcile_error::Category,
     rerun,
-    status::{FALSE, RUN_TEMPLATE_READY},
     told::Told,
 };
 use clap::Args;

@@ -4,9 +4,9 @@ use std::{str::FromStr, time::Duration};
 
 use cartouche_crds::{PendingRun, Runnable};
 use cartouche_protocol::{
+    category::Category,
+    conditions::{READY, RECONCILING, STALLED, STAMPED_OBJECT_CONDITION, TRUE, follows_upstream},
     diagnosis::waits_for_a_person,
-    reconcile_error::Category,
-    status::{READY, RECONCILING, STALLED, STAMPED_OBJECT_CONDITION, TRUE, follows_upstream},
     told::Told,
 };
 use clap::Args;

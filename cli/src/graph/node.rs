@@ -2,8 +2,9 @@
 
 use cartouche_crds::Runnable;
 use cartouche_protocol::{
+    conditions::{READY, RUN_TEMPLATE_READY, TRUE, find},
     sources::Seen,
-    status::{READY, RUN_TEMPLATE_READY, TRUE, blocking, find},
+    status::blocking,
     told::Told,
 };
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! Inputs of which files do not say what they are, and what is said of them.
 
-use cartouche_protocol::sourced_inputs::{SourceKind, SourceObject};
+use cartouche_protocol::references::{SourceKind, SourceObject};
 
 use super::Entry;
 use crate::{

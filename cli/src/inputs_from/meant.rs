@@ -1,6 +1,6 @@
 //! Objects that are not among the files under the name and in the namespace that a Runnable gives, and nearly are.
 
-use cartouche_protocol::sourced_inputs::{SourceKind, SourceObject};
+use cartouche_protocol::references::{SourceKind, SourceObject};
 use cartouche_templating::suggestion;
 
 use super::Entry;

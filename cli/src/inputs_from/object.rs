@@ -5,7 +5,8 @@ use std::{collections::BTreeSet, sync::Arc};
 use cartouche_crds::{API_VERSION, Runnable};
 use cartouche_protocol::{
     diagnosis::Fault,
-    sourced_inputs::{SourceKind, SourceObject, SourceRead},
+    references::{SourceKind, SourceObject},
+    sourced_inputs::SourceRead,
 };
 use k8s_openapi::ByteString;
 use serde_json::{Value, json};

@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use cartouche_crds::{InputSource, ReadAs};
 use cartouche_protocol::{
     diagnosis::Fault,
-    sourced_inputs::{self, SourceKind, SourceObject, SourceRead},
+    references::{self, SourceKind, SourceObject},
+    sourced_inputs::{self, SourceRead},
     sources::Value as Became,
 };
 use cartouche_templating::{suggestion, syntax};
@@ -100,7 +101,7 @@ impl<'a> Taking<'a> {
         let documents = self.documents.iter();
         let reads: BTreeMap<&SourceObject, SourceRead> = documents
             .filter_map(|(object, document)| {
-                let keys = sourced_inputs::keys(namespace, &sources, object);
+                let keys = references::keys(namespace, &sources, object);
                 Some((object, object::read(document, object.kind, &keys).ok()?))
             })
             .collect();

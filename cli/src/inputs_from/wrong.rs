@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use cartouche_crds::{InputSource, is_dns_label, is_dns_subdomain};
 use cartouche_protocol::{
     diagnosis::Fault,
-    sourced_inputs::{self, SourceKind, SourceObject},
+    references::{SourceKind, SourceObject},
+    sourced_inputs,
 };
 use cartouche_templating::given_twice;
 use serde_json::Value;

@@ -1,7 +1,7 @@
 //! What is said of a run that is due and waits.
 
 use cartouche_crds::{PendingRun, Runnable};
-use cartouche_protocol::{facts::DryRun, reconcile_error::Category};
+use cartouche_protocol::{category::Category, facts::DryRun};
 
 use super::{age, place::Place};
 

@@ -2,8 +2,9 @@
 
 use cartouche_crds::{Cancellation, HistoryEntry, RerunRequest, Runnable, Stop};
 use cartouche_protocol::{
+    conditions::{RECONCILING, RETRY_SCHEDULED, RUN_TEMPLATE_READY, TRUE},
     ledger::RunState,
-    status::{RECONCILING, RETRY_SCHEDULED, RUN_TEMPLATE_READY, TRUE, said_of_run},
+    status::said_of_run,
     told::Told,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};

@@ -1,7 +1,7 @@
 //! Which Runnables are meant.
 
 use cartouche_crds::Runnable;
-use cartouche_protocol::status::{FALSE, READY, RECONCILING, STALLED, TRUE};
+use cartouche_protocol::conditions::{FALSE, READY, RECONCILING, STALLED, TRUE};
 use cartouche_templating::RunReason;
 use clap::Args;
 use k8s_openapi::{

@@ -4,12 +4,10 @@ use std::sync::Arc;
 
 use cartouche_crds::{ClusterRunProfileSpec, ProfileVersion, Runnable};
 use cartouche_protocol::{
+    diagnosis::{Held, Unchosen},
     facts::{RunnableFacts, Unknown, chosen, subject},
     ledger::Ledger,
-    profiles::{
-        Held, KnownProfile, Labels, NAMESPACE_NAME_LABEL, Profiles, Rank, Subject, Unchosen,
-        misses, rank,
-    },
+    profiles::{KnownProfile, Labels, NAMESPACE_NAME_LABEL, Profiles, Rank, Subject, misses, rank},
 };
 use cartouche_templating::{Diagnostics, Profile};
 use serde_json::Value;

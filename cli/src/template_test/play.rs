@@ -7,11 +7,10 @@ use anyhow::Context as _;
 use cartouche_crds::RunnableStatus;
 use cartouche_protocol::{
     evaluate::{by_template, outputs},
-    facts::{CreateOutcome, Facts, LedgerState, Rendering, RunnableFacts, WatchState},
+    facts::{CreateOutcome, Facts, LedgerState, Remembered, Rendering, RunnableFacts, WatchState},
     ledger::{
         Asked, BreakerLimits, Cause, Fate, FetchedRun, Ledger, OutputsRead, PodsSaid, RunIdentity,
     },
-    process_state::Remembered,
     status,
 };
 use cartouche_templating::{PodsTell, Sensitive, Template, kinds::Standing};

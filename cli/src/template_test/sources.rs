@@ -4,7 +4,10 @@ use std::{collections::BTreeMap, slice};
 
 use anyhow::{Context as _, anyhow, bail};
 use cartouche_crds::{API_VERSION, InputSource};
-use cartouche_protocol::sourced_inputs::{self, NoInputs, SourceObject, SourceRead};
+use cartouche_protocol::{
+    references::{self, SourceObject},
+    sourced_inputs::{self, NoInputs, SourceRead},
+};
 use cartouche_templating::Sourced;
 use serde_json::Value;
 
@@ -87,7 +90,7 @@ fn read_one(
     match object::find(documents, namespace, wanted).as_slice() {
         [] => Ok(SourceRead::Absent),
         [one] => {
-            let keys = sourced_inputs::keys(namespace, sources, wanted);
+            let keys = references::keys(namespace, sources, wanted);
             let read = object::read(one, wanted.kind, &keys);
             read.map_err(|unusable| unread(one, wanted, unusable))
         }

@@ -3,11 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cartouche_crds::OutputSink;
-use cartouche_protocol::{
-    diagnosis::Diagnosis,
-    sinks,
-    sources::{SourceKey, graph},
-};
+use cartouche_protocol::{diagnosis::Diagnosis, sinks, sources::graph, trace::SourceKey};
 
 use crate::{
     finding::{Finding, Rule},

@@ -2,8 +2,9 @@
 
 use cartouche_crds::{ClusterRunProfileSpec, ProfileRule};
 use cartouche_protocol::{
+    diagnosis::Unchosen,
     facts::{RunnableFacts, subject},
-    profiles::{Candidate, Labels, Subject, Unchosen, choose, cure_of_miss, misses, rank},
+    profiles::{Candidate, Labels, Subject, choose, cure_of_miss, misses, rank},
 };
 use cartouche_templating::suggestion;
 use serde_json::Value;

@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 
 use cartouche_crds::{OutputSink, SINK_OF_ANNOTATION, SinkKind};
-use cartouche_protocol::{
-    diagnosis::Fault, sinks, sourced_inputs::SourceObject, sources::SourceKey,
-};
+use cartouche_protocol::{diagnosis::Fault, references::SourceObject, sinks, trace::SourceKey};
 
 use crate::{
     finding::{Finding, Rule, Severity},

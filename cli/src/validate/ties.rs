@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use cartouche_protocol::profiles::{Candidate, KnownProfile, Labels, Subject, Unchosen, choose};
+use cartouche_protocol::{
+    diagnosis::Unchosen,
+    profiles::{Candidate, KnownProfile, Labels, Subject, choose},
+};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
 use crate::{

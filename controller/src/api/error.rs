@@ -247,7 +247,7 @@ pub(crate) const UNPARSED: &str = "invalid character";
 
 /// Bytes of a refusal that are read: conditions and events hold no more, and the API server does not
 /// cut what it says.
-const MOST_READ: usize = 4 * cartouche_protocol::reconcile_error::TEXT_BYTES;
+const MOST_READ: usize = 4 * cartouche_protocol::told::TEXT_BYTES;
 
 /// Words before a value in the errors of Kubernetes (`k8s.io/apimachinery/pkg/util/validation/field`).
 const MARKS: [&str; 4] = [

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::{ApiError, Requests, ResourcePath, warnings};
 
 /// How long the API server may work on a create, or on a status, before it gives up; the basis of
-/// [`cartouche_protocol::retention::MINIMUM_AGE`], and of how long an entry that was withdrawn is waited for.
+/// [`cartouche_protocol::ledger::MINIMUM_AGE`], and of how long an entry that was withdrawn is waited for.
 const WRITE_TIMEOUT: &str = "10s";
 
 /// What a create asks for.

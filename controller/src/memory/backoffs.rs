@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use cartouche_protocol::{
+    category::Category,
     diagnosis::Diagnosis,
-    reconcile_error::{Category, ReconcileError, Requeue},
+    reconcile_error::{ReconcileError, Requeue},
     told,
 };
 use k8s_openapi::jiff::Timestamp;

@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, time::Duration};
 
 use cartouche_crds::{OutputSink, OutputsFrom};
 use cartouche_protocol::{
+    references::SourceObject,
     sinks::{self, Sinks},
-    sourced_inputs::SourceObject,
 };
 
 use crate::backoff::STEPS;
@@ -242,8 +242,7 @@ mod tests {
     #[test]
     fn what_is_gone_is_forgotten_only_after_it_has_stayed_away() {
         let mut known = KnownSinks::default();
-        let object =
-            SourceObject::known(cartouche_protocol::sourced_inputs::SourceKind::Secret, "db");
+        let object = SourceObject::known(cartouche_protocol::references::SourceKind::Secret, "db");
         let is_over = |known: &mut KnownSinks, seconds| {
             known.is_absent_for(&object, PAUSE, Duration::from_secs(seconds))
         };
@@ -256,10 +255,7 @@ mod tests {
     }
 
     fn object(name: &str) -> SourceObject {
-        SourceObject::known(
-            cartouche_protocol::sourced_inputs::SourceKind::ConfigMap,
-            name,
-        )
+        SourceObject::known(cartouche_protocol::references::SourceKind::ConfigMap, name)
     }
 
     #[test]

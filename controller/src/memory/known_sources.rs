@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use cartouche_crds::InputSource;
-use cartouche_protocol::sourced_inputs::{SourceObject, SourceRead};
+use cartouche_protocol::{references::SourceObject, sourced_inputs::SourceRead};
 
 use crate::picked::Kept;
 
@@ -124,7 +124,7 @@ impl KnownSources {
 
 #[cfg(test)]
 mod tests {
-    use cartouche_protocol::sourced_inputs::SourceKind;
+    use cartouche_protocol::references::SourceKind;
 
     use super::*;
 

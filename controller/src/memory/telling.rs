@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use cartouche_crds::RunnableStatus;
 use cartouche_protocol::{
+    category::Category,
     pace::{ContestedPace, LOOKS_APART},
-    reconcile_error::Category,
-    sources::Sources,
+    trace::Sources,
 };
 
 use super::digest;

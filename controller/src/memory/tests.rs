@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use cartouche_protocol::{
+    category::Category,
     diagnosis::Denied,
     pace::Change,
-    reconcile_error::{Category, ReconcileError, Requeue},
+    reconcile_error::{ReconcileError, Requeue},
+    references::{SourceKind, SourceObject},
     sinks::Sinks,
-    sourced_inputs::{SourceKind, SourceObject},
 };
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;

@@ -1,7 +1,7 @@
 //! The labels of metrics, and their closed sets of values.
 
 use cartouche_crds::StopReason;
-use cartouche_protocol::status::READY;
+use cartouche_protocol::conditions::READY;
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]

@@ -2,8 +2,9 @@
 
 use cartouche_crds::{Approval, ApprovalPolicy};
 use cartouche_protocol::{
-    decide::{Change, Step, decide},
+    decide::{Step, decide},
     facts::{DryRun, Facts},
+    ledger::Change,
 };
 
 use super::{Mutant, makes};

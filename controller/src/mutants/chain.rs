@@ -2,8 +2,9 @@
 
 use cartouche_crds::Coherence;
 use cartouche_protocol::{
-    decide::{Change, Step, decide},
+    decide::{Step, decide},
     facts::Facts,
+    ledger::Change,
 };
 
 use super::{Mutant, makes};

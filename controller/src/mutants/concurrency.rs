@@ -2,9 +2,10 @@
 
 use cartouche_crds::ConcurrencyPolicy;
 use cartouche_protocol::{
-    decide::{Change, Step, decide},
+    category::Category,
+    decide::{Step, decide},
     facts::Facts,
-    reconcile_error::Category,
+    ledger::Change,
 };
 
 use super::{Mutant, makes};

@@ -1,9 +1,9 @@
 //! A mistake in what has to stay the same for a while.
 
 use cartouche_protocol::{
+    category::Category,
     decide::{Step, decide},
     facts::Facts,
-    reconcile_error::Category,
 };
 
 use super::{Mutant, makes};

@@ -2,9 +2,9 @@
 
 use cartouche_crds::{CurrentRun, RunResult};
 use cartouche_protocol::{
-    decide::{Change, Step, decide},
+    decide::{Step, decide},
     facts::{Facts, NameRead},
-    ledger::{Asked, Ledger},
+    ledger::{Asked, Change, Ledger},
 };
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::SignedDuration};
 

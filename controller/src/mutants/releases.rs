@@ -2,9 +2,9 @@
 
 use cartouche_crds::{RunnableStatus, SCHEMA};
 use cartouche_protocol::{
-    decide::{Change, Step, Waiting, another_document, decide},
+    decide::{Step, Waiting, another_document, decide},
     facts::{Dependencies, Facts},
-    ledger::{Due, FetchedRun, Ledger},
+    ledger::{Change, Due, FetchedRun, Ledger},
     status::ConditionValue,
 };
 
@@ -63,7 +63,7 @@ pub(super) use later::{read, with_field};
 
 #[cfg(feature = "mutants")]
 mod later {
-    use cartouche_protocol::sources::Sources;
+    use cartouche_protocol::trace::Sources;
     use serde::{Serialize, de::DeserializeOwned};
     use serde_json::Value;
 

@@ -4,11 +4,12 @@ use std::collections::{BTreeSet, HashSet};
 
 use cartouche_crds::{HistoryEntry, RUN_TEMPLATE_NAME_LABEL, RUNNABLE_NAME_LABEL, RunPhase};
 use cartouche_protocol::{
+    category::Category,
     evaluate::fetched_run,
-    facts::{NameRead, RunName},
-    ledger::FetchedRun,
+    facts::NameRead,
+    ledger::{FetchedRun, RunName},
     object::Object,
-    reconcile_error::{Category, ReconcileError},
+    reconcile_error::ReconcileError,
 };
 use cartouche_templating::bounds::{LIGHT, MAX_WEIGHT};
 use serde_json::Value;

@@ -4,9 +4,11 @@ use std::{collections::BTreeSet, time::Duration};
 
 use cartouche_crds::HistoryEntry;
 use cartouche_protocol::{
+    category::Category,
     facts::WatchState,
-    reconcile_error::{Category, ReconcileError},
-    retention::{old_enough, retention, surplus},
+    ledger::old_enough,
+    reconcile_error::ReconcileError,
+    retention::{retention, surplus},
 };
 
 use super::{CONFLICT_PAUSE, reconciliation::Reconciliation};

@@ -2,10 +2,10 @@
 //! approve it. I/O.
 
 use cartouche_protocol::{
-    facts::{DryRun, RunName},
-    ledger::RunIdentity,
+    facts::DryRun,
+    ledger::{RunIdentity, RunName},
     object::Object,
-    reconcile_error::bounded,
+    told::bounded,
 };
 use cartouche_templating::{Rendered, contains_document};
 use serde::de::IgnoredAny;

@@ -7,16 +7,19 @@ use std::{
 };
 
 use cartouche_protocol::{
-    diagnosis::Diagnosis,
+    category::Category,
+    conditions,
+    diagnosis::{Diagnosis, Failed, Lag, NotReady},
     facts::Dependencies,
-    reconcile_error::{Category, ReconcileError},
+    reconcile_error::ReconcileError,
+    references::{self, SourceKind, SourceObject},
     sinks,
-    sourced_inputs::{self, SourceKind, SourceObject, SourceRead, Taken},
+    sourced_inputs::{SourceRead, Taken},
     sources::{
-        ASKED_AGAIN, Edges, Failed, Known, Lag, NotReady, Provenance, Question, Readiness, Seen,
-        SourceError, SourceKey, WaitFor, account,
+        ASKED_AGAIN, Edges, Known, Provenance, Question, Readiness, Seen, SourceError, WaitFor,
+        account,
     },
-    status,
+    trace::SourceKey,
 };
 
 use super::{ControllerContext, LOOKED_UP_AFTER, reconciliation::Reconciliation};
@@ -170,7 +173,7 @@ impl Reconciliation<'_> {
 
     /// The latest time of the next look while the status says that a change upstream is on its way, should no event end that.
     pub(super) fn follows_again(&self) -> Option<Duration> {
-        status::follows_upstream(&self.facts.stored).then_some(ASKED_AGAIN)
+        conditions::follows_upstream(&self.facts.stored).then_some(ASKED_AGAIN)
     }
 
     /// How long until it is written that the sources have moved, if that is put off.
@@ -274,7 +277,7 @@ impl Reconciliation<'_> {
                 reads.extend(runnable.seen().reads.keys().cloned());
                 next.extend(reads.iter().filter_map(RunnableKey::of_source));
             }
-            for object in sourced_inputs::sinks(&key.namespace, sources) {
+            for object in references::sinks(&key.namespace, sources) {
                 let mut writers = self.ctx.dependents.writers(&object);
                 if claimed.contains(&object) && !writers.contains(&self.key) {
                     writers.push(self.key.clone());

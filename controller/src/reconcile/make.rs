@@ -7,10 +7,12 @@ use cartouche_crds::{
     TO_BESIDE_TEMPLATE,
 };
 use cartouche_protocol::{
+    category::Category,
     evaluate::fetched_run,
-    facts::{CachedRun, CreateOutcome, Rendering},
+    facts::{CreateOutcome, Rendering},
+    ledger::CachedRun,
     object::Object,
-    reconcile_error::{Category, ReconcileError, Requeue},
+    reconcile_error::{ReconcileError, Requeue},
 };
 use cartouche_templating::{Owner, Rendered, Stamp, kinds::holds_secrets, stamp, weight::weight};
 use kube::ResourceExt;
@@ -32,7 +34,7 @@ use crate::{
 };
 
 /// A create is sent at most this long after its ledger was read; see
-/// [`cartouche_protocol::retention::MINIMUM_AGE`].
+/// [`cartouche_protocol::ledger::MINIMUM_AGE`].
 pub(super) const LEDGER_FRESH_FOR: Duration = Duration::from_secs(10);
 
 impl Reconciliation<'_> {

@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, fmt::Display, sync::Arc};
 
 use cartouche_crds::{API_VERSION, GROUP};
 use cartouche_protocol::{
+    category::Category,
     compiled::Compiled,
     diagnosis::{Diagnosis, Fault},
     facts::{PolicyFrom, Rendering},
@@ -11,7 +12,7 @@ use cartouche_protocol::{
     newer_release,
     object::too_heavy,
     policy::{Asks, Policy},
-    reconcile_error::{Category, ReconcileError, Requeue},
+    reconcile_error::{ReconcileError, Requeue},
 };
 use cartouche_templating::{
     Context, Diagnostics, Rendered, Sourced, StampError, Template, weight::weight,

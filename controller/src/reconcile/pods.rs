@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use cartouche_protocol::{
+    category::Category,
+    conditions::{READY, find},
     diagnosis::Diagnosis,
     evaluate::{failure_with_pods, outputs_with_pods},
-    explanation::PODS_GONE,
     facts::Hindrance,
-    ledger::{FetchedRun, OutputsRead, PodsSaid, RunIdentity},
-    reconcile_error::{Category, ReconcileError},
-    status::{READY, find, is_at_work},
+    ledger::{FetchedRun, OutputsRead, PodsSaid, RunIdentity, explanation::PODS_GONE},
+    reconcile_error::ReconcileError,
+    status::is_at_work,
     told,
 };
 use cartouche_templating::{

@@ -8,14 +8,17 @@ use std::{
 
 use cartouche_crds::{Runnable, RunnableStatus};
 use cartouche_protocol::{
+    category::Category,
     compiled::Compiled,
-    decide::{Change, Step, Waiting, may_report},
-    facts::{Facts, RunName, RunnableFacts},
+    conditions,
+    decide::{Step, Waiting, may_report},
+    facts::{Facts, RunnableFacts},
+    ledger::{Change, RunName},
     pace::{self, Due},
     process_state::StoredStatus,
-    reconcile_error::{Category, ReconcileError, Requeue},
-    sources::SourceKey,
+    reconcile_error::{ReconcileError, Requeue},
     status,
+    trace::SourceKey,
 };
 use cartouche_templating::RunReason;
 use kube::ResourceExt;
@@ -360,7 +363,7 @@ impl<'a> Reconciliation<'a> {
             memory.is_well();
             // Where it follows a change of an ancestor, it looks again when that one moves.
             memory.telling.is_free();
-            if status::follows_upstream(&self.facts.stored) {
+            if conditions::follows_upstream(&self.facts.stored) {
                 memory.telling.decide();
             }
         }
@@ -435,7 +438,7 @@ impl<'a> Reconciliation<'a> {
 
     /// The time until a run whose image cannot be pulled is Stalled.
     fn image_patience(&self, status: &RunnableStatus) -> Option<Duration> {
-        let ready = status::find(status, status::READY)?;
+        let ready = conditions::find(status, conditions::READY)?;
         let left = status::image_awaited_for(&self.facts, &ready.status, &ready.reason);
         left.map(|left| left + SECOND)
     }

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use cartouche_protocol::reconcile_error::{Category, ReconcileError, Requeue};
+use cartouche_protocol::{
+    category::Category,
+    reconcile_error::{ReconcileError, Requeue},
+};
 use serde::de::DeserializeOwned;
 
 use super::{

@@ -1,8 +1,9 @@
 //! Asks, as the account of a run's pods, whether it may do what the template says that they need. I/O.
 
 use cartouche_protocol::{
+    category::Category,
     facts::Permitted,
-    reconcile_error::{Category, ReconcileError, Requeue},
+    reconcile_error::{ReconcileError, Requeue},
 };
 use cartouche_templating::Needed;
 

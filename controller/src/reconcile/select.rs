@@ -4,9 +4,10 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use cartouche_crds::Selector;
 use cartouche_protocol::{
+    category::Category,
     diagnosis::Diagnosis,
     facts::WatchState,
-    reconcile_error::{Category, ReconcileError, Requeue},
+    reconcile_error::{ReconcileError, Requeue},
 };
 use cartouche_templating::{
     bounds::{MAX_CONTEXT_BYTES, json_bytes_within},

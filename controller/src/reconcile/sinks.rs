@@ -16,12 +16,12 @@ use std::collections::BTreeMap;
 
 use cartouche_crds::{OutputSink, SinkKind};
 use cartouche_protocol::{
+    category::Category,
     diagnosis::Diagnosis,
-    ledger::Ledger,
-    process_state::CREATES_SETTLE_IN,
-    reconcile_error::{Category, Requeue},
+    ledger::{CREATES_SETTLE_IN, Ledger},
+    reconcile_error::Requeue,
+    references::SourceObject,
     sinks::{self, FoundSink, Holder, SinkProblem, Sinks},
-    sourced_inputs::SourceObject,
 };
 use cartouche_templating::Sensitive;
 

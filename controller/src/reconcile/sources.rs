@@ -12,10 +12,12 @@ use std::{
 
 use cartouche_crds::InputSource;
 use cartouche_protocol::{
+    category::Category,
     diagnosis::{Denied, Diagnosis, Fault, Who},
     facts::{Dependencies, WatchState},
-    reconcile_error::{Category, ReconcileError, Requeue},
-    sourced_inputs::{self, NoInputs, SourceKind, SourceObject, SourceRead},
+    reconcile_error::{ReconcileError, Requeue},
+    references::{self, SourceKind, SourceObject},
+    sourced_inputs::{self, NoInputs, SourceRead},
 };
 use cartouche_templating::Sourced;
 
@@ -82,7 +84,7 @@ impl Reconciliation<'_> {
         for (object, path) in objects.into_iter().zip(paths) {
             let wanted = WantedSource {
                 path,
-                keys: sourced_inputs::keys(&self.key.namespace, sources, &object),
+                keys: references::keys(&self.key.namespace, sources, &object),
                 object: &object,
             };
             match self.source(account, &wanted, age).await {

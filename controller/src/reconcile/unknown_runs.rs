@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use cartouche_crds::{CurrentRun, FIELD_MANAGER};
 use cartouche_protocol::{
-    facts::{LedgerWriter, Probe, RunName},
-    ledger::{Ledger, RunIdentity},
+    facts::{LedgerWriter, Probe},
+    ledger::{Ledger, RunIdentity, RunName},
     object::Object,
 };
 use kube::ResourceExt;

@@ -7,11 +7,13 @@ use std::{
 
 use cartouche_crds::RUNNABLE_NAME_LABEL;
 use cartouche_protocol::{
+    category::Category,
     diagnosis::Diagnosis,
     evaluate::{current_sequence, fetched_run, is_relevant},
-    facts::{CachedRun, WatchState, doubted},
-    ledger::RunIdentity,
-    reconcile_error::{Category, ReconcileError, Requeue, bounded},
+    facts::WatchState,
+    ledger::{CachedRun, RunIdentity, doubted},
+    reconcile_error::{ReconcileError, Requeue},
+    told::bounded,
 };
 use cartouche_templating::label_value;
 

@@ -3,7 +3,10 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use cartouche_crds::is_dns_subdomain;
-use cartouche_protocol::sourced_inputs::{SourceKind, SourceObject, SourceRead};
+use cartouche_protocol::{
+    references::{SourceKind, SourceObject},
+    sourced_inputs::SourceRead,
+};
 
 use super::reconciliation::Reconciliation;
 use crate::{lock::lock, watch::named::WatchedSecret};

@@ -5,10 +5,12 @@ use std::{sync::Arc, time::Duration};
 use cartouche_crds::{RunPhase, RunnableStatus, StopReason};
 use cartouche_protocol::{
     advice::advice,
-    decide::{Change, Step, decide},
-    facts::{CreateOutcome, LedgerWriter, NameRead, RunName},
-    ledger::{AtWork, Ledger, is_of_another_document},
-    reconcile_error::{Category, ReconcileError},
+    category::Category,
+    conditions,
+    decide::{Step, decide},
+    facts::{CreateOutcome, LedgerWriter, NameRead},
+    ledger::{AtWork, Change, Ledger, RunName, is_of_another_document},
+    reconcile_error::ReconcileError,
     retention::trimmed,
     sources::Provenance,
     status, told,
@@ -250,7 +252,7 @@ impl Reconciliation<'_> {
     }
 
     fn ask_a_person(&self, status: &RunnableStatus) {
-        if let Some(waits) = status::find(status, status::RUN_TEMPLATE_READY) {
+        if let Some(waits) = conditions::find(status, conditions::RUN_TEMPLATE_READY) {
             let message = waits.message.clone();
             self.publish(&Occasion::ApprovalRequested(message));
         }
@@ -376,11 +378,12 @@ impl Reconciliation<'_> {
     /// A Warning event for every condition that is False and says something new, and one when what is waited for has not come for so
     /// long that only a change helps. A template may come a moment after its Runnables, as an input may.
     fn warn(&self, status: &RunnableStatus) {
-        let stalled = |status: &RunnableStatus| status::find(status, status::STALLED).is_some();
+        let stalled =
+            |status: &RunnableStatus| conditions::find(status, conditions::STALLED).is_some();
         let is_of_template = |it: &Condition| it.reason == Category::RunTemplateNotFound.as_str();
-        let waits = status::find(status, status::RUN_TEMPLATE_READY).filter(|it| {
+        let waits = conditions::find(status, conditions::RUN_TEMPLATE_READY).filter(|it| {
             let is_of_input = it.reason == Category::DependencyNotReady.as_str();
-            is_of_template(it) || is_of_input && it.status != status::FALSE
+            is_of_template(it) || is_of_input && it.status != conditions::FALSE
         });
         let has_stalled = stalled(status) && !stalled(&self.facts.stored);
         if let Some(waits) = waits.filter(|_| has_stalled) {
@@ -388,8 +391,8 @@ impl Reconciliation<'_> {
         }
         let is_told_later = has_stalled || self.waits_for_template;
         for condition in status.conditions.iter().filter(|condition| {
-            condition.status == status::FALSE
-                && condition.type_ != status::READY
+            condition.status == conditions::FALSE
+                && condition.type_ != conditions::READY
                 && !(is_told_later && is_of_template(condition))
         }) {
             let reported = self.facts.stored.conditions.iter().any(|stored| {
@@ -400,7 +403,7 @@ impl Reconciliation<'_> {
                         == told::without_tries(&condition.message)
             });
             if !reported {
-                let of_run = condition.type_ == status::STAMPED_OBJECT_CONDITION;
+                let of_run = condition.type_ == conditions::STAMPED_OBJECT_CONDITION;
                 let said = of_run.then(|| status::said_of_run(status)).flatten();
                 let message = match (said, advice(status, condition)) {
                     (Some(said), Some(advice)) => told::message(said, &advice, None),

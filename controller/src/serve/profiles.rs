@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use cartouche_crds::{ClusterRunProfile, Runnable};
 use cartouche_protocol::{
-    reconcile_error::Category,
-    status::{RUN_TEMPLATE_READY, TRUE, find},
+    category::Category,
+    conditions::{RUN_TEMPLATE_READY, TRUE, find},
 };
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::Namespace;

@@ -8,10 +8,11 @@ use std::{
 
 use cartouche_crds::{API_VERSION, ClusterRunProfile, ClusterRunTemplate, FIELD_MANAGER, Runnable};
 use cartouche_protocol::{
+    category::Category,
     newer_release,
     pace::{Change, Due},
-    reconcile_error::{Category, bounded},
     status,
+    told::bounded,
 };
 use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta},

@@ -10,7 +10,10 @@ use std::{
 };
 
 use cartouche_crds::Runnable;
-use cartouche_protocol::sources::{Revision, Seen, SourceKey, trace::MOST_SOURCES};
+use cartouche_protocol::{
+    sources::{Seen, trace::MOST_SOURCES},
+    trace::{Revision, SourceKey},
+};
 
 use crate::{lock::lock, memory::digest, runnable_key::RunnableKey};
 use links::Links;

@@ -9,8 +9,7 @@ use std::{
 use cartouche_crds::{RUNNABLE_NAME_LABEL, Runnable};
 use cartouche_protocol::{
     evaluate::{current_sequence, digested, is_relevant},
-    facts::{CachedRun, OutputsDigest},
-    ledger::{FetchedRun, RunIdentity},
+    ledger::{CachedRun, FetchedRun, OutputsDigest, RunIdentity},
 };
 use cartouche_templating::controlling_runnable;
 use futures::StreamExt;

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use cartouche_protocol::sourced_inputs::{SourceKind, SourceObject};
+use cartouche_protocol::references::{SourceKind, SourceObject};
 use futures::StreamExt;
 use kube::{Api, Client, Resource, api::ObjectMeta, runtime::watcher};
 

@@ -6,12 +6,13 @@
 
 use cartouche_crds::{Approval, ApprovalPolicy, CurrentRun, PinnedProfile};
 
-use super::{Beginning, Change, Step};
+use super::{Beginning, Step};
 use crate::{
+    category::Category,
     diagnosis::{Diagnosis, GivenApproval, Guarded},
     facts::{Facts, Rendering},
-    ledger::Ledger,
-    reconcile_error::{Category, ReconcileError, Requeue},
+    ledger::{Change, Ledger},
+    reconcile_error::{ReconcileError, Requeue},
     status::dry_run_told,
 };
 

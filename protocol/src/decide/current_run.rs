@@ -3,10 +3,13 @@
 use cartouche_crds::{CurrentRun, RunResult};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::{Beginning, Change, Next, Step, Waiting, intend, overlap, superseded};
+use super::{Beginning, Next, Step, Waiting, intend, overlap, superseded};
 use crate::{
-    facts::{CachedRun, CreateOutcome, Facts, NameRead, OutputsDigest, Rendering, RunName, digest},
-    ledger::{Fate, FetchedRun, Ledger, RunIdentity, result_of},
+    facts::{CreateOutcome, Facts, NameRead, Rendering},
+    ledger::{
+        CachedRun, Change, Fate, FetchedRun, Ledger, OutputsDigest, RunIdentity, RunName, digest,
+        result_of,
+    },
     status,
 };
 

@@ -2,9 +2,10 @@
 
 use super::Step;
 use crate::{
+    category::Category,
     diagnosis::Diagnosis,
     facts::{Facts, Settling},
-    reconcile_error::{Category, ReconcileError, Requeue},
+    reconcile_error::{ReconcileError, Requeue},
 };
 
 /// `Ok` once it has, or once changes were held back for long enough; else that it waits, and until when.

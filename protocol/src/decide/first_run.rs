@@ -7,11 +7,13 @@ use cartouche_templating::Rendered;
 
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
-use super::{Beginning, Change, Next, Step, Waiting, gate, intend, overlap, supersede};
+use super::{Beginning, Next, Step, Waiting, gate, intend, overlap, supersede};
 use crate::{
-    explanation::explanation,
-    facts::{Facts, LedgerState, LedgerWriter, NameRead, Rendering, RunName},
-    ledger::{ANOTHER, Fate, FetchedRun, Ledger, ListedRun, RunIdentity, rebuild},
+    facts::{Facts, LedgerState, LedgerWriter, NameRead, Rendering},
+    ledger::{
+        ANOTHER, Change, Fate, FetchedRun, Ledger, ListedRun, RunIdentity, RunName,
+        explanation::explanation, rebuild,
+    },
 };
 
 /// How long is waited for the API server's clock, which comes with each of its answers.

@@ -11,10 +11,11 @@ use super::{
     profile::{self, Fitting},
 };
 use crate::{
+    category::Category,
     diagnosis::Diagnosis,
     facts::{Facts, Rendering},
     ledger::{Ledger, Pace, SLOW_INTERVAL},
-    reconcile_error::{Category, ReconcileError, Requeue},
+    reconcile_error::{ReconcileError, Requeue},
 };
 
 /// What a number is for.

@@ -5,33 +5,21 @@
 
 use std::time::Duration;
 
-use cartouche_crds::{ConcurrencyPolicy, CurrentRun, HistoryEntry, RunPhase, StopReason};
+use cartouche_crds::{ConcurrencyPolicy, CurrentRun, HistoryEntry, StopReason};
 use k8s_openapi::jiff::Timestamp;
 
-use super::{Change, STOPS_WITHIN, Step, looked_after, stop, superseded};
+use super::{STOPS_WITHIN, Step, looked_after, stop, superseded};
+pub(super) use crate::facts::overlap::{is_asked, may_be_due};
 use crate::{
+    category::Category,
     diagnosis::{Diagnosis, InTheWay, Why},
-    explanation::explanation,
-    facts::{Facts, NameRead, PolicyFrom, RunName},
-    ledger::{AtWork, Due, LANDED_BY, Ledger, is_withdrawn, may_land},
-    reconcile_error::{Category, ReconcileError, Requeue},
+    facts::{Facts, NameRead, PolicyFrom, is_ahead},
+    ledger::{
+        AtWork, Change, LANDED_BY, Ledger, RunName, explanation::explanation, is_withdrawn,
+        may_come, past_may_come,
+    },
+    reconcile_error::{ReconcileError, Requeue},
 };
-
-/// Whether it counts if earlier runs are over: by the policy, or of an entry that was withdrawn under another one, or that may be
-/// of the very document that is due.
-pub(crate) fn is_asked(facts: &Facts) -> bool {
-    let current = facts.ledger.current.as_ref();
-    facts.policy.concurrency != ConcurrencyPolicy::Allow
-        || current.is_some_and(|current| is_withdrawn(current) || may_be_due(facts, current))
-}
-
-/// Whether an entry may make a run of what is due: its create may still land, and its hash, of a version that is not known, does
-/// not tell what it is of. A further number would be a second run for one change.
-pub(super) fn may_be_due(facts: &Facts, current: &CurrentRun) -> bool {
-    current.phase != RunPhase::Created
-        && may_land(current, facts.now)
-        && matches!(facts.due(&facts.ledger), Some(Due::OtherHash(_)))
-}
 
 /// Until when an entry of another release is left alone: that release may be about to make its run, and a minute after it was
 /// withdrawn no create of it can land. That release speaks of it, so that both do not write two texts in turn.
@@ -106,13 +94,6 @@ fn followed(facts: &Facts) -> Result<Option<ReconcileError>, Step> {
     }
 }
 
-/// Whether a create for the current entry may have made its run, or may still do so: not if it was refused at its only
-/// attempt.
-pub(crate) fn may_come(current: &CurrentRun) -> bool {
-    let is_refused = current.phase == RunPhase::Rejected && !current.attempted;
-    current.phase != RunPhase::Created && !is_refused
-}
-
 /// An entry whose run nobody has seen is read, withdrawn if it is not there, and read once more when no create for it can
 /// land any more.
 fn unseen_is_over(facts: &Facts, current: &CurrentRun) -> Result<(), Step> {
@@ -137,13 +118,6 @@ fn unseen_is_over(facts: &Facts, current: &CurrentRun) -> Result<(), Step> {
     Err(Step::Write(Box::new(withdrawn), Change::MakeWay))
 }
 
-/// Whether a time has not come yet: it is of a clock that was fast, or of nobody.
-pub(crate) fn is_ahead(facts: &Facts, at: Timestamp) -> bool {
-    facts
-        .now
-        .is_some_and(|now| at.duration_since(now) > LANDED_BY)
-}
-
 /// An earlier entry that was superseded before anybody had seen its run, under another policy. One that was withdrawn was
 /// read before it was superseded, unless it could not be.
 fn past_is_over(facts: &Facts, entry: &HistoryEntry) -> Result<(), Step> {
@@ -159,16 +133,6 @@ fn past_is_over(facts: &Facts, entry: &HistoryEntry) -> Result<(), Step> {
         }
         Some(_) | None => Ok(()),
     }
-}
-
-/// Whether a create for an earlier entry that nobody has seen the run of may have made it after all, as far as it is known
-/// without a look.
-pub(crate) fn past_may_come(entry: &HistoryEntry) -> bool {
-    let stop = entry.stop.as_ref();
-    let is_withdrawn = stop.is_some_and(|stop| stop.reason == StopReason::Withdrawn);
-    let is_unread = entry.intent_at.is_some();
-    let is_open = entry.uid.is_none() && entry.result.is_none();
-    is_open && entry.started_at.is_some() && (is_unread || !is_withdrawn)
 }
 
 /// `Ok` once a read that began when no create could land any more says that nothing has come of any, of which the last was

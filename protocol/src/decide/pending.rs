@@ -2,12 +2,15 @@
 
 use cartouche_crds::{CurrentRun, RunPhase};
 
-use super::{Change, Step, crowded, gate, overlap, room};
+use super::{Step, crowded, gate, room};
 use crate::{
+    category::Category,
     diagnosis::{Denied, Diagnosis, Holder, Who},
-    facts::{CachedRun, CreateOutcome, Facts, NameRead, Rendering, RunName},
-    ledger::{FetchedRun, MAX_HISTORY, is_withdrawn, result_of},
-    reconcile_error::{Category, ReconcileError, Requeue},
+    facts::{CreateOutcome, Facts, NameRead, Rendering},
+    ledger::{
+        CachedRun, Change, FetchedRun, MAX_HISTORY, RunName, is_withdrawn, may_come, result_of,
+    },
+    reconcile_error::{ReconcileError, Requeue},
 };
 
 /// Numbers that are given up in one reconciliation at most; after them the next waits, longer each time.
@@ -110,7 +113,7 @@ fn send(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
 fn made_meanwhile(facts: &Facts, current: &CurrentRun, held: Step) -> Step {
     let waits = |it: &ReconcileError| it.category.waits_with_its_number();
     let waits = matches!(&held, Step::Stuck(error) if waits(error));
-    if !waits || !overlap::may_come(current) {
+    if !waits || !may_come(current) {
         return held;
     }
     let name = RunName::of(current);

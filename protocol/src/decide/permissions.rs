@@ -4,9 +4,10 @@ use cartouche_templating::Rendered;
 
 use super::Step;
 use crate::{
+    category::Category,
     diagnosis::Diagnosis,
     facts::Facts,
-    reconcile_error::{Category, ReconcileError, Requeue},
+    reconcile_error::{ReconcileError, Requeue},
 };
 
 /// Asked right before a number is given: what is missing then is named, and no run is made that would fail of it.

@@ -5,13 +5,13 @@ use std::borrow::Cow;
 use cartouche_crds::PinnedProfile;
 use cartouche_templating::Rendered;
 
-use super::{Change, Step, Waiting};
+use super::{Step, Waiting};
 use crate::{
-    diagnosis::Diagnosis,
+    category::Category,
+    diagnosis::{Diagnosis, NotRefreshed},
     facts::{Facts, Rendering, Unknown, held},
-    ledger::Ledger,
-    profiles::NotRefreshed,
-    reconcile_error::{Category, ReconcileError, Requeue},
+    ledger::{Change, Ledger},
+    reconcile_error::{ReconcileError, Requeue},
 };
 
 /// What the next number is given to.

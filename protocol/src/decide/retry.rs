@@ -3,10 +3,10 @@
 use cartouche_crds::{CurrentRun, RunResult};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::{Beginning, Change, Next, Step, gate, intend, last_message};
+use super::{Beginning, Next, Step, gate, intend, last_message};
 use crate::{
-    facts::{Facts, NameRead, Rendering, RunName},
-    ledger::{Fate, Ledger, is_ours, result_of},
+    facts::{Facts, NameRead, Rendering},
+    ledger::{Change, Fate, Ledger, RunName, is_ours, result_of},
 };
 
 /// A ledger that is to be written says when the run that has just ended is tried again, if it is. What was only

@@ -5,10 +5,11 @@ use serde_json::json;
 
 use super::Step;
 use crate::{
+    category::Category,
     diagnosis::Diagnosis,
     facts::Facts,
     ledger::Ledger,
-    reconcile_error::{Category, ReconcileError, Requeue},
+    reconcile_error::{ReconcileError, Requeue},
     status::status,
 };
 

@@ -4,12 +4,13 @@ use cartouche_crds::{Stop, StopReason};
 use cartouche_templating::kinds::{StopRequest, queue_of};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
-use super::{Change, Step, ToStop, overlap};
+use super::{Step, ToStop};
 use crate::{
+    category::Category,
     diagnosis::Diagnosis,
-    facts::{Facts, NameRead, PolicyFrom, StopOutcome},
-    ledger::{Asked, AtWork, FetchedRun, LANDED_BY},
-    reconcile_error::{Category, ReconcileError, Requeue},
+    facts::{Facts, NameRead, PolicyFrom, StopOutcome, is_ahead, way_to_stop},
+    ledger::{Asked, AtWork, Change, FetchedRun, LANDED_BY},
+    reconcile_error::{ReconcileError, Requeue},
 };
 
 /// How long a run that was told to stop may take before that is said, and how long until it is told once more.
@@ -110,7 +111,7 @@ fn told(facts: &Facts, run: &AtWork<'_>) -> Option<Step> {
     if told_from(facts, run, stop).is_some_and(|at| facts.now.is_none_or(|now| now < at)) {
         return None;
     }
-    let request = way(facts, run)?;
+    let request = way_to_stop(facts, run)?;
     let version = match (&request, facts.reads.get(&run.name)) {
         (_, Some(NameRead::Found(found))) if is_at_work(found, run) => found.version,
         // A patch would be lost on one that a queue holds.
@@ -141,8 +142,8 @@ fn is_unknown(facts: &Facts, run: &AtWork<'_>) -> bool {
 /// From when on a run is told, if not at once. Another create for its number may be on its way until a while after the
 /// ledger has said that the run is there: were its name free by then, that would make a second one.
 fn told_from(facts: &Facts, run: &AtWork<'_>, stop: &Stop) -> Option<Timestamp> {
-    let is_deleted = way(facts, run)? == StopRequest::Delete;
-    let is_ahead = overlap::is_ahead(facts, stop.at.0);
+    let is_deleted = way_to_stop(facts, run)? == StopRequest::Delete;
+    let is_ahead = is_ahead(facts, stop.at.0);
     (is_deleted && !is_ahead).then(|| stop.at.0.checked_add(LANDED_BY).unwrap_or(Timestamp::MAX))
 }
 
@@ -152,28 +153,13 @@ fn to_be_told<'a>(run: &AtWork<'a>) -> Option<&'a Stop> {
         .filter(|stop| !matches!(stop.reason, StopReason::Other(_)))
 }
 
-/// Whether a run at work, as it stands now, is deleted when it is told to stop.
-pub(crate) fn is_deleted_to_stop(facts: &Facts, uid: &str) -> bool {
-    let mut at_work = facts.ledger.at_work();
-    let run = at_work.find(|run| run.uid == uid);
-    run.and_then(|run| way(facts, &run)) == Some(StopRequest::Delete)
-}
-
-fn way(facts: &Facts, run: &AtWork<'_>) -> Option<StopRequest> {
-    let literal = facts.literal_kind.as_ref();
-    let literal = literal.map(|(api_version, kind)| (api_version.as_str(), kind.as_str()));
-    let of_run = (run.name.api_version.as_str(), run.name.kind.as_str());
-    let standing = facts.standing(run.uid).unwrap_or_default();
-    facts.policy.way_to_stop_now(of_run, literal, standing)
-}
-
 /// Why a run that was told to stop is still at work.
 fn problem(facts: &Facts, run: &AtWork<'_>) -> Option<ReconcileError> {
     let stop = to_be_told(run).filter(|_| facts.policy_from != PolicyFrom::Nowhere)?;
     let object = run.name.object(&facts.runnable.namespace);
     let cause = match facts.stops.get(run.uid) {
         Some(StopOutcome::Failed(error)) => return Some(error.clone()),
-        _ if way(facts, run).is_none() => Diagnosis::NoWayToStop(object, stop.clone()),
+        _ if way_to_stop(facts, run).is_none() => Diagnosis::NoWayToStop(object, stop.clone()),
         Some(StopOutcome::Sent) if is_over(stop, facts.now?) => {
             Diagnosis::NotStopped(object, stop.clone())
         }

@@ -4,12 +4,11 @@ use cartouche_crds::{ConcurrencyPolicy, HistoryEntry, RunResult};
 use cartouche_templating::bounds::LIGHT;
 use k8s_openapi::jiff::SignedDuration;
 
-use super::{Change, Step, current_run::DELETED_UNFINISHED, overlap};
+use super::{Step, current_run::DELETED_UNFINISHED};
 use crate::{
     evaluate::applies,
-    facts::{CachedRun, Facts, NameRead, RunName},
-    ledger::{Asked, Ledger, result_of, result_of_gone},
-    retention::old_enough,
+    facts::{Facts, NameRead, is_ahead},
+    ledger::{Asked, CachedRun, Change, Ledger, RunName, old_enough, result_of, result_of_gone},
 };
 
 /// A run that is known to have been made is looked for when no watch has shown it for so long: by then another
@@ -109,7 +108,7 @@ fn is_judged_otherwise(facts: &Facts, entry: &HistoryEntry, cached_run: &CachedR
 fn unseen(facts: &Facts, entry: &HistoryEntry, uid: &str, ledger: Ledger) -> Result<Ledger, Step> {
     let started = entry.started_at.as_ref();
     // A time that has not come yet is of a clock that was fast, or of nobody, as none at all is.
-    let started = started.filter(|at| !overlap::is_ahead(facts, at.0));
+    let started = started.filter(|at| !is_ahead(facts, at.0));
     let is_young = facts
         .now
         .is_none_or(|now| started.is_some_and(|at| now.duration_since(at.0) < UNSEEN_FOR));

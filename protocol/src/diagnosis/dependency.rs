@@ -1,7 +1,81 @@
-//! What a run waits for that is due: the sentences, and what to do.
+//! What a run waits for that is due: the reasons, the sentences, and what to do.
 
 use super::Diagnosis;
-use crate::sources::{Busy, Failed, Lag, NotReady, SourceKey};
+use crate::trace::{Incoherence, SourceKey};
+
+/// Why somebody is waited for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotReady {
+    /// It has no value.
+    Missing,
+    /// It says of itself that it is not ready.
+    ObjectNotReady,
+    /// It is about to give something else.
+    Busy(Busy),
+    /// It has not looked yet at what its own sources give.
+    Behind,
+    /// It and this other one have seen different revisions of this ancestor.
+    Apart {
+        /// The other one.
+        other: SourceKey,
+        /// Of what.
+        ancestor: SourceKey,
+    },
+    /// It is suspended, and does not follow.
+    Suspended,
+    /// It is being deleted, and does not follow.
+    Deleting,
+    /// It stems from something that has yet to settle, and that the account of the Runnable which waits may not read.
+    Upstream,
+}
+
+/// What failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failed {
+    /// This source, which has to have succeeded.
+    Source(SourceKey),
+    /// Sources stem from different revisions of an ancestor, and stay so.
+    Incoherent {
+        /// The first ancestor by name, and the revisions.
+        between: Box<Incoherence>,
+        /// Who does not follow, or has to do with it.
+        who: Vec<SourceKey>,
+        /// Why not.
+        why: Lag,
+    },
+}
+
+/// Why sources stay at different revisions of an ancestor, as is told of some Runnables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lag {
+    /// They have looked at a revision, and have given nothing for it.
+    GaveNothing,
+    /// They look at nothing before somebody corrects something.
+    Stalled,
+    /// Nobody knows what their outputs were made from, nor then what is made from these.
+    OfUnknown,
+    /// They give something, and have no run that would tell what they have looked at.
+    WithoutRun,
+    /// They are waited for, and are not known here.
+    NotSeen,
+    /// It is one of them; which, nobody can tell.
+    Untold,
+}
+
+/// What shows that a Runnable is about to give something else.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Busy {
+    /// Its spec has changed, or another run was asked for, and its status does not speak of that yet.
+    Changed,
+    /// A run of it has not ended, or may still come to be.
+    AtWork,
+    /// A run of it is due and waits, for this reason.
+    Waits(String),
+    /// This keeps it from going on, so that it may not even be known whether a run is due.
+    Hindered(String),
+    /// A run that failed is going to be tried again.
+    TriedAgain,
+}
 
 /// As people say it: `Runnable shop/build`, `ConfigMap shop/sizes, key small`, `Bucket.example.com shop/app, by .status.revision`.
 #[must_use]

@@ -5,12 +5,11 @@ use std::time::Duration;
 use cartouche_crds::{Approval, Rejection, StatusBytes, Stop, StopReason};
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 
-use crate::{
-    profiles::{Held, NotRefreshed, Unchosen},
-    sources::{Busy, Failed, NotReady, SourceKey},
+use super::{
+    Busy, Denied, Diagnosis, Failed, Fault, GivenApproval, Guarded, Held, Holder, InTheWay,
+    NotReady, NotRefreshed, Unchosen, Who, Why,
 };
-
-use super::{Denied, Diagnosis, Fault, GivenApproval, Guarded, Holder, InTheWay, Who, Why};
+use crate::trace::SourceKey;
 
 impl Diagnosis {
     /// An example of each.

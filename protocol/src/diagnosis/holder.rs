@@ -5,7 +5,7 @@ use std::fmt;
 use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
-use crate::{ledger::FetchedRun, reconcile_error::within};
+use crate::told::within;
 
 /// Bytes of a controller that are told.
 const MOST: usize = 200;
@@ -30,23 +30,6 @@ pub enum Holder {
         /// When the object was created.
         created: Option<Timestamp>,
     },
-}
-
-impl Holder {
-    /// Whose this object is, which is not the run that was to be made. Only a name that all runs share can be that of
-    /// an earlier one.
-    #[must_use]
-    pub fn of(found: &FetchedRun, runnable_uid: &str, is_fixed: bool) -> Self {
-        let created = found.run.created;
-        match &found.controller {
-            _ if is_fixed && found.run.is_owned_by(runnable_uid) => Self::EarlierRun,
-            Some(by) => Self::Controlled {
-                by: by.clone(),
-                created,
-            },
-            None => Self::Somebody { created },
-        }
-    }
 }
 
 /// Kind and name of an object's controller.

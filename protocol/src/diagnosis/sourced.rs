@@ -3,7 +3,7 @@
 use cartouche_crds::{InputSource, ReadAs};
 use cartouche_templating::{Diagnostic, DiagnosticKind, Root, Segment, explained, syntax};
 
-use crate::sourced_inputs::{SourceKind, SourceObject, key};
+use crate::references::{SourceKind, SourceObject, key};
 
 /// The place of inputs, as diagnostics have it.
 const TO_INPUTS: [&str; 3] = ["runnable", "spec", "inputs"];

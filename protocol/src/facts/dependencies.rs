@@ -1,7 +1,8 @@
 //! What the inputs of a Runnable come from.
 
-use crate::sources::{
-    Question, Readiness, Sources, generations, readiness, rests_on_own_reads, traced,
+use crate::{
+    sources::{Question, Readiness, generations, readiness, rests_on_own_reads, traced},
+    trace::Sources,
 };
 
 /// What its inputs come from, as of the last rendering, and whether that holds back a run that is due.

@@ -10,12 +10,13 @@ use serde_json::Value;
 
 use super::{Facts, Rendering, RunnableFacts};
 use crate::{
-    diagnosis::{Diagnosis, Fault},
+    category::Category,
+    diagnosis::{Diagnosis, Fault, Held, NotRefreshed},
     evaluate::{contains_rendered, is_comparable},
     ledger::{Ledger, RunIdentity, RunProfile},
     newer_release,
-    profiles::{Held, Known, KnownProfile, Labels, NotRefreshed, Profiles, Subject, pin},
-    reconcile_error::{Category, ReconcileError, Requeue},
+    profiles::{Known, KnownProfile, Labels, Profiles, Subject, pin},
+    reconcile_error::{ReconcileError, Requeue},
 };
 
 /// The number that stands for all in [`approvable`].

@@ -6,7 +6,7 @@ use cartouche_templating::kinds::{Standing, Works};
 use k8s_openapi::jiff::Timestamp;
 
 use super::{Facts, PolicyFrom};
-use crate::{decide::overlap::is_ahead, ledger::AtWork};
+use crate::ledger::{AtWork, LANDED_BY};
 
 impl Facts {
     /// The standing of a run, as it was read, or else as a watch or its create showed it.
@@ -64,4 +64,11 @@ impl Facts {
             Works::SinceCreation | Works::NotYet => false,
         })
     }
+}
+
+/// Whether a time has not come yet: it is of a clock that was fast, or of nobody.
+pub(crate) fn is_ahead(facts: &Facts, at: Timestamp) -> bool {
+    facts
+        .now
+        .is_some_and(|now| at.duration_since(now) > LANDED_BY)
 }

@@ -7,9 +7,9 @@ use cartouche_crds::{
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 
 use super::{
-    Asked, FetchedRun, Ledger, OutputsRead, RunIdentity, is_ours, started, stop::note_cancel,
+    Asked, FetchedRun, Ledger, OutputsRead, RunIdentity, explanation::explanation, is_ours,
+    started, stop::note_cancel,
 };
-use crate::explanation::explanation;
 
 /// In the history of a run that has not ended, while its template's rules are others than those it was
 /// made under.

@@ -18,7 +18,11 @@ use k8s_openapi::{
 use serde_json::Value;
 
 use super::Asked;
-use crate::{diagnosis::Fault, managed_fields::Writers, rerun};
+use crate::{
+    diagnosis::{Fault, Holder},
+    managed_fields::Writers,
+    rerun,
+};
 
 /// A create lands at most this long after it was decided to supersede the ledger that it is sent for: that is written within 10
 /// seconds, or the API server gives it up; a create is sent within 10 after its ledger was read, and given up after 10 too.
@@ -276,6 +280,23 @@ impl FetchedRun {
         let sensitive = sensitive.filter_map(|name| self.sensitive.reveal(name));
         let values = shown.map(|(_, value)| value).chain(sensitive);
         values.map(weight).sum::<usize>() + self.health.message.len()
+    }
+}
+
+impl Holder {
+    /// Whose this object is, which is not the run that was to be made. Only a name that all runs share can be that of
+    /// an earlier one.
+    #[must_use]
+    pub fn of(found: &FetchedRun, runnable_uid: &str, is_fixed: bool) -> Self {
+        let created = found.run.created;
+        match &found.controller {
+            _ if is_fixed && found.run.is_owned_by(runnable_uid) => Self::EarlierRun,
+            Some(by) => Self::Controlled {
+                by: by.clone(),
+                created,
+            },
+            None => Self::Somebody { created },
+        }
     }
 }
 

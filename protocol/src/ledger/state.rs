@@ -2,15 +2,9 @@
 
 use std::fmt;
 
-use cartouche_crds::{CurrentRun, HistoryEntry, RunPhase, RunResult, RunnableStatus};
+use cartouche_crds::{CurrentRun, HistoryEntry, RunPhase, RunResult};
 
 use super::Ledger;
-use crate::{
-    diagnosis::outputs_unread,
-    reconcile_error::Category,
-    status::{RUN_TEMPLATE_READY, find},
-    told::Told,
-};
 
 /// How far a run of the ledger is known to have come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,24 +37,6 @@ impl RunState {
             Self::Rejected => "Rejected",
             Self::Unknown => "Unknown",
             Self::NameTaken => "NameTaken",
-        }
-    }
-
-    /// The state of the run of this name, which is so by the ledger, with what else the status says of it. The ledger
-    /// calls a run succeeded together with its outputs, so that none are lost; until then only a condition tells that it
-    /// has ended.
-    #[must_use]
-    pub fn as_said(self, status: &RunnableStatus, run: &str) -> Self {
-        let is_unread = || {
-            find(status, RUN_TEMPLATE_READY).is_some_and(|said| {
-                let what = Told::of(&said.message).what;
-                let reason = Category::OutputPathNotSatisfied.as_str();
-                said.reason == reason && what.starts_with(&format!("{}: ", outputs_unread(run)))
-            })
-        };
-        match self {
-            Self::Running if is_unread() => Self::OutputsUnread,
-            state => state,
         }
     }
 }

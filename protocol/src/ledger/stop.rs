@@ -4,7 +4,7 @@ use cartouche_crds::{CurrentRun, RunPhase, RunResult, Stop, StopReason};
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 
 use super::Ledger;
-use crate::facts::RunName;
+use crate::ledger::RunName;
 
 /// By what its object shows that a run was asked to stop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]

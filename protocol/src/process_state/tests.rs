@@ -9,13 +9,12 @@ use k8s_openapi::{
 };
 
 use super::{
-    CREATES_SETTLE_IN, GRACE_PERIOD, MAX_UNKNOWN_RUNS, ProcessState, Remembered, StoredStatus,
-    UNOBSERVED_FOR, YOUNG_FOR,
+    GRACE_PERIOD, MAX_UNKNOWN_RUNS, ProcessState, StoredStatus, UNOBSERVED_FOR, YOUNG_FOR,
 };
 use crate::{
-    decide::{Change, tests::scene::LOST},
-    facts::{CachedRun, CreateOutcome, LedgerState},
-    ledger::{Ledger, RunIdentity, tests::sample::*},
+    decide::tests::scene::LOST,
+    facts::{CreateOutcome, LedgerState, Remembered},
+    ledger::{CREATES_SETTLE_IN, CachedRun, Change, Ledger, RunIdentity, tests::sample::*},
 };
 
 const NOW: Duration = Duration::from_secs(1_000);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use cartouche_crds::{ClusterRunProfileSpec, ProfileRule, selects};
 use cartouche_templating::suggestion;
 
-use crate::reconcile_error::Category;
+use crate::diagnosis::Unchosen;
 
 /// A profile that may be chosen.
 #[derive(Clone, Copy, Debug)]
@@ -64,77 +64,6 @@ pub enum Choice<'a> {
     Nothing,
 }
 
-/// Why no profile can be chosen.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unchosen {
-    /// Several match with the same rank. All of them, by name.
-    #[error("the profiles {} match with the same rank", listed(.0))]
-    Ambiguous(Vec<String>),
-    /// None matches (why the nearest does not), and the template makes no run without one.
-    #[error("no profile matches, and the template makes no run without one{}", near(.0.as_deref()))]
-    NoneMatches(Option<String>),
-    /// One that matches, as far as this release knows, has fields that it does not know: they may say that it is not meant, or
-    /// that another is not.
-    #[error("the profile '{name}' has fields that this release of Cartouche does not know: {}", .fields.join(", "))]
-    Newer {
-        /// Its name.
-        name: String,
-        /// The fields, by path.
-        fields: Vec<String>,
-    },
-    /// The one that the Runnable asks for is none of those that match with the highest rank.
-    #[error("spec.profileName is '{name}', and {}", offer(.offered))]
-    NotOffered {
-        /// Its name.
-        name: String,
-        /// Those that match with the highest rank.
-        offered: Vec<String>,
-    },
-}
-
-fn listed(names: &[String]) -> String {
-    let quoted: Vec<String> = names.iter().map(|name| format!("'{name}'")).collect();
-    quoted.join(", ")
-}
-
-fn offer(offered: &[String]) -> String {
-    match offered {
-        [] => "no profile matches".to_owned(),
-        [one] => format!("the profile that matches is '{one}'"),
-        several => format!("the profiles that match are {}", listed(several)),
-    }
-}
-
-impl Unchosen {
-    /// Its category.
-    #[must_use]
-    pub fn category(&self) -> Category {
-        match self {
-            Self::Ambiguous(_) => Category::ProfileAmbiguous,
-            Self::NoneMatches(_) | Self::NotOffered { .. } => Category::ProfileNotFound,
-            Self::Newer { .. } => Category::NewerRelease,
-        }
-    }
-
-    /// What to do about it.
-    #[must_use]
-    pub fn cure(&self) -> &'static str {
-        match self {
-            Self::Ambiguous(_) => "set spec.profileName to one of them, or let one rule say more",
-            Self::NoneMatches(_) => {
-                "let a rule of a profile match: `cartouche profile which` says which labels or names each asks for"
-            }
-            Self::Newer { .. } => {
-                "upgrade the controller, or take these fields away if they are not needed"
-            }
-            Self::NotOffered { offered, .. } if offered.is_empty() => {
-                "take spec.profileName away, or let a rule of that profile match"
-            }
-            Self::NotOffered { .. } => "set spec.profileName to one that matches, or take it away",
-        }
-    }
-}
-
 /// The rank with which a profile matches: that of its best rule; `None` if no rule does.
 #[must_use]
 pub fn rank(spec: &ClusterRunProfileSpec, subject: &Subject<'_>) -> Option<Rank> {
@@ -188,10 +117,6 @@ fn misspelt(profiles: &[Candidate<'_>], subject: &Subject<'_>) -> Option<String>
 /// What is said of a rule that has a template nearly by its name.
 pub(super) fn nearly(meant: &str, template: &str) -> String {
     format!("it is for the template '{meant}', and this one is '{template}'")
-}
-
-fn near(miss: Option<&str>) -> String {
-    miss.map_or_else(String::new, |miss| format!(" (the nearest is {miss})"))
 }
 
 /// Chooses among all profiles, in whatever order they come.

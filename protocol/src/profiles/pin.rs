@@ -2,8 +2,8 @@
 
 use cartouche_crds::{PinnedProfile, UnknownFields};
 
-use super::choice::{Candidate, Choice, Subject, Unchosen, choose, rank};
-use crate::reconcile_error::Category;
+use super::choice::{Candidate, Choice, Subject, choose, rank};
+use crate::diagnosis::{Held, NotRefreshed};
 
 /// What a Runnable is pinned to, as its status has it, and its runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,86 +59,6 @@ pub struct Settled {
     pub pin: Option<Pin>,
     /// Why a request to choose anew was not followed. It is, once that is mended.
     pub not_refreshed: Option<NotRefreshed>,
-}
-
-/// Why a request to choose anew leaves the pin as it is: no profile can be chosen, or none matches.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "no other profile can be chosen: {}",
-    .0.as_ref().map_or_else(|| "none matches".to_owned(), Unchosen::to_string)
-)]
-pub struct NotRefreshed(pub Option<Unchosen>);
-
-/// Why no run is made.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Held {
-    /// No profile can be chosen.
-    #[error(transparent)]
-    Unchosen(#[from] Unchosen),
-    /// The profile that it is pinned to is not there.
-    #[error("its profile '{name}' is not there{}", and(not_refreshed.as_ref()))]
-    Gone {
-        /// The name of the profile.
-        name: String,
-        /// Why a request to choose anew did not help, if there was one.
-        not_refreshed: Option<NotRefreshed>,
-    },
-    /// Its status was lost, and the profile of its newest run is not one that matches today.
-    #[error(
-        "its status was lost, and the profile '{name}' of its newest run does not match any more{}",
-        and(not_refreshed.as_ref())
-    )]
-    Unproven {
-        /// The name of the profile.
-        name: String,
-        /// Why a request to choose anew did not help, if there was one.
-        not_refreshed: Option<NotRefreshed>,
-    },
-}
-
-fn and(not_refreshed: Option<&NotRefreshed>) -> String {
-    not_refreshed.map_or_else(String::new, |why| format!(", and {why}"))
-}
-
-impl NotRefreshed {
-    /// What to do about it.
-    #[must_use]
-    pub fn cure(&self) -> &'static str {
-        let Self(why) = self;
-        why.as_ref()
-            .map_or("let a rule of a profile match", Unchosen::cure)
-    }
-}
-
-impl Held {
-    /// Its category.
-    #[must_use]
-    pub fn category(&self) -> Category {
-        match self {
-            Self::Unchosen(unchosen) => unchosen.category(),
-            Self::Gone { .. } | Self::Unproven { .. } => Category::ProfileNotFound,
-        }
-    }
-
-    /// What to do about it.
-    #[must_use]
-    pub fn cure(&self) -> &'static str {
-        match self {
-            Self::Unchosen(unchosen) => unchosen.cure(),
-            Self::Gone {
-                not_refreshed: Some(why),
-                ..
-            }
-            | Self::Unproven {
-                not_refreshed: Some(why),
-                ..
-            } => why.cure(),
-            Self::Gone { .. } => {
-                "make it again, or have another one chosen for the next run: `cartouche profile refresh`"
-            }
-            Self::Unproven { .. } => "have another one chosen: `cartouche profile refresh`",
-        }
-    }
 }
 
 /// What the next run of a Runnable is made with. `requested` is the request to choose anew that the Runnable carries, whether

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use cartouche_crds::RunResult;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use proptest::prelude::*;
 
 use super::*;

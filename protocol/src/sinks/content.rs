@@ -13,7 +13,7 @@ use cartouche_templating::{Sensitive, Template, suggestion};
 use serde_json::Value;
 
 use super::{of, revision};
-use crate::{diagnosis::Fault, sourced_inputs::SourceObject};
+use crate::{diagnosis::Fault, references::SourceObject};
 
 /// Keys and values of a sink. What shows it shows the keys.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]

@@ -11,7 +11,7 @@ use super::{Content, Holder};
 use crate::{
     diagnosis::controller,
     ledger::{Ledger, RunIdentity},
-    sourced_inputs::{SourceKind, SourceObject},
+    references::{SourceKind, SourceObject},
 };
 
 /// The object that has the name of a sink.

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use cartouche_crds::{OutputSink, SinkKind};
 
 use crate::{
+    category::Category,
     diagnosis::{Denied, Diagnosis, Fault, Who},
-    reconcile_error::{Category, ReconcileError, Requeue},
-    sourced_inputs::SourceObject,
+    reconcile_error::{ReconcileError, Requeue},
+    references::SourceObject,
 };
 
 /// Why a sink is not as it should be.

@@ -8,8 +8,11 @@ use cartouche_crds::{
 use cartouche_templating::{given_twice, wrong_label, wrong_path};
 use serde_json::Value;
 
-use super::{NoInputs, SourceKind, SourceObject, fault, key, revision_path};
-use crate::diagnosis::Fault;
+use super::{NoInputs, fault};
+use crate::{
+    diagnosis::Fault,
+    references::{SourceKind, SourceObject, key, revision_path},
+};
 
 /// What is wrong with them whatever the objects say; then nothing of them is read.
 pub fn check(

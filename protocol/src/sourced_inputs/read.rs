@@ -14,8 +14,8 @@ use cartouche_templating::{
 };
 use serde_json::{Map, Value, json};
 
-use super::{SourceObject, there::kept};
-use crate::{object::too_heavy, sources::Seen};
+use super::there::kept;
+use crate::{object::too_heavy, references::SourceObject, sources::Seen};
 
 /// What a read of such an object said.
 #[derive(Clone, Debug)]
@@ -292,7 +292,8 @@ fn is_ready(object: &Value) -> bool {
 mod tests {
     use serde_json::json;
 
-    use super::{super::SourceKind, *};
+    use super::*;
+    use crate::references::SourceKind;
 
     #[test]
     fn a_text_weighs_what_it_becomes_for_each_input_that_is_json() {

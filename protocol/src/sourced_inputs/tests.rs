@@ -1,11 +1,15 @@
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use cartouche_crds::{MAX_LABELS, MAX_SOURCES, Runnable};
 use cartouche_templating::secret_mark;
 use serde_json::json;
 
 use super::*;
-use crate::sources::Seen;
+use crate::{
+    references::{SourceKind, keys, sinks},
+    sources::Seen,
+    trace::SourceKey,
+};
 
 fn sources(sources: Value) -> Vec<InputSource> {
     serde_json::from_value(sources).unwrap()

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::{RunnableRead, SourceRead, Wrong, absent, fault};
 use crate::{
+    conditions::{READY, TRUE, find},
     sources::settle::busy,
-    status::{READY, TRUE, find},
 };
 
 /// Names that are kept of an object, to be compared and told.

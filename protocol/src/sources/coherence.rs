@@ -6,10 +6,13 @@
 use std::collections::BTreeSet;
 
 use super::{
-    Coherence, Known, Revision, Seen, SourceKey, Sources, Trace, family, moving,
-    readiness::{Failed, Lag, NotReady, Readiness},
+    Coherence, Known, Seen, family, moving,
+    readiness::Readiness,
     settle::{cannot_look, has_looked_in_vain},
-    trace::Incoherence,
+};
+use crate::{
+    diagnosis::{Failed, Lag, NotReady},
+    trace::{Incoherence, Revision, SourceKey, Sources, Trace},
 };
 
 /// What an incoherent trace of these direct sources amounts to, when none of them, and nobody that they wait for, is at

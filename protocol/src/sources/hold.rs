@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-use super::{Readiness, SourceError, trace::MOST_SOURCES};
+use super::{Readiness, SourceError};
 use crate::{
+    category::Category,
     diagnosis::{Diagnosis, Fault},
-    reconcile_error::{Category, ReconcileError, Requeue},
+    reconcile_error::{ReconcileError, Requeue},
+    trace::MOST_SOURCES,
 };
 
 /// After this long it is asked again, should the event that ends the wait never come.

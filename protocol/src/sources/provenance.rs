@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use cartouche_crds::HistoryEntry;
 use cartouche_templating::Hashes;
 
-use super::Sources;
-use crate::{decide::Change, ledger::Ledger};
+use crate::{
+    ledger::{Change, Ledger},
+    trace::Sources,
+};
 
 /// Of so many earlier runs without an end it is kept what they were made from. With two hundred of them, each of which may
 /// have [`MOST_SOURCES`](super::trace::MOST_SOURCES), the API server would refuse the status.

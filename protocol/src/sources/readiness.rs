@@ -5,9 +5,12 @@ use std::collections::BTreeSet;
 use cartouche_crds::{Coherence, RunResult, WaitFor};
 
 use super::{
-    Edges, Known, Revision, Seen, SourceKey, Sources, Trace, coherence, graph,
-    settle::{Busy, has_succeeded, unsettled},
-    trace::{Incoherence, TraceError},
+    Edges, Known, Seen, coherence, graph,
+    settle::{has_succeeded, unsettled},
+};
+use crate::{
+    diagnosis::{Failed, NotReady},
+    trace::{Revision, SourceKey, Sources, Trace, TraceError},
 };
 
 /// What one input of a Runnable is read from, as it was read.
@@ -82,71 +85,12 @@ impl Readiness {
     }
 }
 
-/// Why somebody is waited for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NotReady {
-    /// It has no value.
-    Missing,
-    /// It says of itself that it is not ready.
-    ObjectNotReady,
-    /// It is about to give something else.
-    Busy(Busy),
-    /// It has not looked yet at what its own sources give.
-    Behind,
-    /// It and this other one have seen different revisions of this ancestor.
-    Apart {
-        /// The other one.
-        other: SourceKey,
-        /// Of what.
-        ancestor: SourceKey,
-    },
-    /// It is suspended, and does not follow.
-    Suspended,
-    /// It is being deleted, and does not follow.
-    Deleting,
-    /// It stems from something that has yet to settle, and that the account of the Runnable which waits may not read.
-    Upstream,
-}
-
 impl NotReady {
     /// Why one does not follow that does not react.
     pub(super) fn of_still(seen: &Seen) -> Option<Self> {
         let suspended = seen.suspended.then_some(Self::Suspended);
         suspended.or_else(|| seen.deleting.then_some(Self::Deleting))
     }
-}
-
-/// What failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Failed {
-    /// This source, which has to have succeeded.
-    Source(SourceKey),
-    /// Sources stem from different revisions of an ancestor, and stay so.
-    Incoherent {
-        /// The first ancestor by name, and the revisions.
-        between: Box<Incoherence>,
-        /// Who does not follow, or has to do with it.
-        who: Vec<SourceKey>,
-        /// Why not.
-        why: Lag,
-    },
-}
-
-/// Why sources stay at different revisions of an ancestor, as is told of some Runnables.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lag {
-    /// They have looked at a revision, and have given nothing for it.
-    GaveNothing,
-    /// They look at nothing before somebody corrects something.
-    Stalled,
-    /// Nobody knows what their outputs were made from, nor then what is made from these.
-    OfUnknown,
-    /// They give something, and have no run that would tell what they have looked at.
-    WithoutRun,
-    /// They are waited for, and are not known here.
-    NotSeen,
-    /// It is one of them; which, nobody can tell.
-    Untold,
 }
 
 /// Why no value can be had.

@@ -4,27 +4,14 @@ use std::collections::BTreeSet;
 
 use cartouche_crds::{PendingRun, RunResult, RunnableStatus};
 
-use super::{Known, NotReady, Readiness, Seen, SourceKey, coherence::not_yet_looked, moving};
+use super::{Known, Readiness, Seen, coherence::not_yet_looked, moving};
 use crate::{
+    category::Category,
+    conditions::{READY, RECONCILING, STALLED, TRUE, find, follows_upstream},
+    diagnosis::{Busy, NotReady},
     ledger::Ledger,
-    reconcile_error::Category,
-    status::{READY, RECONCILING, STALLED, TRUE, find, follows_upstream},
+    trace::SourceKey,
 };
-
-/// What shows that a Runnable is about to give something else.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Busy {
-    /// Its spec has changed, or another run was asked for, and its status does not speak of that yet.
-    Changed,
-    /// A run of it has not ended, or may still come to be.
-    AtWork,
-    /// A run of it is due and waits, for this reason.
-    Waits(String),
-    /// This keeps it from going on, so that it may not even be known whether a run is due.
-    Hindered(String),
-    /// A run that failed is going to be tried again.
-    TriedAgain,
-}
 
 /// Whether a Runnable itself is about to give something else, whatever its own sources do. One that is suspended is not: it
 /// was frozen on purpose, and nobody shall wait for a person; nor is one that is being deleted.

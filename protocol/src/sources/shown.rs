@@ -7,12 +7,12 @@ use std::collections::BTreeSet;
 
 use cartouche_crds::InputSource;
 
-use super::{
-    Failed, NotReady, Question, Readiness, SourceKey, graph,
-    readiness::waited_for,
-    trace::{Incoherence, Named},
+use super::{Question, Readiness, graph, readiness::waited_for};
+use crate::{
+    diagnosis::{Failed, NotReady},
+    references::{sinks, source_key},
+    trace::{Incoherence, Named, SourceKey},
 };
-use crate::sourced_inputs::{sinks, source_key};
 
 impl Readiness {
     /// The same, with names and states only of what the account is known to be allowed to read: what is read here, what another

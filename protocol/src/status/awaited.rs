@@ -5,8 +5,8 @@ use std::time::Duration;
 use cartouche_templating::RunReason;
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Condition, jiff::SignedDuration};
 
-use super::{RECONCILING, STALLED, UNKNOWN, find};
 use crate::{
+    conditions::{RECONCILING, STALLED, UNKNOWN, find},
     diagnosis::{Diagnosis, is_of_quota},
     facts::Facts,
     reconcile_error::ReconcileError,

@@ -3,8 +3,11 @@
 use cartouche_templating::{Health, Verdict};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
-use super::{FALSE, READY, TRUE, UNKNOWN};
-use crate::reconcile_error::{ReconcileError, bounded};
+use crate::{
+    conditions::{FALSE, READY, TRUE, UNKNOWN},
+    reconcile_error::ReconcileError,
+    told::bounded,
+};
 
 /// A condition without its times.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,17 +1,13 @@
 //! Sources that are about to change while no run of the Runnable is pending. Pure.
 
-use cartouche_crds::RunnableStatus;
-
-use super::{ConditionValue, RECONCILING, TRUE, find};
+use super::ConditionValue;
 use crate::{
+    category::Category,
+    conditions::{SOURCE_CHANGING, TRUE},
+    diagnosis::{Busy, NotReady},
     facts::Facts,
-    reconcile_error::{Category, ReconcileError},
-    sources::{Busy, NotReady},
+    reconcile_error::ReconcileError,
 };
-
-/// Why a Runnable says `Reconciling` while its run has succeeded and none is pending. A reason of its own: the minute for which an
-/// input that is not there is waited for begins when that is found.
-const SOURCE_CHANGING: &str = "SourceChanging";
 
 /// The words, the same for every source: each further one would cost a write, and not every account may know its name.
 const ON_ITS_WAY: &str = "a change is on its way from a Runnable that the inputs come from; `cartouche graph` shows from which";
@@ -45,10 +41,4 @@ fn ends_by_itself(why: &NotReady) -> bool {
         }
         _ => false,
     }
-}
-
-/// True if a Runnable with a run that succeeded says that it follows a change upstream.
-#[must_use]
-pub fn follows_upstream(status: &RunnableStatus) -> bool {
-    find(status, RECONCILING).is_some_and(|it| it.status == TRUE && it.reason == SOURCE_CHANGING)
 }

@@ -3,12 +3,12 @@
 use cartouche_crds::{Approval, ApprovalPolicy, PendingRun, RunnableStatus, UnknownFields};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::STAMPED_OBJECT_CONDITION;
 use crate::{
-    decide::{may_come, overlap},
-    facts::Facts,
-    ledger::{Due, Ledger},
-    reconcile_error::{Category, ReconcileError},
+    category::Category,
+    conditions::STAMPED_OBJECT_CONDITION,
+    facts::{Facts, overlap},
+    ledger::{Due, Ledger, may_come, past_may_come},
+    reconcile_error::ReconcileError,
 };
 
 /// What is due and waits: for a person, or for an earlier run, be it that nothing is said of but that this one does not
@@ -125,7 +125,7 @@ pub fn waits_for_more(facts: &Facts) -> bool {
 fn may_be_at_work(ledger: &Ledger) -> bool {
     ledger.at_work().next().is_some()
         || ledger.current.as_ref().is_some_and(may_come)
-        || ledger.history.iter().any(overlap::past_may_come)
+        || ledger.history.iter().any(past_may_come)
 }
 
 /// What the API server said of the run that this would approve, if the status tells: it is asked once.

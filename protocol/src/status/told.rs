@@ -3,19 +3,17 @@
 use cartouche_crds::{CurrentRun, RunPhase, RunResult, RunnableStatus, Stop, StopReason};
 use cartouche_templating::{PodsTell, RunReason, Said, kinds::queue_of};
 
-use super::{
-    ConditionValue, FALSE, READY, RUN_IN_PROGRESS, STAMPED_OBJECT_CONDITION, UNKNOWN, find,
-    is_stored,
-};
+use super::{ConditionValue, is_stored};
 use crate::{
-    decide::is_deleted_to_stop,
-    explanation::{
-        explanation, explanation_with_excuse, reason_of_failure, reason_of_stop, stopped,
+    conditions::{FALSE, READY, RUN_IN_PROGRESS, STAMPED_OBJECT_CONDITION, UNKNOWN, find},
+    facts::{Facts, Hindrance, is_deleted_to_stop},
+    ledger::{
+        FetchedRun, Ledger, PodsSaid,
+        explanation::{
+            explanation, explanation_with_excuse, reason_of_failure, reason_of_stop, stopped,
+        },
     },
-    facts::{Facts, Hindrance},
-    ledger::{FetchedRun, Ledger, PodsSaid},
-    reconcile_error::bounded,
-    told::plain,
+    told::{bounded, plain},
 };
 
 /// The beginning of what is said of a run that a queue holds.

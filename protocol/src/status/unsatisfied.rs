@@ -2,12 +2,14 @@
 
 use cartouche_crds::{CurrentRun, RunResult};
 
-use super::{RUN_TEMPLATE_READY, find, is_stored};
+use super::is_stored;
 use crate::{
+    category::Category,
+    conditions::{RUN_TEMPLATE_READY, find},
     diagnosis::{Diagnosis, Fault},
-    facts::{Facts, OutputsDigest, RunName},
-    ledger::{Ledger, OutputsRead},
-    reconcile_error::{Category, ReconcileError, Requeue},
+    facts::Facts,
+    ledger::{Ledger, OutputsDigest, OutputsRead, RunName},
+    reconcile_error::{ReconcileError, Requeue},
 };
 
 /// The current run succeeded, but its outputs are not those in the status.

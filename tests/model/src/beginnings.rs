@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cartouche_crds::{CurrentRun, HistoryEntry, RunPhase, RunResult, RunnableStatus};
-use cartouche_protocol::{facts::RunName, ledger::MAX_HISTORY};
+use cartouche_protocol::ledger::{MAX_HISTORY, RunName};
 use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::{Condition, Time},
     jiff::SignedDuration,

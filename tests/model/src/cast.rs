@@ -6,7 +6,7 @@ use cartouche_crds::{
     CANCEL_REQUEST_ANNOTATION, ClusterRunTemplate, ClusterRunTemplateSpec, INPUT_HASH_ANNOTATION,
     RUN_TEMPLATE_NAME_LABEL, RUNNABLE_NAME_LABEL,
 };
-use cartouche_protocol::{compiled::Compiled, facts::RunName};
+use cartouche_protocol::{compiled::Compiled, ledger::RunName};
 use cartouche_templating::{Context, HashVersion, Hashing, Owner, Rendered, Stamp, stamp};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};

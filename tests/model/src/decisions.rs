@@ -11,12 +11,13 @@ use cartouche_crds::{
     Approval, HistoryEntry, RetentionPolicy, RunTemplateRef, Runnable, RunnableSpec, RunnableStatus,
 };
 use cartouche_protocol::{
-    decide::{Change, Step, Waiting, decide, decide_without_rendering, may_report},
+    category::Category,
+    decide::{Step, Waiting, decide, decide_without_rendering, may_report},
     evaluate::is_relevant,
     facts::{CreateOutcome, Facts, is_latest},
-    ledger::{Ledger, RunIdentity},
+    ledger::{Change, Ledger, RunIdentity},
     process_state::is_needed,
-    reconcile_error::{Category, ReconcileError, Requeue},
+    reconcile_error::{ReconcileError, Requeue},
     retention::{retention, trimmed},
     status,
 };
@@ -189,7 +190,7 @@ impl Decisions {
             token: token.unwrap_or(0),
             name: self
                 .pool
-                .name(&cartouche_protocol::facts::RunName::of(current)),
+                .name(&cartouche_protocol::ledger::RunName::of(current)),
             rewritten: false,
             earlier_version: false,
             next_version: current.input_hash.starts_with(HashVersion::Next.prefix()),

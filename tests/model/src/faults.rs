@@ -4,7 +4,7 @@ mod status;
 pub(crate) mod time;
 
 use cartouche_crds::{RunPhase, RunnableStatus};
-use cartouche_protocol::{facts::RunName, ledger::Ledger};
+use cartouche_protocol::ledger::{Ledger, RunName};
 
 use crate::{
     cast::run_uid,

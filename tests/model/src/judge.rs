@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use cartouche_crds::{ConcurrencyPolicy, CurrentRun, RunnableStatus, StopReason};
 use cartouche_oracle::{Actor, Event, Known, Object, Past, Runnable, Served, Verb, Verdict};
-use cartouche_protocol::decide::Change;
+use cartouche_protocol::ledger::Change;
 use cartouche_templating::HASH_VERSION;
 use serde_json::json;
 

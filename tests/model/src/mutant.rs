@@ -13,14 +13,12 @@ use std::{sync::Arc, time::Duration};
 
 use cartouche_crds::{OutputsFrom, RunPhase, RunResult};
 use cartouche_protocol::{
-    decide::{Change, Step},
-    facts::{
-        CachedRun, CreateOutcome, Facts, LedgerState, LedgerWriter, NameRead, OutputsDigest,
-        RunName,
-    },
-    ledger::{Asked, Ledger, OutputsRead, RunIdentity},
+    category::Category,
+    decide::Step,
+    facts::{CreateOutcome, Facts, LedgerState, LedgerWriter, NameRead},
+    ledger::{Asked, CachedRun, Change, Ledger, OutputsDigest, OutputsRead, RunIdentity, RunName},
     process_state::{ProcessState, StoredStatus},
-    reconcile_error::{Category, ReconcileError, Requeue},
+    reconcile_error::{ReconcileError, Requeue},
 };
 use cartouche_templating::{Health, PodsTell, Verdict};
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::SignedDuration};

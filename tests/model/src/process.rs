@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use cartouche_protocol::{
     evaluate::{digested, fetched_run},
-    facts::CachedRun,
-    ledger::{FetchedRun, Ledger, RunIdentity},
+    ledger::{CachedRun, FetchedRun, Ledger, RunIdentity},
     process_state::{ProcessState, UNOBSERVED_FOR, UnknownRun},
 };
 use k8s_openapi::{

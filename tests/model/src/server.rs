@@ -1,6 +1,6 @@
 //! The API server: what a request does when it arrives, and what the watches deliver.
 
-use cartouche_protocol::decide::Change;
+use cartouche_protocol::ledger::Change;
 
 use crate::{
     judge,
@@ -176,7 +176,7 @@ impl Checked {
     pub(crate) fn random_name(&self, make: Make, number: usize) -> crate::pool::NameId {
         let pool = &self.decisions.pool;
         let rendered = &self.decisions.cast.document(make.document).rendered;
-        pool.name(&cartouche_protocol::facts::RunName {
+        pool.name(&cartouche_protocol::ledger::RunName {
             api_version: rendered.api_version().to_owned(),
             kind: rendered.kind().to_owned(),
             name: format!("run-random{number}"),

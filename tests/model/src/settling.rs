@@ -11,7 +11,9 @@ use std::{
 
 use cartouche_crds::{CurrentRun, RunPhase, RunResult, RunnableStatus, StopReason};
 use cartouche_protocol::{
-    facts::RunName, ledger::Ledger, reconcile_error::Category, status::RUN_TEMPLATE_READY,
+    category::Category,
+    conditions::RUN_TEMPLATE_READY,
+    ledger::{Ledger, RunName},
 };
 
 use crate::{

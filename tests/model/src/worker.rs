@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use cartouche_protocol::{
-    decide::Change,
-    facts::{LedgerWriter, RunName},
-    process_state::{Remembered, StoredStatus},
+    facts::{LedgerWriter, Remembered},
+    ledger::{Change, RunName},
+    process_state::StoredStatus,
 };
 
 use crate::{

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use cartouche_crds::{PinnedProfile, ProfileVersion};
 use cartouche_protocol::{
-    diagnosis::{Diagnosis, Fault},
+    diagnosis::{Diagnosis, Fault, Held, NotRefreshed},
     facts::{RunnableFacts, Unknown, chosen},
     ledger::{Due, Ledger},
-    profiles::{Held, KnownProfile, NotRefreshed, Profiles},
+    profiles::{KnownProfile, Profiles},
 };
 
 use super::prospect::{Prospect, unrendered};

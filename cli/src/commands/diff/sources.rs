@@ -9,8 +9,9 @@ use anyhow::anyhow;
 use cartouche_crds::{InputSource, Runnable};
 use cartouche_protocol::{
     diagnosis::{Diagnosis, Fault},
-    sourced_inputs::{self, NoInputs, SourceKind, SourceObject, SourceRead},
-    sources::SourceKey,
+    references::{self, SourceKind, SourceObject},
+    sourced_inputs::{self, NoInputs, SourceRead},
+    trace::SourceKey,
 };
 use cartouche_templating::{Sourced, Template};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
@@ -78,7 +79,7 @@ pub(super) async fn read(
     let object_of = |source: &InputSource| SourceObject::read_in(own, source);
     let wanted: BTreeSet<SourceObject> = sources.iter().filter_map(object_of).collect();
     for wanted in wanted {
-        let keys = sourced_inputs::keys(own, sources, &wanted);
+        let keys = references::keys(own, sources, &wanted);
         let of_it = |source: &&InputSource| object_of(source).as_ref() == Some(&wanted);
         let inputs = sources.iter().filter(of_it).map(|it| it.name.clone());
         let read = match read_one(cluster, files, &wanted, &keys).await? {
@@ -104,7 +105,7 @@ pub(super) async fn read(
     };
     let unknown = sources.iter().filter(is_unknown);
     let unknown: BTreeSet<SourceKey> = unknown
-        .filter_map(|source| sourced_inputs::source_key(own, source))
+        .filter_map(|source| references::source_key(own, source))
         .collect();
     let known = (taken.sources.into_iter()).filter(|it| !unknown.contains(&it.key));
     found.revisions = known

@@ -5,9 +5,9 @@ use std::time::Duration;
 use anyhow::bail;
 use cartouche_crds::Runnable;
 use cartouche_protocol::{
+    category::Category,
+    conditions::{READY, STALLED, TRUE},
     ledger::RunState,
-    reconcile_error::Category,
-    status::{READY, STALLED, TRUE},
     told::Told,
 };
 use tokio::time::Instant;

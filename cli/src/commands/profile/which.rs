@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use anyhow::anyhow;
 use cartouche_crds::{PROFILE_ANNOTATION, ProfileRequirement, Runnable};
 use cartouche_protocol::{
-    diagnosis::Diagnosis,
+    diagnosis::{Diagnosis, Held, Unchosen},
     facts::{RunnableFacts, Unknown, chosen, subject},
     ledger::Ledger,
-    profiles::{Held, Labels, Profiles, Unchosen, misses},
+    profiles::{Labels, Profiles, misses},
 };
 use clap::Args;
 use kube::ResourceExt as _;

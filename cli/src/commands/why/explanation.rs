@@ -5,9 +5,10 @@ use std::{borrow::Cow, fmt::Write as _};
 use cartouche_crds::{ClusterRunTemplate, PendingRun, PinnedProfile, Runnable};
 use cartouche_protocol::{
     advice::advice,
+    category::Category,
+    conditions::{READY, RUN_TEMPLATE_READY, STAMPED_OBJECT_CONDITION, TRUE},
     ledger::Due,
-    reconcile_error::Category,
-    status::{READY, RUN_TEMPLATE_READY, STAMPED_OBJECT_CONDITION, TRUE, blocking},
+    status::blocking,
     told::Told,
 };
 use cartouche_templating::{RunReason, is_of_memory_limit, kinds::standing};
@@ -373,7 +374,7 @@ fn next(prospect: anyhow::Result<Prospect>) -> Next {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use cartouche_protocol::status::RUN_IN_PROGRESS;
+    use cartouche_protocol::conditions::RUN_IN_PROGRESS;
     use serde_json::{Value, json};
 
     use super::*;

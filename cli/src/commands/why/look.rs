@@ -3,8 +3,8 @@
 
 use cartouche_crds::Runnable;
 use cartouche_protocol::{
-    reconcile_error::Category,
-    sourced_inputs::{SourceKind, SourceObject},
+    category::Category,
+    references::{SourceKind, SourceObject},
 };
 use cartouche_templating::suggestion;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret, ServiceAccount};

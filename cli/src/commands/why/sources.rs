@@ -7,10 +7,11 @@ use std::{
 
 use cartouche_crds::{Coherence, InputSource, Runnable, SOURCES_ANNOTATION};
 use cartouche_protocol::{
-    diagnosis::{named, why_not_ready},
-    reconcile_error::Category,
-    sourced_inputs,
-    sources::{Known, NotReady, Seen, SourceKey, settle},
+    category::Category,
+    diagnosis::{NotReady, named, why_not_ready},
+    references,
+    sources::{Known, Seen, settle},
+    trace::SourceKey,
 };
 use kube::ResourceExt as _;
 use serde::Serialize;
@@ -146,7 +147,7 @@ fn inputs_by_source(runnable: &Runnable, sources: &Sources) -> BTreeMap<String, 
 /// Which of these sources an input comes from. Of an object that labels find, or that may be in no namespace, the reference
 /// says less than what was found: then it is the only one of its kind, and by its path, that it may be.
 fn found_key(own: &str, source: &InputSource, sources: &Sources) -> Option<String> {
-    let key = sourced_inputs::source_key(own, source)?.to_string();
+    let key = references::source_key(own, source)?.to_string();
     let object = source
         .object_ref
         .as_ref()

@@ -4,12 +4,13 @@ use std::fmt::Write as _;
 
 use cartouche_crds::RerunRequest;
 use cartouche_protocol::{
+    category::Category,
+    conditions::RUN_TEMPLATE_READY,
     diagnosis::named,
     ledger::RunState,
-    reconcile_error::Category,
-    sources::SourceKey,
-    status::{BEING_MADE, NOT_ENDED, RUN_TEMPLATE_READY, is_at_work},
+    status::{BEING_MADE, NOT_ENDED, is_at_work},
     told::Told,
+    trace::SourceKey,
 };
 use cartouche_templating::Judged;
 

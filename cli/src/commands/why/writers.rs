@@ -2,11 +2,12 @@
 
 use cartouche_crds::Runnable;
 use cartouche_protocol::{
+    conditions::{READY, TRUE},
     diagnosis::{Diagnosis, named},
+    references::SourceObject,
     sinks,
-    sourced_inputs::SourceObject,
-    sources::{SourceKey, graph},
-    status::{READY, TRUE},
+    sources::graph,
+    trace::SourceKey,
 };
 use kube::ResourceExt as _;
 

@@ -2,11 +2,9 @@
 
 use cartouche_crds::RunResult;
 use cartouche_protocol::{
-    facts::RunName,
-    ledger::{Ledger, OutputsRead},
-    process_state::CREATES_SETTLE_IN,
+    ledger::{CREATES_SETTLE_IN, Ledger, OutputsRead, RunName},
+    references::SourceObject,
     sinks::Verdict,
-    sourced_inputs::SourceObject,
 };
 
 use crate::{clock::boot_time, lock::lock, reconcile::reconciliation::Reconciliation};

@@ -2,8 +2,8 @@
 
 use cartouche_crds::OutputsFrom;
 use cartouche_protocol::{
+    references::SourceObject,
     sinks::{Content, Holder, Sinks},
-    sourced_inputs::SourceObject,
 };
 
 use super::Read;

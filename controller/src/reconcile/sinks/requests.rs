@@ -2,12 +2,12 @@
 
 use cartouche_protocol::{
     diagnosis::{Diagnosis, is_of_quota},
-    ledger::Ledger,
+    ledger::{CREATES_SETTLE_IN, Ledger},
     object::{Object, is_shortened},
-    process_state::CREATES_SETTLE_IN,
-    reconcile_error::{Requeue, bounded},
+    reconcile_error::Requeue,
+    references::{SourceKind, SourceObject},
     sinks::{FoundSink, SinkProblem, created, replaced},
-    sourced_inputs::{SourceKind, SourceObject},
+    told::bounded,
 };
 use cartouche_templating::Owner;
 use serde::Deserialize;

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use cartouche_crds::{OutputsFrom, SinkKind};
 use cartouche_protocol::{
     diagnosis::Diagnosis,
-    facts::RunName,
-    ledger::{FetchedRun, Ledger, OutputsRead},
+    ledger::{FetchedRun, Ledger, OutputsRead, RunName},
     reconcile_error::Requeue,
     sinks::{SinkProblem, Sinks, key_of, revision},
 };

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use cartouche_crds::{OutputSink, SinkKind};
 use cartouche_protocol::{
-    facts::WatchState, ledger::Ledger, process_state::CREATES_SETTLE_IN, reconcile_error::Requeue,
+    facts::WatchState,
+    ledger::{CREATES_SETTLE_IN, Ledger},
+    reconcile_error::Requeue,
     sinks::Sinks,
 };
 

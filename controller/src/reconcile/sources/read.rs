@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use cartouche_crds::Runnable;
 use cartouche_protocol::{
     object::Object,
-    sourced_inputs::{SourceKind, SourceObject, SourceRead},
+    references::{SourceKind, SourceObject},
+    sourced_inputs::SourceRead,
 };
 use k8s_openapi::ByteString;
 use kube::ResourceExt;

@@ -8,11 +8,12 @@ use cartouche_crds::{
     ClusterRunTemplate, INPUT_HASH_ANNOTATION, RUN_SEQUENCE_LABEL, RUNNABLE_NAME_LABEL, Runnable,
 };
 use cartouche_protocol::{
+    category::Category,
     compiled::Compiled,
     diagnosis::{Denied, Diagnosis, Who},
-    facts::{NameRead, Rendering, RunName},
-    ledger::{Cause, PodsSaid},
-    reconcile_error::{Category, ReconcileError, Requeue},
+    facts::{NameRead, Rendering},
+    ledger::{Cause, PodsSaid, RunName},
+    reconcile_error::{ReconcileError, Requeue},
 };
 use cartouche_templating::Context;
 use http::{Method, Request, StatusCode};

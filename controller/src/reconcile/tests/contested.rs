@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cartouche_protocol::{decide::Waiting, sources::Sources};
+use cartouche_protocol::{decide::Waiting, trace::Sources};
 use http::StatusCode;
 use serde_json::Value;
 

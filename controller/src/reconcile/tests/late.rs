@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicU64, AtomicUsize, Ordering},
 };
 
-use cartouche_protocol::decide::Change;
+use cartouche_protocol::ledger::Change;
 use http::{Method, StatusCode};
 use serde_json::json;
 

@@ -3,7 +3,10 @@
 use std::sync::{Arc, Mutex};
 
 use cartouche_crds::Runnable;
-use cartouche_protocol::reconcile_error::{Category, ReconcileError, Requeue};
+use cartouche_protocol::{
+    category::Category,
+    reconcile_error::{ReconcileError, Requeue},
+};
 use http::{Method, StatusCode};
 use kube::api::ObjectMeta;
 use serde_json::{Value, json};

@@ -10,10 +10,11 @@ use std::{
 
 use cartouche_crds::RunnableStatus;
 use cartouche_protocol::{
+    category::Category,
     diagnosis::Diagnosis,
     facts::Settling,
     pace::Change,
-    reconcile_error::{Category, ReconcileError, Requeue},
+    reconcile_error::{ReconcileError, Requeue},
 };
 use http::{Method, StatusCode};
 use serde_json::{Value, json};

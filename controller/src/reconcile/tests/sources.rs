@@ -10,8 +10,9 @@ use std::{
 
 use cartouche_crds::Runnable;
 use cartouche_protocol::{
-    sourced_inputs::{SourceKind, SourceObject, SourceRead},
-    sources::Sources,
+    references::{SourceKind, SourceObject},
+    sourced_inputs::SourceRead,
+    trace::Sources,
 };
 use http::StatusCode;
 use serde_json::{Value, json};

@@ -7,7 +7,8 @@ use std::{
 
 use cartouche_protocol::{
     decide::ToStop,
-    facts::{PolicyFrom, RunName, StopOutcome},
+    facts::{PolicyFrom, StopOutcome},
+    ledger::RunName,
     policy::{Asks, Policy},
 };
 use cartouche_templating::kinds::StopRequest;

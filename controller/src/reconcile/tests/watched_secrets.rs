@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use cartouche_crds::Runnable;
-use cartouche_protocol::sourced_inputs::{SourceKind, SourceObject, SourceRead};
+use cartouche_protocol::{
+    references::{SourceKind, SourceObject},
+    sourced_inputs::SourceRead,
+};
 use http::StatusCode;
 use kube::api::ObjectMeta;
 use serde_json::{Value, json};

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use cartouche_crds::Runnable;
-use cartouche_protocol::{sinks, sourced_inputs, sources::SourceKey};
+use cartouche_protocol::{references, sinks, trace::SourceKey};
 
 use super::links::Links;
 use crate::runnable_key::RunnableKey;
@@ -26,7 +26,7 @@ impl NamedObjects {
         let wanted = spec.write_outputs_to.as_deref().unwrap_or_default();
         let written = runnable.status.as_ref().map(|it| it.sinks.as_slice());
         Self {
-            reads: sourced_inputs::sinks(namespace, sources),
+            reads: references::sinks(namespace, sources),
             writes: sinks::held_by(namespace, wanted, written.unwrap_or_default()),
         }
     }

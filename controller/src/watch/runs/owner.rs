@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use cartouche_protocol::facts::CachedRun;
+use cartouche_protocol::ledger::CachedRun;
 
 use super::{Uid, short};
 use crate::runnable_key::RunnableKey;

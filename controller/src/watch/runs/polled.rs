@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use cartouche_protocol::facts::CachedRun;
+use cartouche_protocol::ledger::CachedRun;
 use k8s_openapi::jiff::Timestamp;
 
 use super::{Runs, Uid, short};

@@ -4,7 +4,7 @@ use std::{
     time::Duration,
 };
 
-use cartouche_protocol::sourced_inputs::{AnyObject, SourceKind, SourceObject};
+use cartouche_protocol::references::{AnyObject, SourceKind, SourceObject};
 use futures::FutureExt;
 use kube::api::ObjectMeta;
 

@@ -4,10 +4,10 @@ use cartouche_crds::{CurrentRun, RunResult};
 
 use super::scene::*;
 use crate::{
-    decide::{Change, Step, Waiting, decide},
+    category::Category,
+    decide::{Step, Waiting, decide},
     facts::Facts,
-    ledger::{Ledger, RunIdentity, tests::sample::*},
-    reconcile_error::Category,
+    ledger::{Change, Ledger, RunIdentity, tests::sample::*},
 };
 
 fn takeover(input: &str) -> Facts {

@@ -10,10 +10,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::scene::*;
 use crate::{
-    decide::{Change, Step, decide, decide_without_rendering, overlap},
+    category::Category,
+    decide::{Step, decide, decide_without_rendering, overlap},
     facts::{DryRun, Facts},
-    ledger::tests::sample::*,
-    reconcile_error::{Category, Requeue},
+    ledger::{Change, tests::sample::*},
+    reconcile_error::Requeue,
     status,
 };
 

@@ -4,10 +4,11 @@ use cartouche_crds::{CurrentRun, RunPhase, RunResult};
 
 use super::scene::*;
 use crate::{
-    decide::{Change, Step, decide},
+    category::Category,
+    decide::{Step, decide},
     facts::{CreateOutcome, Facts, LedgerWriter, Probe},
-    ledger::{RunIdentity, tests::sample::*},
-    reconcile_error::{Category, Requeue},
+    ledger::{Change, RunIdentity, tests::sample::*},
+    reconcile_error::Requeue,
 };
 
 fn made(fetched: crate::ledger::FetchedRun) -> CreateOutcome {

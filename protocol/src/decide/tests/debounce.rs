@@ -7,10 +7,11 @@ use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::SignedDuration}
 
 use super::{retry, scene::*, wanting};
 use crate::{
+    category::Category,
     decide::{Step, decide, overlap},
     facts::{DryRun, Facts, Settling},
     ledger::tests::sample::*,
-    reconcile_error::{Category, Requeue},
+    reconcile_error::Requeue,
     status,
 };
 

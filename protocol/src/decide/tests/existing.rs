@@ -7,9 +7,9 @@ use cartouche_templating::Verdict;
 
 use super::scene::*;
 use crate::{
-    decide::{Change, Step, decide, decide_without_rendering},
-    facts::{CachedRun, Facts, LedgerState},
-    ledger::{FetchedRun, Ledger, OutputsRead, RunIdentity, tests::sample::*},
+    decide::{Step, decide, decide_without_rendering},
+    facts::{Facts, LedgerState},
+    ledger::{CachedRun, Change, FetchedRun, Ledger, OutputsRead, RunIdentity, tests::sample::*},
 };
 
 /// A look that has read the run and told all of it.

@@ -9,11 +9,13 @@ use super::{
     scene::*,
 };
 use crate::{
-    decide::{Change, Step, Waiting, decide},
-    facts::{CachedRun, CreateOutcome, DryRun, Facts},
-    ledger::{FetchedRun, RunIdentity, tests::sample::*},
-    reconcile_error::Category,
-    sources::{Failed, NotReady, Readiness, SourceKey},
+    category::Category,
+    decide::{Step, Waiting, decide},
+    diagnosis::{Failed, NotReady},
+    facts::{CreateOutcome, DryRun, Facts},
+    ledger::{CachedRun, Change, FetchedRun, RunIdentity, tests::sample::*},
+    sources::Readiness,
+    trace::SourceKey,
 };
 
 #[test]

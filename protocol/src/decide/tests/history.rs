@@ -6,9 +6,9 @@ use k8s_openapi::jiff::SignedDuration;
 
 use super::scene::*;
 use crate::{
-    decide::{Change, Step, decide},
+    decide::{Step, decide},
     facts::{Facts, NameRead},
-    ledger::{Ledger, RunIdentity, tests::sample::*},
+    ledger::{Change, Ledger, RunIdentity, tests::sample::*},
 };
 
 /// The current run has ended; what is left to do is in the history.

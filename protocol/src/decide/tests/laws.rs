@@ -5,9 +5,9 @@ use proptest::prelude::*;
 
 use super::scene::*;
 use crate::{
-    decide::{Change, Step, Waiting, decide, decide_without_rendering},
+    decide::{Step, Waiting, decide, decide_without_rendering},
     facts::{CreateOutcome, Facts, LedgerState, WatchState},
-    ledger::{FetchedRun, Ledger, RunIdentity, tests::sample::*},
+    ledger::{Change, FetchedRun, Ledger, RunIdentity, tests::sample::*},
 };
 
 fn input() -> impl Strategy<Value = &'static str> {

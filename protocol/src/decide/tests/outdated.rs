@@ -5,11 +5,12 @@ use serde_json::json;
 
 use super::scene::*;
 use crate::{
-    decide::{Change, Step, decide, decide_without_rendering},
+    category::Category,
+    decide::{Step, decide, decide_without_rendering},
     facts::Facts,
-    ledger::tests::sample::*,
+    ledger::{Change, tests::sample::*},
     newer_release,
-    reconcile_error::{Category, Requeue},
+    reconcile_error::Requeue,
 };
 
 fn outdated(mut facts: Facts) -> Facts {

@@ -12,10 +12,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::scene::*;
 use crate::{
-    decide::{Change, Step, decide},
+    category::Category,
+    decide::{Step, decide},
     facts::{CreateOutcome, Facts, NameRead, PolicyFrom},
-    ledger::{Asked, tests::sample::*},
-    reconcile_error::{Category, ReconcileError, Requeue},
+    ledger::{Asked, Change, tests::sample::*},
+    reconcile_error::{ReconcileError, Requeue},
 };
 
 fn under(policy: ConcurrencyPolicy, facts: Facts) -> Facts {

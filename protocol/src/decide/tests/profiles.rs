@@ -5,10 +5,11 @@ use serde_json::json;
 
 use super::scene::*;
 use crate::{
-    decide::{Change, Step, Waiting, decide, decide_without_rendering},
+    category::Category,
+    decide::{Step, Waiting, decide, decide_without_rendering},
     facts::Facts,
-    ledger::tests::sample::*,
-    reconcile_error::{Category, Requeue},
+    ledger::{Change, tests::sample::*},
+    reconcile_error::Requeue,
 };
 
 /// A run is due: the first, and one after a change.

@@ -6,10 +6,10 @@ use cartouche_crds::RunResult;
 
 use super::scene::*;
 use crate::{
-    decide::{Change, Step, decide, decide_without_rendering},
+    category::Category,
+    decide::{Step, decide, decide_without_rendering},
     facts::{CreateOutcome, Facts, NameRead},
-    ledger::tests::sample::*,
-    reconcile_error::Category,
+    ledger::{Change, tests::sample::*},
     status,
 };
 

@@ -7,10 +7,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::{adoption::of_version, scene::*};
 use crate::{
-    decide::{Change, Step, Waiting, decide},
+    category::Category,
+    decide::{Step, Waiting, decide},
     facts::{CreateOutcome, DryRun, Facts, NameRead},
-    ledger::{Due, FetchedRun, RunIdentity, tests::sample::*},
-    reconcile_error::{Category, Requeue},
+    ledger::{Change, Due, FetchedRun, RunIdentity, tests::sample::*},
+    reconcile_error::Requeue,
     status,
 };
 

@@ -5,8 +5,8 @@ use cartouche_crds::RunResult;
 use super::scene::*;
 use crate::{
     decide::may_report,
-    facts::{CachedRun, CreateOutcome, Facts, LedgerWriter},
-    ledger::{FetchedRun, tests::sample::*},
+    facts::{CreateOutcome, Facts, LedgerWriter},
+    ledger::{CachedRun, FetchedRun, tests::sample::*},
 };
 
 #[test]

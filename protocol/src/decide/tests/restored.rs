@@ -4,9 +4,9 @@ use cartouche_crds::RunResult;
 
 use super::scene::*;
 use crate::{
-    decide::{Change, Step, decide, decide_without_rendering},
+    decide::{Step, decide, decide_without_rendering},
     facts::{CreateOutcome, Facts, LedgerWriter},
-    ledger::{RunIdentity, tests::sample::*},
+    ledger::{Change, RunIdentity, tests::sample::*},
     process_state::is_needed,
 };
 

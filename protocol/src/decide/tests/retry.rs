@@ -7,12 +7,13 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::scene::*;
 use crate::{
-    decide::{Change, Step, decide, decide_without_rendering},
+    category::Category,
+    conditions::{RECONCILING, RETRY_SCHEDULED, STALLED},
+    decide::{Step, decide, decide_without_rendering},
     facts::{Facts, LedgerWriter, NameRead},
-    ledger::{Asked, FetchedRun, RunIdentity, tests::sample::*},
+    ledger::{Asked, Change, FetchedRun, RunIdentity, tests::sample::*},
     policy::{Asks, Policy},
-    reconcile_error::Category,
-    status::{self, RECONCILING, RETRY_SCHEDULED, STALLED},
+    status,
 };
 
 const LIMIT: i64 = 3;

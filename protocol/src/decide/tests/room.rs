@@ -8,11 +8,12 @@ use serde_json::{Map, Value, json};
 
 use super::scene::*;
 use crate::{
-    decide::{Change, Step, decide, decide_without_rendering},
+    category::Category,
+    conditions,
+    decide::{Step, decide, decide_without_rendering},
     facts::{CreateOutcome, Facts},
-    ledger::tests::sample::*,
-    reconcile_error::{Category, ReconcileError, Requeue},
-    status,
+    ledger::{Change, tests::sample::*},
+    reconcile_error::{ReconcileError, Requeue},
 };
 
 /// etcd takes no larger request, and the object is one, with its spec and metadata.
@@ -91,11 +92,11 @@ fn most() -> RunnableStatus {
         })
     };
     let conditions = [
-        status::RUN_TEMPLATE_READY,
-        status::STAMPED_OBJECT_CONDITION,
-        status::READY,
-        status::STALLED,
-        status::WATCH_UNAVAILABLE,
+        conditions::RUN_TEMPLATE_READY,
+        conditions::STAMPED_OBJECT_CONDITION,
+        conditions::READY,
+        conditions::STALLED,
+        conditions::WATCH_UNAVAILABLE,
     ];
     let places: Map<_, _> = (0..MAX_OUTPUTS)
         .map(|it| {

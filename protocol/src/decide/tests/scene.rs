@@ -7,15 +7,18 @@ use cartouche_templating::Rendered;
 use serde_json::{Value, json};
 
 use crate::{
-    decide::{Change, Step, decide},
+    category::Category,
+    decide::{Step, decide},
     facts::{
-        CachedRun, CreateOutcome, Facts, LedgerState, NameRead, OutputsDigest, Rendering, RunName,
-        RunnableFacts, WatchState,
+        CreateOutcome, Facts, LedgerState, NameRead, Remembered, Rendering, RunnableFacts,
+        WatchState,
     },
-    ledger::{BreakerLimits, Cause, FetchedRun, Ledger, RunIdentity, tests::sample::*},
-    process_state::Remembered,
+    ledger::{
+        BreakerLimits, CachedRun, Cause, Change, FetchedRun, Ledger, OutputsDigest, RunIdentity,
+        RunName, tests::sample::*,
+    },
     profiles::{KnownProfile, Profiles},
-    reconcile_error::{Category, ReconcileError, Requeue},
+    reconcile_error::{ReconcileError, Requeue},
     status,
 };
 

@@ -2,11 +2,13 @@
 
 use super::scene::*;
 use crate::{
+    category::Category,
     decide::{Step, decide},
+    diagnosis::NotReady,
     facts::Facts,
     ledger::tests::sample::*,
-    reconcile_error::Category,
-    sources::{NotReady, Readiness, SourceKey},
+    sources::Readiness,
+    trace::SourceKey,
 };
 
 fn held(mut facts: Facts) -> Facts {

@@ -10,14 +10,14 @@ use serde_json::json;
 
 use super::scene::*;
 use crate::{
+    category::Category,
     decide::{
-        Change, STOPS_WITHIN, Step, Waiting, decide, decide_without_rendering,
-        earlier_that_do_not_stop, next_stop,
+        STOPS_WITHIN, Step, Waiting, decide, decide_without_rendering, earlier_that_do_not_stop,
+        next_stop,
     },
     facts::{Facts, PolicyFrom, StopOutcome},
-    ledger::{Asked, FetchedRun, tests::sample::*},
+    ledger::{Asked, Change, FetchedRun, tests::sample::*},
     policy::{Asks, Policy},
-    reconcile_error::Category,
 };
 
 /// How long runs may work here.

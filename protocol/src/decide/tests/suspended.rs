@@ -4,10 +4,11 @@ use cartouche_crds::{RunPhase, RunResult};
 
 use super::scene::*;
 use crate::{
-    decide::{Change, Step, decide, decide_without_rendering},
+    category::Category,
+    decide::{Step, decide, decide_without_rendering},
     facts::Facts,
-    ledger::tests::sample::*,
-    reconcile_error::{Category, Requeue},
+    ledger::{Change, tests::sample::*},
+    reconcile_error::Requeue,
 };
 
 fn suspended(mut facts: Facts) -> Facts {

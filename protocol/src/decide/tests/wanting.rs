@@ -4,10 +4,11 @@ use cartouche_crds::{CurrentRun, RunPhase, RunResult};
 
 use super::scene::*;
 use crate::{
-    decide::{Change, Step, Waiting, decide},
+    category::Category,
+    decide::{Step, Waiting, decide},
     facts::{Facts, LedgerState, WatchState},
-    ledger::{Ledger, MAX_HISTORY, RunIdentity, tests::sample::*},
-    reconcile_error::{Category, ReconcileError, Requeue},
+    ledger::{Change, Ledger, MAX_HISTORY, RunIdentity, tests::sample::*},
+    reconcile_error::{ReconcileError, Requeue},
 };
 
 #[test]

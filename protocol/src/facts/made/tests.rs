@@ -11,11 +11,11 @@ use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 use serde_json::{Value, json};
 
 use crate::{
-    decide::{Change, tests::scene::*},
+    category::Category,
+    decide::tests::scene::*,
     facts::Facts,
-    ledger::{Ledger, RunIdentity, UNKNOWN_HASH, tests::sample::*},
+    ledger::{Change, Ledger, RunIdentity, UNKNOWN_HASH, tests::sample::*},
     profiles::KnownProfile,
-    reconcile_error::Category,
 };
 
 /// A profile that puts this into the size of its runs, and takes another place from its values.

@@ -7,10 +7,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
 use super::sample::*;
 use crate::{
+    category::Category,
+    conditions::RUN_TEMPLATE_READY,
     diagnosis::Diagnosis,
     ledger::{Due, Fate, Ledger, MAX_HISTORY, MAX_JUMP, RunIdentity, RunState},
-    reconcile_error::Category,
-    status::RUN_TEMPLATE_READY,
 };
 
 fn intend(ledger: Ledger, input: &str, fate: &Fate) -> Ledger {

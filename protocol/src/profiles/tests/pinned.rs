@@ -1,6 +1,7 @@
 //! A Runnable stays with its profile.
 
 use super::*;
+use crate::diagnosis::{Held, NotRefreshed, Unchosen};
 
 fn to(name: &str, refresh_token: Option<&str>) -> Pin {
     Pin {

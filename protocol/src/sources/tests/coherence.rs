@@ -1,9 +1,13 @@
 //! A gives to b and c, and x reads both.
 
 use super::sample::*;
-use crate::sources::{
-    Coherence, Edges, Failed, Known, Lag, NotReady, Provenance, Question, Readiness, Revision,
-    Seen, Source, SourceKey, Sources, Value, WaitFor, rests_on_own_reads, settle::Busy,
+use crate::{
+    diagnosis::{Busy, Failed, Lag, NotReady},
+    sources::{
+        Coherence, Edges, Known, Provenance, Question, Readiness, Seen, Source, Value, WaitFor,
+        rests_on_own_reads,
+    },
+    trace::{Revision, SourceKey, Sources},
 };
 
 fn from(text: &str) -> Sources {

@@ -2,14 +2,14 @@ use cartouche_crds::RunResult;
 
 use super::sample::*;
 use crate::{
-    decide::Change,
     ledger::{
-        Fate, Ledger,
+        Change, Fate, Ledger,
         tests::sample::{
             at, created, ended, failed, intent, ledger, name, outputs_from, run, succeeded,
         },
     },
-    sources::{Provenance, Sources, Trace},
+    sources::Provenance,
+    trace::{Sources, Trace},
 };
 
 fn from(text: &str) -> Sources {
@@ -116,8 +116,8 @@ fn a_run_that_gives_the_same_again_moves_nothing() {
     assert!(provenance.moves_on(&first, hash, &given("y").unwrap()));
 }
 
-fn revision_of(value: &str) -> crate::sources::Revision {
-    crate::sources::Revision::of_outputs(&plain(&value.into()), &std::collections::BTreeMap::new())
+fn revision_of(value: &str) -> crate::trace::Revision {
+    crate::trace::Revision::of_outputs(&plain(&value.into()), &std::collections::BTreeMap::new())
 }
 
 #[test]

@@ -1,9 +1,13 @@
 use proptest::prelude::*;
 
 use super::sample::*;
-use crate::sources::{
-    Coherence, Edges, Failed, Known, NotReady, Provenance, Question, Readiness, Seen, Source,
-    SourceError, SourceKey, Sources, Value, WaitFor, readiness, settle::Busy, traced,
+use crate::{
+    diagnosis::{Busy, Failed, NotReady},
+    sources::{
+        Coherence, Edges, Known, Provenance, Question, Readiness, Seen, Source, SourceError, Value,
+        WaitFor, readiness, traced,
+    },
+    trace::{SourceKey, Sources},
 };
 
 fn at_rest(text: &str) -> Seen {

@@ -10,12 +10,14 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde_json::json;
 
 use crate::{
+    conditions::{READY, STALLED, TRUE},
     ledger::tests::sample::{at, ended, outputs_from, values},
     sources::{
-        Coherence, Edges, Known, Provenance, Question, Readiness, Revision, Seen, Source,
-        SourceKey, Sources, Value, WaitFor, readiness,
+        Coherence, Edges, Known, Provenance, Question, Readiness, Seen, Source, Value, WaitFor,
+        readiness,
     },
-    status::{ConditionValue, READY, STALLED, TRUE, condition},
+    status::{ConditionValue, condition},
+    trace::{Revision, SourceKey, Sources},
 };
 
 /// The account of all of them.

@@ -5,13 +5,14 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::sample::*;
 use crate::{
-    diagnosis::why_not_ready,
+    conditions::{RECONCILING, STALLED},
+    diagnosis::{Busy, NotReady, why_not_ready},
     ledger::tests::sample::{at, created, ended, pending, rejected, time, unfinished, unseen},
     sources::{
-        Coherence, NotReady, Seen, Sources, WaitFor,
-        settle::{Busy, busy, chain, unsettled},
+        Coherence, Seen, WaitFor,
+        settle::{busy, chain, unsettled},
     },
-    status::{RECONCILING, STALLED},
+    trace::Sources,
 };
 
 fn at_rest() -> Seen {

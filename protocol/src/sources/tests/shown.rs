@@ -2,11 +2,10 @@
 
 use super::sample::*;
 use crate::{
-    sources::{
-        Coherence, Edges, Failed, Known, Lag, NotReady, Question, Readiness, Seen, SourceKey,
-        WaitFor, readiness, settle::Busy,
-    },
-    status::RUN_TEMPLATE_READY,
+    conditions::RUN_TEMPLATE_READY,
+    diagnosis::{Busy, Failed, Lag, NotReady},
+    sources::{Coherence, Edges, Known, Question, Readiness, Seen, WaitFor, readiness},
+    trace::SourceKey,
 };
 
 fn at_rest(text: &str) -> Seen {
@@ -184,7 +183,7 @@ fn of_sources_that_differ_only_those_are_named_that_may_be_read() {
     }));
     assert_eq!(hidden, (SourceKey::UNNAMED, vec![key("a")]));
     let said = Readiness::Failed(Failed::Incoherent {
-        between: Box::new(crate::sources::trace::Incoherence {
+        between: Box::new(crate::trace::Incoherence {
             ancestor: SourceKey::UNNAMED,
             one: named("old", "a"),
             other: named("new", "c"),
@@ -196,8 +195,8 @@ fn of_sources_that_differ_only_those_are_named_that_may_be_read() {
     assert!(said.contains("different states of an upstream that this account may not read"));
 }
 
-fn named(text: &str, by: &str) -> crate::sources::trace::Named {
-    crate::sources::trace::Named {
+fn named(text: &str, by: &str) -> crate::trace::Named {
+    crate::trace::Named {
         revision: revision(text),
         by: vec![key(by)],
     }

@@ -4,10 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::sample::*;
-use crate::sources::{
-    Revision, SourceKey, Sources, Trace,
-    trace::{MOST_SOURCES, TraceError},
-};
+use crate::trace::{MOST_SOURCES, Revision, SourceKey, Sources, Trace, TraceError};
 
 fn of(outputs: &Value, sensitive: &[(&str, &str)]) -> String {
     let outputs: BTreeMap<String, Value> = serde_json::from_value(outputs.clone()).unwrap();

@@ -2,8 +2,11 @@
 
 use super::*;
 use crate::{
+    conditions::follows_upstream,
+    diagnosis::{Busy, NotReady},
     facts::Dependencies,
-    sources::{Busy, NotReady, Readiness, SourceKey},
+    sources::Readiness,
+    trace::SourceKey,
 };
 
 /// The run has succeeded, and the sources say this.

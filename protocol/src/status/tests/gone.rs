@@ -1,7 +1,7 @@
 //! The object of the current run is not there any more.
 
 use super::*;
-use crate::facts::CachedRun;
+use crate::ledger::CachedRun;
 
 #[test]
 fn a_lost_run_says_how_to_run_again() {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use cartouche_protocol::{
     ledger::Ledger,
-    sources::{Revision, SourceKey, Sources},
+    trace::{Revision, SourceKey, Sources},
 };
 
 use super::{

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cartouche_protocol::sources::{
-    Coherence, Known, Revision, Seen, Source, SourceKey, Sources, Value, WaitFor,
+use cartouche_protocol::{
+    sources::{Coherence, Known, Seen, Source, Value, WaitFor},
+    trace::{Revision, SourceKey, Sources},
 };
 use serde_json::json;
 

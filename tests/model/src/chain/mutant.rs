@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use cartouche_protocol::{
     ledger::Ledger,
-    sources::{Known, Provenance, Revision, Seen, Source, SourceKey, Value, WaitFor},
+    sources::{Known, Provenance, Seen, Source, Value, WaitFor},
+    trace::{Revision, SourceKey},
 };
 
 use super::{

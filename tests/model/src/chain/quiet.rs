@@ -4,10 +4,10 @@ use std::sync::PoisonError;
 
 use cartouche_crds::RunResult;
 use cartouche_protocol::{
+    diagnosis::{Failed, Lag, NotReady},
     ledger::Ledger,
-    sources::{
-        Coherence, Edges, Failed, Lag, NotReady, Question, Readiness, Source, SourceKey, traced,
-    },
+    sources::{Coherence, Edges, Question, Readiness, Source, traced},
+    trace::SourceKey,
 };
 
 use super::{

@@ -2,9 +2,10 @@
 
 use cartouche_crds::{PendingRun, RunResult, RunnableStatus};
 use cartouche_protocol::{
+    conditions::{FALSE, READY, STALLED, TRUE},
     ledger::{Asked, FetchedRun, Ledger, OutputsRead, PodsSaid, RunIdentity},
     sources::Readiness,
-    status::{ConditionValue, FALSE, READY, STALLED, TRUE, condition},
+    status::{ConditionValue, condition},
 };
 use cartouche_templating::{Health, PodsTell, Verdict, name_suffix};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;

@@ -1,9 +1,9 @@
 //! A look of a worker at a Runnable, cut at its consistent reads and at its write.
 
 use cartouche_protocol::{
-    decide::Change,
-    ledger::{Due, Fate, Intent, Ledger, ListedRun, RunIdentity, rebuild},
-    sources::{Coherence, Edges, Question, Readiness, Source, Sources, readiness, traced},
+    ledger::{Change, Due, Fate, Intent, Ledger, ListedRun, RunIdentity, rebuild},
+    sources::{Coherence, Edges, Question, Readiness, Source, readiness, traced},
+    trace::Sources,
 };
 
 use super::{

@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use cartouche_protocol::{
+    category::Category,
     evaluate::{contains_rendered, digested, fetched_run},
     facts::{
-        CachedRun, CreateOutcome, DryRun, Facts, NameRead, PolicyFrom, Probe, Rendering,
+        CreateOutcome, DryRun, Facts, NameRead, PolicyFrom, Probe, Remembered, Rendering,
         RunnableFacts, Settling, StopOutcome, WatchState,
     },
-    ledger::{BreakerLimits, Cause, FetchedRun, Ledger, RunIdentity},
+    ledger::{BreakerLimits, CachedRun, Cause, FetchedRun, Ledger, RunIdentity},
     policy::Policy,
-    process_state::Remembered,
-    reconcile_error::{Category, ReconcileError, Requeue},
+    reconcile_error::{ReconcileError, Requeue},
 };
 use cartouche_templating::kinds::StopRequest;
 use k8s_openapi::jiff::SignedDuration;

@@ -1,10 +1,7 @@
 //! Mistakes in keeping runs from being at work at once.
 
 use cartouche_crds::{ConcurrencyPolicy, CurrentRun, RunPhase, Stop, StopReason};
-use cartouche_protocol::{
-    decide::{Change, Step},
-    facts::Facts,
-};
+use cartouche_protocol::{decide::Step, facts::Facts, ledger::Change};
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::SignedDuration};
 
 use crate::cast::NOW;

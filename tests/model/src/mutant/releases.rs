@@ -1,9 +1,9 @@
 //! Mistakes in what becomes of a number that another release has given.
 
 use cartouche_protocol::{
-    decide::{Change, Step, Waiting, another_document, decide},
+    decide::{Step, Waiting, another_document, decide},
     facts::Facts,
-    ledger::{Due, Ledger},
+    ledger::{Change, Due, Ledger},
 };
 
 /// It is given up at once.

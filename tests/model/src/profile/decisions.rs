@@ -4,17 +4,17 @@ use std::{collections::HashMap, sync::Arc};
 
 use cartouche_crds::{Approval, ApprovalPolicy, PinnedProfile, RunPhase};
 use cartouche_protocol::{
-    decide::{self, Step, decide, decide_without_rendering},
+    category::Category,
+    decide::{Step, decide, decide_without_rendering},
     evaluate::{digested, fetched_run},
     facts::{
-        CachedRun, CreateOutcome, DryRun, Facts, LedgerState, LedgerWriter, NameRead, Rendering,
-        RunName, RunnableFacts, WatchState,
+        CreateOutcome, DryRun, Facts, LedgerState, LedgerWriter, NameRead, Remembered, Rendering,
+        RunnableFacts, WatchState,
     },
-    ledger::{BreakerLimits, Cause, FetchedRun, Ledger, RunIdentity},
+    ledger::{self, BreakerLimits, CachedRun, Cause, FetchedRun, Ledger, RunIdentity, RunName},
     policy::Policy,
-    process_state::Remembered,
     profiles::Profiles,
-    reconcile_error::{Category, ReconcileError},
+    reconcile_error::ReconcileError,
 };
 
 use super::{
@@ -80,9 +80,9 @@ impl Cast {
             Step::Write(ledger, change) => {
                 let ledger = written(*ledger, change, facts, mutant);
                 let change = match change {
-                    decide::Change::Intent => Change::Intent,
-                    decide::Change::Refresh => Change::Refresh,
-                    decide::Change::Rebuild => Change::Rebuild,
+                    ledger::Change::Intent => Change::Intent,
+                    ledger::Change::Refresh => Change::Refresh,
+                    ledger::Change::Rebuild => Change::Rebuild,
                     _ => Change::Record,
                 };
                 Next::Do(Effect::Write(self.keep_ledger(&ledger), change))
@@ -339,13 +339,13 @@ fn refreshed_early(facts: &Facts) -> Option<Step> {
     let chosen = facts.chosen(rendering, &facts.ledger).ok()?;
     chosen.not_refreshed.is_none().then(|| {
         let next = facts.ledger.clone().pinned(chosen.pinned);
-        Step::Write(Box::new(next), decide::Change::Refresh)
+        Step::Write(Box::new(next), ledger::Change::Refresh)
     })
 }
 
 /// What is written, with the mistake that is made.
-fn written(mut ledger: Ledger, change: decide::Change, facts: &Facts, mutant: Mutant) -> Ledger {
-    use decide::Change::{Intent, Rebuild, Refresh};
+fn written(mut ledger: Ledger, change: ledger::Change, facts: &Facts, mutant: Mutant) -> Ledger {
+    use ledger::Change::{Intent, Rebuild, Refresh};
     match (mutant, change) {
         (Mutant::Unwritten, Intent) => ledger.profile.clone_from(&facts.ledger.profile),
         (Mutant::NotRebuilt, Rebuild) => ledger.profile = None,

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use cartouche_crds::{OutputSink, OutputsFrom, SinkKind};
 use cartouche_protocol::{
     ledger::Ledger,
+    references::SourceKind,
     sinks::{self, Content, FoundSink, Given, created, replaced},
-    sourced_inputs::SourceKind,
 };
 use cartouche_templating::{Owner, Sensitive};
 use serde_json::{Value, json};

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use cartouche_protocol::{status::READY, told};
+use cartouche_protocol::{conditions::READY, told};
 use serde_json::Value;
 
 use super::{Verdict, status, uid};

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use cartouche_protocol::{reconcile_error::Category, status::STALLED};
+use cartouche_protocol::{category::Category, conditions::STALLED};
 use serde_json::Value;
 
 use super::{Verdict, status};

@@ -11,7 +11,10 @@ use std::{
     time::Duration,
 };
 
-use cartouche_protocol::sourced_inputs::{SourceKind, SourceObject, SourceRead};
+use cartouche_protocol::{
+    references::{SourceKind, SourceObject},
+    sourced_inputs::SourceRead,
+};
 use futures::StreamExt;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full, StreamBody, combinators::UnsyncBoxBody};

@@ -8,17 +8,17 @@ use serde_json::json;
 
 use super::{approving, manual, waits};
 use crate::{
+    category::Category,
     decide::{
-        Change, Step, decide,
+        Step, decide,
         tests::{
             retry::{looked_at, retrying, waiting},
             scene::*,
         },
     },
     facts::{CreateOutcome, Facts},
-    ledger::{Ledger, tests::sample::*},
+    ledger::{Change, Ledger, tests::sample::*},
     profiles::KnownProfile,
-    reconcile_error::Category,
     status,
 };
 

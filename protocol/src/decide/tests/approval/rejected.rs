@@ -6,11 +6,12 @@ use cartouche_crds::{Rejection, RunResult};
 
 use super::{approving, changed, manual, of, waits};
 use crate::{
+    category::Category,
+    conditions::{FALSE, READY, STALLED, STAMPED_OBJECT_CONDITION, find},
     decide::{Step, decide, tests::scene::*},
     facts::Facts,
     ledger::tests::sample::*,
-    reconcile_error::Category,
-    status::{self, FALSE, READY, STALLED, STAMPED_OBJECT_CONDITION, find},
+    status,
 };
 
 fn rejecting(mut facts: Facts, approval: String) -> Facts {

@@ -4,9 +4,9 @@ use cartouche_crds::{ConcurrencyPolicy, CurrentRun, RunResult, StopReason};
 
 use super::{super::scene::*, latest, replace, stopped, under, waiting};
 use crate::{
-    decide::{Change, Step, Waiting, decide},
+    decide::{Step, Waiting, decide},
     facts::{Facts, LedgerWriter, NameRead},
-    ledger::tests::sample::*,
+    ledger::{Change, tests::sample::*},
 };
 
 /// Another run is intended while one is at work, as is allowed, and then it is not any more.

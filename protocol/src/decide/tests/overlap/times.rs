@@ -5,9 +5,9 @@ use cartouche_templating::kinds::StopRequest;
 
 use super::{super::scene::*, latest, replace, stopped, waiting, working};
 use crate::{
-    decide::{Change, Step, decide},
+    decide::{Step, decide},
     facts::Facts,
-    ledger::tests::sample::*,
+    ledger::{Change, tests::sample::*},
 };
 
 const TEN_YEARS: i64 = 10 * 365 * 86_400;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use cartouche_protocol::sources::{Revision, SourceKey};
+use cartouche_protocol::trace::{Revision, SourceKey};
 use serde_json::Value;
 
 use super::{Verdict, status, text};

@@ -2,7 +2,7 @@
 
 use cartouche_crds::{CurrentRun, HistoryEntry};
 
-use crate::ledger::RunIdentity;
+use super::RunIdentity;
 
 /// `apiVersion`, kind and name of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

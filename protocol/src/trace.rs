@@ -1,15 +1,18 @@
 //! What something was made from: revisions, and how those of several sources are put together. Pure.
 
+mod key;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
 };
 
+use cartouche_crds::Coherence;
 use cartouche_templating::short_hash;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Coherence, SourceKey};
+pub use key::SourceKey;
 
 /// How many traced sources, ancestors included, one Runnable may have. Each stands in its status for its current
 /// run, its outputs and each of so many runs that have not ended, and a status that is too large is refused.
@@ -217,7 +220,7 @@ impl Trace {
     }
 
     /// What somebody stems from who asks for this.
-    pub(super) fn sources_for(&self, coherence: Coherence) -> Result<Sources, TraceError> {
+    pub(crate) fn sources_for(&self, coherence: Coherence) -> Result<Sources, TraceError> {
         match coherence {
             Coherence::Required => self.sources(),
             Coherence::Ignored => self.undisputed_sources(),
@@ -260,12 +263,12 @@ impl Trace {
     }
 
     /// Whether any source names this ancestor.
-    pub(super) fn names(&self, ancestor: &SourceKey) -> bool {
+    pub(crate) fn names(&self, ancestor: &SourceKey) -> bool {
         self.0.contains_key(ancestor)
     }
 
     /// The revision that a source itself has, if this ancestor is one.
-    pub(super) fn read_itself(&self, ancestor: &SourceKey) -> Option<&Revision> {
+    pub(crate) fn read_itself(&self, ancestor: &SourceKey) -> Option<&Revision> {
         let mut revisions = self.0.get(ancestor)?.iter();
         revisions.find_map(|(revision, by)| by.contains(ancestor).then_some(revision))
     }

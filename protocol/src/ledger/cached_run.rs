@@ -2,12 +2,10 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use cartouche_crds::CurrentRun;
 use cartouche_templating::{Health, PodsTell, kinds::Standing};
 use serde_json::Value;
 
-use super::{CreateOutcome, Facts, RunName};
-use crate::ledger::{Asked, FetchedRun, Ledger, OutputsRead, RunIdentity, result_of};
+use super::{Asked, FetchedRun, Ledger, OutputsRead, RunIdentity, result_of};
 
 /// A run that a watch (or a poll) showed, with what a read of it would say. It was seen with the
 /// controller's permissions, so it only says when to read; its messages go nowhere.
@@ -63,37 +61,6 @@ impl PartialEq for CachedRun {
 fn of_failure(tell: PodsTell) -> Option<PodsTell> {
     let is_one = matches!(tell, PodsTell::WhyItFailed | PodsTell::WhyPodsFail { .. });
     is_one.then_some(tell)
-}
-
-impl Facts {
-    /// The version of the cached run for whose sake this name is read: that of the end of a run that the ledger knows or is
-    /// about to know. Any other read has to be consistent.
-    #[must_use]
-    pub fn seen_version(&self, name: &RunName) -> Option<u64> {
-        let mut seen = self.cached_runs.iter();
-        let seen =
-            seen.find(|it| !it.deleted && it.finished() && RunName::of_run(&it.run) == *name)?;
-        // Whether it is tried again hangs on its last word.
-        let is_retried = |it: &CurrentRun| it.retry_at.is_some() && RunName::of(it) == *name;
-        if self.ledger.current.as_ref().is_some_and(is_retried) {
-            return None;
-        }
-        // Another run may be under that name, which only a consistent read tells.
-        let is_unseen = |uid: &Option<String>, its: RunName| uid.is_none() && its == *name;
-        let mut earlier = self.ledger.history.iter();
-        if earlier.any(|entry| is_unseen(&entry.uid, RunName::past(entry))) {
-            return None;
-        }
-        let is_made = match &self.created {
-            None => false,
-            Some(CreateOutcome::MadeBefore(made)) => made.run.uid == seen.run.uid,
-            Some(_) => return None,
-        };
-        let current = self.ledger.current.as_ref();
-        let is_awaited = current.is_some_and(|it| is_unseen(&it.uid, RunName::of(it)));
-        let is_known = !is_awaited && self.ledger.knows(&seen.run.uid);
-        seen.version.filter(|_| is_made || is_known)
-    }
 }
 
 /// Outputs, only to be compared.
@@ -187,9 +154,9 @@ mod tests {
 
     use super::doubted;
     use crate::{
-        decide::{Change, Step, decide, tests::scene::*},
-        facts::{CachedRun, Facts},
-        ledger::{RunIdentity, tests::sample::*},
+        decide::{Step, decide, tests::scene::*},
+        facts::Facts,
+        ledger::{CachedRun, Change, RunIdentity, tests::sample::*},
     };
 
     fn of_kind(run: &RunIdentity) -> bool {

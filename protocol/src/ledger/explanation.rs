@@ -3,10 +3,8 @@
 use cartouche_crds::{Stop, StopReason};
 use cartouche_templating::{RunReason, Verdict};
 
-use crate::{
-    ledger::{FetchedRun, PodsSaid},
-    reconcile_error::bounded,
-};
+use super::{FetchedRun, PodsSaid};
+use crate::told::bounded;
 
 /// What is said of a failure whose pods nobody can ask any more.
 pub const PODS_GONE: &str =

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use cartouche_crds::{API_VERSION, InputSource, ObjectRef, WaitFor, WaitForObject};
 
-use crate::sources::SourceKey;
+use crate::trace::SourceKey;
 
 /// A kind of object that inputs come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -202,7 +202,7 @@ impl SourceObject {
 }
 
 /// For what is waited, as far as it is a Runnable: whatever else is read of one takes no part in what is traced.
-pub(super) fn wait_for(source: &InputSource, object: &SourceObject) -> WaitFor {
+pub(crate) fn wait_for(source: &InputSource, object: &SourceObject) -> WaitFor {
     let runnable = source.runnable_ref.as_ref();
     let asked = runnable.and_then(|it| it.wait_for).unwrap_or_default();
     let is_other = object.kind == SourceKind::Any && object.is_runnable();
@@ -210,12 +210,12 @@ pub(super) fn wait_for(source: &InputSource, object: &SourceObject) -> WaitFor {
 }
 
 /// Whether it is waited until the object says that it is ready.
-pub(super) fn waits_until_ready(source: &InputSource) -> bool {
+pub(crate) fn waits_until_ready(source: &InputSource) -> bool {
     let object = source.object_ref.as_ref();
     object.is_some_and(|of| of.wait_for.unwrap_or_default() == WaitForObject::Ready)
 }
 
-pub(super) fn group(api_version: &str) -> &str {
+fn group(api_version: &str) -> &str {
     api_version.split_once('/').map_or("", |(group, _)| group)
 }
 

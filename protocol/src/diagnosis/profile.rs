@@ -1,0 +1,158 @@
+//! Why no profile can be used for a run: the reasons, the sentences, and what to do.
+
+use crate::category::Category;
+
+/// Why no profile can be chosen.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unchosen {
+    /// Several match with the same rank. All of them, by name.
+    #[error("the profiles {} match with the same rank", listed(.0))]
+    Ambiguous(Vec<String>),
+    /// None matches (why the nearest does not), and the template makes no run without one.
+    #[error("no profile matches, and the template makes no run without one{}", near(.0.as_deref()))]
+    NoneMatches(Option<String>),
+    /// One that matches, as far as this release knows, has fields that it does not know: they may say that it is not meant, or
+    /// that another is not.
+    #[error("the profile '{name}' has fields that this release of Cartouche does not know: {}", .fields.join(", "))]
+    Newer {
+        /// Its name.
+        name: String,
+        /// The fields, by path.
+        fields: Vec<String>,
+    },
+    /// The one that the Runnable asks for is none of those that match with the highest rank.
+    #[error("spec.profileName is '{name}', and {}", offer(.offered))]
+    NotOffered {
+        /// Its name.
+        name: String,
+        /// Those that match with the highest rank.
+        offered: Vec<String>,
+    },
+}
+
+fn listed(names: &[String]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("'{name}'")).collect();
+    quoted.join(", ")
+}
+
+fn offer(offered: &[String]) -> String {
+    match offered {
+        [] => "no profile matches".to_owned(),
+        [one] => format!("the profile that matches is '{one}'"),
+        several => format!("the profiles that match are {}", listed(several)),
+    }
+}
+
+impl Unchosen {
+    /// Its category.
+    #[must_use]
+    pub fn category(&self) -> Category {
+        match self {
+            Self::Ambiguous(_) => Category::ProfileAmbiguous,
+            Self::NoneMatches(_) | Self::NotOffered { .. } => Category::ProfileNotFound,
+            Self::Newer { .. } => Category::NewerRelease,
+        }
+    }
+
+    /// What to do about it.
+    #[must_use]
+    pub fn cure(&self) -> &'static str {
+        match self {
+            Self::Ambiguous(_) => "set spec.profileName to one of them, or let one rule say more",
+            Self::NoneMatches(_) => {
+                "let a rule of a profile match: `cartouche profile which` says which labels or names each asks for"
+            }
+            Self::Newer { .. } => {
+                "upgrade the controller, or take these fields away if they are not needed"
+            }
+            Self::NotOffered { offered, .. } if offered.is_empty() => {
+                "take spec.profileName away, or let a rule of that profile match"
+            }
+            Self::NotOffered { .. } => "set spec.profileName to one that matches, or take it away",
+        }
+    }
+}
+
+fn near(miss: Option<&str>) -> String {
+    miss.map_or_else(String::new, |miss| format!(" (the nearest is {miss})"))
+}
+
+/// Why a request to choose anew leaves the pin as it is: no profile can be chosen, or none matches.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "no other profile can be chosen: {}",
+    .0.as_ref().map_or_else(|| "none matches".to_owned(), Unchosen::to_string)
+)]
+pub struct NotRefreshed(pub Option<Unchosen>);
+
+/// Why no run is made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Held {
+    /// No profile can be chosen.
+    #[error(transparent)]
+    Unchosen(#[from] Unchosen),
+    /// The profile that it is pinned to is not there.
+    #[error("its profile '{name}' is not there{}", and(not_refreshed.as_ref()))]
+    Gone {
+        /// The name of the profile.
+        name: String,
+        /// Why a request to choose anew did not help, if there was one.
+        not_refreshed: Option<NotRefreshed>,
+    },
+    /// Its status was lost, and the profile of its newest run is not one that matches today.
+    #[error(
+        "its status was lost, and the profile '{name}' of its newest run does not match any more{}",
+        and(not_refreshed.as_ref())
+    )]
+    Unproven {
+        /// The name of the profile.
+        name: String,
+        /// Why a request to choose anew did not help, if there was one.
+        not_refreshed: Option<NotRefreshed>,
+    },
+}
+
+fn and(not_refreshed: Option<&NotRefreshed>) -> String {
+    not_refreshed.map_or_else(String::new, |why| format!(", and {why}"))
+}
+
+impl NotRefreshed {
+    /// What to do about it.
+    #[must_use]
+    pub fn cure(&self) -> &'static str {
+        let Self(why) = self;
+        why.as_ref()
+            .map_or("let a rule of a profile match", Unchosen::cure)
+    }
+}
+
+impl Held {
+    /// Its category.
+    #[must_use]
+    pub fn category(&self) -> Category {
+        match self {
+            Self::Unchosen(unchosen) => unchosen.category(),
+            Self::Gone { .. } | Self::Unproven { .. } => Category::ProfileNotFound,
+        }
+    }
+
+    /// What to do about it.
+    #[must_use]
+    pub fn cure(&self) -> &'static str {
+        match self {
+            Self::Unchosen(unchosen) => unchosen.cure(),
+            Self::Gone {
+                not_refreshed: Some(why),
+                ..
+            }
+            | Self::Unproven {
+                not_refreshed: Some(why),
+                ..
+            } => why.cure(),
+            Self::Gone { .. } => {
+                "make it again, or have another one chosen for the next run: `cartouche profile refresh`"
+            }
+            Self::Unproven { .. } => "have another one chosen: `cartouche profile refresh`",
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! The version in which a cached run was seen, where a read for its sake need not be of a later one.
+
+use cartouche_crds::CurrentRun;
+
+use super::{CreateOutcome, Facts};
+use crate::ledger::RunName;
+
+impl Facts {
+    /// The version of the cached run for whose sake this name is read: that of the end of a run that the ledger knows or is
+    /// about to know. Any other read has to be consistent.
+    #[must_use]
+    pub fn seen_version(&self, name: &RunName) -> Option<u64> {
+        let mut seen = self.cached_runs.iter();
+        let seen =
+            seen.find(|it| !it.deleted && it.finished() && RunName::of_run(&it.run) == *name)?;
+        // Whether it is tried again hangs on its last word.
+        let is_retried = |it: &CurrentRun| it.retry_at.is_some() && RunName::of(it) == *name;
+        if self.ledger.current.as_ref().is_some_and(is_retried) {
+            return None;
+        }
+        // Another run may be under that name, which only a consistent read tells.
+        let is_unseen = |uid: &Option<String>, its: RunName| uid.is_none() && its == *name;
+        let mut earlier = self.ledger.history.iter();
+        if earlier.any(|entry| is_unseen(&entry.uid, RunName::past(entry))) {
+            return None;
+        }
+        let is_made = match &self.created {
+            None => false,
+            Some(CreateOutcome::MadeBefore(made)) => made.run.uid == seen.run.uid,
+            Some(_) => return None,
+        };
+        let current = self.ledger.current.as_ref();
+        let is_awaited = current.is_some_and(|it| is_unseen(&it.uid, RunName::of(it)));
+        let is_known = !is_awaited && self.ledger.knows(&seen.run.uid);
+        seen.version.filter(|_| is_made || is_known)
+    }
+}
