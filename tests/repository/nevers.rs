@@ -1,5 +1,9 @@
 //! What may not know what. The picture is in `ARCHITECTURE.md`.
 
+mod floors;
+
+pub use floors::FLOORS;
+
 /// What runs things, talks over a network or has a clock. Chance is with them: who decides by it
 /// cannot be played again.
 pub const DOES_IO: &[&str] = &[
@@ -83,112 +87,6 @@ pub struct Sources {
     pub never: &'static [&'static str],
 }
 
-/// Modules of a crate that stand on one floor: they import each other, and what stands below.
-pub struct Floor {
-    /// As [`Sources::of`] has them.
-    pub files: &'static [&'static str],
-    /// As [`Sources::never`] has them.
-    pub modules: &'static [&'static str],
-}
-
-macro_rules! floor {
-    ($($module:literal),* $(,)?) => {
-        Floor {
-            files: &[$($module),*],
-            modules: &[$(concat!("crate::", $module)),*],
-        }
-    };
-}
-
-/// The API types by floors, the lowest first: parts of specs and statuses; templates, profiles and the status of a Runnable; the
-/// Runnable, and what is said of all resources.
-pub const OF_CRDS: [Floor; 3] = [
-    floor![
-        "approval",
-        "breaker",
-        "cancellation",
-        "concurrency",
-        "duration",
-        "health_rule",
-        "line",
-        "names",
-        "needs",
-        "pending_run",
-        "plain_json",
-        "rejection",
-        "required_permission",
-        "rerun",
-        "retry",
-        "run",
-        "runner",
-        "schema",
-        "selector",
-        "sink",
-        "source",
-        "start",
-        "stop",
-        "unknown_fields",
-    ],
-    floor![
-        "history",
-        "profile",
-        "run_template",
-        "status",
-        "status_bytes"
-    ],
-    floor!["definition", "runnable", "strict"],
-];
-
-/// Templating by floors, the lowest first: what knows no tag, the language of tags, what is known of engines and their runs, and
-/// templates.
-pub const OF_TEMPLATING: [Floor; 4] = [
-    floor![
-        "bounds",
-        "clocks",
-        "digest",
-        "json_text",
-        "name",
-        "number",
-        "object",
-        "own_metadata",
-        "owner",
-        "path",
-        "roots",
-        "suggestion",
-        "weight",
-    ],
-    floor![
-        "diagnostic",
-        "explained",
-        "foreign_tag",
-        "input_schema",
-        "open",
-        "readable",
-        "syntax",
-        "tag",
-        "tag_error",
-        "warning",
-    ],
-    floor![
-        "failure_outputs",
-        "health",
-        "kinds",
-        "maker",
-        "merge",
-        "output_paths",
-        "outputs",
-        "pods",
-        "run_reason",
-        "sensitive",
-        "termination_message",
-        "verdict",
-    ],
-    floor![
-        "body", "contains", "context", "document", "meant", "profile", "rendered", "requires",
-        "runner", "source", "stamp", "suspect", "template",
-    ],
-];
-
 /// What a crate without I/O may not name.
 pub const IO: &[&str] = &[
     "std::fs",
@@ -222,42 +120,6 @@ pub const SOURCES: &[Sources] = &[
     Sources {
         of: ("protocol", &[""]),
         never: IO,
-    },
-    Sources {
-        of: ("crds", OF_CRDS[0].files),
-        never: OF_CRDS[1].modules,
-    },
-    Sources {
-        of: ("crds", OF_CRDS[0].files),
-        never: OF_CRDS[2].modules,
-    },
-    Sources {
-        of: ("crds", OF_CRDS[1].files),
-        never: OF_CRDS[2].modules,
-    },
-    Sources {
-        of: ("templating", OF_TEMPLATING[0].files),
-        never: OF_TEMPLATING[1].modules,
-    },
-    Sources {
-        of: ("templating", OF_TEMPLATING[0].files),
-        never: OF_TEMPLATING[2].modules,
-    },
-    Sources {
-        of: ("templating", OF_TEMPLATING[0].files),
-        never: OF_TEMPLATING[3].modules,
-    },
-    Sources {
-        of: ("templating", OF_TEMPLATING[1].files),
-        never: OF_TEMPLATING[2].modules,
-    },
-    Sources {
-        of: ("templating", OF_TEMPLATING[1].files),
-        never: OF_TEMPLATING[3].modules,
-    },
-    Sources {
-        of: ("templating", OF_TEMPLATING[2].files),
-        never: OF_TEMPLATING[3].modules,
     },
     Sources {
         of: ("controller", &["watch"]),
@@ -380,22 +242,3 @@ pub const STILL_IN_CIRCLES: &[(&str, usize)] = &[
     ("controller", 79),
     ("cli", 121),
 ];
-
-/// A module that stands on no floor could be imported from everywhere.
-#[test]
-fn each_module_stands_on_one_floor() -> anyhow::Result<()> {
-    for (package, floors) in [("crds", &OF_CRDS[..]), ("templating", &OF_TEMPLATING[..])] {
-        let mut placed: Vec<&str> = floors.iter().flat_map(|it| it.files).copied().collect();
-        placed.sort_unstable();
-        let src = super::files::root()?.join(package).join("src");
-        let files = super::files::below(&src, ".rs")?.into_iter();
-        let modules = files.filter(|file| file.parent() == Some(std::path::Path::new("")));
-        let mut modules: Vec<String> = modules
-            .map(|file| file.with_extension("").display().to_string())
-            .filter(|module| module != "lib")
-            .collect();
-        modules.sort_unstable();
-        assert_eq!(placed, modules, "{package}");
-    }
-    Ok(())
-}

@@ -11,8 +11,8 @@ use std::{
 
 use cartouche_crds::Runnable;
 use cartouche_protocol::{
-    sources::{Seen, trace::MOST_SOURCES},
-    trace::{Revision, SourceKey},
+    sources::Seen,
+    trace::{MOST_SOURCES, Revision, SourceKey},
 };
 
 use crate::{lock::lock, memory::digest, runnable_key::RunnableKey};

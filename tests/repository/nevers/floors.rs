@@ -1,0 +1,171 @@
+//! The order inside of crates: floors of modules, each of which knows only what stands below it. What is on one floor imports each
+//! other without circles, as another test has it.
+
+use std::path::Path;
+
+use anyhow::Result;
+
+use crate::files;
+
+/// Modules of a crate that stand on one floor: they import each other, and what stands below.
+pub struct Floor {
+    /// As [`super::Sources::of`] has them.
+    pub files: &'static [&'static str],
+    /// As [`super::Sources::never`] has them.
+    pub modules: &'static [&'static str],
+}
+
+macro_rules! floor {
+    ($($module:literal),* $(,)?) => {
+        Floor {
+            files: &[$($module),*],
+            modules: &[$(concat!("crate::", $module)),*],
+        }
+    };
+}
+
+/// The API types by floors, the lowest first: parts of specs and statuses; templates, profiles and the status of a Runnable; the
+/// Runnable, and what is said of all resources.
+pub const OF_CRDS: [Floor; 3] = [
+    floor![
+        "approval",
+        "breaker",
+        "cancellation",
+        "concurrency",
+        "duration",
+        "health_rule",
+        "line",
+        "names",
+        "needs",
+        "pending_run",
+        "plain_json",
+        "rejection",
+        "required_permission",
+        "rerun",
+        "retry",
+        "run",
+        "runner",
+        "schema",
+        "selector",
+        "sink",
+        "source",
+        "start",
+        "stop",
+        "unknown_fields",
+    ],
+    floor![
+        "history",
+        "profile",
+        "run_template",
+        "status",
+        "status_bytes"
+    ],
+    floor!["definition", "runnable", "strict"],
+];
+
+/// Templating by floors, the lowest first: what knows no tag, the language of tags, what is known of engines and their runs, and
+/// templates.
+pub const OF_TEMPLATING: [Floor; 4] = [
+    floor![
+        "bounds",
+        "clocks",
+        "digest",
+        "json_text",
+        "name",
+        "number",
+        "object",
+        "own_metadata",
+        "owner",
+        "path",
+        "roots",
+        "suggestion",
+        "weight",
+    ],
+    floor![
+        "diagnostic",
+        "explained",
+        "foreign_tag",
+        "input_schema",
+        "open",
+        "readable",
+        "syntax",
+        "tag",
+        "tag_error",
+        "warning",
+    ],
+    floor![
+        "failure_outputs",
+        "health",
+        "kinds",
+        "maker",
+        "merge",
+        "output_paths",
+        "outputs",
+        "pods",
+        "run_reason",
+        "sensitive",
+        "termination_message",
+        "verdict",
+    ],
+    floor![
+        "body", "contains", "context", "document", "meant", "profile", "rendered", "requires",
+        "runner", "source", "stamp", "suspect", "template",
+    ],
+];
+
+/// The protocol by floors, the lowest first: names, keys, and forms of texts and objects; what is wrong with a Runnable, in
+/// sentences; the ledger; rules that know it; facts; decisions, statuses, and the memory of a process.
+pub const OF_PROTOCOL: [Floor; 6] = [
+    floor![
+        "category",
+        "conditions",
+        "managed_fields",
+        "object",
+        "references",
+        "rerun",
+        "told",
+        "trace",
+    ],
+    floor!["diagnosis", "reconcile_error"],
+    floor!["ledger"],
+    floor![
+        "compiled",
+        "evaluate",
+        "newer_release",
+        "permissions",
+        "policy",
+        "profiles",
+        "retention",
+        "sinks",
+        "sourced_inputs",
+        "sources",
+    ],
+    floor!["facts"],
+    floor!["advice", "decide", "pace", "process_state", "status"],
+];
+
+/// The crates whose modules stand on floors.
+pub const FLOORS: [(&str, &[Floor]); 3] = [
+    ("crds", &OF_CRDS),
+    ("templating", &OF_TEMPLATING),
+    ("protocol", &OF_PROTOCOL),
+];
+
+/// A module that stands on no floor could be imported from everywhere.
+#[test]
+fn each_module_stands_on_one_floor() -> Result<()> {
+    for (package, floors) in FLOORS {
+        let mut placed: Vec<&str> = floors.iter().flat_map(|it| it.files).copied().collect();
+        placed.sort_unstable();
+        let src = files::root()?.join(package).join("src");
+        let files = files::below(&src, ".rs")?.into_iter();
+        let modules = files.filter(|file| file.parent() == Some(Path::new("")));
+        let mut modules: Vec<String> = modules
+            .map(|file| file.with_extension("").display().to_string())
+            .filter(|module| module != "lib")
+            .collect();
+        modules.sort_unstable();
+        assert_eq!(placed, modules, "{package}");
+    }
+    Ok(())
+}
