@@ -99,8 +99,6 @@ pub struct Memory {
     pub reported_history: Option<u64>,
     /// A digest of the warnings of the API server that were told, and of the template that they are about.
     pub reported_warnings: Option<u64>,
-    /// A digest of the values in doubt of its last run.
-    pub reported_doubts: Option<u64>,
     /// The resourceVersion of which it was said that lines of its history are not kept.
     pub reported_dropped: Option<String>,
     /// The resourceVersion of which it was said that its ledger may have been put back.

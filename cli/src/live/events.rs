@@ -11,7 +11,7 @@ use crate::{
 
 /// Events that are looked through, at most.
 const MOST: u32 = 500;
-/// Events of a Runnable that no condition says.
+/// Events of a Runnable that no condition says. Of one second the later ones of this list come first.
 const OF_RUNNABLE: [&str; 3] = ["DoubtfulValue", "RunWarning", "RetentionFailed"];
 
 /// A Warning event, for people.
@@ -80,11 +80,12 @@ pub(crate) async fn last_warning_of_pods(run: &LedgerRun, cluster: &Cluster) -> 
 
 /// The last Warning of a Runnable that none of its conditions says.
 pub(crate) async fn last_warning_of_runnable(uid: &str, cluster: &Cluster) -> Option<Warned> {
-    let is_untold = |event: &Event| {
-        let reason = event.reason.as_deref().unwrap_or_default();
-        OF_RUNNABLE.contains(&reason)
-    };
-    last(&warnings_of(uid), cluster, is_untold).await
+    last(&warnings_of(uid), cluster, |event| rank(event).is_some()).await
+}
+
+fn rank(event: &Event) -> Option<usize> {
+    let reason = event.reason.as_deref().unwrap_or_default();
+    OF_RUNNABLE.iter().position(|it| *it == reason)
 }
 
 /// The Warning events of the object with this uid, as a field selector.
@@ -101,7 +102,8 @@ async fn last(
     let parameters = ListParams::default().fields(selector).limit(MOST);
     let listed = within("listing the events", api.list(&parameters)).await;
     let all = listed.ok()?.items.into_iter().filter(is_meant);
-    all.max_by_key(last_seen).map(Warned::of)
+    all.max_by_key(|event| (last_seen(event), rank(event)))
+        .map(Warned::of)
 }
 
 /// True of the name of a pod of a Job: that of the Job, the index if it has one, and five letters or digits.

@@ -175,7 +175,9 @@ impl Reconciliation<'_> {
             Ok((Object(object), warnings)) => {
                 self.report_warnings(&warnings);
                 let end = self.created(&current, &object);
-                self.report_doubtful_values();
+                if matches!(end, End::PutOff) {
+                    self.report_doubtful_values();
+                }
                 return Err(end);
             }
             Err(error) if error.is_already_exists() => CreateOutcome::AlreadyExists,
@@ -223,9 +225,7 @@ impl Reconciliation<'_> {
         let template = compiled.template.iter();
         let values = template.flat_map(|it| it.doubtful_values(&rendering.context));
         let values: Vec<_> = values.map(|value| value.to_string()).collect();
-        let found = (!values.is_empty()).then(|| digest(&values));
-        let before = std::mem::replace(&mut lock(&self.memory).reported_doubts, found);
-        if found.is_some() && before != found {
+        if !values.is_empty() {
             self.publish_warning("DoubtfulValue", values.join("; "));
         }
     }

@@ -21,8 +21,8 @@ use crate::{
 const MOST: usize = 3;
 /// Bytes of a text that may be a name that was to be filled in.
 const LONGEST: usize = 128;
-/// Values of a list or an object that are looked at, at most.
-const INSIDE: usize = 256;
+/// Texts of a list that are looked at, at most.
+const INSIDE: usize = 64;
 /// Words in the names of inputs that hold versions.
 const VERSIONS: [&str; 5] = ["version", "tag", "release", "revision", "branch"];
 
@@ -46,7 +46,7 @@ pub enum Doubt {
     Number,
     /// A text that is a name for another tool to fill in.
     #[error(
-        "gives a name in ${{}} or {{{{ }}}} that no tool has filled in, and Cartouche does not: write the value"
+        "gives ${{...}} or {{{{ ... }}}} as it stands, since Cartouche fills in no such name: if a tool should have done that, write the value"
     )]
     Unfilled,
     /// A reference to a Secret inside a text.
@@ -87,8 +87,8 @@ struct Search<'a> {
     secrets: Vec<Vec<Segment>>,
     judges_numbers: bool,
     work: Work,
-    /// Paths with whether they stand where a version does: what was looked at.
-    seen: HashSet<(&'a str, bool)>,
+    /// Paths that were looked at, with whether they stand inside a text, and where a version does.
+    seen: HashSet<(&'a str, bool, bool)>,
     found: Vec<DoubtfulValue>,
 }
 
@@ -116,7 +116,7 @@ impl<'a> Search<'a> {
     fn tag(&mut self, tag: &'a Path, before: Option<&str>) {
         let path = tag.raw();
         let is_version = before.is_some_and(|it| is_of_version(path, it));
-        if self.found.len() == MOST || !self.seen.insert((path, is_version)) {
+        if self.found.len() == MOST || !self.seen.insert((path, before.is_some(), is_version)) {
             return;
         }
         let Ok(value) = self.context.find(tag, &mut self.work) else {
@@ -132,7 +132,7 @@ impl<'a> Search<'a> {
             Value::Object(_) if before.is_some() && self.is_reference(path) => {
                 Some(Doubt::Reference)
             }
-            value => holds_unfilled(value, &mut INSIDE.clone()).then_some(Doubt::Unfilled),
+            value => holds_unfilled(value).then_some(Doubt::Unfilled),
         };
         let path = shown(path);
         if let Some(doubt) = doubt
@@ -151,69 +151,67 @@ impl<'a> Search<'a> {
     }
 }
 
-/// True for the input of a version, and for what stands where the names of images and files have one.
+/// True for the input of a version, and for what stands where a variable or the name of an image has one.
 fn is_of_version(path: &str, before: &str) -> bool {
-    let inputs = path.split_once("inputs").map_or("", |(_, below)| below);
     let variable = before.strip_suffix('=').unwrap_or_default();
     let variable = variable.rsplit(|it: char| !it.is_ascii_alphanumeric() && it != '_');
-    let follows = |ending: &str, is: fn(char) -> bool| {
+    let is_word = !before.contains(|it: char| it.is_whitespace() || ",;\"'={}".contains(it));
+    let follows = |ending: &str| {
         let word = before.strip_suffix(ending);
-        word.is_some_and(|word| word.ends_with(is))
+        word.is_some_and(|word| word.ends_with(|it: char| it.is_ascii_alphanumeric()))
     };
-    names_a_version(inputs)
+    names_a_version(last_key(path))
         || variable.take(1).any(names_a_version)
-        || follows("-", |it| it.is_ascii_alphabetic())
-        || [":", "@", "=="]
-            .iter()
-            .any(|ending| follows(ending, |it| it.is_ascii_alphanumeric()))
+        || is_word && (follows(":") || follows("@"))
+        || follows("==")
 }
 
-/// True of a name of several words of which one says it: `imageTag`, `GO_VERSION`, and not `stage`.
+/// The last key of a path, without an index.
+fn last_key(path: &str) -> &str {
+    let path = path.split('[').next().unwrap_or_default();
+    path.rsplit('.').next().unwrap_or_default()
+}
+
+/// True of a name whose last word says it: `imageTag`, `GO_VERSION`, `versions`, and not `stage`.
 fn names_a_version(name: &str) -> bool {
-    let bytes = name.as_bytes();
-    let is_word = |word: &str| {
-        name.to_ascii_lowercase()
-            .match_indices(word)
-            .any(|(at, _)| {
-                let end = at + word.len();
-                let begins = at == 0
-                    || !bytes[at - 1].is_ascii_alphabetic()
-                    || bytes[at].is_ascii_uppercase() && bytes[at - 1].is_ascii_lowercase();
-                let rest = name[end..].strip_prefix('s').unwrap_or(&name[end..]);
-                let ends = !rest.starts_with(|it: char| it.is_ascii_lowercase());
-                begins && ends
-            })
-    };
-    VERSIONS.into_iter().any(is_word)
+    let lower = name.to_ascii_lowercase();
+    let lower = lower.strip_suffix('s').unwrap_or(&lower);
+    VERSIONS.into_iter().any(|word| {
+        lower.strip_suffix(word).is_some_and(|before| {
+            !before.ends_with(|it: char| it.is_ascii_alphabetic())
+                || name[before.len()..].starts_with(|it: char| it.is_ascii_uppercase())
+        })
+    })
 }
 
 fn has_one_decimal(number: f64) -> bool {
     let text = json_text::float(number);
-    text.split_once('.')
-        .is_some_and(|(_, decimals)| decimals.len() == 1)
+    let decimals = text.split_once('.').map_or("", |(_, decimals)| decimals);
+    number > 0.0 && decimals.len() == 1
 }
 
-/// Looks for such a name in a value that is shallow, and in so many values of it.
-fn holds_unfilled(value: &Value, left: &mut usize) -> bool {
-    *left = left.saturating_sub(1);
+/// Looks for such a name in a text, or in the first of a list of texts.
+fn holds_unfilled(value: &Value) -> bool {
+    let is_unfilled = |value: &Value| value.as_str().is_some_and(is_unfilled);
     match value {
-        _ if *left == 0 => false,
-        Value::String(text) => is_unfilled(text),
-        Value::Array(items) => items.iter().any(|it| holds_unfilled(it, left)),
-        Value::Object(fields) => fields.values().any(|it| holds_unfilled(it, left)),
-        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+        Value::Array(items) => items.iter().take(INSIDE).any(is_unfilled),
+        value => is_unfilled(value),
     }
 }
 
-/// True of a text that is nothing but `${NAME}`, with or without a default, or a value of Helm, and a `v` before it: a longer one may be
-/// a script, or a format.
+/// True of a text that is nothing but `${NAME}`, with or without a default, or a value of Helm; a `v` or the name of an image may stand
+/// before it. A longer one may be a script, or a format.
 fn is_unfilled(text: &str) -> bool {
-    if text.len() > LONGEST {
+    let Some(at) = text.find(['$', '{']).filter(|_| text.len() <= LONGEST) else {
+        return false;
+    };
+    let (before, name) = text.split_at(at);
+    let is_image = before.ends_with([':', '@']) && !before.contains(char::is_whitespace);
+    if !(before.is_empty() || before == "v" || is_image) {
         return false;
     }
-    let text = text.strip_prefix('v').unwrap_or(text);
     let inside = |opening: &str, closing: &str| {
-        let inside = text.strip_prefix(opening)?.strip_suffix(closing)?;
+        let inside = name.strip_prefix(opening)?.strip_suffix(closing)?;
         (!inside.contains(['{', '}', '$', '\n'])).then_some(inside)
     };
     let variable = inside("${", "}").map(|it| it.split([':', '=', '-']).next().unwrap_or_default());
