@@ -1,4 +1,4 @@
-//! What stands in a line of a status: times, and messages that are cut.
+//! The parts of a line of a status: times, and messages that are cut.
 
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 

@@ -1,4 +1,4 @@
-//! What the current run and earlier ones have in common: a number, an attempt, and in the end a result.
+//! The number, the attempt and the result of a run, be it the current one or an earlier one.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

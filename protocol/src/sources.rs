@@ -2,7 +2,7 @@
 //!
 //! A *source* is what an input of a Runnable is read from: an output of another Runnable, a key of a `ConfigMap` or Secret,
 //! a field of any object. A source that is *traced* has a *revision*, which is of its content and never of a counter.
-//! The revisions of a Runnable's sources, and of all that these stem from, are what it was made from ([`trace`]). They
+//! The revisions of a Runnable's sources, and of all that these stem from, are what it was made from ([`trace`](crate::trace)). They
 //! are kept beside the ledger, run by run ([`Provenance`]).
 //!
 //! A run that is due is held back while a source is at work ([`settle`]), while its sources stem from different

@@ -1,4 +1,4 @@
-//! What is read of any object of Kubernetes: texts, the group of its kind, its conditions.
+//! Fields that objects of all kinds have: texts, the group of the kind, conditions.
 
 use serde_json::Value;
 

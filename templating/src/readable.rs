@@ -1,5 +1,5 @@
-//! What tags may read of a Runnable and of the object that it selects: not what a run or a write changes, and not what says when to
-//! run.
+//! The fields of a Runnable and of its selected object that tags may read: none that a run or a write changes, and none that says
+//! when to run.
 
 use cartouche_crds::GROUP;
 

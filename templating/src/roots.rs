@@ -1,4 +1,4 @@
-//! What paths begin with: those of tags, and those of outputs that read what a container said.
+//! The fixed first steps of paths, in tags and in outputs, and the facts below `run`.
 
 /// The roots of the paths in tags.
 pub(crate) const RUNNABLE: &str = "runnable";

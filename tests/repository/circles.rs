@@ -1,15 +1,16 @@
 //! Modules of a crate that import each other in a circle.
 //!
-//! A module that imports the modules below it, and is imported by them, is one thing in several files: such a circle is allowed.
+//! A module that imports the modules below it, and is imported by them, is one thing in several files: such a circle is allowed, and
+//! inside of it these modules import each other freely.
 //! Every larger one hides which rule stands on which.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt, fs,
-    path::{Path, PathBuf},
+    path::Path,
 };
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 
 use super::{files, paths};
 
@@ -22,8 +23,9 @@ pub fn of_crate(folder: &str) -> Result<Vec<Circle>> {
     let mut sources = BTreeMap::new();
     for file in files::below(&src, ".rs")? {
         let is_program = file.starts_with("bin") || file == Path::new("main.rs");
-        if !is_program && paths::above_tests(&file).is_none() {
-            sources.insert(paths::module_of(&file).join("::"), src.join(file));
+        if !is_program && !super::is_for_tests(&src, &file)? {
+            let source = fs::read_to_string(src.join(&file))?;
+            sources.insert(paths::module_of(&file).join("::"), source);
         }
     }
     let imports = imports(&sources)?;
@@ -48,16 +50,15 @@ impl fmt::Display for Circle {
 
 type Imports = BTreeMap<Module, BTreeSet<Module>>;
 
-fn imports(sources: &BTreeMap<Module, PathBuf>) -> Result<Imports> {
+fn imports(sources: &BTreeMap<Module, String>) -> Result<Imports> {
     let mut imports = Imports::new();
-    for (module, file) in sources {
+    for (module, source) in sources {
         let steps: Vec<String> = module
             .split("::")
             .filter(|it| !it.is_empty())
             .map(str::to_owned)
             .collect();
-        let source = fs::read_to_string(file)?;
-        let named = paths::named_in(&source, &steps)?;
+        let named = paths::named_in(source, &steps)?;
         let named = named.iter().map(|path| {
             let inside = path.strip_prefix("crate::");
             // Without `crate` in front it may begin with a module below this one.
@@ -79,7 +80,7 @@ fn below(module: &str, path: &str) -> String {
 }
 
 /// The deepest module that a path leads through. One with an item of the module itself leads to that.
-fn longest(path: &str, sources: &BTreeMap<Module, PathBuf>) -> Option<Module> {
+fn longest(path: &str, sources: &BTreeMap<Module, String>) -> Option<Module> {
     let mut path = path;
     loop {
         if sources.contains_key(path) {
@@ -183,4 +184,38 @@ fn larger_circles_are_found_and_families_are_not() {
     assert_eq!(circles(&two), ["a b", "c d e"]);
     let grandchild = [("a", "a::b"), ("a::b", "a::b::c"), ("a::b::c", "a")];
     assert_eq!(circles(&grandchild), ["a a::b a::b::c"]);
+}
+
+#[test]
+fn an_import_is_found_however_it_is_written() -> Result<()> {
+    let imported = |source: &str| -> Result<Vec<Module>> {
+        let modules = ["", "a", "a::b", "a::b::c", "d"];
+        let sources = modules.map(|it| (it.to_owned(), String::new()));
+        let mut sources: BTreeMap<_, _> = sources.into_iter().collect();
+        sources.insert("a::b".to_owned(), source.to_owned());
+        let mut found = imports(&sources)?;
+        Ok(found.remove("a::b").into_iter().flatten().collect())
+    };
+    for (source, module) in [
+        ("use crate::d::Thing;", "d"),
+        ("use crate::{a, d::{self, Thing}};", "d"),
+        ("use super::super::d::Thing;", "d"),
+        ("fn f() { crate::d::f() }", "d"),
+        ("mod c; use c::Thing;", "a::b::c"),
+        ("mod c; fn f() { self::c::f() }", "a::b::c"),
+        ("use super::Thing;", "a"),
+        ("use crate::Thing;", ""),
+    ] {
+        ensure!(imported(source)?.contains(&module.to_owned()), "{source}");
+    }
+    for source in [
+        "pub(super) fn f() {}",
+        "pub(in crate::d) fn f() {}",
+        "mod c;",
+        "use std::d::Thing;",
+        "#[cfg(test)] mod tests { use crate::d; }",
+    ] {
+        ensure!(imported(source)?.is_empty(), "{source}");
+    }
+    Ok(())
 }

@@ -79,6 +79,10 @@ fn no_source_is_found_under_another_name() -> Result<()> {
         "use crate as",
         "use std as",
         "super as",
+        "{self as",
+        "{crate as",
+        "{ crate as",
+        "crate::$",
     ];
     for package in ["crds", "templating", "protocol", "controller", "cli"] {
         let folder = files::root()?.join(package).join("src");

@@ -72,6 +72,7 @@ impl Reader {
                 TokenTree::Ident(word) if *word == "mod" => {
                     at = self.read_module(&tokens, at, found);
                 }
+                TokenTree::Ident(word) if *word == "pub" => at = after_scope(&tokens, at + 1),
                 TokenTree::Ident(_) => at = self.read_path(&tokens, at, &[], found),
                 TokenTree::Group(group) => {
                     self.read(group.stream(), found);
@@ -165,6 +166,12 @@ impl Reader {
             .collect::<Vec<_>>()
             .join("::")
     }
+}
+
+/// Where to go on behind `pub`: `(super)` says who sees an item, and imports nothing.
+fn after_scope(tokens: &[TokenTree], at: usize) -> usize {
+    let is_scope = |token: &TokenTree| matches!(token, TokenTree::Group(it) if it.delimiter() == Delimiter::Parenthesis);
+    at + usize::from(tokens.get(at).is_some_and(is_scope))
 }
 
 fn is(token: &TokenTree, sign: char) -> bool {

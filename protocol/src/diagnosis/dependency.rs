@@ -1,9 +1,9 @@
-//! What a run waits for that is due: the reasons, the sentences, and what to do.
+//! Sources that hold a run back: the reasons, the sentences, and what to do.
 
 use super::Diagnosis;
 use crate::trace::{Incoherence, SourceKey};
 
-/// Why somebody is waited for.
+/// The reason to wait for a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotReady {
     /// It has no value.

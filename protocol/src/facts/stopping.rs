@@ -1,18 +1,18 @@
-//! The way in which a run at work is told to stop.
+//! The request that stops a run at work.
 
 use cartouche_templating::kinds::StopRequest;
 
 use super::Facts;
 use crate::ledger::AtWork;
 
-/// Whether a run at work, as it stands now, is deleted when it is told to stop.
+/// True of a run at work that is deleted to stop it, as it stands now.
 pub(crate) fn is_deleted_to_stop(facts: &Facts, uid: &str) -> bool {
     let mut at_work = facts.ledger.at_work();
     let run = at_work.find(|run| run.uid == uid);
     run.and_then(|run| way_to_stop(facts, &run)) == Some(StopRequest::Delete)
 }
 
-/// The way in which a run at work, as it stands now, is told to stop.
+/// The request that stops a run at work, as it stands now.
 pub(crate) fn way_to_stop(facts: &Facts, run: &AtWork<'_>) -> Option<StopRequest> {
     let literal = facts.literal_kind.as_ref();
     let literal = literal.map(|(api_version, kind)| (api_version.as_str(), kind.as_str()));

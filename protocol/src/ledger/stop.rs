@@ -1,10 +1,9 @@
-//! Runs that were told to stop.
+//! Runs that were asked to stop.
 
 use cartouche_crds::{CurrentRun, RunPhase, RunResult, Stop, StopReason};
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 
-use super::Ledger;
-use crate::ledger::RunName;
+use super::{Ledger, RunName};
 
 /// By what its object shows that a run was asked to stop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]

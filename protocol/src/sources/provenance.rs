@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Of so many earlier runs without an end it is kept what they were made from. With two hundred of them, each of which may
-/// have [`MOST_SOURCES`](super::trace::MOST_SOURCES), the API server would refuse the status.
+/// have [`MOST_SOURCES`](crate::trace::MOST_SOURCES), the API server would refuse the status.
 const MOST_UNFINISHED: usize = 16;
 
 /// A run, by its number and the hash of its document: where a ledger was put back, two runs may have one number.

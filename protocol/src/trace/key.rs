@@ -1,4 +1,4 @@
-//! Which source it is.
+//! The key of a source in a status.
 
 use std::{borrow::Cow, fmt};
 

@@ -64,7 +64,7 @@ const LIMITS: [&str; 27] = [
 ];
 
 /// The schema of all inputs.
-pub(crate) fn root(schema: &Value, problems: &mut Vec<Diagnostic>) -> SchemaNode {
+pub(super) fn root(schema: &Value, problems: &mut Vec<Diagnostic>) -> SchemaNode {
     let mut reader = Reader {
         at: Segment::keys([FIELD]),
         problems,
@@ -90,7 +90,7 @@ pub(crate) fn root(schema: &Value, problems: &mut Vec<Diagnostic>) -> SchemaNode
 }
 
 /// Defaults and allowed values that do not fit the schema which they stand in.
-pub(crate) fn misfits(root: &SchemaNode) -> Vec<Diagnostic> {
+pub(super) fn misfits(root: &SchemaNode) -> Vec<Diagnostic> {
     let mut problems = Vec::new();
     let mut at = Segment::keys([FIELD]);
     check_defaults(root, &mut at, &mut problems);

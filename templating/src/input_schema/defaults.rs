@@ -9,7 +9,7 @@ use crate::weight::{in_mib, weight};
 
 /// The defaults would make the inputs too large.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TooMuch {
+pub(super) enum TooMuch {
     /// By their text.
     Bytes,
     /// By what they weigh as a tree.
@@ -30,7 +30,7 @@ impl From<TooMuch> for DiagnosticKind {
 }
 
 /// Adds defaults to a value, and below it. How many values were set.
-pub(crate) fn add(node: &SchemaNode, value: &mut Value) -> Result<usize, TooMuch> {
+pub(super) fn add(node: &SchemaNode, value: &mut Value) -> Result<usize, TooMuch> {
     let mut adding = Adding {
         room: MAX_DEFAULTED_BYTES,
         weight: MAX_RENDERED_WEIGHT,

@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// Everything in a value that does not fit; paths begin with the given segments.
-pub(crate) fn problems(node: &SchemaNode, value: &Value, at: &[SegmentRef<'_>]) -> Vec<Diagnostic> {
+pub(super) fn problems(node: &SchemaNode, value: &Value, at: &[SegmentRef<'_>]) -> Vec<Diagnostic> {
     let steps = Cell::new(MAX_RENDER_VISITS);
     let mut found = part(node, value, at, &steps);
     if steps.get() == 0 {

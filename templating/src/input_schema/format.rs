@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::bounds::{MAX_COMPILED_BYTES, MAX_PATTERN_BYTES};
 
 /// Reads a pattern. Fails with what is wrong with it.
-pub(crate) fn pattern(text: &str) -> Result<Regex, String> {
+pub(super) fn pattern(text: &str) -> Result<Regex, String> {
     if text.len() > MAX_PATTERN_BYTES {
         return Err(format!("it is longer than {MAX_PATTERN_BYTES} bytes"));
     }

@@ -63,7 +63,7 @@ pub const OF_CRDS: [Floor; 3] = [
     floor!["definition", "runnable", "strict"],
 ];
 
-/// Templating by floors, the lowest first: what knows no tag, the language of tags, what is known of engines and their runs, and
+/// Templating by floors, the lowest first: what no document of a template is needed for, the language of tags, what is known of engines and their runs, and
 /// templates.
 pub const OF_TEMPLATING: [Floor; 4] = [
     floor![
