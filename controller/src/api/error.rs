@@ -1,8 +1,8 @@
 //! What can go wrong with a request, by what it means for the protocol.
 
-use std::fmt::Write as _;
-
 use cartouche_protocol::reconcile_error::Requeue;
+
+use super::refused_values;
 
 /// A request that did not give what it was sent for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -191,24 +191,11 @@ impl ApiError {
         unsupported || self.is_already_exists()
     }
 
-    /// As a text without anything between quotes: what the server refused may be a part of a Secret,
-    /// and a short one at that.
+    /// As a text without the values that it names, and without anything between quotes: what the server refused may be a part of a
+    /// Secret, and a short one at that.
     #[must_use]
     pub fn without_values(&self) -> String {
-        let text = self.to_string();
-        let (mut kept, mut rest) = (String::new(), text.as_str());
-        // The rest of such a sentence is about what stands there.
-        if let Some(at) = rest.find(UNPARSED) {
-            let (before, _) = rest.split_at(at + UNPARSED.len());
-            rest = before;
-        }
-        while let Some(at) = rest.find('"') {
-            let end = closing_quote(&rest[at..]);
-            kept.push_str(&rest[..at]);
-            kept.push_str("(withheld)");
-            rest = &rest[at + end..];
-        }
-        kept + rest
+        refused_values::all_withheld(&self.to_string())
     }
 
     /// It may pass by itself within moments.
@@ -234,7 +221,7 @@ impl From<kube::Error> for ApiError {
                         .any(|cause| cause.reason == "NamespaceTerminating")
                 }),
                 reason: status.reason.clone(),
-                message: withheld(&status.message),
+                message: refused_values::long_withheld(&status.message),
             },
             kube::Error::BuildRequest(error) => Self::Unsent(error.to_string()),
             other => Self::Unanswered(other.to_string()),
@@ -242,73 +229,9 @@ impl From<kube::Error> for ApiError {
     }
 }
 
-/// The words of a parser before it repeats the first letter of what it does not take.
-pub(crate) const UNPARSED: &str = "invalid character";
-
-/// Bytes of a refusal that are read: conditions and events hold no more, and the API server does not
-/// cut what it says.
-const MOST_READ: usize = 4 * cartouche_protocol::told::TEXT_BYTES;
-
-/// Words before a value in the errors of Kubernetes (`k8s.io/apimachinery/pkg/util/validation/field`).
-const MARKS: [&str; 4] = [
-    "Invalid value: ",
-    "Unsupported value: ",
-    "Duplicate value: ",
-    "Not found: ",
-];
-
-/// Admission errors echo the values they refuse, which may have come out of a Secret that only the
-/// account may read. Long ones are left out.
-fn withheld(message: &str) -> String {
-    const MOST: usize = 64;
-    let (mut text, mut rest) = (String::new(), message);
-    while text.len() < MOST_READ
-        && let Some(at) = first_value(rest)
-    {
-        let value = &rest[at..];
-        let end = match value.chars().next() {
-            Some('"') => closing_quote(value),
-            _ => value.find(": ").unwrap_or(value.len()),
-        };
-        text.push_str(&rest[..at]);
-        if end > MOST {
-            // Writing into a String cannot fail.
-            let _ = write!(text, "(a value of {end} bytes)");
-        } else {
-            text.push_str(&value[..end]);
-        }
-        rest = &value[end..];
-    }
-    if text.len() < MOST_READ {
-        text.push_str(&rest[..rest.floor_char_boundary(MOST_READ)]);
-    }
-    text
-}
-
-/// The place of the first value in a text.
-fn first_value(text: &str) -> Option<usize> {
-    let ends = MARKS
-        .iter()
-        .filter_map(|mark| Some(text.find(mark)? + mark.len()));
-    ends.min()
-}
-
-fn closing_quote(text: &str) -> usize {
-    let mut escaped = false;
-    for (at, char) in text.char_indices().skip(1) {
-        match char {
-            _ if escaped => escaped = false,
-            '\\' => escaped = true,
-            '"' => return at + 1,
-            _ => {}
-        }
-    }
-    text.len()
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{ApiError, MOST_READ, withheld};
+    use super::ApiError;
 
     fn answered(code: u16, reason: &str) -> ApiError {
         ApiError::Answered {
@@ -400,36 +323,6 @@ mod tests {
         );
         let open = ApiError::Unsent("an open \"quote".into());
         assert_eq!(open.without_values(), "an open (withheld)");
-    }
-
-    #[test]
-    fn long_values_in_admission_errors_are_left_out() {
-        let long = "s3cr\\\"et".repeat(20);
-        let text = withheld(&format!(
-            "x is invalid: spec.a: Invalid value: \"{long}\": must be short, spec.b: Invalid value: \"ab\": no"
-        ));
-        assert_eq!(
-            text,
-            format!(
-                "x is invalid: spec.a: Invalid value: (a value of {} bytes): must be short, spec.b: Invalid value: \"ab\": no",
-                long.len() + 2
-            )
-        );
-    }
-
-    /// Were each of them a call of its own, they would need more stack than there is.
-    #[test]
-    fn of_a_refusal_without_end_the_beginning_is_told() {
-        let one = "spec.a: Invalid value: \"x\": no, ";
-        let text = withheld(&one.repeat(1_000_000));
-        assert!(
-            text.starts_with(one) && text.len() < MOST_READ + one.len(),
-            "{}",
-            text.len()
-        );
-        let long = format!("Invalid value: \"{}", "s3cret".repeat(1_000_000));
-        assert_eq!(withheld(&long), "Invalid value: (a value of 6000001 bytes)");
-        assert_eq!(withheld(&"é".repeat(1_000_000)).len(), MOST_READ);
     }
 
     #[test]
