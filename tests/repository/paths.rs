@@ -88,7 +88,8 @@ impl Reader {
         let (Some(TokenTree::Ident(name)), Some(TokenTree::Group(body))) =
             (tokens.get(at + 1), tokens.get(at + 2))
         else {
-            return at + 1;
+            // A declaration: nothing of the module is imported by it.
+            return at + 2;
         };
         if !for_tests(&tokens[..at]) {
             self.module.push(name.to_string());
