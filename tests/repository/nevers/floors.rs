@@ -1,5 +1,5 @@
-//! The order inside of crates: floors of modules, each of which knows only what stands below it. What is on one floor imports each
-//! other without circles, as another test has it.
+//! The order inside of crates: floors of modules, each of which knows only those below it. Modules of one floor may import each
+//! other, in no circle that another test refuses.
 
 use std::path::Path;
 
@@ -26,7 +26,7 @@ macro_rules! floor {
 
 /// The API types by floors, the lowest first: parts of specs and statuses; templates, profiles and the status of a Runnable; the
 /// Runnable, and what is said of all resources.
-pub const OF_CRDS: [Floor; 3] = [
+const OF_CRDS: [Floor; 3] = [
     floor![
         "approval",
         "breaker",
@@ -63,9 +63,8 @@ pub const OF_CRDS: [Floor; 3] = [
     floor!["definition", "runnable", "strict"],
 ];
 
-/// Templating by floors, the lowest first: what no document of a template is needed for, the language of tags, what is known of engines and their runs, and
-/// templates.
-pub const OF_TEMPLATING: [Floor; 4] = [
+/// Templating by floors, the lowest first: texts, paths and sizes; the language of tags; engines and their runs; templates.
+const OF_TEMPLATING: [Floor; 4] = [
     floor![
         "bounds",
         "clocks",
@@ -115,7 +114,7 @@ pub const OF_TEMPLATING: [Floor; 4] = [
 
 /// The protocol by floors, the lowest first: names, keys, and forms of texts and objects; what is wrong with a Runnable, in
 /// sentences; the ledger; rules that know it; facts; decisions, statuses, and the memory of a process.
-pub const OF_PROTOCOL: [Floor; 6] = [
+const OF_PROTOCOL: [Floor; 6] = [
     floor![
         "category",
         "conditions",
