@@ -28,7 +28,7 @@ use serde_json::Value;
 
 use crate::{backoff::READS, budget::Budget};
 use bounded::Unread;
-pub use client::{Bearer, Caller, Connection, configure};
+pub use client::{Bearer, Caller, Connection, IdentityMode, configure};
 pub use denied::DeniedRequest;
 pub use error::ApiError;
 pub(crate) use error::answers;

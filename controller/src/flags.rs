@@ -5,7 +5,7 @@ use std::{net::SocketAddr, time::Duration};
 use cartouche_templating::Hashing;
 use clap::{Parser, ValueEnum};
 
-use crate::identity::IdentityMode;
+use crate::api::IdentityMode;
 
 /// Makes work in Kubernetes run exactly once per change.
 ///

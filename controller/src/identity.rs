@@ -8,28 +8,18 @@ use cartouche_protocol::{
     diagnosis::{Denied, Diagnosis, Who},
     reconcile_error::{ReconcileError, Requeue},
 };
-use clap::ValueEnum;
 use http::HeaderValue;
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::{
-    api::{ApiError, Bearer, Caller, Connection, CreateMode, Requests, ResourcePath},
+    api::{ApiError, Bearer, Caller, Connection, CreateMode, IdentityMode, Requests, ResourcePath},
     clock::boot_time,
     lock::lock,
 };
 
 /// How long a token is asked for.
 const TOKEN_LIFETIME: Duration = Duration::from_hours(2);
-
-/// How the controller acts as a ServiceAccount.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum IdentityMode {
-    /// With `Impersonate-User`: needs the permission to impersonate ServiceAccounts.
-    Impersonate,
-    /// With a token of the account: needs the permission to create `serviceaccounts/token`.
-    Token,
-}
 
 /// Gives out requests that carry a ServiceAccount's identity.
 pub struct Identity {

@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use clap::ValueEnum;
 use futures::future::BoxFuture;
 use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, header};
 use k8s_openapi::jiff::Timestamp;
@@ -17,11 +18,20 @@ use super::{
     bounded::{self, Fitting, Large, PageRequest, Unread},
     server_clock::{self, ServerClock},
 };
-use crate::{budget::HeavyPlace, clock::boot_time, identity::IdentityMode, metrics::Metrics};
+use crate::{budget::HeavyPlace, clock::boot_time, metrics::Metrics};
 
 /// How long the API server may be silent on a connection that it owes an answer: longer than a watch
 /// is open.
 const SILENCE: Duration = Duration::from_mins(1);
+
+/// How the controller acts as a ServiceAccount.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum IdentityMode {
+    /// With `Impersonate-User`: needs the permission to impersonate ServiceAccounts.
+    Impersonate,
+    /// With a token of the account: needs the permission to create `serviceaccounts/token`.
+    Token,
+}
 
 /// Whose identity a request carries.
 #[derive(Clone, Debug)]

@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use super::*;
 use crate::{
-    api::Connection,
-    identity::{Identity, IdentityMode},
+    api::{Connection, IdentityMode},
+    identity::Identity,
 };
 
 /// Events, and those that the API server has taken, as `namespace/name reason`.

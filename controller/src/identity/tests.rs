@@ -5,9 +5,9 @@ use http::{Request, Response, StatusCode, header};
 use kube::{Client, client::Body};
 use serde_json::{Value, json};
 
-use super::{Identity, IdentityMode};
+use super::Identity;
 use crate::{
-    api::{ApiError, Connection},
+    api::{ApiError, Connection, IdentityMode},
     metrics::Metrics,
 };
 

@@ -11,8 +11,8 @@ use tokio::{
 
 use super::MOST_KNOWN;
 use crate::{
+    api::IdentityMode,
     backoff::{OBJECT_WATCHES, PATIENCE},
-    identity::IdentityMode,
     lock::lock,
 };
 use scene::{MOMENT, Scene, key, named, numbered, secret, secret_of};

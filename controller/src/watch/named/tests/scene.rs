@@ -25,9 +25,9 @@ use tokio::sync::mpsc;
 
 use super::super::{SecretWatches, WatchedSecret};
 use crate::{
-    api::Connection,
+    api::{Connection, IdentityMode},
     clock::boot_time,
-    identity::{Identity, IdentityMode},
+    identity::Identity,
     lock::lock,
     memory::Memories,
     metrics::Metrics,
