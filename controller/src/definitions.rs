@@ -18,15 +18,17 @@ use cartouche_protocol::{
 use kube::api::ObjectMeta;
 
 use crate::{
-    clock::boot_time,
-    endpoints::Readiness,
-    lock::lock,
-    mutants::schema,
-    reconcile::ControllerContext,
-    runnable_key::RunnableKey,
-    serve::{PROFILES, RUNNABLES, TEMPLATES},
-    watch::references::DEFINITIONS,
+    clock::boot_time, endpoints::Readiness, lock::lock, mutants::schema,
+    reconcile::ControllerContext, runnable_key::RunnableKey,
 };
+
+/// The watch of all definitions, as `/readyz` names it.
+pub const DEFINITIONS: &str = "customresourcedefinitions";
+
+/// The definitions of our own kinds, and the watches of these.
+pub(crate) const RUNNABLES: &str = "runnables.carto.run";
+pub(crate) const PROFILES: &str = "clusterrunprofiles.carto.run";
+pub(crate) const TEMPLATES: &str = "clusterruntemplates.carto.run";
 
 /// The name in `/readyz` of the wait for definitions that are not older than the process.
 pub(crate) const OF_THIS_RELEASE: &str = "definitions of this release";

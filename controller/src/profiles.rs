@@ -12,6 +12,9 @@ use tokio::sync::watch;
 
 use crate::lock::lock;
 
+/// Namespaces, of which only the metadata is watched, while a rule selects them.
+pub(crate) const NAMESPACES: &str = "namespaces";
+
 /// Every profile, and what their rules need.
 pub struct ClusterProfiles {
     known: Mutex<Known>,

@@ -18,7 +18,6 @@ use kube::{
     Config,
     runtime::reflector::{self, Store},
 };
-pub(crate) use profiles::NAMESPACES;
 use profiles::ProfileServer;
 use references::watch_references;
 use runnables::Runnables;
@@ -30,7 +29,7 @@ use crate::{
     api::Connection,
     cached_runnable::CachedRunnable,
     clock::boot_time,
-    definitions::{Definitions, OF_THIS_RELEASE},
+    definitions::{Definitions, OF_THIS_RELEASE, PROFILES, RUNNABLES, TEMPLATES},
     discovery::Kinds,
     endpoints::{self, Readiness},
     events::Events,
@@ -48,10 +47,6 @@ use crate::{
         Enqueuer, Watches, named::SecretWatches, own::OwnWatches, references::ACCOUNTS, runs::Runs,
     },
 };
-
-pub(crate) const RUNNABLES: &str = "runnables.carto.run";
-pub(crate) const PROFILES: &str = "clusterrunprofiles.carto.run";
-pub(crate) const TEMPLATES: &str = "clusterruntemplates.carto.run";
 
 /// Runs the controller until SIGTERM or SIGINT. The error is a sentence for people.
 pub async fn serve(flags: Flags) -> Result<(), String> {

@@ -15,9 +15,8 @@ use crate::{
     memory::{EventPace, Memories},
     metrics::Metrics,
     picked::PickedObjects,
-    profiles::ClusterProfiles,
+    profiles::{ClusterProfiles, NAMESPACES},
     reviews::Reviews,
-    serve::NAMESPACES,
     templates::Templates,
     watch::{
         Enqueuer, Watches, dependents::Dependents, named::SecretWatches, references::Accounts,

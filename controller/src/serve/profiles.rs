@@ -20,23 +20,21 @@ use kube::{
 };
 
 use super::{
-    PROFILES,
     guarded::{Guarded, guarded},
     templates::to_reconcile,
     unreadable::UnreadableReporter,
 };
 use crate::{
     cached_runnable::CachedRunnable,
+    definitions::PROFILES,
     lock::lock,
     profile_status::ProfileAcceptance,
+    profiles::NAMESPACES,
     reconcile::ControllerContext,
     runnable_key::RunnableKey,
     template_status::StatusWrites,
     watch::{config, own::OwnWatches},
 };
-
-/// Namespaces, of which only the metadata is watched, while a rule selects them.
-pub(crate) const NAMESPACES: &str = "namespaces";
 
 /// What serving profiles needs.
 #[derive(Clone)]

@@ -18,7 +18,6 @@ use kube::{
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
 use super::{
-    ACCOUNTS, PROFILES, RUNNABLES, TEMPLATES,
     fair_queue::Priority,
     guarded::{Guarded, guarded},
     queue::Queue,
@@ -27,13 +26,13 @@ use super::{
 use crate::{
     cached_runnable::{CachedRunnable, Whole},
     clock::boot_time,
-    definitions::{Definitions, OF_THIS_RELEASE},
+    definitions::{DEFINITIONS, Definitions, OF_THIS_RELEASE, PROFILES, RUNNABLES, TEMPLATES},
     endpoints::Readiness,
     flags::Flags,
     lock::lock,
     reconcile::ControllerContext,
     runnable_key::RunnableKey,
-    watch::{Enqueued, own::OwnWatches, references::DEFINITIONS},
+    watch::{Enqueued, own::OwnWatches, references::ACCOUNTS},
 };
 
 /// How long reconciliations under way may take to end after a signal to stop.

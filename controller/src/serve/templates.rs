@@ -14,13 +14,13 @@ use kube::{
 };
 
 use super::{
-    TEMPLATES,
     guarded::{Guarded, guarded},
     references::enqueue_where,
     unreadable::UnreadableReporter,
 };
 use crate::{
     cached_runnable::CachedRunnable,
+    definitions::TEMPLATES,
     lock::lock,
     reconcile::ControllerContext,
     runnable_key::RunnableKey,

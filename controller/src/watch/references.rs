@@ -26,13 +26,13 @@ use kube::{
 use tokio::sync::watch;
 
 use super::{config, named_object::NamedObject, own::OwnWatches};
-use crate::{definitions::Definitions, lock::lock};
+use crate::{
+    definitions::{DEFINITIONS, Definitions},
+    lock::lock,
+};
 
 /// What has to be known before any Runnable is served.
 pub const ACCOUNTS: &str = "serviceaccounts";
-
-/// The definitions of custom resources.
-pub const DEFINITIONS: &str = "customresourcedefinitions";
 
 /// What an event of a reference says.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
