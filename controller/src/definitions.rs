@@ -17,10 +17,7 @@ use cartouche_protocol::{
 };
 use kube::api::ObjectMeta;
 
-use crate::{
-    clock::boot_time, endpoints::Readiness, lock::lock, mutants::schema,
-    reconcile::ControllerContext, runnable_key::RunnableKey,
-};
+use crate::{clock::boot_time, endpoints::Readiness, lock::lock, mutants::schema};
 
 /// The watch of all definitions, as `/readyz` names it.
 pub const DEFINITIONS: &str = "customresourcedefinitions";
@@ -224,6 +221,11 @@ impl Definitions {
         state.schemas.values().any(|number| *number > schema())
     }
 
+    /// True once after runs are made again: the Runnables have yet to be reconciled for that.
+    pub(crate) fn take_recovery(&self) -> bool {
+        self.goes_on.swap(false, Ordering::AcqRel)
+    }
+
     /// Says to strangers whether something is wrong with them.
     fn settle(&self, mut state: MutexGuard<'_, State>, now: Duration) {
         let why = state.why(now).map(|(why, _)| why);
@@ -241,22 +243,6 @@ impl Definitions {
                     .misses(OF_THIS_RELEASE, format!("{why}: {INSTALL}"));
             }
             None => self.readiness.reached(OF_THIS_RELEASE),
-        }
-    }
-}
-
-impl ControllerContext {
-    /// Has all Runnables reconciled if runs are made from now on, and none was before.
-    pub(crate) fn follow_definitions(&self) {
-        if !self.definitions.goes_on.swap(false, Ordering::AcqRel) {
-            return;
-        }
-        for runnable in self.runnables.state() {
-            let key = RunnableKey::of(&runnable);
-            if let Some(memory) = self.memories.known(&key) {
-                lock(&memory).retry_now();
-            }
-            self.enqueuer.enqueue(&key);
         }
     }
 }

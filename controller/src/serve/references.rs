@@ -40,7 +40,9 @@ pub(super) fn watch_references(
         move |reference| match reference {
             Reference::Accounts(accounts) => refer(&ctx, &runnables, &accounts),
             reference => {
-                ctx.follow_definitions();
+                if ctx.definitions.take_recovery() {
+                    enqueue_where(&ctx, &runnables, |_| true);
+                }
                 requeues.trigger(&ctx, reference);
             }
         }
