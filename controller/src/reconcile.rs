@@ -8,6 +8,7 @@ mod apply_retention;
 mod context;
 mod dependencies;
 mod diagnoses;
+mod finish;
 mod make;
 mod missing_permissions;
 mod pods;
@@ -35,7 +36,6 @@ use cartouche_crds::Runnable;
 use cartouche_protocol::{
     category::Category,
     decide::{MOST_RENUMBERED, Step, Waiting, decide, decide_without_rendering},
-    ledger::CREATES_SETTLE_IN,
     newer_release,
     reconcile_error::ReconcileError,
     rerun::retry_now,
@@ -58,12 +58,6 @@ use reconciliation::{End, Reconciliation};
 
 /// Steps of one reconciliation at most: more would be a loop.
 const MAX_STEPS: usize = 400;
-/// After a conflict the watch brings what changed; this is for the case that it does not.
-const CONFLICT_PAUSE: Duration = Duration::from_secs(2);
-/// What a selector picks, or an input comes from, is looked up after this time at the latest while it is not there, should
-/// the event that tells of it never come.
-const LOOKED_UP_AFTER: Duration = Duration::from_mins(5);
-
 impl ControllerContext {
     /// One reconciliation of a Runnable, which reached the cache at that [`crate::clock::moment`]. It never fails as a
     /// whole: what is wrong becomes a condition, and a time after which to reconcile again.
@@ -337,26 +331,6 @@ async fn carry_out(reconciliation: &mut Reconciliation<'_>, step: Step) -> Resul
         Step::Stop(to) => reconciliation.stop(*to).await,
         Step::Write(ledger, change) => reconciliation.write(*ledger, change).await,
     }
-}
-
-/// When to reconcile again after a wait.
-fn patience(waiting: Waiting, memory: &Mutex<Memory>) -> Option<Duration> {
-    let memory = lock(memory);
-    let until = match waiting {
-        // The watch enqueues it; the time is for a watch that cannot be had.
-        Waiting::FirstList => return Some(Duration::from_secs(10)),
-        Waiting::Watch => return Some(Duration::from_secs(5)),
-        Waiting::OtherRelease(left) => return Some(left),
-        Waiting::CreatesSettle => memory.state.without_ledger.as_ref()?.0 + CREATES_SETTLE_IN,
-        Waiting::GracePeriod => memory.state.missing.as_ref()?.1,
-    };
-    // A little more, so that it has passed when the wait ends.
-    Some(until.saturating_sub(boot_time()) + Duration::from_millis(50))
-}
-
-/// An error as the log shows it.
-fn log(key: &RunnableKey, error: &ReconcileError) {
-    tracing::info!(namespace = key.namespace, runnable = key.name, category = %error.category, "a Runnable has a problem");
 }
 
 #[cfg(test)]

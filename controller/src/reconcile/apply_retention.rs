@@ -11,7 +11,7 @@ use cartouche_protocol::{
     retention::{retention, surplus},
 };
 
-use super::{CONFLICT_PAUSE, reconciliation::Reconciliation};
+use super::reconciliation::{CONFLICT_PAUSE, Reconciliation};
 use crate::{
     api::{ApiError, Requests},
     clock::boot_time,

@@ -22,7 +22,10 @@ use cartouche_protocol::{
     trace::SourceKey,
 };
 
-use super::{ControllerContext, LOOKED_UP_AFTER, reconciliation::Reconciliation};
+use super::{
+    context::ControllerContext,
+    reconciliation::{LOOKED_UP_AFTER, Reconciliation},
+};
 use crate::{
     backoff::FIFTH,
     clock::boot_time,

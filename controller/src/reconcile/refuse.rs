@@ -9,7 +9,7 @@ use cartouche_protocol::{
 use serde::de::DeserializeOwned;
 
 use super::{
-    log,
+    finish::log,
     make::LEDGER_FRESH_FOR,
     reconciliation::{End, Reconciliation},
 };

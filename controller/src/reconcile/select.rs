@@ -15,7 +15,7 @@ use cartouche_templating::{
 };
 use serde_json::Value;
 
-use super::{LOOKED_UP_AFTER, reconciliation::Reconciliation};
+use super::reconciliation::{LOOKED_UP_AFTER, Reconciliation};
 use crate::{
     api::{ApiError, Requests, label_query},
     backoff::FIFTH,

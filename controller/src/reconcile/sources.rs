@@ -21,7 +21,7 @@ use cartouche_protocol::{
 };
 use cartouche_templating::Sourced;
 
-use super::{LOOKED_UP_AFTER, reconciliation::Reconciliation};
+use super::reconciliation::{LOOKED_UP_AFTER, Reconciliation};
 use crate::{
     api::{ApiError, Requests, ResourcePath},
     backoff::{FIFTH, TENTH},

@@ -1,0 +1,306 @@
+//! The last words of a reconciliation: its status, and when the next one begins. I/O.
+
+use std::{sync::Mutex, time::Duration};
+
+use cartouche_crds::RunnableStatus;
+use cartouche_protocol::{
+    category::Category,
+    conditions,
+    decide::{Waiting, may_report},
+    ledger::{CREATES_SETTLE_IN, RunName},
+    pace::{self, Due},
+    reconcile_error::{ReconcileError, Requeue},
+    status,
+};
+use cartouche_templating::RunReason;
+
+use super::reconciliation::{CONFLICT_PAUSE, End, Reconciliation, SECOND};
+use crate::{
+    backoff::HALF,
+    clock::boot_time,
+    lock::lock,
+    memory::{Memory, Operation},
+    mutants,
+    runnable_key::RunnableKey,
+};
+
+/// How often it is reported that another controller writes the same status.
+const OTHER_PAUSE: Duration = Duration::from_secs(10);
+
+/// When a run that was made is confirmed at the latest, unless others have their turn first. An engine that is quick
+/// has finished it by then, which saves a write, and lets nobody wait for outputs that are there.
+const PUT_OFF: Duration = Duration::from_millis(100);
+
+impl Reconciliation<'_> {
+    /// Writes what is left to say, cleans up, and says when to reconcile again.
+    pub(super) async fn finish(mut self: Box<Self>, mut end: End) -> Option<Duration> {
+        let has_outputs = self.facts.ledger.outputs_from.is_some();
+        if matches!(end, End::Settled | End::Stuck(..))
+            && may_report(&self.facts)
+            && !self.has_no_sinks(has_outputs)
+            && let Err(instead) = Box::pin(self.keep_sinks()).await
+        {
+            end = instead;
+        }
+        let settled = matches!(end, End::Settled);
+        let waits = matches!(&end, End::Stuck(error, _) if error.category.waits_beside_inputs());
+        {
+            let mut memory = lock(&self.memory);
+            (memory.is_unsettled, memory.waits_beside_inputs) = (!settled, waits);
+        }
+        if !waits {
+            // What was read before the wait was over may have changed since.
+            self.ctx.enqueuer.hasten(&self.key);
+        }
+        // It was decided by what profiles said before, and whoever tells of the change did not find it waiting yet.
+        let namespace = &self.key.namespace;
+        if !settled
+            && self
+                .ctx
+                .profiles
+                .have_changed(&self.facts.profiles, namespace)
+        {
+            self.ctx.enqueuer.enqueue(&self.key);
+        }
+        // What was just made was in no watch before.
+        self.take_in_work();
+        // By the clock of the last decision: to write the status moves it, and what is due since then nobody has decided.
+        let times = [self.next_attempt(settled), self.next_stop()];
+        let mut pods = None;
+        if matches!(end, End::Settled | End::Stuck(..)) {
+            pods = self.look_for_hindrance().await;
+        }
+        let again = match end {
+            End::Gone => return None,
+            End::PutOff => return Some(PUT_OFF),
+            End::Conflict => return Some(HALF.over(CONFLICT_PAUSE)),
+            End::Refused(wait) => return Some(wait),
+            End::Settled => self.finish_ok().await,
+            End::Waiting(waiting) => {
+                // A controller's silence is no news: nothing is written while it waits.
+                let put_off = [self.contested_after, self.moves_on_after()];
+                let again = patience(waiting, &self.memory).into_iter();
+                return again.chain(put_off.into_iter().flatten()).min();
+            }
+            End::Stuck(error, wait) => self.finish_err(error, wait).await,
+        };
+        self.prune();
+        self.report_unstopped();
+        let [grace, unobserved] = self.waits();
+        let others = [
+            self.contested_after,
+            self.polling(),
+            unobserved,
+            self.denied(),
+            self.unpicked(),
+            self.sources_again(),
+            self.moves_on_after(),
+            self.sinks_again(),
+            self.asks_again(),
+            self.follows_again(),
+            self.is_out_of_sight().then_some(self.ctx.poll),
+            grace,
+            pods,
+        ];
+        let waits = others.into_iter().chain(times).flatten();
+        again.into_iter().chain(waits).min()
+    }
+
+    async fn finish_ok(&mut self) -> Option<Duration> {
+        if self.facts.runnable.deleting {
+            return None;
+        }
+        let status = status::status(&self.facts, &self.facts.ledger, None);
+        let patience = self.image_patience(&status);
+        let put_off = match self.report(mutants::said(status)).await {
+            Ok(put_off) => put_off,
+            Err(wait) => return Some(wait),
+        };
+        {
+            let mut memory = lock(&self.memory);
+            memory.is_well();
+            // Where it follows a change of an ancestor, it looks again when that one moves.
+            memory.telling.is_free();
+            if conditions::follows_upstream(&self.facts.stored) {
+                memory.telling.decide();
+            }
+        }
+        if self.facts.listed_every_kind {
+            lock(&self.memory).state.compared(&self.facts.ledger);
+        }
+        let again = self.apply_retention().await;
+        again.into_iter().chain(put_off).chain(patience).min()
+    }
+
+    async fn finish_err(
+        &mut self,
+        error: ReconcileError,
+        wait: Option<Duration>,
+    ) -> Option<Duration> {
+        let error = self.with_hindrance(error);
+        log(&self.key, &error);
+        self.ctx.metrics.problem(error.category);
+        let wait = wait.or_else(|| self.pause(&error));
+        if let Some(outdated) = self.facts.definitions.clone()
+            && matches!(
+                error.category,
+                Category::DefinitionsOutdated | Category::OtherController
+            )
+        {
+            // A status would say it for as long as a controller of the former release makes the run all the same.
+            self.tell_of_release(&outdated);
+            return wait;
+        }
+        if error.category == Category::OtherController
+            && let Some(left) = self.reported_other()
+        {
+            return wait.into_iter().chain([left]).min();
+        }
+        if error.category == Category::Debouncing && status::waits_for_more(&self.facts) {
+            return wait;
+        }
+        if let Some(left) = self.not_yet_told(&error) {
+            return wait.into_iter().chain([left]).min();
+        }
+        let patience = status::awaited_for(&self.facts, &error).map(|left| left + SECOND);
+        self.waits_for_template =
+            error.category == Category::RunTemplateNotFound && patience.is_some();
+        let wait = wait.into_iter().chain(patience).min();
+        let status = status::status(&self.facts, &self.facts.ledger, Some(&error));
+        let wait = wait.into_iter().chain(self.image_patience(&status)).min();
+        let sooner = match self.report(mutants::said(status)).await {
+            Ok(put_off) => put_off,
+            Err(sooner) => Some(sooner),
+        };
+        // What holds nothing back keeps no run that is needed no more, either.
+        let again = if error.category.is_remark() {
+            self.apply_retention().await
+        } else {
+            None
+        };
+        wait.into_iter().chain(sooner).chain(again).min()
+    }
+
+    /// The same, where a run that cannot go on is waited for.
+    fn with_hindrance(&self, error: ReconcileError) -> ReconcileError {
+        let said = self.facts.hindrance.said();
+        let said = said.filter(|it| it.reason.is_some_and(RunReason::is_hindrance));
+        match (said, &self.facts.ledger.current) {
+            (Some(said), Some(current)) => {
+                let run = RunName::of(current).object(&self.key.namespace);
+                error.with_hindrance(&run, &said.words)
+            }
+            _ => error,
+        }
+    }
+
+    /// The time until a run whose image cannot be pulled is Stalled.
+    fn image_patience(&self, status: &RunnableStatus) -> Option<Duration> {
+        let ready = conditions::find(status, conditions::READY)?;
+        let left = status::image_awaited_for(&self.facts, &ready.status, &ready.reason);
+        left.map(|left| left + SECOND)
+    }
+
+    /// The other controller may answer at once each time it is reported: how long until it is reported
+    /// again.
+    fn reported_other(&self) -> Option<Duration> {
+        let now = boot_time();
+        let mut memory = lock(&self.memory);
+        let left = memory
+            .reported_other
+            .map(|reported| (reported + OTHER_PAUSE).saturating_sub(now))
+            .filter(|left| !left.is_zero());
+        if left.is_none() {
+            memory.reported_other = Some(now);
+        }
+        left
+    }
+
+    /// How long an error that no single step was held back for is left alone.
+    pub(super) fn pause(&self, error: &ReconcileError) -> Option<Duration> {
+        if error.category == Category::OtherController {
+            return patience(Waiting::CreatesSettle, &self.memory);
+        }
+        let now = boot_time();
+        let mut memory = lock(&self.memory);
+        // The step that met it was put down already.
+        let left = memory
+            .backoffs
+            .iter()
+            .filter(|backoff| backoff.error == *error)
+            .map(|backoff| backoff.until.saturating_sub(now))
+            .find(|left| !left.is_zero());
+        let generation = self.facts.runnable.generation;
+        let wait = left.unwrap_or_else(|| memory.failed(Operation::Render(generation), error, now));
+        (error.requeue != Requeue::OnChange).then_some(wait)
+    }
+
+    /// The difference between the stored status and this one. A ledger whose write is put off is no difference.
+    pub(super) fn change_to(&self, status: &RunnableStatus) -> pace::Change {
+        let stored = match self.contested_after {
+            Some(_) => &with_ledger_of(&self.facts.stored, status),
+            None => &*self.facts.stored,
+        };
+        pace::Change::of_runnable(stored, status)
+    }
+
+    /// Writes the status if it says anything new, or says how long that is put off. `Err`: when to try again.
+    async fn report(&mut self, mut status: RunnableStatus) -> Result<Option<Duration>, Duration> {
+        if !may_report(&self.facts) {
+            self.say_put_back(&status);
+            return Ok(None);
+        }
+        let mut change = self.change_to(&status);
+        let held = lock(&self.memory).pace.holds_sinks(&change, boot_time());
+        if held.is_some() {
+            status = pace::with_sinks_of(status, &self.facts.stored);
+            change = self.change_to(&status);
+        }
+        let due = lock(&self.memory).pace.due(&change, boot_time());
+        match mutants::due(due) {
+            Due::Never => return Ok(held),
+            Due::After(left) => return Ok(held.into_iter().chain([left]).min()),
+            Due::Now => {}
+        }
+        match Box::pin(self.put(status)).await {
+            Ok(()) => {
+                self.contested_after = None;
+                Ok(held)
+            }
+            Err(End::Gone) => Ok(None),
+            Err(End::Refused(wait)) => Err(wait),
+            Err(_) => Err(HALF.over(CONFLICT_PAUSE)),
+        }
+    }
+}
+
+/// A stored status with the ledger of another one. What is said of the objects that outputs are written to is none of it.
+fn with_ledger_of(stored: &RunnableStatus, next: &RunnableStatus) -> RunnableStatus {
+    let with_ledger = RunnableStatus {
+        observed_generation: stored.observed_generation,
+        conditions: stored.conditions.clone(),
+        pending: stored.pending.clone(),
+        ..next.clone()
+    };
+    pace::with_sinks_of(with_ledger, stored)
+}
+
+/// When to reconcile again after a wait.
+fn patience(waiting: Waiting, memory: &Mutex<Memory>) -> Option<Duration> {
+    let memory = lock(memory);
+    let until = match waiting {
+        // The watch enqueues it; the time is for a watch that cannot be had.
+        Waiting::FirstList => return Some(Duration::from_secs(10)),
+        Waiting::Watch => return Some(Duration::from_secs(5)),
+        Waiting::OtherRelease(left) => return Some(left),
+        Waiting::CreatesSettle => memory.state.without_ledger.as_ref()?.0 + CREATES_SETTLE_IN,
+        Waiting::GracePeriod => memory.state.missing.as_ref()?.1,
+    };
+    // A little more, so that it has passed when the wait ends.
+    Some(until.saturating_sub(boot_time()) + Duration::from_millis(50))
+}
+
+/// An error as the log shows it.
+pub(super) fn log(key: &RunnableKey, error: &ReconcileError) {
+    tracing::info!(namespace = key.namespace, runnable = key.name, category = %error.category, "a Runnable has a problem");
+}
