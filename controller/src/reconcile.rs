@@ -9,6 +9,7 @@ mod context;
 mod dependencies;
 mod diagnoses;
 mod finish;
+mod made_of;
 mod make;
 mod missing_permissions;
 mod pods;

@@ -19,7 +19,10 @@ use cartouche_templating::{
 };
 use serde_json::{Value, json};
 
-use super::reconciliation::{End, Reconciliation};
+use super::{
+    made_of::Sources,
+    reconciliation::{End, Reconciliation},
+};
 use crate::{
     api::Requests,
     budget::HeldFor,
@@ -30,21 +33,6 @@ use crate::{
     mutants::{self, Mutant},
     templates::TemplateUnread,
 };
-
-/// What a rendering was made of, beside the Runnable, of which a reconciliation has only one state.
-pub(super) struct Sources {
-    compiled: Arc<Compiled>,
-    selected: Option<Arc<Value>>,
-    inputs: BTreeMap<String, Sourced>,
-}
-
-impl Sources {
-    fn are(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.compiled, &other.compiled)
-            && self.selected == other.selected
-            && self.inputs == other.inputs
-    }
-}
 
 impl Reconciliation<'_> {
     /// Reads everything that a decision needs first.
@@ -360,34 +348,4 @@ fn unusable(faults: Vec<Fault>) -> ReconcileError {
 /// The name that a message uses for what is not created yet.
 pub(super) fn unapplied_name(rendering: &Rendering) -> String {
     rendering.document.display_name().to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use cartouche_crds::ClusterRunTemplate;
-
-    use super::*;
-
-    #[test]
-    fn what_was_rendered_is_kept_only_while_all_that_it_was_made_of_is_the_same() {
-        let template = json!({
-            "metadata": { "name": "t" },
-            "spec": { "template": { "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "generateName": "r-" } } },
-        });
-        let template: ClusterRunTemplate = serde_json::from_value(template).unwrap();
-        let compiled = Arc::new(Compiled::new(&template));
-        let made_of = |selected: &str, input: &str| Sources {
-            compiled: compiled.clone(),
-            selected: Some(Arc::new(json!(selected))),
-            inputs: BTreeMap::from([("size".to_owned(), Sourced::plain(json!(input)))]),
-        };
-        assert!(made_of("a", "s").are(&made_of("a", "s")));
-        assert!(!made_of("a", "s").are(&made_of("b", "s")));
-        assert!(!made_of("a", "s").are(&made_of("a", "m")));
-        let again = Sources {
-            compiled: Arc::new(Compiled::new(&template)),
-            ..made_of("a", "s")
-        };
-        assert!(!made_of("a", "s").are(&again));
-    }
 }

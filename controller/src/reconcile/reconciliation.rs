@@ -19,7 +19,7 @@ use cartouche_protocol::{
 };
 use kube::ResourceExt;
 
-use super::{context::ControllerContext, observe::Sources};
+use super::{context::ControllerContext, made_of::Sources};
 use crate::{
     api::Requests,
     budget::Budget,
