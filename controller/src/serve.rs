@@ -2,6 +2,7 @@
 
 mod fair_queue;
 mod guarded;
+mod guarded_watch;
 mod profiles;
 mod queue;
 mod references;

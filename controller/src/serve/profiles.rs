@@ -20,8 +20,7 @@ use kube::{
 };
 
 use super::{
-    guarded::{Guarded, guarded},
-    templates::to_reconcile,
+    guarded::Guarded, guarded_watch::guarded, templates::to_reconcile,
     unreadable::UnreadableReporter,
 };
 use crate::{

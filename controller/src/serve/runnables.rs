@@ -18,9 +18,7 @@ use kube::{
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
 use super::{
-    fair_queue::Priority,
-    guarded::{Guarded, guarded},
-    queue::Queue,
+    fair_queue::Priority, guarded::Guarded, guarded_watch::guarded, queue::Queue,
     unreadable::UnreadableReporter,
 };
 use crate::{

@@ -14,8 +14,7 @@ use kube::{
 };
 
 use super::{
-    guarded::{Guarded, guarded},
-    references::enqueue_where,
+    guarded::Guarded, guarded_watch::guarded, references::enqueue_where,
     unreadable::UnreadableReporter,
 };
 use crate::{

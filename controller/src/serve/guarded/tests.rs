@@ -1,7 +1,7 @@
 use crate::cached_runnable::CachedRunnable;
 use kube::core::WatchEvent;
 
-use super::{Guarded, MAX_BYTES, MOST_WRITERS, Resource, watcher, why};
+use super::{Guarded, MAX_BYTES, MOST_WRITERS, Resource};
 
 fn event(text: &str) -> Guarded<CachedRunnable> {
     match serde_json::from_str(text).unwrap() {
@@ -124,14 +124,4 @@ fn of_a_runnable_with_a_ledger_it_is_known_who_else_wrote_the_status() {
     let many = kept(&format!(r#","managedFields":[{}]"#, many.join(",")), ledger);
     let latest = many.last().and_then(|(manager, ..)| manager.as_deref());
     assert_eq!((many.len(), latest), (MOST_WRITERS, Some("29")));
-}
-
-#[test]
-fn why_a_watch_fails_names_neither_accounts_nor_what_the_api_server_says() {
-    let message =
-        "runnables.carto.run is forbidden: User \"system:serviceaccount:a:b\" cannot list";
-    let mut status = kube::core::Status::failure(message, "Forbidden");
-    status.code = 403;
-    let error = watcher::Error::InitialListFailed(kube::Error::Api(Box::new(status)));
-    assert_eq!(why(&error), "the API server answers 403 Forbidden");
 }
