@@ -1,5 +1,7 @@
 //! The status of an object of our own kinds that cannot be read says so. I/O.
 
+mod kinds;
+
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
     sync::{Arc, Mutex},
@@ -11,147 +13,37 @@ use cartouche_protocol::{
     category::Category,
     newer_release,
     pace::{Change, Due},
-    status,
-    told::bounded,
 };
-use k8s_openapi::{
-    apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta},
-    jiff::Timestamp,
-};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use kube::Resource;
 use serde::{Deserialize, de::IgnoredAny};
-use serde_json::{
-    Value, json,
-    value::{RawValue, to_raw_value},
-};
+use serde_json::value::{RawValue, to_raw_value};
 use tokio::{
     sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
     time::{Instant, sleep, sleep_until},
 };
 
-use super::guarded::{Guarded, OwnKind, Unreadable};
+use super::guarded::{Guarded, Unreadable};
 use crate::{
     api::{ApiError, Connection, Requests, ResourcePath},
     backoff::STEPS,
     cached_runnable::CachedRunnable,
     clock::boot_time,
     definitions::Definitions,
-    events::{Events, Occasion},
+    events::Events,
     lock::lock,
     metrics::Metrics,
     reconcile::ControllerContext,
-    template_status::{self, Paces},
+    template_status::Paces,
 };
+pub(super) use kinds::ReportUnreadable;
+use kinds::message;
 
 /// Time between two events of one object which say that a newer release serves it.
 const TOLD_AGAIN_AFTER: Duration = Duration::from_hours(1);
 
 /// Time between two looks at one object that changes.
 const LOOKED_AT_AFTER: Duration = Duration::from_secs(10);
-
-/// A kind whose objects say in their status that they cannot be read.
-pub(super) trait ReportUnreadable: OwnKind {
-    /// The conditions of an object that cannot be read, beside those that stay.
-    fn conditions(
-        unreadable: &Unreadable,
-        generation: Option<i64>,
-        now: Timestamp,
-    ) -> Vec<Condition>;
-
-    /// The spec that the schema wants in a write of the status; the server ignores it.
-    fn placeholder() -> Value;
-
-    /// Reports this beside the status, when it is news.
-    fn announce(self, _: (Category, String), _: &Events, _: &Metrics, _: Timestamp) {}
-}
-
-impl ReportUnreadable for CachedRunnable {
-    fn conditions(
-        unreadable: &Unreadable,
-        generation: Option<i64>,
-        now: Timestamp,
-    ) -> Vec<Condition> {
-        status::unreadable(
-            &unreadable.stored,
-            &message(&unreadable.why),
-            generation,
-            now,
-        )
-    }
-
-    fn placeholder() -> Value {
-        json!({ "runTemplateRef": { "name": "unread" } })
-    }
-
-    fn announce(
-        self,
-        (category, message): (Category, String),
-        events: &Events,
-        metrics: &Metrics,
-        now: Timestamp,
-    ) {
-        metrics.problem(category);
-        let occasion = Occasion::Warning {
-            reason: category.to_string(),
-            message,
-        };
-        events.publish(&self, &occasion, Some(now));
-    }
-}
-
-impl ReportUnreadable for ClusterRunTemplate {
-    fn conditions(
-        unreadable: &Unreadable,
-        generation: Option<i64>,
-        now: Timestamp,
-    ) -> Vec<Condition> {
-        let why = without_place(&unreadable.why);
-        let message = bounded(format!("the template cannot be read: {why}"));
-        template_status::refused(&unreadable.stored, &message, generation, now)
-    }
-
-    fn placeholder() -> Value {
-        json!({ "template": {} })
-    }
-}
-
-impl ReportUnreadable for ClusterRunProfile {
-    fn conditions(
-        unreadable: &Unreadable,
-        generation: Option<i64>,
-        now: Timestamp,
-    ) -> Vec<Condition> {
-        let why = without_place(&unreadable.why);
-        let message = bounded(format!("the profile cannot be read: {why}"));
-        template_status::refused(&unreadable.stored, &message, generation, now)
-    }
-
-    fn placeholder() -> Value {
-        json!({})
-    }
-}
-
-fn message(why: &str) -> String {
-    let why = without_place(why);
-    bounded(format!(
-        "the Runnable cannot be read, so that no run is made and none is followed: {why}"
-    ))
-}
-
-/// Without the line and column at which it was noticed. They mean nothing to people, since it is the API
-/// server's text, and another write of any field moves them: what has not changed would be reported anew.
-fn without_place(why: &str) -> &str {
-    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    let mut why = why;
-    while let Some((what, place)) = why.rsplit_once(" at line ")
-        && let Some((line, column)) = place.split_once(" column ")
-        && is_number(line)
-        && is_number(column)
-    {
-        why = what;
-    }
-    why
-}
 
 /// An object, by kind, namespace and name.
 type ObjectKey = (&'static str, Option<String>, String);
@@ -404,19 +296,10 @@ fn status_with(
 
 #[cfg(test)]
 mod tests {
-    use k8s_openapi::{apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry, jiff::Timestamp};
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
     use serde_json::json;
 
     use super::*;
-
-    fn unreadable(labels: &serde_json::Value) -> Unreadable {
-        let text = json!({
-            "metadata": { "name": "a", "labels": labels },
-            "spec": { "inputs": 5, "runTemplateRef": { "name": "t" } },
-        });
-        let guarded: Guarded<CachedRunnable> = serde_json::from_str(&text.to_string()).unwrap();
-        guarded.object.unwrap_err()
-    }
 
     #[test]
     fn a_ledger_that_somebody_else_wrote_keeps_the_note_of_that() {
@@ -439,17 +322,6 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_once_whatever_else_is_written() {
-        let now = Timestamp::UNIX_EPOCH;
-        let first = unreadable(&json!({}));
-        let mut second = unreadable(&json!({ "another": "label" }));
-        assert_ne!(first.why, second.why, "the places differ");
-        second.stored = CachedRunnable::conditions(&first, Some(1), now);
-        let again = CachedRunnable::conditions(&second, Some(1), now);
-        assert_eq!(again, second.stored);
-    }
-
-    #[test]
     fn one_that_a_newer_release_serves_is_known_though_it_cannot_be_read() {
         let text = json!({
             "metadata": { "name": "a" }, "spec": { "inputs": 5, "runTemplateRef": { "name": "t" } },
@@ -462,21 +334,5 @@ mod tests {
         assert!(read(text.to_string()).is_err());
         assert!(read(text.to_string().replace("ticks", "")).is_err());
         assert_eq!(read(text.to_string().replace("needs", "other")), Ok(()));
-    }
-
-    #[test]
-    fn only_the_place_at_the_end_is_left_out() {
-        for (why, said) in [
-            ("spec: no at line 1 column 20", "spec: no"),
-            ("no at line 1 column 2 at line 1 column 90", "no"),
-            ("it has 5 bytes", "it has 5 bytes"),
-            ("no at line x column 2", "no at line x column 2"),
-            (
-                "\"at line 1 column 2\" is no number",
-                "\"at line 1 column 2\" is no number",
-            ),
-        ] {
-            assert_eq!(without_place(why), said);
-        }
     }
 }
