@@ -25,6 +25,7 @@ pub mod reconcile;
 pub mod reviews;
 pub mod runnable_key;
 pub mod serve;
+pub mod status_writes;
 pub mod survey;
 pub mod telemetry;
 pub mod template_status;

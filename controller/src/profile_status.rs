@@ -19,7 +19,8 @@ use serde_json::json;
 use crate::{
     api::{Connection, Requests},
     profiles::ClusterProfiles,
-    template_status::{PAUSE, StatusWrites, accepted, conditions, write},
+    status_writes::{PAUSE, StatusWrites, write},
+    template_status::{accepted, conditions},
 };
 
 /// Writes the status of profiles.

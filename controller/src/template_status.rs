@@ -1,12 +1,6 @@
 //! `ClusterRunTemplate.status`: whether a template is acceptable, and all that is wrong with it.
 
-use std::{
-    borrow::Borrow,
-    collections::HashMap,
-    hash::Hash,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::sync::Arc;
 
 use cartouche_crds::{ClusterRunTemplate, ClusterRunTemplateStatus};
 use cartouche_protocol::{
@@ -14,32 +8,24 @@ use cartouche_protocol::{
     conditions::{FALSE, STALLED, TRUE},
     diagnosis::{Diagnosis, Fault},
     newer_release,
-    pace::{Change, Due, News, REPEATED_AFTER, StatusPace},
+    pace::Change,
     policy::{Asks, Policy},
     status::{ConditionValue, condition},
     told::bounded,
 };
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Condition, jiff::Timestamp};
-use kube::{Resource, ResourceExt, runtime::controller::Action};
-use serde::{Serialize, de::IgnoredAny};
-use serde_json::{Value, json};
+use kube::{ResourceExt, runtime::controller::Action};
+use serde_json::json;
 
 use crate::{
-    api::{ApiError, Connection, Requests},
-    backoff::{FIFTH, STEPS},
-    clock::boot_time,
-    definitions::Definitions,
-    lock::lock,
+    api::{Connection, Requests},
     mutants,
+    status_writes::{PAUSE, StatusWrites, write},
     templates::Templates,
 };
 
 /// Whether Runnables can use the template.
 const ACCEPTED: &str = "Accepted";
-/// Pause after a write that somebody else's came before, and until the API server's time is known.
-pub(crate) const PAUSE: Duration = Duration::from_secs(5);
-/// A template whose write has not failed for so long has none that fails.
-const FORGOTTEN_AFTER: Duration = Duration::from_mins(15);
 
 /// Writes the status of templates.
 pub struct Acceptance {
@@ -51,96 +37,6 @@ pub struct Acceptance {
     pub connection: Connection,
     /// What was written and what was refused.
     pub writes: StatusWrites,
-}
-
-/// What is remembered of the writes of statuses of templates or profiles.
-pub struct StatusWrites {
-    refusals: Refusals,
-    paces: Paces,
-    definitions: Arc<Definitions>,
-}
-
-impl StatusWrites {
-    /// Before the first write; what the API server drops is noted with these definitions.
-    #[must_use]
-    pub fn new(definitions: Arc<Definitions>) -> Self {
-        Self {
-            refusals: Refusals::default(),
-            paces: Paces::default(),
-            definitions,
-        }
-    }
-
-    /// Whether a status is to be written now, and otherwise when to look again.
-    pub(crate) fn due(&self, name: &str, change: &Change) -> Option<Action> {
-        match self.paces.due(name, change, boot_time()) {
-            Due::Now => None,
-            Due::After(left) => Some(Action::requeue(left)),
-            Due::Never => {
-                self.refusals.remove(name);
-                Some(Action::await_change())
-            }
-        }
-    }
-}
-
-/// The pace of writes of each status, by what it is of.
-pub(crate) struct Paces<K = String>(Mutex<HashMap<K, StatusPace>>);
-
-impl<K> Default for Paces<K> {
-    fn default() -> Self {
-        Self(Mutex::default())
-    }
-}
-
-impl<K: Eq + Hash> Paces<K> {
-    /// When a change is to be written.
-    pub(crate) fn due<Q>(&self, of: &Q, change: &Change, now: Duration) -> Due
-    where
-        K: Borrow<Q>,
-        Q: ToOwned<Owned = K> + Eq + Hash + ?Sized,
-    {
-        if change.news == News::Nothing {
-            if let Some(pace) = lock(&self.0).get_mut(of) {
-                pace.due(change, now);
-            }
-            return Due::Never;
-        }
-        lock(&self.0)
-            .entry(of.to_owned())
-            .or_default()
-            .due(change, now)
-    }
-
-    /// A change was written.
-    pub(crate) fn wrote(&self, of: K, change: &Change, now: Duration) {
-        let mut all = lock(&self.0);
-        let is_of_use =
-            |pace: &StatusPace| pace.last().is_some_and(|at| at + 2 * REPEATED_AFTER > now);
-        all.retain(|_, pace| is_of_use(pace));
-        all.entry(of).or_default().wrote(change, now);
-    }
-}
-
-/// The templates whose status could not be written: how often in a row, and when the last time.
-#[derive(Default)]
-struct Refusals(Mutex<HashMap<String, (u32, Duration)>>);
-
-impl Refusals {
-    /// One more was refused: how long it is left alone.
-    fn add(&self, template: &str, now: Duration) -> Duration {
-        let mut all = lock(&self.0);
-        all.retain(|_, (_, last)| *last + FORGOTTEN_AFTER > now);
-        let (attempts, last) = all.entry(template.to_owned()).or_default();
-        let pause = STEPS.delay(*attempts);
-        (*attempts, *last) = (*attempts + 1, now);
-        pause
-    }
-
-    /// It was written, or there is nothing to write.
-    fn remove(&self, template: &str) {
-        lock(&self.0).remove(template);
-    }
 }
 
 impl Acceptance {
@@ -164,42 +60,6 @@ impl Acceptance {
         let spec = json!(template.spec);
         let status = (&status, &change);
         write(&self.requests, &self.writes, &*template, spec, status).await
-    }
-}
-
-/// Writes the status of a template or profile, and says when to try again.
-pub(crate) async fn write<K, S>(
-    requests: &Requests,
-    writes: &StatusWrites,
-    object: &K,
-    spec: Value,
-    (status, change): (&S, &Change),
-) -> Action
-where
-    K: Resource<DynamicType = ()>,
-    S: Serialize,
-{
-    let name = object.name_any();
-    let version = object.resource_version().unwrap_or_default();
-    // Of the answer only whether there is one is read: a template may be large.
-    let written = requests
-        .replace_status::<IgnoredAny, _>(object, &version, (spec, status), false)
-        .await;
-    match written {
-        Err(error) if error.is_conflict() => Action::requeue(FIFTH.over(PAUSE)),
-        // Definitions that drop fields of a status may drop those of a spec as well.
-        Err(ApiError::Dropped(fields)) => {
-            Action::requeue(writes.definitions.drop_fields(&fields, boot_time()))
-        }
-        Err(error) if !error.is_not_found() => {
-            tracing::debug!(kind = %K::kind(&()), name, %error, "a status was not written");
-            Action::requeue(writes.refusals.add(&name, boot_time()))
-        }
-        Ok(_) | Err(_) => {
-            writes.refusals.remove(&name);
-            writes.paces.wrote(name, change, boot_time());
-            Action::await_change()
-        }
     }
 }
 
@@ -325,9 +185,11 @@ pub(crate) fn conditions(
 mod tests {
     use std::time::Duration;
 
-    use serde_json::json;
+    use cartouche_protocol::pace::Due;
+    use serde_json::Value;
 
     use super::*;
+    use crate::status_writes::Paces;
 
     fn template(generation: i64) -> Compiled {
         let object = json!({
@@ -416,24 +278,6 @@ mod tests {
     }
 
     #[test]
-    fn a_template_whose_status_is_refused_is_tried_later_each_time() {
-        let refusals = Refusals::default();
-        let mut now = Duration::from_secs(1);
-        let first = refusals.add("a", now);
-        assert!(first < Duration::from_secs(2), "{first:?}");
-        let mut pause = first;
-        for _ in 0..12 {
-            now += pause;
-            pause = refusals.add("a", now);
-        }
-        assert!(pause >= Duration::from_mins(4), "{pause:?}");
-        let other = refusals.add("b", now);
-        assert!(other < Duration::from_secs(2), "each for itself: {other:?}");
-        refusals.remove("a");
-        assert!(refusals.add("a", now) < Duration::from_secs(2));
-    }
-
-    #[test]
     fn what_another_release_says_of_a_template_is_replaced_once() {
         let ours = after(&ClusterRunTemplateStatus::default(), 1, &["a"]);
         let theirs = |message: &str| {
@@ -453,19 +297,5 @@ mod tests {
             }
         }
         assert_eq!(writes, 1);
-    }
-
-    #[test]
-    fn of_templates_that_are_gone_nothing_is_kept() {
-        let refusals = Refusals::default();
-        refusals.add("gone", Duration::ZERO);
-        refusals.add("a", FORGOTTEN_AFTER);
-        assert_eq!(lock(&refusals.0).len(), 1);
-        let paces = Paces::default();
-        let ours = after(&ClusterRunTemplateStatus::default(), 1, &[]);
-        let change = Change::of_conditions(&[], &ours.conditions);
-        paces.wrote("gone".to_owned(), &change, Duration::ZERO);
-        paces.wrote("a".to_owned(), &change, 2 * REPEATED_AFTER);
-        assert_eq!(lock(&paces.0).len(), 1);
     }
 }

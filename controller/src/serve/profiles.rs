@@ -31,7 +31,7 @@ use crate::{
     profiles::NAMESPACES,
     reconcile::ControllerContext,
     runnable_key::RunnableKey,
-    template_status::StatusWrites,
+    status_writes::StatusWrites,
     watch::{config, own::OwnWatches},
 };
 

@@ -18,13 +18,9 @@ use super::{
     unreadable::UnreadableReporter,
 };
 use crate::{
-    cached_runnable::CachedRunnable,
-    definitions::TEMPLATES,
-    lock::lock,
-    reconcile::ControllerContext,
-    runnable_key::RunnableKey,
-    template_status::{Acceptance, StatusWrites},
-    watch::own::OwnWatches,
+    cached_runnable::CachedRunnable, definitions::TEMPLATES, lock::lock,
+    reconcile::ControllerContext, runnable_key::RunnableKey, status_writes::StatusWrites,
+    template_status::Acceptance, watch::own::OwnWatches,
 };
 
 /// The uid and generation of each template whose Runnables were enqueued for it: a write of its status

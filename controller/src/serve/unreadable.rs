@@ -34,7 +34,7 @@ use crate::{
     lock::lock,
     metrics::Metrics,
     reconcile::ControllerContext,
-    template_status::Paces,
+    status_writes::Paces,
 };
 pub(super) use kinds::ReportUnreadable;
 use kinds::message;
