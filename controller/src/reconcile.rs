@@ -4,6 +4,7 @@ pub mod act;
 mod ask;
 pub mod observe;
 
+mod announce;
 mod apply_retention;
 mod context;
 mod dependencies;

@@ -2,20 +2,16 @@
 
 use std::{sync::Arc, time::Duration};
 
-use cartouche_crds::{RunPhase, RunnableStatus, StopReason};
+use cartouche_crds::{RunPhase, RunnableStatus};
 use cartouche_protocol::{
-    advice::advice,
-    category::Category,
-    conditions,
     decide::{Step, decide},
     facts::{CreateOutcome, LedgerWriter, NameRead},
-    ledger::{AtWork, Change, Ledger, RunName, is_of_another_document},
+    ledger::{Change, Ledger, RunName, is_of_another_document},
     reconcile_error::ReconcileError,
     retention::trimmed,
     sources::Provenance,
-    status, told,
+    status,
 };
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -24,7 +20,6 @@ use crate::{
     api::ApiError,
     clock::boot_time,
     discovery::Kind,
-    events::Occasion,
     lock::lock,
     memory::Operation,
     metrics::StatusVerb,
@@ -203,120 +198,6 @@ impl Reconciliation<'_> {
         }
     }
 
-    /// Counts a result that is new, and says that there are new outputs.
-    fn announce(&self, before: &Ledger) {
-        let Some(current) = &self.facts.ledger.current else {
-            return;
-        };
-        let result = |ledger: &Ledger| ledger.current.as_ref().and_then(|current| current.result);
-        if result(before) != current.result
-            && let Some(result) = current.result
-        {
-            self.ctx.metrics.run_finished(result);
-        }
-        self.announce_attempts(before);
-        if before.outputs != self.facts.ledger.outputs
-            && let Some(from) = &self.facts.ledger.outputs_from
-        {
-            let object = format!("{}/{}", self.resource_of(current), from.name);
-            self.publish(&Occasion::OutputChanged(object));
-        }
-    }
-
-    /// Says which runs are told to stop.
-    fn announce_stop(&self, before: &Ledger) {
-        let is_new = |run: &AtWork<'_>| run.stop.is_some() && before.stop_of(run.uid).is_none();
-        for run in self.facts.ledger.at_work().filter(is_new) {
-            let reason = run.stop.map(|stop| &stop.reason);
-            self.ctx.metrics.run_stopped(reason);
-            let why = match reason {
-                Some(StopReason::Replaced) => "makes way for a later run",
-                Some(StopReason::Cancelled) => "was cancelled, and works on",
-                _ => "has worked for longer than its timeout",
-            };
-            let message = format!("run {} {why}, and is told to stop", run.name.name);
-            self.publish(&Occasion::Stopped(message));
-        }
-    }
-
-    /// Says that a run waits for a person, once for each that does, and once in a while where these follow each other.
-    fn announce_request(&self, new: &RunnableStatus) {
-        let asks = {
-            let telling = &mut lock(&self.memory).telling;
-            telling.asks_anew(&self.facts.stored, new);
-            telling.may_ask(new, boot_time())
-        };
-        if asks {
-            self.ask_a_person(new);
-        }
-    }
-
-    fn ask_a_person(&self, status: &RunnableStatus) {
-        if let Some(waits) = conditions::find(status, conditions::RUN_TEMPLATE_READY) {
-            let message = waits.message.clone();
-            self.publish(&Occasion::ApprovalRequested(message));
-        }
-    }
-
-    /// Says what a person has yet to be asked for, if it is time: how long until it is, otherwise.
-    pub(super) fn asks_again(&self) -> Option<Duration> {
-        let (asks, left) = {
-            let (telling, now) = (&mut lock(&self.memory).telling, boot_time());
-            (
-                telling.may_ask(&self.facts.stored, now),
-                telling.asks_after(now),
-            )
-        };
-        if asks {
-            self.ask_a_person(&self.facts.stored);
-        }
-        left
-    }
-
-    /// Says when what failed is tried again, and when it is not any more.
-    fn announce_attempts(&self, before: &Ledger) {
-        let (Some(old), Some(current)) = (&before.current, &self.facts.ledger.current) else {
-            return;
-        };
-        if current.sequence > old.sequence && current.attempt > old.attempt {
-            self.ctx.metrics.run_retried();
-        }
-        // A change goes first.
-        if self.facts.is_another_due() {
-            return;
-        }
-        // Who cancels a run asks for no further attempt.
-        let uid = current.uid.as_deref().unwrap_or_default();
-        let is_cancelled = self.facts.is_cancelled(uid);
-        let has_ended = current
-            .result
-            .filter(|_| old.result.is_none() && !is_cancelled);
-        let (Some(result), Some(retry)) = (has_ended, &self.facts.policy.retry) else {
-            return;
-        };
-        let is_held = self.facts.runnable.suspended || self.stuck_on.is_some();
-        if let Some(ahead) = self.facts.policy.ahead(&self.facts.ledger) {
-            if is_held {
-                return;
-            }
-            let message = format!(
-                "run {} has ended as {}: {ahead}",
-                current.name,
-                result.as_str()
-            );
-            self.publish(&Occasion::RetryScheduled(message));
-        } else if retry.is_exhausted(current) {
-            let message = format!(
-                "run {} has ended as {}: it was attempt {} of {}, the last one",
-                current.name,
-                result.as_str(),
-                current.attempt,
-                current.attempt,
-            );
-            self.publish_warning("RetriesExhausted", message);
-        }
-    }
-
     /// Replaces the status, with the resourceVersion of what was read.
     pub(super) async fn put(&mut self, status: RunnableStatus) -> Result<(), End> {
         let path = &Kind::runnables().path(&self.key.namespace);
@@ -371,45 +252,6 @@ impl Reconciliation<'_> {
             error => {
                 let what = Operation::Status(self.facts.runnable.generation);
                 self.refuse(what, StatusVerb::Update, error)
-            }
-        }
-    }
-
-    /// A Warning event for every condition that is False and says something new, and one when what is waited for has not come for so
-    /// long that only a change helps. A template may come a moment after its Runnables, as an input may.
-    fn warn(&self, status: &RunnableStatus) {
-        let stalled =
-            |status: &RunnableStatus| conditions::find(status, conditions::STALLED).is_some();
-        let is_of_template = |it: &Condition| it.reason == Category::RunTemplateNotFound.as_str();
-        let waits = conditions::find(status, conditions::RUN_TEMPLATE_READY).filter(|it| {
-            let is_of_input = it.reason == Category::DependencyNotReady.as_str();
-            is_of_template(it) || is_of_input && it.status != conditions::FALSE
-        });
-        let has_stalled = stalled(status) && !stalled(&self.facts.stored);
-        if let Some(waits) = waits.filter(|_| has_stalled) {
-            self.publish_warning(&waits.reason, waits.message.clone());
-        }
-        let is_told_later = has_stalled || self.waits_for_template;
-        for condition in status.conditions.iter().filter(|condition| {
-            condition.status == conditions::FALSE
-                && condition.type_ != conditions::READY
-                && !(is_told_later && is_of_template(condition))
-        }) {
-            let reported = self.facts.stored.conditions.iter().any(|stored| {
-                stored.type_ == condition.type_
-                    && stored.status == condition.status
-                    && stored.reason == condition.reason
-                    && told::without_tries(&stored.message)
-                        == told::without_tries(&condition.message)
-            });
-            if !reported {
-                let of_run = condition.type_ == conditions::STAMPED_OBJECT_CONDITION;
-                let said = of_run.then(|| status::said_of_run(status)).flatten();
-                let message = match (said, advice(status, condition)) {
-                    (Some(said), Some(advice)) => told::message(said, &advice, None),
-                    _ => condition.message.clone(),
-                };
-                self.publish_warning(&condition.reason, message);
             }
         }
     }
