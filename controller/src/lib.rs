@@ -31,6 +31,7 @@ pub mod telemetry;
 pub mod template_status;
 pub mod templates;
 pub mod watch;
+pub mod watched_kind;
 
 use std::{ffi::OsString, process::ExitCode};
 

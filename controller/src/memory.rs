@@ -18,7 +18,7 @@ use cartouche_protocol::{
 use k8s_openapi::jiff::Timestamp;
 
 use crate::{
-    clock::boot_time, lock::lock, picked::Picked, runnable_key::RunnableKey, watch::Watched,
+    clock::boot_time, lock::lock, picked::Picked, runnable_key::RunnableKey, watched_kind::Watched,
 };
 
 /// How long a Runnable that has held much counts as one that does.

@@ -53,7 +53,8 @@ use crate::{
     memory::{Leaving, Memory, Operation},
     mutants,
     runnable_key::RunnableKey,
-    watch::{Progress, Purpose, Watched, runs::RunWatch, selected::SelectedWatch, supervised},
+    watch::{Progress, runs::RunWatch, selected::SelectedWatch, supervised},
+    watched_kind::{Purpose, Watched},
 };
 pub use context::ControllerContext;
 use reconciliation::{End, Reconciliation};

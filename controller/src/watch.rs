@@ -41,41 +41,13 @@ use crate::{
     lock::lock,
     metrics::{Metrics, WatchLabel},
     runnable_key::RunnableKey,
+    watched_kind::Watched,
 };
 
 /// A silent connection is noticed after this time; the server ends every watch then.
 const WATCH_SECONDS: u32 = 50;
 /// How long a watch that may not be had is left alone.
 const FORBIDDEN_PAUSE: Duration = Duration::from_secs(30);
-
-/// Why a kind is watched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Purpose {
-    /// Runs are of this kind.
-    Runs,
-    /// Selectors name this kind.
-    Selected,
-}
-
-/// A kind and why it is watched.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Watched {
-    /// Why.
-    pub purpose: Purpose,
-    /// The kind.
-    pub kind: Arc<Kind>,
-}
-
-impl Watched {
-    /// `ConfigMaps` that inputs come from, or selectors name.
-    #[must_use]
-    pub fn config_maps() -> Self {
-        Self {
-            purpose: Purpose::Selected,
-            kind: Arc::new(Kind::config_maps()),
-        }
-    }
-}
 
 /// The watches of all kinds.
 pub struct Watches {

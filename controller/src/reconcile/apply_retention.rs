@@ -19,7 +19,7 @@ use crate::{
     lock::lock,
     memory::Operation,
     mutants,
-    watch::{Purpose, Watched},
+    watched_kind::{Purpose, Watched},
 };
 
 impl Reconciliation<'_> {

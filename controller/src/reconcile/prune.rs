@@ -9,7 +9,7 @@ use cartouche_protocol::{
 use k8s_openapi::jiff::SignedDuration;
 
 use super::reconciliation::{Reconciliation, SECOND};
-use crate::{backoff::TENTH, clock::boot_time, lock::lock, watch::Watched};
+use crate::{backoff::TENTH, clock::boot_time, lock::lock, watched_kind::Watched};
 
 /// How often the API server's clock is looked at while something waits for a time.
 pub(super) const CLOCK_LOOK: Duration = Duration::from_mins(5);

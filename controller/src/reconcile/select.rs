@@ -22,7 +22,7 @@ use crate::{
     discovery::{DiscoveryError, Kind},
     lock::lock,
     picked::Picked,
-    watch::{Purpose, Watched},
+    watched_kind::{Purpose, Watched},
 };
 
 /// Why a selector picks nothing.

@@ -25,7 +25,8 @@ use crate::{
     lock::lock,
     memory::{KnownSinks, KnownSources},
     runnable_key::RunnableKey,
-    watch::{Purpose, Watched, runs::Poll},
+    watch::runs::Poll,
+    watched_kind::{Purpose, Watched},
 };
 
 impl Reconciliation<'_> {

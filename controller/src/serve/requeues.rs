@@ -13,11 +13,8 @@ use std::{
 use cartouche_protocol::reconcile_error::Requeue;
 
 use crate::{
-    discovery::DiscoveryError,
-    lock::lock,
-    reconcile::ControllerContext,
-    runnable_key::RunnableKey,
-    watch::{Watched, references::Reference},
+    discovery::DiscoveryError, lock::lock, reconcile::ControllerContext, runnable_key::RunnableKey,
+    watch::references::Reference, watched_kind::Watched,
 };
 
 /// For how long events are gathered.

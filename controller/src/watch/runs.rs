@@ -20,10 +20,10 @@ use kube::{
 };
 use serde_json::Value;
 
-use super::{Enqueuer, Progress, Watched, Watches, config, run_object::RunObject};
+use super::{Enqueuer, Progress, Watches, config, run_object::RunObject};
 use crate::{
     cached_runnable::CachedRunnable, lock::lock, memory::Memories, metrics::Metrics,
-    runnable_key::RunnableKey, templates::Templates,
+    runnable_key::RunnableKey, templates::Templates, watched_kind::Watched,
 };
 
 /// A uid in 16 bytes.

@@ -9,13 +9,14 @@ use cartouche_protocol::references::{SourceKind, SourceObject};
 use futures::StreamExt;
 use kube::{Api, Client, Resource, api::ObjectMeta, runtime::watcher};
 
-use super::{Enqueuer, Progress, Watched, Watches, config, selected_object::SelectedObject};
+use super::{Enqueuer, Progress, Watches, config, selected_object::SelectedObject};
 use crate::{
     clock::boot_time,
     discovery::Kind,
     lock::lock,
     memory::{Memories, Memory},
     runnable_key::RunnableKey,
+    watched_kind::Watched,
 };
 
 /// Objects that change while a list is under way, of one Runnable, that are told apart at most.

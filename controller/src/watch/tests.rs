@@ -11,8 +11,14 @@ use futures::stream;
 use kube::runtime::watcher;
 use tokio::task::AbortHandle;
 
-use super::{Progress, Purpose, Watched, Watches};
-use crate::{discovery::Kind, endpoints::Readiness, metrics::Metrics, runnable_key::RunnableKey};
+use super::{Progress, Watches};
+use crate::{
+    discovery::Kind,
+    endpoints::Readiness,
+    metrics::Metrics,
+    runnable_key::RunnableKey,
+    watched_kind::{Purpose, Watched},
+};
 
 fn kind(kind: &str) -> Watched {
     let kind = Kind {

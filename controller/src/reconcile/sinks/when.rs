@@ -16,7 +16,7 @@ use crate::{
     lock::lock,
     memory::{LookedForSinks, Operation, digest},
     reconcile::reconciliation::{Reconciliation, SECOND},
-    watch::Watched,
+    watched_kind::Watched,
 };
 
 /// So that a time has passed when somebody looks.

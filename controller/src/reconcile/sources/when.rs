@@ -15,7 +15,7 @@ use crate::{
     clock::boot_time,
     lock::lock,
     reconcile::reconciliation::{LOOKED_UP_AFTER, Reconciliation},
-    watch::{Purpose, Watched},
+    watched_kind::{Purpose, Watched},
 };
 
 impl Reconciliation<'_> {

@@ -25,7 +25,7 @@ use super::{key, runnable, serving};
 use crate::{
     clock::{asleep::sleep, boot_time, moment},
     lock::lock,
-    watch::Watched,
+    watched_kind::Watched,
 };
 
 /// A controller whose API server answers so about the `ConfigMap`, and how often it was asked.

@@ -6,7 +6,7 @@ use cartouche_protocol::ledger::CachedRun;
 use k8s_openapi::jiff::Timestamp;
 
 use super::{Runs, Uid, short};
-use crate::{lock::lock, runnable_key::RunnableKey, watch::Watched};
+use crate::{lock::lock, runnable_key::RunnableKey, watched_kind::Watched};
 
 /// A complete list of the runs of one kind and one Runnable.
 pub struct Poll<'a> {

@@ -135,7 +135,7 @@ fn watched() -> Watched {
         namespaced: true,
     };
     Watched {
-        purpose: crate::watch::Purpose::Runs,
+        purpose: crate::watched_kind::Purpose::Runs,
         kind: Arc::new(kind),
     }
 }

@@ -17,7 +17,8 @@ use crate::{
     memory::{Memories, tests::write_words},
     metrics::Metrics,
     runnable_key::RunnableKey,
-    watch::{Enqueuer, Purpose, Watched, Watches},
+    watch::{Enqueuer, Watches},
+    watched_kind::{Purpose, Watched},
 };
 
 fn watched() -> Watched {

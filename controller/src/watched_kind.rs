@@ -1,0 +1,34 @@
+//! A kind that is watched, and the purpose of its watch.
+
+use std::sync::Arc;
+
+use crate::discovery::Kind;
+
+/// Why a kind is watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Purpose {
+    /// Runs are of this kind.
+    Runs,
+    /// Selectors name this kind.
+    Selected,
+}
+
+/// A kind and why it is watched.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Watched {
+    /// Why.
+    pub purpose: Purpose,
+    /// The kind.
+    pub kind: Arc<Kind>,
+}
+
+impl Watched {
+    /// `ConfigMaps` that inputs come from, or selectors name.
+    #[must_use]
+    pub fn config_maps() -> Self {
+        Self {
+            purpose: Purpose::Selected,
+            kind: Arc::new(Kind::config_maps()),
+        }
+    }
+}
