@@ -239,6 +239,6 @@ pub const STILL_IN_CIRCLES: &[(&str, usize)] = &[
     ("crds", 0),
     ("templating", 0),
     ("protocol", 0),
-    ("controller", 26),
+    ("controller", 0),
     ("cli", 56),
 ];
