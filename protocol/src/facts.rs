@@ -1,4 +1,4 @@
-//! Everything that a decision needs, as plain data.
+//! Facts that a decision needs, as plain data.
 
 mod before_its_stop;
 mod dependencies;
@@ -46,199 +46,201 @@ pub use settling::Settling;
 pub(crate) use stopping::{is_deleted_to_stop, way_to_stop};
 pub(crate) use work::is_ahead;
 
-/// What is known of one Runnable at one moment. A reconciliation begins with what the caches say; reads that a
-/// decision asks for are added, and it is decided again.
+/// Facts about one Runnable at one moment. A reconciliation starts with the state of the caches. Each read that a
+/// decision asks for is added, and the decision is made again.
 #[derive(Clone, Debug)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "facts that have nothing to do with each other"
 )]
 pub struct Facts {
-    /// The API server's clock.
+    /// Time by the API server's clock.
     pub now: Option<Timestamp>,
     /// The Runnable itself.
     pub runnable: RunnableFacts,
-    /// The status as it is stored.
+    /// Stored status.
     pub stored: Arc<RunnableStatus>,
-    /// The ledger in it, and after each write the one that was written.
+    /// Ledger of that status; after a write, the ledger that was written.
     pub ledger: Ledger,
-    /// What the Runnable and its template ask for beside that, as far as the template is known.
+    /// Merged policy of the Runnable and its template, as far as the template is known.
     pub policy: Policy,
-    /// By which template the policy is.
+    /// Source of the template that the policy comes from.
     pub policy_from: PolicyFrom,
-    /// The `apiVersion` and kind of what the template renders, where no tag decides it.
+    /// `apiVersion` and kind that the template renders, unless a tag decides them.
     pub literal_kind: Option<(String, String)>,
-    /// Of runs at work, by uid, what became of the last request to stop; without those that are due to be asked.
+    /// Outcomes of the last stop requests to runs at work, by uid. A run without an entry is to be asked.
     pub stops: BTreeMap<String, StopOutcome>,
-    /// Runs, by uid, that work and do not say since when, with the time at which this process first saw each so.
+    /// Times at which this process first saw runs at work that give no start time of their own, by uid.
     pub seen_at_work: BTreeMap<String, Timestamp>,
-    /// What the template renders, or why it does not.
+    /// Rendering of the template, or the error that prevents it.
     pub rendering: Result<Rendering, ReconcileError>,
-    /// How well runs of the current kind are watched.
+    /// State of the watch on runs of the current kind.
     pub watch: WatchState,
-    /// What is reported of watches that fail and that the Runnable needs.
+    /// Message about failing watches that the Runnable needs.
     pub unwatched: Option<String>,
-    /// Runs that the watch showed.
+    /// Runs shown by the watch.
     pub cached_runs: Vec<CachedRun>,
-    /// Whether there is a ledger, as this reconciliation began.
+    /// State of the ledger at the start of this reconciliation.
     pub ledger_state: LedgerState,
-    /// The highest number that was current in a ledger that this process wrote or read, if it has not compared a
-    /// later one with the runs that exist; else 0.
+    /// Highest current number in the ledgers that this process has read since its last write, or since it last
+    /// compared the ledger with the existing runs; the ledger of that write or comparison counts too. 0 if there is
+    /// none.
     pub reached_sequence: i64,
-    /// The uid of a run that this process made and the watch has not shown yet.
+    /// Uid of a run that this process made and the watch has not shown yet.
     pub unobserved_run: Option<String>,
-    /// The current run was found missing some time ago already: another controller that saw it go, as
-    /// there is while one takes over from the other, has had the time to record that.
+    /// True if the current run has been missing for longer than the grace period. Another controller that saw it
+    /// go, as there may be one during a handover, has had the time to record that.
     pub grace_over: bool,
-    /// Somebody else has written a part of the status, so that the ledger may have been put back.
+    /// True if another client has written a part of the status, so that the ledger may be an older one put back.
     pub other_writer: bool,
-    /// Who wrote `currentRun` last, by a consistent read, if one was made in this reconciliation.
+    /// Last writer of `currentRun` by a consistent read, if this reconciliation made one.
     pub ledger_writer: Option<LedgerWriter>,
-    /// Objects that have claimed to be ahead of a ledger of ours, by uid.
+    /// Uids of objects that have claimed to be ahead of a ledger of ours.
     pub unknown_runs: BTreeSet<String>,
-    /// How often a number was given up in this reconciliation because an unknown run held its name.
+    /// Count of numbers given up in this reconciliation because an unknown run held their names.
     pub renumbered: u8,
-    /// A number that nobody outside can know in advance, drawn for this reconciliation.
+    /// Random number, drawn for this reconciliation, that cannot be predicted from outside.
     pub chance: u64,
-    /// Runs by a consistent LIST, if one was made in this reconciliation.
+    /// Runs shown by a consistent LIST, if this reconciliation made one.
     pub listed: Option<Vec<FetchedRun>>,
-    /// That list was of every kind that a template or the ledger names.
+    /// True if that list covers every kind that a template or the ledger names.
     pub listed_every_kind: bool,
-    /// Runs by consistent reads of their names, if made in this reconciliation.
+    /// Results of the consistent reads by name that this reconciliation made.
     pub reads: HashMap<RunName, NameRead>,
-    /// What the API server's clock had shown when each of those reads began.
+    /// Times by the API server's clock at which those reads began.
     pub read_since: HashMap<RunName, Timestamp>,
-    /// What becomes of an object like the pending run's, if the server was asked.
+    /// Result of a dry-run create of an object like the pending run's, if this reconciliation made one.
     pub probe: Option<Probe>,
-    /// What its inputs come from, and whether that holds back a run that is due.
+    /// Sources of the inputs, and whether they hold back a pending change.
     pub dependencies: Dependencies,
-    /// What is known of profiles.
+    /// Known profiles and the labels of the namespace.
     pub profiles: Profiles,
-    /// What the pods of the run that is due may not do of what its template requires, if that was asked in this
+    /// Permissions that the template requires and the pods of the next run lack, if they were checked in this
     /// reconciliation.
     pub permissions: Option<Permitted>,
-    /// For how long what is due has been that, as far as this process knows.
+    /// Time for which the pending change has stayed the same, as far as this process knows.
     pub settling: Settling,
-    /// What the server makes of the run that waits for a person, if it was asked in this reconciliation.
+    /// Result of a dry-run create of the run that waits for approval, if this reconciliation made one.
     pub dry_run: Option<DryRun>,
-    /// Whether the newest run is what the server makes of the rendered document, if asked.
+    /// `Some(true)` if the newest run is what the API server makes of the rendered document, `None` if it was not
+    /// asked.
     pub server_agrees: Option<bool>,
-    /// What became of the create of this reconciliation, or of an earlier one that left the rest for later.
+    /// Outcome of the create of this reconciliation, or of an earlier one that left the confirmation to this one.
     pub created: Option<CreateOutcome>,
     /// `resource.group` of the current run, for messages.
     pub resource: Option<String>,
-    /// The pending entry was written in this reconciliation, and nothing was sent for it before.
+    /// True if this reconciliation wrote the pending entry and nothing was sent for it before.
     pub only_attempt: bool,
-    /// Earlier runs, by uid, that no watch shows and that were looked for a moment ago: they were there, and had not
-    /// ended, or may not be read.
+    /// Uids of earlier runs that no watch shows. A recent read found them unfinished, or was denied.
     pub looked_for: BTreeSet<String>,
-    /// What the pods of the current run, which has not ended, say of why it does not go on.
+    /// Reason, as its pods give it, why the current unfinished run does not progress.
     pub hindrance: Hindrance,
-    /// What is known of the objects that outputs are written to.
+    /// Facts about the objects that outputs are written to.
     pub sinks: Box<Sinks>,
-    /// Why no number is given and no run is made, if the definitions that are installed are older than this release.
+    /// Error if the installed definitions are older than this release: no number is given and no run is made.
     pub definitions: Option<ReconcileError>,
-    /// How many runs are too many.
+    /// Limits beyond which runs are slowed.
     pub limits: BreakerLimits,
 }
 
-/// Whether the status has a ledger, and what its absence means.
+/// Presence of a ledger in the status, or the meaning of its absence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum LedgerState {
-    /// It has one.
+    /// The status has a ledger.
     #[default]
     Present,
-    /// No controller has ever written the status: nothing of any can be on its way.
+    /// No controller has ever written the status, so no request of one can still be on its way.
     NeverServed,
-    /// A controller is known to have written the status, and there is none.
+    /// A controller has written the status, but the ledger is missing.
     Lost {
-        /// This process wrote one.
+        /// True if this process wrote a ledger.
         ours: bool,
-        /// There has been none for so long that no create of another controller can still be on its way.
+        /// True if the ledger has been missing for so long that no create of another controller can still be on its
+        /// way.
         settled: bool,
     },
 }
 
-/// Who wrote `currentRun` last, as the API server has noted it. To write another name there takes the
-/// permission to write statuses.
+/// Last writer of `currentRun`, as the API server has noted it. To forge this name, a client needs permission to
+/// write statuses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum LedgerWriter {
-    /// A controller like this one: then no run of ours is ahead of the ledger.
+    /// A controller like this one: no run of ours is ahead of the ledger.
     Ours,
-    /// Somebody else, who put it back, say from a backup.
+    /// Another client that put the ledger back, for example from a backup.
     Another,
 }
 
-/// What the API server, with its defaults and admission webhooks, makes of an object like that of a run.
+/// Object that the API server, with its defaults and admission webhooks, makes of one like that of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Probe {
-    /// It keeps owner, number and hash.
+    /// True if it keeps owner, number and hash.
     pub marked: bool,
-    /// It has a status at once.
+    /// True if it has a status at once.
     pub with_status: bool,
 }
 
-/// How well a kind is watched.
+/// State of the watch on a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WatchState {
-    /// The first list is not complete.
+    /// The first list is incomplete.
     Starting,
     /// Events arrive.
     Synced,
-    /// The controller may not watch it: runs are listed as the `ServiceAccount` now and then.
+    /// The controller may not watch the kind; it lists runs as the `ServiceAccount` from time to time.
     Polled,
 }
 
-/// What a consistent read of a name said.
+/// Result of a consistent read of a name.
 #[derive(Clone, Debug, PartialEq)]
 pub enum NameRead {
     /// The account may not read it.
     Denied,
-    /// Nothing has this name.
+    /// No object has this name.
     Absent,
-    /// This has.
+    /// This object has the name.
     Found(Box<FetchedRun>),
 }
 
-/// What became of a create.
+/// Outcome of a create.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CreateOutcome {
     /// The object exists now.
     Created(Box<FetchedRun>),
-    /// An earlier reconciliation of this process made the object, and left it to this one to confirm it. Whatever
-    /// was seen or read in this reconciliation is newer.
+    /// An earlier reconciliation of this process made the object and left its confirmation to this one. Whatever
+    /// this reconciliation saw or read is newer.
     MadeBefore(Box<FetchedRun>),
-    /// Something has this name.
+    /// An object with this name exists.
     AlreadyExists,
-    /// The API server refused, and will have made nothing.
+    /// The API server refused and made nothing.
     Refused(ReconcileError),
-    /// It may or may not have been made.
+    /// The outcome is unknown: the object may or may not exist.
     Unknown(ReconcileError),
 }
 
-/// By which template a policy is.
+/// Source of the template that a policy comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PolicyFrom {
-    /// None could be read: nothing follows from it.
+    /// No template could be read, so the policy proves nothing.
     #[default]
     Nowhere,
-    /// One out of the cache, which may be an earlier one.
+    /// The cache, which may hold an earlier template.
     Cache,
-    /// One that was read consistently in this reconciliation.
+    /// A consistent read in this reconciliation.
     Read,
 }
 
-/// What became of a request to stop a run.
+/// Outcome of a request to stop a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StopOutcome {
-    /// The API server has taken it.
+    /// The API server accepted it.
     Sent,
-    /// It has not.
+    /// The request failed.
     Failed(ReconcileError),
 }
 
 impl Facts {
-    /// What a reconciliation begins with: nothing is rendered, seen or read yet.
+    /// Returns the facts at the start of a reconciliation: nothing is rendered, seen or read yet.
     #[must_use]
     pub fn first(
         runnable: RunnableFacts,
@@ -294,9 +296,9 @@ impl Facts {
         }
     }
 
-    /// Runs of other documents than the one that is rendered, with the rules that they were made under: those of the history,
-    /// and the current run where the next one waits for it. The template may be that of the next one by now, whose rules say
-    /// nothing of this one.
+    /// Returns the runs of other documents than the rendered one, with the rules that they were made under: the
+    /// history, plus the current run if the next one waits for it. The template may already be that of the next
+    /// run, and its rules do not apply to this one.
     #[must_use]
     pub fn earlier_runs(&self) -> Cow<'_, [HistoryEntry]> {
         let history = &self.ledger.history;
@@ -317,7 +319,8 @@ impl Facts {
         }
     }
 
-    /// Whether the next run waits for this current one, which is of another document, or would if it could be rendered.
+    /// Returns true if the next run waits for this current one, which is of another document, or would wait if it
+    /// could be rendered.
     #[must_use]
     pub fn is_waited_for(&self, current: &CurrentRun) -> bool {
         let rendered = self.rendering.as_ref();
@@ -325,7 +328,7 @@ impl Facts {
         self.policy.may_hold() && !is_rendered
     }
 
-    /// What was read in the run with this uid in this reconciliation.
+    /// Returns the run with this uid as read in this reconciliation, or `None` if it was not read.
     #[must_use]
     pub fn fetched_run(&self, uid: &str) -> Option<&FetchedRun> {
         let named = self.reads.values().filter_map(|read| match read {
@@ -337,7 +340,7 @@ impl Facts {
             .find(|found| found.run.uid == uid)
     }
 
-    /// The weight of the runs that were read by their names, but for the one that gave the outputs of the ledger.
+    /// Returns the weight of the runs read by name, without the one that gave the outputs of the ledger.
     #[must_use]
     pub fn reads_weigh(&self) -> usize {
         let gave = self.ledger.outputs_from.as_ref().map(|from| &from.uid);
@@ -348,8 +351,8 @@ impl Facts {
         found.sum()
     }
 
-    /// Lets go of superseded runs that were read, and whose end the ledger has. One that gave the outputs is kept: its sensitive
-    /// ones stand nowhere else.
+    /// Drops superseded runs that were read and whose end is in the ledger. The run that gave the outputs stays:
+    /// its sensitive outputs are nowhere else.
     pub fn release_recorded(&mut self) {
         let ledger = &self.ledger;
         let gave = ledger.outputs_from.as_ref().map(|from| &from.uid);
@@ -363,8 +366,8 @@ impl Facts {
             .retain(|_, read| !matches!(read, NameRead::Found(found) if is_recorded(found)));
     }
 
-    /// The run with this uid, if this reconciliation made it, or one before it that left it to be confirmed: as the
-    /// answer to its create showed it.
+    /// Returns the run with this uid as the answer to its create showed it. `None` unless this reconciliation made
+    /// it, or an earlier one made it and left the confirmation to this one.
     #[must_use]
     pub fn created_run(&self, uid: &str) -> Option<&FetchedRun> {
         match &self.created {
@@ -377,8 +380,9 @@ impl Facts {
         }
     }
 
-    /// The current run as it is known best: as it was read, or else as the answer to its create showed it, unless the
-    /// ledger knows more by now, since the run ended and went before it could be read.
+    /// Returns the best known state of the current run: as read, or else as the answer to its create showed it.
+    /// That answer does not count once the ledger knows more, because the run ended and was deleted before it could
+    /// be read.
     #[must_use]
     pub fn shown_run(&self, current: &CurrentRun) -> Option<&FetchedRun> {
         let uid = current.uid.as_deref()?;
@@ -387,7 +391,7 @@ impl Facts {
             .or(as_made.filter(|made| made.result() == current.result))
     }
 
-    /// The cached run of the run with this uid.
+    /// Returns the cached run with this uid.
     #[must_use]
     pub fn cached_run(&self, uid: &str) -> Option<&CachedRun> {
         self.cached_runs
@@ -395,14 +399,14 @@ impl Facts {
             .find(|cached_run| cached_run.run.uid == uid)
     }
 
-    /// Whether a person has cancelled the run with this uid, by whatever shows it.
+    /// Returns true if a read or the watch shows that a person has cancelled the run with this uid.
     #[must_use]
     pub fn is_cancelled(&self, uid: &str) -> bool {
         self.asked(uid)
             .any(|asked| self.ledger.is_cancelled(uid, asked))
     }
 
-    /// True if a person has written into the run with this uid, with `cartouche cancel`, that it is to stop.
+    /// Returns true if a person has requested the stop of the run with this uid by `cartouche cancel`.
     #[must_use]
     pub fn is_asked_by_person(&self, uid: &str) -> bool {
         self.asked(uid).any(|asked| asked == Asked::ByPerson)
@@ -414,13 +418,14 @@ impl Facts {
         read.into_iter().chain(seen)
     }
 
-    /// It was found out in this reconciliation that the ledger did not go back, or has caught up since.
+    /// Returns true if this reconciliation established that the ledger did not go back, or has caught up since.
     #[must_use]
     pub fn is_latest(&self) -> bool {
         is_latest(self.ledger_writer, self.listed_every_kind)
     }
 
-    /// Whether an object that was met, or that a watch shows, is the run of the current entry.
+    /// Returns true if an object that was met under its name, or that a watch shows, is the run of the current
+    /// entry.
     #[must_use]
     pub fn is_run_of(&self, run: &RunIdentity, current: &CurrentRun) -> bool {
         run.is_owned_by(&self.runnable.uid)
@@ -428,7 +433,7 @@ impl Facts {
             && !self.unknown_runs.contains(&run.uid)
     }
 
-    /// The same of an earlier entry whose run was not seen yet.
+    /// Returns true if the object is the run of an earlier entry whose run was not seen yet.
     #[must_use]
     pub fn is_run_of_past(&self, run: &RunIdentity, entry: &HistoryEntry) -> bool {
         run.is_owned_by(&self.runnable.uid)
@@ -443,7 +448,7 @@ pub fn is_latest(writer: Option<LedgerWriter>, listed_every_kind: bool) -> bool 
     listed_every_kind || writer == Some(LedgerWriter::Ours)
 }
 
-/// Whether a status shows that a controller has written it.
+/// Returns true if the status shows that a controller has written it.
 #[must_use]
 pub fn served_before(status: &RunnableStatus) -> bool {
     !status.conditions.is_empty()

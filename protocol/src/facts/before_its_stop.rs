@@ -1,4 +1,4 @@
-//! A run as it was before it was asked to stop.
+//! Runs as they were before they were asked to stop.
 
 use std::borrow::Cow;
 
@@ -9,8 +9,9 @@ use super::Facts;
 use crate::evaluate::is_asked_to_stop;
 
 impl Facts {
-    /// A run as it was before it was asked to stop, to compare it with a document: the patch that asks may change what was
-    /// rendered, as `activeDeadlineSeconds` of a Job. One that only looks so, and was never asked, stays as it is.
+    /// Returns the run as it was before it was asked to stop, for comparison with a document. The patch that asks
+    /// may change rendered fields, such as `activeDeadlineSeconds` of a Job. A run that only looks stopped, and was
+    /// never asked, stays as it is.
     #[must_use]
     pub fn before_its_stop<'a>(&self, run: &'a Value, document: &Value) -> Cow<'a, Value> {
         let uid = run.pointer("/metadata/uid").and_then(Value::as_str);
@@ -22,7 +23,7 @@ impl Facts {
         let literal = self.literal_kind.as_ref();
         let literal = literal.map(|(api_version, kind)| (api_version.as_str(), kind.as_str()));
         let of_run = (text("apiVersion"), text("kind"));
-        // A person who may not read the template cancels in the way of the kind.
+        // A person who may not read the template cancels by the request of the kind.
         let ways = [
             self.policy.way_to_stop(of_run, literal),
             StopRequest::of_kind(of_run.0, of_run.1),

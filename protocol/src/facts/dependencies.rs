@@ -1,26 +1,27 @@
-//! What the inputs of a Runnable come from.
+//! Sources of the inputs of a Runnable.
 
 use crate::{
     sources::{Question, Readiness, generations, readiness, rests_on_own_reads, traced},
     trace::Sources,
 };
 
-/// What its inputs come from, as of the last rendering, and whether that holds back a run that is due.
+/// Sources of the inputs, as of the last rendering, and whether they hold back a pending change.
 #[derive(Clone, Debug)]
 pub struct Dependencies {
-    /// Whether any input comes from another object.
+    /// True if any input comes from another object.
     pub has_sources: bool,
-    /// Whether a run that is due may be intended.
+    /// Readiness of the sources for a pending change.
     pub readiness: Readiness,
-    /// Whether only a consistent read tells that it may not; see [`rests_on_own_reads`].
+    /// True if only a consistent read can confirm that they are not ready; see [`rests_on_own_reads`].
     pub rests_on_own_reads: bool,
-    /// What the document that is rendered stems from. `None` if nobody knows.
+    /// Sources that the rendered document derives from. `None` if unknown.
     pub traced: Option<Sources>,
-    /// A hash of the generations of the Runnables that it stems from; see [`generations`].
+    /// Hash of the generations of the Runnables that it derives from; see [`generations`].
     pub ancestors: Option<String>,
 }
 
-/// Those of a Runnable whose inputs come from nowhere. Were there sources once, it is told that there are none any more.
+/// Dependencies of a Runnable without sources. If its run was once made from sources, the ledger then records that
+/// there are none any more.
 impl Default for Dependencies {
     fn default() -> Self {
         Self {
@@ -34,7 +35,7 @@ impl Default for Dependencies {
 }
 
 impl Dependencies {
-    /// Those of a Runnable with sources.
+    /// Returns the dependencies of a Runnable with sources.
     #[must_use]
     pub fn of(question: &Question<'_>) -> Self {
         Self {
@@ -46,7 +47,8 @@ impl Dependencies {
         }
     }
 
-    /// What a run that is intended now is made from.
+    /// Returns the sources that a run intended now is made from. `None` if it may not be intended, or if they are
+    /// unknown.
     #[must_use]
     pub fn of_intent(&self) -> Option<&Sources> {
         match &self.readiness {

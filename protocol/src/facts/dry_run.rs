@@ -1,15 +1,15 @@
-//! What the API server says of a run that waits for a person.
+//! Answer of the API server to a dry-run create of a run that waits for approval.
 
 use std::fmt;
 
-/// What became of a create that was only tried, of the run that waits for a person. Written as in `status.pending.dryRun`.
+/// Outcome of a dry-run create of the run that waits for approval. Written as in `status.pending.dryRun`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DryRun {
-    /// The API server would make it.
+    /// The API server would make the run.
     Accepted,
-    /// It would not, for this reason.
+    /// The API server would refuse the run, for this reason.
     Refused(String),
-    /// It did not say, for this reason.
+    /// The answer is unknown, for this reason.
     Unknown(String),
 }
 
@@ -18,7 +18,7 @@ const REFUSED: &str = "refused: ";
 const UNKNOWN: &str = "unknown: ";
 
 impl DryRun {
-    /// What was written. `None` if it has another form.
+    /// Parses the written form. `None` if the text has another form.
     #[must_use]
     pub fn of(text: &str) -> Option<Self> {
         if text == ACCEPTED {

@@ -1,10 +1,10 @@
-//! What is due, now that something is rendered.
+//! The pending change, given what is rendered now.
 
 use super::Facts;
 use crate::ledger::{Due, Ledger};
 
 impl Facts {
-    /// What is due by this ledger; nothing is known of that while nothing can be rendered.
+    /// Compares what is rendered with this ledger. `None` while nothing can be rendered.
     #[must_use]
     pub fn due(&self, ledger: &Ledger) -> Option<Due> {
         let rendering = self.rendering.as_ref().ok()?;
@@ -12,13 +12,15 @@ impl Facts {
         Some(ledger.due(rendering.document.hashes(), token))
     }
 
-    /// Whether something else is to run than what the current run was made of, or is once more on request.
+    /// Returns true if a new run is to be made: of another document than the current run's, or once more on
+    /// request.
     #[must_use]
     pub fn is_another_due(&self) -> bool {
         matches!(self.due(&self.ledger), Some(Due::New(_)))
     }
 
-    /// Whether a run of what is rendered may be intended: it is another than the current one, as far as their hashes tell.
+    /// Returns true if a run of the rendered document may be intended: as far as the hashes show, it differs from
+    /// the current one.
     #[must_use]
     pub fn may_intend(&self) -> bool {
         let due = self.due(&self.ledger);

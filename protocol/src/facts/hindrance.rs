@@ -1,21 +1,21 @@
-//! What keeps a run from going on.
+//! Reasons why a run does not progress.
 
 use cartouche_templating::Said;
 
-/// What keeps a run from going on, by what its pods say.
+/// Reason why a run does not progress, as its pods give it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Hindrance {
-    /// Nobody asked them since this process began.
+    /// The pods have not been asked since this process started.
     #[default]
     NotAsked,
-    /// Nothing is known to.
+    /// No hindrance is known.
     Nothing,
-    /// This does.
+    /// The pods report this hindrance.
     Said(Said),
 }
 
 impl Hindrance {
-    /// What it is.
+    /// Returns what the pods report, or `None` if there is no report.
     #[must_use]
     pub fn said(&self) -> Option<Said> {
         match self {

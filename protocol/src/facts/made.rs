@@ -1,4 +1,4 @@
-//! What a rendering becomes when a run is made: its open tags filled in, and its profile applied.
+//! Making a run out of a rendering: its open tags are filled in, and its profile is applied.
 
 use std::borrow::Cow;
 
@@ -19,29 +19,29 @@ use crate::{
     reconcile_error::{ReconcileError, Requeue},
 };
 
-/// The number that stands for all in [`approvable`].
+/// Sequence that stands for all in [`approvable`].
 const APPROVABLE_SEQUENCE: i64 = 1;
 
-/// What the next run of a Runnable is made with.
+/// Choice of the profile that the next run of a Runnable is made with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chosen {
-    /// What the Runnable is pinned to then.
+    /// Profile that the Runnable is pinned to then.
     pub pinned: Option<PinnedProfile>,
-    /// Why a request to choose anew was not followed.
+    /// Reason why a request to refresh the profile was not followed.
     pub not_refreshed: Option<NotRefreshed>,
 }
 
-/// Why it is not known what the next run is made with.
+/// Reason why the choice of the profile is unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unknown {
-    /// The labels of the namespace are not known yet, for which a watch is begun.
+    /// The labels of the namespace are not known yet; a watch on the namespace is started.
     Namespace,
     /// No profile can be used.
     Held(Held),
 }
 
 impl Facts {
-    /// What the next run after those of a ledger is made with.
+    /// Chooses the profile for the next run after those of a ledger.
     pub fn chosen(&self, rendering: &Rendering, ledger: &Ledger) -> Result<Chosen, Unknown> {
         chosen(
             &self.runnable,
@@ -55,7 +55,8 @@ impl Facts {
         self.runnable.profile_refresh.as_deref()
     }
 
-    /// Whether somebody asks to choose the profile of this ledger anew, and was not answered.
+    /// Returns true if the Runnable carries a request to refresh the profile of this ledger that was not answered
+    /// yet.
     #[must_use]
     pub fn is_refresh_asked(&self, ledger: &Ledger) -> bool {
         let pinned = ledger.profile.as_deref();
@@ -63,7 +64,7 @@ impl Facts {
         requested.is_some() && pinned.is_some_and(|it| it.refresh_token.as_deref() != requested)
     }
 
-    /// The profile of a pin, if it is there and can be used.
+    /// Returns the profile of a pin. Fails if it does not exist or cannot be used.
     fn profile_of(&self, pinned: &PinnedProfile) -> Result<&KnownProfile, ReconcileError> {
         let found = self.profiles.named(&pinned.name);
         let found = found.ok_or_else(|| {
@@ -76,8 +77,8 @@ impl Facts {
         Ok(found)
     }
 
-    /// What is sent to make a run with this profile: what is rendered, with its open tags filled in and the profile applied. What
-    /// has neither is what is rendered.
+    /// Returns the document that is sent to make a run with this profile: the rendered one, with its open tags
+    /// filled in and the profile applied. Without open tags and profile that is the rendered document itself.
     pub fn made<'a>(
         &self,
         rendering: &'a Rendering,
@@ -97,7 +98,7 @@ impl Facts {
         made.map_err(|problems| misfit(&problems))
     }
 
-    /// What a template says cannot be made into a run.
+    /// Returns the error for a rendering that cannot be made into a run.
     pub(crate) fn unfilled(&self, problems: &[Diagnostic]) -> ReconcileError {
         let template = self.runnable.template.clone();
         ReconcileError::caused(
@@ -108,7 +109,7 @@ impl Facts {
         )
     }
 
-    /// What is sent to make the run of an entry of the ledger that was not seen yet.
+    /// Returns the document that is sent to make the run of a ledger entry whose run was not seen yet.
     pub fn made_for<'a>(
         &self,
         rendering: &'a Rendering,
@@ -123,7 +124,7 @@ impl Facts {
         self.made(rendering, self.ledger.profile.as_deref(), &run)
     }
 
-    /// What would be sent for the number that follows in a ledger.
+    /// Returns the document that would be sent for the next number of a ledger.
     pub fn made_next<'a>(
         &self,
         rendering: &'a Rendering,
@@ -144,13 +145,13 @@ impl Facts {
         self.made(rendering, pinned, &run)
     }
 
-    /// The re-run request that the number which follows in a ledger answers.
+    /// Returns the re-run request that the next number of a ledger answers.
     fn next_token(&self, ledger: &Ledger) -> Option<&str> {
         let token = self.runnable.rerun_token.as_deref();
         token.filter(|token| ledger.answered_by_seen() != Some(token))
     }
 
-    /// The hash that a person approves of what [`made_next`](Self::made_next) sends.
+    /// Returns the hash by which a person approves what [`made_next`](Self::made_next) returns.
     pub fn approvable_next(
         &self,
         rendering: &Rendering,
@@ -161,7 +162,7 @@ impl Facts {
         self.approvable(rendering, &rendering.document, pinned, token)
     }
 
-    /// The same as a person is asked for it.
+    /// Returns the same hash as the status asks for it.
     pub fn asked_next(
         &self,
         rendering: &Rendering,
@@ -172,8 +173,8 @@ impl Facts {
         self.approvable(rendering, &self.as_it_waits(rendering), pinned, token)
     }
 
-    /// What is rendered, hashed as the status says what waits. Releases that hash otherwise then say the same, and a person who
-    /// answers one of them answers both.
+    /// Returns the rendered document with the hash version of the pending run in the status. Releases with
+    /// different hash versions then report the same, and one approval answers both.
     #[must_use]
     pub fn as_it_waits<'a>(&self, rendering: &'a Rendering) -> Cow<'a, Rendered> {
         match &self.stored.pending {
@@ -182,7 +183,8 @@ impl Facts {
         }
     }
 
-    /// The same as it was approved for the current entry, which may have been hashed by the release before.
+    /// Returns the same hash as it was approved for the current entry, whose hash the release before may have
+    /// written.
     pub fn approvable_again(
         &self,
         rendering: &Rendering,
@@ -193,7 +195,7 @@ impl Facts {
         self.approvable(rendering, &document, pinned, self.next_token(ledger))
     }
 
-    /// The hash that a person approves of what [`made_for`](Self::made_for) sends.
+    /// Returns the hash by which a person approves what [`made_for`](Self::made_for) returns.
     pub fn approvable_for(
         &self,
         rendering: &Rendering,
@@ -221,8 +223,8 @@ impl Facts {
         })
     }
 
-    /// Whether a run contains what is rendered, where no hash says it: what a profile says of how it is made does not count,
-    /// be it the profile as it is now or as it was then; nor does what has asked the run to stop.
+    /// Returns true if a run contains what is rendered, in cases where no hash tells. Changes by the profile, as it
+    /// is now or as it was then, do not count. Neither does the patch that asked the run to stop.
     #[must_use]
     pub fn contains_rendered(&self, run: &RunIdentity, object: &Value) -> bool {
         let Ok(rendering) = &self.rendering else {
@@ -236,8 +238,9 @@ impl Facts {
             || self.was_made_of(rendering, run, object)
     }
 
-    /// Whether a run that says with which profile it was made is what that makes of the rendering. One of another generation of
-    /// the profile cannot be compared: it is taken for that, as one that is gone is.
+    /// Returns true if a run that names its profile is what this profile makes of the rendering. A run of another
+    /// generation of the profile, or of a deleted one, cannot be compared: it counts as such unless the document
+    /// has secrets.
     fn was_made_of(&self, rendering: &Rendering, run: &RunIdentity, object: &Value) -> bool {
         let Some(profile) = run.profile.as_deref() else {
             return false;
@@ -249,7 +252,8 @@ impl Facts {
         made.is_ok_and(|made| contains(&self.before_its_stop(object, made.document()), &made))
     }
 
-    /// Whether the profile is what it was when this run was made with it: one that was deleted and made again since is another.
+    /// Returns true if the profile is the one that this run was made with. A profile that was deleted and created
+    /// again since is another one.
     fn is_known_version(&self, run: &RunIdentity, profile: &RunProfile) -> bool {
         let known = self.profiles.named(&profile.version.name);
         known.is_some_and(|known| {
@@ -258,8 +262,8 @@ impl Facts {
         })
     }
 
-    /// What would have been sent to make a run that exists, were it made of the rendering: with the profile that it says it was
-    /// made with, whatever the Runnable is pinned to by now.
+    /// Returns the document that would have been sent to make an existing run of this rendering. It uses the
+    /// profile that the run names, whatever the Runnable is pinned to by now.
     pub fn made_as<'a>(
         &self,
         rendering: &'a Rendering,
@@ -279,7 +283,7 @@ impl Facts {
     }
 }
 
-/// What is rendered, hashed as this entry is.
+/// Returns the rendered document with the hash version of this entry.
 fn like_current<'a>(rendering: &'a Rendering, current: Option<&CurrentRun>) -> Cow<'a, Rendered> {
     match current {
         Some(current) => rendering.document.hashed_like(&current.input_hash),
@@ -287,7 +291,7 @@ fn like_current<'a>(rendering: &'a Rendering, current: Option<&CurrentRun>) -> C
     }
 }
 
-/// What rules look at in a Runnable, in a namespace with these labels.
+/// Returns what the rules of profiles match: the Runnable, in a namespace with these labels.
 #[must_use]
 pub fn subject<'a>(
     runnable: &'a RunnableFacts,
@@ -303,7 +307,7 @@ pub fn subject<'a>(
     }
 }
 
-/// What the next run of a Runnable is made with, after those of a ledger.
+/// Chooses the profile for the next run of a Runnable after those of a ledger.
 pub fn chosen(
     runnable: &RunnableFacts,
     profiles: &Profiles,
@@ -328,8 +332,8 @@ pub fn chosen(
     })
 }
 
-/// What is rendered, with its open tags filled in and a profile applied, if there is one. What has neither is what is rendered.
-/// Fails with everything that does not fit.
+/// Returns the rendered document with its open tags filled in and a profile applied, if there is one. Without both
+/// it is the document itself. Fails with everything that does not fit.
 pub fn made_with<'a>(
     document: &'a Rendered,
     context: &Context,
@@ -346,9 +350,9 @@ pub fn made_with<'a>(
     profile.applied(&filled, context, run).map(Cow::Owned)
 }
 
-/// The hash that a person approves, of a document that is made with the profile of this name and uid, for the Runnable with this
-/// uid and the re-run request. Name and number are those of a first run there, whatever the number, so that one approval serves
-/// for all attempts, and only what somebody can change counts.
+/// Returns the hash by which a person approves a document. The document is made with the profile of this name and
+/// uid, for the Runnable with this uid and the re-run request. Name and number are always those of the first run,
+/// so that one approval serves all attempts and only what a user can change counts.
 pub fn approvable<'a, E>(
     (document, context): (&'a Rendered, &Context),
     profile: Option<(&str, &str)>,
@@ -367,7 +371,7 @@ pub fn approvable<'a, E>(
     Ok(document.approved_hash(&*made(&run)?, context, profile))
 }
 
-/// No profile can be used.
+/// Returns the error for a profile that cannot be used.
 #[must_use]
 pub fn held(held: Held) -> ReconcileError {
     let category = held.category();

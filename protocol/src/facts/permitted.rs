@@ -1,21 +1,22 @@
-//! What the account of a run's pods may do.
+//! Permissions of the account of a run's pods.
 
 use cartouche_crds::RequiredPermission;
 use cartouche_templating::Needed;
 
 use crate::diagnosis::Denied;
 
-/// What the API server said of the permissions that a template requires.
+/// Answer of the API server about the permissions that a template requires.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Permitted {
-    /// What was asked.
+    /// Permissions that were checked.
     pub needed: Needed,
-    /// What of it is missing.
+    /// Permissions among these that are missing.
     pub missing: Vec<Denied>,
 }
 
 impl Permitted {
-    /// What was asked, and which verbs of which permissions were denied.
+    /// Builds the answer from the permissions that were checked and the denied verbs, each with the index of its
+    /// permission.
     #[must_use]
     pub fn new(needed: Needed, denied: &[(usize, String)]) -> Self {
         let mut missing = Vec::new();

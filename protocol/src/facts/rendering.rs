@@ -1,4 +1,4 @@
-//! What a template renders for a Runnable.
+//! Rendering of a template for a Runnable.
 
 use std::sync::Arc;
 
@@ -7,40 +7,40 @@ use cartouche_templating::{Context, Rendered};
 
 use crate::ledger::{Cause, Intent};
 
-/// What the template renders.
+/// Rendered document and the facts that belong to it.
 #[derive(Clone, Debug)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "what a template says, of things that have nothing to do with each other"
 )]
 pub struct Rendering {
-    /// Template and selected object were read consistently after the Runnable.
+    /// True if the template and the selected object were read consistently after the Runnable.
     pub consistent: bool,
     /// The document.
     pub document: Arc<Rendered>,
-    /// The rules for health and outputs.
+    /// Hash of the rules for health and outputs.
     pub rules_hash: Arc<str>,
-    /// Whether the template declares outputs.
+    /// True if the template declares outputs.
     pub has_outputs: bool,
-    /// Whether it has a health rule of its own.
+    /// True if the template has a health rule of its own.
     pub has_health_rule: bool,
-    /// What a person may have changed.
+    /// Cause of the run: the objects that a person may have changed.
     pub cause: Cause,
-    /// What its tags see, the inputs completed: a profile reads the same.
+    /// Context of the tags, with completed inputs; a profile reads the same.
     pub context: Arc<Context>,
-    /// Whether the template makes no run without a profile.
+    /// True if the template makes no run without a profile.
     pub needs_profile: bool,
 }
 
 impl Rendering {
-    /// The hash of the document by the version of another hash, where that is known; else its own.
+    /// Returns the hash of the document in the version of another hash if that version is known, else in its own.
     #[must_use]
     pub fn hash_like(&self, other: &str) -> &str {
         let hashes = self.document.hashes();
         hashes.like(other).unwrap_or(hashes.own)
     }
 
-    /// What a run of it would be, as this attempt and with this profile.
+    /// Builds the intent of a run of this document, with this attempt and profile.
     #[must_use]
     pub fn intent(
         &self,

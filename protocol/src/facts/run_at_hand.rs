@@ -1,19 +1,19 @@
-//! What is known of a run that was just met.
+//! Facts about a run that was just met.
 
 use super::Facts;
 use crate::ledger::RunIdentity;
 
 impl Facts {
-    /// Whether this is the run of the current entry, or may be about to become it: what is learnt of it before it is
-    /// confirmed is learnt once.
+    /// Returns true if this is the run of the current entry, or may be about to become it. Facts learnt before the
+    /// confirmation then need not be learnt again.
     #[must_use]
     pub fn is_current_run(&self, run: &RunIdentity) -> bool {
         let current = self.ledger.current.as_ref();
         self.ledger.is_at(&run.uid) || current.is_some_and(|current| run.answers(current))
     }
 
-    /// Whether what the template renders now is what this run was made of. Of any other run nobody knows any more what
-    /// went into it: its selector or its template may have been another one.
+    /// Returns true if this run was made of what the template renders now. For any other run this is unknown: its
+    /// selector or its template may have been different.
     #[must_use]
     pub fn is_as_rendered(&self, run: &RunIdentity) -> bool {
         let current = self.ledger.current.as_ref();

@@ -1,4 +1,4 @@
-//! What a Runnable says, as far as decisions go.
+//! Facts about a Runnable that decisions need.
 
 use cartouche_crds::{APPROVED_ANNOTATION, GROUP, REJECTED_ANNOTATION, Rejection, Runnable};
 use k8s_openapi::jiff::Timestamp;
@@ -8,7 +8,7 @@ use crate::{
     rerun,
 };
 
-/// The Runnable, as far as decisions go.
+/// Fields of a Runnable that decisions need.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunnableFacts {
     /// Its namespace.
@@ -23,30 +23,30 @@ pub struct RunnableFacts {
     pub template: String,
     /// The name of its `ServiceAccount`.
     pub account: String,
-    /// It is being deleted.
+    /// True if it is being deleted.
     pub deleting: bool,
-    /// Whether one of our finalizers keeps it. No release puts one there yet.
+    /// True if one of our finalizers keeps it. No release sets one yet.
     pub is_kept_by_us: bool,
-    /// No new run is to be made for it.
+    /// True if no new run is to be made for it.
     pub suspended: bool,
-    /// The re-run request on it.
+    /// Re-run request on it.
     pub rerun_token: Option<String>,
-    /// The run that somebody approved, as it is written there.
+    /// Approved run, as the annotation names it.
     pub approved: Option<String>,
-    /// The run that somebody refused, and why.
+    /// Rejected run, with the reason.
     pub rejected: Option<Rejection>,
-    /// The profile that it asks for.
+    /// Name of the profile that it asks for.
     pub profile_name: Option<String>,
-    /// The request on it to choose its profile anew.
+    /// Request to refresh its profile.
     pub profile_refresh: Option<String>,
-    /// Its labels, which rules of profiles look at.
+    /// Its labels, which the rules of profiles match.
     pub labels: Labels,
-    /// When it was created.
+    /// Its creation time.
     pub created: Option<Timestamp>,
 }
 
 impl RunnableFacts {
-    /// What a Runnable says.
+    /// Extracts the facts from a Runnable.
     #[must_use]
     pub fn of(runnable: &Runnable) -> Self {
         let metadata = &runnable.metadata;
@@ -72,7 +72,7 @@ impl RunnableFacts {
     }
 }
 
-/// Whether a finalizer is of this group of kinds.
+/// Returns true if a finalizer belongs to Cartouche's API group.
 fn is_ours(finalizer: &str) -> bool {
     finalizer
         .split_once('/')

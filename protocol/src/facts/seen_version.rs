@@ -1,4 +1,4 @@
-//! The version in which a cached run was seen, where a read for its sake need not be of a later one.
+//! Versions of cached runs that suffice for a read.
 
 use cartouche_crds::CurrentRun;
 
@@ -6,19 +6,19 @@ use super::{CreateOutcome, Facts};
 use crate::ledger::RunName;
 
 impl Facts {
-    /// The version of the cached run for whose sake this name is read: that of the end of a run that the ledger knows or is
-    /// about to know. Any other read has to be consistent.
+    /// Returns the version of the cached run that this read of its name must be at least as new as. It is known for
+    /// the end of a run that the ledger knows or is about to know; any other read has to be consistent (`None`).
     #[must_use]
     pub fn seen_version(&self, name: &RunName) -> Option<u64> {
         let mut seen = self.cached_runs.iter();
         let seen =
             seen.find(|it| !it.deleted && it.finished() && RunName::of_run(&it.run) == *name)?;
-        // Whether it is tried again hangs on its last word.
+        // The retry depends on its latest state.
         let is_retried = |it: &CurrentRun| it.retry_at.is_some() && RunName::of(it) == *name;
         if self.ledger.current.as_ref().is_some_and(is_retried) {
             return None;
         }
-        // Another run may be under that name, which only a consistent read tells.
+        // Another run may have that name; only a consistent read shows it.
         let is_unseen = |uid: &Option<String>, its: RunName| uid.is_none() && its == *name;
         let mut earlier = self.ledger.history.iter();
         if earlier.any(|entry| is_unseen(&entry.uid, RunName::past(entry))) {

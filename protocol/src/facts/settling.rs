@@ -1,29 +1,29 @@
-//! For how long a change is known.
+//! Debounce of changes.
 
 use std::time::Duration;
 
-/// What changes again and again runs after so many times as long.
+/// Number of pauses after which a change that never stays the same runs anyway.
 const MOST_PAUSES: u32 = 10;
 
-/// For how long what is due has been that, as far as this process knows: after a restart that begins anew.
+/// Age of the pending change, as far as this process knows. It starts anew after a restart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settling {
-    /// The same document and request.
+    /// Time for which the document and the request have stayed the same.
     pub same_for: Duration,
-    /// Anything, be it one change after another.
+    /// Time for which changes have been pending without a break, whatever they were.
     pub held_for: Duration,
 }
 
 impl Settling {
-    /// How long it still has to stay the same, where it has to for `pause` in all. Nothing once it did, or once changes were
-    /// held back for [as long as they may be](Self::longest).
+    /// Returns the time for which the change still has to stay the same, out of `pause` in all. Zero once it did,
+    /// or once changes were held back for [as long as they may be](Self::longest).
     #[must_use]
     pub fn left(&self, pause: Duration) -> Duration {
         let same = pause.saturating_sub(self.same_for);
         same.min(Self::longest(pause).saturating_sub(self.held_for))
     }
 
-    /// How long changes are held back at most.
+    /// Returns the longest time for which changes are held back.
     #[must_use]
     pub fn longest(pause: Duration) -> Duration {
         pause.saturating_mul(MOST_PAUSES)

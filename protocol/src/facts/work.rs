@@ -1,4 +1,4 @@
-//! Since when runs work, which is not when they were made where a queue holds them.
+//! Times since which runs work, which differ from their creation if a queue held them.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::{Facts, PolicyFrom};
 use crate::ledger::{AtWork, LANDED_BY};
 
 impl Facts {
-    /// The standing of a run, as it was read, or else as a watch or its create showed it.
+    /// Returns the standing of a run as read, or else as a watch or the answer to its create showed it.
     #[must_use]
     pub fn standing(&self, uid: &str) -> Option<Standing> {
         let read = self.fetched_run(uid).map(|run| run.standing);
@@ -18,7 +18,7 @@ impl Facts {
         read.or_else(seen).or_else(made)
     }
 
-    /// The time from which a timeout counts for a run that works.
+    /// Returns the time from which a timeout counts for a run at work.
     #[must_use]
     pub fn works_since(&self, run: &AtWork<'_>) -> Option<Timestamp> {
         let standing = self.standing(run.uid).unwrap_or_default();
@@ -31,11 +31,11 @@ impl Facts {
         Some(run.started_at.map_or(since, |made| made.max(since)))
     }
 
-    /// The runs, by uid, that work and do not say since when, with the time at which each was first seen so. `before`: those that
-    /// were known. What could not be looked at is as it was.
+    /// Returns the runs at work that give no start time, by uid, with the time at which each was first seen so.
+    /// `before` holds those known so far. The entry of a run that could not be looked at stays as it is.
     #[must_use]
     pub fn untimed(&self, before: &BTreeMap<String, Timestamp>) -> BTreeMap<String, Timestamp> {
-        // Without a template that can be read nothing tells whether there is a timeout.
+        // Without a readable template it is unknown whether there is a timeout.
         if self.policy.timeout.is_none() && self.policy_from != PolicyFrom::Nowhere {
             return BTreeMap::new();
         }
@@ -54,11 +54,11 @@ impl Facts {
         first_seen.collect()
     }
 
-    /// Whether a run works and does not say since when; `None` where nothing tells.
+    /// Returns true if a run works but gives no start time; `None` if that is unknown.
     fn is_untimed(&self, uid: &str) -> Option<bool> {
         Some(match self.standing(uid)?.works {
             Works::Untimed => true,
-            // Without a clock nothing tells whether it is ahead.
+            // Without a clock it is unknown whether that time is ahead.
             Works::Since(_) if self.now.is_none() => return None,
             Works::Since(at) => is_ahead(self, at),
             Works::SinceCreation | Works::NotYet => false,
@@ -66,7 +66,7 @@ impl Facts {
     }
 }
 
-/// Whether a time has not come yet: it is of a clock that was fast, or of nobody.
+/// Returns true if a time is ahead of the API server's clock: it comes from a fast clock, or was made up.
 pub(crate) fn is_ahead(facts: &Facts, at: Timestamp) -> bool {
     facts
         .now

@@ -1,4 +1,4 @@
-//! What is sent, and what is recognised as that.
+//! Documents that are sent, and their recognition in runs.
 
 #![allow(
     clippy::needless_pass_by_value,
@@ -18,7 +18,7 @@ use crate::{
     profiles::KnownProfile,
 };
 
-/// A profile that puts this into the size of its runs, and takes another place from its values.
+/// A profile that sets the size of its runs and gives a value for `place`.
 fn sizing(name: &str, generation: i64, size: &str) -> KnownProfile {
     let patch =
         json!({ "apiVersion": API_VERSION, "kind": KIND, "patch": { "spec": { "size": size } } });
@@ -26,7 +26,7 @@ fn sizing(name: &str, generation: i64, size: &str) -> KnownProfile {
     profile(name, generation, spec)
 }
 
-/// What is sent for the current entry.
+/// The document that is sent for the current entry.
 fn made_for(facts: &Facts) -> Value {
     let rendering = facts.rendering.as_ref().unwrap();
     let current = facts.ledger.current.as_ref().unwrap();
@@ -34,7 +34,7 @@ fn made_for(facts: &Facts) -> Value {
     made.document().clone()
 }
 
-/// What would be sent for the next number.
+/// The document that would be sent for the next number.
 fn made_next(facts: &Facts) -> Value {
     let rendering = facts.rendering.as_ref().unwrap();
     let pinned = facts.ledger.profile.as_deref();
@@ -57,7 +57,7 @@ fn open_tags_name_the_run_that_is_made() {
     let named = |sequence| format!("{} {sequence} {}", name(sequence), hash(OPEN));
     assert_eq!(made_for(&facts)["spec"]["input"], named(2));
     assert_eq!(made_next(&facts)["spec"]["input"], named(3));
-    // Its name may be another one than that of its number.
+    // The name of a run may differ from that of its number.
     let renamed = CurrentRun {
         name: "other".to_owned(),
         ..pending(2, OPEN)
@@ -76,7 +76,7 @@ fn open_tags_of_a_profile_name_the_run_too_and_a_template_reads_its_values() {
     assert_eq!(made_next(&facts)["spec"], spec(3));
 }
 
-/// The first answers the request, the next does not ask for it again.
+/// The first run answers the request; the next does not ask for it again.
 #[test]
 fn the_request_in_an_open_tag_is_the_one_that_the_run_answers() {
     let read = "$(run.rerunToken)$";
@@ -102,7 +102,7 @@ fn the_request_in_an_open_tag_is_the_one_that_the_run_answers() {
     let mut earlier = asked(with(ended(4, read, RunResult::Succeeded), read));
     earlier.ledger.answered_token = Some("again".to_owned());
     assert_eq!(unanswered(&earlier), Category::TemplateStampFailure);
-    // One that comes back after another one asks once more.
+    // A request that returns after another one asks once more.
     let other = CurrentRun {
         rerun_token: Some("other".to_owned()),
         ..ended(5, read, RunResult::Succeeded)
@@ -158,7 +158,7 @@ fn a_profile_that_is_deleted_or_does_not_fit_any_more_holds_the_create_of_its_en
     assert_eq!(refused(vec![misfit]), Category::ProfileDoesNotFit);
 }
 
-/// A ledger of which no hash says what the current run is of.
+/// A ledger whose hash does not identify the document of the current run.
 fn taken_over(profiles: impl IntoIterator<Item = KnownProfile>) -> Facts {
     let unknown = CurrentRun {
         input_hash: UNKNOWN_HASH.to_owned(),
@@ -167,7 +167,7 @@ fn taken_over(profiles: impl IntoIterator<Item = KnownProfile>) -> Facts {
     with(unknown, "A").knowing(profiles)
 }
 
-/// A run that says this of its profile, with this in its `spec`.
+/// A run with this profile annotation and this `spec`.
 fn found(profile: Option<&str>, spec: Value) -> (RunIdentity, Value) {
     let owner = json!({
         "apiVersion": "carto.run/v1alpha1", "kind": "Runnable", "name": "r", "uid": RUNNABLE, "controller": true,
@@ -192,7 +192,7 @@ fn contains(facts: &Facts, profile: Option<&str>, spec: Value) -> bool {
 
 #[test]
 fn a_run_made_with_a_profile_contains_what_is_rendered_if_it_is_what_that_makes_of_it() {
-    // The profile puts another input in the place of the one that is rendered.
+    // The profile replaces the rendered input.
     let patch = json!({ "apiVersion": API_VERSION, "kind": KIND, "patch": { "spec": { "input": "$(run.sequence)$" } } });
     let facts = taken_over([profile("a", 3, json!({ "patches": [patch] }))]);
     assert!(contains(&facts, Some("a@3"), json!({ "input": 2 })));
@@ -234,7 +234,7 @@ fn what_a_stop_has_changed_in_a_run_makes_it_no_other_one() {
         facts.policy.stop = Some(StopRequest::of_method(&stop).unwrap());
         facts
     };
-    // It looks as if it was stopped, and never was.
+    // The run looks stopped and never was.
     let at_work = stop(&facts, json!({ "input": "stopped" }));
     assert!(!contains(&at_work, None, json!({ "input": "stopped" })));
     let current = facts.ledger.current.as_mut().unwrap();
