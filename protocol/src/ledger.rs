@@ -1,9 +1,9 @@
-//! The ledger: which runs a Runnable has had, and which one is current. Pure.
+//! Ledger of a Runnable: its runs so far, and the current one. Pure.
 //!
-//! Every change of the ledger is one of the transitions in this module; each takes the ledger that
-//! was read and gives the ledger to write (with the resourceVersion of what was read). Nothing here
-//! reads a clock or talks to a server, so that the model in `tests/` drives this very code.
-//! `docs/exactly-once.md` explains the protocol as a whole.
+//! Every change of the ledger is one of the transitions in this module. Each takes the ledger that was read
+//! and returns the ledger to write, under the resourceVersion of what was read. Nothing here reads a clock
+//! or talks to a server, so that the model in `tests/` drives this very code. `docs/exactly-once.md`
+//! explains the protocol as a whole.
 
 mod age;
 mod breaker;
@@ -49,39 +49,39 @@ pub use state::RunState;
 pub use stop::{Asked, AtWork, is_ours, is_withdrawn};
 pub(crate) use unseen::{may_come, past_may_come};
 
-/// History entries that are kept at most. A status of about 1.7 MB is refused by etcd, which would
-/// jam the ledger for good.
+/// Maximum number of history entries. etcd refuses a status of about 1.7 MB, which would jam the ledger for
+/// good.
 pub const MAX_HISTORY: usize = 200;
-/// How far a run may be ahead of what the ledger knows. A number that nothing can have counted up to is
-/// an unknown run's, and would leave no room for those that follow.
+/// Greatest distance of a run of ours ahead of the ledger. A number further ahead cannot have been counted
+/// up to: it belongs to an unknown run, and would leave no room for later numbers.
 pub(crate) const MAX_JUMP: i64 = 1 << 30;
-/// How much further each number is at least from the last run that was made, while unknown runs hold
-/// the names.
+/// Least factor by which each number's distance from the last run made grows, while unknown runs hold the
+/// names.
 const STRIDE: i64 = 8;
 
-/// The part of a Runnable's status that decides about runs.
+/// Part of a Runnable's status that decides about runs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ledger {
-    /// The run for what the template renders now.
+    /// Run for what the template renders now.
     pub current: Option<CurrentRun>,
-    /// The last re-run request that a run before the current one answered.
+    /// Last re-run request that a run before the current one answered.
     pub answered_token: Option<String>,
     /// Earlier runs, oldest first.
     pub history: Arc<Vec<HistoryEntry>>,
-    /// The outputs of the newest run that gave any.
+    /// Outputs of the newest run that gave any.
     pub outputs: Option<BTreeMap<String, Value>>,
-    /// That run.
+    /// Run that gave these outputs.
     pub outputs_from: Option<OutputsFrom>,
-    /// What the newest run that failed gave, until a later one succeeds.
+    /// Message and outputs of the newest failed run that gave any, until a later one succeeds.
     pub failure: Option<Box<RunFailure>>,
-    /// The profile that runs are made with.
+    /// Profile that runs are made with.
     pub profile: Option<Box<PinnedProfile>>,
-    /// Counts runs, to slow feedback loops.
+    /// Count of runs, to slow feedback loops.
     pub breaker: Option<Breaker>,
 }
 
 impl Ledger {
-    /// The ledger in a status.
+    /// Returns the ledger in a status.
     #[must_use]
     pub fn of(status: &RunnableStatus) -> Self {
         Self {
@@ -96,8 +96,8 @@ impl Ledger {
         }
     }
 
-    /// The number of the next run: above all that the ledger knows. The run that the outputs came
-    /// from counts even where only it is left of a ledger: lower runs could never give outputs.
+    /// Returns the number of the next run, above all numbers in the ledger. The run that the outputs came
+    /// from counts even if nothing else is left of a ledger: lower runs could never give outputs.
     #[must_use]
     pub fn next_sequence(&self) -> i64 {
         let source = self.outputs_from.iter().map(|from| from.sequence);
@@ -105,7 +105,7 @@ impl Ledger {
         runs.chain(source).max().unwrap_or(0).saturating_add(1)
     }
 
-    /// Number, uid and result of each run that it knows.
+    /// Returns number, uid and result of each run in the ledger.
     pub fn runs(&self) -> impl Iterator<Item = (i64, Option<&str>, Option<RunResult>)> {
         let current = self.current.iter();
         let current = current.map(|run| (run.sequence, run.uid.as_deref(), run.result));
@@ -113,13 +113,13 @@ impl Ledger {
         current.chain(history.map(|run| (run.sequence, run.uid.as_deref(), run.result)))
     }
 
-    /// Whether a run of it has not ended, or may still come to be.
+    /// Returns true if a run has not ended, or may still be made.
     #[must_use]
     pub fn has_unfinished(&self) -> bool {
         self.runs().any(|(.., result)| result.is_none())
     }
 
-    /// The same without the present entry while it has no run.
+    /// Returns the same, without the current entry while it has no run.
     #[must_use]
     pub fn has_unfinished_runs(&self) -> bool {
         let current = self.current.as_ref();
@@ -127,12 +127,12 @@ impl Ledger {
             || self.history.iter().any(|it| it.result.is_none())
     }
 
-    /// INTENT: the present entry goes to the history and the next sequence becomes current, with
-    /// its name fixed before any request to create it is sent.
+    /// INTENT: moves the current entry to the history and makes the next sequence current, with its name
+    /// fixed before any request to create it is sent.
     ///
-    /// An entry whose create may still land stays, without a uid until it shows up; one that was
-    /// definitely refused so long ago that nobody's can is dropped (see [`may_land`]). The new entry takes over no unknown field: it
-    /// may say of the run before it what is not true of this one.
+    /// An entry whose create may still land stays, without a uid until its run shows up. An entry is
+    /// dropped if it was definitely refused so long ago that no controller's create can land (see
+    /// [`may_land`]). The new entry takes over no unknown field: the field may be untrue of the new run.
     #[must_use]
     pub fn intend(
         mut self,
@@ -144,7 +144,7 @@ impl Ledger {
     ) -> Self {
         let sequence = self.next_sequence();
         if let Some(current) = self.current.take() {
-            // A request that a run was to answer which nobody has seen is the next one's.
+            // The request of a run that was never seen passes to the next one.
             if current.phase == RunPhase::Created || matches!(fate, Fate::Found(_)) {
                 self.answered_token = current.rerun_token.clone().or(self.answered_token);
             }
@@ -178,7 +178,7 @@ impl Ledger {
         self
     }
 
-    /// REFRESH: the runs that follow are made with another profile, since somebody asked to choose anew.
+    /// REFRESH: sets another profile for the runs that follow, on a request to choose again.
     #[must_use]
     pub fn pinned(mut self, profile: Option<PinnedProfile>) -> Self {
         self.profile = profile.map(Box::new);
@@ -215,8 +215,8 @@ impl Ledger {
         self.insert_history(entry);
     }
 
-    /// A further attempt after a definite refusal is recorded before it is sent, so that a create
-    /// with an unknown outcome is never forgotten.
+    /// Records a further attempt after a definite refusal, before it is sent, so that a create with an
+    /// unknown outcome is never forgotten.
     #[must_use]
     pub fn attempt(mut self) -> Self {
         if let Some(current) = &mut self.current {
@@ -225,8 +225,8 @@ impl Ledger {
         self
     }
 
-    /// The API server refused the create. `only_attempt`: this very reconciliation wrote the intent, and
-    /// nothing else was ever sent for it.
+    /// Records that the API server refused the create. `only_attempt` is true if this very reconciliation
+    /// wrote the intent and no other create was ever sent for it.
     #[must_use]
     pub fn reject(mut self, only_attempt: bool) -> Self {
         if let Some(current) = &mut self.current {
@@ -236,8 +236,8 @@ impl Ledger {
         self
     }
 
-    /// CONFIRM: the object of the current entry exists. `None` unless the object's sequence *and*
-    /// hash are the ledger's.
+    /// CONFIRM: records that the object of the current entry exists. `None` unless the object's sequence
+    /// *and* hash are the ledger's.
     #[must_use]
     pub fn confirm(&self, run: &RunIdentity) -> Option<Self> {
         let current = self.current.as_ref()?;
@@ -250,13 +250,13 @@ impl Ledger {
         entry.attempted = true;
         entry.uid = Some(run.uid.clone());
         entry.name.clone_from(&run.name);
-        // It may have been given up, when nobody knew of it.
+        // The entry may have been withdrawn before its run was seen.
         entry.stop = None;
         started(entry, run);
         Some(next)
     }
 
-    /// Whether the current entry is pending and this object is what a create for it makes.
+    /// Returns true if the current entry is pending and this object is what a create for it makes.
     #[must_use]
     pub fn awaits(&self, run: &RunIdentity) -> bool {
         self.current
@@ -264,19 +264,19 @@ impl Ledger {
             .is_some_and(|current| current.phase == RunPhase::Pending && run.answers(current))
     }
 
-    /// The name of the current entry is held by an object that no create for it made: its number is given
-    /// up, and the same input gets a later one. Unknown runs may hold the names after it as well, so each
-    /// further number is eight to sixteen times as far from the last run that was made, and many names
-    /// that were taken in advance cost a few numbers.
+    /// Gives up the number of the current entry, whose name is held by an object that no create for it
+    /// made. The same input gets a later number. Unknown runs may hold the following names as well. Each
+    /// further number is therefore eight to sixteen times as far from the last run made, and many names
+    /// taken in advance cost a few numbers only.
     ///
-    /// `chance` says where in that range: were it known in advance, one object for each number would do to
-    /// keep the run from being made for ever.
+    /// `chance` picks the number in that range. If it were predictable, one object for each number would be
+    /// enough to block the run for ever.
     ///
-    /// `holder` is the uid of that object. An earlier create for the old number, or one of another controller that
-    /// has read the same intent, may still land, if the object is deleted within the half minute in which that can
-    /// be: the entry of the old number stays, so that such a run is known. It gives no outputs, since whoever held
-    /// the name may put another object there; and a controller that has not met the first one does not take that
-    /// for the run.
+    /// `holder` is the uid of that object. If the object is deleted within half a minute, a create for the
+    /// old number may still land: an earlier one, or one of another controller that has read the same
+    /// intent. The entry of the old number stays, so that this run is known. It gives no outputs, since the
+    /// holder's owner may put another object there. A controller that has not met the first object does not
+    /// take that one for the run.
     #[must_use]
     pub fn renumber(
         mut self,
@@ -306,7 +306,8 @@ impl Ledger {
         self
     }
 
-    /// The highest number that a run is known to have been made for.
+    /// Returns the highest number of an earlier run that was seen, or of the one that gave the outputs; 0
+    /// without any.
     fn last_made(&self) -> i64 {
         let source = self.outputs_from.iter().map(|from| from.sequence);
         let earlier = self.history.iter().filter(|entry| entry.uid.is_some());
@@ -314,8 +315,8 @@ impl Ledger {
         earlier.chain(source).max().unwrap_or(0)
     }
 
-    /// A ledger whose hash was made by another version of the hash is told what this version says
-    /// of the same document.
+    /// Replaces the hash of the current entry, made by another version, with this version's hash of the
+    /// same document.
     #[must_use]
     pub fn migrate_hash(mut self, input_hash: &str) -> Self {
         if let Some(current) = &mut self.current {
@@ -324,10 +325,10 @@ impl Ledger {
         self
     }
 
-    /// Whether a run claims to be ahead of this ledger: of a higher sequence, or of the current one with
-    /// other content, and not known to the ledger. A status restored from a backup looks like that, and
-    /// so does a forged run: since an intent is written before its create, no run of ours is ahead of
-    /// the latest ledger.
+    /// Returns true if a run claims to be ahead of this ledger: it has a higher sequence, or the current
+    /// one with other content, and the ledger does not know it. A status restored from a backup looks like
+    /// that, and so does a forged run. Since an intent is written before its create, no run of ours is
+    /// ahead of the latest ledger.
     #[must_use]
     pub fn is_behind(&self, run: &RunIdentity, runnable_uid: &str) -> bool {
         let Some(current) = &self.current else {
@@ -344,33 +345,33 @@ impl Ledger {
             && run.input_hash.as_ref() != Some(&current.input_hash)
     }
 
-    /// Whether an entry of the ledger speaks of the object with this uid.
+    /// Returns true if the ledger has an entry for the object with this uid.
     #[must_use]
     pub fn knows(&self, uid: &str) -> bool {
         self.sequence_of(uid).is_some()
     }
 
-    /// Whether the object with this uid held the name of a number that was given up.
+    /// Returns true if the object with this uid held the name of a number that was given up.
     #[must_use]
     pub fn has_taken_a_name(&self, uid: &str) -> bool {
         let mut history = self.history.iter();
         history.any(|entry| entry.taken_by.as_deref() == Some(uid))
     }
 
-    /// The uids of the runs that it knows, and their numbers.
+    /// Returns the uids and numbers of the runs whose objects are known.
     pub fn numbers(&self) -> impl Iterator<Item = (String, i64)> {
         let numbers = self.runs();
         numbers.filter_map(|(sequence, uid, _)| Some((uid?.to_owned(), sequence)))
     }
 
-    /// The number of the run with this uid.
+    /// Returns the number of the run with this uid.
     #[must_use]
     pub fn sequence_of(&self, uid: &str) -> Option<i64> {
         let mut runs = self.runs();
         runs.find_map(|(sequence, known, _)| (known == Some(uid)).then_some(sequence))
     }
 
-    /// The history, to be changed: who shares it keeps it as it was.
+    /// Returns the history for changes. Other holders of the shared history keep it as it was.
     pub fn history_mut(&mut self) -> &mut Vec<HistoryEntry> {
         Arc::make_mut(&mut self.history)
     }
@@ -382,8 +383,8 @@ impl Ledger {
         self.history_mut().insert(at, entry);
     }
 
-    /// Drops the oldest finished entries above the cap; never an unfinished one, nor the one that
-    /// the outputs came from. What is dropped is never deleted by retention.
+    /// Drops the oldest finished entries above the cap, but never an unfinished one or the one that gave
+    /// the outputs. Retention never deletes the runs of dropped entries.
     pub(crate) fn cap_history(&mut self) {
         while self.history.len() > MAX_HISTORY {
             let source = self.outputs_from.as_ref().map(|from| from.sequence);
@@ -399,21 +400,21 @@ impl Ledger {
     }
 }
 
-/// Whether a create for this entry, which was not seen to exist, may still make its run. A refusal of
-/// the only attempt of one controller proves nothing while another, which read the same intent, may
-/// have a create on its way; that is over once the intent is older than any create can be.
+/// Returns true if a create for this entry, whose run was not seen, may still make it. A refusal of the
+/// only attempt of one controller proves nothing at first: another controller may have read the same intent
+/// and have a create on its way. This is over once the intent is older than any create can be.
 #[must_use]
 pub fn may_land(current: &CurrentRun, now: Option<Timestamp>) -> bool {
     current.attempted || !old_enough(current.intent_at.as_ref(), now)
 }
 
-/// The object of this entry is known. When it was created stands for when it was decided on.
+/// Records the times of a known object: its creation replaces the time of the intent.
 fn started(current: &mut CurrentRun, run: &RunIdentity) {
     current.started_at = run.created.map(Time);
     current.intent_at = current.intent_at.take().filter(|_| run.created.is_none());
 }
 
-/// Failed, for everything that is not a success.
+/// Returns true for every result but success.
 #[must_use]
 pub fn counts_as_failed(result: RunResult) -> bool {
     result != RunResult::Succeeded

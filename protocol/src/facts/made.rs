@@ -223,8 +223,8 @@ impl Facts {
         })
     }
 
-    /// Returns true if a run contains what is rendered, in cases where no hash tells. Changes by the profile, as it
-    /// is now or as it was then, do not count. Neither does the patch that asked the run to stop.
+    /// Returns true if a run contains what is rendered, if no hash decides that. Changes by the profile, as it is
+    /// now or as it was then, do not count. Neither does the patch that asked the run to stop.
     #[must_use]
     pub fn contains_rendered(&self, run: &RunIdentity, object: &Value) -> bool {
         let Ok(rendering) = &self.rendering else {

@@ -1,4 +1,4 @@
-//! Slows a feedback loop: a run that changes the object which its own Runnable selects.
+//! Breaker that slows a feedback loop: a run that changes the object which its own Runnable selects.
 
 use cartouche_crds::Breaker;
 use k8s_openapi::{
@@ -6,49 +6,49 @@ use k8s_openapi::{
     jiff::{SignedDuration, Timestamp},
 };
 
-/// How long a count goes on.
+/// Length of the window in which runs are counted.
 const WINDOW: SignedDuration = SignedDuration::from_mins(10);
-/// How far apart runs are once there were too many.
+/// Least interval between runs once there were too many.
 pub(crate) const SLOW_INTERVAL: SignedDuration = SignedDuration::from_mins(5);
 
-/// How many runs are too many.
+/// Limits beyond which runs are slowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BreakerLimits {
-    /// Runs in ten minutes that nobody asked for by changing the Runnable or its template.
+    /// Maximum number of runs in ten minutes without a change of the Runnable or its template.
     pub max_runs: i64,
 }
 
-/// What a person may have changed: while none of it changes, runs come from elsewhere.
+/// Objects that a person may have changed: as long as none of them changes, the runs have another cause.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cause {
-    /// The Runnable's generation.
+    /// Generation of the Runnable.
     pub generation: i64,
-    /// The template's uid.
+    /// Uid of the template.
     pub template_uid: String,
-    /// The template's generation.
+    /// Generation of the template.
     pub template_generation: i64,
-    /// A hash of the generations of the Runnables that its inputs stem from, if there are any: whoever changed one wants what
-    /// comes of it to run.
+    /// Hash of the generations of the Runnables that its inputs derive from, if there are any: a user who changes
+    /// one of them wants the resulting runs.
     pub ancestors: Option<String>,
 }
 
-/// Whether the next run may be made now.
+/// Decision about the time of the next run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pace {
-    /// It may; this is what the intent writes beside it.
+    /// The run may be made; the intent writes this count beside it.
     Go(Option<Breaker>),
-    /// Not before this time.
+    /// The run has to wait.
     Slow {
-        /// When the next run may be made.
+        /// Time at which the next run may be made.
         until: Timestamp,
-        /// Runs in the window so far.
+        /// Count of runs in the window so far.
         runs: i64,
     },
 }
 
 impl BreakerLimits {
-    /// Decides about one more run; `last` is when the run before it was decided on. It only ever
-    /// delays, and it reads no time but the API server's: without that it does not count.
+    /// Decides about one more run; `last` is the time of the decision on the run before it. It only ever delays,
+    /// and it reads no time but the API server's: without that time it does not count.
     #[must_use]
     pub fn pace(
         self,
@@ -64,7 +64,7 @@ impl BreakerLimits {
             return Pace::Go(Some(cause.first(now)));
         };
         let over = now.duration_since(breaker.window_start.0) > WINDOW;
-        // Once there were too many the count is not begun anew: only a change of the cause ends it.
+        // Once there were too many, only a change of the cause starts a new count.
         if over && breaker.runs <= self.max_runs {
             return Pace::Go(Some(cause.first(now)));
         }

@@ -1,4 +1,4 @@
-//! What watches and polls have shown of runs.
+//! Runs as watches and polls have shown them.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -7,32 +7,32 @@ use serde_json::Value;
 
 use super::{Asked, FetchedRun, Ledger, OutputsRead, RunIdentity, result_of};
 
-/// A run that a watch (or a poll) showed, with what a read of it would say. It was seen with the
-/// controller's permissions, so it only says when to read; its messages go nowhere.
+/// Run that a watch (or a poll) showed, with what a read of it would say. It was seen with the controller's
+/// permissions, so it only triggers reads; its messages are not repeated anywhere.
 #[derive(Clone, Debug)]
 pub struct CachedRun {
-    /// What the object says about itself.
+    /// Identity that the object claims.
     pub run: RunIdentity,
-    /// Seen to be deleted; this is its last state.
+    /// True if it was seen to be deleted; this is its last state.
     pub deleted: bool,
-    /// How it fares, by the rules below.
+    /// Health by the rules in `rules_hash`.
     pub health: Health,
-    /// What its pods can tell that it does not.
+    /// Facts that its pods can give and it does not.
     pub pods_tell: PodsTell,
-    /// By what it shows that it was asked to stop.
+    /// Sign on the object that it was asked to stop.
     pub asked: Asked,
-    /// Its standing between its creation and its end.
+    /// Standing between its creation and its end.
     pub standing: Standing,
-    /// Its outputs, as a digest.
+    /// Digest of its outputs.
     pub outputs: OutputsDigest,
-    /// The rules; empty for what is known of its kind, where its template was not at hand.
+    /// Hash of the rules; empty if the run was judged by its kind, because its template was not at hand.
     pub rules_hash: Arc<str>,
-    /// The resourceVersion that it was seen in: a read for its sake need not be of a later one.
+    /// `resourceVersion` that it was seen in: a read for its sake need not be of a later one.
     pub version: Option<u64>,
 }
 
-/// Two of them are equal if they say the same, in whichever version, and whether or not pods run: that is looked at
-/// from time to time. So is since when one works, once no queue holds it.
+/// Compares what two of them say, whatever their versions, and whether or not pods run, which is checked from time
+/// to time. The time since which a run works does not count either, once no queue holds it.
 impl PartialEq for CachedRun {
     fn eq(&self, other: &Self) -> bool {
         let Self {
@@ -57,27 +57,27 @@ impl PartialEq for CachedRun {
     }
 }
 
-/// The news of a failure that pods can tell, which is worth a look at once.
+/// Returns the news of a failure that pods can give, which is worth an immediate look.
 fn of_failure(tell: PodsTell) -> Option<PodsTell> {
     let is_one = matches!(tell, PodsTell::WhyItFailed | PodsTell::WhyPodsFail { .. });
     is_one.then_some(tell)
 }
 
-/// Outputs, only to be compared.
+/// Outputs in a form that can only be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutputsDigest {
-    /// None: not succeeded, or none declared.
+    /// No outputs: the run has not succeeded, or its template declares none.
     None,
-    /// A digest of all of them.
+    /// Digest of all outputs.
     Values(u64),
-    /// They could not be taken.
+    /// The outputs could not be taken.
     Unsatisfied,
-    /// They are not in the run itself: once read, they do not change.
+    /// The outputs are not in the run itself; once read, they do not change.
     Elsewhere,
 }
 
 impl OutputsDigest {
-    /// The digest of what was read.
+    /// Returns the digest of the outputs that were read.
     #[must_use]
     pub fn of(read: &OutputsRead) -> Self {
         match read {
@@ -89,7 +89,7 @@ impl OutputsDigest {
     }
 }
 
-/// A digest of outputs. It never leaves the process.
+/// Returns a digest of outputs. It never leaves the process.
 #[must_use]
 pub fn digest(values: &BTreeMap<String, Value>) -> u64 {
     use std::hash::{DefaultHasher, Hash, Hasher};
@@ -102,7 +102,7 @@ pub fn digest(values: &BTreeMap<String, Value>) -> u64 {
 }
 
 impl CachedRun {
-    /// The cached run that goes with a fetched one.
+    /// Builds the cached run of a fetched one.
     #[must_use]
     pub fn of(fetched: &FetchedRun) -> Self {
         Self {
@@ -118,17 +118,17 @@ impl CachedRun {
         }
     }
 
-    /// Whether it has ended.
+    /// Returns true if it has ended.
     #[must_use]
     pub fn finished(&self) -> bool {
         result_of(self.health.verdict).is_some()
     }
 }
 
-/// What is left of cached runs when the runs of their kind could not be listed, and nobody says what is there.
-/// `of_kind`: whether a run is of that kind.
-/// Those that had ended say how, and are read again. Of one that had not it is only known that it was there:
-/// it is read by its name as one that nobody has seen, so that its end is noticed if it is gone.
+/// Returns what is left of cached runs when the runs of their kind cannot be listed and their state is unknown.
+/// `of_kind` returns true for a run of that kind. Finished runs keep their end, and are read again. An unfinished
+/// run was only known to exist: it is read by its name like one that was never seen, so that its end is noticed if
+/// it is gone.
 #[must_use]
 pub fn doubted(
     known: Vec<CachedRun>,
@@ -163,14 +163,14 @@ mod tests {
         (run.api_version.as_str(), run.kind.as_str()) == (API_VERSION, KIND)
     }
 
-    /// A run that is to be followed, and what a list that failed left of what was seen of it.
+    /// A run to be followed, after a failed list.
     fn unlisted(seen: CachedRun) -> Facts {
         let mut facts = with(created(2, "A"), "A").fresh();
         facts.cached_runs = doubted(vec![seen], &facts.ledger, of_kind);
         facts
     }
 
-    /// What is recorded of a run that went while nobody could list, by what was seen of it before.
+    /// The recorded result of a run that went while lists failed, given what was seen of it before.
     fn recorded(before: CachedRun) -> Option<RunResult> {
         let facts = unlisted(before);
         assert_eq!(decide(&facts), Step::ReadRun(run_name(&name(2))));

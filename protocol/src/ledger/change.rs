@@ -1,6 +1,6 @@
-//! The changes of a ledger.
+//! Changes of a ledger.
 
-/// Why the ledger changes.
+/// Reason for a change of the ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// A new run is intended.
@@ -9,25 +9,25 @@ pub enum Change {
     Renumber,
     /// A further attempt follows a refusal.
     Attempt,
-    /// The number that was given is made into something else by now, and a person has approved that.
+    /// The run of the given number is now made of something else, and a person has approved that.
     Approve,
     /// The run exists.
     Confirm,
     /// The run was refused.
     Reject,
-    /// The ledger was made out of the runs that exist.
+    /// The ledger was rebuilt from the runs that exist.
     Rebuild,
-    /// The hash was made by another version.
+    /// The hash was made by another version and is replaced.
     MigrateHash,
-    /// A result, outputs, or a run that came or went.
+    /// A result, outputs, or a run that appeared or vanished.
     Record,
-    /// What the current run is made from is told anew: no run is made for that.
+    /// The sources of the current run are recorded again, without a new run.
     MoveOn,
-    /// The profile of the runs that follow was chosen anew, on request: no run is made for that.
+    /// The profile of later runs was chosen again on request, without a new run.
     Refresh,
-    /// A run at work is going to be told to stop.
+    /// A run at work is about to be asked to stop.
     Stop,
-    /// Runs make way for one that is due: those at work are going to be told to stop, and one that nobody has seen is
-    /// not made any more.
+    /// Runs make way for the pending change: those at work are about to be asked to stop, and one that was not seen
+    /// yet is not made any more.
     MakeWay,
 }

@@ -1,4 +1,4 @@
-//! The record of runs, which two releases may write otherwise.
+//! Digests of the record of runs, which two releases may write differently.
 
 use std::{
     fmt::{self, Write},
@@ -8,8 +8,8 @@ use std::{
 use super::Ledger;
 
 impl Ledger {
-    /// A digest of what is recorded of runs. It leaves out times, of which each controller finds its own, and what runs were made
-    /// from, which is written at a pace of its own. It never leaves the process.
+    /// Returns a digest of what is recorded of runs. It leaves out times, since each controller finds its own, and
+    /// the sources of runs, which are written at a pace of their own. The digest never leaves the process.
     #[must_use]
     pub fn recorded(&self) -> u64 {
         let current = self.current.as_ref().map(|run| {
@@ -30,10 +30,10 @@ impl Ledger {
     }
 }
 
-/// A digest of what two releases may see otherwise. It never leaves the process.
+/// Returns a digest of values that two releases may see differently. It never leaves the process.
 pub(crate) fn digest_of(all: impl fmt::Debug) -> u64 {
     let mut digest = Digest(DefaultHasher::new());
-    // It cannot fail: the digest takes everything.
+    // The write cannot fail: the digest accepts everything.
     let _ = write!(digest, "{all:?}");
     digest.0.finish()
 }

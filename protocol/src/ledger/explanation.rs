@@ -1,4 +1,5 @@
-//! Why a run failed, or does not go on, in one sentence for people: of what its engine and its pods say. Pure.
+//! Explanation for people, in one sentence, of why a run failed or does not progress, from what its engine and its
+//! pods report. Pure.
 
 use cartouche_crds::{Stop, StopReason};
 use cartouche_templating::{RunReason, Verdict};
@@ -6,12 +7,12 @@ use cartouche_templating::{RunReason, Verdict};
 use super::{FetchedRun, PodsSaid};
 use crate::told::bounded;
 
-/// What is said of a failure whose pods nobody can ask any more.
+/// Message for a failure whose pods are gone.
 pub const PODS_GONE: &str =
     "its pods, which would tell why, are gone (evicted, drained, deleted, or stopped with the Job)";
 
-/// What is said of a run: why it failed, else what its engine says. `stop` is what the ledger says of that it was told to
-/// stop.
+/// Returns the explanation of a run: why it failed, else the message of its engine. `stop` is its recorded stop in
+/// the ledger.
 #[must_use]
 pub fn explanation(run: &FetchedRun, stop: Option<&Stop>) -> String {
     if run.health.verdict == Verdict::Failed {
@@ -21,7 +22,7 @@ pub fn explanation(run: &FetchedRun, stop: Option<&Stop>) -> String {
     }
 }
 
-/// The same, and why its pods were not asked, if they were not.
+/// Returns the same, with the reason why its pods were not asked, if they were not.
 #[must_use]
 pub fn explanation_with_excuse(run: &FetchedRun, stop: Option<&Stop>) -> String {
     let said = explanation(run, stop);
@@ -31,7 +32,7 @@ pub fn explanation_with_excuse(run: &FetchedRun, stop: Option<&Stop>) -> String 
     }
 }
 
-/// How an explanation begins: `Job failed (BackoffLimitExceeded)`.
+/// Returns the beginning of an explanation: `Job failed (BackoffLimitExceeded)`.
 pub(crate) fn failed(kind: &str, cause: &str) -> String {
     match cause {
         "" => format!("{kind} failed"),
@@ -39,12 +40,12 @@ pub(crate) fn failed(kind: &str, cause: &str) -> String {
     }
 }
 
-/// `Job failed (BackoffLimitExceeded): container migrate of pod x exited 3: ...; the Job says: ...`.
+/// Formats `Job failed (BackoffLimitExceeded): container migrate of pod x exited 3: ...; the Job says: ...`.
 fn failure(run: &FetchedRun, stop: Option<&Stop>) -> String {
     let (kind, health) = (&run.run.kind, &run.health);
     let failed = failed(kind, &health.cause);
     let message = &health.message;
-    // That somebody wanted it explains more than how it ended.
+    // A deliberate stop explains more than the way in which the run ended.
     let stopped = stopped(run, stop);
     let words = match &run.pods_said {
         PodsSaid::Words(said) => Some(&said.words),
@@ -54,13 +55,14 @@ fn failure(run: &FetchedRun, stop: Option<&Stop>) -> String {
         Some(said) if message.is_empty() => format!("{failed}: {said}"),
         Some(said) => format!("{failed}: {said}; the {kind} says: {message}"),
         None if message.is_empty() => failed,
-        // It is all that the engine says, and all that Cartographer had.
+        // This is all that the engine says, and all that Cartographer had.
         None if health.cause.is_empty() => message.clone(),
         None => format!("{failed}: {message}"),
     }
 }
 
-/// Why a run failed, in one word, if one of the closed set fits: the same that its explanation begins with.
+/// Returns the reason of a failure in one word, if one of the closed set fits. It is the same with which the
+/// explanation begins.
 pub(crate) fn reason_of_failure(run: &FetchedRun, stop: Option<&Stop>) -> Option<RunReason> {
     let by_person = run.stopped.as_ref().map(|_| RunReason::Cancelled);
     let by_pods = match &run.pods_said {
@@ -74,7 +76,7 @@ pub(crate) fn reason_of_failure(run: &FetchedRun, stop: Option<&Stop>) -> Option
         .or_else(by_engine)
 }
 
-/// Why a run ended that was told to stop, in one word.
+/// Returns the reason in one word why a stopped run ended.
 pub(crate) fn reason_of_stop(stop: Option<&Stop>) -> Option<RunReason> {
     match stop?.reason {
         StopReason::TimedOut => Some(RunReason::TimedOut),
@@ -84,7 +86,7 @@ pub(crate) fn reason_of_stop(stop: Option<&Stop>) -> Option<RunReason> {
     }
 }
 
-/// Who had the run stopped, or what.
+/// Returns who or what stopped the run.
 pub(crate) fn stopped(run: &FetchedRun, stop: Option<&Stop>) -> Option<String> {
     let by_us = |stop: &&Stop| matches!(stop.reason, StopReason::TimedOut | StopReason::Replaced);
     let by_us = stop.filter(by_us).map(ToString::to_string);

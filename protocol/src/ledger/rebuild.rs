@@ -1,5 +1,5 @@
-//! A ledger out of the runs that exist: after a takeover from another controller, after the status
-//! was lost, or when a backup of it was restored.
+//! Rebuilding the ledger from the existing runs: after a takeover from another controller, after the loss
+//! of the status, or when a backup of it was restored.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -10,28 +10,28 @@ use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 
 use super::{Ledger, MAX_HISTORY, MAX_JUMP, RunIdentity, may_land, past};
 
-/// The hash of a run whose rendering is not known: it has the version 0, which no release writes,
-/// so that the run is compared by content instead.
+/// Hash of a run whose rendering is not known. It has the version 0, which no release writes, so that the
+/// run is compared by content instead.
 pub const UNKNOWN_HASH: &str = "v0:unknown";
 
-/// Runs without a sequence that are taken over at most, the newest first.
+/// Maximum number of runs without a sequence that are taken over, the newest first.
 const MAX_ADOPTED: usize = 100;
 
-/// A run that a consistent LIST, as the Runnable's `ServiceAccount`, showed, or that was seen to go.
+/// Run shown by a consistent LIST as the Runnable's `ServiceAccount`, or seen to go.
 #[derive(Clone, Copy, Debug)]
 pub struct ListedRun<'a> {
-    /// What it says about itself.
+    /// Identity that the object claims.
     pub run: &'a RunIdentity,
-    /// Whether it contains what the template renders now.
+    /// True if it contains what the template renders now.
     pub matches: bool,
 }
 
-/// Rebuilds the ledger from the runs that the Runnable controls. The highest sequence is current.
-/// Runs without one, made by Cartographer, are put in order of creation: those newer than the
-/// highest sequence follow it, older ones take free numbers below it.
+/// Rebuilds the ledger from the runs that the Runnable controls. The highest sequence becomes current. Runs
+/// without one, made by Cartographer, are put in order of creation: those newer than the highest sequence
+/// follow it, older ones take free numbers below it.
 ///
-/// `token` is the re-run request on the Runnable; without a current run it counts as answered. `None`
-/// when there is nothing to rebuild from, or when the ledger is not behind.
+/// `token` is the re-run request on the Runnable; without a current run it counts as answered. Returns
+/// `None` if there is nothing to rebuild from, or if the ledger is not behind.
 #[must_use]
 pub fn rebuild(
     ledger: &Ledger,
@@ -55,7 +55,7 @@ pub fn rebuild(
     let by_run = latest.find_map(|(_, one)| one.run.rerun_token.as_deref());
     let answered = match known {
         None => token.or(by_run),
-        // Runs of Cartographer carry no request: what was answered before stays answered.
+        // Runs of Cartographer carry no request: the last answered one stays.
         Some(_) => by_run.or_else(|| ledger.answered_by_seen()),
     };
     let mut next = ledger.clone();
@@ -76,7 +76,7 @@ pub fn rebuild(
         let is_before = |answered: &&str| newest.run.rerun_token.as_deref() != Some(*answered);
         next.answered_token = answered.filter(is_before).map(str::to_owned);
     }
-    // The last request that was answered counts, whichever older one the newest run answered.
+    // The last answered request counts, even if the newest run answered an older one.
     let is_last = next.answered_token.is_none();
     next.current = Some(same.cloned().unwrap_or_else(|| CurrentRun {
         rerun_token: newest.run.rerun_token.clone().filter(|_| is_last),
@@ -87,8 +87,8 @@ pub fn rebuild(
     Some(next)
 }
 
-/// What the runs that follow are made with. A ledger that was lost has it from its newest run, which whoever may make runs can
-/// have written; where only its end was lost, what it has itself stays.
+/// Returns the pin for later runs. A lost ledger gets it from its newest run, where any client that may
+/// create runs can have written it. A ledger that lost only its end keeps its own.
 fn pinned_by(ledger: &Ledger, newest: &RunIdentity) -> Option<Box<PinnedProfile>> {
     let by_run = || {
         let profile = newest.profile.as_deref()?;
@@ -102,8 +102,8 @@ fn pinned_by(ledger: &Ledger, newest: &RunIdentity) -> Option<Box<PinnedProfile>
     ledger.profile.clone().or_else(by_run)
 }
 
-/// The runs that carry a sequence, up to the highest that can be ours, lowest first, and those that do
-/// not, oldest first.
+/// Returns the runs that carry a sequence, up to the highest that can be ours, lowest first, and those that
+/// do not, oldest first.
 fn in_order<'a>(
     listed: &[ListedRun<'a>],
     runnable_uid: &str,
@@ -111,7 +111,7 @@ fn in_order<'a>(
 ) -> (Vec<(i64, ListedRun<'a>)>, Vec<ListedRun<'a>>) {
     let mut numbered: Vec<(i64, ListedRun<'_>)> = Vec::new();
     let mut unnumbered: Vec<ListedRun<'_>> = Vec::new();
-    // Lists of two versions of one kind show the same runs; those that match come first.
+    // Lists of two versions of one kind show the same runs; matching ones come first.
     let mut seen = BTreeSet::new();
     let (matching, others): (Vec<ListedRun<'_>>, Vec<ListedRun<'_>>) =
         listed.iter().copied().partition(|one| one.matches);
@@ -125,9 +125,9 @@ fn in_order<'a>(
         }
     }
     numbered.sort_by_key(|(sequence, one)| (*sequence, one.run.created));
-    // More than a history holds would be refused as a status, or keep the next run from being made.
+    // A longer history would be refused as a status, or keep the next run from being made.
     numbered.drain(..numbered.len().saturating_sub(MAX_HISTORY));
-    // Of those made in the newest second, one that matches is the newest.
+    // Of the runs made in the newest second, a matching one counts as the newest.
     unnumbered.sort_by(|a, b| {
         (a.run.created, a.matches, &a.run.name).cmp(&(b.run.created, b.matches, &b.run.name))
     });
@@ -136,16 +136,16 @@ fn in_order<'a>(
 }
 
 impl ListedRun<'_> {
-    /// Whether it was created after a run that carries a sequence. Within one second nobody knows;
-    /// then it is, if it alone is what is rendered now.
+    /// Returns true if it was created after a run that carries a sequence. Within one second the order is
+    /// unknown; it then counts as newer if it alone is what is rendered now.
     fn is_newer_than(&self, top: ListedRun<'_>) -> bool {
         (self.run.created, self.matches) > (top.run.created, top.matches)
     }
 }
 
 impl Ledger {
-    /// What the stale ledger held as current goes to the history, unless it is the newest run, or
-    /// another has its number and it was never seen.
+    /// Moves the current entry of the stale ledger to the history, unless it is the newest run, or another
+    /// run has its number and it was never seen.
     fn keep_superseded(
         &mut self,
         known: Option<&CurrentRun>,
@@ -159,13 +159,13 @@ impl Ledger {
             }
         });
         if let Some(known) = kept {
-            // Without a uid it counts from now: a create for it may just have been sent.
+            // Without a uid the entry counts from now: a create for it may just have been sent.
             self.insert_history(past(known.clone(), now));
         }
     }
 
-    /// Unfinished runs of which it is not known by which rules they were made, as of those that were listed,
-    /// count as made under these.
+    /// Records these rules as those that unfinished runs were made under, if their rules are unknown, as
+    /// for listed runs.
     #[must_use]
     pub fn made_under(mut self, rules_hash: &str) -> Self {
         let current = self.current.iter_mut();
@@ -180,9 +180,9 @@ impl Ledger {
         self
     }
 
-    /// Puts a run at its number, in place of an entry whose run had not shown up. What is known of
-    /// that very run already stays, and so does another run with this number: a run that the ledger
-    /// does not know would have it rebuilt again and again.
+    /// Puts a run at its number, in place of an entry whose run had not shown up. An entry that already has
+    /// this very run stays. Another run with this number stays beside it: a run unknown to the ledger would
+    /// cause a rebuild again and again.
     fn place(&mut self, entry: HistoryEntry) {
         if entry.uid.as_deref().is_some_and(|uid| self.knows(uid)) {
             return;
@@ -192,8 +192,8 @@ impl Ledger {
         self.insert_history(entry);
     }
 
-    /// Runs newer than the highest number take those that follow. The last run, which is to be current, and its
-    /// number.
+    /// Gives the following numbers to runs newer than the highest number. Returns the last run, which is to
+    /// be current, and its number.
     fn place_above<'a>(
         &mut self,
         top: Option<(i64, ListedRun<'a>)>,
@@ -209,7 +209,7 @@ impl Ledger {
         Some(last)
     }
 
-    /// Runs older than the highest number take the free numbers below it, the newest the highest.
+    /// Gives the free numbers below the highest to older runs, the newest first.
     fn place_below(&mut self, top: Option<i64>, older: &[ListedRun<'_>]) {
         let mut number = top.unwrap_or(0);
         for one in older.iter().rev() {

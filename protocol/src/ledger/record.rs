@@ -1,4 +1,4 @@
-//! What came of runs: results, outputs, and runs that showed up late or went away.
+//! Recording of what happened to runs: results, outputs, and runs that showed up late or went away.
 
 use cartouche_crds::{
     CurrentRun, HistoryEntry, OutputsFrom, RunFailure, RunPhase, RunResult, Stop, UnknownFields,
@@ -11,14 +11,13 @@ use super::{
     started, stop::note_cancel,
 };
 
-/// In the history of a run that has not ended, while its template's rules are others than those it was
-/// made under.
+/// Message in the history for an unfinished run whose template now has other rules than those it was made under.
 pub const JUDGED_BY_ITS_KIND: &str = "the template's rules have changed since this run was made: it has not ended by its Succeeded condition, nor by what is known of its kind";
 
 impl Ledger {
-    /// Records what was read in a run that the ledger knows by uid. The current run is followed as
-    /// long as it is current; a superseded run is final at its first result. Outputs are taken only
-    /// from a sequence that is not older than the one they came from.
+    /// Records what was read in a run that the ledger knows by uid. The current run is followed as long as it is
+    /// current; a superseded run is final at its first result. Outputs are taken only from a sequence that is not
+    /// older than the one they came from.
     #[must_use]
     pub fn record(mut self, fetched: &FetchedRun, now: Option<Timestamp>) -> Self {
         let uid = fetched.run.uid.as_str();
@@ -33,16 +32,16 @@ impl Ledger {
                 current.finished_at = current.result.and(now).map(Time);
                 note_cancel(&mut current.stop, current.result, cancelled, now);
                 if current.result.is_none() {
-                    // It came with the failure, and goes with it.
+                    // The note of the cancellation came with the failure, and goes with it.
                     current.stop = current.stop.take().filter(is_ours);
                 }
             }
-            // Where it is not known, which is so in what earlier releases wrote, nothing is written for it.
+            // An unknown hash, as in entries of earlier releases, stays unknown.
             let known = current
                 .rules_hash
                 .take()
                 .filter(|_| current.result.is_none());
-            // Where it was judged by its kind, the rules are none that it was made under.
+            // A run judged by its kind keeps the rules that it was made under.
             current.rules_hash = known.map(|made_under| match &*fetched.rules_hash {
                 "" => made_under,
                 rules => rules.to_owned(),
@@ -67,8 +66,8 @@ impl Ledger {
         self
     }
 
-    /// What a run that failed gave stays until a later one succeeds, or fails and gives other: the next attempt need not
-    /// know less than the one before.
+    /// Takes the failure outputs of a run. They stay until a later run succeeds, or fails and gives others: the
+    /// next attempt need not know less than the one before.
     fn take_failure(&mut self, sequence: i64, fetched: &FetchedRun) {
         let known = self.failure.as_ref().map(|failure| failure.sequence);
         match (fetched.result(), &fetched.failure) {
@@ -87,7 +86,7 @@ impl Ledger {
                         .unwrap_or_default(),
                 }));
             }
-            // It has not failed after all, or something newer has succeeded.
+            // The run has not failed after all, or a newer one has succeeded.
             (Some(RunResult::Succeeded), _) if known.is_some_and(|it| it <= sequence) => {
                 self.failure = None;
             }
@@ -133,15 +132,15 @@ impl Ledger {
         });
     }
 
-    /// Whether a newer run has succeeded: if it lacks an output, no older run stands in for it.
+    /// Returns true if a newer run has succeeded: if that one lacks an output, no older run stands in for it.
     fn succeeded_since(&self, sequence: i64) -> bool {
         let mut runs = self.runs();
         runs.any(|(newer, _, result)| newer > sequence && result == Some(RunResult::Succeeded))
     }
 
-    /// The object of the current entry was seen before it went away (or its recorded uid gave way
-    /// to a late create of the same sequence and hash): its uid, and its result if it had one.
-    /// Outputs cannot be read any more. `asked` is what it showed of that it was to stop.
+    /// Records that the object of the current entry was seen before it went away, or that its recorded uid gave way
+    /// to a late create of the same sequence and hash: its uid, and its result if it had one. Its outputs can no
+    /// longer be read. `asked` is the sign on it that it was asked to stop.
     #[must_use]
     pub fn sighted(
         mut self,
@@ -156,7 +155,7 @@ impl Ledger {
         }) {
             current.phase = RunPhase::Created;
             current.attempted = true;
-            // Its word to stop was for the object that it gives way to.
+            // The recorded stop was for the object that this one replaces.
             let is_the_same = current.uid.as_deref() == Some(run.uid.as_str());
             current.stop = current.stop.take().filter(|_| is_the_same);
             current.uid = Some(run.uid.clone());
@@ -169,7 +168,8 @@ impl Ledger {
         self
     }
 
-    /// The current run is gone, and nobody saw it go: it has failed if it was told to stop.
+    /// Records that the current run is gone and was not seen to go: it has failed if it was asked to stop, else it
+    /// is lost.
     #[must_use]
     pub fn vanished(mut self, now: Option<Timestamp>) -> Self {
         if let Some(current) = self.current.as_mut() {
@@ -180,7 +180,7 @@ impl Ledger {
         self
     }
 
-    /// An earlier run ended with its deletion. `asked` is what it showed of that it was to stop.
+    /// Records that an earlier run ended with its deletion. `asked` is the sign on it that it was asked to stop.
     #[must_use]
     pub fn ended(
         mut self,
@@ -197,7 +197,7 @@ impl Ledger {
         self
     }
 
-    /// An earlier entry whose create had an unknown outcome cannot be looked for.
+    /// Records as lost an earlier entry whose create had an unknown outcome and cannot be looked for.
     #[must_use]
     pub fn give_up(mut self, sequence: i64, message: &str, now: Option<Timestamp>) -> Self {
         let entry = self.history_mut().iter_mut().find(|entry| {
@@ -209,7 +209,7 @@ impl Ledger {
         self
     }
 
-    /// The run of an earlier entry whose create had an unknown outcome has shown up, be it after it
+    /// Records that the run of an earlier entry, whose create had an unknown outcome, has shown up, even after it
     /// was given up.
     #[must_use]
     pub fn shown_up(mut self, run: &RunIdentity) -> Self {
@@ -220,12 +220,12 @@ impl Ledger {
             self.history[at].sequence,
             self.history[at].rerun_token.clone(),
         );
-        // What newer runs answered may be known only by this.
+        // The last answered request may be the only record of what newer runs answered.
         let newer_exists = self
             .runs()
             .any(|(number, uid, _)| number > sequence && uid.is_some());
         if asked.is_some() && (self.answered_token.is_none() || !newer_exists) {
-            // As far as it is kept there: a longer one would ask once more.
+            // The history keeps a shortened token; a longer one asks once more.
             self.answered_token = asked;
         }
         if let Some(entry) = self.history_mut().get_mut(at) {
@@ -239,7 +239,7 @@ impl Ledger {
         self
     }
 
-    /// Earlier entries leave the ledger. The caller knows that their objects are gone.
+    /// Removes earlier entries from the ledger. The caller knows that their objects are gone.
     #[must_use]
     pub fn forget(mut self, gone: impl Fn(&HistoryEntry) -> bool) -> Self {
         if self.history.iter().any(&gone) {
@@ -249,7 +249,7 @@ impl Ledger {
     }
 }
 
-/// A run that is current no more, as the history has it.
+/// Returns the history entry of a run that is no longer current.
 pub(crate) fn past(run: CurrentRun, at: Option<Timestamp>) -> HistoryEntry {
     let started_at = match run.uid {
         Some(_) => run.started_at.or(run.intent_at),
@@ -280,7 +280,7 @@ pub(crate) fn past(run: CurrentRun, at: Option<Timestamp>) -> HistoryEntry {
     entry.with_unknown_fields(run.unknown_fields)
 }
 
-/// How a run ended of which it is only known that it is gone.
+/// Returns the result of a run of which only its absence is known.
 #[must_use]
 pub fn result_of_gone(stop: Option<&Stop>) -> RunResult {
     match stop {
@@ -289,7 +289,7 @@ pub fn result_of_gone(stop: Option<&Stop>) -> RunResult {
     }
 }
 
-/// An earlier run has ended with this result, and whether a person has cancelled it.
+/// Ends an entry with this result, and notes the cancellation if a person has cancelled the run.
 fn end(
     entry: &mut HistoryEntry,
     (result, cancelled): (RunResult, bool),

@@ -1,4 +1,4 @@
-//! What an object says about itself, and what was read in it.
+//! Identity of an object, and what was read in it.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -24,32 +24,33 @@ use crate::{
     rerun,
 };
 
-/// A create lands at most this long after it was decided to supersede the ledger that it is sent for: that is written within 10
-/// seconds, or the API server gives it up; a create is sent within 10 after its ledger was read, and given up after 10 too.
+/// Longest time after which a create lands, counted from the decision to supersede the ledger that it is sent for.
+/// That ledger is written within 10 seconds, or the API server gives it up. A create is sent within 10 seconds
+/// after its ledger was read, and is given up after 10 more.
 const LANDS_WITHIN: SignedDuration = SignedDuration::from_secs(30);
-/// So long after a ledger said that the run is there, no create for it can land any more, by any clock.
+/// Time after a ledger recorded the run, after which no create for it can land any more, by any clock.
 pub(crate) const LANDED_BY: SignedDuration =
     SignedDuration::from_secs(LANDS_WITHIN.as_secs() + CLOCKS.as_secs());
 
-/// Whether a time lies before another one, whatever the clocks.
+/// Returns true if a time lies before another one, whatever the clocks.
 fn is_before(at: Timestamp, other: Timestamp) -> bool {
     at < other.checked_sub(CLOCKS).unwrap_or(Timestamp::MIN)
 }
 
-/// The profile that an object says it was made with.
+/// Profile that an object claims to be made with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunProfile {
     /// Its name and generation.
     pub version: ProfileVersion,
-    /// The request to choose anew that its choice answered.
+    /// Refresh request that its choice answered.
     pub refresh_token: Option<String>,
 }
 
-/// What an object says about itself. Anybody who may create its kind can write all of it, so
-/// nothing here is believed unless the ledger, or a rebuild of it, agrees.
+/// Identity that an object claims. Any client that may create its kind can write all of it, so nothing here is
+/// believed unless the ledger, or a rebuild of it, agrees.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunIdentity {
-    /// The `apiVersion` it was read with.
+    /// `apiVersion` that it was read with.
     pub api_version: String,
     /// Its kind.
     pub kind: String,
@@ -57,19 +58,19 @@ pub struct RunIdentity {
     pub name: String,
     /// Its uid.
     pub uid: String,
-    /// The uid of the Runnable that controls it, by its owner reference.
+    /// Uid of the Runnable that controls it, by its owner reference.
     pub owner_uid: Option<String>,
-    /// The sequence on its label.
+    /// Sequence on its label.
     pub sequence: Option<i64>,
-    /// The hash in its annotation.
+    /// Hash in its annotation.
     pub input_hash: Option<String>,
-    /// The re-run request in its annotation.
+    /// Re-run request in its annotation.
     pub rerun_token: Option<String>,
-    /// The profile that it says it was made with; boxed, since most have none.
+    /// Profile that it claims to be made with; boxed, since most have none.
     pub profile: Option<Box<RunProfile>>,
-    /// When it was created.
+    /// Creation time.
     pub created: Option<Timestamp>,
-    /// Whoever created it wrote a status into it, which no controller of runs does.
+    /// True if its creator wrote a status into it, which no controller of runs does.
     pub made_with_status: bool,
 }
 
@@ -94,12 +95,13 @@ impl RunIdentity {
             name: text("/metadata/name")?,
             uid: text("/metadata/uid")?,
             owner_uid,
-            // A run of ours has both labels, so that what its watch does not show is none.
+            // A run of ours has both labels, so an object that its watch does not show is none.
             sequence: tagged("labels", RUNNABLE_NAME_LABEL)
                 .and_then(|_| tagged("labels", RUN_SEQUENCE_LABEL))
                 .and_then(|sequence| sequence.parse().ok())
                 .filter(|sequence| (1..=MAX_SEQUENCE).contains(sequence)),
-            // Anybody can write any text there, and it may come into a status. Those of runs are as they are.
+            // Any client can write any text here, and it may get into a status. The values of runs are short and
+            // stay as they are.
             input_hash: tagged("annotations", INPUT_HASH_ANNOTATION)
                 .map(|hash| short_message(&hash)),
             rerun_token: tagged("annotations", RERUN_TOKEN_ANNOTATION)
@@ -121,27 +123,27 @@ impl RunIdentity {
         })
     }
 
-    /// Whether the Runnable with this uid controls it.
+    /// Returns true if the Runnable with this uid controls it.
     #[must_use]
     pub fn is_owned_by(&self, runnable_uid: &str) -> bool {
         self.owner_uid.as_deref() == Some(runnable_uid)
     }
 
-    /// Whether this is what a create for the entry makes: its sequence and its hash.
+    /// Returns true if this is what a create for the entry makes: its sequence and its hash.
     #[must_use]
     pub fn answers(&self, entry: &CurrentRun) -> bool {
         self.sequence == Some(entry.sequence) && self.input_hash.as_ref() == Some(&entry.input_hash)
     }
 
-    /// Whether a create for the entry can have made this object, which was met under its name or
-    /// shown by a watch. Number, hash, owner and so the name are public, and anybody may have put an
-    /// object there: a run of ours is also younger than its intent, and was made without a status.
+    /// Returns true if a create for the entry can have made this object, which was met under its name or shown by a
+    /// watch. Number, hash, owner and thus the name are public, and any client may have put an object there. A run
+    /// of ours is also younger than its intent, and was made without a status.
     #[must_use]
     pub fn is_made_for(&self, entry: &CurrentRun) -> bool {
         self.answers(entry) && !self.is_older_than(entry) && !self.made_with_status
     }
 
-    /// Whether this was there before the entry was intended, so that no create for it made it.
+    /// Returns true if the object existed before the entry was intended, so that no create for it made it.
     #[must_use]
     pub fn is_older_than(&self, entry: &CurrentRun) -> bool {
         let intended = entry.intent_at.as_ref().map(|at| at.0);
@@ -150,15 +152,15 @@ impl RunIdentity {
             .is_some_and(|(created, intended)| is_before(created, intended))
     }
 
-    /// Whether this is what a create for the entry made that landed after its confirmed run had gone.
+    /// Returns true if this was made by a create for the entry that landed after its confirmed run had gone.
     #[must_use]
     pub fn is_late_for(&self, entry: &CurrentRun) -> bool {
         let gone = entry.started_at.as_ref();
         self.is_made_for(entry) && self.has_landed_between(gone, gone)
     }
 
-    /// Whether this is the run of an earlier entry that was not seen yet: when it was superseded a read
-    /// did not find it, or could not be had, and no create for it was sent any more.
+    /// Returns true if this is the run of an earlier entry that was not seen yet. When the entry was superseded, a
+    /// read did not find the run, or was not possible, and no create for it was sent afterwards.
     #[must_use]
     pub fn is_of(&self, entry: &HistoryEntry) -> bool {
         entry.uid.is_none()
@@ -174,11 +176,11 @@ impl RunIdentity {
             && !self.made_with_status
     }
 
-    /// Whether a create that was sent between these times can have made it. Where a time is not known, it
-    /// may have.
+    /// Returns true if a create that was sent between these times can have made it. An unknown time rules nothing
+    /// out.
     fn has_landed_between(&self, first: Option<&Time>, last: Option<&Time>) -> bool {
         let is_early = |(created, first): (Timestamp, &Time)| is_before(created, first.0);
-        // Who has edited a status may have written any time.
+        // A client that has edited a status may have written any time.
         let is_late = |(created, last): (Timestamp, &Time)| {
             let by = last.0.checked_add(LANDED_BY);
             created > by.unwrap_or(Timestamp::MAX)
@@ -187,8 +189,8 @@ impl RunIdentity {
             && !self.created.zip(last).is_some_and(is_late)
     }
 
-    /// The sequence, if owner and name bear it out: the name of sequence n ends in a suffix that
-    /// only this Runnable's n-th run has.
+    /// Returns the sequence if owner and name confirm it: the name of sequence n ends in a suffix that only this
+    /// Runnable's n-th run has.
     #[must_use]
     pub fn genuine_sequence(&self, runnable_uid: &str) -> Option<i64> {
         let sequence = self.sequence.filter(|_| self.is_owned_by(runnable_uid))?;
@@ -198,77 +200,77 @@ impl RunIdentity {
     }
 }
 
-/// The outputs in a run, by the rules of its template.
+/// Outputs in a run, by the rules of its template.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OutputsRead {
     /// The run has not succeeded, or the template declares no outputs.
     None,
     /// All outputs.
     Values(BTreeMap<String, Value>),
-    /// They could not be taken.
+    /// The outputs could not be taken.
     Unsatisfied {
-        /// Why, in Cartographer's words.
+        /// Reason in Cartographer's words.
         why: String,
-        /// The same for people.
+        /// Reason for people.
         faults: Vec<Fault>,
     },
-    /// They are in the words of the run's pod, which was not read with it.
+    /// The outputs are in the termination message of the run's pod, which was not read with it.
     Elsewhere,
 }
 
-/// What the pods of a failed run told.
+/// Report of the pods of a failed run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum PodsSaid {
-    /// Nothing, or nobody asked them.
+    /// No report, or the pods were not asked.
     #[default]
     Nothing,
-    /// Why it failed.
+    /// Reason why the run failed.
     Words(Said),
-    /// They could not be asked: why. That is no reason for anything, and gives way to what was known before.
+    /// Reason why the pods could not be asked. It does not explain the failure, and gives way to an earlier report.
     Unasked(String),
 }
 
-/// What was read in a run's object, as the Runnable's `ServiceAccount`.
+/// Run as read by the Runnable's `ServiceAccount`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FetchedRun {
-    /// What the object says about itself.
+    /// Identity that the object claims.
     pub run: RunIdentity,
-    /// How it fares.
+    /// Health of the run.
     pub health: Health,
-    /// Its outputs, if it succeeded.
+    /// Outputs, if it succeeded.
     pub outputs: OutputsRead,
-    /// Its outputs that are for Secrets only, beside all others.
+    /// Outputs for Secrets only, beside all others.
     pub sensitive: Sensitive,
-    /// What the template reads in a run that failed, if it does and this one has.
+    /// Failure outputs, if the template declares any and the run has failed.
     pub failure: Option<BTreeMap<String, Value>>,
-    /// The rules that `health` and `outputs` were read by.
+    /// Hash of the rules that `health` and `outputs` were read by.
     pub rules_hash: Arc<str>,
-    /// Whether it contains what the template renders now, where that was asked.
+    /// True if it was found to contain what the template renders now.
     pub matches: bool,
-    /// What its pods can tell that it does not.
+    /// Facts that its pods can give and it does not.
     pub pods_tell: PodsTell,
-    /// What they told.
+    /// Report of its pods.
     pub pods_said: PodsSaid,
     /// Kind and name of its controller, by its owner reference.
     pub controller: Option<String>,
-    /// Who had it stopped, and why, by what stands on it.
+    /// Cancellation in its annotation: who stopped it, and why.
     pub stopped: Option<Cancellation>,
-    /// By what it shows that it was asked to stop.
+    /// Sign on the object that it was asked to stop.
     pub asked: Asked,
-    /// Its standing between its creation and its end.
+    /// Standing between its creation and its end.
     pub standing: Standing,
-    /// The resourceVersion that it was read in.
+    /// `resourceVersion` that it was read in.
     pub version: Option<u64>,
 }
 
 impl FetchedRun {
-    /// Success or failure, once it has ended.
+    /// Returns success or failure, or `None` if it has not ended.
     #[must_use]
     pub fn result(&self) -> Option<RunResult> {
         result_of(self.health.verdict)
     }
 
-    /// The weight of the values that it gives, and of what its engine says.
+    /// Returns the weight of the values that it gives and of its engine's message.
     #[must_use]
     pub fn weight(&self) -> usize {
         let given = match &self.outputs {
@@ -284,8 +286,8 @@ impl FetchedRun {
 }
 
 impl Holder {
-    /// Whose this object is, which is not the run that was to be made. Only a name that all runs share can be that of
-    /// an earlier one.
+    /// Returns the holder of a name that the run to be made needs. It is an earlier run only if all runs share that
+    /// name.
     #[must_use]
     pub fn of(found: &FetchedRun, runnable_uid: &str, is_fixed: bool) -> Self {
         let created = found.run.created;
@@ -300,7 +302,7 @@ impl Holder {
     }
 }
 
-/// Success or failure, once a run has ended.
+/// Returns success or failure, or `None` while a run has not ended.
 #[must_use]
 pub fn result_of(verdict: Verdict) -> Option<RunResult> {
     match verdict {

@@ -1,4 +1,4 @@
-//! How a run is asked for.
+//! Names of runs, as the API server is asked for them.
 
 use cartouche_crds::{CurrentRun, HistoryEntry};
 
@@ -24,25 +24,25 @@ impl RunName {
         }
     }
 
-    /// The name of the current run.
+    /// Returns the name of the current run.
     #[must_use]
     pub fn of(run: &CurrentRun) -> Self {
         Self::new(&run.api_version, &run.kind, &run.name)
     }
 
-    /// The name of an object.
+    /// Returns the name of an object.
     #[must_use]
     pub fn of_run(run: &RunIdentity) -> Self {
         Self::new(&run.api_version, &run.kind, &run.name)
     }
 
-    /// As messages name its object: `Job shop/shop-build-1`.
+    /// Returns the object's name for messages: `Job shop/shop-build-1`.
     #[must_use]
     pub fn object(&self, namespace: &str) -> String {
         format!("{} {namespace}/{}", self.kind, self.name)
     }
 
-    /// The name of an earlier run.
+    /// Returns the name of an earlier run.
     #[must_use]
     pub fn past(run: &HistoryEntry) -> Self {
         Self::new(&run.api_version, &run.kind, &run.name)

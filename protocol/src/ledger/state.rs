@@ -1,4 +1,4 @@
-//! What the ledger says of a run, in one word.
+//! State of a run in the ledger, in one word.
 
 use std::fmt;
 
@@ -6,27 +6,27 @@ use cartouche_crds::{CurrentRun, HistoryEntry, RunPhase, RunResult};
 
 use super::Ledger;
 
-/// How far a run of the ledger is known to have come.
+/// Progress of a run of the ledger, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunState {
-    /// It ended with this result.
+    /// The run ended with this result.
     Ended(RunResult),
     /// Its object was made, and no end of it was seen.
     Running,
-    /// It has done its work, and is not recorded as succeeded before its outputs can be read.
+    /// The run has done its work, but is not recorded as succeeded before its outputs can be read.
     OutputsUnread,
-    /// It is to be made.
+    /// The run is to be made.
     Pending,
     /// The API server refused to make it.
     Rejected,
-    /// It is current no more, and whether it was ever made is not known yet.
+    /// The run is no longer current, and it is not known yet if it was ever made.
     Unknown,
-    /// An object that is somebody else's holds its name, so that its number was given up.
+    /// A foreign object holds the name of the run, so that its number was given up.
     NameTaken,
 }
 
 impl RunState {
-    /// As it is written.
+    /// Returns the word for the state.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -62,7 +62,7 @@ impl From<&HistoryEntry> for RunState {
     fn from(entry: &HistoryEntry) -> Self {
         match (entry.result, &entry.uid, &entry.taken_by) {
             (Some(result), ..) => Self::Ended(result),
-            // Once the object is gone that held the name, a create that was on its way may make the run.
+            // Once the object that held the name is gone, a create that was on its way may make the run.
             (None, Some(_), _) => Self::Running,
             (None, None, Some(_)) => Self::NameTaken,
             (None, None, None) => Self::Unknown,
@@ -71,7 +71,7 @@ impl From<&HistoryEntry> for RunState {
 }
 
 impl Ledger {
-    /// Whether the run with this uid is the current one.
+    /// Returns true if the run with this uid is the current one.
     #[must_use]
     pub fn is_at(&self, uid: &str) -> bool {
         let current = self.current.as_ref();

@@ -5,36 +5,36 @@ use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 
 use super::{Ledger, RunName};
 
-/// By what its object shows that a run was asked to stop.
+/// Sign on a run's object that the run was asked to stop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Asked {
-    /// It was not, as far as anybody sees.
+    /// No sign of a request.
     #[default]
     No,
-    /// In the way of its kind: by a person, or by this controller because of its timeout.
+    /// A request in the form of its kind: by a person, or by this controller because of the timeout.
     InItsWay,
-    /// By a person, with `cartouche cancel`.
+    /// A request by a person, with `cartouche cancel`.
     ByPerson,
 }
 
-/// A run that was made, and of which no end is known.
+/// Run that was made and whose end is not known.
 #[derive(Clone, Debug)]
 pub struct AtWork<'a> {
-    /// How it is asked for.
+    /// `apiVersion`, kind and name.
     pub name: RunName,
     /// Its uid.
     pub uid: &'a str,
-    /// Since when it works.
+    /// Start of the run, as the ledger has it.
     pub started_at: Option<Timestamp>,
-    /// That it was told to stop.
+    /// Recorded stop of the run, if there is one.
     pub stop: Option<&'a Stop>,
-    /// Whether it is the run for what is rendered now.
+    /// True if it is the current run.
     pub is_current: bool,
 }
 
 impl Ledger {
-    /// STOP: a run at work is going to be told to stop, which is written before it is. It is never taken back, nor is
-    /// its reason changed.
+    /// STOP: records that a run at work is about to be asked to stop, before the request is sent. The record is
+    /// never removed, and its reason never changes.
     #[must_use]
     pub fn stop(mut self, uid: &str, reason: StopReason, at: Timestamp) -> Self {
         let stop = self.unended_stop(uid);
@@ -44,8 +44,8 @@ impl Ledger {
         self
     }
 
-    /// WITHDRAW: no create is sent any more for the current entry, of which nobody knows whether its run was made. Whatever
-    /// else is said there of a stop is none of ours: what was not made cannot be told to.
+    /// WITHDRAW: stops sending creates for the current entry, whose run was not seen. A stop that another writer
+    /// has noted there is replaced: a run that was not made cannot be asked to stop.
     #[must_use]
     pub fn withdraw(mut self, at: Timestamp) -> Self {
         let current = self.current.as_mut();
@@ -65,7 +65,7 @@ impl Ledger {
         self.unfinished(uid).map(|entry| &mut entry.stop)
     }
 
-    /// That the run with this uid was told to stop.
+    /// Returns the recorded stop of the run with this uid.
     #[must_use]
     pub fn stop_of(&self, uid: &str) -> Option<&Stop> {
         let current = self.current.as_ref();
@@ -78,8 +78,8 @@ impl Ledger {
         entry.stop.as_ref()
     }
 
-    /// Whether a person has cancelled the run with this uid, of which its object shows this. What stops a run because of
-    /// its timeout looks the same in it.
+    /// Returns true if a person has cancelled the run with this uid, whose object shows this sign. A stop because
+    /// of the timeout looks the same on it.
     #[must_use]
     pub fn is_cancelled(&self, uid: &str, asked: Asked) -> bool {
         match asked {
@@ -89,7 +89,7 @@ impl Ledger {
         }
     }
 
-    /// The runs that were made, and of which no end is known: the current one first, then the latest.
+    /// Returns the runs that were made and whose end is not known: the current one first, then the latest.
     pub fn at_work(&self) -> impl Iterator<Item = AtWork<'_>> {
         let current = self.current.iter();
         let current = current.filter(|run| run.result.is_none()).map(of_current);
@@ -117,13 +117,13 @@ fn of_current(run: &CurrentRun) -> Option<AtWork<'_>> {
     })
 }
 
-/// Whether it was this controller that told a run to stop.
+/// Returns true if this controller stopped the run, not a person.
 #[must_use]
 pub fn is_ours(stop: &Stop) -> bool {
     stop.reason != StopReason::Cancelled
 }
 
-/// Whether an entry whose run nobody has seen was given up, so that no create of it is sent any more.
+/// Returns true if an entry whose run was not seen was given up, so that no create for it is sent any more.
 #[must_use]
 pub fn is_withdrawn(run: &CurrentRun) -> bool {
     let unseen = run.phase != RunPhase::Created;
@@ -131,7 +131,7 @@ pub fn is_withdrawn(run: &CurrentRun) -> bool {
     stop.is_some_and(|stop| stop.reason == StopReason::Withdrawn)
 }
 
-/// Whether a run failed after it was told to make way for another one.
+/// Returns true if a run failed after it was stopped to make way for another one.
 pub(super) fn was_replaced(run: &CurrentRun) -> bool {
     let stop = run
         .stop
@@ -140,8 +140,8 @@ pub(super) fn was_replaced(run: &CurrentRun) -> bool {
     stop.is_some_and(|stop| stop.reason == StopReason::Replaced)
 }
 
-/// A person's word to stop is written with the failure that came of it. It goes before ours to make way for another
-/// document, so that what somebody has cancelled does not run again.
+/// Records a person's cancellation together with the failure that it caused. It replaces our own stop to make way
+/// for another document, so that a cancelled document does not run again.
 pub(super) fn note_cancel(
     stop: &mut Option<Stop>,
     result: Option<RunResult>,

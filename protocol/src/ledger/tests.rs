@@ -1,4 +1,4 @@
-//! The transitions of the ledger, one by one, and what holds after any of them.
+//! Tests of each transition of the ledger, and of the laws that hold after any of them.
 
 #![allow(
     clippy::wildcard_imports,

@@ -15,7 +15,7 @@ fn cause(generation: i64) -> Cause {
     }
 }
 
-/// So many runs under one cause, counted since a second.
+/// A count of runs under one cause since a second.
 fn counted(runs: i64, window_start: i64) -> Breaker {
     Breaker {
         runs,

@@ -1,5 +1,5 @@
-//! Where the ledger stops: what it waits for, what it gives up, and whose outputs it takes, each beside
-//! its nearest neighbour.
+//! Edge cases of the ledger: what it waits for, what it gives up, and whose outputs it takes, each beside its
+//! nearest neighbour.
 
 use cartouche_crds::{HistoryEntry, RunResult};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;

@@ -68,7 +68,7 @@ fn what_was_definitely_refused_long_ago_is_dropped_and_its_number_is_not_used_ag
 
 #[test]
 fn a_create_that_may_still_land_stays_in_the_history_and_ages_from_now() {
-    // Also what was refused a moment ago: another controller may have sent a create for it, too.
+    // This includes a recent refusal: another controller may have sent a create for it, too.
     for current in [
         pending(3, "A"),
         rejected(3, "A", true),
@@ -143,7 +143,7 @@ fn confirming_takes_sequence_and_hash_together() {
     assert_eq!(Ledger::default().confirm(&run(2, "A")), None);
 }
 
-/// Whose uid it is that holds a name.
+/// The uid of the object that holds a name.
 fn holder() -> String {
     "holder".to_owned()
 }
@@ -172,7 +172,7 @@ fn a_number_that_was_given_up_is_kept_in_mind_since_a_create_for_it_may_still_la
     let entry = &next.history[1];
     assert_eq!((entry.sequence, &entry.uid, entry.result), (2, &None, None));
     assert_eq!(entry.started_at, time(50));
-    // The object that was met is never taken for it, whoever looks; ours is, and gives no outputs.
+    // The object that was met never counts as the run; ours does, and gives no outputs.
     let landed = RunIdentity {
         created: Some(at(51)),
         ..run(2, "A")
@@ -218,7 +218,7 @@ fn where_the_next_number_lies_is_left_to_chance() {
     };
     assert_eq!(after(8), (15..23).collect());
     assert_eq!(after(15), (71..135).collect());
-    // However far it goes, it stays within what is believed of a run.
+    // The number always stays within what is believed of a run.
     let far = after(7 + MAX_JUMP / 2);
     assert!(far.iter().all(|number| (7..=7 + MAX_JUMP).contains(number)));
 }

@@ -1,4 +1,4 @@
-//! What holds after any sequence of transitions.
+//! Laws that hold after any sequence of transitions.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What came of runs: results, outputs, runs that show up late or go away.
+//! Outcomes of runs: results, outputs, runs that show up late or go away.
 
 use cartouche_crds::{RunPhase, RunResult, StopReason};
 use cartouche_templating::Verdict;
@@ -378,14 +378,14 @@ fn what_a_run_that_failed_gave_stays_until_a_later_one_succeeds() {
     };
     second = second.record(&running(run(2, "A")), None);
     assert_eq!(number(&second), Some(1));
-    // One that fails takes its place, and an earlier one that is late does not.
+    // A later failure takes its place; that of an earlier run which comes late does not.
     let failed_again = second.clone().record(&failing(2, 4), None);
     assert_eq!(number(&failed_again), Some(2));
     let late = failed_again.record(&failing(1, 3), None);
     assert_eq!(number(&late), Some(2));
     let well = second.record(&succeeded(run(2, "A"), "x"), None);
     assert_eq!(number(&well), None);
-    // A run that has not failed after all takes it back.
+    // A run that has not failed after all removes it.
     assert_eq!(number(&first.record(&running(run(1, "A")), None)), None);
 }
 

@@ -1,4 +1,4 @@
-//! The profile that runs are made with: written with an intent, and found again.
+//! The profile of runs: written with an intent, and found again.
 
 use cartouche_crds::{PinnedProfile, ProfileVersion, RunResult};
 

@@ -1,4 +1,4 @@
-//! A ledger out of the runs that exist.
+//! Rebuilding the ledger from the existing runs.
 
 use cartouche_crds::{CurrentRun, RunPhase, RunResult};
 use k8s_openapi::jiff::Timestamp;
@@ -53,7 +53,7 @@ fn where_no_run_of_ours_exists_there_is_nothing_to_rebuild() {
     assert_eq!(rebuilt(&Ledger::default(), &[stranger], &[]), None);
 }
 
-/// A run of that number may have been and gone, and no number is given twice.
+/// A run of that number may have existed and gone, and no number is given twice.
 #[test]
 fn a_ledger_that_is_ahead_of_all_runs_is_believed() {
     let raised = CurrentRun {
@@ -131,7 +131,7 @@ fn of_very_many_numbered_runs_no_more_are_taken_than_a_history_holds() {
     let runs: Vec<RunIdentity> = (1..=20_000).map(|sequence| run(sequence, "A")).collect();
     let next = rebuilt(&Ledger::default(), &runs, &[]).unwrap();
     assert_eq!(next.current.unwrap().sequence, 20_000);
-    // Those unfinished stay: a status with all of them would be refused.
+    // With all unfinished runs the status would be refused.
     assert_eq!(next.history.len(), MAX_HISTORY - 1);
 }
 

@@ -1,4 +1,4 @@
-//! Runs and ledger entries to test with. A run's content is named by its input: "A", "B" ...
+//! Runs and ledger entries for tests. A run's content is named by its input: "A", "B" ...
 
 use std::{
     collections::BTreeMap,
@@ -26,7 +26,7 @@ pub(crate) const API_VERSION: &str = "example.dev/v1";
 pub(crate) const KIND: &str = "Build";
 pub(crate) const RULES: &str = "rules";
 
-/// So many seconds after a beginning long ago.
+/// Returns the time so many seconds after a fixed beginning.
 pub(crate) fn at(seconds: i64) -> Timestamp {
     let beginning: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
     beginning + SignedDuration::from_secs(seconds)
@@ -40,7 +40,7 @@ pub(crate) fn time(seconds: i64) -> Option<Time> {
     Some(Time(at(seconds)))
 }
 
-/// What the template renders for an input.
+/// The rendered document for an input.
 pub(crate) fn document(input: &str) -> Rendered {
     static KNOWN: Mutex<BTreeMap<String, Rendered>> = Mutex::new(BTreeMap::new());
     let mut known = KNOWN.lock().unwrap();
@@ -53,7 +53,7 @@ pub(crate) fn document_with_fixed_name(input: &str) -> Rendered {
     rendered(&json!({ "name": "only" }), input)
 }
 
-/// What the template renders for an input, as a release after this one hashes it.
+/// The rendered document for an input, as the next release hashes it.
 pub(crate) fn document_of_next(input: &str) -> Rendered {
     let next = Hashing {
         own: HashVersion::Next,
@@ -253,7 +253,7 @@ pub(crate) fn outputs_from(sequence: i64) -> OutputsFrom {
     }
 }
 
-/// What the object of a sequence says about itself.
+/// The identity of the object of a sequence.
 pub(crate) fn run(sequence: i64, input: &str) -> RunIdentity {
     RunIdentity {
         profile: None,

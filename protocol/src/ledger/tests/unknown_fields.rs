@@ -1,4 +1,4 @@
-//! Fields that another release has written: they stay with the run that they are of.
+//! Fields that another release has written stay with the run that they belong to.
 
 use std::borrow::Borrow;
 
@@ -24,7 +24,7 @@ fn names(fields: &UnknownFields) -> Vec<&str> {
 }
 
 const ALL: [&str; 4] = ["cluster", "list", "takenBy", "ticks"];
-/// Those that an earlier run has no field of its own for.
+/// Fields that have no field of their own in an earlier run.
 const OF_EARLIER: [&str; 3] = ["cluster", "list", "ticks"];
 const IN_LINE: [&str; 2] = ["cluster=east%201", "ticks=3"];
 
