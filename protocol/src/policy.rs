@@ -1,4 +1,4 @@
-//! What a Runnable and its template together ask for beside what is run. Pure.
+//! Merged policy of a Runnable and its template. Pure.
 
 mod retry;
 mod stop;
@@ -15,28 +15,28 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use crate::{diagnosis::Fault, ledger::Ledger, told::within};
 pub use retry::RetryPolicy;
 
-/// Bytes of a text that is no duration which a message repeats.
+/// Longest part of an invalid duration that a message repeats, in bytes.
 const MOST_SHOWN: usize = 64;
 
-/// What one of the two asks for.
+/// Policy fields of a Runnable or of a template.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Asks {
-    /// How what failed is tried again.
+    /// Retries of failed runs.
     pub retry: Option<Retry>,
-    /// How long a run may work.
+    /// Timeout of a run.
     pub timeout: Option<String>,
-    /// Whether runs may be at work at once.
+    /// Rule for runs that would be at work at once.
     pub concurrency: Option<ConcurrencyPolicy>,
-    /// Whether a person has to approve each run.
+    /// Rule for the approval of runs.
     pub approval: Option<ApprovalPolicy>,
-    /// How long what is rendered has to stay the same.
+    /// Time for which the rendered document has to stay the same.
     pub debounce: Option<String>,
-    /// How a run is stopped.
+    /// Request that stops a run.
     pub stop: Option<StopMethod>,
 }
 
 impl Asks {
-    /// What a Runnable asks for.
+    /// Returns the policy fields of a Runnable.
     #[must_use]
     pub fn of_runnable(spec: &RunnableSpec) -> Self {
         Self {
@@ -49,7 +49,7 @@ impl Asks {
         }
     }
 
-    /// What a template asks for.
+    /// Returns the policy fields of a template.
     #[must_use]
     pub fn of_template(spec: &ClusterRunTemplateSpec) -> Self {
         Self {
@@ -63,31 +63,31 @@ impl Asks {
     }
 }
 
-/// What holds for one Runnable.
+/// Policy of one Runnable.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Policy {
-    /// How what failed is tried again; `None` if it is not.
+    /// Retries of failed runs; `None` if there are none.
     pub retry: Option<RetryPolicy>,
-    /// How long a run may work; `None` for ever.
+    /// Timeout of a run; `None` if it may work for ever.
     pub timeout: Option<SignedDuration>,
-    /// Whether a run may begin while an earlier one is at work.
+    /// Rule for a new run while an earlier one is at work.
     pub concurrency: ConcurrencyPolicy,
-    /// Whether a person has to approve each run.
+    /// Rule for the approval of runs.
     pub approval: ApprovalPolicy,
-    /// How long what is rendered has to stay the same before it runs.
+    /// Time for which the rendered document has to stay the same before it runs.
     pub debounce: Option<SignedDuration>,
-    /// How the template has its runs stopped.
+    /// Request by which the template has its runs stopped.
     pub stop: Option<StopRequest>,
 }
 
-/// The attempt that follows the current run.
+/// Attempt that follows the current run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ahead {
-    /// When it may begin.
+    /// Time at which it may begin.
     pub at: Timestamp,
-    /// Which attempt it is.
+    /// Number of the attempt.
     pub attempt: i64,
-    /// How many there are at most.
+    /// Maximum number of attempts.
     pub attempts: i64,
 }
 
@@ -103,12 +103,12 @@ impl fmt::Display for Ahead {
 }
 
 impl Policy {
-    /// What the Runnable and its template give, merged: the template's limit and timeout bound the Runnable's, its
-    /// concurrency policy goes before the Runnable's, either may want a person's approval, and else the Runnable goes before
-    /// the template.
+    /// Merges the policies of the Runnable and its template. The template's limit and timeout bound the Runnable's,
+    /// and its concurrency policy takes precedence. Either may require approval, and the longer debounce counts.
+    /// For all else the Runnable takes precedence.
     ///
     /// # Errors
-    /// Everything that cannot be used, by its path. The API server takes it.
+    /// Returns everything that cannot be used, by its path. The API server accepts it.
     pub fn of(runnable: &Asks, template: &Asks) -> Result<Self, Vec<Fault>> {
         let mut faults = Vec::new();
         let policy = Self {
@@ -126,7 +126,7 @@ impl Policy {
         }
     }
 
-    /// What is left where something cannot be used: runs at work are not left alone because of it.
+    /// Merges the usable part of the policies, so that runs at work are governed even if something cannot be used.
     #[must_use]
     pub fn as_far_as_usable(runnable: &Asks, template: &Asks) -> Self {
         let mut faults = Vec::new();
@@ -136,7 +136,7 @@ impl Policy {
             &mut faults,
         );
         Self {
-            // A run that fails meanwhile keeps its retries.
+            // With usable retry rules, a run that fails meanwhile keeps its retries.
             retry: retry.filter(|_| faults.is_empty()),
             ..Self::of_runs_at_work(runnable, template, &mut Vec::new())
         }
@@ -162,7 +162,8 @@ impl Policy {
         }
     }
 
-    /// The attempt that follows the current run of a ledger: the ledger says when, and this policy still allows it.
+    /// Returns the attempt that follows the current run of a ledger, if the ledger has a time for it and this
+    /// policy still allows it.
     #[must_use]
     pub fn ahead(&self, ledger: &Ledger) -> Option<Ahead> {
         let (retry, current) = (self.retry.as_ref()?, ledger.current.as_ref()?);
@@ -174,13 +175,13 @@ impl Policy {
         })
     }
 
-    /// Whether runs at work may be told to stop: because of their timeout, or for a later run.
+    /// Returns true if runs at work may be asked to stop, because of their timeout or for a later run.
     #[must_use]
     pub fn stops_runs(&self) -> bool {
         self.timeout.is_some() || self.concurrency == ConcurrencyPolicy::Replace
     }
 
-    /// Whether a run that is due may have to wait though nothing is wrong.
+    /// Returns true if a pending change may have to wait although nothing is wrong.
     #[must_use]
     pub fn may_hold(&self) -> bool {
         self.concurrency != ConcurrencyPolicy::Allow
@@ -188,17 +189,17 @@ impl Policy {
             || self.debounce.is_some()
     }
 
-    /// Until when a run that was made at this time may work.
+    /// Returns the time until which a run that started at this time may work; `None` without a timeout.
     #[must_use]
     pub fn deadline(&self, started_at: Timestamp) -> Option<Timestamp> {
         let deadline = started_at.checked_add(self.timeout?);
         Some(deadline.unwrap_or(Timestamp::MAX))
     }
 
-    /// Whether it can be used for a document: one whose name the template fixes can be made once only.
+    /// Checks that the policy can be used for a document: one with a fixed name can be made only once.
     ///
     /// # Errors
-    /// What cannot be used with it.
+    /// Returns what cannot be used with the fixed name.
     pub fn check_name(&self, fixed_name: Option<&str>) -> Result<(), Vec<Fault>> {
         let (Some(_), Some(name)) = (&self.retry, fixed_name) else {
             return Ok(());
@@ -211,7 +212,7 @@ impl Policy {
     }
 }
 
-/// A duration that somebody gives.
+/// Parses a duration field. Adds a fault and returns `None` if it is not valid.
 fn span(field: &str, text: &str, faults: &mut Vec<Fault>) -> Option<SignedDuration> {
     let span = duration(text).and_then(|span| SignedDuration::try_from(span).ok());
     if span.is_none() {

@@ -1,4 +1,4 @@
-//! How what failed is tried again.
+//! Retries of failed runs.
 
 use cartouche_crds::{CurrentRun, MAX_FACTOR, MAX_RETRIES, Retry, RetryOn, RunResult, StopReason};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
@@ -7,19 +7,19 @@ use sha2::{Digest as _, Sha256};
 use super::{not_usable, span};
 use crate::diagnosis::Fault;
 
-/// Attempts after the first one, where nobody says how many.
+/// Default number of attempts after the first one.
 const LIMIT: i64 = 3;
-/// The pause before the second attempt, where nobody gives one.
+/// Default pause before the second attempt.
 const INITIAL: SignedDuration = SignedDuration::from_secs(10);
-/// How many times as long each further pause is, where nobody says it.
+/// Default factor by which each further pause grows.
 const FACTOR: i64 = 2;
-/// The longest pause, where nobody gives one.
+/// Default longest pause.
 const MAX: SignedDuration = SignedDuration::from_mins(5);
 
-/// How what failed is tried again.
+/// Rules for the retries of failed runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// Attempts after the first one, at least one.
+    /// Maximum number of attempts after the first one, at least one.
     pub(super) limit: i64,
     initial: SignedDuration,
     factor: i64,
@@ -49,7 +49,7 @@ pub(super) fn merged(
     })
 }
 
-/// What one of the two gives.
+/// Retry fields of the Runnable or of the template.
 struct Side {
     limit: Option<i64>,
     initial: Option<SignedDuration>,
@@ -86,19 +86,19 @@ impl Side {
 }
 
 impl RetryPolicy {
-    /// Whether a run that ended like this is tried again.
+    /// Returns true if a run that ended like this is retried.
     #[must_use]
     pub fn allows(&self, run: &CurrentRun) -> bool {
         self.is_named(run) && run.attempt <= self.limit
     }
 
-    /// Whether it would be tried again, had it not been tried so often already.
+    /// Returns true if the run would be retried, but has used all its attempts.
     #[must_use]
     pub fn is_exhausted(&self, run: &CurrentRun) -> bool {
         self.is_named(run) && run.attempt > self.limit
     }
 
-    /// The end of a run and the ends that are tried again, if it is none of these.
+    /// Returns the end of a run and the ends that are retried, if its end is none of these.
     #[must_use]
     pub fn unnamed(&self, run: &CurrentRun) -> Option<(RetryOn, &[RetryOn])> {
         let end = end_of(run)?;
@@ -109,9 +109,9 @@ impl RetryPolicy {
         end_of(run).is_some_and(|end| self.on.contains(&end))
     }
 
-    /// When the attempt after this one begins, if this one ended at that time: in whole seconds, as a status holds
-    /// them. What is added or taken away so that those that fail together do not come together follows from the
-    /// run, so that two controllers say the same.
+    /// Returns the time at which the next attempt begins, if this one ended at `ended`, in whole seconds as a
+    /// status holds them. Jitter spreads runs that fail together. It derives from the run, so that two controllers
+    /// compute the same time.
     #[must_use]
     pub fn next(&self, ended: Timestamp, attempt: i64, run_uid: &str, sequence: i64) -> Timestamp {
         let mut pause = self.initial.min(self.max);
@@ -124,7 +124,7 @@ impl RetryPolicy {
         }
         let seed = Sha256::digest(format!("{run_uid} {sequence}"));
         let seed = i128::from(u16::from_be_bytes([seed[0], seed[1]]));
-        // From -1/5 to 1/5 of the pause.
+        // The jitter is at most a fifth of the pause, either way.
         let swing =
             pause.as_millis() * (2 * seed - i128::from(u16::MAX)) / (5 * i128::from(u16::MAX));
         let millis = i64::try_from(pause.as_millis() + swing).unwrap_or(i64::MAX);
@@ -134,8 +134,8 @@ impl RetryPolicy {
     }
 }
 
-/// How a run ended, as `retryOn` calls it. `None` while it works, when it has succeeded, and when somebody ended it for
-/// another reason than that it had failed.
+/// Returns the end of a run, as `retryOn` calls it. `None` while it works, after a success, and if it was stopped
+/// for another reason than its timeout.
 fn end_of(run: &CurrentRun) -> Option<RetryOn> {
     let stop = run.stop.as_ref().map(|stop| &stop.reason);
     match (run.result?, stop) {

@@ -1,4 +1,4 @@
-//! How runs are stopped.
+//! Requests that stop runs.
 
 use cartouche_crds::StopMethod;
 use cartouche_templating::kinds::{Standing, StopRequest};
@@ -18,9 +18,9 @@ pub(super) fn given(method: Option<&StopMethod>, faults: &mut Vec<Fault>) -> Opt
 }
 
 impl Policy {
-    /// How a run of this `apiVersion` and kind is stopped: as the template says, if it makes runs of this kind, else in the
-    /// way of its kind; `None` where nobody knows. `literal` is the kind that the template makes; without it a tag decides
-    /// that, and what it says holds for its runs of every kind.
+    /// Returns the request that stops a run of this `apiVersion` and kind: the template's, if it makes runs of this
+    /// kind, else that of the kind; `None` if there is neither. `literal` is the kind that the template makes.
+    /// Without it a tag decides the kind, and the template's request applies to its runs of every kind.
     #[must_use]
     pub fn way_to_stop(
         &self,
@@ -31,8 +31,8 @@ impl Policy {
         given.or_else(|| StopRequest::of_kind(run.0, run.1))
     }
 
-    /// The way for a run that stands like this. One that does not heed its stop is deleted: the template goes before what is known
-    /// of the kind, but nothing acts on a patch of a run that a queue holds.
+    /// Returns the request for a run with this standing. A run that does not heed its stop is deleted: the template
+    /// takes precedence over the request of the kind, but nothing acts on a patch of a run that a queue holds.
     #[must_use]
     pub fn way_to_stop_now(
         &self,
@@ -42,7 +42,7 @@ impl Policy {
     ) -> Option<StopRequest> {
         let given = self.given_way(run, literal);
         let of_kind = StopRequest::of_kind(run.0, run.1);
-        // A template that says the way of the kind says nothing that the run would heed.
+        // A template that repeats the request of the kind adds nothing that the run would heed.
         let is_known = given.is_some() && given != of_kind && !standing.is_queued();
         if !standing.heeds_stop && !is_known {
             return Some(StopRequest::Delete);
@@ -50,7 +50,7 @@ impl Policy {
         given.or(of_kind)
     }
 
-    /// The template's way, if it is meant for runs of this kind.
+    /// Returns the template's request, if it is meant for runs of this kind.
     fn given_way(
         &self,
         (api_version, kind): (&str, &str),
@@ -63,7 +63,7 @@ impl Policy {
     }
 }
 
-/// An object stays the same whatever version of its group it is read in.
+/// Returns the group of an `apiVersion`. An object is the same in every version of its group.
 fn group(api_version: &str) -> &str {
     api_version.split_once('/').map_or("", |(group, _)| group)
 }

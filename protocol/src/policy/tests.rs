@@ -4,7 +4,7 @@ use serde_json::json;
 use super::*;
 use crate::ledger::tests::sample::at;
 
-/// What the two say of retries.
+/// The merged policy of these retry rules.
 pub(super) fn policy_of(
     runnable: Option<&Retry>,
     template: Option<&Retry>,

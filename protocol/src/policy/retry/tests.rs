@@ -15,7 +15,7 @@ fn ended(result: RunResult, attempt: i64) -> CurrentRun {
     }
 }
 
-/// The same of one that was told to stop.
+/// A run that was asked to stop for this reason and ended like this.
 fn stopped(result: RunResult, reason: StopReason) -> CurrentRun {
     let stop = Stop {
         reason,
@@ -32,7 +32,7 @@ fn policy(runnable: Option<&Retry>, template: Option<&Retry>) -> Option<RetryPol
     policy_of(runnable, template).unwrap().retry
 }
 
-/// How many seconds pass before each attempt after the first one, on average and to the nearest five.
+/// The pauses before each attempt after the first one in seconds, on average and to the nearest five.
 fn pauses(retry: &RetryPolicy, attempts: i64) -> Vec<i64> {
     let pause = |attempt| {
         let seconds = (1..=2_000).map(|run| {
@@ -91,7 +91,7 @@ fn what_the_runnable_says_else_goes_before_what_its_template_says() {
         retry.allows(&ended(RunResult::Lost, 1)) && !retry.allows(&ended(RunResult::Failed, 1))
     );
 
-    // Field by field: what one of them leaves out, the other gives.
+    // The policies merge by field: what one leaves out, the other gives.
     let own = Retry {
         backoff: Some(Backoff {
             initial: Some("20s".to_owned()),
