@@ -1,4 +1,4 @@
-//! What the status says: facts and outcome in, the whole status out. Pure.
+//! Status of a Runnable: facts and outcome in, the whole status out. Pure.
 
 mod awaited;
 mod condition_value;
@@ -39,8 +39,8 @@ pub use told::{BEING_MADE, NOT_ENDED, is_at_work, said_of_run};
 use told::{is_of_run, told};
 use unsatisfied::unsatisfied;
 
-/// Whether the stored status already says this of its run, with or without the words of containers: which of them it was
-/// to be is decided when the run is read, and to read it again would bring nothing new.
+/// Returns true if the stored status already reports this health of its run, with or without the words of
+/// containers. Whether these are shown is decided when the run is read, and another read would bring nothing new.
 #[must_use]
 pub fn reports(stored: &RunnableStatus, health: &Health) -> bool {
     find(stored, STAMPED_OBJECT_CONDITION).is_some_and(|condition| {
@@ -49,14 +49,15 @@ pub fn reports(stored: &RunnableStatus, health: &Health) -> bool {
     })
 }
 
-/// The time that what is said of an object bears: never before it was created, though no answer of the API server may
-/// have named that second yet. No age is reckoned by it: the object may be of a time when that server's clock was fast.
+/// Returns the time of a statement about an object. It is never earlier than its creation, even if no answer of the
+/// API server has reached that second yet. No age is computed from it: the object may date from a time when that
+/// server's clock was fast.
 #[must_use]
 pub fn told_at(now: Option<Timestamp>, created: Option<Timestamp>) -> Option<Timestamp> {
     now.map(|now| created.map_or(now, |at| now.max(at)))
 }
 
-/// The whole status for a ledger and, if something is wrong, the error.
+/// Builds the whole status from a ledger and, if something is wrong, the error.
 #[must_use]
 pub fn status(facts: &Facts, ledger: &Ledger, error: Option<&ReconcileError>) -> RunnableStatus {
     let remark = error.filter(|error| error.category.is_remark());
@@ -81,7 +82,7 @@ pub fn status(facts: &Facts, ledger: &Ledger, error: Option<&ReconcileError>) ->
             ready.reason = reason.unwrap_or(ready.reason);
             ready.message = said.words;
         }
-        // An engine and its pods say what they like.
+        // The words of an engine and its pods must not pass for marks of our own.
         ready.message = plain(&ready.message);
     }
     let extra = abnormal(facts, &ready, ledger, error);
@@ -116,7 +117,7 @@ pub fn status(facts: &Facts, ledger: &Ledger, error: Option<&ReconcileError>) ->
         answered_token: ledger.answered_token.clone(),
         history: ledger.history.clone(),
         unreadable_history: facts.stored.unreadable_history.clone(),
-        // They go with this write, which is made for that if for nothing else.
+        // This write removes the dropped lines, and may be made for that alone.
         dropped_lines: 0,
         breaker: ledger.breaker.clone(),
         needs: facts.stored.needs.clone(),
@@ -129,7 +130,7 @@ pub fn status(facts: &Facts, ledger: &Ledger, error: Option<&ReconcileError>) ->
     status
 }
 
-/// The conditions of a Runnable that cannot be read; what they say of its run stays.
+/// Returns the conditions of a Runnable that cannot be read; the condition of its run stays.
 #[must_use]
 pub fn unreadable(
     stored: &[Condition],
@@ -152,8 +153,8 @@ pub fn unreadable(
     first.chain(others).collect()
 }
 
-/// A condition of an object whose conditions are `stored`: its time changes only with its status, that of Reconciling
-/// with its reason and generation, too. How often something was tried counts on from what is stored.
+/// Builds a condition of an object whose conditions are `stored`. Its time changes only with its status; that of
+/// `Reconciling` changes with its reason and generation, too. The count of tries continues from the stored message.
 #[must_use]
 pub fn condition(
     stored: &[Condition],
@@ -163,7 +164,7 @@ pub fn condition(
     now: Timestamp,
 ) -> Condition {
     let mut stored = stored.iter();
-    // Each reason to wait has its own time, by which it is told how long it is waited for.
+    // Each reason to wait has its own time, from which the length of the wait is computed.
     let is_waiting_anew = |it: &Condition| {
         name == RECONCILING && (it.reason != value.reason || it.observed_generation != generation)
     };
@@ -193,8 +194,9 @@ fn aggregate(template: &ConditionValue, stamped: Option<&ConditionValue>) -> Con
     ready
 }
 
-/// What keeps Ready from being True: the run if it has failed, else the template if that is not well, else what is not
-/// known. That the next run waits for an earlier one, or for a yes, is no failure, whatever became of the run before.
+/// Returns what keeps `Ready` from being True: the run if it has failed, else the template if it has, else what is
+/// unknown. While the next run is held (see [`Category::goes_before_the_run`]), the result of the run before does
+/// not count.
 fn first_blocking<'a, T>(
     template: Option<&'a T>,
     stamped: Option<&'a T>,
@@ -209,7 +211,7 @@ fn first_blocking<'a, T>(
     failed.or_else(|| unknown.next())
 }
 
-/// The condition that keeps Ready from being True.
+/// Returns the condition that keeps `Ready` from being True.
 #[must_use]
 pub fn blocking(status: &RunnableStatus) -> Option<&Condition> {
     first_blocking(
@@ -219,8 +221,8 @@ pub fn blocking(status: &RunnableStatus) -> Option<&Condition> {
     )
 }
 
-/// `Reconciling` while something is under way, tried again or on its way from upstream, `Stalled` when only a change can
-/// help; neither while the Runnable waits for a person.
+/// Returns `Reconciling` while something is under way, retried or on its way from upstream, and `Stalled` if only a
+/// change can help. `None` while the Runnable waits for a person.
 fn abnormal(
     facts: &Facts,
     ready: &ConditionValue,
@@ -237,7 +239,7 @@ fn abnormal(
     if let Some(ahead) = facts.policy.ahead(ledger)
         && error.is_none_or(|error| error.category == Category::Suspended)
     {
-        // A suspended one waits for its user.
+        // A suspended Runnable waits for its user.
         return (!facts.runnable.suspended).then(|| retry_scheduled(&ahead, ready, ledger));
     }
     let ended = ledger.current.as_ref().is_some_and(|current| {
@@ -264,7 +266,7 @@ fn abnormal(
         ConditionValue {
             status: TRUE,
             reason,
-            // What scripts look for stands in the conditions that Cartographer has.
+            // Scripts look for Cartographer's words in the conditions that Cartographer has.
             message: Told::own(&ready.message).to_owned(),
         },
     ))
@@ -277,7 +279,7 @@ fn retry_scheduled(
 ) -> (&'static str, ConditionValue) {
     let current = ledger.current.as_ref();
     let lost = current.filter(|current| current.result == Some(RunResult::Lost));
-    // Nobody has to do anything about it.
+    // A lost run that is retried needs no action.
     let lost = lost.map(vanished);
     let after = lost.unwrap_or_else(|| Told::own(&ready.message).to_owned());
     let message = format!("{ahead}, after: {after}");
@@ -289,7 +291,7 @@ fn retry_scheduled(
     (RECONCILING, value)
 }
 
-/// That what happens is noticed late, whatever else is said.
+/// Returns the condition that warns of late events while watches fail, whatever the other conditions say.
 fn unwatched(facts: &Facts) -> Option<(&'static str, ConditionValue)> {
     let message = facts.unwatched.clone()?;
     let value = ConditionValue {
@@ -300,7 +302,8 @@ fn unwatched(facts: &Facts) -> Option<(&'static str, ConditionValue)> {
     Some((WATCH_UNAVAILABLE, value))
 }
 
-/// What is said of the run for the present rendering; of no other.
+/// Returns the condition of the run for the present rendering, or of the run before it while the next one is held
+/// back.
 fn stamped(facts: &Facts, ledger: &Ledger, error: Option<&ReconcileError>) -> ConditionValue {
     let stored = || {
         find(&facts.stored, STAMPED_OBJECT_CONDITION)
@@ -313,7 +316,7 @@ fn stamped(facts: &Facts, ledger: &Ledger, error: Option<&ReconcileError>) -> Co
     let rendered = facts.rendering.as_ref();
     let is_rendered =
         |hash: &str| rendered.is_ok_and(|rendering| rendering.document.has_hash(hash));
-    // While the next run has to wait, there is no other to speak of than the one before.
+    // While the next run has to wait, the run before it is reported.
     let is_held =
         error.is_some_and(|error| error.category.is_hold()) || stuck_on(Category::Rejected);
     let slowed = stuck_on(Category::RunawayDetected)
@@ -341,7 +344,7 @@ fn stamped(facts: &Facts, ledger: &Ledger, error: Option<&ReconcileError>) -> Co
     }
 }
 
-/// Whether it is this run that the stored status speaks of.
+/// Returns true if the stored status reports this run.
 fn is_stored(facts: &Facts, current: &CurrentRun) -> bool {
     let stored = facts.stored.current_run.as_ref();
     stored.is_some_and(|stored| stored.sequence == current.sequence)
@@ -355,8 +358,8 @@ fn result(status: &str) -> Option<RunResult> {
     }
 }
 
-/// The words of its engine are not at hand, mostly because the run is gone: what the ledger knows is
-/// left. What a watch shows must not be repeated here, since the account may not be allowed to see it.
+/// Returns the condition of a run from the ledger alone, for lack of its engine's words, mostly because the run is
+/// gone. What a watch shows must not be repeated here, since the account may not be allowed to see it.
 fn recorded(current: &CurrentRun, there: bool) -> ConditionValue {
     let end = if there { "" } else { "; its object is gone" };
     let value = |status, did: &str| ConditionValue {
@@ -372,7 +375,7 @@ fn recorded(current: &CurrentRun, there: bool) -> ConditionValue {
     }
 }
 
-/// What became of a run that failed, of which only the ledger tells.
+/// Describes the end of a failed run from the ledger alone.
 fn ended_by(stop: Option<&Stop>) -> &'static str {
     match stop.map(|stop| &stop.reason) {
         Some(StopReason::TimedOut) => "was stopped by its timeout",
@@ -399,7 +402,7 @@ fn vanished(current: &CurrentRun) -> String {
     format!("run [{}] vanished while nobody watched", current.name)
 }
 
-/// The status as it is stored, so that a caller can tell whether there is anything to write.
+/// Returns true if the next status differs from the stored one, so that the caller has something to write.
 #[must_use]
 pub fn differs(stored: &Arc<RunnableStatus>, next: &RunnableStatus) -> bool {
     **stored != *next

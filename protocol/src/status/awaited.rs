@@ -1,4 +1,5 @@
-//! What may well come in a moment: a template, an account, a kind or an object of another delivery, or an image. Pure.
+//! Objects that may well arrive in a moment: a template, an account, a kind or an object of another delivery, or an
+//! image. Pure.
 
 use std::time::Duration;
 
@@ -12,14 +13,15 @@ use crate::{
     reconcile_error::ReconcileError,
 };
 
-/// So long is it waited for before a Runnable is Stalled, which tools take for a failure (kstatus: Failed).
+/// Time for which a missing object is awaited before a Runnable is `Stalled`, which tools take for a failure
+/// (kstatus: Failed).
 const PATIENCE: SignedDuration = SignedDuration::from_mins(1);
 
-/// The reason of `Reconciling` while an input is not there. `Ready` has the same reason while a source is at work, which may take
-/// hours: the minute begins when that has ended.
+/// Reason of `Reconciling` while an input is missing. `Ready` has the same reason while a source is at work, which
+/// may take hours: the minute starts when that has ended.
 const SOURCE_MISSING: &str = "SourceMissing";
 
-/// The reason of `Reconciling` for this, if it is another one than that of `Ready`.
+/// Returns the reason of `Reconciling` for this error, if it differs from that of `Ready`.
 pub(super) fn own_reason(error: &ReconcileError) -> Option<&'static str> {
     let is_missing = matches!(
         error.diagnosis.as_deref(),
@@ -28,7 +30,8 @@ pub(super) fn own_reason(error: &ReconcileError) -> Option<&'static str> {
     is_missing.then_some(SOURCE_MISSING)
 }
 
-/// How long what is missing is still waited for. `None` if it is not of that sort, or was waited for long enough.
+/// Returns the time for which the missing object is still awaited. `None` if the error has another cause, or the
+/// wait was long enough.
 #[must_use]
 pub fn awaited_for(facts: &Facts, error: &ReconcileError) -> Option<Duration> {
     if !may_come(error) {
@@ -38,20 +41,21 @@ pub fn awaited_for(facts: &Facts, error: &ReconcileError) -> Option<Duration> {
     left(facts, own_reason(error).unwrap_or(category), category)
 }
 
-/// How long the image of a run at work is still waited for whose `Ready` has this status and reason. `None` if it waits for no image, or
-/// has for long enough: its name may be misspelt.
+/// Returns the time for which the image of a run at work is still awaited, given the status and reason of `Ready`.
+/// `None` if the run waits for no image, or has for long enough: its name may be misspelt.
 #[must_use]
 pub fn image_awaited_for(facts: &Facts, status: &str, reason: &str) -> Option<Duration> {
     let is_of_image = waits_for_image(status, reason);
     is_of_image.then(|| left(facts, reason, reason)).flatten()
 }
 
-/// True of the status and the reason of `Ready` while an image of the run cannot be pulled.
+/// Returns true for the status and reason of `Ready` while an image of the run cannot be pulled.
 pub(super) fn waits_for_image(status: &str, reason: &str) -> bool {
     status == UNKNOWN && RunReason::parse(reason).is_some_and(RunReason::is_of_image)
 }
 
-/// What is left of the minute since `Reconciling` has its reason. `None` once `Stalled` has the other one.
+/// Returns the rest of the minute since `Reconciling` has its reason. `None` once it is over, or once `Stalled` has
+/// its own.
 fn left(facts: &Facts, reconciling: &str, stalled: &str) -> Option<Duration> {
     let is_same = |condition: &&Condition, reason: &str| {
         condition.reason == reason
@@ -69,10 +73,11 @@ fn left(facts: &Facts, reconciling: &str, stalled: &str) -> Option<Duration> {
     (left > SignedDuration::ZERO).then(|| left.unsigned_abs())
 }
 
-/// True if it is something that another delivery may bring, be it a policy that admits the run, or a template that is valid.
+/// Returns true if another delivery may bring what is missing, such as a policy that admits the run, or a valid
+/// template.
 pub(super) fn may_come(error: &ReconcileError) -> bool {
     match error.diagnosis.as_deref() {
-        // Room comes when runs end.
+        // A quota has room again when runs end.
         Some(Diagnosis::NotAdmitted(why)) => !is_of_quota(why),
         Some(
             Diagnosis::TemplateMissing(_)

@@ -1,4 +1,4 @@
-//! What a condition says.
+//! Values of conditions.
 
 use cartouche_templating::{Health, Verdict};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -9,7 +9,7 @@ use crate::{
     told::bounded,
 };
 
-/// A condition without its times.
+/// Condition without its times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConditionValue {
     /// Its status.
@@ -65,7 +65,7 @@ impl ConditionValue {
 
     pub(super) fn of_error(error: &ReconcileError) -> Self {
         Self {
-            // Nothing is wrong with what somebody wants.
+            // Neither a remark nor a hold is a failure.
             status: match error.category {
                 category if category.is_remark() => TRUE,
                 category if category.is_hold() => UNKNOWN,

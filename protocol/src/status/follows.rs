@@ -9,12 +9,13 @@ use crate::{
     reconcile_error::ReconcileError,
 };
 
-/// The words, the same for every source: each further one would cost a write, and not every account may know its name.
+/// Message, the same for every source: each further one would cost a write, and not every account may know its
+/// name.
 const ON_ITS_WAY: &str = "a change is on its way from a Runnable that the inputs come from; `cartouche graph` shows from which";
 
-/// `Reconciling` beside a `Ready` that is True: a Runnable that this one follows is about to change. Tools that wait for a whole
-/// chain (kstatus) would go on with the former outputs otherwise. A source that a person or a missing right holds up may take weeks,
-/// and nothing is on its way from it.
+/// Returns `Reconciling` beside a `Ready` that is True, if a Runnable that this one follows is about to change.
+/// Otherwise tools that wait for a whole chain (kstatus) would continue with the former outputs. A source that is
+/// held up by a person or a missing permission may take weeks, and no change is on its way from it.
 pub(super) fn upstream_change(
     facts: &Facts,
     error: Option<&ReconcileError>,
@@ -32,7 +33,7 @@ pub(super) fn upstream_change(
     })
 }
 
-/// True if what is waited for moves on without a person.
+/// Returns true if the awaited source progresses without a person.
 fn ends_by_itself(why: &NotReady) -> bool {
     match why {
         NotReady::Behind | NotReady::Busy(Busy::Changed | Busy::AtWork | Busy::TriedAgain) => true,

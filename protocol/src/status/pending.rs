@@ -1,4 +1,4 @@
-//! The run that is due and waits. Pure.
+//! Pending run of a status: the next run, while it waits. Pure.
 
 use cartouche_crds::{Approval, ApprovalPolicy, PendingRun, RunnableStatus, UnknownFields};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -11,8 +11,8 @@ use crate::{
     reconcile_error::ReconcileError,
 };
 
-/// What is due and waits: for a person, or for an earlier run, be it that nothing is said of but that this one does not
-/// stop. A suspended Runnable shows by itself that it waits.
+/// Returns the pending run while it waits: for a person, for its debounce or its sources, or for an earlier run,
+/// even if the error is only that this run does not stop. A suspended Runnable shows by itself that it waits.
 pub(super) fn pending(
     facts: &Facts,
     ledger: &Ledger,
@@ -35,7 +35,7 @@ pub(super) fn pending(
         _ => return None,
     };
     let document = facts.as_it_waits(facts.rendering.as_ref().ok()?);
-    // Whatever changes while it has to settle is not worth a write.
+    // Changes during the debounce are not worth a write.
     let hash_told = match reason {
         Category::Debouncing => "",
         _ => document.input_hash(),
@@ -43,8 +43,8 @@ pub(super) fn pending(
     waiting(facts, sequence, hash_told, reason)
 }
 
-/// The run that waits for a person, or was refused: of a new number, or of one that was given and is made of something else by
-/// now.
+/// Returns the run that waits for a person, or was rejected: one with a new number, or one whose number was given
+/// and that is now made of something else.
 fn guarded(facts: &Facts, wanted: &Approval, reason: Category) -> Option<PendingRun> {
     let document = facts.as_it_waits(facts.rendering.as_ref().ok()?);
     let dry_run = match &facts.dry_run {
@@ -58,12 +58,12 @@ fn guarded(facts: &Facts, wanted: &Approval, reason: Category) -> Option<Pending
     })
 }
 
-/// What waits for what its inputs come from, be it that nothing can be rendered without. Whatever changes there meanwhile is not
-/// worth a write.
+/// Returns the run that waits for the sources of its inputs, even if nothing can be rendered without them. Changes
+/// there in the meantime are not worth a write.
 fn dependent(facts: &Facts, ledger: &Ledger, reason: Category) -> Option<PendingRun> {
     let sequence = match facts.due(ledger) {
         Some(Due::New(sequence) | Due::Pending(sequence)) => sequence,
-        // Nothing is rendered, or what failed is to be tried again.
+        // Nothing is rendered, or a failed run is to be retried.
         Some(_) | None => ledger.next_sequence(),
     };
     waiting(facts, sequence, "", reason)
@@ -85,14 +85,15 @@ fn waiting(facts: &Facts, sequence: i64, hash: &str, reason: Category) -> Option
     })
 }
 
-/// Whether a ledger that is written while nothing is wrong leaves a run that is due: its intent comes next. Whoever stems from
-/// this Runnable must not take it that it has looked at its spec.
+/// Returns true if a ledger, written while nothing is wrong, leaves a pending change whose intent comes next.
+/// Runnables that derive from this one must not assume that its spec has been observed.
 pub(super) fn leaves_a_run_due(facts: &Facts, ledger: &Ledger) -> bool {
     matches!(facts.due(ledger), Some(Due::New(_)))
 }
 
-/// Whether the status says of what has to settle here that it waits for something later already: another controller has known it
-/// for longer, or this one did before it was started anew. What each of two writes would make the other look again.
+/// Returns true if the status says that the run which debounces here already waits for a later step. Another
+/// controller has known the change for longer, or this one did before its restart. Otherwise each write would make
+/// the other controller look again.
 #[must_use]
 pub fn waits_for_more(facts: &Facts) -> bool {
     let stored = &facts.stored;
@@ -121,14 +122,14 @@ pub fn waits_for_more(facts: &Facts) -> bool {
     is_of_it && goes_on && is_told
 }
 
-/// Whether a run is at work, or one may be of which nobody knows.
+/// Returns true if a run is at work, or may be without having been seen.
 fn may_be_at_work(ledger: &Ledger) -> bool {
     ledger.at_work().next().is_some()
         || ledger.current.as_ref().is_some_and(may_come)
         || ledger.history.iter().any(past_may_come)
 }
 
-/// What the API server said of the run that this would approve, if the status tells: it is asked once.
+/// Returns the API server's answer to the dry run of what this approves, if the status has it: it is asked once.
 #[must_use]
 pub fn dry_run_told<'a>(stored: &'a RunnableStatus, wanted: &Approval) -> Option<&'a str> {
     let pending = stored.pending.as_ref()?;
@@ -136,9 +137,9 @@ pub fn dry_run_told<'a>(stored: &'a RunnableStatus, wanted: &Approval) -> Option
     pending.dry_run.as_deref().filter(|_| is_of_it)
 }
 
-/// Whether a ledger that is written while nothing is wrong leaves a run that is due, and was held back: the write of its
-/// intent, or that it waits on, comes next. Until then what was said stands, or the end of the earlier run would be taken
-/// for the end of all.
+/// Returns true if a ledger, written while nothing is wrong, leaves a pending change that was held back. The write
+/// of its intent, or of its further wait, comes next. Until then the former report stands, or the end of the
+/// earlier run would be taken for the end of all.
 pub(super) fn is_between(facts: &Facts, ledger: &Ledger) -> bool {
     (facts.policy.may_hold() || facts.dependencies.has_sources)
         && ledger.current.is_some()
@@ -146,7 +147,7 @@ pub(super) fn is_between(facts: &Facts, ledger: &Ledger) -> bool {
         && leaves_a_run_due(facts, ledger)
 }
 
-/// The status says of the present run what is known by now, and of what waits what it said before.
+/// Returns the status with the new condition of the present run and the former report of what waits.
 pub(super) fn left_as_said(mut status: RunnableStatus, stored: &RunnableStatus) -> RunnableStatus {
     let fresh = std::mem::replace(&mut status.conditions, stored.conditions.clone());
     let mut fresh = fresh.into_iter();

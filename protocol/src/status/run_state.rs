@@ -1,4 +1,4 @@
-//! The state of a run by the whole status: the ledger does not say all of it.
+//! State of a run by the whole status: the ledger does not say all of it.
 
 use cartouche_crds::RunnableStatus;
 
@@ -11,9 +11,9 @@ use crate::{
 };
 
 impl RunState {
-    /// The state of the run of this name, which is so by the ledger, with what else the status says of it. The ledger
-    /// calls a run succeeded together with its outputs, so that none are lost; until then only a condition tells that it
-    /// has ended.
+    /// Refines the state of the run of this name, which comes from the ledger, by the rest of the status. The
+    /// ledger records a success only together with the outputs, so that none are lost. Until then only a condition
+    /// shows that the run has ended.
     #[must_use]
     pub fn as_said(self, status: &RunnableStatus, run: &str) -> Self {
         let is_unread = || {

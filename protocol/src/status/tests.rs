@@ -1,4 +1,4 @@
-//! What the status says in every state, and what it keeps.
+//! Tests of the status in every state, and of what it keeps.
 
 #![allow(
     clippy::wildcard_imports,
@@ -316,7 +316,7 @@ fn a_run_that_is_held_back_is_neither_a_failure_nor_under_way() {
             "Ready=Unknown/Suspended",
         ]
     );
-    // Unless the run before it has failed: that stays to be seen.
+    // A failure of the run before it stays visible.
     assert_eq!(
         told(&after(&failed(run(2, "A"))))[2..],
         [

@@ -1,4 +1,4 @@
-//! What Ready says of the run: more than its engine does, where its pods have spoken. Pure.
+//! Message of `Ready` about the run: more than its engine says, if its pods have reported. Pure.
 
 use cartouche_crds::{CurrentRun, RunPhase, RunResult, RunnableStatus, Stop, StopReason};
 use cartouche_templating::{PodsTell, RunReason, Said, kinds::queue_of};
@@ -16,14 +16,14 @@ use crate::{
     told::{bounded, plain},
 };
 
-/// The beginning of what is said of a run that a queue holds.
+/// Beginning of the message about a run that a queue holds.
 const QUEUED: &str = "it is queued";
-/// The words for a run at work whose engine says nothing.
+/// Message for a run at work whose engine says nothing.
 pub const NOT_ENDED: &str = "the run has not ended yet";
-/// The words for a run that has its number, and that was not seen yet.
+/// Message for a run that has its number and was not seen yet.
 pub const BEING_MADE: &str = "the run is being made";
 
-/// Whether Ready speaks of the run, and of nothing else.
+/// Returns true if `Ready` reports the run, and nothing else.
 pub(super) fn is_of_run(ready: &ConditionValue, stamped: &ConditionValue) -> bool {
     match ready.status {
         // The next run may have been refused after one that failed.
@@ -35,13 +35,13 @@ pub(super) fn is_of_run(ready: &ConditionValue, stamped: &ConditionValue) -> boo
     }
 }
 
-/// True of the status and the reason of Ready while a run works, or is on its way, whatever hinders it.
+/// Returns true for the status and reason of `Ready` while a run works or is on its way, whatever hinders it.
 #[must_use]
 pub fn is_at_work(status: &str, reason: &str) -> bool {
     status == UNKNOWN && (reason == RUN_IN_PROGRESS || RunReason::parse(reason).is_some())
 }
 
-/// What Ready says of the run, where that is more than its engine says.
+/// Returns the words of `Ready` about the run, or `None` if its engine's words suffice.
 pub(super) fn told(facts: &Facts, ledger: &Ledger, stamped: &ConditionValue) -> Option<Said> {
     let current = ledger.current.as_ref()?;
     let run = facts.shown_run(current);
@@ -64,7 +64,7 @@ pub(super) fn told(facts: &Facts, ledger: &Ledger, stamped: &ConditionValue) -> 
         },
         Some(_) => return None,
     };
-    // Its pods go before it does: what they said once stays.
+    // Pods are deleted before their run: their last report stays.
     let is_silent = |run: &&FetchedRun| {
         run.pods_tell == PodsTell::WhyItFailed
             && stopped(run, stop).is_none()
@@ -85,7 +85,7 @@ pub(super) fn told(facts: &Facts, ledger: &Ledger, stamped: &ConditionValue) -> 
     }
 }
 
-/// What is said of a run at work that nothing hinders: the words of its engine, or that it works.
+/// Returns the words for a run at work without a hindrance: those of its engine, or that it has not ended.
 fn working(facts: &Facts, current: &CurrentRun, stamped: &ConditionValue) -> Said {
     let words = match (stamped.message.as_str(), current.phase) {
         ("", RunPhase::Created) => NOT_ENDED.to_owned(),
@@ -96,7 +96,7 @@ fn working(facts: &Facts, current: &CurrentRun, stamped: &ConditionValue) -> Sai
     Said::new(words, run.and_then(|run| run.health.pods))
 }
 
-/// The words for a run that a queue holds.
+/// Returns the words for a run that a queue holds.
 fn queued(facts: &Facts, current: &CurrentRun) -> Option<String> {
     let standing = facts.standing(current.uid.as_deref()?)?;
     let queue = queue_of(&current.api_version, &current.kind).filter(|_| standing.is_queued())?;
@@ -106,8 +106,8 @@ fn queued(facts: &Facts, current: &CurrentRun) -> Option<String> {
     ))
 }
 
-/// What becomes of a run that was told to stop. It is not over before its engine says so; one that does not heed its stop
-/// is deleted.
+/// Returns the words for what happens to a run that was asked to stop. It is not over before its engine says so,
+/// and a run that does not heed its stop is deleted.
 fn end_of_stopped(facts: &Facts, current: &CurrentRun) -> &'static str {
     let uid = current.uid.as_deref().unwrap_or_default();
     let standing = facts.standing(uid).unwrap_or_default();
@@ -141,7 +141,7 @@ fn stopping(stop: &Stop, end: &str) -> String {
     }
 }
 
-/// What the stored Ready says of the same run in the same state.
+/// Returns the words of the stored `Ready` about the same run in the same state.
 fn said_before(facts: &Facts, current: &CurrentRun, stamped: &ConditionValue) -> Option<Said> {
     let (ready, before) = (
         find(&facts.stored, READY)?,
@@ -149,7 +149,7 @@ fn said_before(facts: &Facts, current: &CurrentRun, stamped: &ConditionValue) ->
     );
     let is_same = is_stored(facts, current) && ConditionValue::of(before) == *stamped;
     let is_of_run = is_of_run(&ConditionValue::of(ready), stamped);
-    // Known not to be queued any more, it is not said to be.
+    // A run that has left its queue is not reported as queued.
     let uid = current.uid.as_deref().unwrap_or_default();
     let is_free = facts.standing(uid).is_some_and(|it| !it.is_queued());
     let is_over = is_free && ready.message.starts_with(QUEUED);
@@ -157,7 +157,8 @@ fn said_before(facts: &Facts, current: &CurrentRun, stamped: &ConditionValue) ->
     (is_same && is_of_run && !is_over).then(said)
 }
 
-/// What a status says of its current run: why it failed, or does not go on, else what its engine says.
+/// Returns the words of a status about its current run: why it failed or does not progress, else those of its
+/// engine.
 #[must_use]
 pub fn said_of_run(status: &RunnableStatus) -> Option<&str> {
     let stamped = find(status, STAMPED_OBJECT_CONDITION)?;

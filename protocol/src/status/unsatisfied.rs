@@ -1,4 +1,4 @@
-//! What is said of outputs that the current run did not give. Pure.
+//! Errors about outputs that the current run did not give. Pure.
 
 use cartouche_crds::{CurrentRun, RunResult};
 
@@ -12,7 +12,7 @@ use crate::{
     reconcile_error::{ReconcileError, Requeue},
 };
 
-/// The current run succeeded, but its outputs are not those in the status.
+/// Returns an error if the current run succeeded but its outputs are not those in the status.
 pub(super) fn unsatisfied(facts: &Facts, ledger: &Ledger) -> Option<ReconcileError> {
     let rendering = facts.rendering.as_ref().ok()?;
     let current = ledger

@@ -1,4 +1,4 @@
-//! What another delivery may bring is waited for.
+//! Waits for what another delivery may bring.
 
 use super::*;
 use crate::{diagnosis::Diagnosis, ledger::tests::sample::at};
@@ -42,7 +42,7 @@ fn all_that_may_come() -> [ReconcileError; 7] {
     ]
 }
 
-/// Which of the two conditions that tools read is there, so many seconds after the first report.
+/// The condition that tools read, `Stalled` or `Reconciling`, so many seconds after the first report.
 fn told_after(seconds: i64, error: &ReconcileError) -> Vec<String> {
     let mut facts = with(created(2, "A"), "A");
     facts.now = Some(at(1_000));
@@ -82,7 +82,7 @@ fn what_was_wrong_before_takes_nothing_from_the_minute() {
     facts.now = Some(at(9_061));
     facts.stored = Arc::new(report(&facts, Some(&error)));
     assert!(find(&facts.stored, STALLED).is_some());
-    // Somebody has corrected the name.
+    // The user has corrected the name.
     facts.runnable.generation += 1;
     assert!(awaited_for(&facts, &error).is_some());
 }
@@ -100,7 +100,7 @@ fn a_wait_for_a_source_at_work_takes_nothing_from_the_minute_of_what_is_missing(
         facts.stored = Arc::new(report(&facts, Some(&missing_input)));
         assert!(find(&facts.stored, name).is_some(), "{now}");
     }
-    // Another input is missing: it does not begin anew.
+    // Another input is missing: the minute does not start again.
     facts.now = Some(at(9_100));
     let other = Diagnosis::SourcesMissing(vec![crate::diagnosis::Fault::default()]);
     assert!(awaited_for(&facts, &missing(other, Requeue::OnChange)).is_none());

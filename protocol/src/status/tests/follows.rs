@@ -1,4 +1,4 @@
-//! A change upstream that is on its way.
+//! Changes upstream that are on their way.
 
 use super::*;
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
     trace::SourceKey,
 };
 
-/// The run has succeeded, and the sources say this.
+/// Facts of a run that has succeeded, with these sources.
 fn facts_of(why: NotReady) -> Facts {
     let mut facts = read(&succeeded(run(2, "A"), "1"));
     facts.dependencies = Dependencies {

@@ -1,4 +1,4 @@
-//! A run is due, and waits for an earlier one.
+//! A pending change that waits for an earlier run.
 
 use std::time::Duration;
 

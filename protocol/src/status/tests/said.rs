@@ -1,4 +1,4 @@
-//! What Ready says of a run beside the words of its engine, and how long.
+//! Words of `Ready` about a run beside those of its engine, and how long they stay.
 
 use cartouche_templating::{PodsTell, RunReason, Said};
 
@@ -125,7 +125,7 @@ fn a_run_whose_words_were_left_out_is_not_read_again_for_them() {
     assert!(!reports(&facts.stored, &other.health));
 }
 
-/// What is said of a run of this kind that was told to stop, and stands like this.
+/// The message about a run of this kind and standing that was asked to stop.
 fn stopping((api_version, kind): (&str, &str), works: Works, heeds_stop: bool) -> String {
     let mut run = running(run(2, "A"));
     run.standing = Standing { works, heeds_stop };
@@ -270,7 +270,7 @@ fn a_run_that_says_nothing_is_said_to_be_made_and_then_not_to_have_ended() {
     silent.health.message.clear();
     let facts = read(&silent);
     assert_eq!(ready_message(&facts), "the run has not ended yet");
-    // What was said before the run was there is over.
+    // The report from before the run existed is over.
     let mut later = made.stored_as_reported();
     later.ledger = facts.ledger.clone();
     assert_eq!(ready_message(&later), "the run has not ended yet");
