@@ -1,7 +1,7 @@
-//! What a process remembers of one Runnable because decisions need it, and how that changes. All of it may
-//! be lost: a restart costs some reads and some patience, never a run.
+//! Memory of a process about one Runnable, as decisions need it, and its changes. All of it may be lost: a
+//! restart costs some reads and some patience, never a run.
 //!
-//! Times are durations on one clock that goes on while the machine sleeps; resourceVersions are those of
+//! Times are durations on one clock that continues while the machine sleeps; resourceVersions are those of
 //! the Runnable.
 
 use std::{
@@ -21,75 +21,77 @@ use crate::{
     ledger::{CREATES_SETTLE_IN, CachedRun, Change, FetchedRun, Ledger, RunIdentity},
 };
 
-/// How long a controller that did not see the current run go waits for one that did.
+/// Time for which a controller that did not see the current run go waits for one that did.
 pub const GRACE_PERIOD: Duration = Duration::from_secs(10);
-/// How long a run that was just made may stay unseen by its watch before it is looked for: the watch
-/// may have begun anew in that very moment.
+/// Time for which a new run may stay unseen by its watch before it is looked for: the watch may have
+/// restarted in that very moment.
 pub const UNOBSERVED_FOR: Duration = Duration::from_mins(1);
-/// Writers of a status are noted in whole seconds: within so long of the latest, the same note may be of
-/// another write.
+/// Age of the latest note about writers of a status within which the same note may be of another write:
+/// notes have whole seconds.
 const NOTED_WITHIN: SignedDuration = SignedDuration::from_secs(2);
-/// Unknown runs of one Runnable that are remembered, so that none is taken for the run whose name it holds.
+/// Maximum number of unknown runs remembered for one Runnable, so that none is taken for the run whose name
+/// it holds.
 const MAX_UNKNOWN_RUNS: usize = 10_000;
-/// So old an object is older than any intent after it, whatever the clocks.
+/// Age at which an object is older than any later intent, whatever the clocks.
 const YOUNG_FOR: SignedDuration = SignedDuration::from_mins(5);
 
-/// What is remembered.
+/// Memory of a process about one Runnable.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ProcessState {
-    /// The resourceVersion of our latest write of the status.
+    /// resourceVersion of our latest write of the status.
     pub written: Option<u64>,
-    /// A reconciliation found the cache older than that write and left it at that: the watch event that
-    /// brings the write has to enqueue the Runnable.
+    /// True if a reconciliation ended because the cache was older than that write. The watch event with the
+    /// write then has to enqueue the Runnable.
     pub waits_for_cache: bool,
-    /// Who else has written the status, as it was noted when the ledger proved to be ours.
+    /// Other writers of the status, as they were noted when the ledger proved to be ours.
     pub known_writers: Vec<ManagedFieldsEntry>,
-    /// We wrote a ledger.
+    /// True if we wrote a ledger.
     pub wrote_ledger: bool,
-    /// The highest number that was current in a ledger that we wrote or read, until the runs that exist were compared
-    /// with another. A write whose answer was lost is read, too, before anything is made of it.
+    /// Highest current number in the ledgers that we have read since our last write, or since the existing
+    /// runs were last compared with the ledger; that ledger counts too. A write whose answer was lost is
+    /// read, too, before anything is made of it.
     pub reached_sequence: i64,
-    /// Whether this process saw the Runnable before any controller had written its status, and since
-    /// then no status but its own, without a ledger: then nothing of it can be on its way. `None`
+    /// `Some(true)` if this process saw the Runnable before any controller had written its status, and
+    /// since then only its own status, without a ledger: then no request for it can be on its way. `None`
     /// before the first reconciliation.
     pub never_served: Option<bool>,
-    /// The latest status without a ledger that we wrote.
+    /// Our latest write of the status, if it had no ledger.
     pub last_reported: Option<Arc<RunnableStatus>>,
-    /// Since when there is no ledger, and the resourceVersion that was seen without it.
+    /// Time since which there is no ledger, and the resourceVersion that was seen without it.
     pub without_ledger: Option<(Duration, String)>,
-    /// The run that we made and no watch has shown yet, by uid, and when that was.
+    /// Uid of the run that we made and no watch has shown yet, and the time of its confirmation.
     pub unobserved_run: Option<(String, Duration)>,
-    /// The current run that was found missing, by uid, and until when another controller may say that it
-    /// saw it go.
+    /// Uid of the current run that was found missing, and the time until which another controller may
+    /// report that it saw it go.
     pub missing: Option<(String, Duration)>,
-    /// A run as the answer to its create showed it, until its watch shows it.
+    /// Run as the answer to its create showed it, until its watch shows it.
     pub made: Option<CachedRun>,
-    /// A run whose create was answered and that is still to be confirmed in the ledger.
+    /// Run whose create was answered and that is still to be confirmed in the ledger.
     pub unconfirmed: Option<Box<FetchedRun>>,
     /// Objects that claimed to be ahead of a ledger of ours, by uid.
     pub unknown_runs: BTreeMap<String, UnknownRun>,
-    /// The old runs that retention has deleted, by uid, while the history knows them: one that a finalizer
-    /// keeps is neither deleted nor reported again.
+    /// Uids of the old runs that retention has deleted, as long as the history has them. A run kept by a
+    /// finalizer is not deleted or reported again.
     pub retired: BTreeSet<String>,
 }
 
-/// An object that claimed to be ahead of a ledger of ours.
+/// Object that claimed to be ahead of a ledger of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownRun {
-    /// When it was created.
+    /// Creation time.
     pub created: Option<Timestamp>,
-    /// The number that it claims.
+    /// Number that it claims.
     pub sequence: i64,
 }
 
-/// A Runnable's status as a reconciliation begins with it.
+/// Status of a Runnable at the start of a reconciliation.
 #[derive(Clone, Copy, Debug)]
 pub struct StoredStatus<'a> {
-    /// The status.
+    /// Status itself.
     pub status: &'a RunnableStatus,
-    /// The resourceVersion of the Runnable that it was read in.
+    /// resourceVersion of the Runnable that it was read in.
     pub resource_version: &'a str,
-    /// Who wrote the status, as far as the watch keeps that: of a status with a ledger only others than
+    /// Writers of the status, as far as the watch keeps them: for a status with a ledger only others than
     /// this controller.
     pub managed_fields: &'a [ManagedFieldsEntry],
 }
@@ -109,7 +111,7 @@ impl ProcessState {
         }
     }
 
-    /// What the absence of a ledger means.
+    /// Returns the state of the ledger, with the meaning of its absence.
     fn ledger_state(&mut self, stored: StoredStatus<'_>, now: Duration) -> LedgerState {
         let StoredStatus {
             status,
@@ -121,8 +123,8 @@ impl ProcessState {
             self.never_served = Some(false);
             return LedgerState::Present;
         }
-        // The cache may be older than a ledger that was written and lost since, and a status that
-        // somebody else wrote may have had one.
+        // The cache may be older than a ledger that was written and lost since, and a status by another
+        // writer may have had one.
         let is_own = self.last_reported.as_deref() == Some(status);
         let served = !managed_fields.is_empty() || served_before(status);
         let never_served = self.never_served.unwrap_or(true) && (is_own || !served);
@@ -133,7 +135,7 @@ impl ProcessState {
         let ours = self.wrote_ledger;
         let own_write = self.written.map(|written| written.to_string());
         let since = match &self.without_ledger {
-            // Whoever wrote since may write again: the wait begins anew.
+            // A client that wrote since may write again: the wait starts again.
             Some((_, seen))
                 if ours
                     && seen != resource_version
@@ -151,22 +153,21 @@ impl ProcessState {
         }
     }
 
-    /// The run of the pending entry, if an earlier reconciliation made it and left it to be confirmed. Of
-    /// any other entry, which somebody else will have written meanwhile, it says nothing.
+    /// Returns the run of the pending entry, if an earlier reconciliation made it and left its confirmation
+    /// for later. A run of any other entry, which another controller has written meanwhile, is dropped.
     fn made_before(&mut self, status: &RunnableStatus) -> Option<CreateOutcome> {
         self.unconfirmed
             .take_if(|made| !Ledger::of(status).awaits(&made.run));
         self.unconfirmed.clone().map(CreateOutcome::MadeBefore)
     }
 
-    /// Whether the API server has noted anybody else as a writer of the status, since that was looked up
-    /// last.
+    /// Returns true if the API server has noted another writer of the status since the last lookup.
     fn is_written_by_others(&self, entries: &[ManagedFieldsEntry]) -> bool {
         let mut managers = entries.iter().map(|entry| entry.manager.as_deref());
         managers.any(|manager| manager != Some(FIELD_MANAGER)) && self.known_writers != entries
     }
 
-    /// Whether what the cache has is older than our own latest write.
+    /// Returns true if the cached version is older than our latest write, and remembers that.
     pub fn is_behind(&mut self, cached: Option<&str>) -> bool {
         let cached = cached.and_then(|version| version.parse::<u64>().ok());
         self.waits_for_cache = cached
@@ -175,33 +176,34 @@ impl ProcessState {
         self.waits_for_cache
     }
 
-    /// Whether this is our own latest write coming back. The reconciliation that wrote it has gone on from
-    /// there, so it is no news, unless another waits for it.
+    /// Returns true if this event is our own latest write coming back. The reconciliation that wrote it has
+    /// continued from there, so it is no news, unless another reconciliation waits for it.
     pub fn is_echo(&mut self, resource_version: &str) -> bool {
         self.is_own_latest(resource_version) && !std::mem::take(&mut self.waits_for_cache)
     }
 
-    /// Whether we have written no status since the one of this resourceVersion.
+    /// Returns true if the status of this resourceVersion is our latest write.
     #[must_use]
     pub fn is_own_latest(&self, resource_version: &str) -> bool {
         self.written.is_some() && self.written == resource_version.parse().ok()
     }
 
-    /// Whether a watch shows no more of a run than the answer to its create did.
+    /// Returns true if a watch shows no more of a run than the answer to its create did, and forgets that
+    /// answer.
     pub fn is_as_made(&mut self, seen: &CachedRun) -> bool {
         let same = self.made.as_ref() == Some(seen);
         self.made.take_if(|made| made.run.uid == seen.run.uid);
         same
     }
 
-    /// The API server took a status of ours.
+    /// Records that the API server accepted a status of ours.
     pub fn wrote_status(&mut self, status: &Arc<RunnableStatus>, resource_version: &str) {
         self.written = resource_version.parse().ok();
         let has_ledger = status.current_run.is_some();
         self.last_reported = (!has_ledger).then(|| status.clone());
     }
 
-    /// It had this ledger in it.
+    /// Records that the written status had this ledger.
     pub fn wrote_ledger(&mut self, ledger: &Ledger, change: Change, now: Duration) {
         self.wrote_ledger = true;
         let Some(current) = &ledger.current else {
@@ -214,13 +216,14 @@ impl ProcessState {
         }
     }
 
-    /// Every run that exists was compared with this ledger: nothing is ahead that is not in it now.
+    /// Records that every existing run was compared with this ledger: none is ahead that it does not have
+    /// now.
     pub fn compared(&mut self, ledger: &Ledger) {
         let current = ledger.current.as_ref();
         self.reached_sequence = current.map_or(0, |current| current.sequence);
     }
 
-    /// The ledger proved to be ours: until anybody else writes the status again, it stays that.
+    /// Records that the ledger proved to be ours, which holds until another client writes the status.
     pub fn looked_up(&mut self, entries: &[ManagedFieldsEntry], now: Option<Timestamp>) {
         let latest = entries.iter().filter_map(|entry| entry.time.as_ref()).max();
         let is_over = latest
@@ -231,10 +234,10 @@ impl ProcessState {
         }
     }
 
-    /// What claims to be ahead of a ledger of ours is an unknown run, and stays that when the number that it
-    /// bears is given.
+    /// Records objects that claim to be ahead of a ledger of ours as unknown runs. They stay unknown when
+    /// their number is given.
     pub fn note_unknown_runs(&mut self, ahead: Vec<RunIdentity>, now: Option<Timestamp>) {
-        // What is older than any intent that is still to come is told by its age.
+        // An object older than any future intent is recognised by its age.
         let is_young = |created: Option<Timestamp>| {
             let age = now
                 .zip(created)
@@ -247,7 +250,7 @@ impl ProcessState {
             self.unknown_runs
                 .insert(run.uid, UnknownRun { created, sequence });
         }
-        // Those that are far ahead are the last whose numbers are given.
+        // The numbers of those that are far ahead are given last.
         let surplus = self.unknown_runs.len().saturating_sub(MAX_UNKNOWN_RUNS);
         if surplus > 0 {
             let mut numbers: Vec<i64> = self.unknown_runs.values().map(|it| it.sequence).collect();
@@ -257,8 +260,8 @@ impl ProcessState {
         }
     }
 
-    /// The current run was found missing: how long another's report is waited for is remembered. `list`:
-    /// how long another controller that polls may take to its next list.
+    /// Records that the current run was found missing, and until when the report of another controller is
+    /// awaited. `list` is the time that another controller that polls may take to its next list.
     pub fn note_missing(&mut self, ledger: &Ledger, list: Duration, now: Duration) {
         let Some(uid) = current_uid(ledger) else {
             return;
@@ -269,15 +272,16 @@ impl ProcessState {
         }
     }
 
-    /// How long whoever saw the missing current run go may still take to record that. `None` if it
-    /// was not found missing.
+    /// Returns the time left in which a controller that saw the missing current run go may record that.
+    /// `None` if it was not found missing.
     #[must_use]
     pub fn grace_left(&self, ledger: &Ledger, now: Duration) -> Option<Duration> {
         let (missing, until) = self.missing.as_ref()?;
         (Some(missing.as_str()) == current_uid(ledger)).then(|| until.saturating_sub(now))
     }
 
-    /// The run that was made and that no watch has shown yet, while that is no reason to look for it.
+    /// Returns the run that was made and that no watch has shown yet, and the time left before it is looked
+    /// for.
     #[must_use]
     pub fn unobserved(&self, now: Duration) -> Option<(&str, Duration)> {
         let (uid, since) = self.unobserved_run.as_ref()?;
@@ -285,8 +289,8 @@ impl ProcessState {
         (!left.is_zero()).then_some((uid.as_str(), left))
     }
 
-    /// The end of a reconciliation: what this ledger and what was seen have made superfluous goes. `is_seen`:
-    /// whether a watch shows a run, by its uid.
+    /// Drops, at the end of a reconciliation, what this ledger and the watches have made superfluous.
+    /// `is_seen` returns true if a watch shows the run with a uid.
     pub fn prune(&mut self, ledger: &Ledger, is_seen: impl Fn(&str) -> bool, now: Duration) {
         let Some(current) = &ledger.current else {
             return;
@@ -299,7 +303,7 @@ impl ProcessState {
             .take_if(|(missing, _)| running != Some(missing));
     }
 
-    /// Runs that retention has deleted leave when the history knows them no more.
+    /// Drops the runs deleted by retention that are no longer in the history.
     pub fn prune_retired(&mut self, ledger: &Ledger) {
         let history = &ledger.history;
         let is_known = |uid: &String| history.iter().any(|entry| entry.uid.as_ref() == Some(uid));
@@ -311,8 +315,8 @@ fn current_uid(ledger: &Ledger) -> Option<&str> {
     ledger.current.as_ref()?.uid.as_deref()
 }
 
-/// Whether what was seen of a run may still be needed for a decision, with this ledger. `is_latest`: it was found
-/// out that the ledger did not go back.
+/// Returns true if what was seen of a run may still be needed for a decision, with this ledger. `is_latest`
+/// is true if it was established that the ledger did not go back.
 #[must_use]
 pub fn is_needed(
     ledger: &Ledger,
@@ -332,8 +336,8 @@ pub fn is_needed(
     if let Some(entry) = history.find(|entry| entry.uid.as_deref() == uid) {
         return entry.result.is_none();
     }
-    // A pending run may be shown before it is confirmed. One that claims to be ahead tells that the ledger
-    // went back, until that was found out: however many reconciliations fail before.
+    // A pending run may be shown before it is confirmed. One that claims to be ahead is evidence that the
+    // ledger went back, until that is established, however many reconciliations fail before.
     current.phase != RunPhase::Created || !is_latest && ledger.is_behind(run, runnable_uid)
 }
 

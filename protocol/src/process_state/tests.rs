@@ -1,4 +1,4 @@
-//! What a process remembers, and for how long.
+//! Tests of what a process remembers, and for how long.
 
 use std::{sync::Arc, time::Duration};
 
