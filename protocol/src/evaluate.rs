@@ -1,4 +1,4 @@
-//! What a run's object says by the rules of its template. Pure.
+//! Evaluation of a run's object by the rules of its template. Pure.
 
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
@@ -23,14 +23,13 @@ use crate::{
     told::bounded,
 };
 
-/// Bytes of a termination message that Kubernetes has cut, but for a line end.
+/// Least length in bytes of a termination message that Kubernetes has cut; a line end may be missing.
 const CUT_BYTES: usize = 4_095;
-/// Names of fields that are compared.
+/// Maximum number of field names that are compared for a suggestion.
 const COMPARED: usize = 256;
 
-/// Reads health and outputs. `None` for something that is no object with a name and a uid. An earlier
-/// run that is in the history, unfinished, is judged by the template only as long as the rules are
-/// those that it was made under.
+/// Reads health and outputs. `None` for an object without a name and a uid. The template judges an unfinished run
+/// in the history only as long as its rules are those that the run was made under.
 #[must_use]
 pub fn fetched_run(
     compiled: &Compiled,
@@ -68,7 +67,7 @@ fn stopped(object: &Value) -> Option<Cancellation> {
     Cancellation::of(annotations.get(CANCEL_REQUEST_ANNOTATION)?.as_str()?)
 }
 
-/// Whether an object itself says that it was asked to stop: by a person, or in the way of its kind.
+/// Returns true if the object itself says that it was asked to stop, by a person or in the form of its kind.
 pub(crate) fn is_asked_to_stop(object: &Value) -> bool {
     asked(object) != Asked::No
 }
@@ -83,20 +82,21 @@ fn asked(object: &Value) -> Asked {
     }
 }
 
-/// Whether a run contains what is rendered. Nobody asks while the hash of the current run says it.
+/// Returns true if a run contains what is rendered. False if the hash of the current run decides that already.
 #[must_use]
 pub fn contains_rendered(ledger: &Ledger, rendered: &Rendered, object: &Value) -> bool {
     is_comparable(ledger, rendered) && contains(object, rendered)
 }
 
-/// Whether runs are compared with what is rendered, since the hash of the current run does not say whether it is of that.
+/// Returns true if runs are compared with what is rendered, because the hash of the current run does not show if it
+/// is of that.
 #[must_use]
 pub fn is_comparable(ledger: &Ledger, rendered: &Rendered) -> bool {
     let current = ledger.current.as_ref();
     current.is_none_or(|current| rendered.hashes().like(&current.input_hash).is_none())
 }
 
-/// What a template reads in a run that failed. Of a Job, the words of its pods are not read with it.
+/// Reads the failure outputs of a failed run. The termination messages of a Job's pods are not read here.
 fn failure(
     template: &Template,
     health: &Health,
@@ -106,7 +106,7 @@ fn failure(
     is_asked.then(|| template.failure_outputs(&spoken(template, object)))
 }
 
-/// The same of a Job, with the pods that were read beside it.
+/// Reads the failure outputs of a Job with the pods that were read beside it.
 #[must_use]
 pub fn failure_with_pods(
     compiled: &Compiled,
@@ -118,7 +118,7 @@ pub fn failure_with_pods(
     Some(template.failure_outputs(&job))
 }
 
-/// The outputs of a Job that are elsewhere, with the pods that were read beside it; and the sensitive ones.
+/// Reads the outputs of a Job, and the sensitive ones, with the pods that were read beside it.
 #[must_use]
 pub fn outputs_with_pods(
     compiled: &Compiled,
@@ -136,7 +136,7 @@ pub fn outputs_with_pods(
 }
 
 fn outputs_of_job(template: &Template, job: &mut Value, pods: EndedPods) -> OutputsRead {
-    // Asked first: of an output that needs the message, a path that finds nothing would be blamed.
+    // This check comes first: else a path that finds nothing would be blamed for an output that needs the message.
     if template.reads_termination_message() && is_message_gone(job, &pods) {
         let what = "its pods that succeeded are gone, and with them its termination message";
         let cure = "keep pods of Jobs until they are read; `cartouche rerun` runs it again";
@@ -161,7 +161,7 @@ fn outputs_of_job(template: &Template, job: &mut Value, pods: EndedPods) -> Outp
     outputs(template, job)
 }
 
-/// A run as a watch may keep it; without the template by what is known of the run's kind.
+/// Returns a run as a watch may keep it; without the template it is judged by its kind.
 #[must_use]
 pub fn digested(
     compiled: Option<&Compiled>,
@@ -190,7 +190,7 @@ fn version(object: &Value) -> Option<u64> {
     version.as_str()?.parse().ok()
 }
 
-/// The template, unless its rules are others than those that the run was made under.
+/// Returns the template, unless the run was made under other rules.
 fn judge<'a>(
     compiled: Option<&'a Compiled>,
     history: &[HistoryEntry],
@@ -201,8 +201,7 @@ fn judge<'a>(
     compiled.filter(|compiled| entry.is_none_or(|entry| applies(&compiled.rules_hash, entry)))
 }
 
-/// Whether these rules are those that an earlier run was made under. Where that is not known, they are
-/// taken for them.
+/// Returns true if these rules are those that an earlier run was made under, or if those are unknown.
 #[must_use]
 pub fn applies(rules_hash: &str, entry: &HistoryEntry) -> bool {
     entry
@@ -211,7 +210,8 @@ pub fn applies(rules_hash: &str, entry: &HistoryEntry) -> bool {
         .is_none_or(|made_under| made_under == rules_hash)
 }
 
-/// Judges a run by the template that it was made under. Without that, it is known of the present one which words are not shown.
+/// Judges a run by the template that it was made under, or else by its kind. The present template still decides
+/// which words are not shown.
 fn judged(
     present: Option<&Compiled>,
     compiled: Option<&Compiled>,
@@ -233,8 +233,8 @@ fn judged(
     (health, outputs, rules)
 }
 
-/// Health by what is known of the kind, without words that may be a sensitive output of a template. A template that cannot be
-/// used does not say where such an output stands.
+/// Returns the health by kind, without words that may be a sensitive output of a template. A template that cannot
+/// be used does not say where its sensitive outputs are, so all words are dropped.
 fn by_kind_discreetly(compiled: &Compiled, object: &Value) -> Health {
     let health = by_kind(object);
     match &compiled.template {
@@ -244,7 +244,7 @@ fn by_kind_discreetly(compiled: &Compiled, object: &Value) -> Health {
     }
 }
 
-/// Health by what is known of the kind. An engine's message has any length.
+/// Returns the health by kind. An engine's message has any length and is bounded.
 fn by_kind(object: &Value) -> Health {
     let health = built_in_health(object);
     Health {
@@ -253,8 +253,8 @@ fn by_kind(object: &Value) -> Health {
     }
 }
 
-/// How a run fares by a template, and what it gives. Outputs of a Job that are in its pods are
-/// [`OutputsRead::Elsewhere`]. A dry run gives none: who reads outputs would work on something that was not made.
+/// Returns the health and the outputs of a run by a template. Outputs of a Job that are in its pods are
+/// [`OutputsRead::Elsewhere`]. A dry run gives none: a reader of its outputs would use something that was not made.
 #[must_use]
 pub fn by_template(template: &Template, object: &Value) -> (Health, OutputsRead) {
     let mut health = template.health(object);
@@ -271,7 +271,7 @@ pub fn by_template(template: &Template, object: &Value) -> (Health, OutputsRead)
     (health, outputs)
 }
 
-/// A Pod with its own last words, if the template reads them.
+/// Returns a Pod with its own termination message, if the template reads it.
 fn spoken<'a>(template: &Template, object: &'a Value) -> Cow<'a, Value> {
     if !template.reads_termination_message() && !template.failure_reads_termination_message() {
         return Cow::Borrowed(object);
@@ -281,7 +281,7 @@ fn spoken<'a>(template: &Template, object: &'a Value) -> Cow<'a, Value> {
     Cow::Owned(object)
 }
 
-/// What output paths find in a run, to which the last words of its pods were added.
+/// Reads the outputs of a run, to which the termination messages of its pods were added.
 #[must_use]
 pub fn outputs(template: &Template, object: &Value) -> OutputsRead {
     if is_shortened(object) && template.has_outputs() {
@@ -303,7 +303,7 @@ pub fn outputs(template: &Template, object: &Value) -> OutputsRead {
     }
 }
 
-/// Why outputs could not be taken, one by one.
+/// Returns the reasons why outputs could not be taken, one for each path.
 fn faults(error: &OutputError, object: &Value) -> Vec<Fault> {
     let OutputError::Paths(paths) = error else {
         let cure = match error {
@@ -334,15 +334,16 @@ fn faults(error: &OutputError, object: &Value) -> Vec<Fault> {
     paths.iter().map(fault).collect()
 }
 
-/// What to do about a path that begins with the root of other path languages, or with a blank: it can be read, as a step
-/// to a member without a name.
+/// Returns the cure for a path that begins with the root of other path languages, or with a blank. Such a path is
+/// valid: it reads as a step to a member without a name.
 fn without_marker(path: &str) -> Option<String> {
     let meant = path.trim_start_matches(['$', ' ']);
     let is_other = meant != path && meant.starts_with('.');
     is_other.then(|| format!("a path begins with a dot, without blanks or $: write {meant}"))
 }
 
-/// The cure of the termination message in a status, where engines have none. A status of another kind may have such a field.
+/// Returns the cure for a termination message read in a status, where engines have none. A status of another kind
+/// may have such a field.
 fn outside_status(path: &str, object: &Value) -> Option<String> {
     let known = kinds::known_fields_of(object)?;
     if !known.outputs.has_termination_message() {
@@ -352,7 +353,8 @@ fn outside_status(path: &str, object: &Value) -> Option<String> {
     Some(format!("{cure}; the same run is then read again"))
 }
 
-/// The field that was probably meant where a path finds nothing. A name passes only if it is like the one in the template.
+/// Returns the field that was probably meant by a path that finds nothing. It only suggests a name similar to the
+/// one in the template.
 fn meant(path: &OutputPathError, object: &Value) -> Option<String> {
     let mut value = object;
     for step in syntax::steps(&path.path) {
@@ -393,7 +395,7 @@ fn output_cure(path: &OutputPathError, object: &Value) -> &'static str {
     }
 }
 
-/// The number of the current run; 0 without one.
+/// Returns the number of the current run; 0 without one.
 #[must_use]
 pub fn current_sequence(runnable: &Runnable) -> i64 {
     let status = runnable.status.as_ref();
@@ -401,8 +403,8 @@ pub fn current_sequence(runnable: &Runnable) -> i64 {
     current.map_or(0, |current| current.sequence)
 }
 
-/// Whether a run may still change what its Runnable's status says: it is current, unfinished, or
-/// not in the ledger at all. Most runs are none of these, and nothing of them is kept.
+/// Returns true if a run may still change its Runnable's status: it is current, unfinished, or not in the ledger at
+/// all. Most runs are none of these, and nothing of them is kept.
 #[must_use]
 pub fn is_relevant(runnable: &Runnable, run: &RunIdentity) -> bool {
     let Some(status) = &runnable.status else {

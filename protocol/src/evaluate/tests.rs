@@ -1,4 +1,4 @@
-//! What outputs are read of a Job and its pods, and what is said where the message of these is gone.
+//! Tests of outputs read from a Job and its pods, and of reports when their message is gone.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{by_template, failure_with_pods, fetched_run, outputs, outputs_with_pods};
 use crate::{compiled::Compiled, ledger::OutputsRead};
 
-/// A template whose runs say their outputs in their termination message.
+/// A template whose runs give their outputs in their termination message.
 fn template(outputs: &Value, optional: &[&str]) -> Compiled {
     let object = json!({
         "metadata": { "name": "t" },
@@ -42,7 +42,7 @@ fn pod(phase: &str, message: &str) -> Value {
     })
 }
 
-/// Why a Job gives no outputs, and what cures it.
+/// The reason why a Job gives no outputs, and its cure.
 fn unsatisfied(read: OutputsRead) -> (String, String) {
     match read {
         OutputsRead::Unsatisfied { why, faults } => {
@@ -177,7 +177,7 @@ fn sensitive(api_version: &str, kind: &str, path: &str) -> Compiled {
     Compiled::new(&object)
 }
 
-/// The value is in the words of the pod, and what shows it in the Job.
+/// The value is in the message of the pod, and the Job shows it.
 #[test]
 fn what_a_job_shows_of_a_sensitive_value_that_its_pod_said_is_withheld() {
     let compiled = sensitive("batch/v1", "Job", ".terminationMessage.password");
@@ -190,7 +190,7 @@ fn what_a_job_shows_of_a_sensitive_value_that_its_pod_said_is_withheld() {
     assert_eq!(given["why"], "hunter22 was refused");
 }
 
-/// A template that was edited says by the rules of today which values nobody is to see.
+/// An edited template decides by its present rules which values are not shown.
 #[test]
 fn a_run_of_other_rules_shows_no_sensitive_value_either() {
     let compiled = sensitive("example.com/v1", "Trial", ".status.password");
