@@ -38,7 +38,7 @@ const YOUNG_FOR: SignedDuration = SignedDuration::from_mins(5);
 /// Memory of a process about one Runnable.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ProcessState {
-    /// resourceVersion of our latest write of the status.
+    /// `resourceVersion` of our latest write of the status.
     pub written: Option<u64>,
     /// True if a reconciliation ended because the cache was older than that write. The watch event with the
     /// write then has to enqueue the Runnable.
@@ -87,9 +87,9 @@ pub struct UnknownRun {
 /// Status of a Runnable at the start of a reconciliation.
 #[derive(Clone, Copy, Debug)]
 pub struct StoredStatus<'a> {
-    /// Status itself.
+    /// Stored status.
     pub status: &'a RunnableStatus,
-    /// resourceVersion of the Runnable that it was read in.
+    /// `resourceVersion` of the Runnable that it was read in.
     pub resource_version: &'a str,
     /// Writers of the status, as far as the watch keeps them: for a status with a ledger only others than
     /// this controller.
