@@ -1,7 +1,7 @@
-//! What to do next: facts in, one step out. Pure.
+//! Decides the next step from the facts. Pure.
 //!
-//! A step that reads or writes is carried out, its answer is added to the facts, and it is decided
-//! again, until nothing is left to do. The order of the questions is the protocol
+//! The caller carries out a step that reads or writes, adds the answer to the facts, and decides
+//! again, until nothing is left to do. The order of the checks is the protocol
 //! (`docs/exactly-once.md`).
 
 mod approval;
@@ -47,72 +47,77 @@ pub enum Step {
     RenderAgain,
     /// List the runs that the Runnable controls, consistently, as its account.
     ListRuns {
-        /// Of the kinds of all templates, not only of the rendered one.
+        /// List the kinds of all templates, not only the rendered kind.
         every_kind: bool,
     },
     /// Read one name consistently, as the account.
     ReadRun(RunName),
-    /// Read consistently who wrote the ledger last. Whoever has written since the status was read is
-    /// waited for.
+    /// Read consistently who wrote the ledger last. If the status has been written since it was
+    /// read, the controller waits for that event.
     ReadLedgerWriter,
-    /// Ask the server what it makes of the rendered document, and compare that with this run.
+    /// Ask the server, by a dry-run create, for its form of the rendered document, and compare that
+    /// with this run.
     AskServer(RunName),
-    /// Ask the server, by a create without effect, what it makes of an object like the pending run's.
+    /// Ask the server, by a dry-run create, what it makes of an object like the pending run's.
     Probe,
-    /// Ask, as the account of the pods of the run that is due, whether it may do this.
+    /// Ask, as the account of the pods of the next run, whether that account may do this.
     AskPermissions(Box<Needed>),
-    /// Ask the server, by a create without effect, whether it would make the run of this number, which waits for a person.
+    /// Ask the server, by a dry-run create, whether it would accept the run of this number, which
+    /// waits for approval.
     DryRun(i64),
-    /// Write the ledger, with the resourceVersion of what was read.
+    /// Write the ledger, with the `resourceVersion` of what was read.
     Write(Box<Ledger>, Change),
     /// Create the run of the pending entry, as the account.
     Create,
-    /// Tell a run to stop, as the account.
+    /// Stop a run, as the account.
     Stop(Box<ToStop>),
-    /// Wait for something that enqueues the Runnable by itself, or for a time.
+    /// Wait for an event that enqueues the Runnable, or for a time.
     Wait(Waiting),
-    /// Nothing can be done about this now.
+    /// The error that keeps the Runnable from going on for now.
     Stuck(ReconcileError),
-    /// Everything is as it should be.
+    /// Nothing is left to do.
     Settled,
 }
 
-/// A run that is told to stop.
+/// A run to stop.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToStop {
-    /// How it is asked for.
+    /// Reference by which the run is requested.
     pub name: RunName,
-    /// Its uid: an object that has taken its name is left alone.
+    /// Uid of the run: an object that has taken its name is left alone.
     pub uid: String,
-    /// How it is told.
+    /// The request that stops it.
     pub request: StopRequest,
-    /// The resourceVersion in which it was seen to work: one that has ended since is not deleted.
+    /// The `resourceVersion` in which the run was seen at work: a run that has ended since is not
+    /// deleted.
     pub version: Option<u64>,
 }
 
-/// What is waited for.
+/// The event or time that the controller waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waiting {
     /// The first list of the watch.
     FirstList,
     /// An event of the watch, which a read is ahead of.
     Watch,
-    /// Another controller, which may have seen the missing run go.
+    /// Another controller, which may have seen the missing run deleted.
     GracePeriod,
-    /// No create can be on its way any more.
+    /// The time after which no create can still be in flight.
     CreatesSettle,
-    /// A controller of another release, for so long: it has intended a run, and may be about to make it.
+    /// A controller of another release, for this long: it has recorded an intent and may be about
+    /// to create the run.
     OtherRelease(Duration),
 }
 
-/// The next step.
+/// Returns the next step.
 #[must_use]
 pub fn decide(facts: &Facts) -> Step {
     unless_put_back(facts, retry::scheduled(facts, decided(facts)))
 }
 
-/// What is done for the runs that exist while something else is stuck: their results and outputs are
-/// recorded, and a pending one that was made after all is confirmed. Nothing is intended or created.
+/// Returns the next step for the runs that exist while something else is stuck. Their results and
+/// outputs are recorded, and a pending run that exists after all is confirmed. No run is intended
+/// or created.
 #[must_use]
 pub fn decide_without_rendering(facts: &Facts) -> Step {
     unless_put_back(
@@ -121,9 +126,12 @@ pub fn decide_without_rendering(facts: &Facts) -> Step {
     )
 }
 
-/// Where somebody else has written the status, it is found out whether that was the ledger before anything is asked for by
-/// it, made or written, be it a condition: no watch may show the newer runs, if they are of a kind that it does not name, and whoever
-/// writes takes away the note of who did before.
+/// Replaces the step by [`Step::ReadLedgerWriter`] if another client has written the status and it
+/// is not known whether that was the ledger.
+///
+/// That is settled before anything is requested, created or written, even a condition. No watch may
+/// show the newer runs, if they are of a kind that the ledger does not name, and each write erases
+/// the record of the former writer.
 fn unless_put_back(facts: &Facts, step: Step) -> Step {
     match step {
         Step::RenderAgain | Step::ListRuns { .. } | Step::Wait(_) => step,
@@ -132,20 +140,23 @@ fn unless_put_back(facts: &Facts, step: Step) -> Step {
     }
 }
 
-/// Whether nothing is done for a Runnable any more. One that a finalizer of ours keeps is to be left in order, by a ledger that was
-/// not put back.
+/// Returns true if nothing is done for the Runnable any more. A Runnable that our finalizer keeps
+/// still has to be cleaned up, by a ledger that was not put back.
 fn is_leaving(facts: &Facts) -> bool {
     facts.runnable.deleting && !facts.runnable.is_kept_by_us
 }
 
-/// Somebody else has written the status, and nobody has asked yet whether that was the ledger.
+/// Returns true if another client has written the status, and whether that was the ledger is not
+/// known yet.
 fn is_marked(facts: &Facts) -> bool {
     facts.other_writer && facts.ledger_writer.is_none() && facts.ledger.current.is_some()
 }
 
-/// Whether a status may be written that leaves the ledger as it is. Conditions are written with the rest of the status,
-/// and whoever writes takes away the note of who did before: a ledger that was put back would then be taken for the
-/// latest. So nothing is, before it is known who wrote it, and that no run that exists is ahead of it.
+/// Returns true if a status may be written that leaves the ledger as it is.
+///
+/// Conditions are written with the rest of the status, and each write erases the record of the
+/// former writer: a ledger that was put back would then pass for the latest. So no status is
+/// written before it is known who wrote the ledger, and that no existing run is ahead of it.
 #[must_use]
 pub fn may_report(facts: &Facts) -> bool {
     let put_back = facts.ledger_writer == Some(LedgerWriter::Another) && !facts.listed_every_kind;
@@ -201,7 +212,7 @@ fn decided_without_rendering(facts: &Facts) -> Step {
     first_run::before_catching_up(facts).unwrap_or_else(|| looked_after(facts))
 }
 
-/// What is done for the runs that exist, whatever is rendered.
+/// Returns the next step for the runs that exist, whatever is rendered.
 fn looked_after(facts: &Facts) -> Step {
     let step = match &facts.ledger.current {
         Some(current) if current.phase == RunPhase::Created => {
@@ -219,8 +230,8 @@ fn looked_after(facts: &Facts) -> Step {
     }
 }
 
-/// What the current run is of is rendered from something else by now: that is written, or whoever stems from this Runnable would
-/// wait for it.
+/// Writes the new provenance if the document of the current run now derives from other sources.
+/// Otherwise dependents of this Runnable would wait for it.
 fn moved_on(facts: &Facts, rendering: &Rendering) -> Option<Step> {
     let (ledger, sources) = (&facts.ledger, facts.dependencies.traced.as_ref()?);
     let hashes = rendering.document.hashes();
@@ -234,7 +245,7 @@ fn moved_on(facts: &Facts, rendering: &Rendering) -> Option<Step> {
     })
 }
 
-/// The next sequence for what is rendered now.
+/// Gives the next sequence number to what is rendered now.
 fn supersede(facts: &Facts, rendering: &Rendering) -> Step {
     if let Err(step) = gate::consistent(facts, rendering) {
         return step;
@@ -255,11 +266,12 @@ fn supersede(facts: &Facts, rendering: &Rendering) -> Step {
                 Fate::Found(found.run.clone())
             }
             Some(NameRead::Absent | NameRead::Found(_)) => Fate::Absent,
-            // It stays in the history without a uid, as what is not there, but may be there already.
+            // The entry stays in the history without a uid, like one whose run is absent, but its
+            // run may exist.
             Some(NameRead::Denied) => Fate::Unread,
         };
     }
-    // Nobody waits for the end of what somebody has deleted.
+    // A run that a user has deleted is not waited for.
     let current = facts.ledger.current.as_ref();
     let current = current.filter(|_| overlap::may_wait(facts));
     let ended = current.and_then(|current| current_run::deleted_unfinished(facts, current));
@@ -277,15 +289,15 @@ fn supersede(facts: &Facts, rendering: &Rendering) -> Step {
     intend(facts, rendering, ledger, &next)
 }
 
-/// What the next number is for.
+/// The purpose of the next number.
 struct Next<'a> {
-    /// What it begins.
+    /// Kind of beginning.
     beginning: Beginning,
-    /// Which attempt it is.
+    /// Number of the attempt.
     attempt: i64,
-    /// What has become of the entry that it supersedes.
+    /// Outcome of the entry that is superseded.
     fate: &'a Fate,
-    /// What was last said of that one.
+    /// Last message about that entry.
     message: &'a str,
 }
 
@@ -318,7 +330,8 @@ fn intend(facts: &Facts, rendering: &Rendering, mut ledger: Ledger, next: &Next<
     Step::Write(Box::new(ledger), Change::Intent)
 }
 
-/// Unfinished runs never leave the history, and a longer one would be refused.
+/// Returns the error for a full history: unfinished runs never leave it, and the API server would
+/// refuse a longer one.
 fn crowded() -> ReconcileError {
     ReconcileError::caused(
         Category::UnknownError,
@@ -328,7 +341,7 @@ fn crowded() -> ReconcileError {
     )
 }
 
-/// What was last said of the current run.
+/// Returns the last message about the current run.
 fn last_message(facts: &Facts) -> String {
     crate::status::said_of_run(&facts.stored)
         .unwrap_or_default()

@@ -1,8 +1,9 @@
-//! Whether a person has approved the run that is due: this number, and all that the run is made of.
+//! Approval of the next run by a person: of its number, and of all that the run is made of.
 //!
-//! An approval is for one number, which is given once, so that none counts twice: be it old, or copied, or for a document
-//! that comes back. Its hash covers what is sent: the document, with open tags filled in and the profile applied. Much of that
-//! can change once the number is given, or the run has failed, so that it is compared again before each create.
+//! An approval is for one number, which is given once, so no approval counts twice: not an old one,
+//! not a copied one, and not one for a document that comes back. Its hash covers what is sent: the
+//! document, with open tags filled in and the profile applied. Much of that can change once the
+//! number is given, or after the run has failed, so the hash is compared again before each create.
 
 use cartouche_crds::{Approval, ApprovalPolicy, CurrentRun, PinnedProfile};
 
@@ -16,9 +17,12 @@ use crate::{
     status::dry_run_told,
 };
 
-/// The approved hash, if the next number may be given to what is rendered and a person had to approve more than its input hash;
-/// else the next step, or that it waits. What is begun once more, or tried again, needs no other yes while it is made of what was
-/// approved.
+/// Returns the approved hash if the next number may be given to what is rendered and a person had
+/// to approve more than its input hash. Otherwise returns the next step, or the error that waits
+/// for approval.
+///
+/// A run that is begun once more, or retried, needs no further approval while it is made of what
+/// was approved.
 pub(super) fn given(
     facts: &Facts,
     rendering: &Rendering,
@@ -44,7 +48,7 @@ pub(super) fn given(
     Ok(Some(hash).filter(|hash| hash != rendering.document.input_hash()))
 }
 
-/// Whether the current entry was approved to be made of this.
+/// Returns true if the current entry was approved to be made of this.
 fn is_approved_already(
     facts: &Facts,
     rendering: &Rendering,
@@ -55,8 +59,9 @@ fn is_approved_already(
     Ok(ledger.approved_hash() == Some(&hash.map_err(Step::Stuck)?))
 }
 
-/// `Ok` if what is sent for an entry that has its number is what was approved for it; else that it waits, or the ledger in which
-/// what it is made of by now is approved.
+/// Returns `Ok` if what is sent for an entry with a number is what was approved for it. Otherwise
+/// returns the error that waits for approval, or the write of the ledger in which its present
+/// content is approved.
 pub(super) fn still_given(
     facts: &Facts,
     rendering: &Rendering,
@@ -79,8 +84,9 @@ pub(super) fn still_given(
     Err(Step::Write(Box::new(next), Change::Approve))
 }
 
-/// `Ok` if a person has approved exactly this; else that it waits for that, or was refused. What is to be found out for the person
-/// comes first.
+/// Returns `Ok` if a person has approved exactly this. Otherwise returns the error that waits for
+/// approval or reports the refusal. `find_out` gives the step that gathers facts for the person,
+/// which comes first.
 fn said_yes(
     facts: &Facts,
     wanted: &Approval,

@@ -1,4 +1,4 @@
-//! The current run exists, or existed: its result and outputs are followed, and its end is noticed.
+//! Follows the current run, which exists or existed: its result, its outputs and its end.
 
 use cartouche_crds::{CurrentRun, RunResult};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -13,10 +13,10 @@ use crate::{
     status,
 };
 
-/// The message in the history of a run that somebody deleted while it ran.
+/// The message in the history for a run that was deleted while it ran.
 pub(super) const DELETED_UNFINISHED: &str = "deleted before it finished";
 
-/// Without a rendering nothing new is intended.
+/// Returns the next step for the current run. Without a rendering no new run is intended.
 pub(super) fn current_run(
     facts: &Facts,
     rendering: Option<&Rendering>,
@@ -24,8 +24,8 @@ pub(super) fn current_run(
 ) -> Step {
     let name = RunName::of(current);
     let uid = current.uid.as_deref().unwrap_or_default();
-    // What was read under its name is older than it: runs with a fixed name have one after another under the
-    // same name.
+    // A read under its name is older than the run: runs with a fixed name follow one another under
+    // the same name.
     let is_new = matches!(facts.created, Some(CreateOutcome::Created(_)));
     if is_new && facts.created_run(uid).is_some() {
         return superseded::superseded(facts);
@@ -50,20 +50,21 @@ pub(super) fn current_run(
     step.unwrap_or_else(|| superseded::superseded(facts))
 }
 
-/// By which rules a run is followed is written with what is read of it: a cached template may be an earlier one.
+/// Requires a consistent rendering if the rules have changed: they are written with what is read of
+/// the run, and a cached template may be an earlier one.
 fn must_render(rendering: Option<&Rendering>, current: &CurrentRun) -> Option<Step> {
     let rendering = rendering.filter(|rendering| !rendering.consistent)?;
     is_followed_anew(rendering, current).then_some(Step::RenderAgain)
 }
 
-/// Whether a run at work was followed by other rules than these, which stands in the ledger, whatever a watch has judged
-/// it by since.
+/// Returns true if a run at work was followed by other rules than these. The ledger says so,
+/// whatever rules a watch has judged it by since.
 fn is_followed_anew(rendering: &Rendering, current: &CurrentRun) -> bool {
     let followed_by = current.rules_hash.as_deref();
     current.result.is_none() && followed_by.is_some_and(|rules| rules != &*rendering.rules_hash)
 }
 
-/// Whether the run has to be read: it differs from what is stored, or it may be gone.
+/// Returns true if the run has to be read: it differs from what is stored, or it may be gone.
 fn must_read(facts: &Facts, rendering: Option<&Rendering>, current: &CurrentRun) -> bool {
     let uid = current.uid.as_deref().unwrap_or_default();
     match facts.cached_run(uid) {
@@ -80,7 +81,7 @@ fn must_read(facts: &Facts, rendering: Option<&Rendering>, current: &CurrentRun)
     }
 }
 
-/// Whether a read would say anything that the status does not say yet.
+/// Returns true if a read would add anything to the status.
 fn differs(
     facts: &Facts,
     rendering: Option<&Rendering>,
@@ -88,7 +89,7 @@ fn differs(
     cached_run: &CachedRun,
 ) -> bool {
     let Some(rendering) = rendering else {
-        // The template may have changed since: what was read by its former rules stands.
+        // The template may have changed since: what was read by its former rules stays.
         return current.result.is_none() && cached_run.finished();
     };
     if is_followed_anew(rendering, current)
@@ -111,8 +112,8 @@ fn differs(
     }
 }
 
-/// Records what was read, if it is news. How one ended that the next may wait for is final, as of any earlier run: the
-/// template may have the rules of the next by now.
+/// Records what was read, if it is new. The result of a run that the next one may wait for is
+/// final, like that of any earlier run: the template may already have the rules of the next.
 fn note(facts: &Facts, found: &FetchedRun) -> Option<Step> {
     let current = facts.ledger.current.as_ref();
     if current.is_some_and(|current| current.result.is_some() && facts.is_waited_for(current)) {
@@ -122,14 +123,15 @@ fn note(facts: &Facts, found: &FetchedRun) -> Option<Step> {
     (next != facts.ledger).then(|| Step::Write(Box::new(next), Change::Record))
 }
 
-/// A create of ours whose answer never came has landed after the confirmed object went away. Of a run whose end is known another one may be there, but gives no outputs: anybody can make an object
-/// under a name that is free again.
+/// Returns true if this run comes from a create of ours that got no answer and landed after the
+/// confirmed object was deleted. If the end of the current run is known, another object may exist,
+/// but gives no outputs: any client can create an object under a name that is free again.
 fn is_late_run(facts: &Facts, current: &CurrentRun, run: &RunIdentity) -> bool {
     current.result.is_none() && facts.is_run_of(run, current) && run.is_late_for(current)
 }
 
-/// It went, and how it ended is not known, unless another controller that saw it go says so in time. One that was told to
-/// stop has failed.
+/// Handles a run that is gone with an unknown result, unless another controller that saw it deleted
+/// reports the result in time. A run that was stopped has failed.
 fn vanished(facts: &Facts) -> Step {
     if !facts.grace_over {
         return Step::Wait(Waiting::GracePeriod);
@@ -138,7 +140,7 @@ fn vanished(facts: &Facts) -> Step {
     Step::Write(Box::new(ledger), Change::Record)
 }
 
-/// A consistent read says that the run is not there.
+/// Handles a consistent read that does not find the run.
 fn gone(facts: &Facts, rendering: Option<&Rendering>, current: &CurrentRun) -> Option<Step> {
     if current.result.is_some() {
         return None;
@@ -147,7 +149,8 @@ fn gone(facts: &Facts, rendering: Option<&Rendering>, current: &CurrentRun) -> O
     let Some(cached_run) = seen else {
         return Some(vanished(facts));
     };
-    // Nobody knows by which rule it would have been judged: a person decides, as of one that went unseen.
+    // The rule that would have judged it is unknown: a person decides, as for a run that went
+    // unseen.
     let waited_for = || {
         facts
             .rendering
@@ -155,7 +158,7 @@ fn gone(facts: &Facts, rendering: Option<&Rendering>, current: &CurrentRun) -> O
             .ok()
             .filter(|_| overlap::may_wait(facts))
     };
-    // Nor by the rules of the next one.
+    // The rules of the next run do not count either.
     let by_others = facts.is_waited_for(current)
         && (current.rules_hash.as_deref()).is_some_and(|it| it != &*cached_run.rules_hash);
     let unjudged = (cached_run.rules_hash.is_empty() || by_others)
@@ -177,7 +180,7 @@ fn gone(facts: &Facts, rendering: Option<&Rendering>, current: &CurrentRun) -> O
     if let Some(result) = result_of(cached_run.health.verdict) {
         return record(result);
     }
-    // Whoever told it to stop wants no other one for the same.
+    // A user who has stopped the run wants no other one for the same document.
     let is_told = current.stop.is_some() || facts.ledger.is_cancelled(&cached_run.run.uid, asked);
     if cached_run.deleted && is_told {
         return record(RunResult::Failed);
@@ -190,7 +193,7 @@ fn gone(facts: &Facts, rendering: Option<&Rendering>, current: &CurrentRun) -> O
     if !rendering.consistent {
         return Some(Step::RenderAgain);
     }
-    // It was seen to go unfinished: once more, as the next sequence.
+    // The run was seen deleted while unfinished: it runs once more, under the next number.
     let ended = ended_by_deletion(facts);
     let next = Next {
         beginning: Beginning::Again,
@@ -210,8 +213,11 @@ fn ended_by_deletion(facts: &Facts) -> Ledger {
     ended
 }
 
-/// The ledger in which the current run has ended, if somebody was seen to delete it unfinished, and a read says that it is
-/// gone. It is not written by itself: were this document wanted again before another one is intended, it would run again.
+/// Returns the ledger in which the current run has ended, if the run was seen deleted while
+/// unfinished and a read confirms that it is gone.
+///
+/// That ledger is not written on its own: if this document were wanted again before another one is
+/// intended, it would run again.
 pub(super) fn deleted_unfinished(facts: &Facts, current: &CurrentRun) -> Option<Ledger> {
     let uid = current
         .uid

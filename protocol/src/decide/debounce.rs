@@ -1,4 +1,4 @@
-//! Whether what is rendered has stayed the same for long enough.
+//! Debounce: checks that what is rendered has stayed the same for long enough.
 
 use super::Step;
 use crate::{
@@ -8,7 +8,8 @@ use crate::{
     reconcile_error::{ReconcileError, Requeue},
 };
 
-/// `Ok` once it has, or once changes were held back for long enough; else that it waits, and until when.
+/// Returns `Ok` once it has, or once changes were held back for long enough. Otherwise returns the
+/// error that waits, and until when.
 pub(super) fn settled(facts: &Facts) -> Result<(), Step> {
     let Some(pause) = facts.policy.debounce else {
         return Ok(());

@@ -1,4 +1,4 @@
-//! A Runnable without a ledger, or with one that reality has overtaken.
+//! Handles a Runnable without a ledger, or with a ledger that is behind the cluster.
 
 use std::{cmp::Reverse, collections::HashMap};
 
@@ -16,11 +16,11 @@ use crate::{
     },
 };
 
-/// How long is waited for the API server's clock, which comes with each of its answers.
+/// The wait for the API server's clock, which comes with each of its answers.
 const SECOND: SignedDuration = SignedDuration::from_secs(1);
 
-/// The first reconciliation, a takeover, or a status that was lost: whatever runs exist become the ledger;
-/// only where there are none is the first one intended.
+/// Handles the first reconciliation, a takeover, or a lost status. All runs that exist become the
+/// ledger; only if there are none is the first run intended.
 pub(super) fn first_run(facts: &Facts, rendering: &Rendering) -> Step {
     if matches!(facts.ledger_state, LedgerState::Lost { settled: false, .. }) {
         return Step::Wait(Waiting::CreatesSettle);
@@ -28,11 +28,12 @@ pub(super) fn first_run(facts: &Facts, rendering: &Rendering) -> Step {
     if !rendering.consistent {
         let is_lost = facts.ledger_state != LedgerState::NeverServed;
         let held = gate::consistent(facts, rendering).err();
-        // A ledger that was lost is made anew, whatever holds the next run back.
+        // A lost ledger is rebuilt, whatever holds the next run back.
         return held.filter(|_| !is_lost).unwrap_or(Step::RenderAgain);
     }
-    // What has never run need not be looked for while it waits for a person, or for the next change. Should there be runs after all, its number is
-    // another one then, which is asked for anew.
+    // A Runnable that has never run needs no list while it waits for approval or for the next
+    // change. If there are runs after all, its number becomes another one, which needs a new
+    // approval.
     if facts.ledger_state == LedgerState::NeverServed
         && let Err(step) = gate::first(facts, rendering)
     {
@@ -43,8 +44,8 @@ pub(super) fn first_run(facts: &Facts, rendering: &Rendering) -> Step {
             every_kind: facts.ledger_state != LedgerState::NeverServed,
         };
     };
-    // A status that was emptied leaves no trace. A run with a number tells that there was a ledger, and
-    // with it perhaps runs of other kinds.
+    // A status that was emptied leaves no trace. A run with a number shows that there was a ledger,
+    // and with it perhaps runs of other kinds.
     let uid = &facts.runnable.uid;
     let is_numbered = |found: &FetchedRun| found.run.genuine_sequence(uid).is_some();
     if !facts.listed_every_kind && found.iter().any(is_numbered) {
@@ -56,11 +57,13 @@ pub(super) fn first_run(facts: &Facts, rendering: &Rendering) -> Step {
     }
 }
 
-/// The ledger went back: a backup of the status was restored. The runs that exist are added to it.
+/// Handles a ledger that went back, because a backup of the status was restored: the runs that
+/// exist are added to it.
 ///
-/// An intent is written before its create, so that no run of ours is ahead of the latest ledger. What
-/// claims to be is believed only if this process has written a higher number itself, or if somebody
-/// else wrote the ledger last, which takes the permission to write statuses; else it is an unknown run.
+/// An intent is written before its create, so no run of ours is ahead of the latest ledger. A run
+/// that claims to be ahead is believed only if this process has written a higher number itself, or
+/// if another client wrote the ledger last, which takes the permission to write statuses. Otherwise
+/// it is an unknown run.
 pub(super) fn catch_up(facts: &Facts, rendering: &Rendering) -> Option<Step> {
     match put_back(facts) {
         PutBack::No => return None,
@@ -91,8 +94,9 @@ pub(super) fn catch_up(facts: &Facts, rendering: &Rendering) -> Option<Step> {
         .map(|ledger| Step::Write(Box::new(ledger), Change::Rebuild))
 }
 
-/// What is done about it while no run can be decided upon: it is found out. To write to a ledger that was put
-/// back would take away the note of who did that, so nothing is, until the runs that exist were listed.
+/// Returns the step that comes first while no run can be decided upon. A write to a ledger that was
+/// put back would erase the record of who did that, so nothing is written until the existing runs
+/// were listed.
 pub(super) fn before_catching_up(facts: &Facts) -> Option<Step> {
     match put_back(facts) {
         PutBack::No => None,
@@ -101,16 +105,17 @@ pub(super) fn before_catching_up(facts: &Facts) -> Option<Step> {
     }
 }
 
-/// Whether the ledger went back.
+/// Answer to the question whether the ledger went back.
 enum PutBack {
     No,
-    /// Only who wrote it tells, which was not read yet.
+    /// Unknown until the last writer of the ledger is read.
     Unread,
     Yes,
 }
 
 fn put_back(facts: &Facts) -> PutBack {
-    // Runs that have ended are not kept in mind: a number that this process has seen in the ledger tells of them.
+    // Finished runs are not kept in memory: a number that this process has seen in the ledger shows
+    // that they existed.
     let current = facts.ledger.current.as_ref();
     if current.is_some_and(|current| current.sequence < facts.reached_sequence) {
         return PutBack::Yes;
@@ -164,8 +169,8 @@ fn rebuilt(
     Some(next)
 }
 
-/// What was read in runs, the newest first. Anybody may have put very many there, of which the ledger has
-/// taken the newest.
+/// Records what was read of the runs, newest first. Any client may have created very many; the
+/// ledger has taken the newest.
 fn recorded(facts: &Facts, ledger: Ledger, found: Vec<&FetchedRun>) -> Ledger {
     let numbers: HashMap<String, i64> = ledger.numbers().collect();
     let mut taken: Vec<(&i64, &FetchedRun)> = found
@@ -178,8 +183,8 @@ fn recorded(facts: &Facts, ledger: Ledger, found: Vec<&FetchedRun>) -> Ledger {
         .fold(ledger, |ledger, (_, one)| ledger.record(one, facts.now))
 }
 
-/// The hash of the current run was made by another version of the hash (or the run by another
-/// controller): if its object contains what is rendered now, nothing has changed.
+/// Handles a current run whose hash is of another version, or that another controller made: if its
+/// object contains what is rendered now, nothing has changed.
 pub(super) fn migrate_hash(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
     if !rendering.consistent {
         return Step::RenderAgain;
@@ -195,10 +200,12 @@ pub(super) fn migrate_hash(facts: &Facts, rendering: &Rendering, current: &Curre
         && current.kind == rendering.document.kind();
     let of_run = found.run.input_hash.as_deref();
     let is_like = |of_run: &str| Some(rendering.document.hashes().like(of_run)? == of_run);
-    // Values of Secrets cannot be compared. A run counts as one of the document if the ledger has its hash, as one that is gone does.
+    // Values of Secrets cannot be compared. The run counts as one of the document if the ledger has
+    // its hash, as a run that is gone does.
     let has_secrets = rendering.document.has_secrets();
     let is_hidden = has_secrets && of_run == Some(&*current.input_hash);
-    // The hash of the run tells more than its contents, where its version is known: what was left out since is in it.
+    // The hash of the run says more than its contents if its version is known: it covers what was
+    // left out since.
     let is_same = of_run
         .and_then(is_like)
         .or_else(|| (found.matches || is_hidden).then_some(true));
@@ -213,8 +220,8 @@ pub(super) fn migrate_hash(facts: &Facts, rendering: &Rendering, current: &Curre
     }
 }
 
-/// Where the next run waits, for whatever it is, and this one is of another document, that is written down: once its object is
-/// gone nobody could find it out again, and the next run would be forgotten.
+/// Writes down that the current run is of another document, if the next run has to wait. Once its
+/// object is gone that could not be found out any more, and the next run would be forgotten.
 fn waiting_noted(facts: &Facts, rendering: &Rendering, next: Step) -> Step {
     match next {
         Step::Stuck(_) => {
@@ -226,20 +233,21 @@ fn waiting_noted(facts: &Facts, rendering: &Rendering, next: Step) -> Step {
     }
 }
 
-/// A hash of this controller's version that no document has: that of a run taken over of which only that is known, that it is of
-/// another document than what waits for its end.
+/// Returns a hash of this controller's version that no document has. It marks a run taken over of
+/// which only this is known: it is of another document than the one that waits for its end.
 #[must_use]
 pub fn another_document(rendered: &Rendered) -> String {
     let version = rendered.hashes().own.split_inclusive(':').next();
     format!("{}{ANOTHER}", version.unwrap_or_default())
 }
 
-/// Whether the version of this entry's hash is known here, so that it tells whether it is of what is rendered.
+/// Returns true if the version of this entry's hash is known here, so that the hash can be compared
+/// with what is rendered.
 fn is_known(rendered: &Rendered, current: &CurrentRun) -> bool {
     rendered.hashes().like(&current.input_hash).is_some()
 }
 
-/// A first attempt, after a run of which this was said last.
+/// A first attempt, after a run with this last message.
 fn first(message: &str) -> Next<'_> {
     Next {
         beginning: Beginning::Run,
@@ -249,7 +257,7 @@ fn first(message: &str) -> Next<'_> {
     }
 }
 
-/// The current run was not read, or is not there under its uid.
+/// Handles a current run that was not read, or does not exist under its uid.
 fn relink_unread(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
     let name = RunName::of(current);
     let Some(read) = facts.reads.get(&name) else {
@@ -268,13 +276,15 @@ fn relink_unread(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> 
         };
     }
     // Gone: whether it was made from this very input cannot be known any more, and a new release
-    // must not run a whole cluster again. Its end is noticed as that of any other run.
+    // must not run a whole cluster again. Its end is noticed like that of any other run.
     linked(facts.ledger.clone(), rendering)
 }
 
-/// A number that another release has given, and of which no run is there. What it is of cannot be known, so that it may be of the
-/// very document that is due: it is given up only when no create of it can land any more. That release is left a minute to make the
-/// run, then the entry is withdrawn, as where runs wait for each other.
+/// Handles a number that another release has given and that has no run.
+///
+/// Its document is unknown and may be the pending one, so the number is given up only when no
+/// create of it can land any more. The other release has a minute to create the run. Then the entry
+/// is withdrawn, as it is when runs wait for each other.
 fn supersede_unknown(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
     let now = facts.now.unwrap_or(Timestamp::MIN);
     match overlap::left_alone_until(facts, current) {

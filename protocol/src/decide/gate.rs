@@ -1,5 +1,5 @@
-//! What holds a run back: asked before an intent is written, and before each create is sent. Between them these make
-//! every run. A number that is given up for the next asks nothing: the create that met it has asked.
+//! The checks before an intent is written and before each create is sent. Every run passes both. A
+//! number that is given up for the next is not checked: the create that met it was.
 
 use std::time::Duration;
 
@@ -18,30 +18,32 @@ use crate::{
     reconcile_error::{ReconcileError, Requeue},
 };
 
-/// What a number is for.
+/// The purpose of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Beginning {
     /// Something new: a change, or a request.
     Run,
-    /// What somebody deleted before it had ended. Its approval serves again, while the run is made of what was approved.
+    /// A run that was deleted before it had ended. Its approval serves again, while the run is made
+    /// of what was approved.
     Again,
-    /// A further attempt at what failed. Its limit bounds it, so that it neither counts as a run that nobody
-    /// asked for nor waits for those. Its approval serves again as well.
+    /// A further attempt at what failed. It has a limit of its own, so it neither counts as an
+    /// unrequested run nor waits for those. Its approval serves again as well.
     Attempt,
 }
 
-/// What goes with an intent that nothing holds back.
+/// The data of an intent that passed all checks.
 pub(super) struct Passed {
-    /// What is to be counted.
+    /// The state of the rate limit.
     pub breaker: Option<Breaker>,
-    /// The profile that the run is made with.
+    /// The profile of the run.
     pub profile: Option<PinnedProfile>,
     /// The hash that a person has approved, if it is not the input hash.
     pub approved: Option<String>,
 }
 
-/// What goes with an intent, if nothing holds it back; else what does, or the step that finds it out. Whoever
-/// is held by time or by a person stops no run at work: only then is asked for those.
+/// Returns the data of the intent if nothing holds it back. Otherwise returns the error that does,
+/// or the step that finds it out. An intent that waits for time or approval stops no run at work:
+/// those are checked last.
 pub(super) fn intent(
     facts: &Facts,
     rendering: &Rendering,
@@ -62,7 +64,8 @@ pub(super) fn intent(
         debounce::settled(facts)?;
     }
     let approved = approval::given(facts, rendering, ledger, (pinned.as_ref(), beginning))?;
-    // No run is stopped for one whose pods may not do their work; one that only waits for its turn asks nobody meanwhile.
+    // No run is stopped for one whose pods may not do their work. A run that only waits for its
+    // turn makes no request meanwhile.
     if facts.policy.concurrency != ConcurrencyPolicy::Replace {
         overlap::over(facts, ledger)?;
     }
@@ -75,7 +78,8 @@ pub(super) fn intent(
     })
 }
 
-/// What holds back the first run of a Runnable without any, of what can be told before anything is listed.
+/// Checks the first run of a Runnable without any, as far as that is possible before runs are
+/// listed.
 pub(super) fn first(facts: &Facts, rendering: &Rendering) -> Result<(), Step> {
     defined(facts)?;
     resumed(facts)?;
@@ -86,8 +90,9 @@ pub(super) fn first(facts: &Facts, rendering: &Rendering) -> Result<(), Step> {
     approval::given(facts, rendering, &facts.ledger, next).map(drop)
 }
 
-/// Asked before what a run is made of is read consistently: that, unless what its inputs come from holds it back as far as
-/// caches show. To hold costs no read, unless that is about what may have been read before others have looked at it.
+/// Requires a consistent rendering, unless the sources of the inputs hold the run back as far as
+/// the caches show. Holding back costs no read, unless the sources rest on reads of this
+/// reconciliation.
 pub(super) fn consistent(facts: &Facts, rendering: &Rendering) -> Result<(), Step> {
     if rendering.consistent {
         return Ok(());
@@ -99,9 +104,9 @@ pub(super) fn consistent(facts: &Facts, rendering: &Rendering) -> Result<(), Ste
     Err(Step::RenderAgain)
 }
 
-/// What holds back the create of an entry that has its number, if anything does. What it is made of may be something else than
-/// what was approved by now. Unless it follows its own intent at once,
-/// earlier runs may be at work beside it: the policy may have come since.
+/// Checks the create of an entry that has its number. What it is made of may differ by now from
+/// what was approved. Unless the create directly follows its own intent, earlier runs may be at
+/// work beside it: the policy may have changed since.
 pub(super) fn create(
     facts: &Facts,
     rendering: &Rendering,
@@ -116,7 +121,8 @@ pub(super) fn create(
     Ok(())
 }
 
-/// Under definitions of an older release the API server may drop what is written of a run, and what was asked for in its spec.
+/// Rejects definitions of an older release, under which the API server may drop what is written
+/// about a run, and fields of its spec.
 fn defined(facts: &Facts) -> Result<(), Step> {
     let outdated = facts.definitions.clone();
     outdated.map_or(Ok(()), |error| Err(Step::Stuck(error)))
@@ -129,8 +135,8 @@ fn resumed(facts: &Facts) -> Result<(), Step> {
     Ok(())
 }
 
-/// What the inputs come from is about to change, or is of more than one state: neither is anybody asked to approve what comes of
-/// that, nor a run stopped for it.
+/// Checks that the sources of the inputs have no pending change and agree on one revision.
+/// Otherwise no approval is requested and no run is stopped for what derives from them.
 fn ready(facts: &Facts) -> Result<(), Step> {
     let held = facts.dependencies.readiness.error();
     held.map_or(Ok(()), |error| Err(Step::Stuck(error)))

@@ -1,7 +1,8 @@
-//! Whether earlier runs are over, where no two may be at work at once.
+//! Checks that earlier runs are over, if no two may be at work at once.
 //!
-//! At work is what was made and has not ended, and what may still be made by a create that is on its way: nobody knows
-//! when the last one was sent, so such an entry is withdrawn first, and read a minute later.
+//! A run is at work if it was made and has not ended, or if a create in flight may still make it.
+//! The time of the last create is unknown, so such an entry is withdrawn first, and read a minute
+//! later.
 
 use std::time::Duration;
 
@@ -21,8 +22,9 @@ use crate::{
     reconcile_error::{ReconcileError, Requeue},
 };
 
-/// Until when an entry of another release is left alone: that release may be about to make its run, and a minute after it was
-/// withdrawn no create of it can land. That release speaks of it, so that both do not write two texts in turn.
+/// Returns the time until which an entry of another release is left alone, or `None` if it is not:
+/// that release may be about to make its run, and a minute after it was withdrawn no create of it
+/// can land. That release reports it, so both do not write two texts in turn.
 pub(super) fn left_alone_until(facts: &Facts, current: &CurrentRun) -> Option<Timestamp> {
     let stop = current.stop.as_ref().filter(|_| is_withdrawn(current));
     let since = match stop {
@@ -33,12 +35,14 @@ pub(super) fn left_alone_until(facts: &Facts, current: &CurrentRun) -> Option<Ti
     is_left.then(|| since.checked_add(LANDED_BY).unwrap_or(Timestamp::MAX))
 }
 
-/// Whether the next run may have to wait, for these or for anything else, while there is more to say of the current one.
+/// Returns true if the next run may have to wait, for these or for anything else, while there is
+/// more to say about the current one.
 pub(super) fn may_wait(facts: &Facts) -> bool {
     facts.policy.may_hold() || is_asked(facts)
 }
 
-/// `Ok` once a run may be intended after those of this ledger; else the step that brings that about, or that it waits.
+/// Returns `Ok` once a run may be intended after those of this ledger. Otherwise returns the step
+/// that brings that about, or the error that waits.
 pub(super) fn over(facts: &Facts, ledger: &Ledger) -> Result<(), Step> {
     if !is_asked(facts) {
         return Ok(());
@@ -54,7 +58,7 @@ pub(super) fn over(facts: &Facts, ledger: &Ledger) -> Result<(), Step> {
     over.map_err(|step| said(step, does_not_stop))
 }
 
-/// Whoever waits says that a run does not stop, if one does not.
+/// Reports a run that does not stop, if there is one, instead of the wait.
 fn said(step: Step, does_not_stop: Option<ReconcileError>) -> Step {
     match (step, does_not_stop) {
         (Step::Stuck(_), Some(problem)) => Step::Stuck(problem),
@@ -62,7 +66,7 @@ fn said(step: Step, does_not_stop: Option<ReconcileError>) -> Step {
     }
 }
 
-/// The same before a create for the current entry, which was refused.
+/// The same check before a create for the current entry, which was refused.
 pub(super) fn earlier_are_over(facts: &Facts) -> Result<(), Step> {
     if facts.policy.concurrency == ConcurrencyPolicy::Allow {
         return Ok(());
@@ -71,7 +75,8 @@ pub(super) fn earlier_are_over(facts: &Facts) -> Result<(), Step> {
     all_made_are_over(facts, &facts.ledger).map_err(|step| said(step, does_not_stop))
 }
 
-/// What became of the current run, which was waited for: the status does not speak of it while it says what waits.
+/// Returns the outcome of the current run if it was waited for: the status does not mention it
+/// while it says what waits.
 pub(super) fn explained(facts: &Facts) -> Option<String> {
     let current = facts.ledger.current.as_ref().filter(|_| may_wait(facts))?;
     let read = facts.fetched_run(current.uid.as_deref()?)?;
@@ -79,12 +84,12 @@ pub(super) fn explained(facts: &Facts) -> Option<String> {
     has_ended.then(|| explanation(read, current.stop.as_ref()))
 }
 
-/// How earlier runs ended is written down first: it may be all that is waited for. That one does not stop is no reason not
-/// to look whether it has ended.
+/// Writes down first how earlier runs ended, which may be all that is waited for. Returns the error
+/// of one that does not stop: the next step still checks whether it has ended.
 fn followed(facts: &Facts) -> Result<Option<ReconcileError>, Step> {
     let step = match &facts.ledger.current {
         Some(_) => looked_after(facts),
-        // What is left of a ledger that was edited.
+        // The remains of a ledger that was edited.
         None => superseded::superseded(facts),
     };
     match step {
@@ -94,8 +99,8 @@ fn followed(facts: &Facts) -> Result<Option<ReconcileError>, Step> {
     }
 }
 
-/// An entry whose run nobody has seen is read, withdrawn if it is not there, and read once more when no create for it can
-/// land any more.
+/// Reads an entry whose run has not been seen, withdraws it if the run is absent, and reads once
+/// more when no create for it can land any more.
 fn unseen_is_over(facts: &Facts, current: &CurrentRun) -> Result<(), Step> {
     let name = RunName::of(current);
     let withdrawn = current.stop.as_ref();
@@ -118,8 +123,8 @@ fn unseen_is_over(facts: &Facts, current: &CurrentRun) -> Result<(), Step> {
     Err(Step::Write(Box::new(withdrawn), Change::MakeWay))
 }
 
-/// An earlier entry that was superseded before anybody had seen its run, under another policy. One that was withdrawn was
-/// read before it was superseded, unless it could not be.
+/// Checks an earlier entry that was superseded under another policy before its run was seen. A
+/// withdrawn entry was read before it was superseded, unless the read was denied.
 fn past_is_over(facts: &Facts, entry: &HistoryEntry) -> Result<(), Step> {
     match &entry.started_at {
         Some(last_sent) if past_may_come(entry) => {
@@ -135,8 +140,8 @@ fn past_is_over(facts: &Facts, entry: &HistoryEntry) -> Result<(), Step> {
     }
 }
 
-/// `Ok` once a read that began when no create could land any more says that nothing has come of any, of which the last was
-/// sent then.
+/// Returns `Ok` once a read that began when no create could land any more finds no run. `last_sent`
+/// is the time of the last create.
 fn lands_no_more(facts: &Facts, name: RunName, last_sent: Timestamp) -> Result<(), Step> {
     let until = last_sent.checked_add(LANDED_BY).unwrap_or(Timestamp::MAX);
     if facts.now.is_none_or(|now| now < until) {
@@ -148,14 +153,15 @@ fn lands_no_more(facts: &Facts, name: RunName, last_sent: Timestamp) -> Result<(
     }
     match facts.reads.get(&name) {
         None => Err(Step::ReadRun(name)),
-        // It was withdrawn under another policy: nobody waits for what cannot be seen any more.
+        // It was withdrawn under another policy: a run that cannot be seen any more is not waited
+        // for.
         Some(NameRead::Denied)
             if facts.policy.concurrency == ConcurrencyPolicy::Allow && !is_of_due(facts, &name) =>
         {
             Ok(())
         }
         Some(NameRead::Denied) => Err(waits(facts, vec![(name, Why::Unread)], None)),
-        // Something may have come of them since.
+        // A create may have landed since.
         Some(NameRead::Absent | NameRead::Found(_))
             if facts
                 .read_since
@@ -164,12 +170,12 @@ fn lands_no_more(facts: &Facts, name: RunName, last_sent: Timestamp) -> Result<(
         {
             Err(Step::ReadRun(name))
         }
-        // If it is its run, that was written down before this is asked.
+        // If it is its run, that was written down before this check.
         Some(NameRead::Absent | NameRead::Found(_)) => Ok(()),
     }
 }
 
-/// Why nobody has seen a run of this name that may still come.
+/// Returns the reason to wait for an unseen run of this name that may still come.
 fn may_come_since(facts: &Facts, name: &RunName) -> Why {
     if is_of_due(facts, name) {
         Why::OtherRelease
@@ -178,17 +184,17 @@ fn may_come_since(facts: &Facts, name: &RunName) -> Why {
     }
 }
 
-/// Whether this is the name of an entry that may have made a run of what is due.
+/// Returns true if this is the name of an entry that may have made a run of the pending change.
 fn is_of_due(facts: &Facts, name: &RunName) -> bool {
     let current = facts.ledger.current.as_ref();
     current.is_some_and(|current| RunName::of(current) == *name && may_be_due(facts, current))
 }
 
-/// Runs that were made have ended, and nothing has come of what nobody has seen; where they make way for the next one, they
-/// are told to.
+/// Checks that all runs that were made have ended, and that no create of an unseen one has landed.
+/// Under the policy `Replace` the runs at work are stopped.
 fn all_made_are_over(facts: &Facts, ledger: &Ledger) -> Result<(), Step> {
     let at_work: Vec<AtWork<'_>> = ledger.at_work().collect();
-    // A watch may have judged one by rules that were mended since, or have missed its end.
+    // A watch may have judged one by rules that were corrected since, or have missed its end.
     if let Some(unread) = at_work
         .iter()
         .find(|run| !facts.reads.contains_key(&run.name))
@@ -216,8 +222,8 @@ fn all_made_are_over(facts: &Facts, ledger: &Ledger) -> Result<(), Step> {
     })
 }
 
-/// Each that works, by the read, and was not told to stop is put down as one that is stopped: all in one write. They are
-/// told as those are whose time is over.
+/// Records a stop for each run that the read finds at work and that has none yet, all in one write.
+/// The requests are sent as after a timeout.
 fn replaced(facts: &Facts, at_work: &[AtWork<'_>]) -> Result<(), Step> {
     // A cached template may say another way.
     if facts.policy_from != PolicyFrom::Read {
@@ -230,7 +236,7 @@ fn replaced(facts: &Facts, at_work: &[AtWork<'_>]) -> Result<(), Step> {
             Some(NameRead::Found(found)) if stop::is_at_work(found, run) => {
                 next = next.stop(run.uid, stop::reason(found, StopReason::Replaced), now);
             }
-            // Whatever else there is to say of it, others say.
+            // Other code handles all else about it.
             Some(NameRead::Found(_) | NameRead::Absent | NameRead::Denied) | None => {}
         }
     }
@@ -240,7 +246,8 @@ fn replaced(facts: &Facts, at_work: &[AtWork<'_>]) -> Result<(), Step> {
     Err(Step::Write(Box::new(next), Change::MakeWay))
 }
 
-/// The end of a run is heard of, and looked for now and then in case it is not.
+/// Returns the wait for these runs. Events announce their end; the retry is for an event that is
+/// missed.
 fn waits(facts: &Facts, runs: Vec<(RunName, Why)>, until: Option<Timestamp>) -> Step {
     let namespace = &facts.runnable.namespace;
     let runs = runs.into_iter().map(|(name, why)| InTheWay {

@@ -1,4 +1,4 @@
-//! The pending entry: its run is created, under the name that the intent fixed.
+//! Creates the run of the pending entry, under the name that the intent fixed.
 
 use cartouche_crds::{CurrentRun, RunPhase};
 
@@ -13,7 +13,7 @@ use crate::{
     reconcile_error::{ReconcileError, Requeue},
 };
 
-/// Numbers that are given up in one reconciliation at most; after them the next waits, longer each time.
+/// Most numbers that one reconciliation gives up. After them the next waits, longer each time.
 pub const MOST_RENUMBERED: u8 = 3;
 
 pub(super) fn pending(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
@@ -33,7 +33,7 @@ pub(super) fn pending(facts: &Facts, rendering: &Rendering, current: &CurrentRun
     }
 }
 
-/// A run that an earlier reconciliation made is confirmed even while something else is stuck.
+/// Confirms a run that an earlier reconciliation made, even while something else is stuck.
 pub(super) fn known_made(facts: &Facts) -> Option<Step> {
     match &facts.created {
         Some(CreateOutcome::MadeBefore(fetched)) => confirm(facts, fetched),
@@ -41,14 +41,15 @@ pub(super) fn known_made(facts: &Facts) -> Option<Step> {
     }
 }
 
-/// One that was withdrawn, turned up all the same, and was seen to go before it could be confirmed.
+/// Handles a withdrawn entry whose run turned up all the same, and was seen deleted before it could
+/// be confirmed.
 pub(super) fn went_withdrawn(facts: &Facts, current: &CurrentRun) -> Option<Step> {
     is_withdrawn(current)
         .then(|| seen_to_go(facts, current))
         .flatten()
 }
 
-/// What the watch has shown meanwhile is read first, so that one write confirms the run and records
+/// Reads first what the watch has shown meanwhile, so that one write confirms the run and records
 /// how it ended.
 fn made_before(facts: &Facts, current: &CurrentRun, fetched: &FetchedRun) -> Option<Step> {
     let name = RunName::of(current);
@@ -65,10 +66,12 @@ fn has_ended(facts: &Facts, fetched: &FetchedRun) -> bool {
         .is_some_and(CachedRun::finished)
 }
 
-/// Where no create is sent that would tell, by its refusal, that an earlier one has made the run, the
-/// run is read instead, so that it can be followed: while the Runnable is suspended, cannot be rendered,
-/// waits with another document, or cannot be made since its profile is gone or does not fit any more. So it is where it was listed: outputs of an earlier run, which the stuck
-/// create would leave time for, must not come before its own.
+/// Reads the run if no create is sent whose refusal would show that an earlier create has made it,
+/// so that it can be followed. That is so while the Runnable is suspended, cannot be rendered,
+/// waits with another document, or has a profile that is gone or no longer fits.
+///
+/// A listed run is read too: outputs of an earlier run must not come before its own in the time
+/// that the stuck create would leave.
 pub(super) fn landed(facts: &Facts, current: &CurrentRun) -> Option<Step> {
     let is_sent = !is_withdrawn(current)
         && facts.rendering.as_ref().is_ok_and(|rendering| {
@@ -98,7 +101,7 @@ pub(super) fn landed(facts: &Facts, current: &CurrentRun) -> Option<Step> {
     }
 }
 
-/// A further attempt after a refusal is recorded before it is sent.
+/// Sends the create. A further attempt after a refusal is recorded first.
 fn send(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
     if let Err(step) = gate::create(facts, rendering, current) {
         return made_meanwhile(facts, current, step);
@@ -109,7 +112,8 @@ fn send(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
     Step::Create
 }
 
-/// No create is sent that would tell, by its refusal, that an earlier one has made the run: it is read once.
+/// Reads the run once if the create is held: no refusal would show that an earlier create has made
+/// it.
 fn made_meanwhile(facts: &Facts, current: &CurrentRun, held: Step) -> Step {
     let waits = |it: &ReconcileError| it.category.waits_with_its_number();
     let waits = matches!(&held, Step::Stuck(error) if waits(error));
@@ -126,8 +130,8 @@ fn made_meanwhile(facts: &Facts, current: &CurrentRun, held: Step) -> Step {
     }
 }
 
-/// The run was made by a create whose answer never came, and was deleted before it could be
-/// confirmed: the deletion was seen, so it is not made again under its number.
+/// Handles a run that a create without an answer made, and that was seen deleted before it could be
+/// confirmed. It is not made again under its number.
 fn seen_to_go(facts: &Facts, current: &CurrentRun) -> Option<Step> {
     let cached_run = facts.cached_runs.iter().find(|cached_run| {
         cached_run.deleted
@@ -135,12 +139,13 @@ fn seen_to_go(facts: &Facts, current: &CurrentRun) -> Option<Step> {
             && facts.is_run_of(&cached_run.run, current)
     })?;
     let result = result_of(cached_run.health.verdict);
-    // That one which has ended is gone may only follow from a list that lacks it: then its outputs can be had.
+    // The deletion of an ended run may only follow from a list that lacks it; then its outputs can
+    // still be read.
     let name = RunName::of(current);
     match facts.reads.get(&name) {
         None if result.is_some() => return Some(Step::ReadRun(name)),
-        // Another one under the name gives no outputs, unless this process has made it: anybody can make an object
-        // where a name is free again.
+        // Another object under the name gives no outputs, unless this process has made it: any
+        // client can create an object under a name that is free again.
         Some(NameRead::Found(found))
             if found.run.uid == cached_run.run.uid
                 || facts.created_run(&found.run.uid).is_some() =>
@@ -156,7 +161,8 @@ fn seen_to_go(facts: &Facts, current: &CurrentRun) -> Option<Step> {
     Some(Step::Write(Box::new(next), Change::Record))
 }
 
-/// `None` unless the object's sequence and hash are the ledger's.
+/// Returns the write that confirms the run, or `None` unless the object's sequence and hash are the
+/// ledger's.
 fn confirm(facts: &Facts, fetched: &FetchedRun) -> Option<Step> {
     let confirmed = facts
         .ledger
@@ -175,9 +181,10 @@ fn refused(facts: &Facts, current: &CurrentRun, error: &ReconcileError) -> Step 
     )
 }
 
-/// Something has the name: our own earlier create, or an unknown run. Where it is certain that no create of
-/// ours made it, the number is given up and the next one taken. Else it never gets a second name: an
-/// admission webhook, say, may have taken from our own run what it is known by.
+/// Handles a name that is taken, by our own earlier create or by an unknown run. If it is certain
+/// that no create of ours made the object, the number is given up and the next one taken. Otherwise
+/// the run never gets a second name: an admission webhook may have removed the marks from our own
+/// run.
 fn taken(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
     let name = RunName::of(current);
     let found = match facts.reads.get(&name) {
@@ -203,7 +210,8 @@ fn taken(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
     if known || run.is_older_than(current) || hash.is_some_and(|hash| *hash != current.input_hash) {
         return renumber(facts, rendering, current, &run.uid);
     }
-    // It lacks something that a run of ours has, or has what it lacks. Does that come of itself?
+    // It lacks something that a run of ours has, or has what it lacks. The probe shows whether that
+    // comes of itself.
     match facts.probe {
         None => Step::Probe,
         Some(probe) if probe.marked && probe.with_status && own && run.answers(current) => {
@@ -216,7 +224,7 @@ fn taken(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
     }
 }
 
-/// The next number, a few times at once and then with pauses that get longer.
+/// Takes the next number, a few times at once and then with longer and longer pauses.
 fn renumber(facts: &Facts, rendering: &Rendering, current: &CurrentRun, holder: &str) -> Step {
     if facts.renumbered >= MOST_RENUMBERED {
         return Step::Stuck(name_conflict(facts, rendering, current));

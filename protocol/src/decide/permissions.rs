@@ -1,4 +1,4 @@
-//! Whether the pods of a run may do what its template says that they need.
+//! Checks that the pods of a run may do what its template requires.
 
 use cartouche_templating::Rendered;
 
@@ -10,7 +10,8 @@ use crate::{
     reconcile_error::{ReconcileError, Requeue},
 };
 
-/// Asked right before a number is given: what is missing then is named, and no run is made that would fail of it.
+/// Checks right before a number is given. A missing permission is named, and no run is made that
+/// would fail for lack of it.
 pub(super) fn granted(facts: &Facts, made: &Rendered) -> Result<(), Step> {
     let needed = made.needed().map_err(|problems| {
         let error = facts.unfilled(&problems);

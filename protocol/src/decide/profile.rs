@@ -1,4 +1,4 @@
-//! With which profile the next run is made.
+//! The profile of the next run.
 
 use std::borrow::Cow;
 
@@ -14,16 +14,16 @@ use crate::{
     reconcile_error::{ReconcileError, Requeue},
 };
 
-/// What the next number is given to.
+/// The content of the next run.
 pub(super) struct Fitting<'a> {
     /// The profile that it is made with.
     pub pinned: Option<PinnedProfile>,
-    /// What is sent then.
+    /// The document that is sent then.
     pub made: Cow<'a, Rendered>,
 }
 
-/// What the next number is given to; or that no profile can be used, or that it does not fit: that is said before a number is
-/// given.
+/// Returns the content of the next run. Otherwise returns the error that no profile can be used, or
+/// that it does not fit, before a number is given.
 pub(super) fn fitting<'a>(
     facts: &Facts,
     rendering: &'a Rendering,
@@ -40,7 +40,8 @@ pub(super) fn fitting<'a>(
     })
 }
 
-/// What a request to choose anew comes to while nothing is due: the pin is written, or it is said why it stays.
+/// Handles a request to choose the profile again while no change is pending: the pin is written, or
+/// the reason why it stays is reported.
 pub(super) fn refreshed(facts: &Facts, rendering: &Rendering) -> Option<Step> {
     let ledger = &facts.ledger;
     if !facts.is_refresh_asked(ledger) {

@@ -1,4 +1,4 @@
-//! A run that failed is tried again, under the next number.
+//! Retries a failed run, under the next number.
 
 use cartouche_crds::{CurrentRun, RunResult};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -9,8 +9,9 @@ use crate::{
     ledger::{Change, Fate, Ledger, RunName, is_ours, result_of},
 };
 
-/// A ledger that is to be written says when the run that has just ended is tried again, if it is. What was only
-/// found again tells no end, so that a rebuild, a takeover or a hash of another version tries nothing again.
+/// Sets the time of the retry in a ledger that is to be written, if the run has just ended and is
+/// retried. A run that was only found again does not count as ended, so a rebuild, a takeover or a
+/// hash of another version retries nothing.
 pub(super) fn scheduled(facts: &Facts, step: Step) -> Step {
     match step {
         Step::Write(mut ledger, change @ (Change::Confirm | Change::Record)) => {
@@ -28,7 +29,7 @@ fn schedule(facts: &Facts, ledger: &mut Ledger) {
     if before.sequence != current.sequence || before.result == current.result {
         return;
     }
-    // One that turned has no further attempt ahead: whatever it says now may turn again.
+    // A result that changed leaves no further attempt: it may change again.
     current.retry_at = None;
     let (Some(result), None) = (current.result, before.result) else {
         return;
@@ -47,9 +48,10 @@ fn planned(facts: &Facts, current: &CurrentRun) -> Option<Time> {
     Some(Time(at))
 }
 
-/// Whether the run was followed by the rules that now say how it ended: by others an old run may fail of itself. What is
-/// known of its kind says the same where the template has no rule of its own. Nobody's rules say that it is lost, nor that it
-/// was stopped because of its timeout, which was at work until then.
+/// Returns true if the rules that now give the result are those that the run was followed by: by
+/// other rules an old run may fail. Without a rule in the template, the rule of the kind counts as
+/// the same. A loss comes from no rules, nor does a stop after the timeout, up to which the run was
+/// at work.
 fn is_judged_as_followed(
     facts: &Facts,
     before: &CurrentRun,
@@ -70,7 +72,7 @@ fn is_judged_as_followed(
     by_kind || Some(rules) == before.rules_hash.as_deref()
 }
 
-/// The next attempt, if its time has come; or that there is none ahead any more.
+/// Returns the next attempt if its time has come, or the write that calls it off.
 pub(super) fn retried(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Option<Step> {
     current.retry_at.as_ref()?;
     let ahead = facts.policy.ahead(&facts.ledger);
@@ -88,7 +90,8 @@ pub(super) fn retried(facts: &Facts, rendering: &Rendering, current: &CurrentRun
     if let Err(step) = gate::consistent(facts, rendering) {
         return Some(step);
     }
-    // No watch need have shown what has become of the run since. A read that finds another result is recorded first.
+    // The watch need not have shown the latest state of the run. A read that finds another result
+    // is recorded first.
     let name = RunName::of(current);
     match facts.reads.get(&name) {
         None => return Some(Step::ReadRun(name)),
@@ -108,20 +111,21 @@ fn uid_of(current: &CurrentRun) -> &str {
     current.uid.as_deref().unwrap_or_default()
 }
 
-/// Whether what has become of the run since it failed leaves nothing to try again: somebody has cancelled it, or it went
-/// after its result had turned.
+/// Returns true if the run leaves nothing to retry: it was cancelled, or it was deleted after its
+/// result had changed.
 fn is_void(facts: &Facts, current: &CurrentRun) -> bool {
     let uid = uid_of(current);
     let went = facts.cached_run(uid).filter(|run| run.deleted);
     let turned = went.is_some_and(|run| match result_of(run.health.verdict) {
-        // It was stopped, and went without a word.
+        // It was stopped, and went without a result.
         None => current.stop.is_none(),
         result => result != current.result,
     });
     turned && current.result != Some(RunResult::Lost) || facts.is_cancelled(uid)
 }
 
-/// Nothing is ahead any more. Were the time kept, a policy that allows attempts again later would wake an old failure.
+/// Calls the retry off. If the time were kept, a policy that allows retries again later would wake
+/// an old failure.
 fn called_off(facts: &Facts) -> Step {
     let mut ledger = facts.ledger.clone();
     if let Some(current) = &mut ledger.current {

@@ -1,4 +1,4 @@
-//! Room in the status for a further run, and for all that it may yet bring. Pure.
+//! Checks that the status has room for a further run, and for all that it may yet bring. Pure.
 
 use cartouche_crds::{MAX_STATUS_BYTES, StatusBytes, stored_bytes};
 use serde_json::json;
@@ -13,11 +13,12 @@ use crate::{
     status::status,
 };
 
-/// Holds a number back whose status would leave no room for the run's confirmation, result and outputs: the API server refuses
-/// an object that is too large, and a run whose end cannot be written would be at work for ever.
+/// Holds a number back whose status would leave no room for the run's confirmation, result and
+/// outputs. The API server refuses an object that is too large, and a run whose end cannot be
+/// written would be at work for ever.
 pub(super) fn left(facts: &Facts, ledger: &Ledger) -> Result<(), Step> {
     let sources = facts.dependencies.of_intent();
-    // They come to stand beside the new entry, and then beside its outputs.
+    // They are stored beside the new entry, and then beside its outputs.
     let told = sources.filter(|it| !it.is_empty()).map_or(0, |it| {
         2 * stored_bytes(json!(it.written()).to_string().as_bytes())
     });

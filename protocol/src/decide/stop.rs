@@ -1,4 +1,4 @@
-//! A run that has worked for longer than its timeout, or makes way for a later one, is told to stop.
+//! Stops a run that has worked for longer than its timeout, or that makes way for a later one.
 
 use cartouche_crds::{Stop, StopReason};
 use cartouche_templating::kinds::{StopRequest, queue_of};
@@ -13,11 +13,13 @@ use crate::{
     reconcile_error::{ReconcileError, Requeue},
 };
 
-/// How long a run that was told to stop may take before that is said, and how long until it is told once more.
+/// The time after which a run that does not stop is reported, and after which the request is
+/// repeated.
 pub const STOPS_WITHIN: SignedDuration = SignedDuration::from_mins(5);
 
-/// What is left to do once all else is done: each run past its deadline is put down as one that is stopped, then told to
-/// stop; that the current one does not is what is wrong with the Runnable.
+/// Handles runs at work once all else is done. Each run past its deadline gets a stop in the
+/// ledger, then the request to stop. If the current run does not stop, that is the error of the
+/// Runnable.
 pub(super) fn stopped(facts: &Facts) -> Step {
     let mut at_work = facts.ledger.at_work();
     let next = at_work.find_map(|run| {
@@ -33,7 +35,8 @@ pub(super) fn stopped(facts: &Facts) -> Step {
     })
 }
 
-/// Before a run is told to stop that is written, and before that it is read: it may have ended.
+/// Records the stop of a run past its deadline before the request is sent. Before that the run is
+/// read: it may have ended.
 fn overdue(facts: &Facts, run: &AtWork<'_>) -> Option<Step> {
     if facts.now? < deadline(facts, run)? {
         return None;
@@ -41,7 +44,8 @@ fn overdue(facts: &Facts, run: &AtWork<'_>) -> Option<Step> {
     put_down(facts, run, |found| reason(found, StopReason::TimedOut))
 }
 
-/// A person's word that the run itself does not heed is put down, so that it goes the way of those that were told to stop.
+/// Records a person's request that the run itself does not heed, so that the run is stopped like
+/// any other.
 fn cancelled(facts: &Facts, run: &AtWork<'_>) -> Option<Step> {
     let standing = facts.standing(run.uid)?;
     let is_held = run.stop.is_none() && !standing.heeds_stop;
@@ -51,7 +55,7 @@ fn cancelled(facts: &Facts, run: &AtWork<'_>) -> Option<Step> {
     put_down(facts, run, |_| StopReason::Cancelled)
 }
 
-/// By the present template, and after a read that finds the run at work.
+/// Records a stop by the present template, after a read that finds the run at work.
 fn put_down(
     facts: &Facts,
     run: &AtWork<'_>,
@@ -68,20 +72,21 @@ fn put_down(
         Some(NameRead::Found(found)) if is_at_work(found, run) => {
             let next = facts.ledger.clone();
             let next = next.stop(run.uid, reason(found), facts.now?);
-            // In a ledger that was edited by hand two entries may have one uid: what changes nothing is not written.
+            // In a ledger that was edited by hand two entries may have one uid; no empty change is
+            // written.
             (next != facts.ledger).then(|| Step::Write(Box::new(next), Change::Stop))
         }
-        // Whatever else there is to say of it, others say.
+        // Other code handles all else about it.
         Some(NameRead::Found(_) | NameRead::Absent | NameRead::Denied) => None,
     }
 }
 
-/// Whether a read says that the run works.
+/// Returns true if a read finds the run at work.
 pub(super) fn is_at_work(found: &FetchedRun, run: &AtWork<'_>) -> bool {
     found.run.uid == run.uid && found.result().is_none()
 }
 
-/// Why a run that works is told to stop, if it was for this. A person who has told it so is not forgotten.
+/// Returns the reason for the stop: ours, unless a person has already requested it in the run.
 pub(super) fn reason(found: &FetchedRun, ours: StopReason) -> StopReason {
     match found.asked {
         Asked::No => ours,
@@ -89,7 +94,7 @@ pub(super) fn reason(found: &FetchedRun, ours: StopReason) -> StopReason {
     }
 }
 
-/// Until when a run may work that was not told to stop yet.
+/// Returns the deadline of a run without a stop.
 fn deadline(facts: &Facts, run: &AtWork<'_>) -> Option<Timestamp> {
     match run.stop {
         None => facts.policy.deadline(facts.works_since(run)?),
@@ -114,12 +119,12 @@ fn told(facts: &Facts, run: &AtWork<'_>) -> Option<Step> {
     let request = way_to_stop(facts, run)?;
     let version = match (&request, facts.reads.get(&run.name)) {
         (_, Some(NameRead::Found(found))) if is_at_work(found, run) => found.version,
-        // A patch would be lost on one that a queue holds.
+        // A patch would be lost on a run that a queue holds.
         (StopRequest::Patch(_), None) if is_unknown(facts, run) => {
             return Some(Step::ReadRun(run.name.clone()));
         }
         (StopRequest::Patch(_), None | Some(NameRead::Denied)) => None,
-        // What has ended meanwhile is not taken away.
+        // A run that has ended meanwhile is not deleted.
         (StopRequest::Delete, None) => return Some(Step::ReadRun(run.name.clone())),
         // It has ended, or another object has its name.
         (_, Some(_)) => return None,
@@ -133,27 +138,29 @@ fn told(facts: &Facts, run: &AtWork<'_>) -> Option<Step> {
     })))
 }
 
-/// Nothing tells yet whether the run heeds its stop, as some of its kind do not.
+/// Returns true if it is not known yet whether the run heeds its stop, as some of its kind do not.
 fn is_unknown(facts: &Facts, run: &AtWork<'_>) -> bool {
     let queue = queue_of(&run.name.api_version, &run.name.kind);
     facts.standing(run.uid).is_none() && queue.is_some_and(|queue| queue.may_ignore_stop)
 }
 
-/// From when on a run is told, if not at once. Another create for its number may be on its way until a while after the
-/// ledger has said that the run is there: were its name free by then, that would make a second one.
+/// Returns the time of the request to stop, if it is not at once. Another create for the number may
+/// be in flight until a while after the ledger has confirmed the run; if the name were free by
+/// then, a second run would result.
 fn told_from(facts: &Facts, run: &AtWork<'_>, stop: &Stop) -> Option<Timestamp> {
     let is_deleted = way_to_stop(facts, run)? == StopRequest::Delete;
     let is_ahead = is_ahead(facts, stop.at.0);
     (is_deleted && !is_ahead).then(|| stop.at.0.checked_add(LANDED_BY).unwrap_or(Timestamp::MAX))
 }
 
-/// That a run at work is to be told to stop, since its time was over. What only another release knows is not told again.
+/// Returns the stop of a run at work that the controller has to request. A reason that only another
+/// release knows is not requested again.
 fn to_be_told<'a>(run: &AtWork<'a>) -> Option<&'a Stop> {
     run.stop
         .filter(|stop| !matches!(stop.reason, StopReason::Other(_)))
 }
 
-/// Why a run that was told to stop is still at work.
+/// Returns the reason why a run with a stop is still at work.
 fn problem(facts: &Facts, run: &AtWork<'_>) -> Option<ReconcileError> {
     let stop = to_be_told(run).filter(|_| facts.policy_from != PolicyFrom::Nowhere)?;
     let object = run.name.object(&facts.runnable.namespace);
@@ -178,8 +185,8 @@ fn is_over(stop: &Stop, now: Timestamp) -> bool {
     now.duration_since(stop.at.0) >= STOPS_WITHIN
 }
 
-/// Earlier runs, by uid, that were told to stop and are still at work: what is wrong with each. They keep the Runnable from
-/// nothing.
+/// Returns the earlier runs, by uid, that have a stop and are still at work, each with its error.
+/// They hold nothing else back.
 #[must_use]
 pub fn earlier_that_do_not_stop(facts: &Facts) -> Vec<(String, ReconcileError)> {
     let at_work = facts.ledger.at_work().filter(|run| !run.is_current);
@@ -187,10 +194,11 @@ pub fn earlier_that_do_not_stop(facts: &Facts) -> Vec<(String, ReconcileError)> 
     problems.collect()
 }
 
-/// When time alone makes something to do of a run at work, be it to say that it does not stop: the next such time.
+/// Returns the next time at which a run at work needs something that no event brings, even if only
+/// the report that it does not stop.
 #[must_use]
 pub fn next_stop(facts: &Facts) -> Option<Timestamp> {
-    // Once there is a template that can be read, that is heard of.
+    // An event announces a template that can be read.
     if facts.policy_from == PolicyFrom::Nowhere {
         return None;
     }
@@ -200,7 +208,7 @@ pub fn next_stop(facts: &Facts) -> Option<Timestamp> {
         Some(stop) => told_from(facts, &run, stop)
             .filter(is_ahead)
             .or_else(|| stop.at.0.checked_add(STOPS_WITHIN).ok()),
-        // One that is over, and was looked at, waits for something else.
+        // A run past its deadline that was read waits for something else.
         None => {
             deadline(facts, &run).filter(|at| is_ahead(at) || !facts.reads.contains_key(&run.name))
         }

@@ -1,4 +1,4 @@
-//! Earlier runs that had not ended when they were superseded: final at their first result.
+//! Follows earlier runs that had not ended when they were superseded. Their first result is final.
 
 use cartouche_crds::{ConcurrencyPolicy, HistoryEntry, RunResult};
 use cartouche_templating::bounds::LIGHT;
@@ -11,17 +11,17 @@ use crate::{
     ledger::{Asked, CachedRun, Change, Ledger, RunName, old_enough, result_of, result_of_gone},
 };
 
-/// A run that is known to have been made is looked for when no watch has shown it for so long: by then another
-/// controller that saw it go has recorded how it ended.
+/// The time after which a run that was made, and that no watch has shown, is read. By then another
+/// controller that saw it deleted has recorded how it ended.
 const UNSEEN_FOR: SignedDuration = SignedDuration::from_mins(1);
 
-/// Records what has become of them. What was read of some is recorded before others are read, once it weighs much: hundreds may end
-/// while nothing is followed.
+/// Records their results. Reads that weigh much are recorded before further runs are read: hundreds
+/// may end while nothing is followed.
 pub(super) fn superseded(facts: &Facts) -> Step {
     let mut next = facts.ledger.clone();
     let mut unobserved = None;
     let is_heavy = facts.reads_weigh() > LIGHT;
-    // The newest first: where two have ended, the outputs are those of the newer.
+    // Newest first: if two have ended, the outputs are those of the newer.
     for entry in facts
         .ledger
         .history
@@ -39,8 +39,8 @@ pub(super) fn superseded(facts: &Facts) -> Step {
             }
             (Err(step), None) => return step,
         }
-        // A newer one may have ended long ago, in a ledger that was put back: what this one gave must not come before
-        // what that gives.
+        // A newer run may have ended long ago, in a ledger that was put back: its outputs come
+        // before those of this one.
         if let Some(name) = unobserved.clone()
             && next.outputs_from != source
         {
@@ -57,7 +57,7 @@ pub(super) fn superseded(facts: &Facts) -> Step {
     }
 }
 
-/// Whether nothing is known of a run that was made, and nobody has looked for it yet.
+/// Returns true if nothing is known of a run that was made, and it was not read yet.
 fn is_unobserved(facts: &Facts, entry: &HistoryEntry) -> bool {
     let is_known =
         |uid: &String| facts.fetched_run(uid).is_some() || facts.cached_run(uid).is_some();
@@ -65,7 +65,7 @@ fn is_unobserved(facts: &Facts, entry: &HistoryEntry) -> bool {
         && !facts.reads.contains_key(&RunName::past(entry))
 }
 
-/// The ledger with what is known of one entry, or the read that is missing.
+/// Returns the ledger with all that is known of one entry, or the read that is missing.
 fn caught_up(facts: &Facts, entry: &HistoryEntry, ledger: Ledger) -> Result<Ledger, Step> {
     let Some(uid) = &entry.uid else {
         return unconfirmed(facts, entry, ledger);
@@ -83,7 +83,7 @@ fn caught_up(facts: &Facts, entry: &HistoryEntry, ledger: Ledger) -> Result<Ledg
     if result.is_none() && !cached_run.deleted {
         return Ok(ledger);
     }
-    // A run whose label was taken away is reported as deleted too: only a read tells.
+    // A run that has lost its label is reported as deleted too: only a read shows the difference.
     if !read_says_gone(facts, entry)? {
         return Ok(ledger);
     }
@@ -94,7 +94,7 @@ fn caught_up(facts: &Facts, entry: &HistoryEntry, ledger: Ledger) -> Result<Ledg
     Ok(ledger.ended(uid, result, cached_run.asked, message, facts.now))
 }
 
-/// Whether a watch has judged the run by other rules than those that a read now goes by.
+/// Returns true if a watch has judged the run by other rules than those that a read now uses.
 fn is_judged_otherwise(facts: &Facts, entry: &HistoryEntry, cached_run: &CachedRun) -> bool {
     let Ok(rendering) = &facts.rendering else {
         return false;
@@ -104,15 +104,16 @@ fn is_judged_otherwise(facts: &Facts, entry: &HistoryEntry, cached_run: &CachedR
     *cached_run.rules_hash != *rules && !facts.reads.contains_key(&RunName::past(entry))
 }
 
-/// A run that no watch shows: a while after it started, a read says whether it is still there.
+/// Handles a run that no watch shows: a while after it started, a read says whether it still
+/// exists.
 fn unseen(facts: &Facts, entry: &HistoryEntry, uid: &str, ledger: Ledger) -> Result<Ledger, Step> {
     let started = entry.started_at.as_ref();
-    // A time that has not come yet is of a clock that was fast, or of nobody, as none at all is.
+    // A time in the future comes from a fast clock or from an edit, and counts as none.
     let started = started.filter(|at| !is_ahead(facts, at.0));
     let is_young = facts
         .now
         .is_none_or(|now| started.is_some_and(|at| now.duration_since(at.0) < UNSEEN_FOR));
-    // Not again and again; but what was read just now says it, whatever for it was read.
+    // It is read once; but an answer that is there for another reason counts.
     let is_read = facts.reads.contains_key(&RunName::past(entry));
     let was_looked_for = facts.looked_for.contains(uid) && !is_read;
     if is_young || was_looked_for {
@@ -126,8 +127,8 @@ fn unseen(facts: &Facts, entry: &HistoryEntry, uid: &str, ledger: Ledger) -> Res
     Ok(ledger.ended(uid, result, Asked::No, message, facts.now))
 }
 
-/// Whether a read under its name did not find this run. A permission that is missing for a while says
-/// nothing of it. `Err`: the read that is missing.
+/// Returns true if a read under its name did not find this run. A permission that is missing for a
+/// while proves nothing. `Err` is the read that is missing.
 fn read_says_gone(facts: &Facts, entry: &HistoryEntry) -> Result<bool, Step> {
     let name = RunName::past(entry);
     match facts.reads.get(&name) {
@@ -137,8 +138,8 @@ fn read_says_gone(facts: &Facts, entry: &HistoryEntry) -> Result<bool, Step> {
     }
 }
 
-/// The create of this entry had an unknown outcome: its run may have shown up, and when none can
-/// be on its way any more, a read says that there is none.
+/// Handles an entry whose create has an unknown outcome. Its run may have shown up; once no create
+/// can be in flight any more, a read shows that there is none.
 fn unconfirmed(facts: &Facts, entry: &HistoryEntry, ledger: Ledger) -> Result<Ledger, Step> {
     let name = RunName::past(entry);
     let named = match facts.reads.get(&name) {
@@ -165,7 +166,7 @@ fn unconfirmed(facts: &Facts, entry: &HistoryEntry, ledger: Ledger) -> Result<Le
         (false, _) => Ok(ledger),
         (true, false) => Err(Step::ReadRun(name)),
         (true, true) if facts.reads.get(&name) == Some(&NameRead::Denied) => {
-            // It may be at work, which somebody waits for.
+            // It may be at work, and the next run waits for it.
             if facts.policy.concurrency != ConcurrencyPolicy::Allow {
                 return Ok(ledger);
             }

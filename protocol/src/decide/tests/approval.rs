@@ -1,4 +1,4 @@
-//! Where a person has to approve each run, nothing begins without that, and nothing else waits for it.
+//! Approval: no run begins without it, and nothing else waits for it.
 
 mod made;
 mod rejected;
@@ -18,7 +18,7 @@ use crate::{
     status,
 };
 
-/// A person has to approve, and it is known what the server says of the run.
+/// A Runnable under manual approval; the server's dry run is known.
 fn manual(facts: Facts) -> Facts {
     let mut facts = facts.fresh();
     facts.policy.approval = ApprovalPolicy::Manual;
@@ -111,7 +111,7 @@ fn what_somebody_deleted_unfinished_is_made_again_without_another_approval() {
     };
     assert_eq!(intended(&deleted("A")), (3, hash("A")));
     waits(&deleted("B"));
-    // It is not taken for lost: if its document is wanted again, it is made again.
+    // It does not count as lost: if its document is wanted again, it is made again.
     assert_eq!(decide_without_rendering(&deleted("B")), Step::Settled);
     let next = approving(deleted("B"), of(3, "B"));
     let ledger = written(&next, Change::Intent);

@@ -116,7 +116,7 @@ fn probe(marked: bool, with_status: bool) -> Probe {
     }
 }
 
-/// Met under the name of an entry that was intended long after it was made.
+/// An entry that was intended long after the run that holds its name was made.
 fn intended_later() -> CurrentRun {
     CurrentRun {
         intent_at: time(1_000),
@@ -134,8 +134,8 @@ fn what_was_there_before_the_intent_costs_a_number_and_gives_nothing() {
     assert_eq!((current.sequence, current.input_hash), (16, hash("A")));
     assert_eq!((current.name, current.uid), (name(16), None));
     assert_eq!(next.outputs, None);
-    // Nobody knows here what was sent before: a create for the old number may still land. Of the stranger it
-    // is known that it is none.
+    // What was sent before is unknown here: a create for the old number may still land. The foreign
+    // object is known to be no run of it.
     assert_eq!(next.history.len(), 1);
     assert_eq!((next.history[0].sequence, &next.history[0].uid), (2, &None));
     assert_eq!(next.history[0].taken_by, Some(uid(2)));
@@ -328,7 +328,8 @@ fn the_deletion_of_anything_else_does_not_stand_for_the_pending_run() {
     assert_eq!(decide(&alive), Step::Create);
 }
 
-/// Were its create sent again and its answer lost, an earlier run that has ended would give its outputs first.
+/// If its create were sent again without an answer, an earlier run that has ended would give its
+/// outputs first.
 #[test]
 fn the_pending_run_of_a_ledger_that_was_put_back_is_read_if_it_was_listed() {
     let made = succeeded(run(2, "A"), "newest");

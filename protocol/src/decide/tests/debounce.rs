@@ -1,4 +1,4 @@
-//! What is rendered has to stay the same for a while before it runs.
+//! Debounce: what is rendered has to stay the same for a while before it runs.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,7 +15,8 @@ use crate::{
     status,
 };
 
-/// Ten seconds, of which so many are over; and for so long changes were held back.
+/// A debounce of ten seconds: the document has been the same for `same_for` seconds, and changes
+/// were held back for `held_for` seconds.
 fn paused(facts: Facts, same_for: u64, held_for: u64) -> Facts {
     let mut facts = facts.fresh();
     facts.policy.debounce = Some(SignedDuration::from_secs(10));

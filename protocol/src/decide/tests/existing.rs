@@ -12,7 +12,7 @@ use crate::{
     ledger::{CachedRun, Change, FetchedRun, Ledger, OutputsRead, RunIdentity, tests::sample::*},
 };
 
-/// A look that has read the run and told all of it.
+/// Facts after a reconciliation that has read the run and reported all of it.
 pub(super) fn settled(fetched: &FetchedRun) -> Facts {
     let before = with(created(2, "A"), "A").reading_found(&name(2), fetched.clone());
     let recorded = match decide(&before) {

@@ -202,7 +202,7 @@ fn a_late_create_of_our_own_is_recorded_and_makes_no_run() {
             (2, Some("other"), None)
         );
     }
-    // Its name is free then, and anybody may take it.
+    // Its name is free then, and any client may take it.
     let after_the_end = with(ended(2, "A", RunResult::Failed), "A").seeing(seen(&running(late)));
     assert_eq!(decide(&after_the_end), Step::Settled);
 }
@@ -229,7 +229,7 @@ fn a_run_with_a_fixed_name_is_not_lost_because_the_name_was_free_before() {
     assert_eq!(decide(&facts), Step::Settled);
 }
 
-/// What holds back the next run.
+/// A hold on the next run: its category, and the change of the facts that brings it about.
 type Hold = (Category, fn(&mut Facts));
 
 fn source() -> SourceKey {
@@ -253,7 +253,8 @@ const HOLDS: [Hold; 5] = [
     }),
 ];
 
-/// An earlier release made the hash, and the object that would tell what the run is of goes while the next one waits.
+/// An earlier release made the hash, and the object that shows the run's document is deleted while
+/// the next run waits.
 #[test]
 fn a_run_that_is_due_is_not_forgotten_because_the_one_before_goes_while_something_holds_it() {
     let old = CurrentRun {

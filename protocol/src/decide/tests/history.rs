@@ -20,7 +20,7 @@ fn read_of(sequence: i64) -> Step {
     Step::ReadRun(run_name(&name(sequence)))
 }
 
-/// An entry of the present, too young to be looked for.
+/// A recent entry, too young to be looked for.
 fn young(entry: HistoryEntry) -> HistoryEntry {
     HistoryEntry {
         started_at: time(NOW - 599),
@@ -124,7 +124,7 @@ fn a_superseded_run_that_no_watch_shows_is_looked_for_after_a_minute() {
     );
 }
 
-/// As in a ledger that was put back: the newer run ended long ago, and nothing is kept in mind of it.
+/// A ledger that was put back: the newer run ended long ago, and nothing about it is in memory.
 #[test]
 fn no_older_run_gives_outputs_before_a_newer_one_was_looked_for() {
     let done = succeeded(run(1, "old"), "older");
@@ -215,7 +215,7 @@ fn a_run_that_could_not_be_read_when_it_was_superseded_is_known_when_it_was_made
     for age in [3_600, 1_800, 0] {
         assert_eq!(shown_up(age), Some(uid(1)), "{age} s before");
     }
-    // What was there before the intent, or came when no create was on its way any more.
+    // An object that existed before the intent, or that came when no create was in flight any more.
     for age in [3_700, -100] {
         assert_eq!(shown_up(age), None, "{age} s before");
     }
@@ -276,7 +276,7 @@ fn a_run_made_under_other_rules_is_read_again_and_not_judged_by_those_of_today()
     let by_today = seen(&succeeded(run(1, "old"), "x"));
     let facts = past(vec![other_rules("those of then")]).seeing(by_today.clone());
     assert_eq!(decide(&facts), read_of(1));
-    // By its condition it still works, which the history says.
+    // By its condition it still works, and the history says so.
     let by_kind = crate::ledger::FetchedRun {
         rules_hash: "".into(),
         ..running(run(1, "old"))
@@ -285,7 +285,7 @@ fn a_run_made_under_other_rules_is_read_again_and_not_judged_by_those_of_today()
     let next = written(&facts, Change::Record);
     assert_eq!((next.history[0].result, next.outputs.clone()), (None, None));
     assert!(next.history[0].message.contains("rules have changed"));
-    // The watch was told so: it is not read again and again.
+    // The watch knows: it is not read again and again.
     let facts = Facts {
         ledger: next,
         ..past(vec![]).seeing(seen(&by_kind))
@@ -356,7 +356,7 @@ fn what_was_read_is_recorded_before_more_is_read_once_it_weighs_much() {
     let result = |next: &Ledger, at: usize| next.history[at].result;
     assert_eq!(result(&next, 2), Some(RunResult::Succeeded));
     assert_eq!(result(&next, 1), None);
-    // It gave the outputs, so that it is held on to; an older one is not.
+    // It gave the outputs, so it is kept; an older one is not.
     let mut facts = facts;
     facts.ledger = next;
     facts.release_recorded();

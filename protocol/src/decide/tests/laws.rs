@@ -1,4 +1,4 @@
-//! What holds for every decision, whatever the facts.
+//! Laws that hold for every decision, whatever the facts.
 
 use cartouche_crds::{CurrentRun, HistoryEntry, RunPhase, RunResult};
 use proptest::prelude::*;

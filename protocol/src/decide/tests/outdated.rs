@@ -1,4 +1,4 @@
-//! Under definitions of an older release no run comes to be, and those that are there are followed.
+//! Under definitions of an older release no run begins, and existing runs are followed.
 
 use cartouche_crds::RunResult;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Where no two runs may be at work at once, a change waits for the end of the run before.
+//! If no two runs may be at work at once, a change waits for the end of the run before.
 
 mod beside;
 mod times;

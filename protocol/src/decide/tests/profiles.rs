@@ -1,4 +1,5 @@
-//! With which profile a run is made is settled before its number is given, and stays until somebody asks anew.
+//! The profile of a run is fixed before its number is given, and stays until a user asks for a new
+//! choice.
 
 use cartouche_crds::{ApprovalPolicy, PinnedProfile, RunResult};
 use serde_json::json;
@@ -12,7 +13,7 @@ use crate::{
     reconcile_error::Requeue,
 };
 
-/// A run is due: the first, and one after a change.
+/// A pending change: the first run, and one after a change.
 fn due() -> [Facts; 2] {
     let changed = with(ended(2, "A", RunResult::Succeeded), "B");
     [new_runnable("B").fresh(), changed.fresh()]
@@ -118,7 +119,7 @@ fn while_a_rule_selects_namespaces_a_first_choice_waits_for_the_labels_of_its_ow
     }
     let asked = unknown(done_with("b")).asking_to_refresh("1");
     assert_eq!(decide(&asked), Step::Wait(Waiting::FirstList));
-    // What is pinned needs no choice; what only a run names does.
+    // A pin needs no choice; a name that only a run gives does.
     assert_eq!(
         pinned_by_intent(&unknown(due_with("b"))),
         Some(pin("b", None))
@@ -196,7 +197,7 @@ fn a_refresh_that_cannot_be_followed_says_why_and_the_pin_stays() {
         let error = stuck(&asked, Category::ProfileNotRefreshed);
         let told = format!("no other profile can be chosen: {why}");
         assert!(error.message.starts_with(&told), "{error:?}");
-        // It holds no run, and is asked again by none.
+        // It holds no run, and no run repeats it.
         let due = due_with("old").knowing(there()).asking_to_refresh("1");
         assert_eq!(pinned_by_intent(&due), Some(pin("old", None)));
     }

@@ -1,4 +1,4 @@
-//! A run that an earlier reconciliation made and left to be confirmed.
+//! A run that an earlier reconciliation made and left unconfirmed.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ fn a_run_of_which_nothing_new_was_seen_is_confirmed_without_a_read() {
     }
 }
 
-/// Else it would be read only to be told of, and the status written once more.
+/// Otherwise it would be read only to be reported, and the status written once more.
 #[test]
 fn what_the_create_showed_of_a_run_is_told_when_it_is_confirmed() {
     let mut facts = made_before("A").seeing(seen(&running(run(2, "A"))));
@@ -72,7 +72,7 @@ fn a_run_that_was_seen_to_go_meanwhile_is_recorded_and_not_made_again() {
     assert_eq!(next.result, Some(RunResult::Succeeded));
 }
 
-/// A create of ours whose answer was lost had made another before, which ended and went.
+/// A create of ours without an answer had made another run before, which ended and was deleted.
 #[test]
 fn a_run_that_this_process_has_made_is_no_strangers_because_another_one_went() {
     let before = crate::ledger::RunIdentity {

@@ -1,4 +1,4 @@
-//! A ledger that another release has written, which hashes otherwise.
+//! A ledger that another release has written, with hashes of another version.
 
 use cartouche_crds::{
     ApprovalPolicy, CurrentRun, PendingRun, RunResult, RunnableStatus, StopReason, UnknownFields,
@@ -15,7 +15,7 @@ use crate::{
     status,
 };
 
-/// Intended by a release of which nothing is known, so many seconds ago; no run of it is there.
+/// An entry that an unknown release intended `ago` seconds ago, without a run.
 fn unseen(ago: i64) -> Facts {
     let mut current = of_version("v7", pending(2, "A"));
     current.intent_at = time(NOW - ago);
@@ -36,7 +36,7 @@ fn a_number_that_another_release_has_given_is_left_to_it_for_a_minute() {
         assert_eq!(decide(&unseen(ago)), Step::Wait(waiting), "{ago}");
     }
     written(&unseen(60), Change::MakeWay);
-    // What a clock that was fast has written is no reason to wait for ever.
+    // A time from a fast clock is no reason to wait for ever.
     written(&unseen(-1_000), Change::MakeWay);
 }
 
@@ -158,7 +158,7 @@ fn a_run_with_a_hash_that_is_known_is_of_that_document_whatever_it_contains() {
     }
 }
 
-/// What the release after this one decides of a ledger that this one wrote.
+/// Facts of the next release, with a ledger that this one wrote.
 fn next(current: CurrentRun, input: &str) -> Facts {
     with(current, input)
         .rendered_as(document_of_next(input))
@@ -204,7 +204,7 @@ fn what_the_release_before_asks_a_person_is_asked_alike_and_its_answer_counts() 
     assert_eq!(asked(&facts), (hash("B"), format!("3:{}", hash("B"))));
     facts.runnable.approved = Some(format!("3:{}", hash("B")));
     let begun = written(&facts, Change::Intent);
-    // It is given and remembered as this release hashes it.
+    // It is given and stored as this release hashes it.
     let current = begun.current.unwrap();
     assert_eq!((current.input_hash, current.approved), (own, None));
 }

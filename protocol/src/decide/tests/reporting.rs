@@ -1,4 +1,5 @@
-//! Whether a status may be written that leaves the ledger as it is, and which reads need not be consistent.
+//! Checks if a status may be written that leaves the ledger as it is, and which reads need not be
+//! consistent.
 
 use cartouche_crds::RunResult;
 

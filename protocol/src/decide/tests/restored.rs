@@ -1,4 +1,4 @@
-//! Reality is ahead of the ledger: a restored backup, or another controller.
+//! The cluster is ahead of the ledger: a restored backup, or another controller.
 
 use cartouche_crds::RunResult;
 
@@ -10,7 +10,7 @@ use crate::{
     process_state::is_needed,
 };
 
-/// Somebody with the right to write statuses wrote the ledger last.
+/// Facts in which another client with the right to write statuses wrote the ledger last.
 fn put_back(facts: Facts) -> Facts {
     Facts {
         ledger_writer: Some(LedgerWriter::Another),
@@ -343,7 +343,7 @@ fn where_somebody_else_has_written_the_status_it_is_found_out_before_a_run_is_ma
     assert_eq!(decide(&settled), Step::ReadLedgerWriter);
 }
 
-/// Our own write would take away the note of who wrote before.
+/// Our own write would erase the record of the former writer.
 #[test]
 fn where_somebody_else_has_written_the_status_nothing_is_recorded_before_it_is_found_out() {
     let ended = with(created(2, "A"), "A").reading_found(&name(2), succeeded(run(2, "A"), "a"));
@@ -381,7 +381,8 @@ fn who_held_the_name_of_a_number_that_was_given_up_is_no_run_when_the_ledger_is_
     );
 }
 
-/// Else nothing would list the runs that exist, and so nothing be recorded, for as long as that lasts.
+/// Otherwise the runs that exist would not be listed, and so nothing recorded, for as long as that
+/// lasts.
 #[test]
 fn what_keeps_a_run_from_being_made_keeps_nobody_from_finding_out_who_wrote_the_ledger() {
     for current in [created(2, "B"), pending(2, "A"), rejected(2, "A", true)] {

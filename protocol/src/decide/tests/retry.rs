@@ -1,4 +1,4 @@
-//! What failed is tried again: when that is written down, when it begins, and what goes before it.
+//! Retries: their record, their beginning, and the checks before it.
 
 mod begun;
 
@@ -36,7 +36,7 @@ pub(super) fn retrying(mut facts: Facts) -> Facts {
     facts
 }
 
-/// A run at work, of which its rules are known.
+/// A run at work whose rules are known.
 fn at_work(attempt: i64) -> CurrentRun {
     CurrentRun {
         attempt,
@@ -44,7 +44,7 @@ fn at_work(attempt: i64) -> CurrentRun {
     }
 }
 
-/// A run that failed, and is tried again at this time.
+/// A failed run with a retry at this time.
 pub(super) fn waiting(attempt: i64, retry_at: i64) -> CurrentRun {
     CurrentRun {
         attempt,
@@ -53,12 +53,12 @@ pub(super) fn waiting(attempt: i64, retry_at: i64) -> CurrentRun {
     }
 }
 
-/// A read says that the run still is as the ledger has it.
+/// Facts after a read that finds the run as the ledger has it.
 pub(super) fn looked_at(facts: Facts) -> Facts {
     facts.reading_found(&name(2), failed(run(2, "A")))
 }
 
-/// What is written of the current run when a read finds it like this.
+/// The current run as recorded after a read that finds it like this.
 fn recorded(current: CurrentRun, read: FetchedRun) -> CurrentRun {
     let facts = retrying(with(current, "A")).reading_found(&name(2), read);
     written(&facts, Change::Record).current.unwrap()
@@ -75,7 +75,7 @@ fn the_write_that_says_that_a_run_failed_says_when_it_is_tried_again() {
     assert!((32..=48).contains(&pause), "{pause}");
 }
 
-/// What is written of the current run when it was seen to go after it had failed.
+/// The current run as recorded after it was seen deleted once it had failed.
 fn recorded_of_one_that_went(current: CurrentRun) -> CurrentRun {
     let facts = retrying(with(current, "A"))
         .seeing(seen_to_go(&failed(run(2, "A"))))
@@ -170,7 +170,7 @@ fn a_run_that_fails_by_other_rules_than_its_own_is_not_tried_again() {
         written(&facts, Change::Record).current.unwrap().retry_at,
         None
     );
-    // Nor one of which nobody knows by which rules it was made.
+    // Nor a run whose rules are unknown.
     assert_eq!(
         recorded(created(2, "A"), failed(run(2, "A"))).retry_at,
         None
@@ -185,7 +185,7 @@ fn a_run_at_work_is_followed_by_new_rules_as_soon_as_there_are_any() {
     };
     let mut facts = retrying(with(at_work(1), "A")).seeing(seen(&by_newer_rules));
     facts.rendering.as_mut().unwrap().rules_hash = "newer".into();
-    // A cached template may be an earlier one: two controllers would overwrite what the other has written.
+    // A cached template may be an earlier one: two controllers would overwrite each other.
     assert_eq!(decide(&facts), Step::RenderAgain);
     let facts = facts.fresh();
     assert_eq!(decide(&facts), Step::ReadRun(run_name(&name(2))));

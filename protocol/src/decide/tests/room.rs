@@ -61,7 +61,7 @@ fn above_a_mebibyte_no_number_is_given_and_it_is_said_what_takes_the_room() {
     assert!(matches!(step, Step::Write(_, Change::Record)), "{step:?}");
 }
 
-/// A number that is given up for the next asks as well: each adds an entry.
+/// A number that is given up for the next is checked too: each adds an entry.
 #[test]
 fn above_a_mebibyte_no_number_is_given_up_for_the_next() {
     let mut full = holding(199, 4_000, 256 * 1024);
@@ -75,7 +75,7 @@ fn above_a_mebibyte_no_number_is_given_up_for_the_next() {
     );
 }
 
-/// All that may come to stand in a status from the intent of a run until its end is recorded.
+/// The largest status between the intent of a run and the record of its end.
 fn most() -> RunnableStatus {
     let at = "2026-01-02T03:04:05Z";
     let name = |number: usize| format!("{}{number:03}", "n".repeat(250));
@@ -129,8 +129,8 @@ fn most() -> RunnableStatus {
     serde_json::from_value(most).unwrap()
 }
 
-/// What a run is made from is counted beside that before its number is given. The names of outputs are taken to be
-/// no longer than those of objects.
+/// The sources of a run are counted beside that before its number is given. The names of outputs
+/// are assumed to be no longer than those of objects.
 #[test]
 fn the_end_of_each_run_that_was_given_a_number_has_room_in_the_store() {
     let most = most().bytes();

@@ -1,4 +1,4 @@
-//! Facts to decide on, in a few words: a ledger, what is rendered, and what was seen since.
+//! Builders of facts to decide on: a ledger, what is rendered, and what was seen since.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::{
     status,
 };
 
-/// When the decision is made: long after all runs were.
+/// The time of the decision: long after all runs were.
 pub(crate) const NOW: i64 = 100_000;
 
 pub(crate) fn rendering(document: Rendered) -> Rendering {
@@ -43,18 +43,18 @@ pub(crate) fn rendering(document: Rendered) -> Rendering {
     }
 }
 
-/// A ledger that a controller wrote is gone, and so are its creates.
+/// The ledger that a controller wrote is lost, and its creates have settled.
 pub(crate) const LOST: LedgerState = LedgerState::Lost {
     ours: false,
     settled: true,
 };
-/// The same, before the creates that were sent for it can be ruled out.
+/// The same, while creates that were sent for it may still land.
 pub(crate) const LOST_JUST_NOW: LedgerState = LedgerState::Lost {
     ours: false,
     settled: false,
 };
 
-/// A Runnable with a ledger, whose template renders the input; the caches are all that was asked.
+/// A Runnable with a ledger, whose template renders the input. Only the caches were read.
 pub(crate) fn facts(ledger: Ledger, input: &str) -> Facts {
     let runnable = RunnableFacts {
         namespace: "default".to_owned(),
@@ -104,17 +104,17 @@ pub(crate) fn profile(name: &str, generation: i64, spec: Value) -> KnownProfile 
     KnownProfile::new(&profile)
 }
 
-/// One for everybody.
+/// A profile for all Runnables.
 pub(crate) fn for_all(name: &str) -> KnownProfile {
     profile(name, 1, json!({ "rules": [{}] }))
 }
 
-/// One for nobody.
+/// A profile for no Runnable.
 pub(crate) fn for_none(name: &str) -> KnownProfile {
     profile(name, 1, json!({}))
 }
 
-/// One for the template, which outranks one for everybody.
+/// A profile for the template, which outranks one for all.
 pub(crate) fn for_template(name: &str) -> KnownProfile {
     profile(name, 1, json!({ "rules": [{ "templates": ["t"] }] }))
 }
@@ -130,7 +130,7 @@ pub(crate) fn pin(name: &str, refresh_token: Option<&str>) -> PinnedProfile {
 }
 
 impl Facts {
-    /// There are these profiles, and the namespace has no labels.
+    /// Sets these profiles, and a namespace without labels.
     pub(crate) fn knowing(mut self, profiles: impl IntoIterator<Item = KnownProfile>) -> Self {
         let profiles = profiles.into_iter().map(Arc::new);
         self.profiles = Profiles {
@@ -150,7 +150,7 @@ impl Facts {
         self
     }
 
-    /// The status says what it would be told now, as after a reconciliation that settled.
+    /// Sets the status that would be reported now, as after a reconciliation that settled.
     pub(crate) fn stored_as_reported(mut self) -> Self {
         if self.ledger.current.is_some() {
             self.stored = Arc::new(status::status(&self, &self.ledger, None));
@@ -158,7 +158,7 @@ impl Facts {
         self
     }
 
-    /// Template and selected object were read consistently.
+    /// Marks template and selected object as read consistently.
     pub(crate) fn fresh(mut self) -> Self {
         if let Ok(rendering) = &mut self.rendering {
             rendering.consistent = true;
@@ -198,7 +198,7 @@ impl Facts {
         self
     }
 
-    /// A read of the name found this.
+    /// Adds a read of the name that found this.
     pub(crate) fn reading_found(mut self, name: &str, fetched: FetchedRun) -> Self {
         self.reads
             .insert(run_name(name), NameRead::Found(Box::new(fetched)));
@@ -211,13 +211,13 @@ impl Facts {
         self
     }
 
-    /// A read of the name found nothing.
+    /// Adds a read of the name that found nothing.
     pub(crate) fn reading_absent(mut self, name: &str) -> Self {
         self.reads.insert(run_name(name), NameRead::Absent);
         self.read_now(name)
     }
 
-    /// The list showed these runs; those whose uid is given contain what is rendered.
+    /// Adds a list of these runs; those whose uid is given contain what is rendered.
     pub(crate) fn listing(mut self, runs: Vec<FetchedRun>, matching: &[&str]) -> Self {
         let found = runs.into_iter().map(|fetched| FetchedRun {
             matches: matching.contains(&fetched.run.uid.as_str()),
@@ -237,7 +237,7 @@ pub(crate) fn run_name(name: &str) -> RunName {
     }
 }
 
-/// The watch shows a run in the state that a reading would find.
+/// A run as the watch shows it, in the state that a read would find.
 pub(crate) fn seen(fetched: &FetchedRun) -> CachedRun {
     CachedRun {
         run: fetched.run.clone(),
@@ -252,7 +252,7 @@ pub(crate) fn seen(fetched: &FetchedRun) -> CachedRun {
     }
 }
 
-/// The watch showed it to be deleted in that state.
+/// A run that the watch saw deleted in that state.
 pub(crate) fn seen_to_go(fetched: &FetchedRun) -> CachedRun {
     CachedRun {
         deleted: true,
@@ -299,7 +299,7 @@ pub(crate) fn stuck(facts: &Facts, category: Category) -> ReconcileError {
     }
 }
 
-/// Of a run that was found again the rules of that time are known.
+/// A run that was found again has the rules of that time.
 pub(crate) fn found_again(current: CurrentRun) -> CurrentRun {
     CurrentRun {
         rules_hash: Some(RULES.to_owned()),
@@ -313,7 +313,7 @@ pub(crate) fn intended(facts: &Facts) -> (i64, String) {
     (current.sequence, current.input_hash)
 }
 
-/// Facts that make a run each, in every way in which one comes to be, and none that may have been made before.
+/// Facts that lead to a run each, in every way in which one begins; none may have been made before.
 pub(crate) fn making_a_run() -> Vec<Facts> {
     let gone = running(run(2, "A"));
     vec![
@@ -329,7 +329,7 @@ pub(crate) fn making_a_run() -> Vec<Facts> {
     ]
 }
 
-/// Asserts that these make a run, so that what keeps them from it is shown to do so.
+/// Asserts that these facts lead to a run, so that a test shows what holds it back.
 pub(crate) fn is_about_to_make_a_run(facts: &Facts) {
     let due = decide(facts);
     assert!(

@@ -1,4 +1,4 @@
-//! What inputs come from holds back a run that is due.
+//! The sources of the inputs hold back the next run.
 
 use super::scene::*;
 use crate::{

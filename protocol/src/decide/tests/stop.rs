@@ -1,4 +1,4 @@
-//! Runs that have worked for longer than their timeout are told to stop: in which order, and what becomes of them.
+//! Stops of runs that have worked for longer than their timeout: their order, and their outcome.
 
 mod queued;
 mod read;
@@ -20,7 +20,7 @@ use crate::{
     policy::{Asks, Policy},
 };
 
-/// How long runs may work here.
+/// Timeout of the runs here, in seconds.
 const TIMEOUT: i64 = 60;
 
 fn policy(retry: Option<Retry>) -> Policy {
@@ -38,14 +38,14 @@ fn policy(retry: Option<Retry>) -> Policy {
     Policy::of(&own, &template).unwrap()
 }
 
-/// Its runs may work for so long, by the present template.
+/// Facts in which the present template gives the runs this timeout.
 fn bounded(mut facts: Facts) -> Facts {
     facts.policy = policy(None);
     facts.policy_from = PolicyFrom::Read;
     facts
 }
 
-/// A run that has worked for so many seconds.
+/// A run that has worked for this many seconds.
 fn since(seconds: i64) -> CurrentRun {
     CurrentRun {
         started_at: time(NOW - seconds),
@@ -61,7 +61,7 @@ fn stop_at(seconds: i64, reason: StopReason) -> Stop {
     }
 }
 
-/// A run that was told to stop so many seconds ago.
+/// A run with a stop that is this many seconds old.
 fn told(seconds: i64) -> CurrentRun {
     CurrentRun {
         stop: Some(stop_at(NOW - seconds, StopReason::TimedOut)),
@@ -69,7 +69,7 @@ fn told(seconds: i64) -> CurrentRun {
     }
 }
 
-/// A watch shows that it works, as the status says already.
+/// A run that a watch shows at work, as the status says already.
 fn watched(facts: Facts) -> Facts {
     let run = running(run(2, "A"));
     let read = facts.reading_found(&name(2), run.clone());
@@ -78,7 +78,7 @@ fn watched(facts: Facts) -> Facts {
     facts
 }
 
-/// What a watch and a read say of it is that it works.
+/// A run at work according to a watch and a read.
 fn working(facts: Facts) -> Facts {
     let run = running(run(2, "A"));
     facts.seeing(seen(&run)).reading_found(&name(2), run)
@@ -152,7 +152,7 @@ fn one_that_a_read_finds_ended_is_not_stopped() {
     assert_eq!((stopped(&decide(&other)), next_stop(&other)), (None, None));
 }
 
-/// What is written of the current run once it is known like this.
+/// The current run as recorded from these facts.
 fn recorded(facts: &Facts) -> CurrentRun {
     written(facts, Change::Record).current.unwrap()
 }
@@ -180,7 +180,7 @@ fn a_stopped_run_that_goes_has_failed_and_is_not_made_again() {
     assert_eq!(decide(&unseen), Step::Wait(Waiting::GracePeriod));
     unseen.grace_over = true;
     assert_eq!(recorded(&unseen).result, Some(RunResult::Failed));
-    // Another one that somebody deletes is made again.
+    // Another one that a user deletes is made again.
     let other = bounded(with(since(1), "A").fresh())
         .seeing(seen_to_go(&running(run(2, "A"))))
         .reading_absent(&name(2));
@@ -241,7 +241,7 @@ fn a_stopped_run_that_vanished_is_tried_again() {
     let current = recorded(&facts);
     assert_eq!(current.result, Some(RunResult::Failed));
     let retry_at = current.retry_at.clone().unwrap();
-    // Once it is time, that it went without a word calls nothing off.
+    // Once it is time, that it went without a result calls nothing off.
     let mut due = Facts {
         now: Some(retry_at.0),
         ..with(current, "A").fresh()
@@ -291,7 +291,7 @@ fn what_keeps_it_from_being_told_is_what_is_wrong() {
     assert_eq!(decide(&facts), Step::Stuck(denied));
 }
 
-/// An earlier run that has worked for so many seconds.
+/// An earlier run that has worked for this many seconds.
 fn earlier(seconds: i64, stop: Option<Stop>) -> HistoryEntry {
     HistoryEntry {
         started_at: time(NOW - seconds),

@@ -1,4 +1,4 @@
-//! While a Runnable is suspended no run comes to be, and those that are there are followed.
+//! While a Runnable is suspended no run begins, and existing runs are followed.
 
 use cartouche_crds::{RunPhase, RunResult};
 
@@ -40,7 +40,7 @@ fn the_run_that_is_at_work_is_followed_to_its_end() {
     for input in ["A", "B"] {
         let facts = suspended(with(created(2, "A"), input).fresh())
             .reading_found(&name(2), succeeded(run(2, "A"), "x"));
-        // With another input the next run is held back first; what exists is looked after then.
+        // With another input the next run is held back first; existing runs are followed then.
         let step = match decide(&facts) {
             Step::Stuck(_) => decide_without_rendering(&facts),
             step => step,

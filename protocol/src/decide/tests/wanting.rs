@@ -1,4 +1,4 @@
-//! When a run is wanted, and what keeps it from being intended.
+//! The conditions for a new run, and what keeps it from being intended.
 
 use cartouche_crds::{CurrentRun, RunPhase, RunResult};
 
@@ -206,7 +206,7 @@ fn a_request_belongs_to_the_run_that_answers_it_and_to_none_after_it() {
             asked.filter(|it| *it != "now")
         );
         assert_eq!(next.history[0].rerun_token.as_deref(), Some("now"));
-        // Nor does it ask again once it was answered two runs ago.
+        // A request that was answered two runs ago asks for nothing again.
         let later = written(
             &facts(made(&next), "C").fresh().asking("now"),
             Change::Intent,
@@ -232,7 +232,7 @@ fn a_request_whose_run_was_never_made_is_answered_by_the_next() {
         rerun_token: Some("now".to_owned()),
         ..run(2, "A")
     };
-    // It was on its way, and the request was taken away meanwhile.
+    // Its create was in flight, and the request was taken away meanwhile.
     let withdrawn = with(asked, "B").fresh().reading_absent(&name(2));
     let withdrawn = written(&withdrawn, Change::Intent);
     assert_eq!(withdrawn.last_answered(), None);
@@ -344,7 +344,7 @@ fn a_run_that_is_rendered_differently_at_each_look_is_stopped_as_a_loop() {
     assert_eq!(runs, 31);
 }
 
-/// The run that is intended is made and confirmed.
+/// The intended run is made and confirmed.
 fn made(ledger: &Ledger) -> Ledger {
     let current = ledger.current.clone().unwrap();
     let made = RunIdentity {

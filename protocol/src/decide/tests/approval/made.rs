@@ -1,4 +1,4 @@
-//! An approval covers all that a run is made of, and that is compared again before each create.
+//! An approval covers all that a run is made of, and is compared again before each create.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ fn reading() -> KnownProfile {
     }
 }
 
-/// The Runnable has the annotation that the profile reads, and a person has to approve its runs.
+/// The Runnable has the annotation that the profile reads, and its runs need approval.
 fn saying(facts: Facts, arg: &str) -> Facts {
     let runnable = json!({ "metadata": { "annotations": { "arg": arg } }, "spec": {} });
     let mut facts = manual(facts).knowing([reading()]);
@@ -43,7 +43,7 @@ fn saying(facts: Facts, arg: &str) -> Facts {
     facts
 }
 
-/// The text that the status of what waits has.
+/// The approval text in the status while the run waits.
 fn asked(facts: &Facts, category: Category) -> String {
     let error = stuck(facts, category);
     let status = status::status(facts, &facts.ledger, Some(&error));
@@ -54,19 +54,19 @@ fn wanted(facts: &Facts) -> String {
     asked(facts, Category::ApprovalRequired)
 }
 
-/// A run is due, and something was approved.
+/// A pending change, after an approval of something.
 fn due(arg: &str) -> Facts {
     saying(with(ended(2, "A", RunResult::Succeeded), "B"), arg)
 }
 
-/// The ledger with the intent of run 3, which was approved as it says this.
+/// The ledger with the intent of run 3, approved with this annotation.
 fn begun(arg: &str) -> Ledger {
     let due = due(arg);
     let text = wanted(&due);
     written(&approving(due, text), Change::Intent)
 }
 
-/// The entry of that, with what has become of it since.
+/// Facts for that entry in this later state.
 fn entry(then: CurrentRun) -> Facts {
     let ledger = begun("good");
     let current = ledger.current.clone().unwrap();
@@ -173,7 +173,7 @@ fn name_and_number_of_an_attempt_are_its_own_and_need_no_other_yes() {
     assert_eq!(intended(&facts), (3, hash(read)));
 }
 
-/// It is not sent yet, was refused, or was read from the ledger after a restart.
+/// The entry is not sent yet, was refused, or was read from the ledger after a restart.
 fn unsent() -> [CurrentRun; 3] {
     [
         pending(2, "B"),
@@ -202,7 +202,7 @@ fn a_create_of_something_else_than_was_approved_is_not_sent() {
             ledger: ledger.clone(),
             ..changed.clone()
         }));
-        // By then it may say what was approved first.
+        // By then the annotation may have its first value again.
         let back = Facts {
             ledger,
             ..saying(changed, "good")

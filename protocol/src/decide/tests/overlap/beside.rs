@@ -1,4 +1,4 @@
-//! Ways by which two runs were at work at once, and what was waited for in vain.
+//! Ways in which two runs were at work at once, and waits that had no use.
 
 use cartouche_crds::{ConcurrencyPolicy, CurrentRun, RunResult, StopReason};
 
@@ -9,7 +9,8 @@ use crate::{
     ledger::{Change, tests::sample::*},
 };
 
-/// Another run is intended while one is at work, as is allowed, and then it is not any more.
+/// Another run is intended beside one at work, under a policy that allows it; then the policy
+/// changes.
 fn intended_beside(policy: fn(Facts) -> Facts) -> Facts {
     let ledger = ledger(pending(3, "B"), vec![unfinished(2, "A")]);
     let facts = policy(facts(ledger, "B")).seeing(seen(&running(run(2, "A"))));

@@ -1,4 +1,4 @@
-//! What is waited for because of the time that something has, and what is no proof because of it.
+//! Waits that follow from a time, and times that prove nothing.
 
 use cartouche_crds::{CurrentRun, RunResult, StopReason};
 use cartouche_templating::kinds::StopRequest;
@@ -26,7 +26,7 @@ fn a_read_from_before_the_withdrawal_is_no_proof_that_nothing_comes() {
     assert_eq!(intended(&later), (3, hash("B")));
 }
 
-/// Withdrawn, turned up all the same, succeeded and went within the minute.
+/// A run that was withdrawn, turned up all the same, succeeded and was deleted within the minute.
 fn withdrawn_and_done(wanted: &str) -> Facts {
     let mut current = stopped(pending(2, "A"), StopReason::Withdrawn, 60);
     current.intent_at = time(NOW - 70);

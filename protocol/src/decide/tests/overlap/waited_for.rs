@@ -1,4 +1,4 @@
-//! What is waited for is looked at anew, and nothing that ends is missed.
+//! A run that is waited for is read again, and no end is missed.
 
 use super::*;
 
@@ -48,7 +48,7 @@ fn that_a_run_taken_over_is_of_another_document_is_noted_while_the_next_one_wait
     let ledger = written(&facts, Change::MigrateHash);
     let facts = Facts { ledger, ..facts };
     waiting(&facts);
-    // Its object is gone: nobody could find it out any more.
+    // Its object is gone: it could not be found out any more.
     let gone = latest(Facts {
         cached_runs: Vec::new(),
         ..facts
@@ -141,11 +141,12 @@ fn the_rules_of_the_next_run_say_nothing_of_the_one_that_it_waits_for() {
     let made_under = Some("of A".to_owned());
     assert_eq!(of_current(&latest(with(current.clone(), "B"))), made_under);
     assert_eq!(of_current(&replace(with(current.clone(), "B"))), made_under);
-    // Of the present document a mended rule tells, and beside a run that is superseded at once the history does.
+    // A corrected rule judges a run of the present document; beside a run that is superseded at
+    // once the history does.
     assert_eq!(of_current(&latest(with(current.clone(), "A"))), None);
     let allowed = under(ConcurrencyPolicy::Allow, with(current.clone(), "B"));
     assert_eq!(of_current(&allowed), None);
-    // What was judged by its kind stays one that was made under those rules.
+    // A run that was judged by its kind stays one that was made under those rules.
     let mut by_kind = running(run(2, "A"));
     by_kind.rules_hash = "".into();
     let ledger = latest(with(current, "B")).ledger;

@@ -1,4 +1,4 @@
-//! When an attempt begins, what calls it off, and what is said meanwhile.
+//! The beginning of a retry, what calls it off, and the messages meanwhile.
 
 use super::*;
 
@@ -75,7 +75,7 @@ fn a_run_that_somebody_deletes_unfinished_is_made_again_as_the_same_attempt() {
     assert_eq!((current.sequence, current.attempt), (3, 2));
 }
 
-/// What is written when nothing is ahead any more, after the template was read.
+/// The current run as recorded once no retry is left, after the template was read.
 fn called_off(facts: &Facts) -> CurrentRun {
     assert_eq!(decide(facts), Step::RenderAgain);
     let current = written(&facts.clone().fresh(), Change::Record).current;
@@ -90,7 +90,7 @@ fn an_attempt_that_the_present_policy_does_not_allow_is_called_off_for_good() {
         let none = with(waiting(1, retry_at), "A");
         let next = called_off(&none);
         assert_eq!(next.retry_at, None);
-        // Who allows attempts again later wakes no old failure.
+        // A policy that allows retries again later wakes no old failure.
         assert_eq!(decide(&retrying(with(next, "A").fresh())), Step::Settled);
         let exhausted = retrying(with(waiting(LIMIT + 1, retry_at), "A"));
         assert_eq!(called_off(&exhausted).retry_at, None);

@@ -1,4 +1,5 @@
-//! Runs that a queue holds: at work for the order of runs, and not for the clock; what does not heed its stop is deleted.
+//! Runs that a queue holds: at work for the order of runs, but not for the timeout. One that does
+//! not heed its stop is deleted.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +27,7 @@ fn standing(standing: Standing) -> FetchedRun {
     }
 }
 
-/// A watch shows it like this, as the status says already.
+/// A run that a watch shows like this, as the status says already.
 fn shown(facts: Facts, run: &FetchedRun) -> Facts {
     let read = facts.reading_found(&name(2), run.clone());
     let mut facts = read.stored_as_reported().seeing(seen(run));
@@ -34,7 +35,7 @@ fn shown(facts: Facts, run: &FetchedRun) -> Facts {
     facts
 }
 
-/// One that was made long before its time was over, and stands like this now.
+/// A run that was made long before its timeout, with this standing now.
 fn long_made(now: Standing) -> Facts {
     shown(bounded(with(since(10 * TIMEOUT), "A")), &standing(now))
 }
@@ -75,7 +76,7 @@ fn without_a_time_it_counts_from_when_it_was_first_seen_so() {
         assert_eq!(facts.seen_at_work, before, "it is known already");
         assert_eq!(decide(&facts), Step::ReadRun(run_name(&name(2))));
     }
-    // A clock that went back has left a time that is still to come.
+    // A clock that went back has left a time in the future.
     let mut facts = long_made(works(Works::Untimed));
     let ahead = BTreeMap::from([(uid(2), at(NOW + 61))]);
     facts.seen_at_work = facts.untimed(&ahead);
@@ -127,7 +128,7 @@ fn a_look_that_fails_does_not_begin_the_clock_anew() {
     unread.policy.timeout = None;
     unread.policy_from = PolicyFrom::Nowhere;
     assert_eq!(unread.untimed(&before), before, "no template");
-    // Another run is none of these.
+    // Another run does not count.
     let other = BTreeMap::from([(uid(1), at(NOW - TIMEOUT))]);
     assert_eq!(unseen.untimed(&other), BTreeMap::new());
 }
@@ -142,7 +143,7 @@ fn one_that_a_read_finds_queued_again_is_not_stopped() {
     assert_eq!((stopped(&step), next_stop(&evicted)), (None, None));
 }
 
-/// A run that was told so many seconds ago to make way, and stands like this.
+/// A run with a request of this many seconds ago to make way, and this standing.
 fn told_while(now: Standing, seconds: i64) -> Facts {
     let current = CurrentRun {
         stop: Some(stop_at(NOW - seconds, StopReason::Replaced)),
@@ -151,7 +152,7 @@ fn told_while(now: Standing, seconds: i64) -> Facts {
     shown(bounded(with(current, "A")), &standing(now))
 }
 
-/// How it is told, and the version that it may have.
+/// The request to stop, and the version that the run may have.
 fn request(facts: &Facts) -> Option<(StopRequest, Option<u64>)> {
     match decide(facts) {
         Step::Stop(to) => Some((to.request, to.version)),
@@ -247,7 +248,7 @@ fn a_persons_word_that_a_queued_run_does_not_heed_is_put_down() {
     let read = facts.clone().reading_found(&name(2), run);
     let stop = written(&read, Change::Stop).current.unwrap().stop;
     assert_eq!(stop, Some(stop_at(NOW, StopReason::Cancelled)));
-    // It was let go meanwhile, and heeds what was written into it.
+    // The queue released it meanwhile, and it heeds what was written into it.
     let admitted = FetchedRun {
         asked: Asked::ByPerson,
         ..standing(works(Works::Untimed))

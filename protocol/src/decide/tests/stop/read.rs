@@ -1,4 +1,4 @@
-//! What a read says of a run before it is told to stop, and when nothing can be read.
+//! The read of a run before it is stopped, and stops while no template can be read.
 
 use super::*;
 use crate::ledger::RunIdentity;
@@ -40,7 +40,7 @@ fn one_that_a_read_finds_replaced_is_not_told() {
     assert_eq!(told_uid(&replaced), None);
 }
 
-/// Whom this alone tells to stop.
+/// The uid of the run that this alone stops.
 fn told_uid(facts: &Facts) -> Option<String> {
     let step = crate::decide::stop::stopped(facts);
     stopped(&step).map(ToOwned::to_owned)
