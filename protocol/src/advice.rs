@@ -1,4 +1,4 @@
-//! What to do about a condition, for those who ask why.
+//! Advice about a condition, for users who ask for the reason.
 
 use std::borrow::Cow;
 
@@ -15,15 +15,17 @@ use crate::{
 
 const LOOK: &str =
     "look at the run (`cartouche logs`), change what is wrong, or run again: `cartouche rerun`";
-/// Of pods that are gone there is no log.
+/// Pods that are gone have no log.
 const WATCH: &str = "change what is wrong, or run again and watch it: `cartouche rerun`, then `cartouche logs --follow`";
 const GIVE_TIME: &str = "see what takes it so long, or raise activeDeadlineSeconds in the template; without a change it runs again by `cartouche rerun`";
 const RAISE_TIMEOUT: &str = "see what takes it so long, or raise spec.timeout of the Runnable and of its template, and run again: `cartouche rerun`";
 const STOPPED: &str = "run again when it may: `cartouche rerun`; a change runs by itself";
 
-/// What to do about the condition that keeps a Runnable from being ready, if something is. The condition of the template
-/// says it itself; of a run it follows from how it ended, or from what it waits for: never from what its engine or a
-/// container says in words of its own.
+/// Returns the advice about the condition that keeps a Runnable from being ready, or `None` if
+/// there is none.
+///
+/// The condition of the template contains its own. The advice about a run follows from its result,
+/// or from what it waits for, never from the words of its engine or of a container.
 #[must_use]
 pub fn advice<'a>(status: &RunnableStatus, blocking: &'a Condition) -> Option<Cow<'a, str>> {
     if blocking.type_ == RUN_TEMPLATE_READY {
@@ -34,7 +36,7 @@ pub fn advice<'a>(status: &RunnableStatus, blocking: &'a Condition) -> Option<Co
     of_run(status, blocking).map(|advice| with_profile(advice, status))
 }
 
-/// The advice about a run, as far as it is the same whatever the run was made with.
+/// Returns the advice about a run, which is the same for every profile.
 fn of_run(status: &RunnableStatus, blocking: &Condition) -> Option<&'static str> {
     let said = said_of_run(status).unwrap_or_default();
     if blocking.reason == RUN_LOST {
@@ -48,8 +50,8 @@ fn of_run(status: &RunnableStatus, blocking: &Condition) -> Option<&'static str>
     }
 }
 
-/// The same where runs are made with a profile: a change of the template alone might have no effect, and one of the profile makes no
-/// run.
+/// Adds that the run has a profile: a change of the template alone might have no effect, and a
+/// change of the profile makes no run.
 fn with_profile<'a>(advice: &'a str, status: &RunnableStatus) -> Cow<'a, str> {
     match &status.profile {
         Some(profile) if advice.contains("in the template") => Cow::Owned(format!(
@@ -100,7 +102,7 @@ mod tests {
         serde_json::from_value(status).unwrap()
     }
 
-    /// What to do about a Job of which Ready says this.
+    /// Returns the advice about a Job with this message in Ready.
     fn of_job(verdict: &str, said: &str, stop: Option<&str>) -> Option<String> {
         let mut run = json!({
             "sequence": 1, "name": "r", "inputHash": "v1:a", "apiVersion": "batch/v1", "kind": "Job",

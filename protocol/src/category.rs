@@ -1,20 +1,20 @@
-//! What can be wrong with a Runnable: a closed set of categories, used alike as condition reason,
-//! event reason and metric label.
+//! Categories of errors of a Runnable: a closed set, used as condition reason, event reason and
+//! metric label.
 
 use std::fmt;
 
-/// Why a Runnable is not ready, in one word.
+/// The reason why a Runnable is not ready, in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Category {
     /// It cannot be read: too deep, too large, or of another type than its schema says.
     InvalidRunnable,
     /// Its `ServiceAccount` cannot be used.
     ServiceAccountError,
-    /// No token can be had for its `ServiceAccount`.
+    /// The controller gets no token for its `ServiceAccount`.
     ServiceAccountTokenError,
     /// No client can be built for its `ServiceAccount`.
     ClientBuilderError,
-    /// Its template is not there, or not acceptable.
+    /// Its template does not exist, or is not acceptable.
     RunTemplateNotFound,
     /// The template cannot be rendered for it, or its selector does not pick one object.
     TemplateStampFailure,
@@ -24,57 +24,58 @@ pub enum Category {
     FailedToListCreatedObjects,
     /// The newest successful run lacks an output.
     OutputPathNotSatisfied,
-    /// Outputs cannot be written to the objects that they are to go to.
+    /// Outputs cannot be written to their objects.
     OutputSinkFailed,
     /// The name of the run is taken.
     NameConflict,
-    /// Runs follow each other without anybody changing anything.
+    /// Runs follow one another without a change by a user.
     RunawayDetected,
-    /// What it, or its template, asks for beside what is run cannot be used.
+    /// A policy of the Runnable or its template cannot be used.
     PolicyInvalid,
     /// An input from another object cannot be used.
     SourceError,
-    /// An input comes from an object or a key that is not there yet, or a run that is due waits for what its inputs come from.
+    /// An input comes from an object or a key that does not exist yet, or the next run waits for
+    /// the sources of its inputs.
     DependencyNotReady,
-    /// A run is due, and cannot be made of what its inputs come from before somebody mends that.
+    /// A run is pending, and the sources of its inputs allow none before a user corrects them.
     DependencyFailed,
-    /// The inputs of the Runnable stem from itself.
+    /// The inputs of the Runnable derive from its own outputs.
     DependencyCycle,
-    /// Several profiles match, and none of them says more than the others.
+    /// Several profiles match, and none outranks the others.
     ProfileAmbiguous,
-    /// There is no profile that can be used.
+    /// No profile can be used.
     ProfileNotFound,
-    /// Nothing is due, and a request to choose the profile anew can choose nothing.
+    /// No change is pending, and a request to choose the profile again can choose none.
     ProfileNotRefreshed,
     /// The profile cannot be applied to what is rendered.
     ProfileDoesNotFit,
-    /// The pods of the run that is due may not do what its template requires.
+    /// The pods of the next run lack a permission that its template requires.
     PermissionMissing,
-    /// A run is due, and waits until what is rendered has stayed the same for a while.
+    /// A run is pending, and waits until what is rendered has stayed the same for a while.
     Debouncing,
-    /// A run is due, and nobody has approved it yet.
+    /// A run is pending, and needs approval.
     ApprovalRequired,
-    /// A run is due, and a person has refused it.
+    /// A run is pending, and a person has rejected it.
     Rejected,
-    /// A run is due, and no run may begin while an earlier one is at work.
+    /// A run is pending, and may not begin while an earlier one is at work.
     RunAtWork,
     /// A run was told to stop, and is still at work.
     StopFailed,
     /// Another controller writes the same status.
     OtherController,
-    /// A run is due, and the Runnable is suspended.
+    /// A run is pending, and the Runnable is suspended.
     Suspended,
-    /// It is of a newer release: its status needs what this release does not know, or what it is made of has fields that
-    /// this release does not know.
+    /// It is of a newer release: its status needs a feature, or its Runnable, template or profile
+    /// has a field, that this release does not know.
     NewerRelease,
-    /// A run is due, and the definitions of our kinds that are installed are of an older release than this one.
+    /// A run is pending, and the installed definitions of our kinds are older than this release.
     DefinitionsOutdated,
     /// Anything else.
     UnknownError,
 }
 
 impl Category {
-    /// Every category, for metrics that are there from the start.
+    /// All categories, for metrics that exist from the start.
     pub const ALL: [Self; 32] = [
         Self::InvalidRunnable,
         Self::ServiceAccountError,
@@ -110,7 +111,7 @@ impl Category {
         Self::UnknownError,
     ];
 
-    /// As it stands in a condition.
+    /// Returns the name in conditions.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -149,7 +150,7 @@ impl Category {
         }
     }
 
-    /// The category of a condition's reason.
+    /// Returns the category of a condition's reason, or `None` if it is another reason.
     #[must_use]
     pub fn parse(reason: &str) -> Option<Self> {
         Self::ALL
@@ -157,14 +158,14 @@ impl Category {
             .find(|category| category.as_str() == reason)
     }
 
-    /// Whether a run that is due is held back by what somebody asked for, which is no fault.
+    /// Returns true if the next run is held back on purpose, which is no fault.
     #[must_use]
     pub fn is_hold(self) -> bool {
         self == Self::Suspended || self.goes_before_the_run() && self != Self::Rejected
     }
 
-    /// Whether it holds a run back until something happens that is on its way, or a person says yes, or for good since one has
-    /// said no: whatever became of the run before is not what the Runnable stands at.
+    /// Returns true if the next run waits for an event that is to come or for approval, or was
+    /// rejected. The result of the run before is then not the state of the Runnable.
     #[must_use]
     pub fn goes_before_the_run(self) -> bool {
         matches!(
@@ -177,7 +178,8 @@ impl Category {
         )
     }
 
-    /// True for what may hold back a run that has its number already, so that one may have been made before.
+    /// Returns true if it may hold back a run that already has its number, so that the run may have
+    /// been made before.
     #[must_use]
     pub fn waits_with_its_number(self) -> bool {
         matches!(
@@ -186,8 +188,8 @@ impl Category {
         )
     }
 
-    /// Whether it is of what inputs come from, of how the next run is made, or of another release: nothing is wrong with the run
-    /// that there is.
+    /// Returns true if it is about the sources of the inputs, about how the next run is made, or
+    /// about another release: the existing run has no fault.
     #[must_use]
     pub fn leaves_the_run(self) -> bool {
         matches!(self, Self::SourceError | Self::PermissionMissing)
@@ -196,14 +198,15 @@ impl Category {
             || self.is_of_profiles()
     }
 
-    /// True for what holds nothing back and is no fault of what runs: the conditions tell it beside what they say without it.
+    /// Returns true if it holds nothing back and is no fault of a run: conditions report it beside
+    /// their usual message.
     #[must_use]
     pub fn is_remark(self) -> bool {
         self == Self::ProfileNotRefreshed
     }
 
-    /// Whether it is of the profile that the next run is made with: what ends it is a change of profiles, or a request to choose
-    /// anew.
+    /// Returns true if it is about the profile of the next run. A change of profiles ends it, or a
+    /// request to choose again.
     #[must_use]
     pub fn is_of_profiles(self) -> bool {
         matches!(
@@ -215,7 +218,7 @@ impl Category {
         )
     }
 
-    /// Whether a run that is due is held back by what its inputs come from.
+    /// Returns true if the sources of the inputs hold the next run back.
     #[must_use]
     pub fn is_of_dependencies(self) -> bool {
         matches!(
@@ -224,8 +227,8 @@ impl Category {
         )
     }
 
-    /// Whether nothing can be rendered, or nothing be made of it, before somebody corrects it: whatever inputs come from, nobody
-    /// looks at it.
+    /// Returns true if nothing can be rendered, or no run made of it, before a user corrects a
+    /// fault. The sources of the inputs are not looked at then.
     #[must_use]
     pub fn precludes_rendering(self) -> bool {
         self.precedes_stamping()
@@ -240,20 +243,21 @@ impl Category {
             )
     }
 
-    /// Whether only a person ends it, and nothing is wrong.
+    /// Returns true if only a person ends it, and there is no fault.
     #[must_use]
     pub fn waits_for_a_person(self) -> bool {
         matches!(self, Self::ApprovalRequired | Self::Suspended)
     }
 
-    /// True for what waits for a person, for an earlier run or for permissions. A change of its inputs brings other words for the status, as a
-    /// rule: what is run in the end is read anew.
+    /// Returns true if it waits for a person, for an earlier run or for permissions. A change of
+    /// the inputs usually changes the message in the status: what finally runs is read again.
     #[must_use]
     pub fn waits_beside_inputs(self) -> bool {
         self.waits_for_a_person() || matches!(self, Self::RunAtWork | Self::PermissionMissing)
     }
 
-    /// Whether it stands before anything could be stamped, so that nothing is said of a run.
+    /// Returns true if it comes before anything could be stamped, so that the status says nothing
+    /// about a run.
     #[must_use]
     pub fn precedes_stamping(self) -> bool {
         matches!(

@@ -1,4 +1,4 @@
-//! A template as decisions need it.
+//! A compiled template, as decisions need it.
 
 use std::sync::Arc;
 
@@ -7,26 +7,26 @@ use cartouche_templating::{Diagnostics, Template};
 
 use crate::policy::Asks;
 
-/// A template as it was at one generation: writes of its status do not count.
+/// A template at one generation: writes of its status do not count.
 #[derive(Debug)]
 pub struct Compiled {
-    /// Its name.
+    /// Name of the template.
     pub name: String,
-    /// Its uid.
+    /// Uid of the template.
     pub uid: String,
-    /// Its generation.
+    /// Generation of the template.
     pub generation: i64,
-    /// Hash of its outputs and healthRule.
+    /// Hash of its outputs and its `healthRule`.
     pub rules_hash: Arc<str>,
-    /// Whether it makes no run without a profile.
+    /// True if it makes no run without a profile.
     pub needs_profile: bool,
     /// True if it names sensitive outputs.
     pub has_sensitive_outputs: bool,
-    /// Fields of it that this release does not know.
+    /// Fields that this release does not know.
     pub unknown_fields: Vec<String>,
-    /// What it asks for beside what is run.
+    /// Policies that it sets for its runs.
     pub asks: Asks,
-    /// The template, or all that is wrong with it.
+    /// The compiled template, or its faults.
     pub template: Result<Template, Diagnostics>,
 }
 
@@ -56,7 +56,7 @@ impl Compiled {
         }
     }
 
-    /// Whether it is the template with this uid, as it was at this generation.
+    /// Returns true if this is the template with this uid at this generation.
     #[must_use]
     pub fn is_of(&self, uid: Option<&str>, generation: Option<i64>) -> bool {
         uid == Some(&self.uid) && generation == Some(self.generation)

@@ -1,41 +1,42 @@
-//! The conditions of a Runnable: their names, their states, and reasons of ours that are no category.
+//! Conditions of a Runnable: their types, their states, and the reasons that are no
+//! [`Category`](crate::category::Category).
 
 use cartouche_crds::RunnableStatus;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
-/// Whether the template could be rendered and its run be made.
+/// Type of the condition that is True if the template was rendered and its run made.
 pub const RUN_TEMPLATE_READY: &str = "RunTemplateReady";
-/// How the run for the present rendering fares, in the words of its engine.
+/// Type of the condition of the run for the present rendering, in the words of its engine.
 pub const STAMPED_OBJECT_CONDITION: &str = "StampedObjectCondition";
-/// The reason of a run that vanished while nobody watched.
+/// Reason for a run that vanished unseen.
 pub const RUN_LOST: &str = "RunLost";
-/// The reason of Ready while a run works, or is on its way.
+/// Reason of Ready while a run is at work, or is about to be made.
 pub const RUN_IN_PROGRESS: &str = "RunInProgress";
-/// The sum of both.
+/// Type of the condition that sums up both.
 pub const READY: &str = "Ready";
-/// Present and True while the controller works towards Ready.
+/// Type of the condition that is present and True while the controller works towards Ready.
 pub const RECONCILING: &str = "Reconciling";
-/// Present and True when only a change can help.
+/// Type of the condition that is present and True if only a change can help.
 pub const STALLED: &str = "Stalled";
 
-/// The reason of Reconciling while a run that failed is going to be tried again.
+/// Reason of Reconciling while a failed run is going to be retried.
 pub const RETRY_SCHEDULED: &str = "RetryScheduled";
 
-/// Present and True while a watch that the Runnable needs fails.
+/// Type of the condition that is present and True while a watch that the Runnable needs fails.
 pub const WATCH_UNAVAILABLE: &str = "WatchUnavailable";
 
-/// The status of a condition that holds.
+/// Status of a condition that holds.
 pub const TRUE: &str = "True";
-/// The status of a condition that does not hold.
+/// Status of a condition that does not hold.
 pub const FALSE: &str = "False";
-/// The status of a condition of which nothing is known yet.
+/// Status of a condition that is not known yet.
 pub(crate) const UNKNOWN: &str = "Unknown";
 
-/// Why a Runnable says `Reconciling` while its run has succeeded and none is pending. A reason of its own: the minute for which an
-/// input that is not there is waited for begins when that is found.
+/// Reason of Reconciling while the run has succeeded and none is pending. It has a reason of its
+/// own because the minute of patience for a missing input begins when that is found.
 pub(crate) const SOURCE_CHANGING: &str = "SourceChanging";
 
-/// A condition of a Runnable.
+/// Returns the condition of this type, or `None` if the status lacks it.
 #[must_use]
 pub fn find<'a>(status: &'a RunnableStatus, name: &str) -> Option<&'a Condition> {
     status
@@ -44,7 +45,7 @@ pub fn find<'a>(status: &'a RunnableStatus, name: &str) -> Option<&'a Condition>
         .find(|condition| condition.type_ == name)
 }
 
-/// True if a Runnable with a run that succeeded says that it follows a change upstream.
+/// Returns true if a Runnable whose run succeeded reports that it follows a change upstream.
 #[must_use]
 pub fn follows_upstream(status: &RunnableStatus) -> bool {
     find(status, RECONCILING).is_some_and(|it| it.status == TRUE && it.reason == SOURCE_CHANGING)

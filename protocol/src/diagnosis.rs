@@ -1,4 +1,4 @@
-//! What is wrong with a Runnable, as a person would say it, and what to do about it: the one home of both, for
+//! Diagnoses of a Runnable, each with a sentence for people and a cure: the one source of both for
 //! conditions, events, `cartouche why` and the docs.
 
 mod approval;
@@ -33,22 +33,23 @@ pub(crate) use sentence::outputs_unread;
 use wrong_type::WrongType;
 pub use wrong_type::placed;
 
-/// Mistakes of one template that are spelled out; the others are counted.
+/// Most faults of one template that are spelled out; the others are counted.
 const SHOWN: usize = 10;
 
-/// One thing that is wrong with a template or what it reads.
+/// A fault of a template or of what it reads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fault {
-    /// What and where.
+    /// The fault and its place.
     pub what: String,
-    /// Where, in a word or two, if others may be told beside it; empty if `what` is all that says it.
+    /// The place in a word or two, to set this fault apart from others; empty if `what` stands
+    /// alone.
     pub place: String,
-    /// What to do about it, if it is known.
+    /// The cure, if it is known.
     pub cure: Option<String>,
 }
 
 impl Fault {
-    /// What is wrong, where it says itself where that is.
+    /// Returns a fault whose text already contains its place.
     #[must_use]
     pub fn new(what: impl Into<String>, cure: Option<String>) -> Self {
         Self {
@@ -73,13 +74,14 @@ impl Fault {
         }
     }
 
-    /// Everything that is wrong with a template, or with what it renders, as far as it is told.
+    /// Returns the faults of a template, or of what it renders. The first are spelled out, the
+    /// others counted.
     #[must_use]
     pub fn all(diagnostics: &[Diagnostic]) -> Vec<Self> {
         Self::all_with(diagnostics, &[])
     }
 
-    /// The same for a Runnable some of whose inputs come from these sources.
+    /// Returns the same for a Runnable with inputs from these sources.
     #[must_use]
     pub fn all_with(diagnostics: &[Diagnostic], sources: &[InputSource]) -> Vec<Self> {
         let told = diagnostics.iter().take(SHOWN).map(|diagnostic| {
@@ -95,138 +97,144 @@ impl Fault {
     }
 }
 
-/// Why a Runnable is not ready, as far as that is known.
+/// The reason why a Runnable is not ready, as far as it is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Diagnosis {
-    /// This is the name of no `ServiceAccount`.
+    /// This name is not a valid `ServiceAccount` name.
     AccountName(String),
     /// There is no such `ServiceAccount` in this namespace.
     AccountMissing(String, String),
-    /// No token can be had for the `ServiceAccount`, or no client be set up.
+    /// The `ServiceAccount` gets no token, or no client can be set up for it.
     NoToken(String, String),
     /// There is no such template.
     TemplateMissing(String),
     /// The template cannot be read.
     TemplateUnread(String),
-    /// The template cannot be used, or not be rendered for this Runnable.
+    /// The template cannot be used, or cannot be rendered for this Runnable.
     Unrendered(String, Vec<Fault>),
     /// The template would fail for every Runnable.
     Unacceptable(Vec<Fault>),
     /// A profile that fits no run.
     UnusableProfile(Vec<Fault>),
-    /// Objects of this kind, of this `apiVersion`, live in no namespace.
+    /// Objects of this `apiVersion` and kind are cluster-scoped.
     ClusterScoped(String, String),
-    /// The API server does not serve this kind, of this `apiVersion`; what was probably meant.
+    /// The API server does not serve this `apiVersion` and kind; the last field is the probable
+    /// intention.
     KindMissing(String, String, Option<String>),
     /// No object of this kind has these labels.
     NothingSelected(String, String),
-    /// More than one object of this kind has these labels; two of them.
+    /// More than one object of this kind has these labels; the last field names two of them.
     SeveralSelected(String, String, Vec<String>),
-    /// A selector that selects nothing, whatever there is.
+    /// The selector can select nothing.
     Selector(String),
-    /// Somebody may not do these things.
+    /// These permissions are missing.
     Forbidden(Who, Vec<Denied>),
-    /// The API server takes what was rendered for no object of its kind.
+    /// The API server rejects what was rendered as an invalid object of its kind.
     Invalid {
         /// The kind.
         kind: String,
         /// The reason.
         why: String,
-        /// Where the Runnable is.
+        /// The namespace of the Runnable.
         namespace: String,
-        /// The Runnable.
+        /// The name of the Runnable.
         runnable: String,
     },
     /// A quota, a policy or a webhook does not admit the run, for this reason.
     NotAdmitted(String),
-    /// An admission webhook that the API server has to ask gives no answer: which, and why.
+    /// An admission webhook that the API server has to call gives no answer, for this reason.
     WebhookSilent(String),
     /// The namespace is being deleted.
     NamespaceEnds(String),
-    /// The API server did not answer, or with an error of its own; what was tried.
+    /// The API server did not answer this request, or answered with an internal error.
     NoAnswer(&'static str),
-    /// The API server refuses what was tried, for this reason.
+    /// The API server refuses this request, for this reason.
     Refused(&'static str, String),
-    /// A run, by its name, gives no outputs.
+    /// The run of this name gives no outputs.
     NoOutputs(String, Vec<Fault>),
-    /// A run, by its name, has done its work, and its outputs cannot be read: why.
+    /// The run of this name has succeeded, but its outputs cannot be read, for this reason.
     OutputsUnread(String, Box<Diagnosis>),
-    /// The name is taken by this object; whether the template fixes the name, and whose the object is.
+    /// This object has the name of the run. The flag is true if the template fixes the name; the
+    /// holder is the object's owner.
     NameTaken(String, bool, Holder),
-    /// Runs follow each other.
+    /// Runs follow one another without a change.
     Runaway {
-        /// How many did.
+        /// Number of these runs.
         runs: i64,
-        /// When the next may be made.
+        /// Time of the next run.
         until: String,
-        /// And then one in so many minutes.
+        /// Minutes between the runs after that.
         minutes: i64,
     },
-    /// What is asked for beside what is run cannot be used.
+    /// A policy of the Runnable or its template cannot be used.
     PolicyInvalid(Vec<Fault>),
-    /// Inputs from other objects that cannot be used, or are not there.
+    /// Inputs from other objects cannot be used, or are absent.
     Sources(Vec<Fault>),
-    /// Inputs from other objects that are not there, and that nothing is known to bring.
+    /// Inputs from other objects are absent, and nothing is known to create them.
     SourcesMissing(Vec<Fault>),
-    /// A run that is due waits for this source or ancestor.
+    /// The next run waits for this source or ancestor.
     DependencyNotReady(SourceKey, NotReady),
-    /// A run that is due cannot be made of what the sources are.
+    /// The sources are in a state that allows no run.
     DependencyFailed(Failed),
-    /// The Runnable stems from itself, this way round.
+    /// The Runnable depends on itself, through these keys.
     DependencyCycle(Vec<SourceKey>),
-    /// No profile can be used for the run that is due.
+    /// No profile can be used for the next run.
     Profile(Held),
-    /// The labels of namespaces, which a rule selects, cannot be had: why.
+    /// A rule selects namespaces, and their labels cannot be read, for this reason.
     NamespacesUnknown(String),
-    /// Nothing else can be chosen, though somebody asks to choose anew.
+    /// A request to choose the profile again can choose no other one.
     ProfileNotRefreshed(NotRefreshed),
     /// The profile of this name cannot be applied to what is rendered.
     ProfileDoesNotFit(String, Vec<Fault>),
-    /// What the pods of a run, with this account, may not do of what this template requires.
+    /// The pods of a run, with this account, lack these of the permissions that this template
+    /// requires.
     PermissionMissing(String, String, Vec<Denied>),
-    /// Objects that outputs cannot be written to.
+    /// Outputs cannot be written to these objects.
     Sinks(Vec<Fault>),
-    /// What is rendered has to stay the same for a while before it runs.
+    /// The debounce: the document has to stay the same for a while before it runs.
     Debouncing {
-        /// For how long.
+        /// Time without a change before a run.
         pause: Duration,
-        /// After how long it runs all the same.
+        /// Time after which it runs all the same.
         longest: Duration,
     },
-    /// The run that is due needs the yes of a person. What somebody has approved, if anything: it is not this run.
+    /// The next run needs approval. The annotation may approve something else, which is the second
+    /// field.
     ApprovalRequired(Guarded, Option<GivenApproval>),
-    /// A person has refused the run that is due.
+    /// A person has rejected the next run.
     Rejected(Guarded, Rejection),
     /// These runs are at work, and no other may begin beside them.
     RunAtWork(Vec<InTheWay>),
-    /// This run is to stop, for this reason since then, and nobody knows how its kind is stopped.
+    /// This run is to stop, for this reason and since this time, and no way to stop its kind is
+    /// known.
     NoWayToStop(String, Stop),
-    /// This run was told to stop, for this reason since then, and has not.
+    /// This run was told to stop, for this reason and at this time, and is still at work.
     NotStopped(String, Stop),
-    /// Somebody else writes the status.
+    /// Another client writes the status; no run is made until it was left alone for this many
+    /// seconds.
     OtherController(u64),
     /// The Runnable is suspended.
     Suspended,
-    /// So many earlier runs have not ended.
+    /// This many earlier runs have not ended.
     Crowded(usize),
-    /// The status has so many bytes that the result of a further run might have no room in it.
+    /// The status is so large that the result of a further run might have no room in it.
     StatusFull(StatusBytes),
     /// The object came back without the marks of its run.
     MarksRemoved,
     /// The name was taken, and is free again.
     NameFreed,
-    /// The Runnable cannot be read: why.
+    /// The Runnable cannot be read, for this reason.
     Unreadable(String),
-    /// Its status needs what these words stand for, which this release does not know.
+    /// The status needs features with these names, which this release does not know.
     NewerNeeds(Vec<String>),
-    /// This object, as it is called in a sentence, has fields that this release does not know.
+    /// This object, in the words of a sentence, has fields that this release does not know.
     NewerFields(String, Vec<String>),
-    /// The definitions that are installed are older than this release: what is known of them, and what to do.
+    /// The installed definitions are older than this release: the reason, and the cure.
     DefinitionsOutdated(String, String),
 }
 
 impl Diagnosis {
-    /// What to do about it; empty where nothing is to be done.
+    /// Returns the cure, empty if there is nothing to do.
     #[must_use]
     pub fn cure(&self) -> String {
         let fixed = match self {
@@ -244,7 +252,7 @@ impl Diagnosis {
                 let role = format!(
                     "`cartouche rbac --runnable {runnable} --namespace {namespace}` prints the Role to apply"
                 );
-                // Mostly of a Runnable that names none.
+                // Most such Runnables name no account.
                 return match account.as_str() {
                     DEFAULT_SERVICE_ACCOUNT => {
                         format!("name an account that may in spec.serviceAccountName, or {role}")
@@ -385,7 +393,7 @@ impl Diagnosis {
         }
     }
 
-    /// The run that it is about, as a person approves it.
+    /// Returns the approval text of the run that waits or was rejected.
     #[must_use]
     pub fn wanted(&self) -> Option<&Approval> {
         match self {
@@ -396,14 +404,14 @@ impl Diagnosis {
         }
     }
 
-    /// The message of a condition: what is wrong, what to do, and what Cartographer would have said.
+    /// Returns the message of a condition: the sentence, the cure, and Cartographer's message.
     #[must_use]
     pub fn message(&self, in_full: Option<&str>) -> String {
         told::message(&self.to_string(), &self.cure(), in_full)
     }
 }
 
-/// What to do about the faults that are spelled out, each once; where they differ, with the places that each is for.
+/// Returns the cures of the faults, each once. If they differ, each has the places that it is for.
 fn cures(faults: &[Fault]) -> String {
     let mut cures: Vec<(&str, Vec<&str>)> = Vec::new();
     for fault in faults {

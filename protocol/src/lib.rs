@@ -1,6 +1,8 @@
-//! How Cartouche makes each run exactly once: what is known of a Runnable becomes a decision, the next
-//! ledger, and a status. Pure: no client, no runtime, and the time is an argument. The controller does what
-//! is decided here; the model checks every order in which it may.
+//! The protocol by which Cartouche makes each run exactly once. It turns the facts about a Runnable
+//! into a decision, the next ledger, and a status.
+//!
+//! Pure: no client, no runtime, and the time is an argument. The controller carries out the
+//! decisions; the model checks every order in which it may.
 
 pub mod advice;
 pub mod category;

@@ -1,11 +1,11 @@
-//! What the `managedFields` of an object say of the one who made it: all that is kept of them.
+//! The part of an object's `managedFields` that is kept: a sign of who made the object.
 
 use cartouche_crds::RUNNABLE_NAME_LABEL;
 use serde::{Deserialize, Deserializer, Serialize, de::IgnoredAny};
 use serde_json::{Value, json, value::RawValue};
 
-/// Whether the one who wrote the label of a run wrote its status, too. The API server notes who owns
-/// which field. What cannot be read of that is held against nobody.
+/// A flag that is true if one manager owns both the label of a run and its status. The API server
+/// records the manager of each field. Unreadable entries count as no evidence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Writers {
     made_with_status: bool,
@@ -44,7 +44,7 @@ impl Writer {
 }
 
 impl Writers {
-    /// What `managedFields` say.
+    /// Parses `managedFields`.
     #[must_use]
     pub fn of(managed_fields: &Value) -> Self {
         Self::among(Vec::deserialize(managed_fields))
@@ -57,8 +57,8 @@ impl Writers {
         }
     }
 
-    /// The same in the words of the API server, shortened to what is read of it; nothing if there is
-    /// nothing to say.
+    /// Returns the same in the form of the API server, shortened to what this module reads, or
+    /// `None` if the flag is false.
     #[must_use]
     pub fn shortened(self) -> Option<Value> {
         let label = format!("f:{RUNNABLE_NAME_LABEL}");
@@ -66,7 +66,7 @@ impl Writers {
         self.made_with_status.then(|| json!([{ "fieldsV1": owns }]))
     }
 
-    /// Whether there is nothing to say: whoever made the object gave it no status.
+    /// Returns true if the object was made without a status.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         !self.made_with_status
@@ -120,7 +120,7 @@ mod tests {
                 "{odd}"
             );
         }
-        // What is kept says the same to who reads the object.
+        // The shortened form reads the same.
         let metadata =
             |writers| json!({ "metadata": { "name": "a", "uid": "b", "managedFields": writers } });
         let kept = RunIdentity::of(&metadata(forged.shortened())).unwrap();

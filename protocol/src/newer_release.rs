@@ -1,4 +1,5 @@
-//! Objects of a newer release: what this release leaves alone, and what it makes no run of.
+//! Objects of a newer release: those that this release leaves alone, and those that it makes no run
+//! of.
 
 use cartouche_crds::{RunnableSpec, RunnableStatus};
 
@@ -10,11 +11,12 @@ use crate::{
     reconcile_error::{ReconcileError, Requeue},
 };
 
-/// The words in `needs` of a status that this release knows: it does what they stand for.
+/// The words in `needs` of a status that this release implements.
 const KNOWN_NEEDS: [&str; 0] = [];
 
-/// Whether a status with these words is of a newer release. Then nothing is done for its Runnable: no run is made, stopped or
-/// deleted, nothing is written, and nothing is asked as its `ServiceAccount`.
+/// Returns an error if a status with these words is of a newer release. The controller then leaves
+/// its Runnable alone: it makes, stops and deletes no run, writes nothing, and sends no request as
+/// its `ServiceAccount`.
 pub fn known_needs(needs: &[String]) -> Result<(), ReconcileError> {
     let unknown = needs.iter().filter(|word| !KNOWN_NEEDS.contains(&&***word));
     let unknown: Vec<String> = unknown.cloned().collect();
@@ -24,30 +26,31 @@ pub fn known_needs(needs: &[String]) -> Result<(), ReconcileError> {
     Err(newer(Diagnosis::NewerNeeds(unknown)))
 }
 
-/// The same of a status as a whole, where there is one.
+/// Returns the same error for a whole status, or `None` if there is none.
 #[must_use]
 pub fn leaves_alone(status: Option<&RunnableStatus>) -> Option<ReconcileError> {
     known_needs(&status?.needs).err()
 }
 
-/// Whether all fields of a Runnable and of its template are known. No run is made of others, and those that exist are
-/// followed.
+/// Returns an error unless all fields of a Runnable and of its template are known. With unknown
+/// fields no run is made, and existing runs are followed.
 ///
-/// Their outputs are taken and written to sinks as well. They come from the output paths of the template and go to the sinks of the
-/// Runnable, fields which are known, and the API server refuses what the account may not write. A release whose new field has less of
-/// an output shown writes its word into `needs`, and then nothing is taken.
+/// Their outputs are taken and written to sinks as well. They come from the output paths of the
+/// template and go to the sinks of the Runnable, which are known fields, and the API server refuses
+/// what the account may not write. A release whose new field restricts outputs writes its word into
+/// `needs`, and then nothing is taken.
 pub fn known_fields(runnable: &RunnableSpec, template: &Compiled) -> Result<(), ReconcileError> {
     of_fields(|| "the Runnable".to_owned(), &runnable.unknown_fields)?;
     known_template(template)
 }
 
-/// The same of a template alone.
+/// Returns the same for a template alone.
 pub fn known_template(template: &Compiled) -> Result<(), ReconcileError> {
     let name = || format!("ClusterRunTemplate {:?}", template.name);
     of_fields(name, &template.unknown_fields)
 }
 
-/// The same of a profile that a run would be made with.
+/// Returns the same for the profile of the next run.
 pub fn known_profile(profile: &KnownProfile) -> Result<(), ReconcileError> {
     let name = || format!("ClusterRunProfile {:?}", profile.version.name);
     of_fields(name, &profile.spec.unknown_fields)
@@ -64,7 +67,7 @@ fn newer(diagnosis: Diagnosis) -> ReconcileError {
     ReconcileError::caused(Category::NewerRelease, Requeue::OnChange, diagnosis, None)
 }
 
-/// Why no run is made under definitions that are older than this release.
+/// Returns the error for definitions that are older than this release, under which no run is made.
 #[must_use]
 pub fn outdated(why: &str, to_do: &str, requeue: Requeue) -> ReconcileError {
     let diagnosis = Diagnosis::DefinitionsOutdated(why.to_owned(), to_do.to_owned());

@@ -1,4 +1,4 @@
-//! Objects of any kind, whoever wrote them.
+//! Objects of any kind, from any client.
 
 mod heavy;
 
@@ -12,24 +12,28 @@ use serde_json::{Map, Number, Value, value::RawValue};
 
 use crate::managed_fields::Writers;
 
-/// How many objects and arrays inside each other are read; `serde_json` goes no deeper.
+/// Deepest nesting of objects and arrays that is read; `serde_json` goes no deeper.
 pub const MAX_DEPTH: usize = 127;
-/// Stands in an object of which something was left out: its weight, if that is why. It is no name that any kind has.
+/// Key that marks an object with omitted parts; no kind has a field of this name. Its value is the
+/// weight, if that is the reason.
 const SHORTENED: &str = "\0shortened";
 
-/// An object as a tree. What lies deeper than [`MAX_DEPTH`] is left out (see [`is_shortened`]), and so are large fields of one
-/// that is [too heavy](too_heavy) and most of `managedFields`, which are as large as the rest of most objects (see
-/// [`Writers`]): no object that an API server can hold fails to be read.
+/// An object as a tree.
+///
+/// It omits what is deeper than [`MAX_DEPTH`] (see [`is_shortened`]), large fields of an object
+/// that is [too heavy](too_heavy), and most of `managedFields`, which are as large as the rest of
+/// most objects (see [`Writers`]). So every object that an API server can hold is readable.
 #[derive(Clone, Debug)]
 pub struct Object(pub Value);
 
-/// Whether something was left out of an object, so that not every value in it is whole.
+/// Returns true if a part of the object was omitted, so that not every value in it is whole.
 #[must_use]
 pub fn is_shortened(object: &Value) -> bool {
     object.get(SHORTENED).is_some()
 }
 
-/// What an object weighs of which something was left out because that is more than [`MAX_WEIGHT`](cartouche_templating::bounds::MAX_WEIGHT).
+/// Returns the weight of an object with omitted parts if it is more than
+/// [`MAX_WEIGHT`](cartouche_templating::bounds::MAX_WEIGHT), else `None`.
 #[must_use]
 pub fn too_heavy(object: &Value) -> Option<usize> {
     let weight = object.get(SHORTENED)?.as_u64()?;
@@ -73,7 +77,7 @@ enum Position {
     Elsewhere,
 }
 
-/// A value that may hold others down to [`MAX_DEPTH`].
+/// Seed of a value that may nest down to [`MAX_DEPTH`].
 struct ValueSeed<'a> {
     position: Position,
     depth: usize,
@@ -97,7 +101,7 @@ impl<'de> DeserializeSeed<'de> for ValueSeed<'_> {
         if self.depth <= MAX_DEPTH {
             return deserializer.deserialize_any(self);
         }
-        // Text is passed over at any depth; only a tree of it would need a stack.
+        // Skipping text works at any depth; only a tree of it would need a stack.
         let text = Box::<RawValue>::deserialize(deserializer)?;
         if text.get().starts_with(['{', '[']) {
             *self.shortened = true;
@@ -175,7 +179,7 @@ mod tests {
         serde_json::from_str::<Object>(text).unwrap().0
     }
 
-    /// An object with so many objects and arrays inside each other.
+    /// An object with this nesting depth.
     fn nested(depth: usize, core: &str) -> String {
         let (open, close) = ("[".repeat(depth - 1), "]".repeat(depth - 1));
         format!(r#"{{"a":{open}{core}{close},"b":1.5}}"#)
@@ -215,7 +219,7 @@ mod tests {
         );
     }
 
-    /// So many chains of maps in each other, each of some 40 KiB as a tree.
+    /// Chains of nested maps, each of some 40 KiB as a tree.
     fn chains(count: usize) -> String {
         let chain = format!("{}1{}", r#"{"a":"#.repeat(58), "}".repeat(58));
         let chains = (0..count).map(|at| format!(r#""c{at}":{chain}"#));

@@ -1,8 +1,9 @@
-//! The pace of status writes: when a status that differs from the stored one is written. Pure; the time is an argument.
+//! The pace of status writes: the time at which a status that differs from the stored one is
+//! written. Pure; the time is an argument.
 //!
-//! What has happened is written at once: the ledger, outputs, and the status and reason of a condition. Words come with
-//! patience: two processes may put the same thing differently, and what a run waits for may change many times a second.
-//! So does all that is said of a run that waits.
+//! Facts are written at once: the ledger, outputs, and the status and reason of a condition.
+//! Messages may wait: two processes may word the same fact differently, and what a run waits for
+//! may change many times a second. So may all that the status says about a waiting run.
 
 use std::{
     hash::{DefaultHasher, Hash, Hasher},
@@ -19,28 +20,32 @@ use crate::{
     told,
 };
 
-/// The least time between two writes of one process that bring words only, or what they say of the same run that waits.
+/// Least time between two writes of one process that change messages only, or what they say about
+/// the same waiting run.
 pub const WORDS_APART: Duration = Duration::from_secs(10);
-/// The least time from a write of words to the next look at the Runnables that a waiting Runnable reads, and between two events that ask a
-/// person about one number. Two that feed each other make ten requests each time, and one a second is allowed.
+/// Least time from a write of messages to the next look at the Runnables that a waiting Runnable
+/// reads, and between two events that ask for approval of one number. Two Runnables that feed each
+/// other make ten requests each time, and one a second is allowed.
 pub const LOOKS_APART: Duration = Duration::from_secs(20);
-/// Conditions that one process may turn at once while no run waits, or for edits of the Runnable; after these, one each [`WORDS_APART`]. What a Runnable
-/// reads may turn them without end, its own status among it.
+/// Changes of conditions that one process may write at once while no run waits, or for edits of the
+/// Runnable; after these, one each [`WORDS_APART`]. The inputs of a Runnable may change its
+/// conditions without end, its own status among them.
 const TURNS_AT_ONCE: u32 = 6;
-/// How long the words of another process stand.
+/// Time for which the messages of another process stay.
 pub const OTHERS_STAND: Duration = Duration::from_secs(30);
-/// How long messages stand that another process has put in place of the same messages of this one. Processes that
-/// disagree make few writes in the long run: three of them one in ten minutes.
+/// Time for which messages stay that another process has put in place of the same messages of this
+/// one. Processes that disagree make few writes in the long run: three of them one in ten minutes.
 pub const REPEATED_AFTER: Duration = Duration::from_mins(30);
 
-/// How much of a status is new.
+/// The extent to which a status is new.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum News {
     /// Nothing.
     Nothing,
-    /// The text of a message, the hash of what waits and what approves it, or that a watch fails.
+    /// The text of a message, the hash of the pending run and its approval, or the failure of a
+    /// watch.
     Words,
-    /// The status or reason of a condition, or the generation of what waits.
+    /// The status or reason of a condition, or the generation of the pending change.
     Conditions,
     /// The objects that the same outputs are written to.
     Sinks,
@@ -48,27 +53,28 @@ pub enum News {
     Ledger,
 }
 
-/// A status that is to follow the stored one.
+/// A status that is to replace the stored one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// How much is new.
+    /// The extent to which it is new.
     pub news: News,
-    /// What waits, or what approves it, is another: a person may need to know that.
+    /// True if the pending run or its approval differs: a person may need to know that.
     has_other_pending: bool,
-    /// It is about another generation than the stored one.
+    /// True if it is about another generation than the stored one.
     is_of_other_generation: bool,
     /// The number of the run that waits, or waits no more.
     waits: Option<i64>,
-    /// A digest of the words that are stored.
+    /// Digest of the stored messages.
     before: u64,
-    /// A digest of the words that are to follow.
+    /// Digest of the new messages.
     after: u64,
-    /// A digest of what is to follow of the objects that outputs are written to, if nothing above it is new.
+    /// Digest of the new state of the objects that outputs are written to, if nothing above it is
+    /// new.
     sinks: Option<u64>,
 }
 
 impl Change {
-    /// The status of a Runnable.
+    /// Compares two statuses of a Runnable.
     #[must_use]
     pub fn of_runnable(stored: &RunnableStatus, next: &RunnableStatus) -> Self {
         let words = |status: &RunnableStatus| digest(&status.conditions, status.pending.as_ref());
@@ -88,7 +94,7 @@ impl Change {
         }
     }
 
-    /// The conditions of an object whose status has nothing else.
+    /// Compares the conditions of an object whose status has nothing else.
     #[must_use]
     pub fn of_conditions(stored: &[Condition], next: &[Condition]) -> Self {
         let news = if stored == next {
@@ -119,7 +125,8 @@ fn news_of_runnable(stored: &RunnableStatus, next: &RunnableStatus) -> News {
         pending: stored.pending.clone(),
         ..next.clone()
     };
-    // What waits may change without end, and nothing is made of that. The conditions tell the generation too.
+    // The pending change may differ without end, and no run comes of it. The conditions have the
+    // generation too.
     if stored.pending.is_some() && next.pending.is_some() {
         with_words_of_stored.observed_generation = stored.observed_generation;
     }
@@ -131,7 +138,7 @@ fn news_of_runnable(stored: &RunnableStatus, next: &RunnableStatus) -> News {
             News::Ledger
         };
     }
-    // For which of its sources a run waits, and whether that one has failed, may change with each step of theirs.
+    // The source that a run waits for, and its failure, may change with each step of the sources.
     let is_held = is_of_dependencies(stored) && is_of_dependencies(next);
     let conditions = |status: &RunnableStatus| {
         let all = shown(&status.conditions);
@@ -158,7 +165,7 @@ fn news_of_runnable(stored: &RunnableStatus, next: &RunnableStatus) -> News {
     }
 }
 
-/// Whether what waits does so for what its inputs come from.
+/// Returns true if the pending run waits for the sources of its inputs.
 fn is_of_dependencies(status: &RunnableStatus) -> bool {
     let reason = status.pending.as_ref().map(|it| it.reason.as_str());
     reason
@@ -166,7 +173,7 @@ fn is_of_dependencies(status: &RunnableStatus) -> bool {
         .is_some_and(Category::is_of_dependencies)
 }
 
-/// Conditions without words. Watches fail for one process, and not for another.
+/// Conditions without messages. Watches may fail for one process only.
 fn shown(conditions: &[Condition]) -> impl Iterator<Item = (&str, &str, &str, Option<i64>)> {
     let all = conditions.iter();
     all.filter(|it| it.type_ != WATCH_UNAVAILABLE).map(|it| {
@@ -175,7 +182,7 @@ fn shown(conditions: &[Condition]) -> impl Iterator<Item = (&str, &str, &str, Op
     })
 }
 
-/// A status with what another one says of the objects that outputs are written to.
+/// Returns the status with the sinks of another one.
 #[must_use]
 pub fn with_sinks_of(status: RunnableStatus, of: &RunnableStatus) -> RunnableStatus {
     RunnableStatus {
@@ -185,13 +192,13 @@ pub fn with_sinks_of(status: RunnableStatus, of: &RunnableStatus) -> RunnableSta
     }
 }
 
-/// A digest of what is said of the objects that these outputs are written to.
+/// Digest of the sinks of these outputs.
 fn digest_of_sinks(status: &RunnableStatus) -> u64 {
     let sinks = (&status.sinks, &status.sensitive_outputs);
     digest_of((sinks, &status.outputs_from))
 }
 
-/// A digest of all that people read. The number of tries counts on while all else stays.
+/// Digest of all that people read. The number of tries is left out: it grows while all else stays.
 fn digest(conditions: &[Condition], pending: Option<&PendingRun>) -> u64 {
     let mut hasher = DefaultHasher::new();
     for condition in conditions {
@@ -206,7 +213,7 @@ fn digest(conditions: &[Condition], pending: Option<&PendingRun>) -> u64 {
     hasher.finish()
 }
 
-/// When a status is to be written.
+/// The time at which a status is to be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Due {
     /// Not at all.
@@ -217,27 +224,28 @@ pub enum Due {
     After(Duration),
 }
 
-/// What a process remembers of its writes of one status. Times are of a clock that goes on while the machine sleeps.
+/// A process's memory of its writes of one status. Times are of a clock that runs while the machine
+/// sleeps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StatusPace {
-    /// A digest of the words that this process wrote last, and when that was.
+    /// Digest of the messages that this process wrote last, and the time of that write.
     told: Option<(u64, Duration)>,
-    /// When it last wrote nothing but words.
+    /// Time of the last write of messages only.
     words_at: Option<Duration>,
-    /// The number of the run that waits, and the time at which something of it was written last.
+    /// The number of the waiting run, and the time of the last write about it.
     waits_at: Option<(i64, Duration)>,
-    /// Since when it would put the words of another process differently.
+    /// Time since which it would word the message of another process differently.
     differs_since: Option<Duration>,
-    /// How often in a row it has written what another process had replaced.
+    /// Number of times in a row that it has repeated what another process had replaced.
     repeats: u32,
-    /// When all turns of conditions that it wrote are made up for.
+    /// Time at which its budget of condition changes is restored.
     turns_until: Duration,
-    /// The pace of writes where another controller sees the objects that outputs are written to otherwise.
+    /// Pace of writes if another controller sees the objects of the outputs differently.
     sinks: ContestedPace,
 }
 
 impl StatusPace {
-    /// When this change is to be written.
+    /// Returns the time at which this change is to be written.
     pub fn due(&mut self, change: &Change, now: Duration) -> Due {
         let is_again = self.is_again(change);
         let told_at = self.told.map_or(now, |(_, at)| at);
@@ -247,7 +255,8 @@ impl StatusPace {
                 return Due::Never;
             }
             News::Conditions if is_again => told_at + self.repeated(WORDS_APART),
-            // An input may turn them fifty times a second. A person who edits the Runnable is answered.
+            // An input may change them fifty times a second. An edit of the Runnable is answered at
+            // once.
             News::Conditions if change.waits.is_some() && !change.is_of_other_generation => {
                 self.may_tell_of(change).unwrap_or(now)
             }
@@ -271,14 +280,14 @@ impl StatusPace {
         }
     }
 
-    /// How long what is said of the objects that outputs are written to stands as it is stored, if another controller sees them otherwise.
-    /// All else is written meanwhile.
+    /// Returns the time for which the stored state of the sinks stays, if another controller sees
+    /// them differently. All else is written meanwhile.
     #[must_use]
     pub fn holds_sinks(&self, change: &Change, now: Duration) -> Option<Duration> {
         self.sinks.left(change.sinks?, now)
     }
 
-    /// This change was written.
+    /// Records that this change was written.
     pub fn wrote(&mut self, change: &Change, now: Duration) {
         self.repeats = if self.is_again(change) {
             self.repeats.saturating_add(1)
@@ -288,7 +297,7 @@ impl StatusPace {
         match change.news {
             News::Words => self.words_at = Some(now),
             News::Conditions => self.turns_until = self.turns_until.max(now) + WORDS_APART,
-            // Another run, or another spec, is another matter.
+            // Another run or another spec starts afresh.
             News::Ledger => self.sinks = ContestedPace::default(),
             News::Nothing | News::Sinks => {}
         }
@@ -300,7 +309,7 @@ impl StatusPace {
         self.differs_since = None;
     }
 
-    /// The time from which something may be written again of the run that waits.
+    /// Returns the time from which the status may change again for the waiting run.
     fn may_tell_of(&self, change: &Change) -> Option<Duration> {
         let last = self
             .waits_at
@@ -308,20 +317,21 @@ impl StatusPace {
         last.map(|(_, at)| at + WORDS_APART)
     }
 
-    /// How long a waiting Runnable leaves the Runnables alone that it reads, if this process wrote words a moment ago.
+    /// Returns the time for which a waiting Runnable leaves its source Runnables alone, if this
+    /// process has just written messages.
     #[must_use]
     pub fn looks_after(&self, now: Duration) -> Option<Duration> {
         let left = (self.words_at? + LOOKS_APART).checked_sub(now);
         left.filter(|left| !left.is_zero())
     }
 
-    /// When it was last of use.
+    /// Returns the time of the last use.
     #[must_use]
     pub fn last(&self) -> Option<Duration> {
         self.told.map(|(_, at)| at).max(self.differs_since)
     }
 
-    /// The pause before what another process has replaced is written again, longer each time.
+    /// Returns the pause before a replaced message is written again, longer each time.
     fn repeated(&self, first: Duration) -> Duration {
         let pause = first.saturating_mul(1 << self.repeats.min(16));
         pause.min(REPEATED_AFTER)
@@ -331,24 +341,25 @@ impl StatusPace {
         self.told.is_some_and(|(told, _)| told == words)
     }
 
-    /// Whether another process has put its words in place of just these.
+    /// Returns true if another process has put its messages in place of just these.
     fn is_again(&self, change: &Change) -> bool {
         let is_told = self.has_told(change.after) && !self.has_told(change.before);
         is_told && !change.is_of_other_generation
     }
 }
 
-/// The pace at which a process writes once more what another release has put otherwise: the hash of a ledger, the sources of a
-/// run, the record of its end; or what another controller sees otherwise of the objects that outputs are written to. Each puts
-/// back its own: after half a minute, as the other may be about to end, and then every half an hour.
+/// The pace at which a process rewrites what another release or controller writes differently: the
+/// hash of a ledger, the sources of a run, the record of its end, or the state of the sinks. Each
+/// process restores its own version: after half a minute, as the other may be about to end, and
+/// then every half an hour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ContestedPace {
-    /// A digest of what was written last, when that was, and how often in a row it was the same.
+    /// Digest of the last write, its time, and its number of repetitions.
     last: Option<(u64, Duration, u32)>,
 }
 
 impl ContestedPace {
-    /// The time until this may be written, if it is what was written last and that is not long ago.
+    /// Returns the time until this may be written, if it equals the last write and that is recent.
     #[must_use]
     pub fn left(&self, what: u64, now: Duration) -> Option<Duration> {
         let (_, at, times) = self.last.filter(|(last, ..)| *last == what)?;
@@ -360,13 +371,13 @@ impl ContestedPace {
         (at + pause).checked_sub(now).filter(|left| !left.is_zero())
     }
 
-    /// True if the same was written twice in a row. Once may be another matter.
+    /// Returns true if the same was written twice in a row. A single write may have another cause.
     #[must_use]
     pub fn is_repeated(&self) -> bool {
         self.last.is_some_and(|(_, _, times)| times > 0)
     }
 
-    /// It was written.
+    /// Records a write.
     pub fn wrote(&mut self, what: u64, now: Duration) {
         let is_recent = |at: Duration| at + 2 * REPEATED_AFTER > now;
         let again = self

@@ -1,5 +1,5 @@
-//! What a `ServiceAccount` needs to be allowed, so that the controller can act as it for Runnables. Which
-//! requests the controller makes as the account is told in docs/security.md.
+//! Permissions that a `ServiceAccount` needs, so that the controller can act as it for Runnables.
+//! `docs/security.md` lists the requests that the controller makes as the account.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,33 +8,33 @@ use cartouche_templating::{Template, has_message_in_pods, kinds::queue_of};
 
 use crate::{policy::Policy, references::SourceObject};
 
-/// What a need is about.
+/// The objects of a need.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Target {
     /// `apiVersion` and kind.
     Kind(String, String),
-    /// A tag decides which kind it is.
+    /// A kind that a tag decides.
     Tagged,
 }
 
-/// Something that has to be allowed.
+/// A permission that the account needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Need {
-    /// What it is about.
+    /// The kind of the objects.
     pub target: Target,
-    /// The namespace that it is in, if that is another than the Runnable's.
+    /// Their namespace, if it is not the Runnable's.
     pub namespace: Option<String>,
-    /// The names of the only objects that it is about; none where it is about all.
+    /// The names of the only objects that it covers; empty if it covers all.
     pub names: Vec<String>,
-    /// What has to be allowed.
+    /// The verbs.
     pub verbs: &'static [&'static str],
-    /// What for.
+    /// The purpose.
     pub why: String,
-    /// Whether runs are made, followed and read without it as well.
+    /// True if runs are made, followed and read without it as well.
     pub optional: bool,
 }
 
-/// What runs of a template need. Of a kind that a tag decides nothing more is known.
+/// Returns the needs of a template's runs. Pods are only covered if no tag decides the kind.
 #[must_use]
 pub fn of_template(name: &str, template: &Template) -> Vec<Need> {
     let mut needs = of_runs(name, &target(template));
@@ -42,7 +42,7 @@ pub fn of_template(name: &str, template: &Template) -> Vec<Need> {
     needs
 }
 
-/// What runs of a template need of which only this kind is known, as a ledger has it.
+/// Returns the needs of a template's runs of which only this kind is known, from a ledger.
 #[must_use]
 pub fn of_kind(name: &str, (api_version, kind): (&str, &str)) -> Vec<Need> {
     let target = Target::Kind(api_version.to_owned(), kind.to_owned());
@@ -53,7 +53,7 @@ pub fn of_kind(name: &str, (api_version, kind): (&str, &str)) -> Vec<Need> {
     needs
 }
 
-/// What runs need, of whatever kind.
+/// Returns the needs of runs of any kind.
 fn of_runs(name: &str, target: &Target) -> Vec<Need> {
     let need = |verbs, why: &str, optional| Need {
         target: target.clone(),
@@ -78,7 +78,7 @@ fn of_runs(name: &str, target: &Target) -> Vec<Need> {
     ]
 }
 
-/// What is read of the pods of a run, where it is known which they are.
+/// Returns the needs to read the pods of a run, if its kind has pods that can be found.
 fn of_pods(name: &str, template: &Template) -> Vec<Need> {
     let has_pods = template
         .literal_kind()
@@ -110,8 +110,8 @@ fn of_pod(why: String, optional: bool) -> Need {
     }
 }
 
-/// What it needs to stop runs, where they are stopped: those that work for longer than their timeout, and those that make
-/// way for a later one.
+/// Returns the need to stop runs, if any are stopped: those that work for longer than their
+/// timeout, and those that make way for a later one.
 #[must_use]
 pub fn of_stop(name: &str, template: &Template, policy: &Policy) -> Option<Need> {
     if !policy.stops_runs() {
@@ -139,7 +139,7 @@ pub fn of_stop(name: &str, template: &Template, policy: &Policy) -> Option<Need>
     })
 }
 
-/// The kind of the runs of a template.
+/// Returns the kind of a template's runs.
 fn target(template: &Template) -> Target {
     match template.literal_kind() {
         Some((api_version, kind)) => Target::Kind(api_version.to_owned(), kind.to_owned()),
@@ -147,7 +147,7 @@ fn target(template: &Template) -> Target {
     }
 }
 
-/// What a selector needs.
+/// Returns the need of a selector.
 #[must_use]
 pub fn of_selector(runnable: &str, selector: &Selector) -> Need {
     let resource = &selector.resource;
@@ -162,10 +162,10 @@ pub fn of_selector(runnable: &str, selector: &Selector) -> Need {
     }
 }
 
-/// What the inputs from other objects need, of a Runnable in this namespace.
+/// Returns the needs of inputs from other objects, for a Runnable in this namespace.
 #[must_use]
 pub fn of_sources(own: &str, runnable: &str, sources: &[InputSource]) -> Vec<Need> {
-    // By kind, namespace, and whether they are named: what has labels is looked for among all.
+    // By kind, namespace, and whether they are named: labels are looked for among all.
     let mut by_kind: BTreeMap<(Target, Option<String>, bool), BTreeSet<String>> = BTreeMap::new();
     for object in sources.iter().filter_map(SourceObject::of) {
         let (version, kind) = object.type_meta();
@@ -200,7 +200,8 @@ pub fn of_sources(own: &str, runnable: &str, sources: &[InputSource]) -> Vec<Nee
     needs.collect()
 }
 
-/// What the objects that outputs are written to need. To make one cannot be allowed by its name.
+/// Returns the needs of the objects that outputs are written to. A rule cannot allow a create by
+/// name.
 #[must_use]
 pub fn of_sinks(runnable: &str, sinks: &[OutputSink]) -> Vec<Need> {
     let mut by_kind: BTreeMap<&'static str, BTreeSet<String>> = BTreeMap::new();

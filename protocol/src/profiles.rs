@@ -1,7 +1,8 @@
-//! Which profile the runs of a Runnable are made with. Pure.
+//! Profiles of runs. Pure.
 //!
-//! A profile is [chosen](choose) by its rules when the first run is made, and [pinned](pin()) then: a Runnable stays with its
-//! profile, whatever becomes of rules, labels and other profiles, until somebody asks to choose anew.
+//! A profile is [chosen](choose) by its rules when the first run is made, and then [pinned](pin()):
+//! a Runnable keeps its profile, whatever happens to rules, labels and other profiles, until a user
+//! asks for a new choice.
 
 mod choice;
 mod known;
@@ -17,10 +18,10 @@ pub use pin::{Known, Pin, Settled, pin};
 
 use crate::rerun;
 
-/// The label that every namespace has from the API server: its name.
+/// Label with its name, which the API server gives every namespace.
 pub const NAMESPACE_NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
-/// The request on a Runnable to choose its profile anew, if there is one.
+/// Returns the request on a Runnable to choose its profile again, or `None` if there is none.
 #[must_use]
 pub fn requested_refresh(runnable: &Runnable) -> Option<String> {
     rerun::request(runnable, PROFILE_REFRESH_ANNOTATION)

@@ -1,4 +1,4 @@
-//! The error of a Runnable: its category, its message, and when it is tried again.
+//! The error of a Runnable: its category, its message, and the time of the retry.
 
 use std::time::Duration;
 
@@ -8,41 +8,41 @@ use crate::{
     told::{bounded, within},
 };
 
-/// Longest message of an error: what others said stands beside a sentence of our own.
+/// Longest message of an error: the words of others stand beside a sentence of our own.
 const MESSAGE_BYTES: usize = 2_800;
 
-/// When a Runnable with an error is reconciled again, beside a change of it or of its template, which always
-/// enqueues it.
+/// The time at which a Runnable with an error is reconciled again. A change of it or of its
+/// template always enqueues it as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Requeue {
     /// Only after a change: of the Runnable, its template, its account or the selected object.
     OnChange,
-    /// Each time later.
+    /// With backoff.
     Backoff,
-    /// When somebody has granted a permission; tried again each time later all the same.
+    /// Once a permission was granted, and with backoff meanwhile.
     OnRbac,
-    /// When somebody has installed a kind; tried again each time later all the same.
+    /// Once a kind was installed, and with backoff meanwhile.
     OnKind,
     /// After this long.
     After(Duration),
 }
 
-/// What is wrong with one Runnable.
+/// The error of one Runnable.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ReconcileError {
     /// Its category.
     pub category: Category,
-    /// What is wrong, where, and what to do, in the form of [`crate::told`].
+    /// The sentence, the place and the cure, in the form of [`crate::told`].
     pub message: String,
-    /// When it is tried again.
+    /// The time of the retry.
     pub requeue: Requeue,
-    /// What its message was made from, if it is known.
+    /// The source of the message, if it is known.
     pub diagnosis: Option<Box<Diagnosis>>,
 }
 
 impl ReconcileError {
-    /// An error, its text cut to what conditions and events hold.
+    /// Returns an error with its text cut to the size of conditions and events.
     #[must_use]
     pub fn new(category: Category, requeue: Requeue, message: impl Into<String>) -> Self {
         Self {
@@ -53,7 +53,7 @@ impl ReconcileError {
         }
     }
 
-    /// An error of which it is known what to do about it; `in_full` is what Cartographer would have said.
+    /// Returns an error with a known cure; `in_full` is Cartographer's message.
     #[must_use]
     pub fn caused(
         category: Category,
@@ -69,7 +69,8 @@ impl ReconcileError {
         }
     }
 
-    /// The same, where this run is waited for and can neither begin nor end, as was `said` of it.
+    /// Returns the same error with `said` as the reason why this run, which is waited for, can
+    /// neither begin nor end.
     #[must_use]
     pub fn with_hindrance(self, run: &str, said: &str) -> Self {
         let Some(Diagnosis::RunAtWork(runs)) = self.diagnosis.as_deref() else {

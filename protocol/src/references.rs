@@ -1,4 +1,4 @@
-//! The objects that inputs of a Runnable come from, as far as its references name them. Pure.
+//! The objects in the references of a Runnable's inputs. Pure.
 
 mod object;
 
@@ -10,7 +10,7 @@ use crate::trace::SourceKey;
 pub use object::{AnyObject, SourceKind, SourceObject};
 pub(crate) use object::{wait_for, waits_until_ready};
 
-/// The keys of one object that are asked for by a Runnable in this namespace.
+/// Returns the keys of one object that a Runnable in this namespace reads.
 #[must_use]
 pub fn keys<'a>(
     namespace: &str,
@@ -26,7 +26,8 @@ pub fn keys<'a>(
         .collect()
 }
 
-/// The key, the output or the path that an input comes from; empty where nothing says from which.
+/// Returns the key, the output or the path that an input comes from; empty if the reference has
+/// none.
 #[must_use]
 pub fn key(source: &InputSource) -> &str {
     let map = source.config_map_key_ref.as_ref().map(|of| &of.key);
@@ -37,15 +38,16 @@ pub fn key(source: &InputSource) -> &str {
     all.into_iter().flatten().next().map_or("", String::as_str)
 }
 
-/// Which source an input of a Runnable in this namespace comes from, as far as the reference says: the name of an object that
-/// labels find, and that an object is in no namespace, only a read tells. None where it is to no one kind of source.
+/// Returns the source of an input of a Runnable in this namespace, as far as the reference says, or
+/// `None` if it does not name one kind of source. Only a read gives the name of an object that
+/// labels find, and shows that an object is cluster-scoped.
 #[must_use]
 pub fn source_key(namespace: &str, source: &InputSource) -> Option<SourceKey> {
     let object = SourceObject::of(source)?;
     Some(object.source_key(namespace, traced_by(source)))
 }
 
-/// What tells its source from others of the same object.
+/// Returns the part that separates its source from others of the same object.
 pub(crate) fn traced_by(source: &InputSource) -> &str {
     match source.object_ref {
         Some(_) => revision_path(source).unwrap_or_default(),
@@ -57,8 +59,8 @@ pub(crate) fn revision_path(source: &InputSource) -> Option<&str> {
     source.object_ref.as_ref()?.revision_path.as_deref()
 }
 
-/// The Runnables that inputs of a Runnable in this namespace come from, as far as references name them, and for what each is waited: the stricter, where
-/// several inputs come from one.
+/// Returns the Runnables that inputs of a Runnable in this namespace come from, as far as
+/// references name them, each with its strictest `waitFor`.
 #[must_use]
 pub fn runnables(namespace: &str, sources: &[InputSource]) -> BTreeMap<SourceKey, WaitFor> {
     let mut all = BTreeMap::new();
@@ -74,8 +76,8 @@ pub fn runnables(namespace: &str, sources: &[InputSource]) -> BTreeMap<SourceKey
     all
 }
 
-/// The objects that inputs of a Runnable in this namespace come from, each as a whole, as far as references name them and outputs of Runnables
-/// may be written to them.
+/// Returns the whole objects that inputs of a Runnable in this namespace come from, as far as
+/// references name them and outputs of Runnables may be written to them.
 #[must_use]
 pub fn sinks(namespace: &str, sources: &[InputSource]) -> BTreeSet<SourceKey> {
     let objects = sources.iter().filter_map(SourceObject::of);

@@ -1,26 +1,28 @@
-//! Re-run requests, as the status holds them. Pure.
+//! Re-run requests, in the form of the status. Pure.
 
 use std::fmt::Write as _;
 
 use cartouche_crds::{RERUN_TOKEN_ANNOTATION, RETRY_NOW_ANNOTATION, Runnable};
 use sha2::{Digest as _, Sha256};
 
-/// The longest one that is kept as it is, in bytes.
+/// Longest request that is kept verbatim, in bytes.
 const MOST: usize = 1024;
 
-/// The request on a Runnable, if there is one.
+/// Returns the re-run request on a Runnable, or `None` if there is none.
 #[must_use]
 pub fn requested(runnable: &Runnable) -> Option<String> {
     request(runnable, RERUN_TOKEN_ANNOTATION)
 }
 
-/// The request to try at once what failed and is tried again later, if there is one. No decision hangs on it.
+/// Returns the request to retry at once what failed, or `None` if there is none. No decision
+/// depends on it.
 #[must_use]
 pub fn retry_now(runnable: &Runnable) -> Option<String> {
     request(runnable, RETRY_NOW_ANNOTATION)
 }
 
-/// The request that an annotation of a Runnable makes each time its value changes, if there is one.
+/// Returns the request that an annotation makes each time its value changes, or `None` if there is
+/// none.
 #[must_use]
 pub fn request(runnable: &Runnable, annotation: &str) -> Option<String> {
     let annotations = runnable.metadata.annotations.as_ref()?;
@@ -28,8 +30,7 @@ pub fn request(runnable: &Runnable, annotation: &str) -> Option<String> {
     (!token.is_empty()).then(|| bounded(token))
 }
 
-/// The request itself, or the hash of one that is longer than anybody needs, so that the status keeps its
-/// size.
+/// Returns the request itself, or its hash if it is very long, so that the status keeps its size.
 #[must_use]
 pub fn bounded(token: &str) -> String {
     if token.len() <= MOST {

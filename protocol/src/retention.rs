@@ -1,4 +1,4 @@
-//! Which finished runs may go, and which entries leave the history. Pure.
+//! Retention: finished runs to delete, and entries that leave the history. Pure.
 
 use std::time::Duration;
 
@@ -7,19 +7,21 @@ use k8s_openapi::jiff::Timestamp;
 
 use crate::ledger::{Ledger, counts_as_failed, old_enough, remaining};
 
-/// Runs that are deleted in one reconciliation at most.
+/// Most runs that are deleted in one reconciliation.
 const MAX_DELETES: usize = 10;
 
-/// What retention does now.
+/// The plan of retention for now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Retention {
     /// Runs to delete, oldest first.
     pub delete: Vec<HistoryEntry>,
-    /// When to reconcile again, because an entry gets old enough then or more are due.
+    /// Time until the next reconciliation, because an entry gets old enough then or more runs are
+    /// left to delete.
     pub again: Option<Duration>,
 }
 
-/// Decides which runs go. `exists` says whether the object of an entry, with this uid, is known to be there.
+/// Decides which runs are deleted. `exists` returns true if the object of an entry, with this uid,
+/// is known to exist.
 #[must_use]
 pub fn retention(
     ledger: &Ledger,
@@ -45,7 +47,7 @@ pub fn retention(
             None => {}
         }
     }
-    // An entry that has no end, or no uid, is looked at once it is old enough.
+    // An entry without a result or uid is looked at once it is old enough.
     for entry in ledger.history.iter().filter(|entry| entry.result.is_none()) {
         let left = remaining(entry.started_at.as_ref(), now).filter(|left| !left.is_zero());
         plan.again = plan.again.into_iter().chain(left).min();
@@ -53,9 +55,10 @@ pub fn retention(
     plan
 }
 
-/// Takes out of the history what is surplus and gone. `missing` says that the watch of an entry's kind
-/// does not have its object. That of a young entry may only be on its way to the watch, whose first list
-/// can be older than the ledger: forgotten here, it would never be deleted.
+/// Removes surplus entries from the history whose objects are gone. `missing` returns true if the
+/// watch of an entry's kind lacks its object. The object of a young entry may not have reached the
+/// watch yet, whose first list can be older than the ledger: an entry forgotten here would never be
+/// deleted.
 #[must_use]
 pub fn trimmed(
     ledger: Ledger,
@@ -70,8 +73,9 @@ pub fn trimmed(
     ledger.forget(|entry| entry.uid.as_ref().is_some_and(|uid| leaving.contains(uid)))
 }
 
-/// Finished earlier runs beyond the counts of the policy, oldest first; never the one that the
-/// outputs came from. As in the original, the current run takes a place among those that are kept.
+/// Returns finished earlier runs beyond the counts of the policy, oldest first, but never the one
+/// that the outputs came from. As in Cartographer, the current run counts among those that are
+/// kept.
 pub fn surplus(ledger: &Ledger, policy: RetentionPolicy) -> impl Iterator<Item = &HistoryEntry> {
     let below = ledger.current.as_ref().map_or(0, |run| run.sequence);
     let current = ledger.current.as_ref().and_then(|current| current.result);

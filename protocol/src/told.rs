@@ -1,4 +1,4 @@
-//! The form of a message for people: what is wrong, what to do, and Cartographer's words to the letter.
+//! The form of a message for people: the problem, the cure, and Cartographer's message verbatim.
 //!
 //! ```text
 //! <what is wrong>; to do: <what to do>; in full: <Cartographer's words>
@@ -8,32 +8,32 @@ use std::{fmt, time::Duration};
 
 use k8s_openapi::jiff::Timestamp;
 
-/// Longest text in an event, and of what others said in a condition, in bytes.
+/// Longest text in an event, and of the words of others in a condition, in bytes.
 pub const TEXT_BYTES: usize = 1_000;
-/// Stands before what to do.
+/// Mark before the cure.
 const TO_DO: &str = "; to do: ";
-/// Stands before the words of Cartographer, which scripts look for.
+/// Mark before Cartographer's message, which scripts look for.
 const IN_FULL: &str = "; in full: ";
-/// Stands before how often something was tried, which changes while all else stays.
+/// Mark before the number of tries, which changes while all else stays.
 const TRIED: &str = "; tried ";
-/// Bytes of the part that Cartographer did not have.
+/// Longest problem in a message, in bytes.
 const MOST: usize = 900;
-/// Bytes of what to do.
+/// Longest cure in a message, in bytes.
 const MOST_TO_DO: usize = 600;
 
 /// The parts of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Told<'a> {
-    /// What is wrong.
+    /// The problem.
     pub what: &'a str,
-    /// What to do about it.
+    /// The cure.
     pub to_do: Option<&'a str>,
-    /// The same as Cartographer said it.
+    /// The same in Cartographer's words.
     pub in_full: Option<&'a str>,
 }
 
 impl<'a> Told<'a> {
-    /// The parts of a message of that form; a message of no form says what is wrong.
+    /// Splits a message of that form. A message of another form is all problem.
     #[must_use]
     pub fn of(message: &'a str) -> Self {
         let (own, in_full) = parted(message, IN_FULL);
@@ -45,7 +45,7 @@ impl<'a> Told<'a> {
         }
     }
 
-    /// The message without the words of Cartographer.
+    /// Returns the message without Cartographer's words.
     #[must_use]
     pub fn own(message: &'a str) -> &'a str {
         parted(message, IN_FULL).0
@@ -59,8 +59,8 @@ fn parted<'a>(text: &'a str, mark: &str) -> (&'a str, Option<&'a str>) {
     }
 }
 
-/// The message with how often that was tried, since when, and when it is tried again at the latest. It changes only
-/// at some of the tries: each change is a write of the status.
+/// Adds the number of tries, the time of the first one, and the longest wait for the next. The text
+/// changes only at some of the tries: each change is a write of the status.
 #[must_use]
 pub fn with_tries(
     message: &str,
@@ -88,7 +88,7 @@ pub fn with_tries(
     put_tries(message, &tries.to_string())
 }
 
-/// How often that was tried, if the message says so.
+/// Returns the number of tries in the message, or `None` if it has none.
 #[must_use]
 pub fn tries(message: &str) -> Option<&str> {
     Told::of(message)
@@ -105,7 +105,7 @@ pub fn put_tries(message: &str, tries: &str) -> String {
     format!("{what}{TRIED}{tries}{rest}")
 }
 
-/// The message without how often that was tried: what two messages have to share to say the same.
+/// Returns the message without its tries: two messages agree if the rest is the same.
 #[must_use]
 pub fn without_tries(message: &str) -> String {
     match tries(message) {
@@ -114,8 +114,9 @@ pub fn without_tries(message: &str) -> String {
     }
 }
 
-/// The message of one process with the tries of both, where these are all in which it differs from the stored one: the
-/// earliest time, and the highest number. Two processes that try the same then agree on what they say of it.
+/// Returns the message of one process with the tries of both, or `None` if it differs from the
+/// stored one in anything else. The earliest time and the highest number count. Two processes that
+/// try the same then agree on the message.
 #[must_use]
 pub(crate) fn joined_tries(stored: &str, own: &str) -> Option<String> {
     let (before, after) = (Tries::of(tries(stored)?), Tries::of(tries(own)?));
@@ -132,9 +133,9 @@ struct Tries<'a> {
     again: Option<&'a str>,
 }
 
-/// Stands before the time of the first try.
+/// Mark before the time of the first try.
 const SINCE: &str = " since ";
-/// Stands before when it is tried again.
+/// Mark before the wait for the next try.
 const AGAIN: &str = ", and again within ";
 
 impl<'a> Tries<'a> {
@@ -148,14 +149,14 @@ impl<'a> Tries<'a> {
         }
     }
 
-    /// How many there were at least.
+    /// Returns the least number of tries.
     fn number(self) -> u32 {
         let words = self.times.split(' ').find_map(|word| word.parse().ok());
         words.unwrap_or(1)
     }
 
     fn joined(self, other: Self) -> Self {
-        // Times of the same form are in the order of their texts.
+        // Times of the same form sort like their texts.
         let since = self.since.into_iter().chain(other.since).min();
         let more = if self.number() > other.number() {
             self.times
@@ -183,16 +184,18 @@ impl fmt::Display for Tries<'_> {
     }
 }
 
-/// What others have said, so that no part of it is taken for one of ours.
+/// Returns the words of others with all marks broken, so that no part of them passes for one of
+/// ours.
 pub(crate) fn plain(said: &str) -> String {
-    // Without its semicolon no mark is one, and none comes of what is left.
+    // Without its semicolon a mark is none, and the rest forms no new one.
     let marks = [TO_DO, IN_FULL, TRIED].iter();
     marks.fold(said.to_owned(), |said, mark| {
         said.replace(mark, &mark.replacen(';', ",", 1))
     })
 }
 
-/// A message of these parts. What others have said stays what it is: it cannot pass for what to do.
+/// Joins the parts to a message. The words of others keep their meaning: they cannot pass for a
+/// cure.
 #[must_use]
 pub fn message(what: &str, to_do: &str, in_full: Option<&str>) -> String {
     let mut message = within(plain(what), MOST);
@@ -213,7 +216,7 @@ pub fn bounded(text: String) -> String {
     within(text, TEXT_BYTES)
 }
 
-/// Cuts a text to so many bytes, on a character border.
+/// Cuts a text to this many bytes, on a character border.
 pub(crate) fn within(mut text: String, bytes: usize) -> String {
     if text.len() > bytes {
         text.truncate(text.floor_char_boundary(bytes - '…'.len_utf8()));

@@ -1,4 +1,4 @@
-//! The run that waits for a person, or that one has refused.
+//! The run that waits for approval, or was rejected.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use cartouche_templating::MADE_HASH_VERSION;
 
 use super::Diagnosis;
 
-/// A run that does not begin without a person.
+/// A run that does not begin without approval.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Guarded {
     /// The text that approves it.
@@ -32,21 +32,22 @@ impl Guarded {
     }
 }
 
-/// What the annotation of a Runnable approves.
+/// The meaning of the approval annotation of a Runnable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GivenApproval {
-    /// Nothing: it cannot be read.
+    /// Nothing: the text cannot be parsed.
     Unreadable,
     /// A run of another number.
     OtherRun(i64),
     /// A run of this number, of another document.
     OtherDocument,
-    /// A run of this number, of another document, or with another profile, or with other values where these read something.
+    /// A run of this number, with another document, another profile, or other values that these
+    /// read.
     OtherMaking,
 }
 
 impl GivenApproval {
-    /// What somebody wrote, against what is wanted.
+    /// Compares the text of the annotation with what is wanted.
     #[must_use]
     pub fn of(text: &str, wanted: &Approval) -> Self {
         match Approval::of(text) {
@@ -58,13 +59,13 @@ impl GivenApproval {
     }
 }
 
-/// That a run waits for a person.
+/// Returns the sentence for a run that waits for approval.
 #[must_use]
 pub fn waits_for_a_person(sequence: i64) -> String {
     format!("run {sequence} is due, and waits for a person to approve it")
 }
 
-/// That a run does not begin without a person, or was refused by one.
+/// Returns the sentence for a run that needs approval or was rejected.
 pub(super) fn sentence(diagnosis: &Diagnosis) -> String {
     match diagnosis {
         Diagnosis::ApprovalRequired(guarded, given) => waiting(guarded, *given),
@@ -73,7 +74,7 @@ pub(super) fn sentence(diagnosis: &Diagnosis) -> String {
     }
 }
 
-/// That a run waits, and the one that is approved instead of it.
+/// Returns the sentence for a run that waits, with what the annotation approves instead.
 fn waiting(guarded: &Guarded, given: Option<GivenApproval>) -> String {
     let waits = waits_for_a_person(guarded.wanted.sequence);
     match given {
@@ -82,7 +83,8 @@ fn waiting(guarded: &Guarded, given: Option<GivenApproval>) -> String {
     }
 }
 
-/// That a person has refused a run, in the words of that person. `{:?}` leaves no command for terminals in them.
+/// Returns the sentence for a rejected run, with the person's reason. `{:?}` escapes control
+/// sequences for terminals in it.
 fn rejected(guarded: &Guarded, rejection: &Rejection) -> String {
     let by = match rejection.by.as_str() {
         "" => "a person".to_owned(),

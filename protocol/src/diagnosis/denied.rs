@@ -1,31 +1,31 @@
-//! What somebody may not do.
+//! Missing permissions.
 
 use std::fmt;
 
-/// Who lacks a permission.
+/// The user who lacks a permission.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Who {
-    /// A `ServiceAccount`, by namespace and name, in which name a Runnable (the last) is served.
+    /// A `ServiceAccount`, by namespace and name, and the Runnable that uses it.
     Account(String, String, String),
-    /// The controller, by the name that the API server knows it by.
+    /// The controller, by its user name at the API server.
     Controller(String),
 }
 
-/// What somebody may not do.
+/// A missing permission.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Denied {
     /// The verbs.
     pub verbs: Vec<String>,
     /// `resource[.group]`.
     pub resource: String,
-    /// The name of the object. A right to make or list objects has none.
+    /// The name of the object. A permission to create or list objects has none.
     pub name: Option<String>,
-    /// In which namespace, if that is another than the Runnable's.
+    /// The namespace, if it is not the Runnable's.
     pub namespace: Option<String>,
 }
 
 impl Denied {
-    /// One verb.
+    /// Returns the permission for one verb.
     #[must_use]
     pub fn one(verb: &str, resource: &str) -> Self {
         Self {
@@ -36,7 +36,7 @@ impl Denied {
         }
     }
 
-    /// The same of the object with this name, unless it makes or lists objects.
+    /// Returns the same for the object with this name, unless the verb is create or list.
     #[must_use]
     pub fn named(self, name: &str) -> Self {
         let is_of_all = |verb: &String| matches!(verb.as_str(), "create" | "list");
@@ -47,14 +47,14 @@ impl Denied {
         }
     }
 
-    /// The same in another namespace than the Runnable's, if one is given.
+    /// Returns the same in another namespace than the Runnable's, if one is given.
     #[must_use]
     pub fn in_namespace(self, namespace: Option<&str>) -> Self {
         let namespace = namespace.map(str::to_owned);
         Self { namespace, ..self }
     }
 
-    /// Adds it to what else is denied.
+    /// Adds it to the list, merged with the entry for the same objects.
     pub fn add_to(self, all: &mut Vec<Self>) {
         let is_same = |known: &&mut Self| {
             let known = (&known.resource, &known.name, &known.namespace);

@@ -1,4 +1,4 @@
-//! Sources that hold a run back: the reasons, the sentences, and what to do.
+//! Sources that hold a run back: reasons, sentences and cures.
 
 use super::Diagnosis;
 use crate::trace::{Incoherence, SourceKey};
@@ -8,76 +8,78 @@ use crate::trace::{Incoherence, SourceKey};
 pub enum NotReady {
     /// It has no value.
     Missing,
-    /// It says of itself that it is not ready.
+    /// Its status says that it is not ready.
     ObjectNotReady,
     /// It is about to give something else.
     Busy(Busy),
-    /// It has not looked yet at what its own sources give.
+    /// It has not yet looked at the outputs of its own sources.
     Behind,
-    /// It and this other one have seen different revisions of this ancestor.
+    /// It and another source have seen different revisions of this ancestor.
     Apart {
         /// The other one.
         other: SourceKey,
-        /// Of what.
+        /// The ancestor.
         ancestor: SourceKey,
     },
     /// It is suspended, and does not follow.
     Suspended,
     /// It is being deleted, and does not follow.
     Deleting,
-    /// It stems from something that has yet to settle, and that the account of the Runnable which waits may not read.
+    /// It derives from something that has a pending change, and that the account of the waiting
+    /// Runnable may not read.
     Upstream,
 }
 
-/// What failed.
+/// The cause of a failed dependency.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failed {
     /// This source, which has to have succeeded.
     Source(SourceKey),
-    /// Sources stem from different revisions of an ancestor, and stay so.
+    /// Sources derive from different revisions of an ancestor, and stay so.
     Incoherent {
         /// The first ancestor by name, and the revisions.
         between: Box<Incoherence>,
-        /// Who does not follow, or has to do with it.
+        /// The Runnables that lag behind, or may do so.
         who: Vec<SourceKey>,
-        /// Why not.
+        /// The reason for the lag.
         why: Lag,
     },
 }
 
-/// Why sources stay at different revisions of an ancestor, as is told of some Runnables.
+/// The reason why sources stay at different revisions of an ancestor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lag {
     /// They have looked at a revision, and have given nothing for it.
     GaveNothing,
-    /// They look at nothing before somebody corrects something.
+    /// They look at nothing before a user corrects a fault.
     Stalled,
-    /// Nobody knows what their outputs were made from, nor then what is made from these.
+    /// It is unknown what their outputs were made from, and so what is made from these.
     OfUnknown,
-    /// They give something, and have no run that would tell what they have looked at.
+    /// They have outputs, but no run that shows what they have looked at.
     WithoutRun,
     /// They are waited for, and are not known here.
     NotSeen,
-    /// It is one of them; which, nobody can tell.
+    /// It is one of them, and it cannot be determined which.
     Untold,
 }
 
-/// What shows that a Runnable is about to give something else.
+/// The sign that a Runnable is about to change its outputs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Busy {
-    /// Its spec has changed, or another run was asked for, and its status does not speak of that yet.
+    /// Its spec has changed, or another run was requested, and its status does not show that yet.
     Changed,
-    /// A run of it has not ended, or may still come to be.
+    /// A run of it has not ended, or may still be made.
     AtWork,
-    /// A run of it is due and waits, for this reason.
+    /// Its next run waits, for this reason.
     Waits(String),
-    /// This keeps it from going on, so that it may not even be known whether a run is due.
+    /// This keeps it from going on, so that it may not even be known if a run is pending.
     Hindered(String),
-    /// A run that failed is going to be tried again.
+    /// A failed run is going to be retried.
     TriedAgain,
 }
 
-/// As people say it: `Runnable shop/build`, `ConfigMap shop/sizes, key small`, `Bucket.example.com shop/app, by .status.revision`.
+/// Returns the readable name: `Runnable shop/build`, `ConfigMap shop/sizes, key small`,
+/// `Bucket.example.com shop/app, by .status.revision`.
 #[must_use]
 pub fn named(key: &SourceKey) -> String {
     if *key == SourceKey::UNNAMED {
@@ -87,7 +89,7 @@ pub fn named(key: &SourceKey) -> String {
     let kind = parts.next().unwrap_or_default();
     let namespace = parts.next().filter(|it| !it.is_empty());
     let rest = parts.next().unwrap_or_default();
-    // Labels, which stand where an object without a name is not there, may have a slash.
+    // Labels, which replace the name if no object was found, may contain a slash.
     let is_of_key = matches!(kind, "ConfigMap" | "Secret");
     let (name, part) = match (rest.split_once("/{"), rest.split_once('/')) {
         (Some((name, path)), _) => (
@@ -101,7 +103,7 @@ pub fn named(key: &SourceKey) -> String {
     format!("{kind} {place}{part}")
 }
 
-/// What is said; nothing of what is no dependency.
+/// Returns the sentence; empty for a diagnosis that is not about dependencies.
 pub(super) fn sentence(of: &Diagnosis) -> String {
     match of {
         Diagnosis::DependencyNotReady(key, why) => waits(key, why),
@@ -115,7 +117,7 @@ fn waits(key: &SourceKey, why: &NotReady) -> String {
     format!("a new run waits: {}", why_not_ready(key, why))
 }
 
-/// Why a source or an ancestor is waited for.
+/// Returns the reason why a source or an ancestor is waited for.
 #[must_use]
 pub fn why_not_ready(key: &SourceKey, why: &NotReady) -> String {
     let who = named(key);
@@ -230,7 +232,7 @@ pub(super) fn waits_cure(why: &NotReady) -> &'static str {
 
 fn cycle(way: &[SourceKey]) -> String {
     let step = |key: &SourceKey| {
-        // Whatever is no Runnable is an object that outputs are written to.
+        // Any key that is no Runnable is an object that outputs are written to.
         let reads = match key.as_runnable() {
             None if *key != SourceKey::UNNAMED => "which has outputs of",
             _ => "which reads",

@@ -12,7 +12,7 @@ use super::{
 use crate::trace::SourceKey;
 
 impl Diagnosis {
-    /// An example of each.
+    /// Returns an example of each diagnosis.
     #[must_use]
     #[allow(clippy::too_many_lines)] // a table
     pub fn examples() -> Vec<Self> {

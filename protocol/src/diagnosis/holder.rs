@@ -1,4 +1,4 @@
-//! Whose an object is that has a name which a run was to have.
+//! The owner of an object that has the name of a run.
 
 use std::fmt;
 
@@ -7,32 +7,32 @@ use serde_json::Value;
 
 use crate::told::within;
 
-/// Bytes of a controller that are told.
+/// Longest name of a controller in a message, in bytes.
 const MOST: usize = 200;
 
-/// Whose it is, as far as that is known.
+/// The owner, as far as it is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Holder {
-    /// Nobody has read it.
+    /// The object was not read.
     #[default]
     Unknown,
     /// An earlier run of the Runnable.
     EarlierRun,
-    /// The object's controller, by its owner reference, has it made.
+    /// The object has a controller, by its owner reference.
     Controlled {
         /// Kind and name of the controller.
         by: String,
-        /// When the object was created.
+        /// Creation time of the object.
         created: Option<Timestamp>,
     },
     /// Nothing controls it.
     Somebody {
-        /// When the object was created.
+        /// Creation time of the object.
         created: Option<Timestamp>,
     },
 }
 
-/// Kind and name of an object's controller.
+/// Returns kind and name of an object's controller.
 #[must_use]
 pub fn controller(object: &Value) -> Option<String> {
     let mut owners = object

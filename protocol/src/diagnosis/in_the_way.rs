@@ -1,6 +1,6 @@
 //! Runs that keep the next one from beginning.
 
-/// Runs that are named; the others are counted.
+/// Most runs that are named; the others are counted.
 const NAMED: usize = 3;
 
 /// A run that no other may begin beside.
@@ -8,24 +8,24 @@ const NAMED: usize = 3;
 pub struct InTheWay {
     /// Its kind, namespace and name.
     pub run: String,
-    /// What keeps it there.
+    /// The reason why it is in the way.
     pub why: Why,
-    /// Why it can neither begin nor end, if something is said of that.
+    /// The reason why it can neither begin nor end, if one is known.
     pub hindered: Option<String>,
 }
 
-/// Why no other run may begin yet.
+/// The reason why no other run may begin yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
     /// It has not ended.
     AtWork,
     /// It was told to stop, and has not ended.
     Stopping,
-    /// A create for it may be on its way: whether it was made is looked for a little later.
+    /// A create for it may be in flight: the controller reads it a little later.
     MayCome,
-    /// Another release has intended it, in words that do not tell what it is of.
+    /// Another release has intended it, with a hash that does not show its document.
     OtherRelease,
-    /// The `ServiceAccount` may not read whether it is there, or has ended.
+    /// The `ServiceAccount` may not read if it exists, or has ended.
     Unread,
 }
 

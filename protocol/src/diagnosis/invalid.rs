@@ -1,8 +1,9 @@
-//! Cures of an object that the API server takes for invalid, by the words that it has for all kinds.
+//! Cures for an object that the API server rejects as invalid, by the phrases that it uses for all
+//! kinds.
 
-/// The cure where the words say no more.
+/// The cure if no phrase matches.
 const ANY: &str = "correct the template, the inputs or the profile";
-/// Each sentence, and the words that all have to be in what is said; the first that fits.
+/// Each cure, with the words that all have to be in the message. The first that matches counts.
 const CURES: [(&[&str], &str); 13] = [
     (
         &["quantities must match"],
@@ -58,13 +59,14 @@ const CURES: [(&[&str], &str); 13] = [
     ),
 ];
 
-/// True if the API server refuses an object since a `ResourceQuota` has no room for it: room comes when something ends.
+/// Returns true if the API server refuses an object because a `ResourceQuota` has no room for it:
+/// room comes when something ends.
 #[must_use]
 pub fn is_of_quota(said: &str) -> bool {
     said.contains("exceeded quota: ")
 }
 
-/// The cure of what is said.
+/// Returns the cure for a message of the API server.
 pub(super) fn cure(said: &str) -> &'static str {
     let fits = |words: &[&str]| words.iter().all(|words| said.contains(words));
     let found = CURES.iter().find(|(words, _)| fits(words));

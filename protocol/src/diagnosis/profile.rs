@@ -1,18 +1,19 @@
-//! Why no profile can be used for a run: the reasons, the sentences, and what to do.
+//! Reasons why no profile can be used for a run, with sentences and cures.
 
 use crate::category::Category;
 
-/// Why no profile can be chosen.
+/// The reason why no profile can be chosen.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unchosen {
-    /// Several match with the same rank. All of them, by name.
+    /// Several match with the same rank. The field lists their names.
     #[error("the profiles {} match with the same rank", listed(.0))]
     Ambiguous(Vec<String>),
-    /// None matches (why the nearest does not), and the template makes no run without one.
+    /// None matches, and the template makes no run without one. The field says why the nearest does
+    /// not match.
     #[error("no profile matches, and the template makes no run without one{}", near(.0.as_deref()))]
     NoneMatches(Option<String>),
-    /// One that matches, as far as this release knows, has fields that it does not know: they may say that it is not meant, or
-    /// that another is not.
+    /// One that matches, as far as this release knows, has fields that it does not know. They may
+    /// exclude this profile or include another.
     #[error("the profile '{name}' has fields that this release of Cartouche does not know: {}", .fields.join(", "))]
     Newer {
         /// Its name.
@@ -20,7 +21,7 @@ pub enum Unchosen {
         /// The fields, by path.
         fields: Vec<String>,
     },
-    /// The one that the Runnable asks for is none of those that match with the highest rank.
+    /// The one in `spec.profileName` is none of those that match with the highest rank.
     #[error("spec.profileName is '{name}', and {}", offer(.offered))]
     NotOffered {
         /// Its name.
@@ -44,7 +45,7 @@ fn offer(offered: &[String]) -> String {
 }
 
 impl Unchosen {
-    /// Its category.
+    /// Returns the category.
     #[must_use]
     pub fn category(&self) -> Category {
         match self {
@@ -54,7 +55,7 @@ impl Unchosen {
         }
     }
 
-    /// What to do about it.
+    /// Returns the cure.
     #[must_use]
     pub fn cure(&self) -> &'static str {
         match self {
@@ -77,7 +78,8 @@ fn near(miss: Option<&str>) -> String {
     miss.map_or_else(String::new, |miss| format!(" (the nearest is {miss})"))
 }
 
-/// Why a request to choose anew leaves the pin as it is: no profile can be chosen, or none matches.
+/// The reason why a request to choose the profile again leaves the pin as it is: no profile can be
+/// chosen, or none matches.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "no other profile can be chosen: {}",
@@ -85,21 +87,21 @@ fn near(miss: Option<&str>) -> String {
 )]
 pub struct NotRefreshed(pub Option<Unchosen>);
 
-/// Why no run is made.
+/// The reason why no run is made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Held {
     /// No profile can be chosen.
     #[error(transparent)]
     Unchosen(#[from] Unchosen),
-    /// The profile that it is pinned to is not there.
+    /// The pinned profile does not exist.
     #[error("its profile '{name}' is not there{}", and(not_refreshed.as_ref()))]
     Gone {
         /// The name of the profile.
         name: String,
-        /// Why a request to choose anew did not help, if there was one.
+        /// The reason why a request to choose again did not help, if there was one.
         not_refreshed: Option<NotRefreshed>,
     },
-    /// Its status was lost, and the profile of its newest run is not one that matches today.
+    /// The status was lost, and the profile of the newest run does not match any more.
     #[error(
         "its status was lost, and the profile '{name}' of its newest run does not match any more{}",
         and(not_refreshed.as_ref())
@@ -107,7 +109,7 @@ pub enum Held {
     Unproven {
         /// The name of the profile.
         name: String,
-        /// Why a request to choose anew did not help, if there was one.
+        /// The reason why a request to choose again did not help, if there was one.
         not_refreshed: Option<NotRefreshed>,
     },
 }
@@ -117,7 +119,7 @@ fn and(not_refreshed: Option<&NotRefreshed>) -> String {
 }
 
 impl NotRefreshed {
-    /// What to do about it.
+    /// Returns the cure.
     #[must_use]
     pub fn cure(&self) -> &'static str {
         let Self(why) = self;
@@ -127,7 +129,7 @@ impl NotRefreshed {
 }
 
 impl Held {
-    /// Its category.
+    /// Returns the category.
     #[must_use]
     pub fn category(&self) -> Category {
         match self {
@@ -136,7 +138,7 @@ impl Held {
         }
     }
 
-    /// What to do about it.
+    /// Returns the cure.
     #[must_use]
     pub fn cure(&self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! What is wrong, in one sentence.
+//! The sentence of each diagnosis.
 
 use std::fmt;
 
@@ -120,7 +120,8 @@ impl fmt::Display for Diagnosis {
     }
 }
 
-/// What another release of the controller or of the definitions keeps from being done.
+/// Writes the sentence of a diagnosis about another release of the controller or of the
+/// definitions.
 fn of_release(diagnosis: &Diagnosis, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     match diagnosis {
         Diagnosis::NewerNeeds(words) => write!(
@@ -145,12 +146,13 @@ fn quoted(words: &[String]) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// How it is said of a run that it has done its work and its outputs cannot be read, before why.
+/// Returns the sentence for a run that has succeeded and whose outputs cannot be read, without the
+/// reason.
 pub(crate) fn outputs_unread(run: &str) -> String {
     format!("run {run} has succeeded, but its outputs cannot be read yet")
 }
 
-/// What is wrong with how the next run is made.
+/// Writes the sentence of a diagnosis about how the next run is made.
 fn of_profile(diagnosis: &Diagnosis, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     match diagnosis {
         Diagnosis::PermissionMissing(account, template, missing) => write!(
@@ -234,7 +236,7 @@ fn whats(faults: &[Fault]) -> String {
     whats.join("; ")
 }
 
-/// `a, b and c`.
+/// Joins the permissions as `a, b and c`.
 fn listed(all: &[Denied]) -> String {
     let words: Vec<String> = all.iter().map(ToString::to_string).collect();
     match words.as_slice() {

@@ -1,15 +1,15 @@
-//! The cure of an input that is not as the template wants it, and that another object gives. Pure.
+//! Cures for an input with a wrong value that comes from another object. Pure.
 
 use cartouche_crds::{InputSource, ReadAs};
 use cartouche_templating::{Diagnostic, DiagnosticKind, Root, Segment, explained, syntax};
 
 use crate::references::{SourceKind, SourceObject, key};
 
-/// The place of inputs, as diagnostics have it.
+/// The path of inputs in diagnostics.
 const TO_INPUTS: [&str; 3] = ["runnable", "spec", "inputs"];
 
-/// What to do about a value that does not fit, where one of these sources gives it: no person writes it, so that a cure of what is
-/// written would be none.
+/// Returns the cure for a wrong value that one of these sources gives. No person writes that value,
+/// so the usual cure does not apply.
 pub(super) fn cure(diagnostic: &Diagnostic, sources: &[InputSource]) -> Option<String> {
     if explained::has_no_value(diagnostic) {
         return of_no_value(diagnostic.tag.as_deref()?, sources);
@@ -45,7 +45,7 @@ pub(super) fn cure(diagnostic: &Diagnostic, sources: &[InputSource]) -> Option<S
     })
 }
 
-/// The cure of a tag that leads to no value, where one of these sources gives its input, or would.
+/// Returns the cure for a tag without a value if one of these sources gives its input, or would.
 fn of_no_value(tag: &str, sources: &[InputSource]) -> Option<String> {
     let steps = syntax::steps(tag);
     let (above, below) = steps.split_at_checked(TO_INPUTS.len())?;
@@ -75,7 +75,7 @@ fn of_no_value(tag: &str, sources: &[InputSource]) -> Option<String> {
     })
 }
 
-/// The input that it is about, if it is about one.
+/// Returns the input that a diagnostic is about, or `None` if it is about none.
 fn input_of(diagnostic: &Diagnostic) -> Option<&str> {
     let (above, below) = diagnostic.at.split_at_checked(TO_INPUTS.len())?;
     let is_input = diagnostic.root == Root::Context
@@ -97,7 +97,7 @@ mod tests {
     use super::super::Fault;
     use super::*;
 
-    /// What to do about a number that is to be a string, which comes from this source.
+    /// Returns the cure for a number that should be a string and comes from this source.
     fn cure_of(source: &Value) -> String {
         let spec = serde_json::from_value(json!({
             "template": { "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "generateName": "a-" } },

@@ -2,9 +2,9 @@
 
 use cartouche_crds::{MAX_STATUS_BYTES, StatusBytes, short_message};
 
-/// Fields that are named: the largest.
+/// Most fields that are named: the largest.
 const MOST_NAMED: usize = 3;
-/// Bytes of the name of a field that nobody knows.
+/// Longest name of an unknown field, in bytes.
 const NAME_BYTES: usize = 64;
 
 pub(super) fn sentence(bytes: &StatusBytes) -> String {
@@ -23,7 +23,7 @@ pub(super) fn sentence(bytes: &StatusBytes) -> String {
     )
 }
 
-/// In the unit that is of use, and no less than it is.
+/// Formats bytes in KiB, rounded up.
 fn kib(bytes: usize) -> String {
     format!("{} KiB", bytes.div_ceil(1024))
 }

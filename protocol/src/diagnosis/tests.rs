@@ -101,7 +101,7 @@ fn who_lacks_a_permission_is_told_with_what_grants_it() {
     for (verb, resource) in [("create", "jobs.batch"), ("list", "pods"), ("list", "pods")] {
         Denied::one(verb, resource).add_to(&mut denied);
     }
-    // What is in another namespace is another thing.
+    // The same in another namespace is another permission.
     let mut elsewhere = denied.clone();
     let there = Denied::one("list", "pods").in_namespace(Some("ci"));
     there.add_to(&mut elsewhere);
@@ -186,7 +186,7 @@ fn every_diagnosis_is_shown_in_the_docs_and_has_a_cure() {
         .iter()
         .map(std::mem::discriminant)
         .collect();
-    // The number of variants: whoever adds one adds its example.
+    // The number of variants: a new one needs an example.
     assert_eq!(shown.len(), 52);
     for diagnosis in Diagnosis::examples() {
         assert!(!diagnosis.cure().is_empty(), "{diagnosis}");

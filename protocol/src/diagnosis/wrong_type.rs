@@ -1,9 +1,11 @@
-//! A value of another type than its field has, as Go tells the API server.
+//! Values of another type than their field, as the JSON decoder of Go reports them to the API
+//! server.
 
 use serde_json::Value;
 
-/// What was found where, and what was wanted: of `cannot unmarshal number into Go struct field
-/// EnvVar.spec.template.spec.containers.env.value of type string`. Go names no place in a list, and no key of a map.
+/// The field, the type found and the type wanted, from a message such as
+/// `cannot unmarshal number into Go struct field EnvVar.spec.template.spec.containers.env.value of type string`.
+/// Go names no place in a list, and no key of a map.
 pub(super) struct WrongType<'a> {
     field: &'a str,
     found: &'a str,
@@ -11,16 +13,16 @@ pub(super) struct WrongType<'a> {
 }
 
 impl<'a> WrongType<'a> {
-    /// `None` if that is not what is said.
+    /// Parses a message, or returns `None` if it is another one.
     pub(super) fn of(said: &'a str) -> Option<Self> {
         let (_, rest) = said.split_once("json: cannot unmarshal ")?;
         let (found, rest) = rest.split_once(" into Go struct field ")?;
         let (field, wanted) = rest.split_once(" of type ")?;
-        // It begins with the name of a type of the API server's.
+        // It begins with the name of a Go type of the API server.
         let (_, field) = field.split_once('.')?;
         let wanted = wanted.split(|c: char| c.is_whitespace()).next()?;
         let is_known = !field.is_empty() && !field.contains(char::is_whitespace);
-        // Of a number that does not fit Go says more than a sentence could.
+        // For a number that does not fit, Go says more than a sentence could hold.
         (is_known && !found.contains(' ')).then_some(Self {
             field,
             found,
@@ -28,7 +30,7 @@ impl<'a> WrongType<'a> {
         })
     }
 
-    /// What is wrong, in a sentence.
+    /// Returns the sentence.
     pub(super) fn what(&self) -> String {
         let found = match self.found {
             "bool" => "a boolean",
@@ -37,7 +39,7 @@ impl<'a> WrongType<'a> {
             "object" => "an object",
             _ => "a string",
         };
-        // Go names none, so that one was looked up.
+        // Go names no index, so this one was looked up.
         let about = if self.field.contains('[') {
             ""
         } else {
@@ -49,7 +51,7 @@ impl<'a> WrongType<'a> {
         )
     }
 
-    /// What to do about it.
+    /// Returns the cure.
     pub(super) fn cure(&self) -> &'static str {
         match (self.wanted, self.found) {
             ("a string", "number" | "bool") => {
@@ -71,14 +73,15 @@ impl<'a> WrongType<'a> {
     }
 }
 
-/// The words of the API server about a value of another type, with its place in the lists of what was sent. A list or an object of
-/// that type may be a right one before the wrong one, so that of these none is named.
+/// Returns the API server's message about a value of another type, with its place in the lists of
+/// what was sent, or `None` if the place is not certain. A list or an object has none: a right one
+/// of that type may come before the wrong one.
 #[must_use]
 pub fn placed(said: &str, sent: impl FnOnce() -> Option<Value>) -> Option<String> {
     let wrong = WrongType::of(said)?;
     let steps: Vec<&str> = wrong.field.split('.').collect();
     let place = place(&sent()?, &steps, wrong.found)?;
-    // The name of a type of the API server's stands before it.
+    // The name of a Go type of the API server comes before it.
     let (field, placed) = (
         format!(".{} of type ", wrong.field),
         format!(".{place} of type "),
@@ -86,7 +89,8 @@ pub fn placed(said: &str, sent: impl FnOnce() -> Option<Value>) -> Option<String
     (place != wrong.field).then(|| said.replacen(&field, &placed, 1))
 }
 
-/// The first place of a boolean, a number or a string at the end of a path that says nothing of lists.
+/// Returns the first place of a boolean, a number or a string at the end of a path that names no
+/// list index.
 fn place(value: &Value, steps: &[&str], found: &str) -> Option<String> {
     if let Value::Array(items) = value {
         let mut items = items.iter().enumerate();
@@ -117,8 +121,8 @@ fn joined(step: &str, below: &str) -> String {
     format!("{step}{dot}{below}")
 }
 
-/// What stands for a type of Go in a manifest, if that is sure: one with a name of its own may be a string or an object,
-/// and bytes are a string.
+/// Returns the name of a Go type in a manifest, or `None` if it is not certain. A named type may be
+/// a string or an object, and bytes are a string.
 fn in_manifests(wanted: &str, found: &str) -> Option<&'static str> {
     Some(match wanted.trim_start_matches('*') {
         "string" => "a string",
@@ -241,7 +245,7 @@ mod tests {
                 format!("at spec.env.value, or in it, there has to be {told}")
             );
             assert!(does.starts_with(cure), "{does}");
-            // A quote is of no use where an output gives the value.
+            // Quotes are of no use if an output gives the value.
             let is_quoted = does.starts_with("put the value in quotes");
             let made = "of what no person writes, such as an output, \"$('')$$(...)$\" in the template makes a string";
             assert_eq!(does.ends_with(made), is_quoted, "{does}");

@@ -1,4 +1,4 @@
-//! Objects that would take too much memory as a tree.
+//! Reads objects that would take too much memory as a tree.
 
 use std::collections::BTreeMap;
 
@@ -11,22 +11,24 @@ use serde_json::{Map, Value, value::RawValue};
 
 use super::{MAX_DEPTH, Position, ValueSeed};
 
-/// What a status may weigh of which the object is too heavy.
+/// Weight that the status of a too heavy object may have.
 const STATUS_WEIGHT: usize = MAX_WEIGHT / 2;
-/// What says which object it is, and is read whatever the rest weighs. The API server knows its fields, which are flat.
+/// Fields that identify the object, and are read whatever the rest weighs. The API server knows
+/// these fields, which are flat.
 const IDENTITY: [&str; 3] = ["apiVersion", "kind", "metadata"];
 const STATUS: &str = "status";
 
-/// The fields of an object, as text.
+/// Fields of an object, as text.
 type Fields<'a> = BTreeMap<String, &'a RawValue>;
 
-/// Whether an object may be too heavy, by its text.
+/// Returns true if an object may be too heavy, by its text.
 pub(super) fn may_be(text: &str) -> serde_json::Result<bool> {
     Ok(most_weight(text.len()) > MAX_WEIGHT && weight_of_levels(text, MAX_DEPTH)? > MAX_WEIGHT)
 }
 
-/// An object that may be too heavy, and its weight if it is: then the fields are null for which there is no room. Those of the
-/// status have a room of their own, so that whatever else an object holds, it is known how it fares.
+/// Reads an object that may be too heavy, and returns its weight if it is. Fields without room are
+/// then null. The fields of the status have a room of their own, so that the state of the object is
+/// always known.
 pub(super) fn read(text: &str, is_deep: &mut bool) -> serde_json::Result<(Value, Option<usize>)> {
     let (mut object, mut total) = (Map::new(), 0);
     let mut parts = Fields::new();
@@ -56,7 +58,7 @@ pub(super) fn read(text: &str, is_deep: &mut bool) -> serde_json::Result<(Value,
     Ok((Value::Object(object), is_heavy.then_some(total)))
 }
 
-/// Reads the fields for which there is room.
+/// Reads the fields that there is room for.
 fn fill(
     object: &mut Map<String, Value>,
     parts: Fields<'_>,
@@ -78,7 +80,7 @@ fn fill(
     Ok(())
 }
 
-/// The tree of a field, so many levels inside its object.
+/// Reads the tree of a field at this depth of its object.
 fn tree(
     field: &str,
     text: &RawValue,

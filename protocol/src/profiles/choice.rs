@@ -10,29 +10,29 @@ use crate::diagnosis::Unchosen;
 /// A profile that may be chosen.
 #[derive(Clone, Copy, Debug)]
 pub struct Candidate<'a> {
-    /// Its name.
+    /// Name of the profile.
     pub name: &'a str,
-    /// What it says.
+    /// Spec of the profile.
     pub spec: &'a ClusterRunProfileSpec,
 }
 
-/// What rules look at.
+/// The data that rules look at.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'a> {
-    /// The name of the Runnable's template.
+    /// Name of the Runnable's template.
     pub template: &'a str,
-    /// The labels of the Runnable, which are its author's.
+    /// Labels of the Runnable, which its author sets.
     pub labels: &'a BTreeMap<String, String>,
-    /// The labels of its namespace.
+    /// Labels of its namespace.
     pub namespace_labels: &'a BTreeMap<String, String>,
-    /// The profile that the Runnable asks for: `spec.profileName`.
+    /// The profile that the Runnable names in `spec.profileName`.
     pub asks_for: Option<&'a str>,
-    /// Whether its template makes no run without a profile.
+    /// True if its template makes no run without a profile.
     pub is_required: bool,
 }
 
-/// How much a rule says of the Runnables that it is for. Any two rules compare: one that names the template outranks one that
-/// does not, whatever else that says, and so on in the order of the fields.
+/// The specificity of a rule. Any two rules compare: one that names the template outranks one that
+/// does not, whatever else that one selects, and so on in the order of the fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rank {
     names_template: bool,
@@ -41,7 +41,8 @@ pub struct Rank {
 }
 
 impl Rank {
-    /// As a number: 4 for the template, 2 for namespaces and 1 for Runnables, added up; 0 for a rule that is for all.
+    /// Returns the rank as a number: 4 for the template, 2 for namespaces and 1 for Runnables,
+    /// added up; 0 for a rule that is for all.
     #[must_use]
     pub fn points(self) -> u8 {
         let points = [
@@ -55,7 +56,7 @@ impl Rank {
     }
 }
 
-/// What the rules of all profiles amount to.
+/// The result of all rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice<'a> {
     /// The profile of this name.
@@ -64,7 +65,8 @@ pub enum Choice<'a> {
     Nothing,
 }
 
-/// The rank with which a profile matches: that of its best rule; `None` if no rule does.
+/// Returns the rank with which a profile matches, which is that of its best rule, or `None` if no
+/// rule matches.
 #[must_use]
 pub fn rank(spec: &ClusterRunProfileSpec, subject: &Subject<'_>) -> Option<Rank> {
     let rules = spec.rules.iter().flatten();
@@ -92,8 +94,9 @@ fn of_rule(rule: &ProfileRule, subject: &Subject<'_>) -> Option<Rank> {
     })
 }
 
-/// The profile that is probably meant: a rule of it has this template nearly by its name, and none names it. Any reader of the
-/// Runnable may know this, but neither labels of the namespace nor those that a rule asks for.
+/// Returns the profile that is probably meant: a rule of it names a template almost like this one,
+/// and no rule names this one. Any reader of the Runnable may see this, but neither labels of the
+/// namespace nor those that a rule asks for.
 fn misspelt(profiles: &[Candidate<'_>], subject: &Subject<'_>) -> Option<String> {
     let rules = profiles.iter().flat_map(|profile| {
         let rules = profile.spec.rules.iter().flatten();
@@ -114,12 +117,12 @@ fn misspelt(profiles: &[Candidate<'_>], subject: &Subject<'_>) -> Option<String>
     nearest.map(|(profile, meant)| format!("'{profile}': {}", nearly(meant, template)))
 }
 
-/// What is said of a rule that has a template nearly by its name.
+/// Returns the reason for a rule that names a template almost like this one.
 pub(super) fn nearly(meant: &str, template: &str) -> String {
     format!("it is for the template '{meant}', and this one is '{template}'")
 }
 
-/// Chooses among all profiles, in whatever order they come.
+/// Chooses among all profiles; their order does not matter.
 pub fn choose<'a>(
     profiles: &[Candidate<'a>],
     subject: &Subject<'_>,

@@ -1,4 +1,4 @@
-//! The profiles of a cluster, as far as decisions need them.
+//! The profiles of a cluster, as decisions need them.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -11,18 +11,18 @@ use super::Candidate;
 /// Labels of an object.
 pub type Labels = BTreeMap<String, String>;
 
-/// A profile as it was at one generation: writes of its status do not count.
+/// A profile at one generation: writes of its status do not count.
 #[derive(Clone, Debug)]
 pub struct KnownProfile {
     /// Its name and generation.
     pub version: ProfileVersion,
     /// Its uid.
     pub uid: String,
-    /// When it was made.
+    /// Its creation time.
     pub created: Option<Timestamp>,
-    /// What it says.
+    /// Its spec.
     pub spec: ClusterRunProfileSpec,
-    /// The same, ready to be applied; or all that is wrong with it.
+    /// The compiled profile, or its faults.
     pub compiled: Result<Profile, Diagnostics>,
 }
 
@@ -42,7 +42,7 @@ impl KnownProfile {
         }
     }
 
-    /// Whether one of its rules selects namespaces.
+    /// Returns true if one of its rules selects namespaces.
     #[must_use]
     pub fn selects_namespaces(&self) -> bool {
         let mut rules = self.spec.rules.iter().flatten();
@@ -50,23 +50,23 @@ impl KnownProfile {
     }
 }
 
-/// What is known of profiles where it is decided about one Runnable.
+/// The profiles for a decision about one Runnable.
 #[derive(Clone, Debug, Default)]
 pub struct Profiles {
     /// Every profile of the cluster.
     pub all: Arc<Vec<Arc<KnownProfile>>>,
-    /// The labels of the Runnable's namespace. `None` as long as nobody knows, or needs, them.
+    /// The labels of the Runnable's namespace. `None` while they are unknown or not needed.
     pub namespace_labels: Option<Arc<Labels>>,
 }
 
 impl Profiles {
-    /// The one of this name.
+    /// Returns the profile of this name, or `None` if there is none.
     #[must_use]
     pub fn named(&self, name: &str) -> Option<&Arc<KnownProfile>> {
         self.all.iter().find(|profile| profile.version.name == name)
     }
 
-    /// Those that may be chosen.
+    /// Returns the profiles that may be chosen.
     #[must_use]
     pub fn candidates(&self) -> Vec<Candidate<'_>> {
         let candidates = self.all.iter().map(|profile| Candidate {
@@ -76,7 +76,7 @@ impl Profiles {
         candidates.collect()
     }
 
-    /// Whether a choice needs the labels of the namespace, and nobody knows them yet.
+    /// Returns true if a choice needs the labels of the namespace, and they are unknown.
     #[must_use]
     pub fn lacks_namespace(&self) -> bool {
         self.namespace_labels.is_none() && self.all.iter().any(|it| it.selects_namespaces())

@@ -1,4 +1,4 @@
-//! Rules that do not match, and what each of them lacks.
+//! Rules that do not match, and the reason for each.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -11,14 +11,14 @@ use super::{
     choice::{Candidate, Subject, nearly},
 };
 
-/// Labels that are named one by one.
+/// Most labels that are named one by one.
 const SHOWN: usize = 4;
 
-/// A rule that does not match, or a profile without rules; the nearest to a match is the least.
+/// A rule that does not match, or a profile without rules. The nearest to a match is the least.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Miss {
     distance: Distance,
-    /// The number of labels that are not as they would have to be.
+    /// Number of labels that would have to differ.
     lacking: usize,
     profile: String,
     why: String,
@@ -30,18 +30,18 @@ struct Miss {
 enum Distance {
     /// It names the template, and asks for other labels.
     OtherLabels,
-    /// It has the template nearly by its name.
+    /// It names a template almost like this one.
     Misspelt,
     /// It is for all templates, and asks for other labels.
     OtherLabelsOfAll,
-    /// There is none.
+    /// There are no rules.
     NoRules,
     /// It is for other templates.
     OtherTemplates,
 }
 
-/// The reasons why no rule of each of these profiles matches, those first that are nearest to it, by name. They name profiles of
-/// others and labels: they are for readers who may see these.
+/// Returns the reasons why no rule of these profiles matches, nearest first, by name. They contain
+/// profiles of others and labels, so they are for readers who may see these.
 #[must_use]
 pub fn misses(profiles: &[Candidate<'_>], subject: &Subject<'_>) -> Vec<String> {
     let missed = sorted(profiles, subject).into_iter();
@@ -50,7 +50,8 @@ pub fn misses(profiles: &[Candidate<'_>], subject: &Subject<'_>) -> Vec<String> 
         .collect()
 }
 
-/// The cure of the nearest miss, where another value of a label of the namespace is all that it takes. It is for the same readers.
+/// Returns the cure of the nearest miss, if only the value of a namespace label has to change. It
+/// is for the same readers.
 #[must_use]
 pub fn cure_of_miss(profiles: &[Candidate<'_>], subject: &Subject<'_>) -> Option<String> {
     sorted(profiles, subject).into_iter().next()?.cure
@@ -73,13 +74,13 @@ fn sorted(profiles: &[Candidate<'_>], subject: &Subject<'_>) -> Vec<Miss> {
         of_rules.into_iter().chain(none)
     });
     let mut missed: Vec<Miss> = missed.collect();
-    // In whatever order profiles and their rules come.
+    // The order of profiles and their rules does not matter.
     missed.sort();
     missed.dedup();
     missed
 }
 
-/// The lack of a rule; `None` if it matches.
+/// Returns the lack of a rule, or `None` if it matches.
 fn miss(profile: &str, rule: &ProfileRule, subject: &Subject<'_>) -> Option<Miss> {
     let named = rule.templates.as_ref();
     let is_named = named.map(|all| all.iter().any(|it| it == subject.template));
@@ -128,7 +129,7 @@ fn miss(profile: &str, rule: &ProfileRule, subject: &Subject<'_>) -> Option<Miss
     })
 }
 
-/// The cure of a selector that lacks nothing but other values of labels that a namespace has.
+/// Returns the cure of a selector that only needs other values of labels that the namespace has.
 fn other_values(profile: &str, selector: &LabelSelector, subject: &Subject<'_>) -> Option<String> {
     let labels = subject.namespace_labels;
     let mut meant = labels.clone();

@@ -1,30 +1,31 @@
-//! What a Runnable is pinned to, and when that changes.
+//! The pin of a Runnable to a profile, and its changes.
 
 use cartouche_crds::{PinnedProfile, UnknownFields};
 
 use super::choice::{Candidate, Choice, Subject, choose, rank};
 use crate::diagnosis::{Held, NotRefreshed};
 
-/// What a Runnable is pinned to, as its status has it, and its runs.
+/// A pin, as the status of a Runnable and its runs have it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pin {
     /// The name of the profile.
     pub name: String,
-    /// The request to choose anew that it answers.
+    /// The request to choose again that it answers.
     pub refresh_token: Option<String>,
 }
 
-/// Where the pin of a Runnable is known from.
+/// The source that the pin of a Runnable is known from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Known {
-    /// From its status; `None` if it is not pinned, which is what a Runnable without a profile is.
+    /// Its status; `None` if it is not pinned, like every Runnable without a profile.
     Status(Option<Pin>),
-    /// From its newest run, since its status was lost; `None` if that has none. Whoever may make runs can have written it.
+    /// Its newest run, since its status was lost; `None` if that has none. Any client that may
+    /// create runs can have written it.
     Run(Option<Pin>),
 }
 
 impl Known {
-    /// What a ledger has.
+    /// Returns the pin of a ledger.
     #[must_use]
     pub fn of(pinned: Option<&PinnedProfile>) -> Self {
         let pin = pinned.map(|it| Pin {
@@ -40,7 +41,7 @@ impl Known {
 }
 
 impl Pin {
-    /// As a ledger has it, once a run is made with it.
+    /// Returns the pin for a ledger, once a run is made with it.
     #[must_use]
     pub fn pinned(self) -> PinnedProfile {
         PinnedProfile {
@@ -52,17 +53,18 @@ impl Pin {
     }
 }
 
-/// What the next run is made with.
+/// The profile of the next run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settled {
-    /// What the Runnable is pinned to then, which is written with the intent; `None` if there is no profile for it.
+    /// The pin that is written with the intent; `None` if there is no profile for the Runnable.
     pub pin: Option<Pin>,
-    /// Why a request to choose anew was not followed. It is, once that is mended.
+    /// The reason why a request to choose again was not followed. It is followed once that is
+    /// corrected.
     pub not_refreshed: Option<NotRefreshed>,
 }
 
-/// What the next run of a Runnable is made with. `requested` is the request to choose anew that the Runnable carries, whether
-/// or not it was answered.
+/// Returns the pin of the next run. `requested` is the request to choose again that the Runnable
+/// carries, answered or not.
 pub fn pin(
     known: &Known,
     requested: Option<&str>,
@@ -100,7 +102,7 @@ fn settled(chosen: Choice<'_>, requested: Option<&str>) -> Settled {
     }
 }
 
-/// The pin as it is, if it may still be used.
+/// Returns the pin as it is, if it may still be used.
 fn kept(
     known: &Known,
     pinned: &Pin,

@@ -9,18 +9,18 @@ use crate::trace::SourceKey;
 /// A kind of object that inputs come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum SourceKind {
-    /// Anybody may see it who may see the run.
+    /// A `ConfigMap`: every user who may see the run may see it.
     ConfigMap,
-    /// Its values are seen by nobody.
+    /// A Secret: its values are never shown.
     Secret,
-    /// Its outputs are inputs of others.
+    /// A Runnable: its outputs are inputs of others.
     Runnable,
-    /// Whatever kind the reference names.
+    /// The kind that the reference names.
     Any,
 }
 
 impl SourceKind {
-    /// The field of an element of `inputsFrom` that names such an object.
+    /// Returns the field of an element of `inputsFrom` that names such an object.
     #[must_use]
     pub fn field(self) -> &'static str {
         match self {
@@ -31,7 +31,7 @@ impl SourceKind {
         }
     }
 
-    /// What an input names of it.
+    /// Returns the name of the part that an input refers to.
     #[must_use]
     pub fn part(self) -> &'static str {
         match self {
@@ -49,7 +49,7 @@ pub struct AnyObject {
     pub api_version: String,
     /// Its kind.
     pub kind: String,
-    /// The labels that it is found by; none if it is named.
+    /// The labels that select it; empty if it is named.
     pub labels: BTreeMap<String, String>,
 }
 
@@ -58,16 +58,16 @@ pub struct AnyObject {
 pub struct SourceObject {
     /// Its kind.
     pub kind: SourceKind,
-    /// Its namespace, if another is named than that of the Runnable which reads it.
+    /// Its namespace, if the reference names another one than that of the reading Runnable.
     pub namespace: Option<String>,
-    /// Its name; empty if it is found by labels.
+    /// Its name; empty if labels select it.
     pub name: String,
-    /// What it is, if its kind is [`SourceKind::Any`].
+    /// The kind and labels, if `kind` is [`SourceKind::Any`].
     pub any: Option<Arc<AnyObject>>,
 }
 
 impl SourceObject {
-    /// One of a kind that is known, in the namespace of the Runnable.
+    /// Returns an object of a fixed kind, in the namespace of the Runnable.
     #[must_use]
     pub fn known(kind: SourceKind, name: &str) -> Self {
         Self {
@@ -78,7 +78,8 @@ impl SourceObject {
         }
     }
 
-    /// The object that an input comes from, as it is written; none where nothing says from which.
+    /// Returns the object that an input comes from, as the reference has it, or `None` if the
+    /// reference is not to exactly one.
     #[must_use]
     pub fn of(source: &InputSource) -> Option<Self> {
         let InputSource {
@@ -101,8 +102,8 @@ impl SourceObject {
         Some(object)
     }
 
-    /// The same, as a Runnable of this namespace reads it: to name its own namespace is to name none, so that one object is
-    /// read once.
+    /// Returns the same, as a Runnable of this namespace reads it. The Runnable's own namespace
+    /// becomes none, so that one object is read once.
     #[must_use]
     pub fn read_in(own: &str, source: &InputSource) -> Option<Self> {
         let mut object = Self::of(source)?;
@@ -123,7 +124,7 @@ impl SourceObject {
         }
     }
 
-    /// Its `apiVersion` and its kind, as manifests have them.
+    /// Returns its `apiVersion` and its kind, as in manifests.
     #[must_use]
     pub fn type_meta(&self) -> (&str, &str) {
         match (self.kind, &self.any) {
@@ -134,14 +135,14 @@ impl SourceObject {
         }
     }
 
-    /// The labels that it is found by, if it is not named.
+    /// Returns the labels that select it, or `None` if it is named.
     #[must_use]
     pub fn labels(&self) -> Option<&BTreeMap<String, String>> {
         let labels = self.any.as_ref().map(|any| &any.labels);
         labels.filter(|labels| !labels.is_empty())
     }
 
-    /// The same as a label selector has them: `a=b,c=d`.
+    /// Returns the same as a label selector: `a=b,c=d`.
     #[must_use]
     pub fn selector(&self) -> Option<String> {
         let labels = self.labels()?.iter();
@@ -151,28 +152,29 @@ impl SourceObject {
         Some(all.join(","))
     }
 
-    /// Whether it is a Runnable, however it is referred to.
+    /// Returns true if it is a Runnable, by any kind of reference.
     #[must_use]
     pub fn is_runnable(&self) -> bool {
         let (api_version, kind) = self.type_meta();
         (group(api_version), kind) == (group(API_VERSION), "Runnable")
     }
 
-    /// Whether it is a Secret, in whatever version.
+    /// Returns true if it is a Secret, in any version.
     #[must_use]
     pub fn is_secret(&self) -> bool {
         let (api_version, kind) = self.type_meta();
         (group(api_version), kind) == ("", "Secret")
     }
 
-    /// Its namespace, where the Runnable that reads it is in this one.
+    /// Returns its namespace, for a reading Runnable in this one.
     #[must_use]
     pub fn namespace_in<'a>(&'a self, own: &'a str) -> &'a str {
         self.namespace.as_deref().unwrap_or(own)
     }
 
-    /// Which object it is as a whole, whatever is read of it or written to it, where a Runnable of this namespace names it and it is of a
-    /// kind that outputs are written to: one that a Runnable writes and another one reads makes the second stem from the first.
+    /// Returns the key of the whole object, or `None` unless a Runnable of this namespace names it
+    /// and outputs can be written to its kind. If one Runnable writes it and another reads it, the
+    /// second derives from the first.
     #[must_use]
     pub fn as_sink(&self, own: &str) -> Option<SourceKey> {
         let (api_version, kind) = self.type_meta();
@@ -182,8 +184,9 @@ impl SourceObject {
             .then(|| SourceKey::object((kind, ""), namespace, &self.name, ""))
     }
 
-    /// Which source it is to a Runnable of this namespace: with the key of a `ConfigMap` or Secret, and with the path of the
-    /// revision of any other object. Of a Runnable all outputs are one source.
+    /// Returns its key as a source of a Runnable of this namespace: with the key of a `ConfigMap`
+    /// or Secret, and with the revision path of any other object. All outputs of a Runnable are one
+    /// source.
     #[must_use]
     pub fn source_key(&self, own: &str, key: &str) -> SourceKey {
         let namespace = self.namespace_in(own);
@@ -201,7 +204,8 @@ impl SourceObject {
     }
 }
 
-/// For what is waited, as far as it is a Runnable: whatever else is read of one takes no part in what is traced.
+/// Returns the `waitFor` of a Runnable source. Any other read of a Runnable takes no part in
+/// tracing.
 pub(crate) fn wait_for(source: &InputSource, object: &SourceObject) -> WaitFor {
     let runnable = source.runnable_ref.as_ref();
     let asked = runnable.and_then(|it| it.wait_for).unwrap_or_default();
@@ -209,7 +213,7 @@ pub(crate) fn wait_for(source: &InputSource, object: &SourceObject) -> WaitFor {
     if is_other { WaitFor::Nothing } else { asked }
 }
 
-/// Whether it is waited until the object says that it is ready.
+/// Returns true if the run waits until the object is ready.
 pub(crate) fn waits_until_ready(source: &InputSource) -> bool {
     let object = source.object_ref.as_ref();
     object.is_some_and(|of| of.wait_for.unwrap_or_default() == WaitForObject::Ready)

@@ -16,7 +16,7 @@ const POLICY: RetentionPolicy = RetentionPolicy {
     max_failed_runs: 1,
     max_successful_runs: 2,
 };
-/// Long after all runs of these tests.
+/// A time long after all runs of these tests.
 const LATER: i64 = 100_000;
 
 fn succeeded(sequence: i64) -> HistoryEntry {
