@@ -1,8 +1,9 @@
-//! Objects that outputs are written to: which of them may be written, and with what. Pure.
+//! Sinks: the objects that outputs are written to. Decides which of them may be written, and with
+//! what. Pure.
 //!
-//! Outputs of a run are recorded where its sinks hold them, so that whoever follows the status finds them there. A sink that
-//! cannot be written keeps nothing else from being recorded: it is behind then, which the status says, and is written
-//! later. No sink makes a run, or holds one back.
+//! Outputs of a run are recorded once its sinks hold them, so that readers of the status find them
+//! there. A sink that cannot be written holds back no record: it is marked as behind in the status,
+//! and is written later. No sink makes a run, or holds one back.
 
 mod content;
 mod object;
@@ -26,25 +27,27 @@ pub use content::{Content, Given, declared, faults, key_of, sensitive_in};
 pub use object::{FoundSink, created, replaced};
 pub use problem::{SinkProblem, error, unplaced};
 
-/// Hexadecimal digits of what stands for a sensitive value: enough to tell two values, and no way to find one.
+/// Hexadecimal digits of the revision of a sensitive value: enough to compare two values, and too
+/// few to find one.
 const REVISION: usize = 16;
 
-/// Sinks that are told of at most. More are left of many changes of the Runnable only if none could be deleted.
+/// Most sinks in the status. Only many changes of the Runnable can leave more, if none could be
+/// deleted.
 const MOST_KNOWN: usize = 16;
 
-/// What the status says of sinks, and what is wrong with them.
+/// The sinks in the status, with their error.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sinks {
     /// The objects that outputs were written to.
     pub written: Vec<SinkStatus>,
-    /// Where the values of sensitive outputs are.
+    /// The places of the values of sensitive outputs.
     pub sensitive: BTreeMap<String, SensitiveOutput>,
-    /// Why not all of them are as they should be.
+    /// The error of the sinks, if there is one.
     pub error: Option<ReconcileError>,
 }
 
 impl Sinks {
-    /// What the status said last. It stands until they are looked at again.
+    /// Returns the last reported state. It stays until the sinks are looked at again.
     #[must_use]
     pub fn of(stored: &RunnableStatus) -> Self {
         let failed = Category::OutputSinkFailed.as_str();
@@ -63,28 +66,30 @@ impl Sinks {
         }
     }
 
-    /// What was last written to this object.
+    /// Returns the last write to this object, or `None` if there was none.
     #[must_use]
     pub fn written_to(&self, object: &SourceObject) -> Option<&SinkStatus> {
         self.written.iter().find(|it| of_status(it) == *object)
     }
 
-    /// Whether the outputs of this run were written to this object, whatever has kept it since from being looked at or put right.
+    /// Returns true if the outputs of this run were written to this object, whatever has kept it
+    /// since from being looked at or corrected.
     #[must_use]
     pub fn has_those_of(&self, object: &SourceObject, from: &OutputsFrom) -> bool {
         let written = self.written_to(object);
         written.is_some_and(|it| it.sequence == from.sequence)
     }
 
-    /// Whether this object is to be written for these outputs: they are new to it, or it could not be written or looked at since.
+    /// Returns true if this object is to be written for these outputs: they are new to it, or it
+    /// could not be written or looked at since.
     #[must_use]
     pub fn is_due(&self, object: &SourceObject, from: &OutputsFrom) -> bool {
         let written = self.written_to(object);
         written.is_none_or(|it| it.behind || it.sequence != from.sequence)
     }
 
-    /// Takes down that these are going to be written. None is made before that is in the status: what is made and recorded
-    /// nowhere would never be deleted.
+    /// Notes that these are going to be written. No sink is made before the status has that note:
+    /// an unrecorded one would never be deleted.
     pub fn announce(&mut self, wanted: &[OutputSink]) {
         for object in wanted.iter().map(of) {
             if self.written_to(&object).is_none() {
@@ -93,20 +98,20 @@ impl Sinks {
         }
     }
 
-    /// Whether nothing was ever written to this object.
+    /// Returns true if nothing was ever written to this object.
     #[must_use]
     pub fn is_unwritten(&self, object: &SourceObject) -> bool {
         self.written_to(object).is_none_or(|it| it.sequence == 0)
     }
 
-    /// Objects that were written, and that the Runnable does not name any more.
+    /// Returns the objects that were written, and that the Runnable does not name any more.
     #[must_use]
     pub fn dropped(&self, wanted: &[OutputSink]) -> Vec<SinkStatus> {
         let is_wanted = |it: &&SinkStatus| !wanted.iter().any(|sink| of(sink) == of_status(it));
         self.written.iter().filter(is_wanted).cloned().collect()
     }
 
-    /// Takes down what is known of one object.
+    /// Notes the state of one object.
     pub fn note(&mut self, object: &SourceObject, sequence: i64, behind: bool) {
         self.forget(object);
         self.written.push(SinkStatus {
@@ -119,18 +124,19 @@ impl Sinks {
         if self.written.len() > MOST_KNOWN {
             self.written.remove(0);
         }
-        // In an order that says nothing, so that a look changes nothing.
+        // A fixed order, so that a look changes nothing.
         self.written
             .sort_by(|a, b| (a.kind, &a.name).cmp(&(b.kind, &b.name)));
     }
 
-    /// This object is none of the Runnable's.
+    /// Removes this object.
     pub fn forget(&mut self, object: &SourceObject) {
         self.written.retain(|it| of_status(it) != *object);
     }
 }
 
-/// Whether a sensitive output is of the run that the others are of: a Secret that could not be written yet has that of an earlier one.
+/// Returns true if a sensitive output is of the same run as the others: a Secret that could not be
+/// written yet has that of an earlier run.
 #[must_use]
 pub fn is_written(status: &RunnableStatus, of: &SensitiveOutput) -> bool {
     let from = status.outputs_from.as_ref().map(|from| from.sequence);
@@ -140,21 +146,21 @@ pub fn is_written(status: &RunnableStatus, of: &SensitiveOutput) -> bool {
     })
 }
 
-/// The object that a sink is.
+/// Returns the object of a sink.
 #[must_use]
 pub fn of(sink: &OutputSink) -> SourceObject {
     SourceObject::known(source_kind(sink.kind), &sink.name)
 }
 
-/// The objects that outputs of a Runnable in this namespace are written to, each as a whole.
+/// Returns the whole objects that outputs of a Runnable in this namespace are written to.
 #[must_use]
 pub fn written_by(namespace: &str, wanted: &[OutputSink]) -> BTreeSet<SourceKey> {
     let objects = wanted.iter().map(of);
     objects.filter_map(|it| it.as_sink(namespace)).collect()
 }
 
-/// Those of these objects that hold outputs of the Runnable, by its status. A spec alone is a claim: it may name an object that is
-/// another's.
+/// Returns those of these objects that hold outputs of the Runnable, by its status. A spec alone is
+/// a claim: it may name another's object.
 #[must_use]
 pub fn held_by(
     namespace: &str,
@@ -169,7 +175,7 @@ pub fn held_by(
     objects.filter_map(|it| it.as_sink(namespace)).collect()
 }
 
-/// The object that was written.
+/// Returns the object that was written.
 #[must_use]
 pub fn of_status(written: &SinkStatus) -> SourceObject {
     SourceObject::known(source_kind(written.kind), &written.name)
@@ -189,7 +195,7 @@ fn kind_of(kind: SourceKind) -> SinkKind {
     }
 }
 
-/// What stands for a sensitive value in the status.
+/// Returns the revision of a sensitive value, which the status shows in its place.
 #[must_use]
 pub fn revision(uid: &str, key: &str, value: &[u8]) -> String {
     let mut mark = cartouche_templating::secret_mark(uid, key, value);
@@ -197,34 +203,34 @@ pub fn revision(uid: &str, key: &str, value: &[u8]) -> String {
     mark
 }
 
-/// Who has the name of a sink.
+/// The owner of the object with a sink's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Holder {
-    /// Nobody.
+    /// There is no such object.
     Nobody,
-    /// A sink of this very Runnable, with the outputs of the run of this number; 0 where it does not say.
+    /// A sink of this Runnable, with the outputs of the run of this number; 0 if it has no number.
     Ours(i64),
-    /// Somebody else's object, or a run.
+    /// Another's object, or a run.
     Another,
 }
 
-/// What is to be written.
+/// The content to be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Wanted {
-    /// The number of the run that the outputs are of.
+    /// The number of the run that gave the outputs.
     pub sequence: i64,
-    /// The highest number that the ledger has given, which was read consistently after the sink, or is read so before it is
-    /// written.
+    /// The highest number that the ledger has given. It was read consistently after the sink, or is
+    /// so before the sink is written.
     pub known: i64,
-    /// Whether the sink has all of it, and nothing else.
+    /// True if the sink has all of it, and nothing else.
     pub is_held: bool,
-    /// Whether a sink that is ahead has been that for so long that nobody is about to record the run whose number it has, and that run has
-    /// given no outputs.
+    /// True if a sink has been ahead for so long that no controller is about to record the run
+    /// whose number it has, and that run has given no outputs.
     pub is_waited_out: bool,
 }
 
 impl Wanted {
-    /// What a ledger has written to a sink.
+    /// Returns the content that a ledger writes to a sink.
     #[must_use]
     pub fn of(ledger: &Ledger, from: &OutputsFrom, is_held: bool) -> Self {
         Self {
@@ -236,27 +242,28 @@ impl Wanted {
     }
 }
 
-/// What becomes of a sink.
+/// The decision about a sink.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Verdict {
-    /// It is made.
+    /// Create it.
     Create,
-    /// It is replaced, on the condition that it is as it was read.
+    /// Replace it, on the condition that it is as it was read.
     Replace,
-    /// The same of one that has the number of a run which the ledger has never given, or which has given nothing: the ledger was put
-    /// back, or somebody has changed the sink.
+    /// Replace it in the same way, although it has the number of a run that the ledger has never
+    /// given, or that has given nothing: the ledger was put back, or another client has changed the
+    /// sink.
     Overwrite(i64),
-    /// It is as it should be.
+    /// Leave it: it is up to date.
     Leave,
-    /// It has the outputs of a run that is newer, and that the ledger knows: somebody is about to record them. It does not go
-    /// back.
+    /// Leave it: it has the outputs of a newer run that the ledger knows and that a controller is
+    /// about to record. It does not go back.
     Newer(i64),
-    /// It is not touched.
+    /// Leave it: it is not ours.
     NotOurs,
 }
 
-/// Whether a sink may be written. Whoever writes it has read the ledger consistently after the sink, and found it as he knows it;
-/// and writes on the condition that the sink is as it was read.
+/// Decides if a sink may be written. The writer has read the ledger consistently after the sink,
+/// and found it as it knows it. It writes on the condition that the sink is as it was read.
 #[must_use]
 pub fn may_write(holder: Holder, wanted: Wanted) -> Verdict {
     match holder {

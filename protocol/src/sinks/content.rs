@@ -1,4 +1,4 @@
-//! What is written to a sink.
+//! The content of a sink.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,24 +15,24 @@ use serde_json::Value;
 use super::{of, revision};
 use crate::{diagnosis::Fault, references::SourceObject};
 
-/// Keys and values of a sink. What shows it shows the keys.
+/// Keys and values of a sink. Its `Debug` form shows only the keys.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct Content(BTreeMap<String, Vec<u8>>);
 
 impl Content {
-    /// These keys and values.
+    /// Returns a content of these keys and values.
     #[must_use]
     pub fn new(values: BTreeMap<String, Vec<u8>>) -> Self {
         Self(values)
     }
 
-    /// Keys and values, in the order of the keys.
+    /// Iterates over keys and values, in the order of the keys.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
         let values = self.0.iter();
         values.map(|(key, value)| (key.as_str(), value.as_slice()))
     }
 
-    /// The value of a key.
+    /// Returns the value of a key, or `None` if it has none.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&[u8]> {
         self.0.get(key).map(Vec::as_slice)
@@ -45,20 +45,22 @@ impl fmt::Debug for Content {
     }
 }
 
-/// What a run gave.
+/// Outputs of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Given<'a> {
-    /// What anybody may see.
+    /// Outputs that any reader of the status may see.
     pub open: &'a BTreeMap<String, Value>,
-    /// What may stand in Secrets only.
+    /// Outputs that may be stored in Secrets only.
     pub sensitive: &'a Sensitive,
-    /// The outputs of the template as it is now, each with whether it is sensitive; none where it is not known. What is
-    /// sensitive by now may still be among those that anybody may see, until its run is read again.
+    /// The outputs of the present template, each true if sensitive; `None` if the template is not
+    /// known. An output that became sensitive may still be among the open ones, until its run is
+    /// read again.
     pub declared: Option<&'a BTreeMap<&'a str, bool>>,
 }
 
 impl<'a> Given<'a> {
-    /// What a sink of a kind gets of it: texts as they are, other values as compact JSON. What the run lacks is left out.
+    /// Returns the content for a kind of sink: strings as they are, other values as compact JSON.
+    /// Outputs that the run lacks are left out.
     #[must_use]
     pub fn content(&self, sink: &OutputSink) -> Content {
         let values = self.named(sink.kind).into_iter();
@@ -88,7 +90,7 @@ impl<'a> Given<'a> {
     }
 }
 
-/// The outputs of a template, each with whether it is sensitive.
+/// Returns the outputs of a template, each true if sensitive.
 #[must_use]
 pub fn declared(template: &Template) -> BTreeMap<&str, bool> {
     let sensitive: BTreeSet<&str> = template.sensitive_outputs().collect();
@@ -96,7 +98,7 @@ pub fn declared(template: &Template) -> BTreeMap<&str, bool> {
     names.map(|name| (name, sensitive.contains(name))).collect()
 }
 
-/// The key of an output in a sink, if it goes there.
+/// Returns the key of an output in a sink, or `None` if it does not go there.
 #[must_use]
 pub fn key_of<'a>(sink: &'a OutputSink, output: &'a str) -> Option<&'a str> {
     match &sink.keys {
@@ -105,7 +107,7 @@ pub fn key_of<'a>(sink: &'a OutputSink, output: &'a str) -> Option<&'a str> {
     }
 }
 
-/// What the status says of the sensitive outputs that a Secret with this uid has.
+/// Returns the status of the sensitive outputs in a Secret with this uid.
 #[must_use]
 pub fn sensitive_in(
     sink: &OutputSink,
@@ -133,8 +135,8 @@ pub fn sensitive_in(
     said.collect()
 }
 
-/// What is wrong with a sink whatever a run gives: then it is not written. `declared` are the template's outputs, each with whether
-/// it is sensitive; none where the template is not known.
+/// Returns the faults of a sink that hold for any run: with these it is not written. `declared` are
+/// the template's outputs, each true if sensitive; `None` if the template is not known.
 #[must_use]
 pub fn faults(
     sink: &OutputSink,
@@ -219,7 +221,7 @@ fn wrong_keys(
     faults
 }
 
-/// The cure of an output that the template does not declare.
+/// Returns the cure for an output that the template does not declare.
 fn undeclared_cure(name: &str, key: &str, declared: Option<&BTreeMap<&str, bool>>) -> String {
     let known = || declared.into_iter().flatten().map(|(name, _)| *name);
     if known().any(|known| known == key) {
@@ -231,7 +233,7 @@ fn undeclared_cure(name: &str, key: &str, declared: Option<&BTreeMap<&str, bool>
     }
 }
 
-/// Outputs and their keys, as far as they are known.
+/// Returns outputs and their keys, as far as they are known.
 fn pairs<'a>(
     sink: &'a OutputSink,
     declared: Option<&BTreeMap<&'a str, bool>>,

@@ -1,4 +1,4 @@
-//! A sink as the API server has it.
+//! A sink as the API server stores it.
 
 use std::collections::BTreeMap;
 
@@ -19,21 +19,21 @@ use crate::{
 pub struct FoundSink {
     /// Its uid.
     pub uid: String,
-    /// The resourceVersion that it was read in.
+    /// The `resourceVersion` in which it was read.
     pub version: String,
-    /// Whose it is.
+    /// Its owner.
     pub holder: Holder,
-    /// Whose it is, for people, if it is another's.
+    /// Its owner in words, if it is not ours.
     pub whose: String,
-    /// What it has.
+    /// Its content.
     pub content: Content,
-    /// What else there is of it, which stays.
+    /// All else of it, which stays.
     rest: Value,
     weight: usize,
 }
 
 impl FoundSink {
-    /// Reads the answer to a read of it. `None` if it is no object.
+    /// Parses the answer to a read, or returns `None` if it is no object.
     #[must_use]
     pub fn of(
         kind: SourceKind,
@@ -46,7 +46,8 @@ impl FoundSink {
         let text = |field: &str| metadata.get(field).and_then(Value::as_str);
         let annotation = |key: &str| metadata.get("annotations")?.get(key)?.as_str();
         let is_marked = annotation(SINK_OF_ANNOTATION) == Some(runnable.uid);
-        // Who may write it may write any annotation; but a run is never taken for a sink.
+        // A client that may write the object may write any annotation; but a run never passes for a
+        // sink.
         let is_run = ledger.knows(&run.uid) || run.genuine_sequence(runnable.uid).is_some();
         let holder = if is_owned_by(metadata, runnable.uid) && is_marked && !is_run {
             let has = annotation(SINK_SEQUENCE_ANNOTATION).and_then(|it| it.parse().ok());
@@ -76,13 +77,13 @@ impl FoundSink {
         })
     }
 
-    /// What is held of it, as a tree.
+    /// Returns the weight of what is held of it, as a tree.
     #[must_use]
     pub fn weight(&self) -> usize {
         self.weight
     }
 
-    /// The same without what it has: enough to delete it.
+    /// Returns the same without its content: enough to delete it.
     #[must_use]
     pub fn emptied(self) -> Self {
         Self {
@@ -94,7 +95,7 @@ impl FoundSink {
     }
 }
 
-/// Takes out of an object what is written anew. What its data and the rest weigh.
+/// Removes from an object the fields that are rewritten, and returns the weight of its data and the rest.
 fn leave_rest(object: &mut Value) -> usize {
     let mut data = None;
     if let Some(fields) = object.as_object_mut() {
@@ -106,7 +107,7 @@ fn leave_rest(object: &mut Value) -> usize {
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.remove("managedFields");
     }
-    // As content it weighs no more than as a tree.
+    // Its content weighs no more than the tree.
     weight(object) + data.as_ref().map_or(0, weight)
 }
 
@@ -116,7 +117,8 @@ fn is_owned_by(metadata: &Value, uid: &str) -> bool {
     owners.any(|owner| owner.get("uid").and_then(Value::as_str) == Some(uid))
 }
 
-/// What an object has in its `data`; what is elsewhere counts as a key that nothing has, so that it is replaced.
+/// Returns the content of an object's `data`. Anything in `binaryData` counts as a key that no
+/// output has, so that it is replaced.
 fn content(kind: SourceKind, object: &Value) -> Content {
     let data = object.get("data").and_then(Value::as_object);
     let data = data.into_iter().flatten();
@@ -157,7 +159,7 @@ fn annotations(runnable: &Owner<'_>, sequence: i64) -> [(String, Value); 2] {
     ]
 }
 
-/// The object to create.
+/// Returns the object to create.
 #[must_use]
 pub fn created(
     object: &SourceObject,
@@ -178,8 +180,8 @@ pub fn created(
     })
 }
 
-/// The object to put in the place of one of ours: what it has is replaced, and all else of it, which others may have set, stays.
-/// It carries the resourceVersion that was read.
+/// Returns the object that replaces one of ours: its content is new, and all else, which others may
+/// have set, stays. It carries the `resourceVersion` that was read.
 #[must_use]
 pub fn replaced(
     found: &FoundSink,

@@ -1,4 +1,4 @@
-//! What is said of sinks that are not as they should be.
+//! Errors of sinks.
 
 use std::collections::BTreeMap;
 
@@ -11,33 +11,35 @@ use crate::{
     references::SourceObject,
 };
 
-/// Why a sink is not as it should be.
+/// The reason why a sink is not up to date.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SinkProblem {
-    /// Somebody has to correct it.
+    /// A user has to correct it.
     Faults(Vec<Fault>),
-    /// Another's object has its name: which, and whose it is.
+    /// Another's object has its name. The text names the owner.
     Anothers(SourceObject, String),
-    /// A request did not do what it was sent for.
+    /// A request failed.
     Failed(SourceObject, Diagnosis, Requeue),
-    /// The run that gave these sensitive outputs is gone, and nothing else has them.
+    /// The run of this number, which gave the sensitive outputs, is gone, and they are stored
+    /// nowhere else.
     Lost(SourceObject, i64),
-    /// It is there, and does not give them by the template as it is now; and nothing else has them.
+    /// The run of this number exists, but gives no sensitive outputs by the present template, and
+    /// they are stored nowhere else.
     Withheld(SourceObject, i64),
-    /// Somebody else changes it each time that it is written.
+    /// Another client changes it each time that it is written.
     Fought(SourceObject),
-    /// There is no room for what it has: the words for that.
+    /// It is too large to be held; the text says so.
     TooHeavy(SourceObject, String),
 }
 
 impl SinkProblem {
-    /// Whether only a change ends it.
+    /// Returns the time of the retry: after a change only, for what nothing else ends.
     fn requeue(&self) -> Requeue {
         match self {
             Self::Faults(_) | Self::Anothers(..) | Self::Lost(..) | Self::Withheld(..) => {
                 Requeue::OnChange
             }
-            // A refusal, or what else is held, may pass without anything that is heard of.
+            // A refusal, or a lack of room, may end without an event.
             Self::Fought(_) | Self::TooHeavy(..) | Self::Failed(_, _, Requeue::OnChange) => {
                 Requeue::Backoff
             }
@@ -45,7 +47,7 @@ impl SinkProblem {
         }
     }
 
-    /// All that is wrong, for people.
+    /// Returns the faults, for people.
     #[must_use]
     pub fn faults(self) -> Vec<Fault> {
         match self {
@@ -84,11 +86,11 @@ impl SinkProblem {
     }
 }
 
-/// What is wrong with all sinks together.
+/// Returns the error of all sinks together, or `None` if there are no problems.
 #[must_use]
 pub fn error(problems: Vec<SinkProblem>) -> Option<ReconcileError> {
     let requeues = problems.iter().map(SinkProblem::requeue);
-    // What may pass is tried again, whatever stands beside it.
+    // A problem that may pass is retried, whatever else is wrong.
     let requeue = requeues.min_by_key(|requeue| match requeue {
         Requeue::OnRbac => 0,
         Requeue::Backoff | Requeue::OnKind | Requeue::After(_) => 1,
@@ -106,7 +108,7 @@ pub fn error(problems: Vec<SinkProblem>) -> Option<ReconcileError> {
     ))
 }
 
-/// All that is not allowed, where nothing else is wrong.
+/// Returns all missing permissions, or `None` if anything else is wrong.
 fn forbidden(problems: &[SinkProblem]) -> Option<Diagnosis> {
     let mut all: Vec<Denied> = Vec::new();
     let mut who: Option<Who> = None;
@@ -122,7 +124,7 @@ fn forbidden(problems: &[SinkProblem]) -> Option<Diagnosis> {
     who.map(|who| Diagnosis::Forbidden(who, all))
 }
 
-/// The sensitive outputs that a run gave and nothing takes: none is anywhere.
+/// Returns the problem of sensitive outputs that no sink takes, or `None` if there are none.
 #[must_use]
 pub fn unplaced(sinks: &[OutputSink], declared: &BTreeMap<&str, bool>) -> Option<SinkProblem> {
     let sensitive = declared.iter().filter(|(_, sensitive)| **sensitive);

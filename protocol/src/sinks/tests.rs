@@ -51,7 +51,7 @@ fn a_sink_takes_newer_outputs_and_never_older_ones_that_the_ledger_knows() {
     assert_eq!(ours(4), Verdict::Newer(4));
     assert_eq!(ours(5), Verdict::Newer(5));
     assert_eq!(ours(6), Verdict::Overwrite(6));
-    // One that nobody is about to record does not stay for ever.
+    // A newer run that no controller is about to record does not block the sink for ever.
     let waited_out = |has| {
         let wanted = Wanted {
             is_waited_out: true,
@@ -278,7 +278,7 @@ fn what_was_written_and_is_wanted_no_more_is_known_until_it_is_gone() {
     assert!(sinks.has_those_of(&object, &from(1)));
     assert!(!sinks.has_those_of(&object, &from(2)));
     assert!(!sinks.is_due(&object, &from(1)) && sinks.is_due(&object, &from(2)));
-    // It could not be read, say, which takes nothing out of it.
+    // It could not be read, for example, which removes nothing from it.
     sinks.note(&object, 1, true);
     assert!(sinks.has_those_of(&object, &from(1)) && sinks.is_due(&object, &from(1)));
     assert_eq!(sinks.written.len(), 1);
