@@ -1,4 +1,4 @@
-//! Inputs that come from other objects: what these give, and what is wrong with them. Pure.
+//! Inputs that come from other objects: their values, and their errors. Pure.
 
 mod check;
 mod read;
@@ -22,19 +22,19 @@ pub use check::{check, check_namespaces};
 pub use read::{ObjectRead, RunnableRead, SourceRead};
 use there::{is_on_its_way, no_key, no_output};
 
-/// Why inputs cannot be had: all that is wrong at once.
+/// All reasons why inputs have no value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NoInputs {
-    /// What somebody has to correct.
+    /// Faults that a user has to correct.
     pub faults: Vec<Fault>,
-    /// What is not there.
+    /// Values that are missing.
     pub missing: Vec<Fault>,
-    /// Some of it is not there, and nothing is known to bring it.
+    /// True if some are missing and nothing is known to bring them.
     pub is_lacking: bool,
 }
 
 impl NoInputs {
-    /// Whether nothing is wrong.
+    /// Returns true if there is no reason.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
@@ -44,8 +44,8 @@ impl NoInputs {
         if self.is_nothing() { Ok(()) } else { Err(self) }
     }
 
-    /// The error of the Runnable. What is missing is waited for, and looked for again after this time; a fault only a change
-    /// ends.
+    /// Returns the error of the Runnable. A missing value is waited for, and looked for again after
+    /// this time; a fault ends only with a change.
     #[must_use]
     pub fn error(self, again: Duration) -> ReconcileError {
         let (category, requeue) = if self.faults.is_empty() {
@@ -64,19 +64,19 @@ impl NoInputs {
     }
 }
 
-/// What was had of the sources of a Runnable.
+/// The result of reading the sources of a Runnable.
 #[derive(Debug, Default)]
 pub struct Taken {
-    /// The inputs, by name; those that are optional and not there are left out.
+    /// The inputs, by name. Optional ones that are missing are left out.
     pub values: BTreeMap<String, Sourced>,
-    /// What each came from, as chains see it.
+    /// The source of each, for chains.
     pub sources: Vec<Source>,
-    /// Why some cannot be had.
+    /// The reasons why some have no value.
     pub wrong: NoInputs,
 }
 
-/// The inputs of a Runnable in this namespace, by name, as far as their objects have been `read`; those that are optional and not
-/// there are left out.
+/// Returns the inputs of a Runnable in this namespace, by name, as far as their objects have been
+/// `read`. Optional ones that are missing are left out.
 pub fn values<'a>(
     namespace: &str,
     sources: &[InputSource],
@@ -86,7 +86,7 @@ pub fn values<'a>(
     wrong.check().map(|()| values)
 }
 
-/// The same, with what became of each source.
+/// Returns the same, with the state of each source.
 pub fn taken<'a>(
     namespace: &str,
     sources: &[InputSource],
@@ -133,7 +133,8 @@ pub fn taken<'a>(
     taken
 }
 
-/// The object that was found: one that labels find has a name then, and one of the cluster no namespace.
+/// Returns the object that was found. One that labels select then has a name, and a cluster-scoped
+/// one an empty namespace.
 fn found_key(object: &SourceObject, read: Option<&SourceRead>) -> SourceObject {
     let mut found = object.clone();
     if let (Some(SourceRead::Object(read)), Some(any)) = (read, &mut found.any) {
@@ -144,7 +145,7 @@ fn found_key(object: &SourceObject, read: Option<&SourceRead>) -> SourceObject {
     found
 }
 
-/// What became of a source, unless its object is there and says that it is not ready.
+/// Returns the state of a source, unless its object exists and says that it is not ready.
 fn given_or(given: Given, source: &InputSource, read: Option<&SourceRead>) -> Given {
     match read {
         Some(SourceRead::Object(read)) if !read.is_ready && waits_until_ready(source) => {
@@ -154,8 +155,8 @@ fn given_or(given: Given, source: &InputSource, read: Option<&SourceRead>) -> Gi
     }
 }
 
-/// The revision of a source that gives no value. Whoever does without one was made from that there is none: when there is one,
-/// it has not looked yet.
+/// Returns the revision of a source without a value. A run without that value was made from its
+/// absence: once there is a value, the Runnable has to look again.
 fn without_value(source: &InputSource, read: Option<&SourceRead>) -> Option<Revision> {
     if source.object_ref.is_some() && revision_path(source).is_none() {
         return None;
@@ -171,9 +172,9 @@ fn without_value(source: &InputSource, read: Option<&SourceRead>) -> Option<Revi
 }
 
 enum Wrong {
-    /// It is not there.
+    /// It is missing.
     Missing(Fault),
-    /// It is there, and about to be another: nobody does without it.
+    /// It exists, and is about to change: even an optional input waits for it.
     Awaited(Fault),
     Fault(Fault),
 }
@@ -234,7 +235,7 @@ fn value(
             let value = plain(value, room, &from())?;
             let revision = revision_path(source).map(|path| field(of, path, &from()));
             let revision = match revision.transpose() {
-                // The value is there: only which state of the object that is nobody knows.
+                // The value is there: only the state of the object that it belongs to is unknown.
                 Err(Wrong::Missing(_)) if source.optional == Some(true) => None,
                 revision => revision?,
             };
@@ -250,7 +251,8 @@ fn value(
     }
 }
 
-/// Of a sensitive output only the reference is an input, as of a Secret, and a pod could use none of another namespace.
+/// Returns a sensitive output as an input, which is only a reference, like a Secret's. A pod could
+/// not use one of another namespace.
 fn reference(object: &SourceObject, of: &SensitiveOutput, from: &str) -> Result<Sourced, Wrong> {
     if object.namespace.is_some() {
         let what = format!("{from}, which is sensitive and stands in a Secret of that namespace");
@@ -299,7 +301,7 @@ fn text<'a>(map: &'a Value, key: &str, from: impl Fn() -> String) -> Result<&'a 
         })
 }
 
-/// What to do about an object, or a value, of which too much would have to be held.
+/// Cure for an object or a value that is too large to be held.
 const TOO_MUCH: &str = "let it hold less, or let the run read it itself";
 
 fn unusable(from: &str, error: &UnreadableText) -> Wrong {

@@ -1,12 +1,15 @@
-//! Chains of Runnables: what a Runnable is made from, and whether that holds its next run back. Pure.
+//! Chains of Runnables: what a Runnable is made from, and what of that holds its next run back.
+//! Pure.
 //!
-//! A *source* is what an input of a Runnable is read from: an output of another Runnable, a key of a `ConfigMap` or Secret,
-//! a field of any object. A source that is *traced* has a *revision*, which is of its content and never of a counter.
-//! The revisions of a Runnable's sources, and of all that these stem from, are what it was made from ([`trace`](crate::trace)). They
-//! are kept beside the ledger, run by run ([`Provenance`]).
+//! A *source* is what an input of a Runnable is read from: an output of another Runnable, a key of
+//! a `ConfigMap` or Secret, a field of any object. A source that is *traced* has a *revision*,
+//! which identifies its content and is never a counter. The revisions of a Runnable's sources, and
+//! of all that these derive from, are what it was made from ([`trace`](crate::trace)). They are
+//! kept beside the ledger, run by run ([`Provenance`]).
 //!
-//! A run that is due is held back while a source is at work ([`settle`]), while its sources stem from different
-//! revisions of one ancestor ([`coherence`]), and on a cycle ([`graph`]). [`readiness()`] asks all of that.
+//! The next run is held back while a source is at work ([`settle`]), while its sources derive from
+//! different revisions of one ancestor ([`coherence`]), and on a cycle ([`graph`]). [`readiness()`]
+//! checks all of that.
 
 pub mod coherence;
 pub mod graph;
@@ -42,31 +45,32 @@ pub use readiness::{
     Question, Readiness, Source, SourceError, Value, readiness, rests_on_own_reads, traced,
 };
 
-/// A Runnable that is a source, or an ancestor of one: as it was read consistently, or else as a cache has it.
+/// A Runnable that is a source, or an ancestor of one: as it was read consistently, or else from a
+/// cache.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
     /// Its `metadata.generation`.
     pub generation: i64,
-    /// Whether its `spec.suspend` is true.
+    /// True if its `spec.suspend` is true.
     pub suspended: bool,
-    /// Whether it is being deleted.
+    /// True if it is being deleted.
     pub deleting: bool,
-    /// Whether what its own sources stem from has to be coherent.
+    /// The coherence that it requires of its own sources.
     pub coherence: Coherence,
-    /// The re-run request on it, which no generation tells of.
+    /// The re-run request on it, which changes no generation.
     pub rerun_token: Option<String>,
     /// Its status.
     pub status: Arc<RunnableStatus>,
-    /// Whether any of its inputs is read from a source, be it none that is traced.
+    /// True if any of its inputs is read from a source, traced or not.
     pub has_sources: bool,
-    /// What its runs were made from, out of the same status.
+    /// The provenance of its runs, from the same status.
     pub provenance: Provenance,
-    /// The revision of the outputs that it has now; `None` if it has none.
+    /// The revision of its present outputs; `None` if it has none.
     pub revision: Option<Revision>,
-    /// The names of its sensitive outputs that have yet to be written to their Secret.
+    /// The names of its sensitive outputs that are not yet written to their Secret.
     pub behind: BTreeSet<String>,
-    /// The Runnables that its own inputs are read from, and for what each is waited. Two inputs of one source wait for the
-    /// stricter.
+    /// The Runnables that its own inputs are read from, each with its `waitFor`. Two inputs from
+    /// one source use the stricter.
     pub reads: BTreeMap<SourceKey, WaitFor>,
     /// The other objects that its own inputs are read from, as far as references name them.
     pub objects: BTreeSet<SourceKey>,
@@ -75,7 +79,7 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// As an object tells it.
+    /// Returns the state of an object.
     #[must_use]
     pub fn of(runnable: &Runnable) -> Self {
         let status = runnable.status.clone().unwrap_or_default();
@@ -99,7 +103,7 @@ impl Seen {
         }
     }
 
-    /// All that those who stem from it decide by, and when its outputs last were others.
+    /// Returns all that Runnables which derive from it decide by. It changes with its outputs.
     #[must_use]
     pub fn bearing(&self) -> impl Hash {
         let current = self.status.current_run.as_ref();
@@ -124,8 +128,10 @@ impl Seen {
         )
     }
 
-    /// True if its account was allowed to read what its inputs come from, by its own status. A spec alone is a claim, and may name
-    /// anything. The status is the controller's word: all sources are read for a rendering, and an error of that comes before any other.
+    /// Returns true if its account was allowed to read the sources of its inputs, by its own
+    /// status. A spec alone is a claim, and may name anything. The status is the controller's
+    /// statement: all sources are read for a rendering, and an error of that comes before any
+    /// other.
     #[must_use]
     pub fn has_read(&self) -> bool {
         let told = find(&self.status, RUN_TEMPLATE_READY);
@@ -138,52 +144,55 @@ impl Seen {
         self.is_observed() && !is_unread
     }
 
-    /// True if its status is of its present spec.
+    /// Returns true if its status is for its present spec.
     #[must_use]
     pub fn is_observed(&self) -> bool {
         self.status.observed_generation == Some(self.generation)
     }
 
-    /// The Runnables that it stems from as others see it, and for what it waits of each: none before its account was allowed to
-    /// read them.
+    /// Returns the Runnables that it derives from for others, each with its `waitFor`; none before
+    /// its account was allowed to read them.
     #[must_use]
     pub fn stems_from(&self) -> &BTreeMap<SourceKey, WaitFor> {
         const NONE: &BTreeMap<SourceKey, WaitFor> = &BTreeMap::new();
         if self.has_read() { &self.reads } else { NONE }
     }
 
-    /// Whether it follows what its own sources give: not while it is suspended, which somebody wanted, nor when it is being
-    /// deleted, however long that takes.
+    /// Returns true if it follows the outputs of its own sources. It does not while it is
+    /// suspended, which a user requested, or while it is being deleted, however long that takes.
     #[must_use]
     pub fn reacts(&self) -> bool {
         !self.suspended && !self.deleting
     }
 
-    /// What its current run was made from: what it has looked at. `None` if nobody knows.
+    /// Returns the sources of its current run, which are what it has looked at, or `None` if they
+    /// are unknown.
     #[must_use]
     pub fn looked_at(&self) -> Option<&Sources> {
         self.provenance.of_current(&Ledger::of(&self.status))
     }
 
-    /// What its outputs were made from. `None` if nobody knows, as after its status was lost: then they take no part in what is
-    /// coherent, and neither is it known what is made from them.
+    /// Returns the sources of its outputs, or `None` if they are unknown, as after its status was
+    /// lost. They then take no part in coherence, and the sources of what is made from them are
+    /// unknown too.
     #[must_use]
     pub fn gives(&self) -> Option<&Sources> {
         let nothing = (!self.has_sources).then_some(const { &Sources::NOTHING });
         self.provenance.of_outputs().or(nothing)
     }
 
-    /// Whether it gives outputs of which nobody knows what they were made from.
+    /// Returns true if its outputs have unknown sources.
     pub(crate) fn is_of_unknown(&self) -> bool {
         self.revision.is_some() && self.gives().is_none()
     }
 
-    /// The Runnables that it waits for. Whoever takes another's outputs as they are does not care what becomes of it.
+    /// Returns the Runnables that it waits for. A Runnable that takes another's outputs as they are
+    /// does not depend on its state.
     pub fn waits_for(&self) -> impl Iterator<Item = &SourceKey> {
         waited_for(&self.reads)
     }
 
-    /// The same of those that it [stems from](Self::stems_from).
+    /// Returns the same for those that it [derives from](Self::stems_from).
     pub fn follows(&self) -> impl Iterator<Item = &SourceKey> {
         waited_for(self.stems_from())
     }
@@ -194,14 +203,14 @@ fn waited_for(reads: &BTreeMap<SourceKey, WaitFor>) -> impl Iterator<Item = &Sou
     reads.filter_map(|(key, wait_for)| (*wait_for != WaitFor::Nothing).then_some(key))
 }
 
-/// The `ServiceAccount` of a Runnable: namespace and name.
+/// Returns the `ServiceAccount` of a Runnable: namespace and name.
 #[must_use]
 pub fn account(runnable: &Runnable) -> String {
     let namespace = runnable.metadata.namespace.as_deref().unwrap_or_default();
     format!("{namespace}/{}", runnable.spec.service_account())
 }
 
-/// The revision of the outputs, those included that stand in Secrets only, once they are there.
+/// Returns the revision of the outputs, including sensitive ones once they are written.
 fn revision(status: &RunnableStatus) -> Option<Revision> {
     const NONE: &BTreeMap<String, Json> = &BTreeMap::new();
     let sensitive = status.sensitive_outputs.iter();
@@ -214,21 +223,21 @@ fn revision(status: &RunnableStatus) -> Option<Revision> {
     Some(Revision::of_outputs(outputs, &sensitive))
 }
 
-/// The sensitive outputs that are of an earlier run than the others.
+/// Returns the sensitive outputs that are of an earlier run than the others.
 fn behind(status: &RunnableStatus) -> BTreeSet<String> {
     let sensitive = status.sensitive_outputs.iter();
     let behind = sensitive.filter(|(_, of)| !is_written(status, of));
     behind.map(|(name, _)| name.clone()).collect()
 }
 
-/// What of a status bears on those that stem from the Runnable.
+/// Returns the part of a status that bears on Runnables which derive from this one.
 fn told(status: RunnableStatus) -> RunnableStatus {
     let history = status.history.iter().filter(|run| run.result.is_none());
     let conditions = status.conditions.into_iter();
     let told = conditions.filter_map(|mut it| match it.type_.as_str() {
         READY | RECONCILING | STALLED => Some(it),
         RUN_TEMPLATE_READY => {
-            // Its reason alone is asked for.
+            // Only its reason is needed.
             it.message = String::new();
             Some(it)
         }
@@ -246,13 +255,15 @@ fn told(status: RunnableStatus) -> RunnableStatus {
     }
 }
 
-/// The Runnables that are known, by their key.
+/// The known Runnables, by their key.
 pub type Known = BTreeMap<SourceKey, Arc<Seen>>;
 
-/// What each reads: of Runnables what their inputs come from, and of an object that outputs are written to the Runnables whose these are.
+/// The reads of each node: a Runnable reads the sources of its inputs, and an object that outputs
+/// are written to leads to the Runnables that write it.
 pub type Edges = BTreeMap<SourceKey, BTreeSet<SourceKey>>;
 
-/// A hash of the generations of all these Runnables, as [`Cause`](crate::ledger::Cause) has it; none if there are none.
+/// Returns a hash of the generations of all these Runnables, as in [`Cause`](crate::ledger::Cause),
+/// or `None` if there are none.
 #[must_use]
 pub fn generations(known: &Known) -> Option<String> {
     let all: BTreeMap<&str, i64> = known
@@ -262,7 +273,8 @@ pub fn generations(known: &Known) -> Option<String> {
     (!all.is_empty()).then(|| short_hash(&json!(all)))
 }
 
-/// Sources and all Runnables that they wait for, as far as they are known: the nearest first, each once.
+/// Returns sources and all Runnables that they wait for, as far as they are known: nearest first,
+/// each once.
 pub(crate) fn family<'a>(
     sources: impl IntoIterator<Item = &'a SourceKey>,
     known: &'a Known,
@@ -270,7 +282,8 @@ pub(crate) fn family<'a>(
     reached(sources, known, |_| true)
 }
 
-/// The same but for what those only wait for who do not react: nothing comes of it for these sources.
+/// Returns the same without what only suspended or deleted Runnables wait for: it has no effect on
+/// these sources.
 pub(crate) fn moving<'a>(
     sources: impl IntoIterator<Item = &'a SourceKey>,
     known: &'a Known,

@@ -1,4 +1,4 @@
-//! What something was made from: revisions, and how those of several sources are put together. Pure.
+//! Traces: the revisions that something was made from, and their union over several sources. Pure.
 
 mod key;
 
@@ -14,25 +14,26 @@ use serde_json::{Value, json};
 
 pub use key::SourceKey;
 
-/// How many traced sources, ancestors included, one Runnable may have. Each stands in its status for its current
-/// run, its outputs and each of so many runs that have not ended, and a status that is too large is refused.
+/// Most traced sources of one Runnable, ancestors included. The status stores each for the current
+/// run, the outputs and each of several unfinished runs, and a status that is too large is refused.
 pub const MOST_SOURCES: usize = 64;
 
-/// The revision of what is not there.
+/// Revision of a missing value.
 const ABSENT: &str = "absent";
 
-/// Revisions that objects tell themselves are kept as they are up to so many bytes.
+/// Longest revision of an object that is kept verbatim, in bytes.
 const LONGEST_TOLD: usize = 128;
 
-/// What a source holds, in one word. Equal content has equal revisions: a run that gives what the one before gave moves
-/// nothing.
+/// The content of a source, in one word. Equal content has equal revisions: a run with the same
+/// outputs as the one before causes no change.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Revision(String);
 
 impl Revision {
-    /// Of the outputs of a Runnable: 16 hexadecimal digits. Of those that are sensitive only the HMAC of their value
-    /// counts, by their name: no unkeyed hash of one may leave the process.
+    /// Returns the revision of the outputs of a Runnable: 16 hexadecimal digits. Sensitive outputs
+    /// count by their name and the HMAC of their value: no unkeyed hash of one may leave the
+    /// process.
     #[must_use]
     pub fn of_outputs(
         outputs: &BTreeMap<String, Value>,
@@ -45,32 +46,34 @@ impl Revision {
         Self(short_hash(&content))
     }
 
-    /// Of the value of a `ConfigMap`'s key: 16 hexadecimal digits.
+    /// Returns the revision of the value of a `ConfigMap`'s key: 16 hexadecimal digits.
     #[must_use]
     pub fn of_text(value: &str) -> Self {
         Self(short_hash(&json!(value)))
     }
 
-    /// Of any value: 16 hexadecimal digits.
+    /// Returns the revision of any value: 16 hexadecimal digits.
     #[must_use]
     pub fn of_value(value: &Value) -> Self {
         Self(short_hash(value))
     }
 
-    /// Of a Secret's value: the first 16 hexadecimal digits of its [mark](cartouche_templating::secret_mark).
+    /// Returns the revision of a Secret's value: the first 16 hexadecimal digits of its
+    /// [mark](cartouche_templating::secret_mark).
     #[must_use]
     pub fn of_mark(mark: &str) -> Self {
         Self(mark.chars().take(16).collect())
     }
 
-    /// Of a source that holds nothing, be it that it is not there: no hash of 16 digits is this word.
+    /// Returns the revision of a source without a value, even if the source itself is missing. No
+    /// hash of 16 digits equals it.
     #[must_use]
     pub fn absent() -> Self {
         Self(ABSENT.to_owned())
     }
 
-    /// Of the value that an object gives as its revision: a text as it is, and by its hash what is no text, a long one, or the
-    /// word for what is absent.
+    /// Returns the revision of the value that an object gives as its revision. A string counts as
+    /// it is. Other values, long strings, and the word for a missing value count by their hash.
     #[must_use]
     pub fn told(value: &Value) -> Self {
         match value {
@@ -81,13 +84,13 @@ impl Revision {
         }
     }
 
-    /// What stands for the content already: the text at an object's `revisionPath`, or what a status says.
+    /// Returns a revision that is given as text: at an object's `revisionPath`, or in a status.
     #[must_use]
     pub fn given(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// As it stands in a status.
+    /// Returns the text that a status has.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -100,7 +103,7 @@ impl fmt::Display for Revision {
     }
 }
 
-/// One revision of every traced source and ancestor: what a run was made from.
+/// The revisions that a run was made from: one of every traced source and ancestor.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Sources(BTreeMap<SourceKey, Revision>);
@@ -109,7 +112,7 @@ impl Sources {
     /// No sources.
     pub const NOTHING: Self = Self(BTreeMap::new());
 
-    /// As a status has them.
+    /// Reads them from a status.
     #[must_use]
     pub fn read(written: &BTreeMap<String, String>) -> Self {
         let all = written.iter();
@@ -117,7 +120,7 @@ impl Sources {
             .collect()
     }
 
-    /// As they are put into a status.
+    /// Returns them in the form of a status.
     #[must_use]
     pub fn written(&self) -> BTreeMap<String, String> {
         let all = self.iter();
@@ -125,24 +128,24 @@ impl Sources {
             .collect()
     }
 
-    /// The revision of a source.
+    /// Returns the revision of a source, or `None` if it is not traced.
     #[must_use]
     pub fn get(&self, key: &SourceKey) -> Option<&Revision> {
         self.0.get(key)
     }
 
-    /// Each source and its revision, in order.
+    /// Iterates over the sources and their revisions, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&SourceKey, &Revision)> {
         self.0.iter()
     }
 
-    /// How many there are.
+    /// Returns the number of sources.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether nothing is traced.
+    /// Returns true if nothing is traced.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -155,24 +158,24 @@ impl FromIterator<(SourceKey, Revision)> for Sources {
     }
 }
 
-/// What several sources stem from together: of each ancestor every revision that any of them names, and which of them do.
-/// Putting traces together is a union, so that neither order nor repetition matters.
+/// The union of what several sources derive from: every revision of each ancestor, with the direct
+/// sources that name it. Neither order nor repetition matters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trace(BTreeMap<SourceKey, BTreeMap<Revision, BTreeSet<SourceKey>>>);
 
-/// Why no one revision of each ancestor can be named.
+/// The reason why there is no single revision of each ancestor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TraceError {
-    /// There are so many, which is more than [`MOST_SOURCES`].
+    /// There are this many, which is more than [`MOST_SOURCES`].
     TooMany(usize),
-    /// An ancestor has two revisions: of several, the first by name.
+    /// An ancestor has two revisions. Of several such ancestors, it is the first by name.
     Incoherent(Incoherence),
 }
 
-/// An ancestor of which two revisions are in play.
+/// An ancestor with two revisions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Incoherence {
-    /// Which.
+    /// The ancestor.
     pub ancestor: SourceKey,
     /// One revision.
     pub one: Named,
@@ -185,13 +188,13 @@ pub struct Incoherence {
 pub struct Named {
     /// The revision.
     pub revision: Revision,
-    /// By which direct sources, in order. The ancestor itself, if it is one of them.
+    /// The direct sources, in order. They include the ancestor itself if it is one of them.
     pub by: Vec<SourceKey>,
 }
 
 impl Trace {
-    /// What one source brings: its own revision, and what its outputs name. A source without a revision is not traced
-    /// itself; outputs that name nothing take no part.
+    /// Returns the trace of one source: its own revision, and the sources of its outputs. A source
+    /// without a revision is not traced itself; outputs of unknown provenance take no part.
     #[must_use]
     pub fn of(key: &SourceKey, revision: Option<&Revision>, gives: Option<&Sources>) -> Self {
         let own = revision.map(|revision| (key, revision));
@@ -207,7 +210,7 @@ impl Trace {
         trace
     }
 
-    /// Both together.
+    /// Returns the union of both.
     #[must_use]
     pub fn join(mut self, other: Self) -> Self {
         for (ancestor, revisions) in other.0 {
@@ -219,7 +222,7 @@ impl Trace {
         self
     }
 
-    /// What somebody stems from who asks for this.
+    /// Returns the sources for a Runnable with this coherence.
     pub(crate) fn sources_for(&self, coherence: Coherence) -> Result<Sources, TraceError> {
         match coherence {
             Coherence::Required => self.sources(),
@@ -227,7 +230,8 @@ impl Trace {
         }
     }
 
-    /// The one revision of each ancestor.
+    /// Returns the one revision of each ancestor, or the error if there are too many or they
+    /// disagree.
     pub fn sources(&self) -> Result<Sources, TraceError> {
         if self.0.len() > MOST_SOURCES {
             return Err(TraceError::TooMany(self.0.len()));
@@ -238,8 +242,9 @@ impl Trace {
         }
     }
 
-    /// The same where the inputs need not be coherent. Of an ancestor with two revisions in play, the revision of a Runnable that is read
-    /// itself is traced; else none, since neither would be true.
+    /// Returns the same for inputs that need not be coherent. Of an ancestor with two revisions,
+    /// the revision of a Runnable that is read itself is traced; otherwise none, since neither
+    /// would be true.
     pub fn undisputed_sources(&self) -> Result<Sources, TraceError> {
         match self.sources() {
             Err(TraceError::Incoherent(_)) => Ok(self.undisputed_or_read()),
@@ -247,7 +252,7 @@ impl Trace {
         }
     }
 
-    /// Every ancestor of which more than one revision is in play, in order.
+    /// Returns every ancestor with more than one revision, in order.
     pub fn incoherences(&self) -> impl Iterator<Item = Incoherence> {
         self.0.iter().filter_map(|(ancestor, revisions)| {
             let mut named = revisions.iter().map(|(revision, by)| Named {
@@ -262,19 +267,20 @@ impl Trace {
         })
     }
 
-    /// Whether any source names this ancestor.
+    /// Returns true if any source names this ancestor.
     pub(crate) fn names(&self, ancestor: &SourceKey) -> bool {
         self.0.contains_key(ancestor)
     }
 
-    /// The revision that a source itself has, if this ancestor is one.
+    /// Returns the revision that a source itself has, if this ancestor is one.
     pub(crate) fn read_itself(&self, ancestor: &SourceKey) -> Option<&Revision> {
         let mut revisions = self.0.get(ancestor)?.iter();
         revisions.find_map(|(revision, by)| by.contains(ancestor).then_some(revision))
     }
 
-    /// The one revision of each ancestor, or of a Runnable that is read itself the revision that was read: only of Runnables is it known
-    /// whether others have looked at what they give now.
+    /// Returns the one revision of each ancestor, or the revision that was read, for a Runnable
+    /// that is read itself: only for Runnables is it known if others have looked at their present
+    /// outputs.
     fn undisputed_or_read(&self) -> Sources {
         let all = self.0.iter().filter_map(|(key, revisions)| {
             let mut of_key = revisions.keys();

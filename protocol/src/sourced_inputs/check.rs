@@ -1,4 +1,4 @@
-//! What is wrong with references to other objects whatever these say. Pure.
+//! Checks references to other objects, whatever these contain. Pure.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::{
     references::{SourceKind, SourceObject, key, revision_path},
 };
 
-/// What is wrong with them whatever the objects say; then nothing of them is read.
+/// Returns the faults of the references. With any of them no object is read.
 pub fn check(
     inputs: Option<&BTreeMap<String, Value>>,
     sources: &[InputSource],
@@ -39,7 +39,7 @@ pub fn check(
     .check()
 }
 
-/// What is wrong with a reference that can name nothing.
+/// Returns the fault of a reference that can name no object.
 fn wrong_reference(source: &InputSource) -> Option<Fault> {
     let input = &source.name;
     let Some(object) = SourceObject::of(source) else {
@@ -85,7 +85,7 @@ fn wrong_reference(source: &InputSource) -> Option<Fault> {
     None
 }
 
-/// The same of a reference to an object of any kind. Names need not be DNS names there.
+/// Returns the same for a reference to an object of any kind. Names need not be DNS names there.
 fn wrong_object(source: &InputSource, object: &SourceObject) -> Option<Fault> {
     let (input, (version, kind)) = (&source.name, object.type_meta());
     if object.is_secret() {
@@ -140,7 +140,7 @@ fn wrong_object(source: &InputSource, object: &SourceObject) -> Option<Fault> {
     ))
 }
 
-/// What is wrong with references to other namespaces, where these are forbidden.
+/// Returns the faults of references to other namespaces, if these are forbidden.
 pub fn check_namespaces(own: &str, sources: &[InputSource]) -> Result<(), NoInputs> {
     let others = sources.iter().filter_map(|source| {
         let namespace = SourceObject::read_in(own, source)?.namespace?;

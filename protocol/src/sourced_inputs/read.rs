@@ -1,4 +1,4 @@
-//! What was read of the objects that inputs come from. Pure.
+//! Reads of the objects that inputs come from. Pure.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,59 +17,60 @@ use serde_json::{Map, Value, json};
 use super::there::kept;
 use crate::{object::too_heavy, references::SourceObject, sources::Seen};
 
-/// What a read of such an object said.
+/// The result of a read of such an object.
 #[derive(Clone, Debug)]
 pub enum SourceRead {
-    /// It is not there.
+    /// The object does not exist.
     Absent,
-    /// A `ConfigMap`: its `data` and `binaryData`, at least the keys that are asked for.
+    /// A `ConfigMap`: its `data` and `binaryData`, at least the keys that are read.
     ConfigMap(Arc<Value>),
-    /// A Secret: of its keys, at least of those that are asked for, what stands for their values in hashes.
+    /// A Secret: its keys, at least those that are read, each with the mark that replaces its value
+    /// in hashes.
     Secret(BTreeMap<String, String>),
-    /// A Secret that is a run: a status shows its uid, which is the key of what would stand for its values.
+    /// A Secret that is a run. A status shows its uid, which is the key of the marks.
     SecretRun,
     /// A Runnable.
     Runnable(RunnableRead),
     /// An object of any kind.
     Object(ObjectRead),
-    /// More than one has the labels: the names of two.
+    /// Several objects have the labels: the names of two.
     Several(Vec<String>),
 }
 
-/// What was read of a Runnable.
+/// The result of a read of a Runnable.
 #[derive(Clone, Debug)]
 pub struct RunnableRead {
-    /// Its outputs, at least those that are asked for.
+    /// Its outputs, at least those that are read.
     outputs: Arc<Value>,
-    /// The names of those that it has, if it lacks one that is asked for, up to a bound.
+    /// The names of its outputs, up to a bound, if it lacks one that is read.
     pub(super) others: Vec<String>,
-    /// Those of them that stand in Secrets only.
+    /// The outputs among those read that are stored in Secrets only.
     pub sensitive: BTreeMap<String, SensitiveOutput>,
-    /// What else of it decides about those that stem from it.
+    /// All else of it that bears on Runnables that derive from it.
     pub seen: Arc<Seen>,
-    /// The same, as far as something newer is known. It says why an output is not there, and whether one is on its way; no run is made
-    /// or held back by it.
+    /// The same from a newer state, if one is known. It explains why an output is missing, and if
+    /// one is to come; no run is made or held back by it.
     pub(super) newest: Arc<Seen>,
 }
 
-/// What was read of an object of any kind.
+/// The result of a read of an object of any kind.
 #[derive(Clone, Debug)]
 pub struct ObjectRead {
-    /// The values at the paths that are asked for.
+    /// The values at the paths that are read.
     fields: Arc<Value>,
-    /// Why there is none at the others.
+    /// The reason for each path without a value.
     pub without: BTreeMap<String, NoValue>,
-    /// Whether it says that it is not ready.
+    /// False if it says that it is not ready.
     pub is_ready: bool,
     /// Its name.
     pub name: String,
-    /// Its namespace; empty if it is one of the cluster.
+    /// Its namespace; empty if it is cluster-scoped.
     pub namespace: String,
 }
 
 impl SourceRead {
-    /// That of a `ConfigMap` with this uid and the keys that are asked for; with the names of the others, up to a bound, if it
-    /// lacks one of these.
+    /// Returns the result for a `ConfigMap` with this uid and the keys that are read. If it lacks
+    /// one of these, the names of the others are included, up to a bound.
     #[must_use]
     pub fn config_map(
         uid: &str,
@@ -81,7 +82,7 @@ impl SourceRead {
         let others = (!asked.iter().all(is_there)).then(|| kept(data.keys()));
         data.retain(|key, _| asked.contains(key.as_str()));
         binary.retain(|key, _| asked.contains(key.as_str()));
-        // That it is there is all that matters.
+        // Only its existence matters.
         binary.values_mut().for_each(String::clear);
         let mut map = json!({
             "metadata": { "uid": uid }, "data": data, "binaryData": binary,
@@ -92,7 +93,7 @@ impl SourceRead {
         Self::ConfigMap(Arc::new(map))
     }
 
-    /// That of a Secret with this metadata and these values.
+    /// Returns the result for a Secret with this metadata and these values.
     #[must_use]
     pub fn secret<'a>(
         metadata: &Value,
@@ -108,7 +109,7 @@ impl SourceRead {
         Self::Secret(marks.collect())
     }
 
-    /// That of a Runnable, with the outputs that are asked for.
+    /// Returns the result for a Runnable, with the outputs that are read.
     #[must_use]
     pub fn runnable(runnable: &Runnable, asked: &BTreeSet<&str>) -> Self {
         let outputs = runnable.status.iter().filter_map(|it| it.outputs.as_ref());
@@ -134,14 +135,14 @@ impl SourceRead {
         })
     }
 
-    /// The same Runnable, of which this is newer: its outputs are those that were read.
+    /// Sets the newer state of the same Runnable. Its outputs stay those that were read.
     pub fn is_now(&mut self, seen: Arc<Seen>) {
         if let Self::Runnable(of) = self {
             of.newest = seen;
         }
     }
 
-    /// That of any object, with what is at these paths.
+    /// Returns the result for any object, with the values at these paths.
     #[must_use]
     pub fn object(object: &Value, paths: &BTreeSet<&str>) -> Self {
         let (mut fields, mut without) = (Map::new(), BTreeMap::new());
@@ -170,7 +171,8 @@ impl SourceRead {
         })
     }
 
-    /// True if it is an object of which a value takes too much memory: by itself, or because all of the object does.
+    /// Returns true if it is an object of which a value takes too much memory, by itself or because
+    /// the whole object does.
     #[must_use]
     pub fn is_too_heavy(&self) -> bool {
         let Self::Object(read) = self else {
@@ -180,7 +182,7 @@ impl SourceRead {
         without.any(|why| matches!(why, NoValue::TooMuch(_)))
     }
 
-    /// What of it takes the more memory the larger it is.
+    /// Returns the part that takes more memory the larger it is, or `None` if there is none.
     #[must_use]
     pub fn content(&self) -> Option<&Value> {
         match self {
@@ -191,7 +193,7 @@ impl SourceRead {
         }
     }
 
-    /// The same, to share it with others that are equal.
+    /// Returns the same, to share it with equal ones.
     pub fn content_mut(&mut self) -> Option<&mut Arc<Value>> {
         match self {
             Self::ConfigMap(value) => Some(value),
@@ -201,8 +203,8 @@ impl SourceRead {
         }
     }
 
-    /// What is held of it, for inputs of a Runnable in this namespace: what was read, and the tree of each text that is an input
-    /// as JSON. No tree is made.
+    /// Returns the weight of what is held for inputs of a Runnable in this namespace: what was
+    /// read, and the tree of each text that is an input as JSON. No tree is built.
     #[must_use]
     pub fn weight(&self, namespace: &str, sources: &[InputSource], object: &SourceObject) -> usize {
         let Some(content) = self.content() else {
@@ -219,7 +221,8 @@ impl SourceRead {
                 *inputs_of.entry(&reference.key).or_default() += 1;
             }
         }
-        // Each text is looked through once, however many inputs it becomes. One that is not JSON becomes no tree.
+        // Each text is scanned once, however many inputs it becomes. Text that is not JSON becomes
+        // no tree.
         let trees = inputs_of.into_iter().filter_map(|(key, inputs)| {
             let text = content.get("data")?.get(key)?.as_str()?;
             Some(inputs.saturating_mul(weight_of_text(text).unwrap_or_default()))
@@ -228,7 +231,8 @@ impl SourceRead {
     }
 }
 
-/// The names of the outputs of a Runnable that lacks one of those that are asked for; else none are needed.
+/// Returns the names of the outputs of a Runnable if it lacks one that is read; otherwise none are
+/// needed.
 fn others(runnable: &Runnable, asked: &BTreeSet<&str>) -> Vec<String> {
     let status = runnable.status.as_ref();
     let outputs = status.and_then(|it| it.outputs.as_ref());
@@ -251,7 +255,7 @@ fn content(uid: Option<&str>, values: &Map<String, Value>) -> Arc<Value> {
 }
 
 impl RunnableRead {
-    /// An output.
+    /// Returns an output, or `None` if it was not read.
     #[must_use]
     pub fn output(&self, name: &str) -> Option<&Value> {
         self.outputs.get("values")?.get(name)
@@ -259,15 +263,15 @@ impl RunnableRead {
 }
 
 impl ObjectRead {
-    /// The value at a path.
+    /// Returns the value at a path, or `None` if there is none.
     #[must_use]
     pub fn field(&self, path: &str) -> Option<&Value> {
         self.fields.get("values")?.get(path)
     }
 }
 
-/// Whether an object does not say that it is not ready: by its condition `Ready`, if it has one, and by the generation that
-/// its status speaks of (as kstatus does).
+/// Returns false if an object says that it is not ready: by its condition `Ready`, if it has one,
+/// or by an older `observedGeneration` (as kstatus does).
 fn is_ready(object: &Value) -> bool {
     let generation = object
         .pointer("/metadata/generation")

@@ -102,7 +102,7 @@ fn all_that_is_not_there_is_named_at_once_and_waited_for() {
     assert_eq!(error.category, Category::DependencyNotReady);
 }
 
-/// Its uid stands in the status of its Runnable, and is the key of what would stand for its values.
+/// Its uid is in the status of its Runnable, and is the key of the marks of its values.
 #[test]
 fn a_secret_that_is_a_run_gives_nothing_also_where_it_is_optional() {
     let controlled = json!({ "uid": "u", "ownerReferences": [
@@ -232,7 +232,7 @@ fn more_than_may_be_are_told_though_no_schema_has_refused_them() {
     assert!(found_by(MAX_LABELS + 1).is_err());
 }
 
-/// What became of each source, by its key: the value and the revision.
+/// The state of each source, by its key: the value and the revision.
 fn traces(
     read: &BTreeMap<SourceObject, SourceRead>,
     from: &Value,
@@ -489,7 +489,7 @@ fn an_object_that_outputs_may_be_written_to_is_the_same_however_it_is_read() {
     let written = json!([{ "kind": "ConfigMap", "name": "sizes" }]);
     let written: Vec<cartouche_crds::OutputSink> = serde_json::from_value(written).unwrap();
     assert_eq!(crate::sinks::written_by("shop", &written), [map()].into());
-    // Which one labels find only a read tells, and nobody writes to any other kind.
+    // Only a read shows which one labels select, and no outputs are written to any other kind.
     for source in [
         by_object(
             "ConfigMap",
@@ -527,7 +527,7 @@ fn the_keys_that_there_are_are_told_where_one_is_missing() {
     assert!(said.len() < 200, "{said}");
 }
 
-/// Another Runnable with this status, of which `digest` is asked.
+/// The missing inputs for another Runnable with this status, of which `digest` is read.
 fn of_runnable_with(status: &Value) -> NoInputs {
     let runnable = json!({
         "metadata": { "name": "build", "namespace": "ns", "generation": 1 },

@@ -1,4 +1,4 @@
-//! What there is where what an input names is not. Pure.
+//! Hints for an input whose key or output is missing: what the object has instead. Pure.
 
 use cartouche_crds::RunnableStatus;
 use cartouche_templating::suggestion;
@@ -10,18 +10,18 @@ use crate::{
     sources::settle::busy,
 };
 
-/// Names that are kept of an object, to be compared and told.
+/// Most names of an object that are kept, to be compared and shown.
 const KEPT: usize = 64;
-/// Bytes of a name that is told.
+/// Longest name that is shown, in bytes.
 const LONGEST: usize = 64;
 
-/// Names that are short enough, up to a bound.
+/// Returns the names that are short enough, up to a bound.
 pub(super) fn kept<'a>(names: impl Iterator<Item = &'a String>) -> Vec<String> {
     let short = names.filter(|name| name.len() <= LONGEST);
     short.take(KEPT).cloned().collect()
 }
 
-/// Whether an object that lacks what is asked of it is about to say more by itself.
+/// Returns true if an object that lacks the value is about to change by itself.
 pub(super) fn is_on_its_way(read: &SourceRead) -> bool {
     match read {
         SourceRead::Runnable(of) => !of.newest.reacts() || busy(&of.newest).is_some(),
@@ -30,7 +30,7 @@ pub(super) fn is_on_its_way(read: &SourceRead) -> bool {
     }
 }
 
-/// What a `ConfigMap` has in the place of a key, as far as it was read.
+/// Returns the keys of a `ConfigMap` that may be meant, as far as they were read.
 pub(super) fn key_hint(map: &Value, key: &str) -> Option<String> {
     let kept = map.get("keys").and_then(Value::as_array);
     let kept = kept.into_iter().flatten().filter_map(Value::as_str);
@@ -95,7 +95,7 @@ pub(super) fn no_output(from: &str, output: &str, of: &RunnableRead) -> Wrong {
     Wrong::Missing(fault(format!("{from}, {why}"), &cure))
 }
 
-/// Why a Runnable is not ready, in one word, if it says so.
+/// Returns the reason why a Runnable is not ready, in one word, or `None` if its status has none.
 fn not_ready(status: &RunnableStatus) -> Option<&str> {
     let ready = find(status, READY).filter(|ready| ready.status != TRUE)?;
     Some(&ready.reason)

@@ -1,7 +1,9 @@
-//! Who keeps the sources of a Runnable from stemming from one revision of each ancestor. Pure.
+//! Finds the Runnable that keeps the sources of another from deriving from one revision of each
+//! ancestor. Pure.
 //!
-//! The two ways from an ancestor may be of different length, so that the sources differ while a change runs down to them.
-//! Then somebody has not looked at what is there, and will. If everybody has, a run has failed, and only a change helps.
+//! The two paths from an ancestor may differ in length, so the sources differ while a change runs
+//! down to them. Then a Runnable has not yet looked at its sources, and will. If all have looked, a
+//! run has failed, and only a change helps.
 
 use std::collections::BTreeSet;
 
@@ -15,11 +17,17 @@ use crate::{
     trace::{Incoherence, Revision, SourceKey, Sources, Trace},
 };
 
-/// What an incoherent trace of these direct sources amounts to, when none of them, and nobody that they wait for, is at
-/// work: in this order, that somebody has not looked yet at what its own sources give; that somebody has not looked yet at
-/// what is read here as well, or that two have seen different revisions of something that is not known here, so that one of
-/// them has not looked yet; that one of these cannot look; that somebody has looked, and has given nothing for it; and what else may
-/// keep one back. Whoever is suspended is waited for, in whichever way he keeps back.
+/// Judges an incoherent trace of these direct sources, if none of them and no Runnable that they
+/// wait for is at work. The first of these cases counts:
+///
+/// - A Runnable has not yet looked at the outputs of its own sources.
+/// - One has not yet looked at what is read here as well, or two have seen different revisions of
+///   something that is not known here, so that one of them has not looked yet.
+/// - One of these cannot look.
+/// - One has looked, and has given nothing for it.
+/// - Anything else that may keep one back.
+///
+/// A suspended Runnable is waited for, in whichever case.
 pub(super) fn judged(
     trace: &Trace,
     first: &Incoherence,
@@ -40,7 +48,7 @@ pub(super) fn judged(
     if let Some(waiting) = waiting {
         return waiting;
     }
-    // Others do not stem from what it reads while it does not look, so that this may not be known.
+    // While it does not look, others do not derive from what it reads, so that may not be known.
     let reads_unknown = |seen: &Seen| {
         let mut reads = seen.waits_for();
         !seen.has_read() && reads.any(|key| !known.contains_key(key))
@@ -78,7 +86,8 @@ fn failed(first: &Incoherence, who: &[Member<'_>], why: Lag) -> Readiness {
     })
 }
 
-/// Nobody is behind, and nobody has looked in vain: who has to do with it all the same.
+/// Returns the failure if no Runnable is behind and none has looked without result: it names those
+/// that may still be the cause.
 fn unexplained(first: &Incoherence, family: &[Member<'_>], known: &Known) -> Failed {
     let waited_for: BTreeSet<&SourceKey> = family.iter().flat_map(|it| it.1.waits_for()).collect();
     let of = |matches: &dyn Fn(&Member<'_>) -> bool| -> Vec<SourceKey> {
@@ -110,7 +119,8 @@ fn unexplained(first: &Incoherence, family: &[Member<'_>], known: &Known) -> Fai
     }
 }
 
-/// Somebody among these sources and those that they wait for who will look at what its own sources give, and has not yet.
+/// Returns a wait for one of these sources, or of those that they wait for, that will look at the
+/// outputs of its own sources and has not yet.
 pub(super) fn not_yet_looked(direct: &[&SourceKey], known: &Known) -> Option<Readiness> {
     let will_look = |seen: &Seen| seen.reacts() && !cannot_look(seen) && !has_looked_in_vain(seen);
     let behind = moving(direct.iter().copied(), known)
@@ -122,7 +132,7 @@ pub(super) fn not_yet_looked(direct: &[&SourceKey], known: &Known) -> Option<Rea
 
 type Member<'a> = (&'a SourceKey, &'a Seen);
 
-/// Somebody who goes on without a person first.
+/// Returns the wait for one of these; one that goes on without a person comes first.
 fn waiting_for(who: &[Member<'_>], why: NotReady) -> Option<Readiness> {
     let (key, seen) = who
         .iter()
@@ -132,13 +142,15 @@ fn waiting_for(who: &[Member<'_>], why: NotReady) -> Option<Readiness> {
     Some(Readiness::NotReady((*key).clone(), why))
 }
 
-/// Whether it has to look yet at what its own sources give, be it only to find that its rendering stays as it is. By all
-/// that they stem from, since a source may give the same as before, made from something else. Whoever cannot be of one
-/// revision because its own sources are not does not look, nor whoever has one of which nobody knows what it stems from.
+/// Returns true if it has not yet looked at the outputs of its own sources, even if only to find
+/// that its rendering stays the same. All that they derive from counts, since a source may give the
+/// same as before, made from something else. A Runnable whose own sources disagree does not look,
+/// nor does one with a source of unknown provenance.
 fn is_behind(seen: &Seen, known: &Known) -> bool {
     let looked_at = seen.looked_at();
-    // Where nobody cares for what is coherent, an ancestor that is missing may be one of which it saw two revisions, one of them
-    // in what it reads itself. That of a Runnable which it waits for tells all the same whether it has looked at it.
+    // Without required coherence, a missing ancestor may be one of which it saw two revisions, one
+    // of them in what it reads itself. The revision of a Runnable that it waits for still shows if
+    // it has looked.
     let is_told =
         |key: &SourceKey| seen.coherence == Coherence::Required || seen.reads.contains_key(key);
     to_look_at(seen, known).is_some_and(|given| {
@@ -152,7 +164,7 @@ fn is_behind(seen: &Seen, known: &Known) -> bool {
     })
 }
 
-/// What it has to look at, as far as that is known; `None` if it does not look.
+/// Returns what it has to look at, as far as that is known, or `None` if it does not look.
 fn to_look_at(seen: &Seen, known: &Known) -> Option<Sources> {
     let is_of_unknown = |key| known.get(key).is_some_and(|seen| seen.is_of_unknown());
     if seen.status.current_run.is_none() || seen.waits_for().any(is_of_unknown) {
@@ -161,7 +173,8 @@ fn to_look_at(seen: &Seen, known: &Known) -> Option<Sources> {
     given(seen, known).sources_for(seen.coherence).ok()
 }
 
-/// What the Runnables that it waits for give now, as far as they are known, be it nothing.
+/// Returns what the Runnables that it waits for give now, even if nothing, as far as they are
+/// known.
 fn given(seen: &Seen, known: &Known) -> Trace {
     let sources = seen.waits_for().filter_map(|key| known.get_key_value(key));
     let absent = Revision::absent();
@@ -173,7 +186,8 @@ fn given(seen: &Seen, known: &Known) -> Trace {
         .collect()
 }
 
-/// Somebody who reads what is not known here, such as a key of a `ConfigMap`, and has not looked yet at what it is now.
+/// Returns a wait for a reader of something that is not known here, such as a key of a `ConfigMap`,
+/// that has not yet looked at its present state.
 fn not_looked_at(
     trace: &Trace,
     ancestor: &SourceKey,
@@ -187,14 +201,15 @@ fn not_looked_at(
     let Some(now) = trace.read_itself(ancestor) else {
         return apart(ancestor, readers);
     };
-    // Who looks at all and has seen it otherwise will look; who has seen it so may have failed.
+    // A reader that looks at all and has seen another revision will look; one that has seen this
+    // revision may have failed.
     let behind = readers
         .filter(|(member, revision)| *revision != now && to_look_at(member.1, known).is_some());
     let behind: Vec<Member<'_>> = behind.map(|(member, _)| member).collect();
     waiting_for(&behind, NotReady::Behind)
 }
 
-/// Which revision somebody has seen who reads what is not known here himself.
+/// Returns the revision that this member has seen of something unknown here, if it reads it itself.
 fn seen_directly<'a>(
     (_, seen): &Member<'a>,
     ancestor: &SourceKey,
@@ -205,14 +220,16 @@ fn seen_directly<'a>(
     is_direct.then_some(revision)
 }
 
-/// Whether somebody has seen what is not known here otherwise than it is, or than others have.
+/// Returns true if it has seen another revision of something unknown here than the present one, or
+/// than others have.
 fn differs(member: &Member<'_>, ancestor: &SourceKey, trace: &Trace, known: &Known) -> bool {
     let seen = seen_directly(member, ancestor, known);
     let now = trace.read_itself(ancestor);
     seen.is_some_and(|seen| now.is_none_or(|now| now != seen))
 }
 
-/// Two that read it themselves and saw different revisions: it has one at a time, so one of them has to look yet.
+/// Returns a wait for one of two readers that saw different revisions: there is one at a time, so
+/// one of them has to look again.
 fn apart<'a>(
     ancestor: &SourceKey,
     mut readers: impl Iterator<Item = (Member<'a>, &'a Revision)>,
@@ -231,7 +248,7 @@ fn apart<'a>(
     Some(Readiness::NotReady(who.clone(), why))
 }
 
-/// Whether it has looked at another revision of an ancestor than its outputs are made from.
+/// Returns true if it has looked at another revision of an ancestor than its outputs are made from.
 fn gave_nothing(seen: &Seen, ancestor: &SourceKey) -> bool {
     let looked_at = seen.looked_at().and_then(|sources| sources.get(ancestor));
     let gives = seen.gives().and_then(|sources| sources.get(ancestor));

@@ -1,11 +1,12 @@
-//! Who stems from whom, and whether somebody stems from themselves. Generic over what the nodes are. Pure.
+//! Graph walks: reachable nodes, and cycles. Generic over the nodes. Pure.
 //!
-//! Everything here is a walk that goes by each node and each edge once at most, and keeps its place in a list: however
-//! long a chain is, nothing is called in a nest.
+//! Each walk visits each node and each edge at most once, and keeps its place in a list: however
+//! long a chain is, no call nests.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// All that is reached from these nodes, themselves included: the nearest first, those that are as near in order, each once.
+/// Returns all nodes reachable from these, themselves included: nearest first, equally near ones in
+/// order, each once.
 pub fn reached<N, E>(from: impl IntoIterator<Item = N>, mut edges: impl FnMut(&N) -> E) -> Vec<N>
 where
     N: Ord + Clone,
@@ -23,8 +24,9 @@ where
     order
 }
 
-/// A shortest way from a node back to itself: the node first, and not named again at the end. `None` if it is on no cycle, be
-/// it that one is reached from it. Each member of a cycle asks for itself, and is told the way as it sees it.
+/// Returns a shortest path from a node back to itself, or `None` if it is on no cycle, even if one
+/// is reachable from it. The node comes first, and is not repeated at the end. Each member of a
+/// cycle gets the path from its own view.
 pub fn way_round<N, E>(start: &N, mut edges: impl FnMut(&N) -> E) -> Option<Vec<N>>
 where
     N: Ord + Clone,
@@ -47,7 +49,7 @@ where
     None
 }
 
-/// How `last` was reached.
+/// Returns the path from `start` to `last`.
 fn way<N: Ord + Clone>(start: &N, last: N, came: &BTreeMap<N, N>) -> Vec<N> {
     let mut way = vec![last];
     while let Some(before) = way.last().filter(|node| *node != start) {

@@ -1,4 +1,4 @@
-//! What it is called where sources hold a run back. Pure.
+//! Maps a [`Readiness`] to the error that is reported. Pure.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use crate::{
     trace::MOST_SOURCES,
 };
 
-/// After this long it is asked again, should the event that ends the wait never come.
+/// Time until the next check, in case the event that ends the wait never comes.
 pub const ASKED_AGAIN: Duration = Duration::from_mins(5);
 
 impl Readiness {
-    /// The error of the Runnable; `None` if nothing holds it back.
+    /// Returns the error of the Runnable, or `None` if nothing holds it back.
     #[must_use]
     pub fn error(&self) -> Option<ReconcileError> {
         let (category, requeue, cause) = match self {

@@ -1,4 +1,4 @@
-//! What the runs of a Runnable were made from, beside its ledger. Pure.
+//! Provenance of the runs of a Runnable: what they were made from, beside its ledger. Pure.
 
 use std::collections::BTreeMap;
 
@@ -10,15 +10,17 @@ use crate::{
     trace::Sources,
 };
 
-/// Of so many earlier runs without an end it is kept what they were made from. With two hundred of them, each of which may
-/// have [`MOST_SOURCES`](crate::trace::MOST_SOURCES), the API server would refuse the status.
+/// Most earlier runs without an end whose sources are kept. With two hundred of them, each of which
+/// may have [`MOST_SOURCES`](crate::trace::MOST_SOURCES), the API server would refuse the status.
 const MOST_UNFINISHED: usize = 16;
 
-/// A run, by its number and the hash of its document: where a ledger was put back, two runs may have one number.
+/// A run, by its number and the hash of its document: after a ledger was put back, two runs may
+/// have one number.
 type Run = (i64, String);
 
-/// What each run that still counts was made from: the current one, those of the history that have not ended, and the one
-/// that the outputs came from. In a status each of them has its own `sources`. A run of which nobody knows it is left out.
+/// The sources of each run that still counts: the current one, those of the history that have not
+/// ended, and the one that the outputs came from. In a status each of them has its own `sources`. A
+/// run with unknown sources is left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Provenance {
     runs: BTreeMap<Run, Sources>,
@@ -26,7 +28,7 @@ pub struct Provenance {
 }
 
 impl Provenance {
-    /// As a status tells it.
+    /// Returns the provenance of these runs and outputs.
     #[must_use]
     pub fn new(runs: impl IntoIterator<Item = (Run, Sources)>, outputs: Option<Sources>) -> Self {
         Self {
@@ -35,7 +37,7 @@ impl Provenance {
         }
     }
 
-    /// As a ledger has it.
+    /// Returns the provenance in a ledger.
     #[must_use]
     pub fn of(ledger: &Ledger) -> Self {
         let current = ledger.current.iter();
@@ -53,7 +55,7 @@ impl Provenance {
         Self::new(known, outputs.map(Sources::read))
     }
 
-    /// The ledger that says this, and nothing else, of what its runs were made from.
+    /// Returns the ledger with exactly these sources for its runs.
     #[must_use]
     pub fn told_in(&self, mut ledger: Ledger) -> Ledger {
         let of_run = |number, hash: &str| self.of_run(number, hash).map(Sources::written);
@@ -63,7 +65,7 @@ impl Provenance {
         if let Some(from) = &mut ledger.outputs_from {
             from.sources = self.outputs.as_ref().map(Sources::written);
         }
-        // Most never have any, and share their history with others.
+        // Most runs never have any, and share their history with others.
         let has_other = |run: &HistoryEntry| run.sources != of_run(run.sequence, &run.input_hash);
         let differs = |run: &HistoryEntry| {
             if run.result.is_none() {
@@ -81,28 +83,28 @@ impl Provenance {
         ledger
     }
 
-    /// What this run was made from.
+    /// Returns the sources of this run, or `None` if they are unknown.
     #[must_use]
     pub fn of_run(&self, sequence: i64, input_hash: &str) -> Option<&Sources> {
         self.runs.get(&(sequence, input_hash.to_owned()))
     }
 
-    /// What the current run of this ledger was made from.
+    /// Returns the sources of this ledger's current run, or `None` if they are unknown.
     #[must_use]
     pub fn of_current(&self, ledger: &Ledger) -> Option<&Sources> {
         let current = ledger.current.as_ref()?;
         self.of_run(current.sequence, &current.input_hash)
     }
 
-    /// What the outputs were made from.
+    /// Returns the sources of the outputs, or `None` if they are unknown.
     #[must_use]
     pub fn of_outputs(&self) -> Option<&Sources> {
         self.outputs.as_ref()
     }
 
-    /// MOVE ON: whether what the current run was made of is rendered from these sources as well, and the ledger names others.
-    /// Then they are written, so that whoever stems from this Runnable does not wait for it. Nothing is written where there
-    /// are no sources, and were none.
+    /// MOVE ON: returns true if the document of the current run is now rendered from these sources,
+    /// and the ledger names others. These are then written, so that Runnables which derive from
+    /// this one do not wait for it. Nothing is written if there are no sources, and were none.
     #[must_use]
     pub fn moves_on<'a>(
         &self,
@@ -118,12 +120,13 @@ impl Provenance {
             && known.map_or(!sources.is_empty(), |known| known != sources)
     }
 
-    /// What stands beside the ledger after a transition, and after none where only sources moved.
+    /// Returns the provenance after a transition, or after none if only sources moved.
     ///
-    /// `read` is what the document that is rendered now stems from, by consistent reads, if the current run of `after` is of
-    /// that document: with an intent, and with a move. Everything else keeps what it has: a superseded run that ends late
-    /// brings what its own entry names. After a rebuild nothing is known of any run that was not known before, whatever stands
-    /// on its object, since anybody who may create runs could write it; the next look at the sources says it of the current one.
+    /// `read` is what the present document derives from, by consistent reads, if the current run of
+    /// `after` is of that document: with an intent, and with a move. Everything else keeps its
+    /// sources: a superseded run that ends late brings those of its own entry. A rebuild adds no
+    /// knowledge, whatever a run's object claims, since any client that may create runs could write
+    /// it. The next look at the sources sets those of the current run.
     #[must_use]
     pub fn after(
         &self,
@@ -140,7 +143,8 @@ impl Provenance {
         if let Some(current) = &after.current {
             let known = self.of_run(current.sequence, &current.input_hash);
             let sources = match change {
-                // Of a new run nobody knows it who does not know it now, be its document that of the one before.
+                // Unknown sources of a new run stay unknown, even if its document is that of the
+                // run before.
                 Change::Intent | Change::MoveOn => read,
                 // The same run by another hash, and the same intent by another number.
                 Change::MigrateHash | Change::Renumber => known.or_else(|| self.of_current(before)),
@@ -155,7 +159,8 @@ impl Provenance {
         next
     }
 
-    /// What the outputs of a ledger were made from: of those of the current run it is known what that was.
+    /// Returns the sources of a ledger's outputs. If they are the current run's, they are known
+    /// from it.
     fn outputs_after(&self, before: &Ledger, after: &Ledger, next: &Self) -> Option<Sources> {
         let from = after.outputs_from.as_ref()?;
         if after.is_at(&from.uid) {
@@ -171,7 +176,7 @@ impl Provenance {
     }
 }
 
-/// The earlier runs that may still end, the latest ones: of more, nobody knows any more what they were made from.
+/// The latest earlier runs that may still end. The sources of older ones are dropped.
 fn unfinished(ledger: &Ledger) -> impl Iterator<Item = Run> {
     let latest = ledger.history.iter().rev();
     let unfinished = latest

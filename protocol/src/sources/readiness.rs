@@ -1,4 +1,4 @@
-//! Whether the sources of a Runnable hold a run back that is due. Pure.
+//! Checks if the sources of a Runnable hold back its next run. Pure.
 
 use std::collections::BTreeSet;
 
@@ -13,69 +13,72 @@ use crate::{
     trace::{Revision, SourceKey, Sources, Trace, TraceError},
 };
 
-/// What one input of a Runnable is read from, as it was read.
+/// One input's source, as it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// Which source.
+    /// The key of the source.
     pub key: SourceKey,
-    /// What is asked of it. Of what is no Runnable only whether it is traced depends on that.
+    /// The `waitFor` of the input. For other objects than Runnables it only decides if they are
+    /// traced.
     pub wait_for: WaitFor,
     /// The value that was read.
     pub value: Value,
-    /// Its revision, [`Revision::absent`] where what is optional is not there. `None` if it is not traced, or a value is missing.
+    /// Its revision, [`Revision::absent`] if an optional value is missing. `None` if it is not
+    /// traced, or a required value is missing.
     pub revision: Option<Revision>,
 }
 
-/// What an input was given.
+/// The state of an input's value.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Value {
     /// A value.
     Given,
-    /// None, and it is left out: a default may stand for it.
+    /// It is missing, and left out: a default may replace it.
     LeftOut,
-    /// None, and one has to be there.
+    /// It is missing, and required.
     Missing,
-    /// The object is there, and says of itself that it is not ready.
+    /// The object exists, and says that it is not ready.
     ObjectNotReady,
-    /// None can be had: why. Nobody may read it, a path does not lead to one value, a name is given twice.
+    /// It cannot be used, for this reason: it may not be read, a path does not lead to one value,
+    /// or a name is given twice.
     Unusable(String),
 }
 
-/// What is known when it is asked whether a Runnable may run.
+/// The facts for the question if a Runnable may run.
 #[derive(Clone, Copy, Debug)]
 pub struct Question<'a> {
     /// The Runnable.
     pub of: &'a SourceKey,
-    /// The `ServiceAccount` that it reads as, as [`super::account`] has it.
+    /// The `ServiceAccount` that it reads as, in the form of [`super::account`].
     pub account: &'a str,
-    /// What its inputs are read from. Their order does not matter.
+    /// The sources of its inputs, in any order.
     pub sources: &'a [Source],
-    /// The Runnables among these, as they were read with the values, and all others as far as a cache has them.
+    /// The Runnables among these, as they were read with the values, and all others from a cache.
     pub known: &'a Known,
-    /// The ways that lead on through objects which outputs are written to. They count for nothing but whether it stems from itself: what is
-    /// read is the object, and nobody waits for who writes it.
+    /// The edges through objects that outputs are written to. They only count for cycles: the
+    /// object is what is read, and its writer is not waited for.
     pub through_sinks: &'a Edges,
-    /// Whether they have to be coherent.
+    /// The coherence that is required of them.
     pub coherence: Coherence,
 }
 
-/// Whether a run that is due may be intended.
+/// The answer to the question if the next run may be intended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Readiness {
-    /// It may, and this is what it is made from; `None` if nobody knows.
+    /// It may, and is made from these sources; `None` if they are unknown.
     Ready(Option<Sources>),
     /// It waits for this source or ancestor (`DependencyNotReady`).
     NotReady(SourceKey, NotReady),
     /// Only a change helps (`DependencyFailed`).
     Failed(Failed),
-    /// It stems from itself, this way round (`DependencyCycle`).
+    /// It depends on itself, by this path (`DependencyCycle`).
     Cycle(Vec<SourceKey>),
-    /// A value cannot be had (`SourceError`).
+    /// A value cannot be used (`SourceError`).
     Error(SourceError),
 }
 
 impl Readiness {
-    /// The reason for which a source or an ancestor is waited for.
+    /// Returns the reason why a source or an ancestor is waited for, or `None` if none is.
     #[must_use]
     pub fn awaited(&self) -> Option<&NotReady> {
         match self {
@@ -86,27 +89,27 @@ impl Readiness {
 }
 
 impl NotReady {
-    /// Why one does not follow that does not react.
+    /// Returns the reason why a Runnable does not react, or `None` if it does.
     pub(super) fn of_still(seen: &Seen) -> Option<Self> {
         let suspended = seen.suspended.then_some(Self::Suspended);
         suspended.or_else(|| seen.deleting.then_some(Self::Deleting))
     }
 }
 
-/// Why no value can be had.
+/// The reason why a value cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SourceError {
-    /// This source gives none: why.
+    /// This source gives none, for this reason.
     Unusable(SourceKey, String),
-    /// So many sources and ancestors are traced, which are too many.
+    /// This many sources and ancestors are traced, which is too many.
     TooMany(usize),
 }
 
-/// Whether the sources of a Runnable hold back its run. It is asked only where one is due, and says nothing else of those
-/// where none is.
+/// Checks if the sources of a Runnable hold back its run. It applies only to a pending change.
 ///
-/// What only somebody's change ends comes before what ends by itself, as far as it is told by the spec; of sources, who is at
-/// work comes before who has failed, since it is about to change that. Of several that are alike the first by name is named.
+/// A hold that only a user's change ends comes before one that ends by itself, as far as the spec
+/// shows it. Of sources, one at work comes before one that has failed, since it is about to change
+/// that. Of several alike the first by name is named.
 #[must_use]
 pub fn readiness(question: &Question<'_>) -> Readiness {
     held(question).unwrap_or_else(|| match traced(question) {
@@ -120,8 +123,9 @@ pub fn readiness(question: &Question<'_>) -> Readiness {
     })
 }
 
-/// Whether a run is held back by nothing but that the sources differ, and on what is read here itself and is no Runnable. Out of
-/// memory that may be older than what the others have looked at already: only a consistent read tells who is behind.
+/// Returns true if a run is held back only because the sources disagree on an object that is read
+/// here and is no Runnable. A read from memory may be older than what the others have looked at
+/// already: only a consistent read shows which one is behind.
 #[must_use]
 pub fn rests_on_own_reads(question: &Question<'_>) -> bool {
     if question.coherence == Coherence::Ignored {
@@ -131,13 +135,15 @@ pub fn rests_on_own_reads(question: &Question<'_>) -> bool {
     let is_own = |ancestor: &SourceKey| {
         !question.known.contains_key(ancestor) && trace.read_itself(ancestor).is_some()
     };
-    // Most often nothing differs, and what else holds it back, which takes longer to find, is not asked a second time.
+    // Most often nothing differs, and the slower search for another hold is skipped.
     trace.incoherences().any(|it| is_own(&it.ancestor)) && held(question).is_none()
 }
 
-/// What is rendered from these sources stems from this. `None` if that cannot be told, since of the outputs of one of them nobody
-/// knows what they were made from: to name what the others stem from would claim it of these, too. It holds whether or not a run may be made of it: where the document is
-/// that of the current run, the ledger moves on to it ([`super::Provenance::moves_on`]).
+/// Returns what a document rendered from these sources derives from, or `None` if one of them has
+/// outputs of unknown provenance: the sources of the others would then stand for those outputs too.
+///
+/// It does not matter if a run may be made of it: if the document is that of the current run, the
+/// ledger moves on to it ([`super::Provenance::moves_on`]).
 pub fn traced(question: &Question<'_>) -> Result<Option<Sources>, TraceError> {
     let trace = trace(question.sources, question.known);
     let sources = trace.sources_for(question.coherence)?;
@@ -161,7 +167,7 @@ fn trace(sources: &[Source], known: &Known) -> Trace {
         .collect()
 }
 
-/// What holds it back whatever its sources stem from.
+/// Returns the hold that does not depend on what the sources derive from.
 fn held(question: &Question<'_>) -> Option<Readiness> {
     cycle(question)
         .or_else(|| unusable(question))
@@ -204,7 +210,7 @@ fn at_work(question: &Question<'_>) -> Option<Readiness> {
     Some(Readiness::NotReady(who, NotReady::Busy(why)))
 }
 
-/// A source that has seen nothing yet of what one further up gives is about to give something else as well.
+/// A source that has not yet seen the outputs of one further up is about to change its own.
 fn not_yet_looked(question: &Question<'_>) -> Option<Readiness> {
     let direct: Vec<&SourceKey> = waited_for(question).into_iter().collect();
     coherence::not_yet_looked(&direct, question.known)
@@ -223,7 +229,8 @@ fn without_value(question: &Question<'_>) -> Option<Readiness> {
     Some(Readiness::NotReady(key.clone(), why))
 }
 
-/// A source that has to have succeeded, and has not. It may only be waiting for a person: then nothing has failed.
+/// A source that has to have succeeded, and has not. If it only waits for a person, nothing has
+/// failed.
 fn not_succeeded(question: &Question<'_>) -> Option<Readiness> {
     let asked = question.sources.iter();
     let asked = asked.filter(|source| source.wait_for == WaitFor::Succeeded);
@@ -243,7 +250,7 @@ fn not_succeeded(question: &Question<'_>) -> Option<Readiness> {
     })
 }
 
-/// The sources that are Runnables and are waited for, in order.
+/// Returns the sources that are Runnables and are waited for, in order.
 pub(super) fn waited_for<'a>(question: &Question<'a>) -> BTreeSet<&'a SourceKey> {
     let waited_for = question.sources.iter();
     let waited_for = waited_for.filter(|source| source.wait_for != WaitFor::Nothing);

@@ -1,4 +1,4 @@
-//! Whether a Runnable that is a source is about to give something else. Pure.
+//! Checks if a Runnable that is a source is about to change its outputs. Pure.
 
 use std::collections::BTreeSet;
 
@@ -13,8 +13,9 @@ use crate::{
     trace::SourceKey,
 };
 
-/// Whether a Runnable itself is about to give something else, whatever its own sources do. One that is suspended is not: it
-/// was frozen on purpose, and nobody shall wait for a person; nor is one that is being deleted.
+/// Returns the reason why a Runnable itself is about to change its outputs, whatever its own
+/// sources do, or `None` if it is not. A suspended one is not: it was frozen on purpose, and no run
+/// shall wait for a person. Nor is one that is being deleted.
 #[must_use]
 pub fn busy(seen: &Seen) -> Option<Busy> {
     if !seen.reacts() {
@@ -26,7 +27,8 @@ pub fn busy(seen: &Seen) -> Option<Busy> {
     if status.observed_generation != Some(seen.generation) || is_asked_again {
         return Some(Busy::Changed);
     }
-    // One that a person has refused stands at what it has: a number that was given for that has no run.
+    // A rejected one stays at its present outputs: a number that was given for the rejected change
+    // has no run.
     let is_refused = |pending: &PendingRun| pending.reason == Category::Rejected.as_str();
     let is_refused = status.pending.as_ref().is_some_and(is_refused);
     let is_at_work = if is_refused {
@@ -43,7 +45,7 @@ pub fn busy(seen: &Seen) -> Option<Busy> {
     if let Some(pending) = &status.pending {
         let reason = pending.reason.clone();
         let stalled = find(status, STALLED).filter(|it| it.status == TRUE);
-        // What it waits for does not come by itself.
+        // It waits for something that does not come by itself.
         let is_in_vain = stalled.is_some_and(|it| it.reason == reason);
         return Some(if is_in_vain {
             Busy::Hindered(reason)
@@ -51,34 +53,36 @@ pub fn busy(seen: &Seen) -> Option<Busy> {
             Busy::Waits(reason)
         });
     }
-    // One whose time has come is as much ahead as any: it is taken away with the intent of the attempt.
+    // A retry that is due counts like any other: the intent of the attempt removes it.
     let is_tried_again = current.is_some_and(|run| run.retry_at.is_some());
     if is_tried_again {
         return Some(Busy::TriedAgain);
     }
-    // It follows one of its own sources, and that one is asked itself.
+    // It follows one of its own sources, and that one is checked itself.
     if follows_upstream(status) {
         return None;
     }
-    // A right, a template or an answer is wanting.
+    // A permission, a template or an answer is missing.
     let reconciling = find(status, RECONCILING).filter(|it| it.status == TRUE)?;
-    // Its outputs are there, if not wherever they are to go: nothing else comes of that.
+    // Its outputs are in its status, if not in every sink: no other outputs come of that.
     if reconciling.reason == Category::OutputSinkFailed.as_str() {
         return None;
     }
     Some(Busy::Hindered(reconciling.reason.clone()))
 }
 
-/// Who is not settled yet: the source itself, or the nearest Runnable that it waits for, as far as they are known. Nothing
-/// that a suspended one waits for matters, since it reacts to none of it, nor what one does that is being deleted.
+/// Returns the Runnable that is not settled yet: the source itself, or the nearest one that it
+/// waits for, as far as they are known. What a suspended or deleted Runnable waits for does not
+/// count, since it reacts to none of it.
 #[must_use]
 pub fn unsettled(source: &SourceKey, known: &Known) -> Option<(SourceKey, Busy)> {
     let mut all = moving([source], known).into_iter();
     all.find_map(|(key, seen)| Some((key.clone(), busy(seen)?)))
 }
 
-/// Who a Runnable waits for, whom that one waits for if it waits in turn, and so on, as far as they are known. Last may be
-/// somebody who has not looked yet at what its own sources give.
+/// Returns the Runnable that this one waits for, the one that that waits for in turn, and so on, as
+/// far as they are known. The last may be one that has not yet looked at the outputs of its own
+/// sources.
 #[must_use]
 pub fn chain(of: &SourceKey, known: &Known) -> Vec<(SourceKey, NotReady)> {
     let (mut chain, mut at) = (Vec::new(), of.clone());
@@ -105,11 +109,11 @@ pub fn chain(of: &SourceKey, known: &Known) -> Vec<(SourceKey, NotReady)> {
     chain
 }
 
-/// Whether the run for its present inputs has succeeded, by its own word.
+/// Returns true if the run for its present inputs has succeeded, by its own status.
 #[must_use]
 pub fn has_succeeded(status: &RunnableStatus) -> bool {
     let ready = find(status, READY);
-    // That outputs cannot be written to where they are to go as well is no failure of the run.
+    // Outputs that cannot be written to a sink are no failure of the run.
     let lacks_sinks = || {
         let current = status.current_run.as_ref();
         let result = current.and_then(|run| run.result);
@@ -119,16 +123,18 @@ pub fn has_succeeded(status: &RunnableStatus) -> bool {
     ready.is_some_and(|ready| ready.status == TRUE) || lacks_sinks()
 }
 
-/// Whether it makes nothing of what its sources give before somebody corrects something, by its own word. Whose run has failed
-/// looks at the next change like everybody else, and so does one whose outputs cannot be written to where they are to go. Where an
-/// earlier run has failed as well, `Stalled` speaks of that one.
+/// Returns true if it can do nothing with its sources before a user corrects a fault, by its own
+/// status. A Runnable whose run has failed looks at the next change like all others, and so does
+/// one whose sinks cannot be written. If an earlier run has failed as well, `Stalled` is about that
+/// one.
 pub(super) fn cannot_look(seen: &Seen) -> bool {
     let is_stalled = find(&seen.status, STALLED).is_some_and(|it| it.status == TRUE);
     let is_precluded = stalled_on(seen).is_some_and(Category::precludes_rendering);
     is_precluded || (is_stalled && !seen.has_read())
 }
 
-/// Whether it has looked at what its sources give, and can make nothing of it before one of them changes, by its own word.
+/// Returns true if it has looked at its sources, and can make nothing of them before one of them
+/// changes, by its own status.
 pub(super) fn has_looked_in_vain(seen: &Seen) -> bool {
     stalled_on(seen).is_some_and(Category::is_of_dependencies)
 }

@@ -1,7 +1,8 @@
 //! The sources and ancestors that a message names. Pure.
 //!
-//! A hold is told to all who may read the Runnable, and to its account. Neither learns from it of a Runnable or an object that the account may not
-//! read: an ancestor is known through what others read, with rights of their own.
+//! All who may read the Runnable see a hold, and so does its account. It names no Runnable or
+//! object that the account may not read: an ancestor is known through reads of others, with
+//! permissions of their own.
 
 use std::collections::BTreeSet;
 
@@ -15,8 +16,9 @@ use crate::{
 };
 
 impl Readiness {
-    /// The same, with names and states only of what the account is known to be allowed to read: what is read here, what another
-    /// Runnable of the same account reads, and whose outputs such an object has, since that owner stands on it.
+    /// Returns the same with only the names and states that the account is known to be allowed to
+    /// read: what is read here, what another Runnable of the same account reads, and the owners of
+    /// outputs in such an object, which shows them.
     #[must_use]
     pub fn shown(self, question: &Question<'_>) -> Self {
         let is_plain = matches!(self, Self::Ready(_) | Self::Error(_));
@@ -38,7 +40,7 @@ impl Readiness {
     }
 }
 
-/// The sources and ancestors that may be named.
+/// Names of sources and ancestors that may be shown.
 struct Names<'a>(BTreeSet<&'a SourceKey>);
 
 impl<'a> Names<'a> {
@@ -125,8 +127,9 @@ impl<'a> Names<'a> {
     }
 }
 
-/// The objects that inputs of a Runnable in this namespace come from and that are no Runnables, as far as references name them: as sources, and
-/// as a whole those that outputs may be written to.
+/// Returns the objects other than Runnables that inputs of a Runnable in this namespace come from,
+/// as far as references name them: as sources, and as whole objects if outputs may be written to
+/// them.
 pub(super) fn objects(namespace: &str, sources: &[InputSource]) -> BTreeSet<SourceKey> {
     let keys = sources.iter().filter_map(|it| source_key(namespace, it));
     let mut all: BTreeSet<SourceKey> = keys.filter(|key| key.as_runnable().is_none()).collect();
@@ -134,7 +137,7 @@ pub(super) fn objects(namespace: &str, sources: &[InputSource]) -> BTreeSet<Sour
     all
 }
 
-/// The source by way of which an ancestor is waited for.
+/// Returns the source through which an ancestor is waited for.
 fn by(ancestor: &SourceKey, question: &Question<'_>) -> SourceKey {
     let leads = |source: &&SourceKey| {
         let follows = |key: &SourceKey| -> Vec<SourceKey> {

@@ -1,4 +1,4 @@
-//! What a chain of Runnables may run of, and when.
+//! Tests of chains of Runnables.
 
 mod coherence;
 mod graph;

@@ -6,53 +6,54 @@ use cartouche_templating::short_hash;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-/// No name in a [`SourceKey`] has more bytes.
+/// Longest name in a [`SourceKey`], in bytes.
 const LONGEST_NAME: usize = 253;
 
-/// Which source it is, as it stands in a status: `Runnable/<namespace>/<name>`,
+/// The key of a source in a status: `Runnable/<namespace>/<name>`,
 /// `ConfigMap/<namespace>/<name>/<key>`, `Secret/<namespace>/<name>/<key>`, or
-/// `<Kind>.<group>/<namespace>/<name>/{<revisionPath>}`. Names hold no slash and keys no brace, so that no two sources have one
-/// key.
+/// `<Kind>.<group>/<namespace>/<name>/{<revisionPath>}`. Names hold no slash and keys no brace, so
+/// no two sources have one key.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SourceKey(String);
 
 impl SourceKey {
-    /// The key that stands in a message for a source which the account of the Runnable may not read.
+    /// Key in a message for a source that the account of the Runnable may not read.
     pub const UNNAMED: Self = Self(String::new());
 
-    /// As a status has it.
+    /// Returns the key with this text of a status.
     #[must_use]
     pub fn read(text: &str) -> Self {
         Self(text.to_owned())
     }
 
-    /// A Runnable, whichever of its outputs is read: its runs give them together.
+    /// Returns the key of a Runnable, for any of its outputs: its runs give them together.
     #[must_use]
     pub fn runnable(namespace: &str, name: &str) -> Self {
         Self(format!("Runnable/{namespace}/{name}"))
     }
 
-    /// One key of a `ConfigMap`: a change of a neighbour is none of it.
+    /// Returns the key of one entry of a `ConfigMap`. A change of another entry does not affect it.
     #[must_use]
     pub fn config_map(namespace: &str, name: &str, key: &str) -> Self {
         Self(format!("ConfigMap/{namespace}/{name}/{key}"))
     }
 
-    /// One key of a Secret.
+    /// Returns the key of one entry of a Secret.
     #[must_use]
     pub fn secret(namespace: &str, name: &str, key: &str) -> Self {
         Self(format!("Secret/{namespace}/{name}/{key}"))
     }
 
-    /// Namespace and name, if it is a Runnable.
+    /// Returns namespace and name, or `None` if it is no Runnable.
     #[must_use]
     pub fn as_runnable(&self) -> Option<(&str, &str)> {
         self.0.strip_prefix("Runnable/")?.split_once('/')
     }
 
-    /// An object of any kind, and the path of its revision, if it is traced: by another path it tells another thing. Kinds of the
-    /// core group have no group in their key, and objects of the cluster no namespace.
+    /// Returns the key of an object of any kind, with the path of its revision if it is traced:
+    /// another path gives another revision. Kinds of the core group have no group in their key, and
+    /// cluster-scoped objects no namespace.
     #[must_use]
     pub fn object(
         (kind, group): (&str, &str),
@@ -65,7 +66,8 @@ impl SourceKey {
         Self(format!("{kind}{dot}{group}/{namespace}/{name}{path}"))
     }
 
-    /// What stands behind the name of an object whose revision is read by this path; nothing where it is not traced.
+    /// Returns the suffix for an object whose revision is read by this path; empty if it is not
+    /// traced.
     #[must_use]
     pub fn of_path(revision_path: &str) -> String {
         if revision_path.is_empty() {
@@ -74,14 +76,15 @@ impl SourceKey {
         format!("/{{{}}}", bounded(revision_path))
     }
 
-    /// As it stands in a status.
+    /// Returns the text that a status has.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// What is longer than any name stands in a key by its hash: keys are handed on to all who stem from the source.
+/// Returns the text, or its hash if it is longer than any name: keys are passed on to all Runnables
+/// that derive from the source.
 fn bounded(text: &str) -> Cow<'_, str> {
     if text.len() <= LONGEST_NAME {
         return Cow::Borrowed(text);

@@ -1,4 +1,4 @@
-//! A gives to b and c, and x reads both.
+//! Coherence: a feeds b and c, and x reads both.
 
 use super::sample::*;
 use crate::{
@@ -94,7 +94,8 @@ fn a_branch_that_moves_on_is_ready_with_the_outputs_of_before() {
     assert!(matches!(asked(["b", "c"], &all), Readiness::Ready(_)));
 }
 
-/// As after its status was lost, when it has looked at A since, and its last run has failed.
+/// A Runnable with outputs of unknown provenance, as after its status was lost; it has looked at a
+/// since, and its last run has failed.
 fn of_unknown(text: &str) -> Seen {
     let seen = failed(text, &from("old"), &from("new"));
     let current = seen.status.current_run.as_ref();
@@ -139,7 +140,7 @@ fn nobody_waits_for_one_to_look_who_cannot_know_what_it_stems_from() {
     };
     all.insert(key("c"), reading(unknown, ["m"]).into());
     assert_eq!(asked(["b", "c"], &all), Readiness::Ready(None));
-    // Another way differs, and nobody is behind.
+    // Another path differs, and no Runnable is behind.
     all.insert(
         key("n"),
         reading(failed("n", &from("old"), &from("new")), ["a"]).into(),
@@ -161,7 +162,7 @@ fn a_source_that_nothing_is_asked_of_takes_no_part() {
     assert_eq!(answer(&read, &all), Readiness::Ready(Some(expected)));
 }
 
-/// M stands between a and c, gives what it gave before, and has moved on.
+/// M is between a and c, has the same outputs as before, and has moved on.
 #[test]
 fn who_has_not_seen_that_its_source_stems_from_something_else_is_behind() {
     let mut all = diamond(Seen::default());
@@ -186,7 +187,8 @@ fn of_a_longer_way_the_one_that_failed_is_named_and_not_who_stems_from_it() {
     assert_eq!(who, [key("m")]);
 }
 
-/// C joins a way that failed with one that did not, renders what it did, and cannot move on.
+/// C joins a path that failed with one that did not, renders the same as before, and cannot move
+/// on.
 #[test]
 fn who_cannot_look_is_not_waited_for() {
     let mut all = diamond(Seen::default());
@@ -258,7 +260,7 @@ fn of_two_that_are_behind_the_one_that_goes_on_without_a_person_is_named() {
     assert_eq!(asked(["b", "c"], &all), not_ready("c", NotReady::Behind));
 }
 
-/// C has run without what b did not give then.
+/// C has run without an output that b did not have then.
 #[test]
 fn who_did_without_an_output_has_to_look_when_there_is_one() {
     let without = sources([(key("b"), "absent")]);
@@ -278,7 +280,7 @@ fn who_did_without_an_output_has_to_look_when_there_is_one() {
     let read = [left_out.clone(), source("c", WaitFor::Settled, &all)];
     let expected = sources([(key("b"), "absent"), (key("c"), "c1")]);
     assert_eq!(answer(&read, &all), Readiness::Ready(Some(expected)));
-    // B gave something when c ran, and gives nothing any more.
+    // B had outputs when c ran, and has none any more.
     let of_before = reading(gave("c1", &sources([(key("b"), "b1")])), ["b"]);
     let all = known([("b", without_outputs), ("c", of_before)]);
     let read = [left_out, source("c", WaitFor::Settled, &all)];
@@ -307,7 +309,7 @@ fn who_has_not_looked_at_a_config_map_that_is_read_here_as_well_is_waited_for() 
     let all = known([("b", gave("b1", &of_file("old")))]);
     let behind = not_ready("b", NotReady::Behind);
     assert_eq!(asked_with_file("new", &["b"], &all), behind);
-    // Somebody between, who has not to look at it.
+    // A Runnable in between, which does not have to look at it.
     let through = sources([(file("sizes"), "old"), (key("m"), "m")]);
     let all = known([
         ("m", gave("m", &of_file("old"))),
@@ -334,7 +336,7 @@ fn who_has_looked_at_a_config_map_that_is_read_here_as_well_and_given_nothing_ha
     assert_eq!(asked_with_file("new", &["b"], &all), suspended);
 }
 
-/// B reads m and n as well, of which n failed, and so cannot look at the `ConfigMap` either.
+/// B reads m and n as well; n failed, so b cannot look at the `ConfigMap` either.
 #[test]
 fn who_cannot_look_is_not_waited_for_to_look_at_a_config_map() {
     let looked = sources([
@@ -376,7 +378,7 @@ fn that_sources_differ_rests_on_what_is_read_here_only_where_that_is_in_dispute(
     assert!(!rests(&read, &all, Coherence::Ignored));
     let agree = [own("new"), source("b", WaitFor::Settled, &all)];
     assert!(!rests(&agree, &all, Coherence::Required));
-    // Of Runnables a cache tells whatever is newer, and whoever is at work is waited for whatever is read.
+    // A cache has every newer state of Runnables, and one at work is waited for whatever is read.
     let branches = diamond(gave("c1", &from("old")));
     let read_branches = [
         source("b", WaitFor::Settled, &branches),
@@ -391,7 +393,7 @@ fn that_sources_differ_rests_on_what_is_read_here_only_where_that_is_in_dispute(
     assert!(!rests(&read, &all, Coherence::Required));
 }
 
-/// Who is named where nothing but a change helps, and why.
+/// The Runnables named if only a change helps, and the reason.
 fn lag(answered: Readiness) -> (Vec<SourceKey>, Lag) {
     let Readiness::Failed(Failed::Incoherent { who, why, .. }) = answered else {
         panic!("{answered:?}");
@@ -408,7 +410,7 @@ fn a_branch_that_cannot_look_before_somebody_mends_it_is_named_and_not_waited_fo
     let file_all = known([("b", stalled(gave("b1", &of_file("old")), "SourceError"))]);
     let expected = (vec![key("b")], Lag::Stalled);
     assert_eq!(lag(asked_with_file("new", &["b"], &file_all)), expected);
-    // The same where nobody reads it here as well.
+    // The same if this Runnable does not read it too.
     let of_two = known([
         ("b", gave("b2", &of_file("new"))),
         ("c", stalled(gave("c1", &of_file("old")), "PolicyInvalid")),
@@ -416,7 +418,7 @@ fn a_branch_that_cannot_look_before_somebody_mends_it_is_named_and_not_waited_fo
     let expected = (vec![key("c")], Lag::Stalled);
     assert_eq!(lag(asked(["b", "c"], &of_two)), expected);
     for looks in [
-        // Its run has failed, and it looks at the next change; or only its outputs go nowhere.
+        // Its run has failed, and it looks at the next change; or only its sinks fail.
         stalled(failed("c1", &from("old"), &from("older")), "Failed"),
         stalled(behind(), "OutputSinkFailed"),
     ] {

@@ -58,7 +58,7 @@ fn graph() -> impl Strategy<Value = Graph> {
     prop::collection::btree_map(0..8u32, prop::collection::vec(0..8u32, 0..4), 0..8)
 }
 
-/// Another way to find out who reaches whom: by the distance that is allowed.
+/// A second definition of reachability, by the allowed distance.
 fn reaches(graph: &Graph, from: u32, to: u32) -> bool {
     let mut met = vec![from];
     for _ in 0..8 {

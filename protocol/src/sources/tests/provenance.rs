@@ -105,7 +105,7 @@ fn nothing_moves_on_for_another_document_or_without_sources() {
     assert!(provenance.moves_on(&first, hash, &Sources::default()));
 }
 
-/// A run of the root that gives what the one before gave.
+/// A run of the root with the same outputs as the one before.
 #[test]
 fn a_run_that_gives_the_same_again_moves_nothing() {
     let given = |run: &str| Trace::of(&key("a"), Some(&revision_of(run)), None).sources();

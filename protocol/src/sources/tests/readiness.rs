@@ -52,7 +52,7 @@ fn a_source_that_failed_counts_with_its_outputs_of_before_unless_it_has_to_succe
         answer(&[source("a", WaitFor::Succeeded, &all)], &all),
         has_failed
     );
-    // That goes before a value which it did not give.
+    // That comes before the value that it did not give.
     let without = holding(Value::Missing, source("a", WaitFor::Succeeded, &all));
     assert_eq!(answer(&[without], &all), has_failed);
 }
@@ -225,7 +225,7 @@ fn where_coherence_is_ignored_what_is_disputed_is_not_traced() {
     assert_eq!(traced(&question), Ok(Some(expected)));
 }
 
-/// What is said of `x`, which reads the `ConfigMap` `m`, where these edges lead through sinks.
+/// The answer for `x`, which reads the `ConfigMap` `m`, with these edges through sinks.
 fn reading_map(through_sinks: &Edges, known: &Known) -> Readiness {
     readiness(&Question {
         of: &key("x"),
@@ -250,7 +250,7 @@ fn whoever_reads_what_one_writes_that_stems_from_it_is_on_a_cycle_and_is_told_th
     let edges = Edges::from([reads_map.clone(), (map.clone(), [key("b")].into())]);
     let way = Readiness::Cycle(vec![key("x"), map.clone(), key("b")]);
     assert_eq!(reading_map(&edges, &all), way);
-    // What is reached through it alone is known by the edges alone.
+    // The edges alone are enough for what is reached only through it.
     let mut apart = edges.clone();
     apart.insert(key("b"), [key("x")].into());
     assert_eq!(reading_map(&apart, &Known::new()), way);
@@ -368,7 +368,8 @@ proptest! {
     }
 }
 
-/// What is said of `x`, which reads both and does not care for coherence: `a` gives `2`, which `c` has not looked at.
+/// The answer for `x`, which reads both without coherence: `a` gives `2`, which `c` has not looked
+/// at.
 fn ignoring(branch: Seen) -> Readiness {
     let all = known([("a", gave("2", &sources([]))), ("c", branch)]);
     readiness(&Question {
@@ -414,7 +415,7 @@ fn nobody_waits_until_somebody_looks_whom_only_a_suspended_one_waits_for() {
     assert!(matches!(asked(["d"], &all), Readiness::Ready(_)));
 }
 
-/// C reads a `ConfigMap` beside a, which has failed for its present state.
+/// C reads a `ConfigMap` beside a, and has failed for its present state.
 #[test]
 fn nobody_waits_for_one_to_look_that_has_seen_two_states_and_does_not_care() {
     let (before, now) = (sources([(file("f"), "1")]), sources([(file("f"), "2")]));

@@ -1,4 +1,4 @@
-//! Runnables to test with, named by a letter each. What they give is named by a text.
+//! Runnables to test with, each named by a letter. A text names their outputs.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -79,7 +79,8 @@ pub(super) fn gave(text: &str, looked_at: &Sources) -> Seen {
     }
 }
 
-/// The same after another run, made from `looked_at`, that ended without outputs: those of before stay.
+/// The same after another run, made from `looked_at`, that ended without outputs: the former
+/// outputs stay.
 pub(super) fn failed(text: &str, gave_from: &Sources, looked_at: &Sources) -> Seen {
     let before = gave(text, gave_from);
     let current = ended(3, "B", RunResult::Failed);
@@ -119,7 +120,7 @@ pub(super) fn deleting(seen: Seen) -> Seen {
     }
 }
 
-/// The same, and its status has this condition besides.
+/// The same with this condition in its status.
 pub(super) fn with_condition(seen: Seen, kind: &str, reason: &str) -> Seen {
     let told = Condition {
         reason: reason.to_owned(),
@@ -129,12 +130,12 @@ pub(super) fn with_condition(seen: Seen, kind: &str, reason: &str) -> Seen {
     with_status(seen, |status| status.conditions.push(told))
 }
 
-/// The same, which is Stalled for this reason.
+/// The same, Stalled for this reason.
 pub(super) fn stalled(seen: Seen, reason: &str) -> Seen {
     with_condition(seen, STALLED, reason)
 }
 
-/// The same, which reads these.
+/// The same, with reads of these.
 pub(super) fn reading<const N: usize>(seen: Seen, names: [&str; N]) -> Seen {
     let reads = names.map(|name| (key(name), WaitFor::Settled));
     Seen {
@@ -158,7 +159,7 @@ pub(super) fn source(name: &str, wait_for: WaitFor, known: &Known) -> Source {
     }
 }
 
-/// What is said of `x`, which reads these and waits until they are settled.
+/// The answer for `x`, which reads these and waits until they are settled.
 pub(super) fn asked<const N: usize>(names: [&str; N], known: &Known) -> Readiness {
     let sources = names.map(|name| source(name, WaitFor::Settled, known));
     answer(&sources, known)

@@ -143,7 +143,7 @@ fn whatever_is_wrong_and_may_end_by_itself_unsettles_it_and_what_only_a_change_e
     let hindered = with(RECONCILING, "SourceError");
     let expected = Busy::Hindered("SourceError".to_owned());
     assert_eq!(busy(&hindered), Some(expected.clone()));
-    // Nobody knows whether a run is due.
+    // It is not known if a run is pending.
     let said = why_not_ready(&key("a"), &NotReady::Busy(expected));
     assert_eq!(said, "Runnable space/a cannot go on (SourceError)");
     assert_eq!(busy(&suspended(hindered)), None);
@@ -256,7 +256,7 @@ fn who_waits_in_turn_is_followed_until_somebody_is_at_work() {
     ]);
     let whom: Vec<_> = chain(&key("d"), &all).into_iter().map(|it| it.0).collect();
     assert_eq!(whom, [key("c"), key("b")]);
-    // Nobody is at work, and b has not looked at what a gives now.
+    // No Runnable is at work, and b has not looked at the present outputs of a.
     let looked = |text: &str| sources([(key("a"), text)]);
     let all = known([
         ("c", waits(reading(gave("c", &looked("1")), ["b"]))),
@@ -264,7 +264,7 @@ fn who_waits_in_turn_is_followed_until_somebody_is_at_work() {
         ("a", gave("2", &Sources::NOTHING)),
     ]);
     assert_eq!(chain(&key("c"), &all), [(key("b"), NotReady::Behind)]);
-    // A cycle of those who wait is gone round once.
+    // A cycle of waiting Runnables is followed once.
     let all = known([
         ("b", waits(reading(at_rest(), ["a"]))),
         ("a", waits(reading(at_rest(), ["b"]))),

@@ -1,4 +1,4 @@
-//! What others only claim, and what is said of those that the account may not read.
+//! Claims of others, and messages about Runnables that the account may not read.
 
 use super::sample::*;
 use crate::{
@@ -12,7 +12,7 @@ fn at_rest(text: &str) -> Seen {
     gave(text, &sources([]))
 }
 
-/// One that was edited since its controller looked at it.
+/// A Runnable that was edited since its controller looked at it.
 fn edited(seen: Seen) -> Seen {
     Seen {
         generation: 2,
@@ -20,12 +20,12 @@ fn edited(seen: Seen) -> Seen {
     }
 }
 
-/// One whose status says that it cannot be rendered, or made, for this reason.
+/// A Runnable whose status says that it cannot be rendered, or made, for this reason.
 fn says(seen: Seen, reason: &str) -> Seen {
     with_condition(seen, RUN_TEMPLATE_READY, reason)
 }
 
-/// One of another account than that of `x`.
+/// A Runnable of another account than that of `x`.
 fn foreign(seen: Seen) -> Seen {
     Seen {
         account: "elsewhere/default".to_owned(),
@@ -37,7 +37,7 @@ fn upstream(name: &str) -> Readiness {
     Readiness::NotReady(key(name), NotReady::Upstream)
 }
 
-/// What is told of `x`, which reads these and waits until they are settled.
+/// The answer shown for `x`, which reads these and waits until they are settled.
 fn told<const N: usize>(names: [&str; N], known: &Known) -> Readiness {
     told_through(names, &Edges::new(), known)
 }
@@ -91,7 +91,7 @@ fn nobody_waits_for_what_another_one_may_not_read() {
     let denied = stalled(says(middle(), "SourceError"), "SourceError");
     let all = known([("a", denied), ("b", edited(at_rest("2")))]);
     assert!(matches!(asked(["a"], &all), Readiness::Ready(_)));
-    // An earlier run that failed is what `Stalled` speaks of then.
+    // `Stalled` is then about an earlier run that failed.
     let denied = stalled(says(middle(), "SourceError"), "JobCondition");
     let all = known([("a", denied), ("b", edited(at_rest("2")))]);
     assert!(matches!(asked(["a"], &all), Readiness::Ready(_)));
@@ -107,7 +107,7 @@ fn an_ancestor_that_only_others_may_read_is_told_by_the_source_alone() {
         said.contains("Runnable space/a stems from something"),
         "{said}"
     );
-    // By the same account, or if it is read here as well, its name and state are no news.
+    // By the same account, or if it is read here as well, its name and state reveal nothing.
     let busy = Readiness::NotReady(key("b"), NotReady::Busy(Busy::Changed));
     assert_eq!(told(["a"], &of(middle())), busy);
     assert_eq!(told(["a", "b"], &of(foreign(middle()))), busy);
@@ -146,7 +146,7 @@ fn whose_outputs_an_object_has_stands_on_it() {
     let edges = Edges::from([(key("x"), [map("m")].into()), (map("m"), [key("b")].into())]);
     let round = Readiness::Cycle(vec![key("x"), map("m"), key("b")]);
     assert_eq!(told_through([], &edges, &all), round);
-    // What it writes itself it may name, and not who reads that.
+    // It may name what it writes itself, but not the readers of that.
     let all = known([("a", foreign(reading(at_rest("1"), ["b"])))]);
     let edges = Edges::from([
         (key("b"), [map("own")].into()),

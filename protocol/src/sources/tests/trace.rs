@@ -16,7 +16,7 @@ fn of(outputs: &Value, sensitive: &[(&str, &str)]) -> String {
         .to_owned()
 }
 
-/// A release that makes others of the same content would have every chain move once.
+/// A release with other revisions for the same content would make every chain run once.
 #[test]
 fn revisions_are_what_they_were() {
     let revisions = [
