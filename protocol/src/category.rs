@@ -59,7 +59,7 @@ pub enum Category {
     Rejected,
     /// A run is pending, and may not begin while an earlier one is at work.
     RunAtWork,
-    /// A run was told to stop, and is still at work.
+    /// A run was requested to stop, and is still at work.
     StopFailed,
     /// Another controller writes the same status.
     OtherController,

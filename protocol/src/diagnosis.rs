@@ -208,7 +208,7 @@ pub enum Diagnosis {
     /// This run is to stop, for this reason and since this time, and no way to stop its kind is
     /// known.
     NoWayToStop(String, Stop),
-    /// This run was told to stop, for this reason and at this time, and is still at work.
+    /// This run was requested to stop, for this reason and at this time, and is still at work.
     NotStopped(String, Stop),
     /// Another client writes the status; no run is made until it was left alone for this many
     /// seconds.

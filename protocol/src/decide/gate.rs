@@ -91,8 +91,8 @@ pub(super) fn first(facts: &Facts, rendering: &Rendering) -> Result<(), Step> {
 }
 
 /// Requires a consistent rendering, unless the sources of the inputs hold the run back as far as
-/// the caches show. Holding back costs no read, unless the sources rest on reads of this
-/// reconciliation.
+/// the caches show. Holding back costs no read. Only if the sources disagree on what this Runnable
+/// itself reads is a consistent read needed: the caches may be behind what others have seen.
 pub(super) fn consistent(facts: &Facts, rendering: &Rendering) -> Result<(), Step> {
     if rendering.consistent {
         return Ok(());

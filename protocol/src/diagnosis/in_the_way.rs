@@ -19,7 +19,7 @@ pub struct InTheWay {
 pub enum Why {
     /// It has not ended.
     AtWork,
-    /// It was told to stop, and has not ended.
+    /// It was requested to stop, and has not ended.
     Stopping,
     /// A create for it may be in flight: the controller reads it a little later.
     MayCome,

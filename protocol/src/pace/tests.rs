@@ -1,4 +1,4 @@
-//! How often processes write that see one status.
+//! The number of writes by processes that share one status.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ fn status(of: Value) -> RunnableStatus {
     serde_json::from_value(of).unwrap()
 }
 
-/// A status that waits for this, and says so in these words.
+/// A status that waits for this reason, with this message.
 fn waits(reason: &str, hash: &str, message: &str) -> RunnableStatus {
     status(json!({
         "observedGeneration": 1,
@@ -100,7 +100,7 @@ fn for_which_of_its_sources_a_run_waits_is_words() {
     assert_eq!(news(&stored, &run_ended), News::Conditions);
 }
 
-/// Processes that see one status.
+/// Processes that share one status.
 struct Play {
     stored: RunnableStatus,
     paces: Vec<StatusPace>,
@@ -116,7 +116,7 @@ impl Play {
         }
     }
 
-    /// A process looks once, and would have the status say this.
+    /// A process looks once, and would write this status.
     fn look(&mut self, process: usize, next: &RunnableStatus, second: u64) {
         let change = Change::of_runnable(&self.stored, next);
         if self.paces[process].due(&change, at(second)) == Due::Now {
@@ -141,7 +141,7 @@ fn what_waits_is_told_once_in_ten_seconds_however_often_it_changes() {
     assert_eq!(play.writes.len(), 10, "{:?}", play.writes);
 }
 
-/// A status of which nothing waits.
+/// A status without a pending change.
 fn is_ready() -> RunnableStatus {
     status(json!({
         "observedGeneration": 1, "conditions": [condition("Ready", "True", "Ready", "")],
@@ -206,7 +206,7 @@ fn what_waits_is_written_once_in_ten_seconds_in_the_long_run_however_often_it_is
         next
     };
     for second in 0..300 {
-        // The generation that is stored counts, whichever was seen in between.
+        // The stored generation counts, not those in between.
         play.look(0, &edited(second - second % 4), second);
     }
     let most = 30 + usize::try_from(TURNS_AT_ONCE).unwrap();
@@ -215,7 +215,7 @@ fn what_waits_is_written_once_in_ten_seconds_in_the_long_run_however_often_it_is
         "{:?}",
         play.writes
     );
-    // What waits no more says so at once.
+    // The end of a wait is written at once.
     let mut ready = status(json!({ "conditions": [condition("Ready", "True", "Ready", "")] }));
     ready.observed_generation = Some(300);
     play.look(0, &ready, 300);
@@ -366,7 +366,7 @@ fn conditions_that_turn_without_end_are_written_once_in_ten_seconds() {
             pace.wrote(change, now);
             written += 1;
         }
-        // Five minutes: those at once, and one each ten seconds.
+        // Five minutes: those at once, and one every ten seconds.
         let most = 6 + usize::try_from(tenth / 100).unwrap();
         assert!(
             written <= most,
@@ -394,17 +394,18 @@ fn what_another_release_puts_back_is_written_every_half_an_hour_in_the_end() {
     }
     // At once, then after half a minute, and half an hour later.
     assert_eq!(writes, 3);
-    // Long after that it is another matter.
+    // Long after that it counts as new.
     now += 2 * REPEATED_AFTER;
     pace.wrote(1, now);
     assert_eq!(pace.left(1, now), Some(OTHERS_STAND));
-    // So is anything else.
+    // So does anything else.
     assert_eq!(pace.left(2, now), None);
     pace.wrote(2, now);
     assert_eq!(pace.left(1, now), None);
 }
 
-/// Its outputs are in a Secret, or are not yet; by another revision of the same, if another release has that.
+/// A status whose outputs are in a Secret, or are not written yet; another release may give another
+/// revision of the same.
 fn gives(behind: bool, revision: &str) -> RunnableStatus {
     status(json!({
         "observedGeneration": 1, "outputs": { "a": 1 },
@@ -415,7 +416,7 @@ fn gives(behind: bool, revision: &str) -> RunnableStatus {
     }))
 }
 
-/// The writes of two processes in an hour, each with its view of the same.
+/// The writes of two processes in an hour, each with its own view.
 fn writes_in_an_hour(views: &[RunnableStatus; 2]) -> [u32; 2] {
     let (mut stored, mut paces) = (views[0].clone(), [(); 2].map(|()| StatusPace::default()));
     let mut writes = [0; 2];
@@ -441,7 +442,7 @@ fn writes_in_an_hour(views: &[RunnableStatus; 2]) -> [u32; 2] {
 fn two_that_see_sinks_otherwise_write_seldom() {
     let (first, other) = (gives(false, "a"), gives(false, "b"));
     assert_eq!(writes_in_an_hour(&[first.clone(), other]), [3, 3]);
-    // Whether it is Ready turns as well, at the pace of conditions.
+    // Ready changes as well, at the pace of conditions.
     for writes in writes_in_an_hour(&[first, gives(true, "a")]) {
         assert!((4..=14).contains(&writes), "{writes}");
     }
@@ -466,7 +467,7 @@ fn what_waits_is_written_though_sinks_are_contested() {
         .clone_from(&views[1].sensitive_outputs);
     let change = Change::of_runnable(&views[1], &next);
     assert_eq!(pace.due(&change, at(1)), Due::Now);
-    // What another run gives is no contest.
+    // Outputs of another run are no contest.
     next.outputs_from.as_mut().unwrap().sequence = 2;
     let of_other = Change::of_runnable(&views[1], &next);
     pace.wrote(&of_other, at(2));
@@ -478,7 +479,7 @@ fn what_waits_is_written_though_sinks_are_contested() {
 fn what_becomes_of_the_sinks_of_another_run_is_written_at_once() {
     let (mut pace, both) = (StatusPace::default(), [gives(false, "a"), gives(true, "a")]);
     for round in 0..10 {
-        // Whatever this process itself sees otherwise.
+        // This process itself sees another state each time.
         let change = Change::of_runnable(&both[round % 2], &both[1 - round % 2]);
         assert_eq!(pace.due(&change, at(0)), Due::Now);
         pace.wrote(&change, at(0));

@@ -211,7 +211,7 @@ fn a_rule_that_names_the_template_is_the_nearest_and_says_which_labels_it_lacks(
             "'misspelt': it is for the template 'biuld', and this one is 'build'",
         ]
     );
-    // The nearest has another name than the one that any reader may know.
+    // The nearest has another name than the one that any reader may see.
     assert_eq!(scene.choose(), Err(Unchosen::NoneMatches(None)));
     scene.profiles.truncate(1);
     let unchosen = scene.choose().unwrap_err().to_string();
@@ -236,7 +236,7 @@ fn a_rule_that_is_misspelt_and_lacks_labels_too_says_both_and_few_of_many_values
         missed(&scene)[0],
         "'a': it is for the template 'biuld', and this one is 'build'; it asks for team in (v0, v1, v2, v3, more) of the Runnable, which has team=a"
     );
-    // The condition, which every reader of the Runnable sees, has no label.
+    // The condition, which every reader of the Runnable sees, shows no label.
     assert_eq!(
         scene.choose().unwrap_err().to_string(),
         "no profile matches, and the template makes no run without one (the nearest is 'a': it is for the template 'biuld', and this one is 'build')"
@@ -249,7 +249,7 @@ fn a_profile_without_rules_is_for_nobody_and_one_with_an_empty_rule_for_all() {
     assert_eq!(scene.choose(), Ok(Choice::Nothing));
     scene.is_required = true;
     let unchosen = scene.choose().unwrap_err();
-    // Names of profiles of others are for their readers.
+    // Names of other profiles are for their readers.
     assert_eq!(
         (&unchosen, unchosen.category().as_str()),
         (&Unchosen::NoneMatches(None), "ProfileNotFound")

@@ -19,7 +19,7 @@ use crate::{
 /// etcd takes no larger request, and the object is one, with its spec and metadata.
 const STORE_BYTES: usize = 1024 * 1024 * 3 / 2;
 
-/// A status with an unknown field, a list of lines and outputs of these sizes, and a change that is due.
+/// A status with an unknown field, a list of lines and outputs of these sizes, and a pending change.
 fn holding(lines: usize, line: usize, outputs: usize) -> Facts {
     let mut history: Vec<_> = (0..lines)
         .map(|_| finished(1, RunResult::Succeeded))

@@ -1,4 +1,4 @@
-//! A Runnable stays with its profile.
+//! A Runnable keeps its profile.
 
 use super::*;
 use crate::diagnosis::{Held, NotRefreshed, Unchosen};

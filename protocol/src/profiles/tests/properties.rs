@@ -1,4 +1,4 @@
-//! What must hold whatever rules say.
+//! Properties that hold for all rules.
 
 use proptest::prelude::*;
 
@@ -23,7 +23,7 @@ fn rule() -> impl Strategy<Value = Value> {
     )
 }
 
-/// Profiles, the same in another order with their rules in another order, and what else decides.
+/// Two scenes that differ only in the order of profiles and rules.
 fn scenes() -> impl Strategy<Value = (Scene, Scene)> {
     const NAMES: [&str; 4] = ["a", "b", "c", "d"];
     let rules = prop::collection::vec(prop::collection::vec(rule(), 0..4), 0..=NAMES.len());
@@ -50,7 +50,7 @@ fn scenes() -> impl Strategy<Value = (Scene, Scene)> {
     })
 }
 
-/// The choice, in other words: who beats whom.
+/// A second definition of the choice, by comparison of each pair.
 fn by_beating(scene: &Scene) -> Vec<&'static str> {
     let subject = scene.subject();
     let points = |spec| rank(spec, &subject).map(Rank::points);
