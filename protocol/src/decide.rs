@@ -82,7 +82,7 @@ pub enum Step {
 /// A run to stop.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToStop {
-    /// Reference by which the run is requested.
+    /// Kind and name by which the run is found.
     pub name: RunName,
     /// Uid of the run: an object that has taken its name is left alone.
     pub uid: String,
@@ -126,12 +126,12 @@ pub fn decide_without_rendering(facts: &Facts) -> Step {
     )
 }
 
-/// Replaces the step by [`Step::ReadLedgerWriter`] if another client has written the status and it
-/// is not known whether that was the ledger.
+/// Returns [`Step::ReadLedgerWriter`] instead of this step if another client has written the status
+/// and it is not known whether that was the ledger.
 ///
-/// That is settled before anything is requested, created or written, even a condition. No watch may
-/// show the newer runs, if they are of a kind that the ledger does not name, and each write erases
-/// the record of the former writer.
+/// That is found out before anything is requested, created or written, even a condition. No watch
+/// may show the newer runs, if they are of a kind that the ledger does not name, and each write
+/// erases the record of the former writer.
 fn unless_put_back(facts: &Facts, step: Step) -> Step {
     match step {
         Step::RenderAgain | Step::ListRuns { .. } | Step::Wait(_) => step,

@@ -33,7 +33,7 @@ pub(crate) use sentence::outputs_unread;
 use wrong_type::WrongType;
 pub use wrong_type::placed;
 
-/// Most faults of one template that are spelled out; the others are counted.
+/// Maximum number of faults of one template that are spelled out; the others are counted.
 const SHOWN: usize = 10;
 
 /// A fault of a template or of what it reads.

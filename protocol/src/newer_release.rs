@@ -26,7 +26,7 @@ pub fn known_needs(needs: &[String]) -> Result<(), ReconcileError> {
     Err(newer(Diagnosis::NewerNeeds(unknown)))
 }
 
-/// Returns the same error for a whole status, or `None` if there is none.
+/// Returns the same error for a whole status, or `None` if there is no status or no error.
 #[must_use]
 pub fn leaves_alone(status: Option<&RunnableStatus>) -> Option<ReconcileError> {
     known_needs(&status?.needs).err()

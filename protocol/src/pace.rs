@@ -20,10 +20,10 @@ use crate::{
     told,
 };
 
-/// Least time between two writes of one process that change messages only, or what they say about
+/// Minimum time between two writes of one process that change messages only, or what they say about
 /// the same waiting run.
 pub const WORDS_APART: Duration = Duration::from_secs(10);
-/// Least time from a write of messages to the next look at the Runnables that a waiting Runnable
+/// Minimum time from a write of messages to the next look at the Runnables that a waiting Runnable
 /// reads, and between two events that ask for approval of one number. Two Runnables that feed each
 /// other make ten requests each time, and one a second is allowed.
 pub const LOOKS_APART: Duration = Duration::from_secs(20);

@@ -7,7 +7,7 @@ use k8s_openapi::jiff::Timestamp;
 
 use crate::ledger::{Ledger, counts_as_failed, old_enough, remaining};
 
-/// Most runs that are deleted in one reconciliation.
+/// Maximum number of runs that are deleted in one reconciliation.
 const MAX_DELETES: usize = 10;
 
 /// The plan of retention for now.

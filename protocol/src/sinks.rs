@@ -31,8 +31,8 @@ pub use problem::{SinkProblem, error, unplaced};
 /// few to find one.
 const REVISION: usize = 16;
 
-/// Most sinks in the status. Only many changes of the Runnable can leave more, if none could be
-/// deleted.
+/// Maximum number of sinks in the status. Only many changes of the Runnable can leave more, if none
+/// could be deleted.
 const MOST_KNOWN: usize = 16;
 
 /// The sinks in the status, with their error.

@@ -14,8 +14,9 @@ use serde_json::{Value, json};
 
 pub use key::SourceKey;
 
-/// Most traced sources of one Runnable, ancestors included. The status stores each for the current
-/// run, the outputs and each of several unfinished runs, and a status that is too large is refused.
+/// Maximum number of traced sources of one Runnable, ancestors included. The status stores each for
+/// the current run, the outputs and each of several unfinished runs, and a status that is too large
+/// is refused.
 pub const MOST_SOURCES: usize = 64;
 
 /// Revision of a missing value.

@@ -13,7 +13,8 @@ use crate::{
     reconcile_error::{ReconcileError, Requeue},
 };
 
-/// Most numbers that one reconciliation gives up. After them the next waits, longer each time.
+/// Maximum number of numbers that one reconciliation gives up. After them the next waits, longer
+/// each time.
 pub const MOST_RENUMBERED: u8 = 3;
 
 pub(super) fn pending(facts: &Facts, rendering: &Rendering, current: &CurrentRun) -> Step {
@@ -130,7 +131,7 @@ fn made_meanwhile(facts: &Facts, current: &CurrentRun, held: Step) -> Step {
     }
 }
 
-/// Handles a run that a create without an answer made, and that was seen deleted before it could be
+/// Handles a run that was made by a create without an answer, and seen deleted before it could be
 /// confirmed. It is not made again under its number.
 fn seen_to_go(facts: &Facts, current: &CurrentRun) -> Option<Step> {
     let cached_run = facts.cached_runs.iter().find(|cached_run| {

@@ -50,8 +50,8 @@ fn planned(facts: &Facts, current: &CurrentRun) -> Option<Time> {
 
 /// Returns true if the rules that now give the result are those that the run was followed by: by
 /// other rules an old run may fail. Without a rule in the template, the rule of the kind counts as
-/// the same. A loss comes from no rules, nor does a stop after the timeout, up to which the run was
-/// at work.
+/// the same. Also returns true for a lost run, and for one that the controller stopped: no rule
+/// decides these.
 fn is_judged_as_followed(
     facts: &Facts,
     before: &CurrentRun,

@@ -13,9 +13,9 @@ use crate::{
     status::status,
 };
 
-/// Holds a number back whose status would leave no room for the run's confirmation, result and
-/// outputs. The API server refuses an object that is too large, and a run whose end cannot be
-/// written would be at work for ever.
+/// Returns an error for a number whose status would leave no room for the run's confirmation,
+/// result and outputs. The API server refuses an object that is too large, and a run whose end
+/// cannot be written would be at work for ever.
 pub(super) fn left(facts: &Facts, ledger: &Ledger) -> Result<(), Step> {
     let sources = facts.dependencies.of_intent();
     // They are stored beside the new entry, and then beside its outputs.

@@ -39,8 +39,8 @@ pub(super) fn superseded(facts: &Facts) -> Step {
             }
             (Err(step), None) => return step,
         }
-        // A newer run may have ended long ago, in a ledger that was put back: its outputs come
-        // before those of this one.
+        // A newer run may have ended long ago, in a ledger that was put back: it is read first, so
+        // that its outputs are not replaced by those of this one.
         if let Some(name) = unobserved.clone()
             && next.outputs_from != source
         {

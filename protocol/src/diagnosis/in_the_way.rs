@@ -1,6 +1,6 @@
 //! Runs that keep the next one from beginning.
 
-/// Most runs that are named; the others are counted.
+/// Maximum number of runs that are named; the others are counted.
 const NAMED: usize = 3;
 
 /// A run that no other may begin beside.

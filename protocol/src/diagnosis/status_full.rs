@@ -2,7 +2,7 @@
 
 use cartouche_crds::{MAX_STATUS_BYTES, StatusBytes, short_message};
 
-/// Most fields that are named: the largest.
+/// Maximum number of fields that are named: the largest.
 const MOST_NAMED: usize = 3;
 /// Longest name of an unknown field, in bytes.
 const NAME_BYTES: usize = 64;

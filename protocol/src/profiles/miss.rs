@@ -11,7 +11,7 @@ use super::{
     choice::{Candidate, Subject, nearly},
 };
 
-/// Most labels that are named one by one.
+/// Maximum number of labels that are named one by one.
 const SHOWN: usize = 4;
 
 /// A rule that does not match, or a profile without rules. The nearest to a match is the least.
@@ -40,8 +40,9 @@ enum Distance {
     OtherTemplates,
 }
 
-/// Returns the reasons why no rule of these profiles matches, nearest first, by name. They contain
-/// profiles of others and labels, so they are for readers who may see these.
+/// Returns the reasons why no rule of these profiles matches, nearest first, each with the name of
+/// its profile. They contain profiles of others and labels, so they are for readers who may see
+/// these.
 #[must_use]
 pub fn misses(profiles: &[Candidate<'_>], subject: &Subject<'_>) -> Vec<String> {
     let missed = sorted(profiles, subject).into_iter();
@@ -161,7 +162,7 @@ fn other_values(profile: &str, selector: &LabelSelector, subject: &Subject<'_>) 
     )
 }
 
-/// The key of a part and a value that it asks for, if it does.
+/// Returns the key of a part and a value that it asks for, or `None` if it asks for none.
 fn asked(part: &LabelSelector) -> Option<(&str, &str)> {
     if let Some((key, value)) = part.match_labels.iter().flatten().next() {
         return Some((key, value));
@@ -173,16 +174,16 @@ fn asked(part: &LabelSelector) -> Option<(&str, &str)> {
         .map(|value| (one.key.as_str(), value.as_str()))
 }
 
-/// The labels that a selector asks for and that are not so.
+/// The labels that a selector asks for and an object lacks.
 struct Lack {
     of: &'static str,
     wanted: Vec<String>,
-    /// The labels in their place.
+    /// The labels of the object in their place.
     there: Vec<String>,
 }
 
 impl Lack {
-    /// `None` if the selector selects these labels.
+    /// Returns the lack, or `None` if the selector selects these labels.
     fn of(
         selector: Option<&LabelSelector>,
         labels: &BTreeMap<String, String>,
@@ -219,14 +220,14 @@ impl fmt::Display for Lack {
     }
 }
 
-/// The first of some texts, which may be very many.
+/// Joins the first of some texts, which may be very many.
 fn few(texts: &[String], between: &str) -> String {
     let shown = texts.iter().take(SHOWN).map(String::as_str);
     let more = (texts.len() > SHOWN).then_some("more");
     shown.chain(more).collect::<Vec<_>>().join(between)
 }
 
-/// The parts of a selector, each as a selector of its own.
+/// Returns the parts of a selector, each as a selector of its own.
 fn requirements(selector: &LabelSelector) -> Vec<LabelSelector> {
     let labels = selector.match_labels.iter().flatten();
     let labels = labels.map(|(key, value)| LabelSelector {
@@ -241,7 +242,7 @@ fn requirements(selector: &LabelSelector) -> Vec<LabelSelector> {
     labels.chain(expressions).collect()
 }
 
-/// The key of a part, and the part as `kubectl` writes it.
+/// Returns the key of a part, and the part as `kubectl` writes it.
 fn shown(part: &LabelSelector) -> (String, String) {
     if let Some((key, value)) = part.match_labels.iter().flatten().next() {
         return (key.clone(), format!("{key}={value}"));

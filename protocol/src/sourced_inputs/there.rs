@@ -10,7 +10,7 @@ use crate::{
     sources::settle::busy,
 };
 
-/// Most names of an object that are kept, to be compared and shown.
+/// Maximum number of names of an object that are kept, to be compared and shown.
 const KEPT: usize = 64;
 /// Longest name that is shown, in bytes.
 const LONGEST: usize = 64;

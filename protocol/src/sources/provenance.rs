@@ -10,8 +10,9 @@ use crate::{
     trace::Sources,
 };
 
-/// Most earlier runs without an end whose sources are kept. With two hundred of them, each of which
-/// may have [`MOST_SOURCES`](crate::trace::MOST_SOURCES), the API server would refuse the status.
+/// Maximum number of earlier runs without an end whose sources are kept. With two hundred of them,
+/// each of which may have [`MOST_SOURCES`](crate::trace::MOST_SOURCES), the API server would refuse
+/// the status.
 const MOST_UNFINISHED: usize = 16;
 
 /// A run, by its number and the hash of its document: after a ledger was put back, two runs may

@@ -1,8 +1,8 @@
 //! The sources and ancestors that a message names. Pure.
 //!
-//! All who may read the Runnable see a hold, and so does its account. It names no Runnable or
-//! object that the account may not read: an ancestor is known through reads of others, with
-//! permissions of their own.
+//! All who may read the Runnable see the message of a hold, and so does its account. The message
+//! names no Runnable or object that the account may not read: an ancestor is known through reads of
+//! others, with permissions of their own.
 
 use std::collections::BTreeSet;
 
