@@ -4,25 +4,25 @@
 use cartouche_crds::RunnableStatus;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
-/// Type of the condition that is True if the template was rendered and its run made.
+/// Condition type: the template was rendered and its run made.
 pub const RUN_TEMPLATE_READY: &str = "RunTemplateReady";
-/// Type of the condition of the run for the present rendering, in the words of its engine.
+/// Condition type: the state of the run for the present rendering, in the words of its engine.
 pub const STAMPED_OBJECT_CONDITION: &str = "StampedObjectCondition";
 /// Reason for a run that vanished unseen.
 pub const RUN_LOST: &str = "RunLost";
 /// Reason of Ready while a run is at work, or is about to be made.
 pub const RUN_IN_PROGRESS: &str = "RunInProgress";
-/// Type of the condition that sums up both.
+/// Condition type: the sum of both.
 pub const READY: &str = "Ready";
-/// Type of the condition that is present and True while the controller works towards Ready.
+/// Condition type: present and True while the controller works towards Ready.
 pub const RECONCILING: &str = "Reconciling";
-/// Type of the condition that is present and True if only a change can help.
+/// Condition type: present and True if only a change can help.
 pub const STALLED: &str = "Stalled";
 
 /// Reason of Reconciling while a failed run is going to be retried.
 pub const RETRY_SCHEDULED: &str = "RetryScheduled";
 
-/// Type of the condition that is present and True while a watch that the Runnable needs fails.
+/// Condition type: present and True while a watch that the Runnable needs fails.
 pub const WATCH_UNAVAILABLE: &str = "WatchUnavailable";
 
 /// Status of a condition that holds.

@@ -126,8 +126,8 @@ pub fn decide_without_rendering(facts: &Facts) -> Step {
     )
 }
 
-/// Returns [`Step::ReadLedgerWriter`] instead of this step if another client has written the status
-/// and it is not known whether that was the ledger.
+/// Returns [`Step::ReadLedgerWriter`] instead of this step if another client has written the
+/// status, which may have been the ledger.
 ///
 /// That is found out before anything is requested, created or written, even a condition. No watch
 /// may show the newer runs, if they are of a kind that the ledger does not name, and each write
@@ -330,8 +330,7 @@ fn intend(facts: &Facts, rendering: &Rendering, mut ledger: Ledger, next: &Next<
     Step::Write(Box::new(ledger), Change::Intent)
 }
 
-/// Returns the error for a full history: unfinished runs never leave it, and the API server would
-/// refuse a longer one.
+/// Unfinished runs never leave the history, and the API server would refuse a longer one.
 fn crowded() -> ReconcileError {
     ReconcileError::caused(
         Category::UnknownError,

@@ -210,8 +210,7 @@ pub enum Diagnosis {
     NoWayToStop(String, Stop),
     /// This run was requested to stop, for this reason and at this time, and is still at work.
     NotStopped(String, Stop),
-    /// Another client writes the status; no run is made until it was left alone for this many
-    /// seconds.
+    /// Another client writes the status, which has to be left alone for this many seconds.
     OtherController(u64),
     /// The Runnable is suspended.
     Suspended,

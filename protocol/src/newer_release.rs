@@ -67,7 +67,7 @@ fn newer(diagnosis: Diagnosis) -> ReconcileError {
     ReconcileError::caused(Category::NewerRelease, Requeue::OnChange, diagnosis, None)
 }
 
-/// Returns the error for definitions that are older than this release, under which no run is made.
+/// Returns the error for definitions that are older than this release: no run is made.
 #[must_use]
 pub fn outdated(why: &str, to_do: &str, requeue: Requeue) -> ReconcileError {
     let diagnosis = Diagnosis::DefinitionsOutdated(why.to_owned(), to_do.to_owned());

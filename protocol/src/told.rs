@@ -184,8 +184,7 @@ impl fmt::Display for Tries<'_> {
     }
 }
 
-/// Returns the words of others with all marks broken, so that no part of them passes for one of
-/// ours.
+/// Returns the words of others without our marks, so that no part of them passes for one of ours.
 pub(crate) fn plain(said: &str) -> String {
     // Without its semicolon a mark is none, and the rest forms no new one.
     let marks = [TO_DO, IN_FULL, TRIED].iter();

@@ -129,7 +129,7 @@ impl Sources {
             .collect()
     }
 
-    /// Returns the revision of a source, or `None` if it is not traced.
+    /// Returns the revision of a source, if it is traced.
     #[must_use]
     pub fn get(&self, key: &SourceKey) -> Option<&Revision> {
         self.0.get(key)
@@ -231,8 +231,7 @@ impl Trace {
         }
     }
 
-    /// Returns the one revision of each ancestor, or the error if there are too many or they
-    /// disagree.
+    /// Returns the one revision of each ancestor.
     pub fn sources(&self) -> Result<Sources, TraceError> {
         if self.0.len() > MOST_SOURCES {
             return Err(TraceError::TooMany(self.0.len()));

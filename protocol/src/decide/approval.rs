@@ -85,8 +85,7 @@ pub(super) fn still_given(
 }
 
 /// Returns `Ok` if a person has approved exactly this. Otherwise returns the error that waits for
-/// approval or reports the refusal. `find_out` gives the step that gathers facts for the person,
-/// which comes first.
+/// approval or reports the refusal. A step of `find_out` comes before the wait.
 fn said_yes(
     facts: &Facts,
     wanted: &Approval,

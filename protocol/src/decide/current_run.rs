@@ -50,8 +50,8 @@ pub(super) fn current_run(
     step.unwrap_or_else(|| superseded::superseded(facts))
 }
 
-/// Requires a consistent rendering if the rules have changed: they are written with what is read of
-/// the run, and a cached template may be an earlier one.
+/// Requires a consistent rendering if the rules have changed: they are written with the run, and a
+/// cached template may be an earlier one.
 fn must_render(rendering: Option<&Rendering>, current: &CurrentRun) -> Option<Step> {
     let rendering = rendering.filter(|rendering| !rendering.consistent)?;
     is_followed_anew(rendering, current).then_some(Step::RenderAgain)
@@ -123,9 +123,9 @@ fn note(facts: &Facts, found: &FetchedRun) -> Option<Step> {
     (next != facts.ledger).then(|| Step::Write(Box::new(next), Change::Record))
 }
 
-/// Returns true if this run comes from a create of ours that got no answer and landed after the
-/// confirmed object was deleted. If the end of the current run is known, another object may exist,
-/// but gives no outputs: any client can create an object under a name that is free again.
+/// Returns true if this run comes from a create of ours without an answer, which landed after the
+/// confirmed object was deleted. Once the end of the current run is known, another object gives no
+/// outputs: any client can create one under a name that is free again.
 fn is_late_run(facts: &Facts, current: &CurrentRun, run: &RunIdentity) -> bool {
     current.result.is_none() && facts.is_run_of(run, current) && run.is_late_for(current)
 }

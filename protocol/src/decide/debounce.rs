@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// Returns `Ok` once it has, or once changes were held back for long enough. Otherwise returns the
-/// error that waits, with the time left.
+/// error that waits.
 pub(super) fn settled(facts: &Facts) -> Result<(), Step> {
     let Some(pause) = facts.policy.debounce else {
         return Ok(());

@@ -90,9 +90,9 @@ pub(super) fn first(facts: &Facts, rendering: &Rendering) -> Result<(), Step> {
     approval::given(facts, rendering, &facts.ledger, next).map(drop)
 }
 
-/// Requires a consistent rendering, unless the sources of the inputs hold the run back as far as
-/// the caches show. Holding back costs no read. Only if the sources disagree on what this Runnable
-/// itself reads is a consistent read needed: the caches may be behind what others have seen.
+/// Requires a consistent rendering, unless the caches show that the sources of the inputs hold the
+/// run back, which costs no read. If the sources disagree on what this Runnable itself reads, only
+/// a consistent read decides.
 pub(super) fn consistent(facts: &Facts, rendering: &Rendering) -> Result<(), Step> {
     if rendering.consistent {
         return Ok(());

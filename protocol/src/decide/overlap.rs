@@ -22,9 +22,9 @@ use crate::{
     reconcile_error::{ReconcileError, Requeue},
 };
 
-/// Returns the time until which an entry of another release is left alone, or `None` if it is not:
-/// that release may be about to make its run, and a minute after it was withdrawn no create of it
-/// can land. That release reports it, so both do not write two texts in turn.
+/// Returns the time until which an entry of another release is left alone: that release may be
+/// about to make its run, and a minute after it was withdrawn no create of it can land. That
+/// release reports it, so both do not write two texts in turn.
 pub(super) fn left_alone_until(facts: &Facts, current: &CurrentRun) -> Option<Timestamp> {
     let stop = current.stop.as_ref().filter(|_| is_withdrawn(current));
     let since = match stop {
@@ -246,8 +246,7 @@ fn replaced(facts: &Facts, at_work: &[AtWork<'_>]) -> Result<(), Step> {
     Err(Step::Write(Box::new(next), Change::MakeWay))
 }
 
-/// Returns the wait for these runs. Events announce their end; the retry is for an event that is
-/// missed.
+/// Returns the wait for these runs. Events announce their end; the retry is for a missed event.
 fn waits(facts: &Facts, runs: Vec<(RunName, Why)>, until: Option<Timestamp>) -> Step {
     let namespace = &facts.runnable.namespace;
     let runs = runs.into_iter().map(|(name, why)| InTheWay {

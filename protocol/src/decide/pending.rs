@@ -67,9 +67,9 @@ fn has_ended(facts: &Facts, fetched: &FetchedRun) -> bool {
         .is_some_and(CachedRun::finished)
 }
 
-/// Reads the run if no create is sent whose refusal would show that an earlier create has made it,
-/// so that it can be followed. That is so while the Runnable is suspended, cannot be rendered,
-/// waits with another document, or has a profile that is gone or no longer fits.
+/// Reads the run if no create is sent whose refusal would show that an earlier create has made it.
+/// That is so while the entry is withdrawn, while the Runnable is suspended, cannot be rendered or
+/// waits with another document, or if its profile is gone or no longer fits.
 ///
 /// A listed run is read too: outputs of an earlier run must not come before its own in the time
 /// that the stuck create would leave.

@@ -75,7 +75,7 @@ fn of_no_value(tag: &str, sources: &[InputSource]) -> Option<String> {
     })
 }
 
-/// Returns the input that a diagnostic is about, or `None` if it is about none.
+/// Returns the input that a diagnostic is about.
 fn input_of(diagnostic: &Diagnostic) -> Option<&str> {
     let (above, below) = diagnostic.at.split_at_checked(TO_INPUTS.len())?;
     let is_input = diagnostic.root == Root::Context

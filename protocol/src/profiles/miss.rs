@@ -162,7 +162,7 @@ fn other_values(profile: &str, selector: &LabelSelector, subject: &Subject<'_>) 
     )
 }
 
-/// Returns the key of a part and a value that it asks for, or `None` if it asks for none.
+/// Returns the key of a part and a value that it asks for, if any.
 fn asked(part: &LabelSelector) -> Option<(&str, &str)> {
     if let Some((key, value)) = part.match_labels.iter().flatten().next() {
         return Some((key, value));

@@ -31,7 +31,7 @@ impl SourceKind {
         }
     }
 
-    /// Returns the name of the part that an input refers to.
+    /// Returns the word for the part that an input names.
     #[must_use]
     pub fn part(self) -> &'static str {
         match self {

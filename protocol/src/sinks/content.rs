@@ -32,7 +32,7 @@ impl Content {
         values.map(|(key, value)| (key.as_str(), value.as_slice()))
     }
 
-    /// Returns the value of a key, or `None` if it has none.
+    /// Returns the value of a key.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&[u8]> {
         self.0.get(key).map(Vec::as_slice)

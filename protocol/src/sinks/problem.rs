@@ -23,8 +23,8 @@ pub enum SinkProblem {
     /// The run of this number, which gave the sensitive outputs, is gone, and they are stored
     /// nowhere else.
     Lost(SourceObject, i64),
-    /// The run of this number exists, but gives no sensitive outputs by the present template, and
-    /// they are stored nowhere else.
+    /// The run of this number exists, but does not give them by the present template, and they are
+    /// stored nowhere else.
     Withheld(SourceObject, i64),
     /// Another client changes it each time that it is written.
     Fought(SourceObject),
@@ -33,7 +33,7 @@ pub enum SinkProblem {
 }
 
 impl SinkProblem {
-    /// Returns the time of the retry: after a change only, for what nothing else ends.
+    /// Returns the time of the retry.
     fn requeue(&self) -> Requeue {
         match self {
             Self::Faults(_) | Self::Anothers(..) | Self::Lost(..) | Self::Withheld(..) => {
@@ -86,7 +86,7 @@ impl SinkProblem {
     }
 }
 
-/// Returns the error of all sinks together, or `None` if there are no problems.
+/// Returns the error of all sinks together, if any.
 #[must_use]
 pub fn error(problems: Vec<SinkProblem>) -> Option<ReconcileError> {
     let requeues = problems.iter().map(SinkProblem::requeue);

@@ -182,7 +182,7 @@ impl SourceRead {
         without.any(|why| matches!(why, NoValue::TooMuch(_)))
     }
 
-    /// Returns the part that takes more memory the larger it is, or `None` if there is none.
+    /// Returns the part that may be large, if any.
     #[must_use]
     pub fn content(&self) -> Option<&Value> {
         match self {
@@ -255,7 +255,7 @@ fn content(uid: Option<&str>, values: &Map<String, Value>) -> Arc<Value> {
 }
 
 impl RunnableRead {
-    /// Returns an output, or `None` if it was not read.
+    /// Returns an output, if it was read.
     #[must_use]
     pub fn output(&self, name: &str) -> Option<&Value> {
         self.outputs.get("values")?.get(name)
@@ -263,7 +263,7 @@ impl RunnableRead {
 }
 
 impl ObjectRead {
-    /// Returns the value at a path, or `None` if there is none.
+    /// Returns the value at a path, if any.
     #[must_use]
     pub fn field(&self, path: &str) -> Option<&Value> {
         self.fields.get("values")?.get(path)

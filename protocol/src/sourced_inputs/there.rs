@@ -1,4 +1,4 @@
-//! Hints for an input whose key or output is missing: what the object has instead. Pure.
+//! Hints for a missing key or output: the names that the object has. Pure.
 
 use cartouche_crds::RunnableStatus;
 use cartouche_templating::suggestion;

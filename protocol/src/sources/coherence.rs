@@ -86,8 +86,8 @@ fn failed(first: &Incoherence, who: &[Member<'_>], why: Lag) -> Readiness {
     })
 }
 
-/// Returns the failure if no Runnable is behind and none has looked without result: it names those
-/// that may still be the cause.
+/// Returns the failure if no Runnable is behind and none has looked without result: it names the
+/// possible causes.
 fn unexplained(first: &Incoherence, family: &[Member<'_>], known: &Known) -> Failed {
     let waited_for: BTreeSet<&SourceKey> = family.iter().flat_map(|it| it.1.waits_for()).collect();
     let of = |matches: &dyn Fn(&Member<'_>) -> bool| -> Vec<SourceKey> {
@@ -201,7 +201,7 @@ fn not_looked_at(
     let Some(now) = trace.read_itself(ancestor) else {
         return apart(ancestor, readers);
     };
-    // A reader that looks at all and has seen another revision will look; one that has seen this
+    // One that looks at all and has seen another revision will look; one that has seen this
     // revision may have failed.
     let behind = readers
         .filter(|(member, revision)| *revision != now && to_look_at(member.1, known).is_some());

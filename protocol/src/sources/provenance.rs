@@ -84,20 +84,20 @@ impl Provenance {
         ledger
     }
 
-    /// Returns the sources of this run, or `None` if they are unknown.
+    /// Returns the sources of this run, if known.
     #[must_use]
     pub fn of_run(&self, sequence: i64, input_hash: &str) -> Option<&Sources> {
         self.runs.get(&(sequence, input_hash.to_owned()))
     }
 
-    /// Returns the sources of this ledger's current run, or `None` if they are unknown.
+    /// Returns the sources of this ledger's current run, if known.
     #[must_use]
     pub fn of_current(&self, ledger: &Ledger) -> Option<&Sources> {
         let current = ledger.current.as_ref()?;
         self.of_run(current.sequence, &current.input_hash)
     }
 
-    /// Returns the sources of the outputs, or `None` if they are unknown.
+    /// Returns the sources of the outputs, if known.
     #[must_use]
     pub fn of_outputs(&self) -> Option<&Sources> {
         self.outputs.as_ref()

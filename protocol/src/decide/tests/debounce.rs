@@ -15,8 +15,7 @@ use crate::{
     status,
 };
 
-/// A debounce of ten seconds: the document has been the same for `same_for` seconds, and changes
-/// were held back for `held_for` seconds.
+/// A debounce of ten seconds; the change has stayed the same, and was held back, for these seconds.
 fn paused(facts: Facts, same_for: u64, held_for: u64) -> Facts {
     let mut facts = facts.fresh();
     facts.policy.debounce = Some(SignedDuration::from_secs(10));

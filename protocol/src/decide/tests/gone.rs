@@ -229,7 +229,7 @@ fn a_run_with_a_fixed_name_is_not_lost_because_the_name_was_free_before() {
     assert_eq!(decide(&facts), Step::Settled);
 }
 
-/// A hold on the next run: its category, and the change of the facts that brings it about.
+/// A hold on the next run, and the facts that cause it.
 type Hold = (Category, fn(&mut Facts));
 
 fn source() -> SourceKey {
