@@ -217,10 +217,10 @@ fn is_to_stop(run: &str, stop: &Stop) -> String {
     match &stop.reason {
         StopReason::Replaced => format!("{run} is to make way for a later run (since {since})"),
         StopReason::Cancelled => format!("{run} was cancelled (found at {since})"),
-        StopReason::TimedOut | StopReason::Withdrawn => {
+        StopReason::TimedOut => {
             format!("{run} has worked for longer than its timeout (found at {since})")
         }
-        StopReason::Other(_) => format!("{run} was {stop}"),
+        StopReason::Withdrawn | StopReason::Other(_) => format!("{run} was {stop}"),
     }
 }
 
