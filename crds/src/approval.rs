@@ -1,23 +1,24 @@
-//! Whether a person has to approve a run before it begins.
+//! Approval of runs by a person.
 
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Whether a person has to approve each run before it begins, except for further attempts of `retry` that are made of what was
-/// approved; it is Manual if the Runnable or its template says so.
+/// Approval of each run before it begins: `Automatic`, the default, needs none; `Manual` needs that of a person.
+/// It is `Manual` if the Runnable or its template says so. A retry needs no approval if it is made of what was
+/// approved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum ApprovalPolicy {
-    /// Nobody has to: it begins once it is due.
+    /// No approval is needed: a pending run begins.
     #[default]
     Automatic,
-    /// A person has to approve exactly this run.
+    /// A person must approve exactly this run.
     Manual,
 }
 
 impl ApprovalPolicy {
-    /// As it is written.
+    /// Returns the policy as it is written.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -26,7 +27,7 @@ impl ApprovalPolicy {
         }
     }
 
-    /// What holds where both a Runnable and its template may say something: one that wants a person is enough.
+    /// Merges the policies of a Runnable and its template: one `Manual` is enough.
     #[must_use]
     pub fn merged(one: Option<Self>, other: Option<Self>) -> Self {
         match (one, other) {
@@ -42,18 +43,19 @@ impl fmt::Display for ApprovalPolicy {
     }
 }
 
-/// The run that a person approves, written `<number>:<hash>`, such as `4:v1:0f3a…`, in the annotation `carto.run/approved` of the
-/// Runnable. The hash covers all that the run is made of; its form is the controller's, and `status.pending.approval` has it.
+/// The run that a person approves, written `<number>:<hash>`, such as `4:v1:0f3a…`, in the annotation
+/// `carto.run/approved` of the Runnable. The hash covers all that the run is made of. The controller alone defines
+/// its form, and publishes the value in `status.pending.approval`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Approval {
     /// The number of the run.
     pub sequence: i64,
-    /// The hash of what is sent to make it.
+    /// The hash of the create request.
     pub hash: String,
 }
 
 impl Approval {
-    /// Reads the value of the annotation. `None` if it has another form: nothing is left out or guessed, be it a space.
+    /// Parses the value of the annotation. Returns `None` if it has another form: even a space is not ignored.
     #[must_use]
     pub fn of(text: &str) -> Option<Self> {
         let (sequence, hash) = text.split_once(':')?;

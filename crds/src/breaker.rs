@@ -1,4 +1,4 @@
-//! How often a Runnable has run lately: a line of text in the status.
+//! Counter of a Runnable's recent runs: a line of text in the status.
 
 use std::{fmt, str::FromStr};
 
@@ -8,8 +8,8 @@ use crate::line::time;
 
 /// Counts runs in a window of time, under one generation of the Runnable and of its template.
 ///
-/// It is written as `<generation> <template's uid> <template's generation> <begin of the window> <runs>`, and ` <ancestors>` if
-/// its inputs come from other Runnables.
+/// It is written as `<generation> <template's uid> <template's generation> <begin of the window> <runs>`, and
+/// ` <ancestors>` if its inputs come from other Runnables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Breaker {
     /// The Runnable's generation while the runs were counted.
@@ -18,11 +18,11 @@ pub struct Breaker {
     pub template_uid: String,
     /// The template's generation while the runs were counted.
     pub template_generation: i64,
-    /// When the count began.
+    /// Begin of the window.
     pub window_start: Time,
-    /// Runs since then.
+    /// Number of runs since then.
     pub runs: i64,
-    /// A hash of the generations of the Runnables that its inputs stem from, while the runs were counted.
+    /// Hash of the generations of the Runnables that its inputs derive from, while the runs were counted.
     pub ancestors: Option<String>,
 }
 
@@ -46,7 +46,7 @@ impl fmt::Display for Breaker {
     }
 }
 
-/// A line that says nothing of a breaker.
+/// The error for a line that is not a breaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoBreaker;
 

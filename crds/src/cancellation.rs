@@ -1,4 +1,4 @@
-//! Who stopped a run, and why.
+//! The author and the reason of a request to stop a run.
 
 use std::fmt;
 
@@ -6,25 +6,25 @@ use serde::{Deserialize, Serialize};
 
 use crate::rerun::keep_words;
 
-/// What `cartouche cancel` writes on a run that it stops, in the annotation `carto.run/cancel-request`:
-/// `{"by": "alice", "reason": "the wrong branch", "at": "2026-01-01T00:00:00Z"}`. Whoever may edit the run may
-/// write anything here: the audit log of the API server is the proof.
+/// The request that `cartouche cancel` writes on a run, in the annotation `carto.run/cancel-request`:
+/// `{"by": "alice", "reason": "the wrong branch", "at": "2026-01-01T00:00:00Z"}`. Every user who may edit the run
+/// can write any text here. The proof is the audit log of the API server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cancellation {
-    /// Who asked.
+    /// The user who asked.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub by: String,
-    /// Why.
+    /// The reason for the request.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// When, by the clock of who asked.
+    /// The time of the request, by the user's clock.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub at: String,
 }
 
 impl Cancellation {
-    /// Reads the annotation. Any value but an empty one is a request: one that a person wrote by hand, in words of their own, is the reason.
-    /// Long texts are cut.
+    /// Parses the annotation and cuts long texts. Any value except an empty one is a request: a text that a user
+    /// wrote by hand becomes the reason.
     #[must_use]
     pub fn of(annotation: &str) -> Option<Self> {
         let text = annotation.trim();
@@ -42,14 +42,14 @@ impl Cancellation {
         Some(request)
     }
 
-    /// The value of the annotation.
+    /// Returns the value of the annotation.
     #[must_use]
     pub fn annotation(&self) -> String {
         serde_json::json!(self).to_string()
     }
 }
 
-/// `stopped by alice: the wrong branch`, as far as it is known.
+/// Formats `stopped by alice: the wrong branch`, as far as it is known.
 impl fmt::Display for Cancellation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.by.as_str() {

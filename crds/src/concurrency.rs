@@ -1,24 +1,27 @@
-//! Whether runs of one Runnable may be at work at once.
+//! Concurrent runs of one Runnable.
 
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What becomes of a change while an earlier run of the same Runnable is at work.
+/// Handling of a change while an earlier run of the same Runnable is still running: `Allow`, the default, runs
+/// both; `LatestOnly` waits for the end of the earlier run; `Replace` stops the earlier run first, as a timeout
+/// does. The value of a template takes precedence over that of a Runnable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum ConcurrencyPolicy {
-    /// Its run begins at once, beside the earlier one.
+    /// The new run begins at once, beside the earlier one.
     #[default]
     Allow,
-    /// It waits until the earlier run has ended. What is rendered then runs; what was rendered in between does not.
+    /// The new run waits until the earlier run has ended. Only the document rendered then runs; documents in
+    /// between do not.
     LatestOnly,
-    /// The earlier run is told to stop, and what is rendered once it has ended runs.
+    /// The earlier run is stopped. The document rendered once it has ended runs.
     Replace,
 }
 
 impl ConcurrencyPolicy {
-    /// As it is written.
+    /// Returns the policy as it is written.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

@@ -13,11 +13,12 @@ use crate::{
     runnable::Runnable,
 };
 
-/// The number of the schemas of this release, one for all definitions. Each release that adds a field raises it: a controller does
-/// not intend runs under definitions of a lower one, which drop what it writes and what users write for it.
+/// The schema number of this release, the same in all definitions. Each release that adds a field raises it. A
+/// controller intends no runs under definitions with a lower number, because they drop fields of its own and of
+/// users.
 pub const SCHEMA: u32 = 1;
 
-/// The number of the schema of a definition with these annotations: 0 if it bears none, as Cartographer's do.
+/// Returns the schema number of a definition with these annotations, or 0 if it has none, as Cartographer's do.
 #[must_use]
 pub fn schema_of(annotations: &BTreeMap<String, String>) -> u32 {
     let number = annotations.get(SCHEMA_ANNOTATION);
@@ -26,7 +27,7 @@ pub fn schema_of(annotations: &BTreeMap<String, String>) -> u32 {
         .unwrap_or_default()
 }
 
-/// The definition of the Runnable, as it is installed.
+/// Returns the installed definition of the Runnable.
 #[must_use]
 pub fn runnable() -> CustomResourceDefinition {
     completed(
@@ -35,7 +36,7 @@ pub fn runnable() -> CustomResourceDefinition {
     )
 }
 
-/// The definition of the `ClusterRunTemplate`, as it is installed.
+/// Returns the installed definition of the `ClusterRunTemplate`.
 #[must_use]
 pub fn cluster_run_template() -> CustomResourceDefinition {
     completed(
@@ -44,7 +45,7 @@ pub fn cluster_run_template() -> CustomResourceDefinition {
     )
 }
 
-/// The definition of the `ClusterRunProfile`, as it is installed.
+/// Returns the installed definition of the `ClusterRunProfile`.
 #[must_use]
 pub fn cluster_run_profile() -> CustomResourceDefinition {
     completed(
@@ -53,7 +54,7 @@ pub fn cluster_run_profile() -> CustomResourceDefinition {
     )
 }
 
-/// Adds what the derive cannot say, and takes away what it says too much.
+/// Adds what the derive cannot express, and removes its surplus.
 fn completed(
     mut definition: CustomResourceDefinition,
     spec_description: &str,
@@ -67,7 +68,7 @@ fn completed(
     definition
 }
 
-/// The schema of each version.
+/// Iterates over the schemas of all versions.
 fn roots(definition: &mut CustomResourceDefinition) -> impl Iterator<Item = &mut JSONSchemaProps> {
     definition
         .spec
@@ -76,11 +77,11 @@ fn roots(definition: &mut CustomResourceDefinition) -> impl Iterator<Item = &mut
         .filter_map(|version| version.schema.as_mut()?.open_api_v3_schema.as_mut())
 }
 
-/// The derive describes the kind by its own name and puts the type's doc comment on `spec`: what
-/// `kubectl explain` shows first should be the doc comment.
+/// Completes the root schema. The derive describes the kind by its own name and puts the type's doc comment on
+/// `spec`, but `kubectl explain` should show the doc comment first.
 ///
-/// A status that starts at generation -1 makes tools such as Flux see a fresh object as "in
-/// progress"; without any status they take it for done.
+/// A status that starts at generation -1 makes tools such as Flux treat a fresh object as "in progress"; without a
+/// status they would treat it as done.
 fn complete_root(root: &mut JSONSchemaProps, spec_description: &str) {
     root.required = Some(vec!["metadata".to_owned(), "spec".to_owned()]);
     let properties = root.properties.get_or_insert_default();
@@ -99,9 +100,9 @@ fn complete_root(root: &mut JSONSchemaProps, spec_description: &str) {
     }
 }
 
-/// Titles repeat the kind, and `kubectl explain` shows the line breaks of the source. `nullable` stays where the value is any JSON, so that a null which
-/// somebody wrote is kept. Elsewhere the API server then drops a null, as it did under the schema
-/// of Cartographer, so that CEL rules and readers see an absent field.
+/// Removes titles, which repeat the kind, and the line breaks of the source, which `kubectl explain` would show.
+/// `nullable` stays where the value is any JSON, so that a user's null is kept. Elsewhere the API server then
+/// drops a null, as it did under the schema of Cartographer, so that CEL rules and readers see an absent field.
 fn tidy(schema: &mut JSONSchemaProps) {
     schema.title = None;
     schema.description = schema
@@ -137,7 +138,7 @@ mod tests {
         value["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone()
     }
 
-    /// The paths of all members called `key` whose value is no schema, in document order.
+    /// Collects the paths of all members called `key` whose value is not a schema, in document order.
     fn paths_of(key: &str, value: &Value, at: &str, found: &mut Vec<String>) {
         let Some(map) = value.as_object() else {
             return;
@@ -177,8 +178,8 @@ mod tests {
         );
     }
 
-    /// A later release puts fields into these that this one must not prune. If you add an object to a status, open it, and
-    /// names it here.
+    /// A later release adds fields to these objects that this one must not prune. If you add an object to a
+    /// status, open it and name it here.
     #[test]
     fn every_object_of_a_status_lets_unknown_fields_stand() {
         fn objects(schema: &Value, at: &str, found: &mut Vec<String>) {
@@ -207,7 +208,7 @@ mod tests {
             found(&runnable()),
             [
                 "status",
-                // As Kubernetes has it, of which no field is ours.
+                // The type of Kubernetes, without a field of ours.
                 "status.conditions[]: closed",
                 "status.currentRun",
                 "status.currentRun.stop",

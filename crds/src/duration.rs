@@ -1,18 +1,19 @@
-//! Durations as Go writes them, as everywhere in Kubernetes.
+//! Durations in the notation of Go, as everywhere in Kubernetes.
 
 use std::{str::FromStr, time::Duration};
 
-/// The shortest duration that a field may hold.
+/// Minimum duration of a field.
 pub const SHORTEST_DURATION: &str = "1s";
-/// The longest one: a year.
+/// Maximum duration of a field: a year.
 pub const LONGEST_DURATION: &str = "8760h";
-/// Characters of one at most. The library panics at a number that no duration can hold, which takes more.
+/// Maximum length in characters. The library panics at a number that overflows a duration, which takes more
+/// characters.
 const MAX_CHARACTERS: usize = 16;
 
-/// A duration such as `30s` or `1h30m`, from one second to 8760 hours; `None` for anything else.
+/// Parses a duration such as `30s` or `1h30m`, from one second to 8760 hours. Returns `None` for any other text.
 ///
-/// The definitions take any text: a tool such as Flux with `force` deletes an object that the API server refuses as
-/// invalid.
+/// The definitions accept any text: a tool such as Flux with `force` deletes an object that the API server refuses
+/// as invalid.
 #[must_use]
 pub fn duration(text: &str) -> Option<Duration> {
     let duration = parsed(text)?;
@@ -21,7 +22,7 @@ pub fn duration(text: &str) -> Option<Duration> {
 }
 
 fn parsed(text: &str) -> Option<Duration> {
-    // A sign within makes the library panic, too.
+    // A sign within the text makes the library panic, too.
     let is_plain = text
         .bytes()
         .all(|it| it.is_ascii_alphanumeric() || it == b'.');

@@ -1,9 +1,9 @@
-//! When a run has succeeded: the `healthRule` of Cartographer's templates, for any kind.
+//! Rules for success and failure: the `healthRule` of Cartographer's templates, for any kind.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// When a run counts as succeeded or failed. Exactly one member is set.
+/// Rule that decides whether a run has succeeded or failed. Exactly one member is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-kubernetes-validations" = [{
@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
     "message": "exactly one of alwaysHealthy, singleConditionType and multiMatch must be set",
 }]))]
 pub struct HealthRule {
-    /// A run has succeeded as soon as it exists.
+    /// The run succeeds as soon as it exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub always_healthy: Option<AlwaysHealthy>,
 
-    /// The type of the condition that decides: True is success, False is failure.
+    /// The type of the condition that decides: True means success, False means failure. Example: `Ready`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 316))]
     pub single_condition_type: Option<String>,
@@ -25,11 +25,11 @@ pub struct HealthRule {
     pub multi_match: Option<MultiMatch>,
 }
 
-/// Empty: there is nothing to say about it.
+/// An empty object: there is nothing to configure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AlwaysHealthy {}
 
-/// Success and failure by conditions and fields; failure wins when both match.
+/// Success and failure by conditions and fields. If both match, failure wins.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MultiMatch {
@@ -39,7 +39,7 @@ pub struct MultiMatch {
     pub unhealthy: HealthMatchRule,
 }
 
-/// Conditions and fields to look at.
+/// Conditions and fields to match.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-kubernetes-validations" = [{
@@ -47,7 +47,7 @@ pub struct MultiMatch {
     "message": "at least one of matchConditions and matchFields must be given",
 }]))]
 pub struct HealthMatchRule {
-    /// Conditions in `.status.conditions`.
+    /// Conditions in `.status.conditions` of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 32))]
     pub match_conditions: Option<Vec<ConditionMatch>>,
@@ -57,46 +57,46 @@ pub struct HealthMatchRule {
     pub match_fields: Option<Vec<FieldMatch>>,
 }
 
-/// A condition with a status.
+/// A condition with a required status.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ConditionMatch {
     /// The type of the condition.
     #[serde(rename = "type")]
     #[schemars(length(min = 1, max = 316))]
     pub condition_type: String,
-    /// The status it must have: `True`, `False` or `Unknown`.
+    /// The required status: `True`, `False` or `Unknown`.
     #[schemars(length(min = 1, max = 64))]
     pub status: String,
 }
 
-/// A field with a value.
+/// A field with a required value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FieldMatch {
     /// The path of the field, for example `.status.phase`.
     #[schemars(length(min = 1, max = 1024))]
     pub key: String,
-    /// How to compare.
+    /// The comparison.
     pub operator: FieldOperator,
-    /// What to compare with, for `In` and `NotIn`. A value that is no string is compared as JSON.
+    /// Values to compare with, for `In` and `NotIn`. A field that is not a string is compared as JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64))]
     pub values: Option<Vec<String>>,
-    /// The path of a message to show when it matches.
+    /// The path of a message in the run, shown if the field matches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 1024))]
     pub message_path: Option<String>,
 }
 
-/// How a field is compared.
+/// Comparison of a field: `In`, `NotIn`, `Exists` or `DoesNotExist`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum FieldOperator {
     /// The value is one of `values`.
     In,
-    /// The field is there, and its value is none of `values`.
+    /// The field exists, and its value is none of `values`.
     NotIn,
-    /// The field is there.
+    /// The field exists.
     Exists,
-    /// The field is not there.
+    /// The field does not exist.
     DoesNotExist,
 }

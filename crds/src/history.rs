@@ -1,15 +1,15 @@
-//! Earlier runs: in memory an entry each, in the status an object while it has no result and a line of text
-//! once it has one.
+//! Earlier runs: in memory one entry each. In the status a run is an object while it has no result, and a line of
+//! text once it has one.
 //!
 //! A field of the status costs the API server as much as four whole lines, at every write of the Runnable
-//! (docs/performance.md). The form of a line, which `docs/api.md` tells people:
+//! (docs/performance.md). The form of a line, which `docs/api.md` documents for users:
 //!
 //! ```text
 //! <number> <result> <apiVersion>/<kind>/<name> <uid|-> <started|-> <finished|-> <hash> [key=value …] : <message>
 //! ```
 //!
-//! No value holds a blank: blanks, control characters and `%` in one stand as `%` and their two hexadecimal
-//! digits. The message is whatever the run's engine said; it comes last, on one line, and nothing reads it.
+//! No value contains a blank: blanks, control characters and `%` are written as `%` and two hexadecimal digits.
+//! The message is the engine's own. It comes last, on one line, and is never parsed.
 
 mod unknown;
 
@@ -33,9 +33,9 @@ use crate::{
 
 open!(HistoryEntry);
 
-/// Stands for a value that there is not.
+/// Placeholder of an absent value.
 const NONE: &str = "-";
-/// Stands before the message.
+/// Separator before the message.
 const MESSAGE: &str = ":";
 const TAKEN_BY: &str = "takenBy";
 const INTENT_AT: &str = "intentAt";
@@ -49,89 +49,90 @@ const STOP: &str = "stop";
 #[serde(rename_all = "camelCase", remote = "HistoryEntry")]
 #[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
 pub struct HistoryEntry {
-    /// Its number.
+    /// The number of the run.
     #[schemars(range(min = 1, max = MAX_SEQUENCE))]
     pub sequence: i64,
-    /// The hash of what was rendered for it.
+    /// The hash of the document that was rendered for the run.
     pub input_hash: String,
-    /// The `apiVersion` of its object.
+    /// The `apiVersion` of the run's object.
     pub api_version: String,
-    /// The kind of its object.
+    /// The kind of the run's object.
     pub kind: String,
-    /// The name of its object.
+    /// The name of the run's object.
     pub name: String,
-    /// The uid of its object; absent while it is not known whether it was ever made.
+    /// The uid of the run's object; absent while it is unknown whether the object was ever created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<String>,
-    /// How it ended; absent while it runs. An entry with a result stands in `history`.
+    /// The result of the run; absent while it runs. An entry with a result is stored in `history`.
     #[serde(skip)]
     pub result: Option<RunResult>,
-    /// When its object was created; before that is known, when it was last attempted.
+    /// Creation time of the run's object. Until that is known, the time of the last attempt to create it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<Time>,
-    /// When it was intended, if it is not known whether it was made by the time of its last attempt.
+    /// Time at which the run was intended, unless it is known to have been created by the time of its last
+    /// attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intent_at: Option<Time>,
-    /// The uid of the object that held its name and is somebody else's: the number was given up. A run that comes
-    /// to be under that name all the same gives no outputs.
+    /// The uid of a foreign object that held the run's name: the number was given up. If a run appears under that
+    /// name later, it gives no outputs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken_by: Option<String>,
-    /// Which attempt it was at the same document and re-run request; absent for the first.
+    /// Number of the attempt at the same document and re-run request; absent for the first.
     #[serde(default = "first_attempt", skip_serializing_if = "is_first_attempt")]
     #[schemars(range(min = 1), transform = schema::without_default)]
     pub attempt: i64,
-    /// The re-run request that it answered, if it was ever made; at most 256 bytes of it.
+    /// The re-run request that the run answered, if it was ever created; at most 256 bytes of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub rerun_token: Option<String>,
-    /// That it was told to stop, and why; absent if it was not.
+    /// The request to stop the run, with its reason; absent if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Stop>,
-    /// When the controller first saw its end.
+    /// Time at which the controller first saw the end of the run.
     #[serde(skip)]
     pub finished_at: Option<Time>,
-    /// What its engine said last, at most 256 bytes.
+    /// The last message of the run's engine, at most 256 bytes.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(length(max = 256))]
     pub message: String,
-    /// Hash of the template's `outputs`, `optionalOutputs` and `healthRule` that it was made under; absent once it has
-    /// ended. Under other rules than these its `Succeeded` condition, or what is known of its kind,
-    /// tells how it ended.
+    /// Hash of the template's `outputs`, `optionalOutputs` and `healthRule` when the run was made; absent once it
+    /// has ended. If these have changed since, its `Succeeded` condition, or the built-in rule of its kind,
+    /// decides how it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rules_hash: Option<String>,
-    /// What it was made from, as in `currentRun`; absent once it has ended.
+    /// Sources of the run, as in `currentRun`; absent once it has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sources: Option<BTreeMap<String, String>>,
-    /// What stands in its line under keys that this release does not know: `key=value`, as it was read.
+    /// Pairs `key=value` of the line whose keys this release does not know, as they were read.
     #[serde(skip)]
     pub unknown: Vec<String>,
-    /// Its fields that this release does not know.
+    /// Fields of the object that this release does not know.
     #[serde(skip)]
     pub unknown_fields: UnknownFields,
 }
 
-/// What keeps a line from being read.
+/// Reason for which a line cannot be parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnreadableLine {
-    /// It has fewer than seven values.
+    /// The line has fewer than seven values.
     Short,
-    /// Its first value is no number of a run.
+    /// The first value is not the number of a run.
     Number,
-    /// Its second value is none of `Succeeded`, `Failed` and `Lost`.
+    /// The second value is none of `Succeeded`, `Failed` and `Lost`.
     Result,
-    /// Its third value is not `<apiVersion>/<kind>/<name>`.
+    /// The third value is not `<apiVersion>/<kind>/<name>`.
     Object,
-    /// A time is none.
+    /// A time cannot be parsed.
     Time,
-    /// What follows the hash is no `key=value`.
+    /// A value after the hash is not a pair `key=value`.
     Key,
-    /// `attempt=` is no number from 1 on.
+    /// `attempt=` is not a number of at least 1.
     Attempt,
-    /// `stop=` is no reason with a time.
+    /// `stop=` is not a reason with a time.
     Stop,
     /// A `%` is not followed by two hexadecimal digits of a character.
     Escape,
-    /// A value has a blank or a control character, which is never written as it is.
+    /// A value contains a blank or a control character, which is never written unescaped.
     Blank,
 }
 
@@ -153,7 +154,7 @@ impl fmt::Display for UnreadableLine {
 }
 
 impl HistoryEntry {
-    /// Its line. `None` without a result: then it is an object in `unfinishedRuns`.
+    /// Formats the line. Returns `None` without a result: then the run is an object in `unfinishedRuns`.
     #[must_use]
     pub fn line(&self) -> Option<String> {
         let result = self.result?;
@@ -195,7 +196,7 @@ impl HistoryEntry {
         Some(line)
     }
 
-    /// Takes what stands in a line under a key.
+    /// Parses one `key=value` pair of a line into its field.
     fn add(&mut self, pair: &str) -> Result<(), UnreadableLine> {
         let (key, value) = pair.split_once('=').ok_or(UnreadableLine::Key)?;
         match key {
@@ -262,7 +263,7 @@ fn attempt(value: &str) -> Option<i64> {
     value.parse().ok().filter(|attempt| *attempt >= 1)
 }
 
-/// The values of a line, and its message.
+/// Splits a line into its values and its message.
 fn parted(line: &str) -> (Vec<&str>, &str) {
     let mut values = Vec::new();
     let mut rest = line;
@@ -280,7 +281,7 @@ fn parted(line: &str) -> (Vec<&str>, &str) {
 
 fn push(line: &mut String, value: &str) {
     line.push(' ');
-    // What is said of nothing, and nothing at all, must not be taken for what they are not.
+    // An empty value and a literal `-` must not be read as an absent value.
     if matches!(value, "" | NONE) {
         let _ = write!(line, "%{}", if value.is_empty() { "" } else { "2D" });
         return;
@@ -297,7 +298,7 @@ fn push_or_none(line: &mut String, value: Option<&str>) {
     }
 }
 
-/// Writes a value without these characters, blanks and control characters.
+/// Appends a value with the reserved characters, blanks and control characters escaped.
 fn escape(line: &mut String, value: &str, reserved: &str) {
     if is_plain(value) && !reserved.chars().any(|c| value.contains(c)) {
         line.push_str(value);
@@ -315,7 +316,7 @@ fn escape(line: &mut String, value: &str, reserved: &str) {
     }
 }
 
-/// Whether a value has only characters that can be seen and are one byte each, as nearly all have.
+/// Returns true if a value consists of visible ASCII characters only, as nearly all values do.
 fn is_plain(value: &str) -> bool {
     value.bytes().all(|byte| byte.is_ascii_graphic())
 }
@@ -324,7 +325,7 @@ fn unescaped(value: &str) -> Result<String, UnreadableLine> {
     if is_plain(value) && !value.contains('%') {
         return Ok(value.to_owned());
     }
-    // Written again it would be longer, and in the end longer than a line may be.
+    // Escaped again, it would be longer, and in the end longer than a line may be.
     if value.contains(|c: char| c.is_whitespace() || c.is_control()) {
         return Err(UnreadableLine::Blank);
     }

@@ -1,17 +1,17 @@
-//! The parts of a line of a status: times, and messages that are cut.
+//! The parts of a line in a status: times, and shortened messages.
 
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 
-/// A message in a history is cut at so many bytes.
+/// Maximum length of a message in the history, in bytes.
 pub const MESSAGE_BYTES: usize = 256;
 
-/// As the API server writes times.
+/// Formats a time as the API server does, in whole seconds.
 pub(crate) fn time(time: &Time) -> String {
     let seconds = Timestamp::from_second(time.0.as_second());
     seconds.unwrap_or(time.0).to_string()
 }
 
-/// A message as it may stand at the end of a line: on one line, and cut.
+/// Shortens a message to [`MESSAGE_BYTES`], on one line.
 #[must_use]
 pub fn short_message(message: &str) -> String {
     let mut text = String::with_capacity(message.len().min(MESSAGE_BYTES));

@@ -1,10 +1,10 @@
 //! Names on the wire: group, labels, annotations.
 
-/// The API group of both kinds.
+/// The API group of all kinds.
 pub const GROUP: &str = "carto.run";
 /// The only version of the group: served and stored.
 pub const VERSION: &str = "v1alpha1";
-/// `GROUP/VERSION`, as it stands in a manifest.
+/// `GROUP/VERSION`, as in a manifest.
 pub const API_VERSION: &str = "carto.run/v1alpha1";
 
 /// On every run: the name of its Runnable (shortened with a hash above 63 characters).
@@ -17,36 +17,37 @@ pub const RUNNABLE_UID_LABEL: &str = "carto.run/runnable-uid";
 pub const RUN_SEQUENCE_LABEL: &str = "carto.run/run-sequence";
 /// On every run: the hash of the document that was rendered for it.
 pub const INPUT_HASH_ANNOTATION: &str = "carto.run/input-hash";
-/// On a Runnable: asks for one more run each time its value changes. On a run: the value it answers.
+/// On a Runnable: requests one more run each time its value changes. On a run: the value that the run answers.
 pub const RERUN_TOKEN_ANNOTATION: &str = "carto.run/rerun-token";
-/// On a Runnable and on a run: who asked for that re-run, and why; see [`crate::RerunRequest`].
+/// On a Runnable and on a run: the author and the reason of that re-run; see [`crate::RerunRequest`].
 pub const RERUN_REQUEST_ANNOTATION: &str = "carto.run/rerun-request";
-/// On a Runnable: has what failed and is tried again later tried at once, each time its value changes. It makes no further run.
+/// On a Runnable: retries a scheduled retry at once, each time its value changes. It makes no further run.
 pub const RETRY_NOW_ANNOTATION: &str = "carto.run/retry-now";
 /// On a Runnable: the one run that a person approves; see [`crate::Approval`].
 pub const APPROVED_ANNOTATION: &str = "carto.run/approved";
-/// On a Runnable: the one run that a person refuses, and why; see [`crate::Rejection`].
+/// On a Runnable: the one run that a person refuses, with the reason; see [`crate::Rejection`].
 pub const REJECTED_ANNOTATION: &str = "carto.run/rejected";
 /// On a run: the profile that it was made with, and its generation; see [`crate::ProfileVersion`].
 pub const PROFILE_ANNOTATION: &str = "carto.run/profile";
-/// On a Runnable: asks to choose its profile anew each time its value changes. On a run: the value that the choice of its
-/// profile answered.
+/// On a Runnable: requests a new choice of its profile each time its value changes. On a run: the value that the
+/// choice of its profile answered.
 pub const PROFILE_REFRESH_ANNOTATION: &str = "carto.run/profile-refresh";
-/// On a run that was stopped on request: who asked, why and when; see [`crate::Cancellation`].
+/// On a run that was stopped on request: the author, the reason and the time; see [`crate::Cancellation`].
 pub const CANCEL_REQUEST_ANNOTATION: &str = "carto.run/cancel-request";
-/// On a run: what it was made from, as `currentRun.sources` had it then, as JSON. For people: nothing reads it.
+/// On a run: its sources, as JSON, as `currentRun.sources` had them then. For people: the controller never reads
+/// it.
 pub const SOURCES_ANNOTATION: &str = "carto.run/sources";
 
-/// On the pod of a run: what its containers find as their arguments, as JSON.
+/// On the pod of a run: the arguments of its containers, as JSON.
 pub const RUNNER_ARGS_ANNOTATION: &str = "carto.run/runner-args";
-/// On the pod of a run: what its containers find as their context, as JSON.
+/// On the pod of a run: the context of its containers, as JSON.
 pub const RUNNER_CONTEXT_ANNOTATION: &str = "carto.run/runner-context";
-/// On the pod of a run, with a number behind it: what is in a file of its containers.
+/// On the pod of a run, with a number appended: the content of a file of its containers.
 pub const RUNNER_FILE_ANNOTATION: &str = "carto.run/runner-file-";
 
 /// On an object that outputs are written to: the uid of the Runnable that writes it.
 pub const SINK_OF_ANNOTATION: &str = "carto.run/outputs-of";
-/// On an object that outputs are written to: the number of the run whose outputs it has.
+/// On an object that outputs are written to: the number of the run whose outputs it contains.
 pub const SINK_SEQUENCE_ANNOTATION: &str = "carto.run/outputs-sequence";
 
 /// On each definition: the number of its schema, see [`crate::SCHEMA`].
@@ -55,19 +56,21 @@ pub const SCHEMA_ANNOTATION: &str = "carto.run/schema";
 /// The field manager of every write that Cartouche makes.
 pub const FIELD_MANAGER: &str = "cartouche";
 
-/// Whether the API server lets most objects, `ServiceAccounts` among them, have this name: a DNS subdomain (RFC 1123).
+/// Returns true if the API server accepts this name for most objects, `ServiceAccounts` among them: a DNS
+/// subdomain (RFC 1123).
 #[must_use]
 pub fn is_dns_subdomain(name: &str) -> bool {
     name.len() <= 253 && name.split('.').all(is_label)
 }
 
-/// The same of a namespace: a DNS label (RFC 1123).
+/// Returns true if the API server accepts this name for a namespace: a DNS label (RFC 1123).
 #[must_use]
 pub fn is_dns_label(name: &str) -> bool {
     name.len() <= 63 && is_label(name)
 }
 
-/// Whether a `ConfigMap` or Secret can have this key, as Kubernetes has it (`IsConfigMapKey`): it is a file's name where it is mounted.
+/// Returns true if a `ConfigMap` or Secret can have this key, by the rule of Kubernetes (`IsConfigMapKey`): a
+/// mounted key is the name of a file.
 #[must_use]
 pub fn is_config_map_key(key: &str) -> bool {
     let is_of_key = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');

@@ -1,16 +1,17 @@
-//! Words in a status for what a release has to know to do anything for its Runnable, read so that none is overlooked.
+//! Words in a status for the features that a release must know to act for its Runnable. No word is ever
+//! overlooked.
 
 use serde::{Deserialize, Deserializer, de::IgnoredAny};
 use serde_json::value::RawValue;
 
-/// Words that a status has at most.
+/// Maximum number of words in a status.
 pub(crate) const MOST: usize = 16;
-/// Bytes of a word, at most.
+/// Maximum length of a word, in bytes.
 pub(crate) const BYTES: usize = 63;
-/// The word that the reserved key `cluster` of a status stands for.
+/// The word that the reserved key `cluster` of a status means.
 pub(crate) const CLUSTERS: &str = "clusters";
 
-/// The parts of a status that say what it needs.
+/// The fields of a status that name its needs.
 #[derive(Default, Deserialize)]
 struct Needs {
     #[serde(default, deserialize_with = "words")]
@@ -19,7 +20,7 @@ struct Needs {
     has_cluster: bool,
 }
 
-/// The words of a status as text, whatever else of it cannot be read.
+/// Returns the words of a status text, even if nothing else of it can be parsed.
 #[must_use]
 pub fn needs_of_status(text: &str) -> Vec<String> {
     let read: Needs = serde_json::from_str(text).unwrap_or_default();
@@ -27,7 +28,7 @@ pub fn needs_of_status(text: &str) -> Vec<String> {
     read.needs.into_iter().chain(clusters).collect()
 }
 
-/// The words, where something else counts as a word as well: its JSON, which no release knows.
+/// Deserializes the words. Any other JSON becomes a word as well, which no release knows.
 pub(crate) fn words<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
     let text = Box::<RawValue>::deserialize(from)?;
     Ok(
@@ -52,7 +53,7 @@ fn bounded(mut word: String) -> String {
     word
 }
 
-/// True for any value but null.
+/// Returns true for any value except null.
 pub(crate) fn is_there<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
     Option::<IgnoredAny>::deserialize(from).map(|there| there.is_some())
 }
@@ -64,7 +65,7 @@ mod tests {
     use super::needs_of_status;
     use crate::RunnableStatus;
 
-    /// What is read of a status as a whole, and of one of which nothing else is read.
+    /// Reads the needs of a status both as a whole and alone.
     fn read(status: &Value) -> Vec<String> {
         let whole: RunnableStatus = serde_json::from_value(status.clone()).unwrap();
         assert_eq!(needs_of_status(&status.to_string()), whole.needs);

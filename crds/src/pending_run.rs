@@ -1,4 +1,4 @@
-//! What is due and waits.
+//! The pending run of a Runnable.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use schemars::JsonSchema;
@@ -8,29 +8,30 @@ use crate::unknown_fields::{UnknownFields, open};
 
 open!(PendingRun);
 
-/// A run that is due, and what it waits for. For people and scripts: the controller never decides by it.
+/// A pending run and the reason for which it waits. For people and scripts: the controller never decides by it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", remote = "PendingRun")]
 #[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
 pub struct PendingRun {
-    /// The number that it would get now.
+    /// The number that the run would get now.
     pub sequence: i64,
-    /// Hash of what is rendered now; empty while that may still change (`Debouncing`).
+    /// Hash of the document that is rendered now; empty while it may still change (`Debouncing`).
     pub input_hash: String,
-    /// What it waits for, as in the reason of Ready: `Debouncing`, `ApprovalRequired` or `RunAtWork`; or that a person has refused it:
-    /// `Rejected`.
+    /// The reason for which the run waits, as in the reason of Ready: `Debouncing`, `ApprovalRequired` or
+    /// `RunAtWork`; or `Rejected` if a person has refused it.
     pub reason: String,
-    /// Since when it waits for that, by the API server's clock.
+    /// Time since which the run waits for this reason, by the API server's clock.
     pub since: Time,
-    /// The value of the annotation `carto.run/approved` that approves exactly this run, while a person has to: its number, and a hash of
-    /// all that it is made of. Tools copy it as a whole and read nothing in it.
+    /// The value of the annotation `carto.run/approved` that approves exactly this run, while it needs approval:
+    /// its number, and a hash of all that it is made of. Tools copy it as a whole and do not parse it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<String>,
-    /// Whether the API server would make the run, as it said when the wait for a person began, of at most 1024 bytes: `accepted`, `refused: ` with
-    /// the reason, or `unknown: ` with why it did not say. It is asked once for each run that waits.
+    /// Answer of the API server to a dry run of the create, requested once per waiting run when the wait for
+    /// approval began: `accepted`, `refused: ` with the reason, or `unknown: ` with the reason for the lack of an
+    /// answer; at most 1024 bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dry_run: Option<String>,
-    /// Its fields that this release does not know.
+    /// Fields of the object that this release does not know.
     #[serde(skip)]
     pub unknown_fields: UnknownFields,
 }

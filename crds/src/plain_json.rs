@@ -1,8 +1,9 @@
-//! JSON as it is written.
+//! JSON exactly as it is written.
 //!
-//! With its feature `raw_value`, a `serde_json::Value` is not read as it is written: a map whose first key is a certain name of
-//! that library becomes the JSON in the text behind the key. Users and strangers could so hide a value from the policies and
-//! the limits that look at the text. Everything that they write is read by this module.
+//! With its feature `raw_value`, `serde_json::Value` does not read every text as it is written: a map whose first
+//! key is a certain name of that library becomes the JSON in the text behind the key. Users and strangers could
+//! thus hide a value from the policies and limits that inspect the text. This module reads everything that they
+//! write.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -12,42 +13,42 @@ use serde::{
 };
 use serde_json::{Map, Number, Value};
 
-/// A value as it is written.
+/// A value exactly as it is written.
 struct Plain(Value);
 
-/// Reads a value out of a text.
+/// Parses a value from a text.
 ///
 /// # Errors
-/// A text that is no JSON, or too deep.
+/// The text is not JSON, or nested too deep.
 pub fn plain_json(text: &str) -> serde_json::Result<Value> {
     serde_json::from_str(text).map(|Plain(value)| value)
 }
 
-/// Reads a map of values out of a text.
+/// Parses a map of values from a text.
 ///
 /// # Errors
-/// A text that is no map, or too deep.
+/// The text is not a map, or nested too deep.
 pub fn plain_json_map(text: &str) -> serde_json::Result<BTreeMap<String, Value>> {
     map(&mut serde_json::Deserializer::from_str(text))
 }
 
-/// A value of a field.
+/// Deserializes the value of a field.
 pub(crate) fn value<'de, D: Deserializer<'de>>(from: D) -> Result<Value, D::Error> {
     Plain::deserialize(from).map(|Plain(value)| value)
 }
 
-/// A value of an optional field; null is none.
+/// Deserializes the value of an optional field; null becomes `None`.
 pub(crate) fn option<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Value>, D::Error> {
     let read = Option::<Plain>::deserialize(from)?;
     Ok(read.map(|Plain(value)| value))
 }
 
-/// A map of values.
+/// Deserializes a map of values.
 pub(crate) fn map<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, Value>, D::Error> {
     BTreeMap::<String, Plain>::deserialize(from).map(opened)
 }
 
-/// A map of values in an optional field; null is none.
+/// Deserializes a map of values in an optional field; null becomes `None`.
 pub(crate) fn optional_map<'de, D: Deserializer<'de>>(
     from: D,
 ) -> Result<Option<BTreeMap<String, Value>>, D::Error> {
@@ -127,7 +128,7 @@ mod tests {
     use super::{plain_json, plain_json_map};
     use crate::{ClusterRunProfileSpec, ClusterRunTemplateSpec, RunnableSpec, RunnableStatus};
 
-    /// The key that `serde_json` gives a meaning of its own.
+    /// The key with a special meaning in `serde_json`.
     const TOKEN: &str = "$serde_json::private::RawValue";
 
     #[test]

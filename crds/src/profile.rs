@@ -1,4 +1,4 @@
-//! The `ClusterRunProfile`: where runs are made, and how.
+//! The `ClusterRunProfile`: the place and the settings of runs.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -16,19 +16,19 @@ use crate::{
 
 open!(PinnedProfile, ClusterRunProfileStatus);
 
-/// Rules of one profile, at most.
+/// Maximum number of rules in one profile.
 pub const MAX_RULES: usize = 64;
-/// Templates that one rule names, at most.
+/// Maximum number of templates in one rule.
 pub const MAX_RULE_TEMPLATES: usize = 64;
-/// Kinds that one profile patches, at most.
+/// Maximum number of kinds that one profile patches.
 pub const MAX_PATCHES: usize = 32;
-/// Characters of the description of a profile, at most.
+/// Maximum length of a profile's description, in characters.
 pub const MAX_DESCRIPTION: usize = 1024;
-/// Values of one profile, at most.
+/// Maximum number of values in one profile.
 pub const MAX_VALUES: usize = 64;
 
-/// Says where runs are made and how: what is the same for all runs of a team, a stage or a cluster, whatever their templates
-/// say. What it says is applied when a run is made, and a change of it makes none.
+/// Settings shared by all runs of a team, a stage or a cluster, whatever their templates say: where runs are made,
+/// and how. The controller applies a profile when it creates a run. A change of a profile creates no run.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", remote = "Self")]
 #[kube(
@@ -46,21 +46,21 @@ pub const MAX_VALUES: usize = 64;
     printcolumn = r#"{"name":"Description","type":"string","jsonPath":".spec.description","description":"What people say of it","priority":1}"#
 )]
 pub struct ClusterRunProfileSpec {
-    /// For people, such as what it is for and who answers for it. It has no effect.
+    /// A text for people, for example the purpose and the owner of the profile. It has no effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = MAX_DESCRIPTION))]
     pub description: Option<String>,
 
-    /// For which Runnables it is: those that a rule matches. Among the profiles of a Runnable the one whose rule says most
-    /// is chosen: a rule that names the template outranks one that selects namespaces, and that one outranks a rule that
-    /// selects Runnables.
+    /// Rules that select the Runnables of this profile. One matching rule is enough. If several profiles match a
+    /// Runnable, the controller chooses the one with the most specific rule: a rule with `templates` outranks one
+    /// with `namespaceSelector`, which outranks one with `runnableSelector`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = MAX_RULES))]
     pub rules: Option<Vec<ProfileRule>>,
 
-    /// What is merged into the pods of a run that is a Job or a Pod, as `kubectl patch` does it: `metadata.labels`,
-    /// `metadata.annotations` and `spec`. Containers, environment variables, volumes and the like are found by their names; `*`
-    /// stands for each container. A container that the run does not have is an error.
+    /// Patch for the pods of a run that is a Job or a Pod, merged as `kubectl patch` does: `metadata.labels`,
+    /// `metadata.annotations` and `spec`. Containers, environment variables, volumes and the like are matched by
+    /// name; `*` stands for each container. A container that the run does not have is an error.
     #[serde(
         default,
         deserialize_with = "plain_json::option",
@@ -69,12 +69,12 @@ pub struct ClusterRunProfileSpec {
     #[schemars(schema_with = "schema::any_object")]
     pub pod_template: Option<Value>,
 
-    /// What is merged into runs of other kinds, or of these: a JSON merge patch (RFC 7386) for each kind.
+    /// Patches for runs of other kinds, or of these: one JSON merge patch (RFC 7386) for each kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = MAX_PATCHES), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["apiVersion", "kind"]))]
     pub patches: Option<Vec<ProfilePatch>>,
 
-    /// Values that templates read as `profile.values.<name>`. Any JSON.
+    /// Values of any JSON type that templates read as `profile.values.<name>`.
     #[serde(
         default,
         deserialize_with = "plain_json::optional_map",
@@ -83,8 +83,7 @@ pub struct ClusterRunProfileSpec {
     #[schemars(schema_with = "values")]
     pub values: Option<BTreeMap<String, Value>>,
 
-    /// Fields that are set and that this release does not know, by path: a newer one wrote them, or was to read
-    /// them.
+    /// Paths of the fields that are set and that this release does not know. They belong to a newer release.
     #[serde(skip)]
     #[schemars(skip)]
     pub unknown_fields: Vec<String>,
@@ -96,75 +95,77 @@ fn values(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schema
 }
 
-/// Which Runnables a profile is for. All that is said has to hold; a rule that says nothing matches every Runnable.
+/// Selects Runnables for a profile. All fields that are set must match; a rule without fields matches every
+/// Runnable.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProfileRule {
-    /// Runnables of one of these `ClusterRunTemplate`s.
+    /// Names of `ClusterRunTemplate`s. The rule matches Runnables of one of these.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = MAX_RULE_TEMPLATES), inner(length(min = 1, max = 253)), extend("x-kubernetes-list-type" = "set"))]
     pub templates: Option<Vec<String>>,
 
-    /// Runnables in a namespace that carries such labels.
+    /// Selects namespaces by their labels. The rule matches Runnables in one of these namespaces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::label_selector")]
     pub namespace_selector: Option<LabelSelector>,
 
-    /// Runnables that carry such labels themselves. Whoever may write a Runnable chooses its labels.
+    /// Selects Runnables by their own labels. Every user who may write a Runnable chooses its labels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::label_selector")]
     pub runnable_selector: Option<LabelSelector>,
 }
 
-/// What is merged into the runs of one kind.
+/// A JSON merge patch for the runs of one kind.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProfilePatch {
-    /// For example `tekton.dev/v1`.
+    /// The API version of the runs, for example `tekton.dev/v1`.
     #[schemars(length(min = 1, max = 317))]
     pub api_version: String,
-    /// For example `TaskRun`.
+    /// The kind of the runs, for example `TaskRun`.
     #[schemars(length(min = 1, max = 63))]
     pub kind: String,
-    /// What is merged: members replace those of the run, null takes away, and lists are replaced whole.
+    /// The patch. Its members replace those of the run, null removes a member, and lists are replaced as a whole.
     #[serde(deserialize_with = "plain_json::value")]
     #[schemars(schema_with = "schema::any_object")]
     pub patch: Value,
 }
 
-/// Whether a template makes runs without a profile.
+/// Need of a template for a profile: `Optional` (the default) makes runs without a profile if none matches,
+/// `Required` makes no run until a profile matches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum ProfileRequirement {
-    /// It does, where none matches.
+    /// Runs are made without a profile if none matches.
     #[default]
     Optional,
-    /// It makes none before a profile matches.
+    /// No run is made until a profile matches.
     Required,
 }
 
-/// The profile that the runs of a Runnable are made with, until somebody asks to choose anew.
+/// The profile that the runs of a Runnable are made with, until a user asks for a new choice.
 #[derive(
     Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "camelCase", remote = "PinnedProfile")]
 #[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
 pub struct PinnedProfile {
-    /// Its name.
+    /// The name of the profile.
     #[schemars(length(max = 253))]
     pub name: String,
 
-    /// The request to choose anew (`carto.run/profile-refresh`) that it answers.
+    /// The request for a new choice (`carto.run/profile-refresh`) that this profile answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 1024))]
     pub refresh_token: Option<String>,
 
-    /// The status was lost, and this is what the newest run says, which whoever may make runs can have written: it counts
-    /// while a rule of the profile matches, until the next run is made.
+    /// True if the status was lost and this profile was read from the newest run, which every account that may
+    /// create runs can have written. It counts while a rule of the profile matches, until the next run is made.
     #[serde(default, skip_serializing_if = "is_false")]
     #[schemars(transform = schema::without_default)]
     pub from_run: bool,
 
-    /// Its fields that this release does not know.
+    /// Fields of the object that this release does not know.
     #[serde(skip)]
     pub unknown_fields: UnknownFields,
 }
@@ -174,17 +175,17 @@ fn is_false(value: &bool) -> bool {
     !value
 }
 
-/// A profile as it was at one generation. Written `<name>@<generation>`.
+/// A profile at one generation, written `<name>@<generation>`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ProfileVersion {
-    /// Its name.
+    /// The name of the profile.
     pub name: String,
-    /// Its `metadata.generation`.
+    /// The `metadata.generation` of the profile.
     pub generation: i64,
 }
 
 impl ProfileVersion {
-    /// Reads what somebody wrote. `None` if it has another form.
+    /// Parses `<name>@<generation>`. Returns `None` if the text has another form.
     #[must_use]
     pub fn of(text: &str) -> Option<Self> {
         let (name, generation) = text.split_once('@')?;
@@ -202,21 +203,21 @@ impl fmt::Display for ProfileVersion {
     }
 }
 
-/// What the controller thinks of the profile.
+/// The controller's verdict on the profile.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", remote = "ClusterRunProfileStatus")]
 #[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
 pub struct ClusterRunProfileStatus {
-    /// The `metadata.generation` that this status speaks of; -1 until the first look.
+    /// The `metadata.generation` that this status describes; -1 until the first reconcile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 
-    /// `Accepted`: False with everything that is wrong, by path. While it is False, `Stalled` is True.
+    /// The condition `Accepted`: False with all errors, each with its path. While it is False, `Stalled` is True.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
 
-    /// Its fields that this release does not know.
+    /// Fields of the object that this release does not know.
     #[serde(skip)]
     pub unknown_fields: UnknownFields,
 }

@@ -1,20 +1,20 @@
-//! The run that a person refuses, and why.
+//! The run that a person refuses, with the reason.
 
 use serde::{Deserialize, Serialize};
 
 use crate::rerun::keep_words;
 
-/// Characters of a reason that are kept.
+/// Maximum length of a reason, in characters. A longer one is cut.
 pub const MAX_REASON: usize = 1_024;
 
 /// The value of the annotation `carto.run/rejected` of a Runnable, which `cartouche approve --reject` writes:
-/// `{"approval": "4:v1:0f3a…", "by": "alice", "reason": "not before Monday"}`. The admission policy of approvals says who may
-/// set it; the audit log of the API server is the proof of who did.
+/// `{"approval": "4:v1:0f3a…", "by": "alice", "reason": "not before Monday"}`. The admission policy of approvals
+/// decides who may set it. The audit log of the API server is the proof of who did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rejection {
-    /// The run that it refuses, as `status.pending.approval` has it.
+    /// The refused run, as in `status.pending.approval`.
     pub approval: String,
-    /// The person, as the annotation names them.
+    /// The person, as named in the annotation.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub by: String,
     /// The reason, in words.
@@ -23,7 +23,8 @@ pub struct Rejection {
 }
 
 impl Rejection {
-    /// Reads the annotation. `None` if it has another form; long texts are cut, and control characters become spaces.
+    /// Parses the annotation, cuts long texts and replaces control characters with spaces. Returns `None` if it
+    /// has another form.
     #[must_use]
     pub fn of(annotation: &str) -> Option<Self> {
         let mut read: Self = serde_json::from_str(annotation).ok()?;
@@ -43,7 +44,7 @@ impl Rejection {
         Some(read)
     }
 
-    /// The value of the annotation.
+    /// Returns the value of the annotation.
     #[must_use]
     pub fn annotation(&self) -> String {
         serde_json::json!(self).to_string()

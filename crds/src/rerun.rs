@@ -1,27 +1,27 @@
-//! Who asked for a re-run, and why.
+//! The author and the reason of a re-run request.
 
 use serde::{Deserialize, Serialize};
 
-/// Bytes of a name or a reason that are kept.
+/// Maximum length of a name or a reason, in bytes. Longer texts are cut.
 const KEPT_BYTES: usize = 256;
 
-/// The words beside a re-run token, in the annotation `carto.run/rerun-request` of a Runnable and then
-/// of the run: `{"token": "incident-4711", "by": "alice", "reason": "..."}`. Whoever may edit the
-/// Runnable may write anything here: the audit log of the API server is the proof.
+/// A re-run request in words, stored beside the re-run token in the annotation `carto.run/rerun-request` of a
+/// Runnable, and later of its run: `{"token": "incident-4711", "by": "alice", "reason": "..."}`. Every user who
+/// may edit the Runnable can write any text here. The proof is the audit log of the API server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RerunRequest {
-    /// The token that it speaks of. Words beside another token are those of an earlier request.
+    /// The re-run token that the request belongs to. With another token, it is an earlier request.
     pub token: String,
-    /// Who asked.
+    /// The user who asked.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub by: String,
-    /// Why.
+    /// The reason for the re-run.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
 }
 
 impl RerunRequest {
-    /// Reads the annotation. `None` unless it speaks of this token; long texts are cut.
+    /// Parses the annotation and cuts long texts. Returns `None` unless it belongs to this token.
     #[must_use]
     pub fn of(annotation: &str, token: &str) -> Option<Self> {
         let mut request: Self = serde_json::from_str(annotation).ok()?;
@@ -31,14 +31,14 @@ impl RerunRequest {
         (request.token == token).then_some(request)
     }
 
-    /// The value of the annotation.
+    /// Returns the value of the annotation.
     #[must_use]
     pub fn annotation(&self) -> String {
         serde_json::json!(self).to_string()
     }
 }
 
-/// Cuts a text of somebody to what is kept of it. Control characters become spaces: it is shown on terminals.
+/// Cuts a user's text to `KEPT_BYTES` bytes. Control characters become spaces, because terminals show the text.
 pub(crate) fn keep_words(text: &mut String) {
     text.truncate(text.floor_char_boundary(KEPT_BYTES));
     if text.contains(char::is_control) {

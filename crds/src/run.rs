@@ -1,25 +1,25 @@
-//! The number, the attempt and the result of a run, be it the current one or an earlier one.
+//! The number, the attempt and the result of a run, current or earlier.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Numbers of runs above this are nobody's honest count, and are refused. Nor can one follow this one, which takes an edited
-/// status.
+/// Maximum number of a run. Higher numbers cannot be an honest count, and are refused. No run follows this number,
+/// which only an edited status can reach.
 pub const MAX_SEQUENCE: i64 = 1 << 53;
 
-/// How a run ended.
+/// Result of a run: `Succeeded`, `Failed` or `Lost`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum RunResult {
-    /// It did what it was made for.
+    /// The run succeeded.
     Succeeded,
-    /// It ended without success.
+    /// The run ended without success.
     Failed,
-    /// Its object vanished while nobody watched, so its end is not known.
+    /// The run's object vanished while no controller was watching, so its result is unknown.
     Lost,
 }
 
 impl RunResult {
-    /// As it is written.
+    /// Returns the result as it is written.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -29,14 +29,14 @@ impl RunResult {
         }
     }
 
-    /// The result of this name.
+    /// Returns the result with this name, or `None`.
     pub(crate) fn named(name: &str) -> Option<Self> {
         let all = [Self::Succeeded, Self::Failed, Self::Lost];
         all.into_iter().find(|result| result.as_str() == name)
     }
 }
 
-/// What an attempt is where nothing says it.
+/// Returns the number of the first attempt, the default.
 pub(crate) fn first_attempt() -> i64 {
     1
 }

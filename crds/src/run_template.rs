@@ -1,4 +1,4 @@
-//! The ClusterRunTemplate: what a platform engineer writes once for everybody.
+//! The ClusterRunTemplate: the object that a platform engineer writes once for all teams.
 
 use std::collections::BTreeMap;
 
@@ -25,10 +25,10 @@ use crate::{
 
 open!(ClusterRunTemplateStatus);
 
-/// The cure of a field that stands in the run, and belongs beside it.
+/// The cure for a field that is in the run, and belongs beside it.
 pub const TO_BESIDE_TEMPLATE: &str =
     "it belongs to spec of the ClusterRunTemplate: indent it like template";
-/// The fields of the spec of a template beside the run itself: no kind of Kubernetes has one of these at its top.
+/// The fields of a template's spec beside the run itself. No kind of Kubernetes has one of these at its top level.
 pub const BESIDE_TEMPLATE: [&str; 15] = [
     "approval",
     "concurrencyPolicy",
@@ -47,7 +47,7 @@ pub const BESIDE_TEMPLATE: [&str; 15] = [
     "timeout",
 ];
 
-/// Says what a Runnable runs, when a run has succeeded, and which of its values are outputs.
+/// Defines the run of a Runnable, the rule for its success, and the values that are outputs.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", remote = "Self")]
 #[kube(
@@ -63,17 +63,17 @@ pub const BESIDE_TEMPLATE: [&str; 15] = [
     printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#
 )]
 pub struct ClusterRunTemplateSpec {
-    /// The object to create, with `$(path)$` tags in its string values. It has an `apiVersion`, a
-    /// `kind` of a namespaced resource, and a `metadata.generateName` (or a fixed `name`, which can
-    /// run only once). Tags read `runnable` and, with a selector, `selected`; `run` and `profile.values` are filled in when
-    /// a run is made, and a change of them makes none.
+    /// The object to create, with `$(path)$` tags in its string values. It has an `apiVersion`, the `kind` of a
+    /// namespaced resource, and a `metadata.generateName` (or a fixed `name`, which can run only once). Tags read
+    /// `runnable` and, with a selector, `selected`. `run` and `profile.values` are filled in when a run is made,
+    /// and a change of them makes none.
     #[serde(deserialize_with = "plain_json::value")]
     #[schemars(schema_with = "schema::any_object")]
     pub template: Value,
 
-    /// What inputs a Runnable gives: a structural `OpenAPI` v3 schema of `spec.inputs`, as custom
-    /// resources have one (types, `required`, `enum`, `pattern`, `default`, `description`...).
-    /// Defaults are filled in before the template is rendered; inputs that do not fit make no run.
+    /// Schema of the inputs that a Runnable gives: a structural `OpenAPI` v3 schema of `spec.inputs`, as in custom
+    /// resources (types, `required`, `enum`, `pattern`, `default`, `description`...). Defaults are filled in
+    /// before the template is rendered. Inputs that do not fit make no run.
     #[serde(
         default,
         deserialize_with = "plain_json::option",
@@ -82,102 +82,102 @@ pub struct ClusterRunTemplateSpec {
     #[schemars(schema_with = "schema::any_object")]
     pub input_schema: Option<Value>,
 
-    /// Output name to the path of its value in a succeeded run, for example
-    /// `.status.results[?(@.name=="digest")].value`. Of a Job or Pod, `.terminationMessage` is what
-    /// its container wrote to `/dev/termination-log`: a JSON object, or a text.
+    /// Outputs by name, each with the path of its value in a succeeded run, for example
+    /// `.status.results[?(@.name=="digest")].value`. For a Job or Pod, `.terminationMessage` is the text or the
+    /// JSON object that its container wrote to `/dev/termination-log`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outputs: Option<BTreeMap<String, String>>,
 
-    /// Names of `outputs` that a succeeded run may lack: it then gives the others. While an output
-    /// that is not named here has no value, the run gives none.
+    /// Names of `outputs` that a succeeded run may lack: it then gives the others. While another output has no
+    /// value, the run gives none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64), extend("x-kubernetes-list-type" = "set"))]
     pub optional_outputs: Option<Vec<String>>,
 
-    /// Names of `outputs` whose values stand only in a Secret that `writeOutputsTo` of the Runnable names: not in its status, nor
-    /// in a message. Without such a Secret there are none.
+    /// Names of `outputs` whose values are stored only in a Secret of the Runnable's `writeOutputsTo`: not in its
+    /// status, nor in a message. Without such a Secret they are not published.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64), extend("x-kubernetes-list-type" = "set"))]
     pub sensitive_outputs: Option<Vec<String>>,
 
-    /// Name to the path of a value in a run that failed, as in `outputs`. What is missing is left out. They are in the
-    /// Runnable's `status.failure` until a later run succeeds. Of a Job, `.terminationMessage` is that of its pod which failed
-    /// last.
+    /// Outputs of a failed run by name, each with its path as in `outputs`. Missing values are left out. They stay
+    /// in the Runnable's `status.failure` until a later run succeeds. For a Job, `.terminationMessage` is that of
+    /// the pod which failed last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure_outputs: Option<BTreeMap<String, String>>,
 
-    /// When a run counts as succeeded or failed. Without it: its `Succeeded` condition, or what is
-    /// built in for Jobs, Pods, Argo Workflows and kinds that are done once created.
+    /// Rule that decides whether a run has succeeded or failed. By default its `Succeeded` condition decides, or
+    /// the built-in rule for Jobs, Pods, Argo Workflows and kinds that are done once created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub health_rule: Option<HealthRule>,
 
-    /// Tries runs again that failed, for every Runnable of this template. A Runnable may lower the limit, and set
-    /// other pauses and ends.
+    /// Retries of failed runs, for every Runnable of this template. A Runnable may lower the limit, and set other
+    /// pauses and results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<Retry>,
 
-    /// How long each run may work, for every Runnable of this template: a duration such as `30m`, from `1s` to
-    /// `8760h`. A Runnable may shorten it.
+    /// Maximum duration of each run, for every Runnable of this template, such as `30m`, from `1s` to `8760h`. A
+    /// Runnable may shorten it. By default there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<String>,
 
-    /// Whether a run may begin while an earlier one of the same Runnable is at work, for every Runnable of this template:
-    /// `Allow`, `LatestOnly` or `Replace`. It counts before what a Runnable says.
+    /// Handling of a change while an earlier run of the same Runnable is still running, for every Runnable of this
+    /// template: `Allow`, `LatestOnly` or `Replace`. It takes precedence over the value of a Runnable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concurrency_policy: Option<ConcurrencyPolicy>,
 
-    /// Whether a person has to approve each run of this template before it begins: `Automatic` or `Manual`. A Runnable can
-    /// ask for `Manual` as well, and cannot take it back.
+    /// Approval of each run of this template before it begins: `Automatic` or `Manual`. A Runnable can set
+    /// `Manual` as well, but cannot withdraw it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<ApprovalPolicy>,
 
-    /// When a run of this template that is due may begin.
+    /// Conditions for the start of a pending run of this template, such as a debounce.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<Start>,
 
-    /// How a run is stopped, by its timeout, for a later run (`concurrencyPolicy: Replace`) and by `cartouche cancel`. Without it that is known of Jobs, Pods, Tekton's
-    /// `TaskRun`s and `PipelineRun`s, and Argo `Workflow`s.
+    /// Method to stop a run, for its timeout, for a later run (`concurrencyPolicy: Replace`) and for
+    /// `cartouche cancel`. It is built in for Jobs, Pods, Tekton's `TaskRun`s and `PipelineRun`s, and Argo
+    /// `Workflow`s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<StopMethod>,
 
-    /// Whether runs of this template are made where no `ClusterRunProfile` matches: `Optional` (they are; if nothing is said) or
-    /// `Required`.
+    /// Need for a `ClusterRunProfile`: `Optional`, the default, makes runs without one if none matches; `Required`
+    /// makes none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<ProfileRequirement>,
 
-    /// What the containers of a run that is a Job or a Pod find in files.
+    /// Files for the containers of a run that is a Job or a Pod.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runner: Option<Runner>,
 
-    /// What the `ServiceAccount` of a run's pods needs permission for. It is asked as that account before a run is made, and what
-    /// is missing is named. A change of it makes no run.
+    /// Permissions that the `ServiceAccount` of a run's pods needs. The controller checks them as that account
+    /// before it makes a run, and reports the missing ones. A change of them makes no run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = MAX_REQUIRED))]
     pub requires: Option<Vec<RequiredPermission>>,
 
-    /// Fields that are set and that this release does not know, by path: a newer one wrote them, or was to read
-    /// them.
+    /// Paths of the fields that are set and that this release does not know. They belong to a newer release.
     #[serde(skip)]
     #[schemars(skip)]
     pub unknown_fields: Vec<String>,
 }
 
-/// What the controller thinks of the template.
+/// The controller's verdict on the template.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", remote = "ClusterRunTemplateStatus")]
 #[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
 pub struct ClusterRunTemplateStatus {
-    /// The `metadata.generation` that this status speaks of; -1 until the first look.
+    /// The `metadata.generation` that this status describes; -1 until the first reconcile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 
-    /// `Accepted`: False with everything that is wrong, by path; True with warnings, if any. While it
-    /// is False, `Stalled` is True.
+    /// The condition `Accepted`: False with all errors, each with its path; True with any warnings. While it is
+    /// False, `Stalled` is True.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
 
-    /// Its fields that this release does not know.
+    /// Fields of the object that this release does not know.
     #[serde(skip)]
     pub unknown_fields: UnknownFields,
 }

@@ -1,4 +1,4 @@
-//! The Runnable: what a developer keeps in a Git repository.
+//! The Runnable: the object that a developer keeps in a Git repository.
 
 use std::collections::BTreeMap;
 
@@ -19,10 +19,10 @@ use crate::{
     status::RunnableStatus,
 };
 
-/// The account of a Runnable that names none.
+/// The default account of a Runnable.
 pub const DEFAULT_SERVICE_ACCOUNT: &str = "default";
 
-/// Runs a `ClusterRunTemplate` exactly once per change of what the template renders.
+/// Runs a `ClusterRunTemplate` exactly once per change of the document that the template renders.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", remote = "Self")]
 #[kube(
@@ -48,15 +48,15 @@ pub const DEFAULT_SERVICE_ACCOUNT: &str = "default";
     printcolumn = r#"{"name":"Outputs From","type":"string","jsonPath":".status.outputsFrom.name","description":"The run that the outputs were read from","priority":1}"#
 )]
 pub struct RunnableSpec {
-    /// The template that says what to run.
+    /// The template that defines the run.
     pub run_template_ref: RunTemplateRef,
 
-    /// Picks exactly one object that the template can read as `selected`. It is watched: a change
-    /// of the object renders the template again.
+    /// Selects exactly one object, which the template reads as `selected`. The controller watches the object, and
+    /// renders the template again when it changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selector: Option<Selector>,
 
-    /// Values that the template can read as `runnable.spec.inputs.<name>`. Any JSON.
+    /// Values of any JSON type, which the template reads as `runnable.spec.inputs.<name>`.
     #[serde(
         default,
         deserialize_with = "plain_json::optional_map",
@@ -65,82 +65,83 @@ pub struct RunnableSpec {
     #[schemars(schema_with = "schema::any_json_map")]
     pub inputs: Option<BTreeMap<String, Value>>,
 
-    /// Values from other objects, read as the ServiceAccount, that the template can read as
-    /// `runnable.spec.inputs.<name>`, too. When one changes, the template is rendered again.
+    /// Values from other objects, read as the ServiceAccount. The template reads them as
+    /// `runnable.spec.inputs.<name>`, too. The controller renders the template again when one changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 32), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub inputs_from: Option<Vec<InputSource>>,
 
-    /// Whether a run that is due waits while its inputs stem from different outputs of one Runnable further up, as they do
-    /// when only one of two ways has followed a change: `Required` (it waits; if nothing is said) or `Ignored`. Templates cannot read it,
-    /// and a change of it makes no run.
+    /// Handling of inputs that derive from different outputs of one Runnable further up, as happens when only one
+    /// of two paths has followed a change: with `Required`, the default, a pending run waits until they match;
+    /// with `Ignored` it does not. Templates cannot read this field, and a change of it makes no run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coherence: Option<Coherence>,
 
-    /// Objects that the outputs are written to as well, as the ServiceAccount. Each has the outputs of one run, all or none.
-    /// Templates cannot read it, and a change of it makes no run.
+    /// Objects that the outputs are also written to, as the ServiceAccount; at most 4. Each contains the outputs
+    /// of one run, all or none. Templates cannot read this field, and a change of it makes no run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 4), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["kind", "name"]))]
     pub write_outputs_to: Option<Vec<OutputSink>>,
 
-    /// The `ClusterRunProfile` that is to be chosen where several match and none of them says more than the others. It counts
-    /// until one was chosen. Templates cannot read it, and a change of it makes no run.
+    /// The `ClusterRunProfile` to choose if several match equally well. It has an effect only until a profile is
+    /// chosen. Templates cannot read this field, and a change of it makes no run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253))]
     pub profile_name: Option<String>,
 
-    /// The ServiceAccount, in the Runnable's namespace, that makes, reads and deletes the runs.
-    /// Without a name it is `default`.
+    /// The ServiceAccount, in the Runnable's namespace, that creates, reads and deletes the runs. The default is
+    /// `default`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service_account_name: Option<String>,
 
-    /// While it is true no new run is made. The present run goes on, and its outputs still come; what
-    /// changes meanwhile runs when it is false again, or not set.
+    /// Suspends new runs while it is true, for example during maintenance. The current run continues, and its
+    /// outputs are still published. Changes made meanwhile run once the field is false or removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suspend: Option<bool>,
 
-    /// Tries a run again that failed. Without it, and without one in the template, a failed run stays that until
-    /// something changes. Templates cannot read it, and a change of it makes no run.
+    /// Retries of failed runs. If neither the Runnable nor its template sets it, a failed run is final until
+    /// something changes. Templates cannot read this field, and a change of it makes no run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<Retry>,
 
-    /// How long a run may work: a duration such as `30m`, from `1s` to `8760h`. Where the template gives one as well,
-    /// the shorter counts. A run that works longer is told to stop, in the way of its kind, as the ServiceAccount.
-    /// Templates cannot read it, and a change of it makes no run.
+    /// Maximum duration of a run, such as `30m`, from `1s` to `8760h`; by default there is none. If the template
+    /// sets one as well, the shorter counts. The controller stops a run that takes longer, by the method of its
+    /// kind, as the ServiceAccount. Templates cannot read this field, and a change of it makes no run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<String>,
 
-    /// Whether a run may begin while an earlier one of the same Runnable is at work: `Allow` (it may), `LatestOnly` (it waits
-    /// for the end of the earlier one) or `Replace` (the earlier one is told to stop first, as by a timeout). Where the template
-    /// says it as well, the template counts; where nobody says it, it is `Allow`.
-    /// Templates cannot read it, and a change of it makes no run.
+    /// Handling of a change while an earlier run of the Runnable is still running: `Allow`, the default, runs
+    /// both; `LatestOnly` waits for the end of the earlier run; `Replace` stops the earlier run first, as a
+    /// timeout does. If the template sets it as well, the template counts. Templates cannot read this field, and a
+    /// change of it makes no run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concurrency_policy: Option<ConcurrencyPolicy>,
 
-    /// Whether a person has to approve each run before it begins: `Automatic` (nobody has to) or `Manual`. It is Manual if
-    /// the Runnable or its template says so. `cartouche approve` shows what the next run changes, and approves exactly that;
-    /// attempts that `retry` makes need no approval. Templates cannot read it, and a change of it makes no run.
+    /// Approval of each run before it begins: `Automatic`, the default, needs none; `Manual` needs that of a
+    /// person. It is `Manual` if the Runnable or its template says so. `cartouche approve` shows the changes of
+    /// the next run, and approves exactly that run; its retries need no approval. Templates cannot read this
+    /// field, and a change of it makes no run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<ApprovalPolicy>,
 
-    /// When a run that is due may begin.
+    /// Conditions for the start of a pending run, such as a debounce.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<Start>,
 
-    /// How many finished runs are kept. Unfinished runs, the current run and the run that the
-    /// outputs came from are never deleted, others ten minutes after their end at the earliest.
+    /// Number of finished runs to keep, by default 10 successful and 10 failed ones. The controller never deletes
+    /// unfinished runs, the current run and the run that the outputs came from. It deletes others ten minutes
+    /// after their end at the earliest.
     #[serde(default)]
     pub retention_policy: RetentionPolicy,
 
-    /// Fields that are set and that this release does not know, by path: a newer one wrote them, or was to read
-    /// them.
+    /// Paths of the fields that are set and that this release does not know. They belong to a newer release.
     #[serde(skip)]
     #[schemars(skip)]
     pub unknown_fields: Vec<String>,
 }
 
 impl RunnableSpec {
-    /// The account that acts for the Runnable: the given name, or `default`.
+    /// Returns the account that acts for the Runnable: the given name, or `default`.
     #[must_use]
     pub fn service_account(&self) -> &str {
         match self.service_account_name.as_deref() {
@@ -150,7 +151,7 @@ impl RunnableSpec {
     }
 }
 
-/// Names a `ClusterRunTemplate`.
+/// Reference to a `ClusterRunTemplate`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunTemplateRef {
     /// Ignored: the kind is always `ClusterRunTemplate`.
@@ -167,8 +168,8 @@ pub struct RunTemplateRef {
 pub struct Selector {
     /// The kind of the object.
     pub resource: ResourceRef,
-    /// Labels that the object must carry, all of them. Exactly one object may match: in the
-    /// Runnable's namespace, or in the cluster for a kind without namespaces.
+    /// Labels that the object must carry, all of them. Exactly one object may match: in the Runnable's namespace,
+    /// or in the cluster for a cluster-scoped kind.
     pub matching_labels: BTreeMap<String, String>,
 }
 
@@ -176,22 +177,22 @@ pub struct Selector {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceRef {
-    /// For example `v1` or `source.toolkit.fluxcd.io/v1`.
+    /// The API version, for example `v1` or `source.toolkit.fluxcd.io/v1`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_version: Option<String>,
-    /// For example `ConfigMap`.
+    /// The kind, for example `ConfigMap`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
 }
 
-/// How many finished runs are kept.
+/// Number of finished runs to keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RetentionPolicy {
-    /// Failed runs (and those lost from sight) that are kept, newest first.
+    /// Number of failed runs to keep, newest first; lost ones count as failed.
     #[schemars(range(min = 1))]
     pub max_failed_runs: i64,
-    /// Successful runs that are kept, newest first.
+    /// Number of successful runs to keep, newest first.
     #[schemars(range(min = 1))]
     pub max_successful_runs: i64,
 }

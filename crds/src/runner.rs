@@ -1,4 +1,4 @@
-//! What the containers of a run find in files.
+//! Files for the containers of a run.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,21 +6,22 @@ use serde_json::Value;
 
 use crate::{plain_json, schema};
 
-/// Files of one template, at most.
+/// Maximum number of further files in one template.
 pub const MAX_FILES: usize = 16;
 
-/// What the containers of a run that is a Job or a Pod find in files: the arguments, what a runner has to know, and files of
-/// the template's own. They are annotations of the pod, mounted read-only; together they have at most 200 KiB.
+/// Files for the containers of a run that is a Job or a Pod: the arguments, the context, and further files of the
+/// template. They are annotations of the pod, mounted read-only, with at most 200 KiB in total.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Runner {
-    /// Whether there is a file that says for whom a container works: the name of the run, its namespace, the pod's ServiceAccount
-    /// and the Runnable as owner of what the container makes. The variable `RUNNER_CONTEXT_PATH` says where.
+    /// If true, adds a file about the run: its name, its namespace, the pod's ServiceAccount and the Runnable as
+    /// owner of objects that the container creates. The variable `RUNNER_CONTEXT_PATH` contains its path. The
+    /// default is false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<bool>,
 
-    /// What is in the file that the variable `RUNNER_ARGS_PATH` names, with `$(path)$` tags in its string values. Any JSON;
-    /// without it all inputs.
+    /// Content of the file at the path in the variable `RUNNER_ARGS_PATH`: any JSON, with `$(path)$` tags in its
+    /// string values. By default it contains all inputs.
     #[serde(
         default,
         deserialize_with = "plain_json::option",
@@ -29,7 +30,8 @@ pub struct Runner {
     #[schemars(schema_with = "schema::anything")]
     pub args: Option<Value>,
 
-    /// Whether the container is asked to change nothing: `true`, `false` or a tag. It is part of the context.
+    /// If true, the container is asked to change nothing. The value is `true`, `false` or a tag. It is part of the
+    /// context, and needs `context: true`.
     #[serde(
         default,
         deserialize_with = "plain_json::option",
@@ -38,36 +40,38 @@ pub struct Runner {
     #[schemars(schema_with = "schema::anything")]
     pub dry_run: Option<Value>,
 
-    /// How long the container is asked to work at most: a duration such as `10m`, or a tag. It is part of the context.
+    /// Maximum duration that the container is asked to keep: a duration such as `10m`, or a tag. It is part of the
+    /// context, and needs `context: true`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 1024))]
     pub timeout: Option<String>,
 
-    /// More files.
+    /// Further files; at most 16.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = MAX_FILES), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["path"]))]
     pub files: Option<Vec<RunnerFile>>,
 
-    /// The containers that find the files, init containers among them, by name; without it all but init containers.
+    /// Names of the containers that get the files, init containers included. By default all containers except init
+    /// containers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 32), inner(length(min = 1, max = 63)), extend("x-kubernetes-list-type" = "set"))]
     pub containers: Option<Vec<String>>,
 }
 
-/// A file: a text, or JSON.
+/// A file that contains a text or JSON.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(extend("oneOf" = [{ "required": ["text"] }, { "required": ["json"] }]))]
 pub struct RunnerFile {
-    /// Where it is, from `/` on.
+    /// The absolute path of the file, for example `/etc/app/config.yaml`.
     #[schemars(length(min = 2, max = 512))]
     pub path: String,
 
-    /// The text in it, with tags. What a tag yields stands there as it is: where the file is JSON, `json` is what keeps it in
-    /// its place.
+    /// Content of the file as text, with tags. The value of a tag is inserted without escaping: use `json` for a
+    /// JSON file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 
-    /// What is in it as JSON, with tags in its string values.
+    /// Content of the file as JSON, with tags in its string values.
     #[serde(
         default,
         deserialize_with = "plain_json::option",

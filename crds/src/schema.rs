@@ -2,7 +2,7 @@
 
 use schemars::{Schema, SchemaGenerator, json_schema};
 
-/// A map whose values are any JSON, null included: without `nullable` the API server drops nulls.
+/// Schema of a map whose values are any JSON, null included: without `nullable` the API server drops nulls.
 pub(crate) fn any_json_map(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "object",
@@ -10,23 +10,23 @@ pub(crate) fn any_json_map(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// Anything, unread by the API server: each line of a list that it knows to be one of text is validated by itself, at
-/// every write.
+/// Schema of any value, which the API server does not inspect. It would validate each line of a list of strings by
+/// itself, at every write.
 pub(crate) fn anything(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "x-kubernetes-preserve-unknown-fields": true })
 }
 
-/// Without the default, which the API server would write into each object.
+/// Removes the default, which the API server would write into each object.
 pub(crate) fn without_default(schema: &mut Schema) {
     schema.remove("default");
 }
 
-/// Any JSON object.
+/// Schema of any JSON object.
 pub(crate) fn any_object(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
 }
 
-/// `metav1.Condition[]` with the bounds of the Kubernetes API conventions, one entry a type.
+/// Schema of `metav1.Condition[]` with the bounds of the Kubernetes API conventions, one entry per type.
 pub(crate) fn conditions(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "array",
@@ -67,7 +67,7 @@ pub(crate) fn conditions(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// `metav1.LabelSelector` with bounds. Whether keys and values are ones that labels have, the controller says.
+/// Schema of `metav1.LabelSelector` with bounds. The controller checks the syntax of keys and values.
 pub(crate) fn label_selector(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "object",

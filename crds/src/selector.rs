@@ -1,11 +1,12 @@
-//! Which labels a selector selects, by the rules of Kubernetes.
+//! Evaluation of label selectors by the rules of Kubernetes.
 
 use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::core::{Selector, SelectorExt as _};
 
-/// Whether labels are selected: an empty selector selects all, and what none of the four operators says selects none.
+/// Returns true if the selector matches the labels. An empty selector matches all labels; one with an unknown
+/// operator matches none.
 #[must_use]
 pub fn selects(selector: &LabelSelector, labels: &BTreeMap<String, String>) -> bool {
     Selector::try_from(selector.clone()).is_ok_and(|selector| selector.matches(labels))

@@ -1,4 +1,4 @@
-//! Objects that outputs are written to, and what is said of outputs that stand nowhere else.
+//! Objects that outputs are written to, and references to outputs that are stored nowhere else.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::{
 
 open!(SinkStatus, SensitiveOutput, RunFailure);
 
-/// Objects that the outputs of one Runnable are written to, at most.
+/// Maximum number of objects that the outputs of one Runnable are written to.
 pub const MAX_SINKS: usize = 4;
 
 /// An object that outputs are written to.
@@ -24,13 +24,14 @@ pub struct OutputSink {
     /// The kind of the object: `Secret` or `ConfigMap`.
     pub kind: SinkKind,
 
-    /// The name of the object, in the Runnable's namespace. It is made, as the Runnable's `ServiceAccount`, and belongs to the
-    /// Runnable: an object that somebody else has made is never touched.
+    /// The name of the object, in the Runnable's namespace. The controller creates it as the Runnable's
+    /// ServiceAccount, and the Runnable owns it. The controller never touches an object that was created by other
+    /// means.
     #[schemars(length(min = 1, max = 253))]
     pub name: String,
 
-    /// Which outputs are written, by name, and the key of each in the object's `data`. Without it all are, under their own
-    /// names; a `ConfigMap` never has the sensitive ones.
+    /// Outputs to write, by name, each with its key in the object's `data`, for example `{digest: IMAGE_DIGEST}`.
+    /// By default all outputs are written under their own names; a `ConfigMap` never contains sensitive ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "keys")]
     pub keys: Option<BTreeMap<String, String>>,
@@ -43,19 +44,19 @@ fn keys(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     })
 }
 
-/// A kind of object that outputs are written to.
+/// A kind of object that outputs are written to: `Secret` or `ConfigMap`.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 pub enum SinkKind {
-    /// A Secret, which has sensitive outputs as well.
+    /// A Secret, which may contain sensitive outputs.
     Secret,
     /// A `ConfigMap`.
     ConfigMap,
 }
 
 impl SinkKind {
-    /// As manifests have it.
+    /// Returns the name of the kind, as in manifests.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -65,23 +66,24 @@ impl SinkKind {
     }
 }
 
-/// An object that outputs were written to, or are going to be.
+/// An object that outputs were written to, or will be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "SinkStatus")]
 #[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
 pub struct SinkStatus {
-    /// Its kind.
+    /// The kind of the object.
     pub kind: SinkKind,
-    /// Its name.
+    /// The name of the object.
     pub name: String,
-    /// The number of the run whose outputs it has; 0 before it has any.
+    /// The number of the run whose outputs the object contains; 0 before there are any.
     #[schemars(range(min = 0, max = MAX_SEQUENCE))]
     pub sequence: i64,
-    /// Whether what is in it is not what `outputs` and the template say by now, because it is not written yet.
+    /// True while the object does not match `outputs` and the template, because the controller has yet to write
+    /// it.
     #[serde(default, skip_serializing_if = "is_false")]
     #[schemars(transform = schema::without_default)]
     pub behind: bool,
-    /// Its fields that this release does not know.
+    /// Fields of the object that this release does not know.
     #[serde(skip)]
     pub unknown_fields: UnknownFields,
 }
@@ -91,24 +93,24 @@ fn is_false(value: &bool) -> bool {
     !value
 }
 
-/// Where the value of a sensitive output is.
+/// Location of the value of a sensitive output.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "SensitiveOutput")]
 #[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
 pub struct SensitiveOutput {
-    /// The Secret that has it.
+    /// The name of the Secret that contains the value.
     pub name: String,
     /// The key in the Secret's `data`.
     pub key: String,
-    /// Stands for the value: the same as long as the value and the Secret are. It is keyed by the uid of the Secret, so that the
-    /// value cannot be found by trying.
+    /// Stands for the value: unchanged as long as the value and the Secret are. It is keyed by the uid of the
+    /// Secret, so that the value cannot be guessed by trial.
     pub revision: String,
-    /// Its fields that this release does not know.
+    /// Fields of the object that this release does not know.
     #[serde(skip)]
     pub unknown_fields: UnknownFields,
 }
 
-/// What the newest run that failed gave.
+/// Result of the newest run that failed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "RunFailure")]
 #[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
@@ -116,11 +118,11 @@ pub struct RunFailure {
     /// The number of the run.
     #[schemars(range(min = 1, max = MAX_SEQUENCE))]
     pub sequence: i64,
-    /// The name of its object.
+    /// The name of the run's object.
     pub name: String,
-    /// The uid of its object.
+    /// The uid of the run's object.
     pub uid: String,
-    /// Why it failed, as far as it is known.
+    /// The reason of the failure, as far as it is known.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
     /// The values of the template's `failureOutputs`, as far as the run has them.
@@ -131,7 +133,7 @@ pub struct RunFailure {
     )]
     #[schemars(schema_with = "schema::any_json_map")]
     pub outputs: BTreeMap<String, Value>,
-    /// Its fields that this release does not know.
+    /// Fields of the object that this release does not know.
     #[serde(skip)]
     pub unknown_fields: UnknownFields,
 }

@@ -1,13 +1,14 @@
-//! When a run may begin.
+//! Conditions for the start of a run.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// When a run that is due may begin.
+/// Conditions for the start of a pending run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Start {
-    /// How long what is rendered has to stay the same before it runs, a duration such as `10s`, from `1s` to `8760h`; what changes
-    /// again and again runs after ten times as long. Where the template and the Runnable both give one, the longer counts.
+    /// Time for which the rendered document must stay the same before it runs: a duration such as `10s`, from `1s`
+    /// to `8760h`. A document that keeps changing runs after ten times as long. If the template and the Runnable
+    /// both set it, the longer counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub debounce: Option<String>,
 }

@@ -1,7 +1,7 @@
 //! The Runnable's status: conditions and outputs for people, the ledger of runs for the controller.
 //!
-//! The ledger is what makes a run happen exactly once per change (`docs/exactly-once.md`). Only the
-//! controller writes it, and only with the resourceVersion of what it read.
+//! The ledger is what makes a run happen exactly once per change (`docs/exactly-once.md`). Only the controller
+//! writes it, and only with the resourceVersion of what it read.
 
 mod written;
 
@@ -26,58 +26,60 @@ use crate::{
 use written::WrittenStatus;
 pub use written::{MAX_LINE, MAX_LINES, MAX_UNREADABLE};
 
-/// What the controller saw and did, as code has it: earlier runs are in one list, whether they have ended or not.
+/// Observations and actions of the controller, in the form for code: one list holds all earlier runs, ended or
+/// not.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "WrittenStatus", into = "WrittenStatus")]
 pub struct RunnableStatus {
-    /// The `metadata.generation` that this status speaks of; -1 until the first look.
+    /// The `metadata.generation` that this status describes; -1 until the first reconcile.
     pub observed_generation: Option<i64>,
-    /// `RunTemplateReady`, `StampedObjectCondition`, `Ready`, and while they are true others.
+    /// `RunTemplateReady`, `StampedObjectCondition`, `Ready`, and others while they are true.
     pub conditions: Vec<Condition>,
-    /// The values that the newest successful run gave. They stay until newer ones replace them.
+    /// The values of the newest successful run. They stay until newer ones replace them.
     pub outputs: Option<BTreeMap<String, Value>>,
     /// The run that `outputs` were read from.
     pub outputs_from: Option<OutputsFrom>,
-    /// Where the values of sensitive outputs are.
+    /// Locations of the values of sensitive outputs, by name.
     pub sensitive_outputs: BTreeMap<String, SensitiveOutput>,
-    /// The objects that outputs were written to, or are going to be.
+    /// The objects that outputs were written to, or will be.
     pub sinks: Vec<SinkStatus>,
-    /// What the newest run that failed gave, until a later one succeeds.
+    /// Result of the newest run that failed, until a later one succeeds.
     pub failure: Option<Box<RunFailure>>,
-    /// The run for what the template renders now.
+    /// The run for the document that the template renders now.
     pub current_run: Option<CurrentRun>,
-    /// The run that is due, while something holds it back that was asked for. Nothing is decided by it.
+    /// The pending run, while a setting of the user holds it back. No decision depends on it.
     pub pending: Option<PendingRun>,
     /// The last re-run request that a run before the current one answered.
     pub answered_token: Option<String>,
-    /// Earlier runs, oldest first: those without a result and those with one. Shared, since few writes change them.
+    /// Earlier runs with and without a result, oldest first. Shared, since few writes change them.
     pub history: Arc<Vec<HistoryEntry>>,
-    /// Lines of the history that cannot be read, in their order, as far as they are kept.
+    /// Lines of the history that cannot be parsed, in their order, as far as they are kept.
     pub unreadable_history: Vec<String>,
-    /// How many lines of the history were found that are not kept: too long, or too many that cannot be read.
+    /// Number of lines of the history that were dropped: too long, or too many that cannot be parsed.
     pub dropped_lines: usize,
     /// The profile that runs are made with; boxed, since most Runnables have none.
     pub profile: Option<Box<PinnedProfile>>,
-    /// Counts runs, to slow feedback loops.
+    /// Counter of runs, which slows feedback loops.
     pub breaker: Option<Breaker>,
-    /// Words for what a release has to know to do anything for the Runnable. What is no word is there as its JSON.
+    /// Words for the features that a release must know to act for the Runnable. A value that is no word is kept as
+    /// JSON.
     pub needs: Vec<String>,
-    /// Its fields that this release does not know.
+    /// Fields of the object that this release does not know.
     pub unknown_fields: UnknownFields,
 }
 
 open!(CurrentRun, OutputsFrom);
 
 impl RunnableStatus {
-    /// The last re-run request that was answered: it asks for nothing more, even where its annotation was taken away
-    /// and is put back.
+    /// Returns the last re-run request that was answered. It asks for no further run, even if its annotation is
+    /// removed and added again.
     #[must_use]
     pub fn last_answered(&self) -> Option<&str> {
         last_answered(self.current_run.as_ref(), self.answered_token.as_deref())
     }
 
-    /// Takes over the unknown fields of a stored status: its own, and those of each object that says the same as there. The
-    /// current run and earlier ones bring theirs from the ledger.
+    /// Takes over the unknown fields of a stored status: its own, and those of each object that is equal there.
+    /// The current run and earlier ones bring theirs from the ledger.
     #[must_use]
     pub fn with_unknown_fields_of(mut self, stored: &Self) -> Self {
         if let Some(from) = &mut self.outputs_from {
@@ -103,13 +105,13 @@ impl RunnableStatus {
         self
     }
 
-    /// The history, to be changed: who shares it keeps it as it was.
+    /// Returns the history for changes. Other holders of the shared list keep it unchanged.
     pub fn history_mut(&mut self) -> &mut Vec<HistoryEntry> {
         Arc::make_mut(&mut self.history)
     }
 }
 
-/// Takes over the unknown fields of an object that says the same.
+/// Takes over the unknown fields of an equal object.
 fn keep_of<T: Open + PartialEq>(next: &mut T, stored: Option<&T>) {
     if let Some(stored) = stored.filter(|it| !it.unknown_fields().is_empty() && *it == next) {
         next.unknown_fields_mut()
@@ -117,7 +119,7 @@ fn keep_of<T: Open + PartialEq>(next: &mut T, stored: Option<&T>) {
     }
 }
 
-/// The last re-run request that was answered, by the current run or by one before it.
+/// Returns the last re-run request that the current run or one before it answered.
 #[must_use]
 pub fn last_answered<'a>(
     current: Option<&'a CurrentRun>,
@@ -137,83 +139,85 @@ impl JsonSchema for RunnableStatus {
     }
 }
 
-/// How far the current run has come.
+/// Progress of the current run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum RunPhase {
-    /// Intended; whether its object exists is not known yet.
+    /// The run is intended; it is unknown whether its object exists.
     Pending,
-    /// Its object exists, or existed.
+    /// The run's object exists, or existed.
     Created,
-    /// The API server refused to create it.
+    /// The API server refused to create the run's object.
     Rejected,
 }
 
-/// The run for what the template renders now.
+/// The run for the document that the template renders now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", remote = "CurrentRun")]
 #[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
 pub struct CurrentRun {
-    /// Its number. Every run of a Runnable has a higher one than all before.
+    /// The number of the run. It is higher than that of every earlier run of the Runnable.
     #[schemars(range(min = 1, max = MAX_SEQUENCE))]
     pub sequence: i64,
-    /// Hash of the rendered document, with the version of the hash in front: `v1:<hex>`.
+    /// Hash of the rendered document, preceded by the version of the hash: `v1:<hex>`.
     pub input_hash: String,
-    /// Hash of all that it is made of, as a person approved it; absent if nobody had to, or if that is `inputHash`. A create whose
-    /// object has another one is not sent.
+    /// Hash of all that the run is made of, as a person approved it; absent if no approval was needed, or if it
+    /// equals `inputHash`. The controller does not send a create whose object has another hash.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved: Option<String>,
-    /// Which attempt it is at the same document and re-run request; absent for the first.
+    /// Number of the attempt at the same document and re-run request; absent for the first.
     #[serde(default = "first_attempt", skip_serializing_if = "is_first_attempt")]
     #[schemars(range(min = 1), transform = schema::without_default)]
     pub attempt: i64,
-    /// The re-run request that it answers; no run that was seen before it does.
+    /// The re-run request that the run answers. No run seen before it answers the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rerun_token: Option<String>,
-    /// How far it has come.
+    /// Progress of the run: `Pending`, `Created` or `Rejected`.
     pub phase: RunPhase,
-    /// Whether a request to create it may have had an effect that was not seen. Written only where it is false: each
+    /// False if no request to create the run can have had an unseen effect. True is not written, because each
     /// field costs the API server at each write.
     #[serde(default = "may_be", skip_serializing_if = "is_true")]
     #[schemars(transform = schema::without_default)]
     pub attempted: bool,
-    /// The `apiVersion` of its object.
+    /// The `apiVersion` of the run's object.
     pub api_version: String,
-    /// The kind of its object.
+    /// The kind of the run's object.
     pub kind: String,
-    /// The name of its object, fixed before it is made.
+    /// The name of the run's object, fixed before it is created.
     pub name: String,
-    /// The uid of its object, once known.
+    /// The uid of the run's object, once known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<String>,
-    /// When it was decided on, by the API server's clock; absent once it is known when its object was created.
+    /// Time of the decision to make the run, by the API server's clock; absent once the creation time of its
+    /// object is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intent_at: Option<Time>,
-    /// When its object was created.
+    /// Creation time of the run's object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<Time>,
-    /// When the controller first saw its end.
+    /// Time at which the controller first saw the end of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<Time>,
-    /// How it ended; absent while it runs.
+    /// The result of the run; absent while it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<RunResult>,
-    /// Hash of the template's `outputs`, `optionalOutputs` and `healthRule` that it was made under; absent once it has ended.
+    /// Hash of the template's `outputs`, `optionalOutputs` and `healthRule` when the run was made; absent once it
+    /// has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rules_hash: Option<String>,
-    /// When it is tried again, as the next number; absent if it is not.
+    /// Time of the retry, which is the next run; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_at: Option<Time>,
-    /// That it was told to stop, and why; absent if it was not.
+    /// The request to stop the run, with its reason; absent if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Stop>,
-    /// What it was made from: the revision of each source of its inputs, and of all that these stem from, by
+    /// Sources of the run: the revision of each source of its inputs, and of all that these derive from, by
     /// `Runnable/<namespace>/<name>`, `ConfigMap/<namespace>/<name>/<key>`, `Secret/<namespace>/<name>/<key>` or
-    /// `<Kind>.<group>/<namespace>/<name>/{<revisionPath>}`; `absent` is the revision of what is optional and was not there.
-    /// With `coherence: Ignored` an ancestor of two states is left out, unless it is a Runnable that is read itself. Absent if
-    /// that is not known, or if no input came from anywhere.
+    /// `<Kind>.<group>/<namespace>/<name>/{<revisionPath>}`. An optional source that did not exist has the
+    /// revision `absent`. With `coherence: Ignored` an ancestor in two states is left out, unless it is a Runnable
+    /// that is itself a source. Absent if the sources are unknown, or if no input has a source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sources: Option<BTreeMap<String, String>>,
-    /// Its fields that this release does not know.
+    /// Fields of the object that this release does not know.
     #[serde(skip)]
     pub unknown_fields: UnknownFields,
 }
@@ -227,24 +231,24 @@ fn is_true(value: &bool) -> bool {
     *value
 }
 
-/// Where the outputs come from.
+/// The run that the outputs come from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", remote = "OutputsFrom")]
 #[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
 pub struct OutputsFrom {
-    /// The run's number. It never decreases.
+    /// The number of the run. It never decreases.
     #[schemars(range(min = 1, max = MAX_SEQUENCE))]
     pub sequence: i64,
     /// The name of the run's object.
     pub name: String,
     /// The uid of the run's object.
     pub uid: String,
-    /// Hash of the template's `outputs`, `optionalOutputs` and `healthRule` by which they were read.
+    /// Hash of the template's `outputs`, `optionalOutputs` and `healthRule` by which the outputs were read.
     pub rules_hash: String,
-    /// What that run was made from, as in `currentRun`.
+    /// Sources of that run, as in `currentRun`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sources: Option<BTreeMap<String, String>>,
-    /// Its fields that this release does not know.
+    /// Fields of the object that this release does not know.
     #[serde(skip)]
     pub unknown_fields: UnknownFields,
 }

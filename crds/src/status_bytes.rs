@@ -1,4 +1,4 @@
-//! The bytes that a status takes in the API server's store, which refuses an object that is too large.
+//! The size of a status in the API server's store, which refuses an object that is too large.
 
 use std::collections::BTreeMap;
 
@@ -6,23 +6,24 @@ use serde_json::{Value, value::RawValue};
 
 use crate::{history::HistoryEntry, status::RunnableStatus, unknown_fields::UnknownFields};
 
-/// Bytes of a status above which no further number is given: what a run may yet add has room in the store beside them.
+/// Status size in bytes above which no further run number is given. The store then has room for the rest of a
+/// current run.
 pub const MAX_STATUS_BYTES: usize = 1024 * 1024;
-/// No character takes more bytes as JSON than its own so many times.
+/// Factor that bounds the growth of a character when it is escaped in JSON.
 const LONGEST_ESCAPE: usize = 6;
-/// Numbers, times, names of fields and punctuation of one object of a status.
+/// Bytes for the numbers, times, field names and punctuation of one object of a status.
 const OBJECT_BYTES: usize = 512;
 
-/// The bytes of a status.
+/// The size of a status, in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatusBytes {
-    /// Of all of it.
+    /// The size of the whole status.
     pub all: usize,
-    /// Of each field, the largest first.
+    /// The size of each field, the largest first.
     pub fields: Vec<(String, usize)>,
 }
 
-/// The bytes of this JSON in the store: the API server writes some characters as `\u` and four digits.
+/// Returns the size of this JSON in the store: the API server writes some characters as `\u` and four digits.
 #[must_use]
 pub fn stored_bytes(json: &[u8]) -> usize {
     let short = json
@@ -32,13 +33,14 @@ pub fn stored_bytes(json: &[u8]) -> usize {
     json.len() + 5 * short.count() + 3 * separators.count()
 }
 
-/// U+2028 and U+2029.
+/// Returns true for U+2028 and U+2029.
 fn is_separator(bytes: &[u8]) -> bool {
     matches!(bytes, [0xE2, 0x80, 0xA8 | 0xA9])
 }
 
 impl RunnableStatus {
-    /// Its bytes, if there are more than so many. Most statuses are so small that nothing is counted.
+    /// Returns the size of the status if it exceeds `most`, or `None`. Most statuses are so small that nothing is
+    /// counted.
     #[must_use]
     pub fn bytes_above(&self, most: usize) -> Option<StatusBytes> {
         if self.loose_bytes() <= most {
@@ -47,10 +49,10 @@ impl RunnableStatus {
         Some(self.bytes()).filter(|bytes| bytes.all > most)
     }
 
-    /// Its bytes.
+    /// Returns the size of the status.
     #[must_use]
     pub fn bytes(&self) -> StatusBytes {
-        // It is written and read in memory, where neither fails.
+        // Serialization and parsing in memory do not fail.
         let text = serde_json::to_string(self).unwrap_or_default();
         let fields: BTreeMap<String, &RawValue> = serde_json::from_str(&text).unwrap_or_default();
         let fields = fields.into_iter();
@@ -63,7 +65,7 @@ impl RunnableStatus {
         }
     }
 
-    /// As many bytes or more, without a look at any text.
+    /// Returns an upper bound of the size, without a look at any text.
     fn loose_bytes(&self) -> usize {
         let conditions = self.conditions.iter();
         let conditions = conditions.map(|it| OBJECT_BYTES + it.reason.len() + it.message.len());
@@ -109,7 +111,7 @@ impl RunnableStatus {
         LONGEST_ESCAPE * parts.chain(profile).chain(few).sum::<usize>() + self.nested_unknown()
     }
 
-    /// Those of the unknown fields in objects that hardly have any.
+    /// Returns the bytes of unknown fields in the objects that hardly have any.
     fn nested_unknown(&self) -> usize {
         let from = self.outputs_from.iter().map(|it| &it.unknown_fields);
         let pending = self.pending.iter().map(|it| &it.unknown_fields);

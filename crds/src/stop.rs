@@ -1,4 +1,4 @@
-//! Stopping a run that is at work: how a template says it is done, and that it was asked for.
+//! Stopping a running run: the method of a template, and the request.
 
 use std::{borrow::Cow, fmt};
 
@@ -15,14 +15,15 @@ use crate::{
 
 open!(Stop);
 
-/// The longest word for why a run was stopped, in bytes. Only another release writes a longer one.
+/// Maximum length of a reason, in bytes. Only another release writes a longer one.
 const REASON_BYTES: usize = 64;
 
-/// How a run of the template's kind is stopped so that it ends: one of the two ways.
+/// Method to stop a run of the template's kind so that it ends. Set one of `mergePatch` and `delete`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StopMethod {
-    /// A JSON merge patch (RFC 7386) of the run's `spec`, for example `{spec: {paused: true}}`. Tags are not read in it.
+    /// A JSON merge patch (RFC 7386) of the run's `spec`, for example `{spec: {paused: true}}`. Tags are not
+    /// evaluated in it.
     #[serde(
         default,
         deserialize_with = "plain_json::option",
@@ -31,31 +32,32 @@ pub struct StopMethod {
     #[schemars(schema_with = "schema::any_object")]
     pub merge_patch: Option<Value>,
 
-    /// The run is deleted, for engines that stop no other way. It then counts as failed, and is not made again.
+    /// Deletes the run, for engines that cannot stop it otherwise. It then counts as failed, and is not made
+    /// again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delete: Option<DeleteRun>,
 }
 
-/// Deletes the run, as the owner of what it has made: `{}`.
+/// Deletes the run as the owner of its children. The value is `{}`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DeleteRun {}
 
-/// That a run was told to stop, which is written before it is told, and never taken back.
+/// A request to stop a run. The controller records it before it acts, and never withdraws it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Stop")]
 #[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
 pub struct Stop {
-    /// Why: `TimedOut`, `Replaced`, `Withdrawn` or `Cancelled`.
+    /// The reason: `TimedOut`, `Replaced`, `Withdrawn` or `Cancelled`.
     pub reason: StopReason,
-    /// When that was written, by the API server's clock.
+    /// Time at which the controller recorded the request, by the API server's clock.
     pub at: Time,
-    /// Its fields that this release does not know.
+    /// Fields of the object that this release does not know.
     #[serde(skip)]
     pub unknown_fields: UnknownFields,
 }
 
 impl Stop {
-    /// A run is told to stop now.
+    /// Creates a request to stop a run.
     #[must_use]
     pub fn new(reason: StopReason, at: Time) -> Self {
         Self {
@@ -65,13 +67,13 @@ impl Stop {
         }
     }
 
-    /// `TimedOut@2026-01-01T00:00:00Z`, as it stands in a line of the history.
+    /// Formats the request for a line of the history, for example `TimedOut@2026-01-01T00:00:00Z`.
     #[must_use]
     pub fn word(&self) -> String {
         format!("{}@{}", self.reason, time(&self.at))
     }
 
-    /// Reads that word.
+    /// Parses the form of [`Self::word`]. Returns `None` if the text has another form.
     #[must_use]
     pub fn of_word(word: &str) -> Option<Self> {
         let (reason, at) = word.rsplit_once('@')?;
@@ -79,7 +81,7 @@ impl Stop {
     }
 }
 
-/// `stopped by its timeout at 2026-01-01T00:00:00Z`.
+/// Formats `stopped by its timeout at 2026-01-01T00:00:00Z`.
 impl fmt::Display for Stop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.reason {
@@ -93,25 +95,25 @@ impl fmt::Display for Stop {
     }
 }
 
-/// Why a run was told to stop.
+/// Reason of a request to stop a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum StopReason {
-    /// It has worked for longer than its timeout.
+    /// The run has exceeded its timeout.
     TimedOut,
-    /// Another document is to run, and no run may begin beside it.
+    /// Another document is to run, and no run may begin beside this one.
     Replaced,
-    /// The same, of a run that nobody knows to have been made: no create of it is sent any more. It goes when the run
-    /// turns up all the same.
+    /// As `Replaced`, for a run that is not known to exist: the controller sends no further create of it. If the
+    /// run appears all the same, it is stopped.
     Withdrawn,
-    /// A person wanted it.
+    /// A user has asked for it.
     Cancelled,
-    /// What another release knows.
+    /// A reason of another release.
     Other(String),
 }
 
 impl StopReason {
-    /// As it is written.
+    /// Returns the reason as it is written.
     #[must_use]
     pub fn as_str(&self) -> &str {
         match self {
@@ -151,7 +153,7 @@ impl fmt::Display for StopReason {
     }
 }
 
-/// Any word: an older release must be able to write back what a newer one has written.
+/// Accepts any word, because an older release must be able to write back the word of a newer one.
 impl JsonSchema for StopReason {
     fn inline_schema() -> bool {
         true

@@ -1,7 +1,8 @@
-//! Strict reading of what users write: fields that this release does not know are put down, so that no run is made
+//! Strict reading of users' specs: fields that this release does not know are recorded, so that no run is made
 //! without them.
 //!
-//! The API server drops what its definition does not know. Such a field is there only under a definition of a newer release.
+//! The API server drops fields that its definition does not know. Such a field arrives only under the definition
+//! of a newer release.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_ignored::Path;
@@ -10,14 +11,14 @@ use crate::{
     profile::ClusterRunProfileSpec, run_template::ClusterRunTemplateSpec, runnable::RunnableSpec,
 };
 
-/// Fields that are put down at most.
+/// Maximum number of recorded fields.
 const MOST: usize = 8;
-/// Bytes of a path that are kept.
+/// Maximum length of a recorded path, in bytes.
 const BYTES: usize = 128;
-/// What Cartographer allows anything in, and reads nothing of.
+/// Path below which Cartographer permits any field, and reads none.
 const IGNORED: &str = "healthRule.alwaysHealthy.";
 
-/// Adds one field to those that are unknown.
+/// Adds one field to the unknown ones.
 fn put_down(unknown: &mut Vec<String>, path: &Path<'_>) {
     // An optional field has a step of its own.
     let mut path = path.to_string().replace(".?", "");
@@ -27,7 +28,7 @@ fn put_down(unknown: &mut Vec<String>, path: &Path<'_>) {
     }
 }
 
-/// The derived implementations read what is known and no more.
+/// Implements serde's traits over the derived functions, which skip unknown fields.
 macro_rules! read_strictly {
     ($($spec:ty),*) => {$(
         impl<'de> Deserialize<'de> for $spec {

@@ -1,7 +1,7 @@
-//! Fields that this release does not know: another one has written them, and gets them back.
+//! Fields that this release does not know: another release has written them, and reads them back unchanged.
 //!
-//! They are kept as the text that was read. A tree of values may weigh a hundred times as much, and an account that may write a
-//! status decides what stands there.
+//! They are kept as the text that was read. A tree of values may take a hundred times the memory, and every
+//! account that may write a status decides how large it is.
 
 use std::{
     cmp::Ordering,
@@ -17,14 +17,14 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-/// Bytes of all unknown fields of a status, names and values. What exceeds that is not kept.
+/// Maximum bytes of all unknown fields of a status, names and values. The rest is dropped.
 pub const MAX_UNKNOWN_BYTES: usize = 64 * 1024;
-/// Objects and arrays inside each other in an unknown field. One that is deeper is not kept.
+/// Maximum nesting of objects and arrays in an unknown field. A deeper one is dropped.
 const MAX_UNKNOWN_DEPTH: usize = 64;
 
-/// The unknown fields of one object, in their order, which hardly any object has.
+/// The unknown fields of one object, in their order. Hardly any object has some.
 ///
-/// Two are always equal: they are no reason to write a status, and no news to any decision.
+/// Any two are equal: a difference is no reason to write a status, and irrelevant to every decision.
 #[derive(Clone, Default)]
 pub struct UnknownFields(Option<Box<Fields>>);
 
@@ -36,19 +36,19 @@ struct Fields {
 }
 
 impl UnknownFields {
-    /// Whether there are none.
+    /// Returns true if there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_none()
     }
 
-    /// Each name, and its value as JSON.
+    /// Iterates over the names, each with its value as JSON.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         let fields = self.0.iter().flat_map(|it| &it.fields);
         fields.map(|(name, value)| (name.as_str(), value.get()))
     }
 
-    /// Keeps the first ones that have room, and takes theirs.
+    /// Keeps the first fields that fit into the room, and subtracts their bytes from it.
     pub(crate) fn fit(&mut self, room: &mut usize) {
         self.retain(
             |name, value| match room.checked_sub(name.len() + value.len()) {
@@ -61,7 +61,7 @@ impl UnknownFields {
         );
     }
 
-    /// Keeps those of which this is true.
+    /// Keeps the fields for which the predicate is true.
     pub(crate) fn retain(&mut self, mut keeps: impl FnMut(&str, &str) -> bool) {
         if let Some(it) = &mut self.0 {
             it.fields.retain(|(name, value)| keeps(name, value.get()));
@@ -71,7 +71,7 @@ impl UnknownFields {
         }
     }
 
-    /// Adds a field, unless its value is nested too deep or the object has too many bytes of them.
+    /// Adds a field, unless its value is nested too deep or the object has too many bytes of unknown fields.
     pub(crate) fn add(&mut self, name: String, value: Box<RawValue>) {
         let has = self.0.as_ref().map_or(0, |it| it.bytes);
         let bytes = has + name.len() + value.get().len();
@@ -83,7 +83,7 @@ impl UnknownFields {
     }
 }
 
-/// Whether no more than [`MAX_UNKNOWN_DEPTH`] objects and arrays are inside each other in valid JSON.
+/// Returns true if at most [`MAX_UNKNOWN_DEPTH`] objects and arrays are nested in valid JSON.
 fn is_shallow(json: &str) -> bool {
     let (mut depth, mut in_text, mut escaped) = (0, false, false);
     for byte in json.bytes() {
@@ -142,16 +142,16 @@ impl Serialize for UnknownFields {
     }
 }
 
-/// An object of a status whose definition lets further fields stand.
+/// An object of a status whose definition permits further fields.
 pub(crate) trait Open {
-    /// Those that it has.
+    /// Returns its unknown fields.
     fn unknown_fields(&self) -> &UnknownFields;
-    /// The same, to be changed.
+    /// Returns its unknown fields for changes.
     fn unknown_fields_mut(&mut self) -> &mut UnknownFields;
 }
 
-/// Keeps the unknown fields of these types. Each derives serde's traits with `remote`, so that the derived functions are its
-/// own and the traits are implemented here.
+/// Implements serde's traits for these types, so that they keep their unknown fields. Each type derives the traits
+/// with `remote`, so that the derived functions are inherent ones.
 macro_rules! open {
     ($($type:ident),* $(,)?) => {$(
         impl $crate::unknown_fields::Open for $type {
@@ -193,7 +193,7 @@ macro_rules! open {
 }
 pub(crate) use open;
 
-/// An object with both.
+/// An object with its known and its unknown fields.
 #[derive(Serialize)]
 pub(crate) struct Whole<'a, K: Serialize> {
     #[serde(flatten)]
@@ -202,7 +202,7 @@ pub(crate) struct Whole<'a, K: Serialize> {
     pub(crate) unknown: &'a UnknownFields,
 }
 
-/// Reads an object, and keeps the fields that its type does not name.
+/// Deserializer of an object that collects the fields which its type does not name.
 pub(crate) struct Keeping<'a, D> {
     from: D,
     kept: &'a mut UnknownFields,
@@ -243,7 +243,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Keeping<'_, D> {
     }
 }
 
-/// The members of an object: the known ones as the derived code wants them.
+/// The members of an object, with the known ones as the derived code expects them.
 struct Members<'a, V> {
     inner: V,
     fields: &'static [&'static str],
@@ -279,7 +279,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Members<'_, A> {
     ) -> Result<Option<K::Value>, A::Error> {
         while let Some(key) = self.inner.next_key_seed(Key(self.fields))? {
             match key {
-                // The derived code takes a field's place in the list for its name.
+                // The derived code accepts the index of a field in place of its name.
                 Ok(at) => return seed.deserialize(at.into_deserializer()).map(Some),
                 Err(name) => self.kept.add(name, self.inner.next_value()?),
             }
@@ -292,7 +292,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Members<'_, A> {
     }
 }
 
-/// A name among these: its place, or the name if it is none of them.
+/// Deserializer of a field name: its index among these, or the name if it is not one of them.
 struct Key(&'static [&'static str]);
 
 impl<'de> DeserializeSeed<'de> for Key {

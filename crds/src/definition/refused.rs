@@ -1,4 +1,4 @@
-//! The table in docs/gitops.md of what the API server refuses of a Runnable.
+//! The table in docs/gitops.md of the values of a Runnable that the API server refuses.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::runnable;
 
-/// The fields of which something is refused, by the words for that.
+/// Fields with a refused value, by the description of that value.
 type Rows = BTreeMap<String, BTreeSet<String>>;
 
 const MISSING: &str = "a missing field";
@@ -30,7 +30,7 @@ fn the_page_lists_all_that_the_definition_refuses_of_a_runnable() {
     );
 }
 
-/// Adds what a schema refuses, and what those below it do.
+/// Adds the refusals of a schema and of the schemas below it.
 fn add(rows: &mut Rows, at: &str, schema: &Value) {
     for (keyword, value) in schema.as_object().unwrap() {
         match keyword.as_str() {
@@ -59,7 +59,7 @@ fn add(rows: &mut Rows, at: &str, schema: &Value) {
     }
 }
 
-/// The words for what a keyword of a schema refuses. Without them the table would say nothing of it.
+/// Describes the values that a keyword of a schema refuses. The table would lack a keyword without a description.
 fn what(keyword: &str, value: &Value, schema: &Map<String, Value>) -> String {
     let is_one = value == 1;
     match keyword {
@@ -98,7 +98,7 @@ fn texts(list: &Value) -> Vec<&str> {
     list.filter_map(Value::as_str).collect()
 }
 
-/// As the page calls a field.
+/// Returns a field's name as the page writes it.
 fn of(at: &str) -> String {
     at.strip_prefix("spec.").unwrap_or(at).to_owned()
 }

@@ -31,7 +31,7 @@ fn entry() -> HistoryEntry {
     }
 }
 
-/// What releases write stays readable by those that follow: these lines never change.
+/// Later releases must be able to read these lines, so they never change.
 #[test]
 fn golden_lines_are_written_and_read_to_the_letter() {
     let bare = HistoryEntry {
@@ -161,7 +161,7 @@ fn a_message_is_cut_between_characters_and_stays_on_its_line() {
     assert_eq!(short_message("a\nb\u{7}"), "a b ");
 }
 
-/// What later releases write is read, kept and written, whatever it says.
+/// A line of a later release is read, kept and written back, whatever it contains.
 #[test]
 fn words_and_keys_of_later_releases_are_no_reason_not_to_read_a_line() {
     for (key, reason) in [

@@ -1,4 +1,4 @@
-//! Unknown fields of a run once it has ended, and of one that has not after all.
+//! Unknown fields of a run when it moves from an object to a line, and back.
 
 use serde_json::{
     Value,
@@ -10,10 +10,10 @@ use super::{
 };
 use crate::unknown_fields::UnknownFields;
 
-/// Bytes of the unknown fields of a run in its line. With them it is shorter than a line may be.
+/// Maximum bytes of a run's unknown fields in its line. With them, the line stays within its limit.
 pub(super) const PAIRS_BYTES: usize = 1024;
 
-/// What an earlier run has, as an object or in its line: none of them is unknown.
+/// Known fields of an earlier run, as an object or as a line.
 pub(super) const FIELDS: [&str; 17] = [
     "sequence",
     "inputHash",
@@ -35,8 +35,8 @@ pub(super) const FIELDS: [&str; 17] = [
 ];
 
 impl HistoryEntry {
-    /// It has ended: of its unknown fields each text, number and truth value comes to stand in its line, as far as there is
-    /// room, and all others go.
+    /// Moves the unknown fields of an ended run into its line: strings, numbers and booleans, as far as there is
+    /// room. All others are dropped.
     pub fn put_unknown_fields_into_line(&mut self) {
         let fields = std::mem::take(&mut self.unknown_fields);
         let mut room = PAIRS_BYTES;
@@ -48,7 +48,7 @@ impl HistoryEntry {
         }
     }
 
-    /// It has not ended after all: what its line has under keys that this release does not know becomes fields again.
+    /// Turns the unknown keys of the line back into fields, for a run that has not ended after all.
     pub fn take_unknown_fields_from_line(&mut self) {
         for pair in std::mem::take(&mut self.unknown) {
             let Some((key, value)) = pair.split_once('=') else {
@@ -64,10 +64,10 @@ impl HistoryEntry {
         }
     }
 
-    /// Takes over the unknown fields of the current run that it was.
+    /// Takes over the unknown fields of the run from when it was the current one.
     #[must_use]
     pub fn with_unknown_fields(mut self, mut fields: UnknownFields) -> Self {
-        // A current run has none of these names, and an earlier one does.
+        // A current run has none of these names, but an earlier one does.
         fields.retain(|key, _| !FIELDS.contains(&key));
         self.unknown_fields = fields;
         if self.result.is_some() {
@@ -77,12 +77,12 @@ impl HistoryEntry {
     }
 }
 
-/// A field as it stands in a line; nothing if it is no text, number or truth value.
+/// Formats a field for a line. Returns `None` unless it is a string, a number or a boolean.
 fn pair(key: &str, value: &str) -> Option<String> {
     if key.is_empty() || value.starts_with(['{', '[', 'n']) {
         return None;
     }
-    // A number stays as it was written: 3.0 is no 3 to the release that has written it.
+    // A number keeps its spelling: to the release that wrote it, 3.0 may differ from 3.
     let value = match serde_json::from_str(value).ok()? {
         Value::String(text) if !is_scalar(&text) => text,
         _ => value.to_owned(),
@@ -94,7 +94,7 @@ fn pair(key: &str, value: &str) -> Option<String> {
     Some(pair)
 }
 
-/// The field that a value of a line was.
+/// Restores a field from its value in a line.
 fn field(value: String) -> Option<Box<RawValue>> {
     if is_scalar(&value) {
         return RawValue::from_string(value).ok();
@@ -102,8 +102,8 @@ fn field(value: String) -> Option<Box<RawValue>> {
     to_raw_value(&value).ok()
 }
 
-/// True if a value of a line is a text in quotes, a number or a truth value, as JSON has them. A text that looks like one of these
-/// stands in quotes, so that it comes back as a text.
+/// Returns true if a value of a line is a JSON string in quotes, a number or a boolean. A text that looks like one
+/// of these is written in quotes, so that it is read back as a text.
 fn is_scalar(value: &str) -> bool {
     let read = serde_json::from_str(value);
     matches!(

@@ -21,31 +21,33 @@ use crate::{
 
 open!(WrittenStatus);
 
-/// Lines that cannot be read are kept, so many at most: the last ones. With the two hundred that can, they must
-/// never fill the list, or no run would be recorded any more.
+/// Maximum number of unparsable lines that are kept: the last ones. Together with the two hundred others they must
+/// never fill the list, or no further run could be recorded.
 pub const MAX_UNREADABLE: usize = 100;
-/// Lines that are written at most. More are none of ours: the last ones are read.
+/// Maximum number of lines that are written. A longer list is not the controller's own: only its last lines are
+/// read.
 pub const MAX_LINES: usize = 300;
-/// A line of more bytes is none of ours, and is not kept: the API server's store refuses a status that is too large.
+/// Maximum bytes of a line. A longer one is not the controller's own, and is dropped: the API server's store
+/// refuses a status that is too large.
 pub const MAX_LINE: usize = 4096;
 
-/// What the controller saw and did.
+/// Observations and actions of the controller.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", remote = "WrittenStatus")]
-// Written as a whole: what the server keeps about who wrote each field would cost more than the rest.
+// Written as a whole: the server's records of who wrote each field would cost more than the rest.
 #[schemars(extend("x-kubernetes-map-type" = "atomic", "x-kubernetes-preserve-unknown-fields" = true))]
 pub(super) struct WrittenStatus {
-    /// The `metadata.generation` that this status speaks of; -1 until the first look.
+    /// The `metadata.generation` that this status describes; -1 until the first reconcile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     observed_generation: Option<i64>,
 
-    /// `RunTemplateReady`, `StampedObjectCondition`, `Ready`, and while they are true `Reconciling`,
-    /// `Stalled` and `WatchUnavailable`.
+    /// `RunTemplateReady`, `StampedObjectCondition`, `Ready`, and while they are true `Reconciling`, `Stalled` and
+    /// `WatchUnavailable`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     conditions: Vec<Condition>,
 
-    /// The values that the newest successful run gave. They stay until newer ones replace them.
+    /// The values of the newest successful run, by output name. They stay until newer ones replace them.
     #[serde(
         default,
         deserialize_with = "plain_json::optional_map",
@@ -58,7 +60,7 @@ pub(super) struct WrittenStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     outputs_from: Option<OutputsFrom>,
 
-    /// Where the values of the template's `sensitiveOutputs` are, by name.
+    /// Locations of the values of the template's `sensitiveOutputs`, by name.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
@@ -66,7 +68,7 @@ pub(super) struct WrittenStatus {
     )]
     sensitive_outputs: Option<BTreeMap<String, SensitiveOutput>>,
 
-    /// The objects that outputs were written to, or are going to be, as `spec.writeOutputsTo` says.
+    /// The objects that outputs were written to, or will be, as `spec.writeOutputsTo` asks.
     #[serde(
         default,
         skip_serializing_if = "Vec::is_empty",
@@ -75,7 +77,7 @@ pub(super) struct WrittenStatus {
     #[schemars(length(max = 16))]
     sinks: Vec<SinkStatus>,
 
-    /// What the newest run that failed gave, by the template's `failureOutputs`, until a later one succeeds.
+    /// Result of the newest run that failed, with the template's `failureOutputs`, until a later one succeeds.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
@@ -83,7 +85,7 @@ pub(super) struct WrittenStatus {
     )]
     failure: Option<Box<RunFailure>>,
 
-    /// The profile that runs are made with, until `carto.run/profile-refresh` asks to choose anew.
+    /// The profile that runs are made with, until `carto.run/profile-refresh` asks for a new choice.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
@@ -91,11 +93,11 @@ pub(super) struct WrittenStatus {
     )]
     profile: Option<Box<PinnedProfile>>,
 
-    /// The run for what the template renders now.
+    /// The run for the document that the template renders now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     current_run: Option<CurrentRun>,
 
-    /// The run that is due, while something holds it back that was asked for, and what it waits for.
+    /// The pending run and the reason for which it waits, while a setting of the user holds it back.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
@@ -103,7 +105,7 @@ pub(super) struct WrittenStatus {
     )]
     pending: Option<PendingRun>,
 
-    /// The last re-run request that a run before the current one answered. It asks for nothing more.
+    /// The last re-run request that a run before the current one answered. It asks for no further run.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
@@ -111,8 +113,8 @@ pub(super) struct WrittenStatus {
     )]
     answered_token: Option<String>,
 
-    /// Earlier runs without a result, oldest first; no run is made beside 200. One that cannot be read counts as taken
-    /// away.
+    /// Earlier runs without a result, oldest first. At 200 of them no further run is made. An entry that cannot be
+    /// parsed counts as removed.
     #[serde(
         default,
         skip_serializing_if = "Vec::is_empty",
@@ -121,9 +123,10 @@ pub(super) struct WrittenStatus {
     #[schemars(length(max = 500))]
     unfinished_runs: Vec<HistoryEntry>,
 
-    /// Earlier runs that have ended, a list of text, oldest first, at most 200: `<number> <result> <apiVersion>/<kind>/<name> <uid|->
-    /// <started|-> <finished|-> <hash> [key=value …] : <message>`. `cartouche history` prints them. A line that cannot
-    /// be read is kept as it is, unless it has more than 4,096 bytes or more than a hundred such lines follow.
+    /// Earlier runs that have ended, a list of text, oldest first, at most 200: `<number> <result>
+    /// <apiVersion>/<kind>/<name> <uid|-> <started|-> <finished|-> <hash> [key=value …] : <message>`.
+    /// `cartouche history` prints them. A line that cannot be parsed is kept unchanged, unless it has more than
+    /// 4,096 bytes or more than a hundred such lines follow.
     #[serde(
         default,
         skip_serializing_if = "Vec::is_empty",
@@ -132,9 +135,9 @@ pub(super) struct WrittenStatus {
     #[schemars(schema_with = "schema::anything")]
     history: Vec<String>,
 
-    /// Counts runs that nobody asked for by changing the Runnable or its template, and slows them
-    /// when a run changes the very object that its Runnable selects: `<generation> <template's uid> <template's
-    /// generation> <begin of the count> <runs> [<hash of the generations of the Runnables that its inputs stem from>]`.
+    /// Counts runs that follow from no change of the Runnable or its template by a user, and slows them when a run
+    /// changes the very object that its Runnable selects: `<generation> <template's uid> <template's generation>
+    /// <begin of the count> <runs> [<hash of the generations of the Runnables that its inputs derive from>]`.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
@@ -142,8 +145,9 @@ pub(super) struct WrittenStatus {
     )]
     breaker: Option<String>,
 
-    /// Words for what a controller has to know to do anything for the Runnable: one of a release that does not know each of them
-    /// leaves it alone. A later release writes them, where an earlier one would do harm.
+    /// Words for the features that a controller must know to act for the Runnable; at most 16 of at most 63 bytes
+    /// each. A release that does not know one of them leaves the Runnable alone. A later release writes them if an
+    /// earlier one would do harm.
     #[serde(
         default,
         skip_serializing_if = "Vec::is_empty",
@@ -152,7 +156,7 @@ pub(super) struct WrittenStatus {
     #[schemars(length(max = needs::MOST), inner(length(min = 1, max = needs::BYTES)))]
     needs: Vec<String>,
 
-    /// A reserved key, which says that there is a need for `clusters`.
+    /// A reserved key, which means a need for `clusters`.
     #[serde(
         default,
         rename = "cluster",
@@ -161,12 +165,12 @@ pub(super) struct WrittenStatus {
     )]
     #[schemars(skip)]
     has_cluster: bool,
-    /// Its fields that this release does not know.
+    /// Fields of the object that this release does not know.
     #[serde(skip)]
     unknown_fields: UnknownFields,
 }
 
-/// What can be read of a list: what was stored under an earlier definition, nobody has checked.
+/// Deserializes the readable entries of a list. Entries stored under an earlier definition are unchecked.
 fn readable<'de, D: Deserializer<'de>, T: DeserializeOwned>(from: D) -> Result<Vec<T>, D::Error> {
     let text = Box::<RawValue>::deserialize(from)?;
     Ok(serde_json::from_str(text.get()).unwrap_or_else(|_| {
@@ -176,10 +180,10 @@ fn readable<'de, D: Deserializer<'de>, T: DeserializeOwned>(from: D) -> Result<V
     }))
 }
 
-/// A list of text. What else is there, which nobody has checked, is kept as the text of its JSON.
+/// Deserializes a list of text. Any other JSON, which is unchecked, is kept as text.
 fn lines<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
     let text = Box::<RawValue>::deserialize(from)?;
-    // Each by itself: one that is nested too deep to be read is no reason to lose the others.
+    // Each by itself: one that is nested too deep to be read must not cost the others.
     let line = |element: &RawValue| {
         let line = serde_json::from_str(element.get());
         line.unwrap_or_else(|_| element.get().to_owned())
@@ -192,7 +196,7 @@ fn lines<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
     }))
 }
 
-/// What can be read, and nothing if it cannot: it is for people, and no reason to lose the ledger.
+/// Deserializes a value, or `None` if it is unreadable: it is for people, and must not cost the ledger.
 fn if_readable<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     from: D,
 ) -> Result<Option<T>, D::Error> {
@@ -200,7 +204,7 @@ fn if_readable<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     Ok(serde_json::from_str(text.get()).ok())
 }
 
-/// A text, and nothing if it is anything else.
+/// Deserializes a text; anything else becomes `None`.
 fn text<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     Ok(match plain_json::value(from)? {
         Value::String(text) => Some(text),
@@ -209,7 +213,8 @@ fn text<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> 
 }
 
 impl WrittenStatus {
-    /// Keeps [`MAX_UNKNOWN_BYTES`] of unknown fields in all: an account that may write statuses can write any number.
+    /// Keeps [`MAX_UNKNOWN_BYTES`] of unknown fields in total: an account that may write statuses can write any
+    /// number.
     fn bound_unknown_fields(&mut self) {
         let mut room = MAX_UNKNOWN_BYTES;
         self.unknown_fields.fit(&mut room);
@@ -231,7 +236,7 @@ impl WrittenStatus {
     }
 }
 
-/// Keeps the unknown fields of these objects that have room, and takes theirs.
+/// Keeps the unknown fields of these objects that fit into the room, and subtracts their bytes from it.
 fn fit<'a, T: Open + 'a>(objects: impl IntoIterator<Item = &'a mut T>, room: &mut usize) {
     for object in objects {
         object.unknown_fields_mut().fit(room);
@@ -244,7 +249,7 @@ impl From<WrittenStatus> for RunnableStatus {
         let mut history = written.unfinished_runs;
         history.retain(|entry| entry.sequence >= 1);
         let mut unreadable_history = Vec::new();
-        // More than are ever written are none of ours, and may be any number.
+        // A longer list is not the controller's own, and may have any length.
         let mut dropped_lines = written.history.len().saturating_sub(MAX_LINES);
         for line in written.history.into_iter().skip(dropped_lines) {
             match line.parse() {
@@ -293,7 +298,7 @@ impl From<RunnableStatus> for WrittenStatus {
                 None => unfinished_runs.push(entry.clone()),
             }
         }
-        // One more than there may be would have every write refused.
+        // With one more than the maximum, the API server would refuse every write.
         history.drain(..history.len().saturating_sub(MAX_LINES));
         Self {
             observed_generation: status.observed_generation,

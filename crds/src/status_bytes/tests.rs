@@ -6,7 +6,7 @@ fn read(status: &Value) -> RunnableStatus {
     serde_json::from_str(&status.to_string()).unwrap()
 }
 
-/// A status with text of this kind wherever text of any length may stand.
+/// Returns a status with this text repeated wherever text of any length is possible.
 fn full(text: &str) -> RunnableStatus {
     let at = "2026-01-02T03:04:05Z";
     let long = text.repeat(200);
@@ -42,7 +42,7 @@ fn full(text: &str) -> RunnableStatus {
     }))
 }
 
-/// The quick look never calls a status smaller than it is.
+/// The quick estimate is never below the true size.
 #[test]
 fn the_loose_bytes_are_never_fewer_than_those_in_the_store() {
     for text in ["a", "<", "\u{1}", "\"", "é", "\u{2028}"] {

@@ -13,14 +13,14 @@ fn written(status: &RunnableStatus) -> Value {
     serde_json::to_value(status).unwrap()
 }
 
-/// With a field that no release has, in between those that it has.
+/// Adds fields that no release has, before and after the known ones.
 fn with_more(mut object: Value) -> Value {
     object["aLater"] = json!({ "one": [1, "<two>", null, { "three\u{0}": 1e300 }] });
     object["zLater"] = json!("text");
     object
 }
 
-/// A status with unknown fields in each object that may have them.
+/// Returns a status with unknown fields in each object that may have them.
 fn status() -> Value {
     let run = |number: i64, more: Value| {
         let mut run = json!({
@@ -76,7 +76,7 @@ fn each_object_that_says_the_same_takes_over_the_unknown_fields_of_the_stored_on
         read(&bare)
     };
     let mut next = bare.clone().with_unknown_fields_of(&stored);
-    // These bring theirs along.
+    // The runs bring their own unknown fields.
     next.current_run.clone_from(&stored.current_run);
     next.history = stored.history.clone();
     assert_eq!(written(&next), status());
@@ -93,7 +93,7 @@ fn each_object_that_says_the_same_takes_over_the_unknown_fields_of_the_stored_on
     assert_eq!(written["sinks"], status()["sinks"]);
 }
 
-/// Takes away all that is unknown.
+/// Removes all unknown fields.
 fn strip(value: &mut Value) {
     match value {
         Value::Object(fields) => {
@@ -125,7 +125,7 @@ fn a_status_keeps_64_kibibytes_of_unknown_fields_in_all_the_first_ones() {
     assert_eq!(written(&read(&next)), next);
 }
 
-/// Else what one may write into a status would keep the ledger in it from being read.
+/// Otherwise an account that may write a status could make its ledger unreadable.
 #[test]
 fn a_field_that_is_nested_too_deep_costs_no_other() {
     for levels in [MAX_UNKNOWN_DEPTH, MAX_UNKNOWN_DEPTH + 1, 20_000] {

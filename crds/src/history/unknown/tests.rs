@@ -27,7 +27,7 @@ fn unknown_texts_numbers_and_truth_values_of_an_entry_come_to_stand_in_its_line(
     assert_eq!(line.parse(), Ok(entry));
 }
 
-/// A line that is longer than it may be would be read no more, and the run in it be unknown.
+/// A line above its maximum length would not be read again, and its run would be lost.
 #[test]
 fn a_line_with_all_that_may_stand_in_it_is_short_enough_to_be_read() {
     let text = |bytes: usize| "\u{1}".repeat(bytes);
@@ -98,14 +98,14 @@ fn fields_that_an_entry_has_are_none_that_nobody_knows() {
     let mut fields = FIELDS.to_vec();
     fields.sort_unstable();
     assert_eq!(fields, known);
-    // Each of them is read as itself in a line or an object, or stays away from both.
+    // Each of them is read as itself in a line or an object, or is left out of both.
     let given = serde_json::json!({ "takenBy": "x", "message": "y", "cluster": "east" });
     let of_current = CurrentRunOf(&given).fields();
     let entry = ended().with_unknown_fields(of_current);
     assert_eq!(entry.unknown, ["cluster=east"]);
 }
 
-/// A current run with these fields.
+/// The fields of a current run.
 struct CurrentRunOf<'a>(&'a Value);
 
 impl CurrentRunOf<'_> {
