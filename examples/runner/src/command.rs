@@ -18,10 +18,10 @@ use tokio::{
     sync::watch,
 };
 
-/// Names the file that the command may write its outputs to, as a JSON object.
+/// Environment variable with the path of the file that the command may write its outputs to, as a JSON object.
 pub(crate) const OUTPUTS_PATH: &str = "OUTPUTS_PATH";
 
-/// What is to be run.
+/// The arguments: the command to run, and its environment.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Args {
@@ -30,7 +30,7 @@ struct Args {
     environment: BTreeMap<String, String>,
 }
 
-/// Runs a command. It gives as outputs what the command wrote to `OUTPUTS_PATH`.
+/// Runs a command. Its outputs are those that the command wrote to `OUTPUTS_PATH`.
 #[derive(Debug, Default)]
 pub(crate) struct CommandRunner {
     work: Option<Work>,
@@ -38,7 +38,7 @@ pub(crate) struct CommandRunner {
 
 #[derive(Debug)]
 enum Work {
-    /// Nothing is changed: these are all outputs.
+    /// Dry run: these are all outputs.
     Told(Outputs),
     Runs {
         child: Box<Child>,
@@ -95,7 +95,7 @@ impl Runner for CommandRunner {
     }
 }
 
-/// What a dry run gives: what would be run, and for whom.
+/// Returns the outputs of a dry run: the command, and the run that it would work for.
 fn told(context: &Context, command: &[String]) -> Outputs {
     let platform = &context.platform;
     let owner = &platform.owner_ref;
@@ -110,7 +110,7 @@ fn told(context: &Context, command: &[String]) -> Outputs {
     Outputs::from_iter(told.map(|(name, value)| (name.to_owned(), value)))
 }
 
-/// Waits until the command has ended, and asks it to once it is to stop.
+/// Waits until the command has ended, and passes on a request to stop.
 async fn ended(child: &mut Child, stop: &mut watch::Receiver<bool>) -> Result<ExitStatus> {
     let status = tokio::select! {
         status = child.wait() => status?,
@@ -122,11 +122,11 @@ async fn ended(child: &mut Child, stop: &mut watch::Receiver<bool>) -> Result<Ex
     Ok(status)
 }
 
-/// Passes on what this process was asked (SIGTERM).
+/// Sends SIGTERM to the command, as this process received it.
 fn terminate(child: &Child) -> Result<()> {
     let id = child.id().and_then(|id| i32::try_from(id).ok());
     match id.and_then(Pid::from_raw) {
-        // It has ended meanwhile.
+        // The command has ended meanwhile.
         None => Ok(()),
         Some(id) => kill_process(id, Signal::TERM).context("asking the command to end"),
     }
@@ -140,7 +140,7 @@ fn how(status: ExitStatus) -> String {
     }
 }
 
-/// A command need not give any.
+/// Reads the outputs of the command; there are none without a file.
 fn read_outputs(path: &Path) -> Result<Outputs> {
     let reading = || format!("reading {}", path.display());
     match fs::read_to_string(path) {

@@ -1,4 +1,4 @@
-//! The two files.
+//! The two input files of a runner.
 
 use std::{env, fs, time::Duration};
 
@@ -6,55 +6,55 @@ use anyhow::{Context as _, Result, ensure};
 use jiff::SignedDuration;
 use serde::{Deserialize, de::DeserializeOwned};
 
-/// Names the file that says for whom a runner works.
+/// Environment variable with the path of the context.
 pub const CONTEXT_PATH: &str = "RUNNER_CONTEXT_PATH";
-/// Names the file that says what it is to do.
+/// Environment variable with the path of the arguments.
 pub const ARGS_PATH: &str = "RUNNER_ARGS_PATH";
 
-/// For whom a runner works, and within which bounds. Fields that are not here are left alone: other platforms say more.
+/// The run that a runner works for, and its limits. Other fields are ignored, because other platforms add some.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Context {
     /// The name of the run.
     pub name: String,
-    /// Whether nothing may be changed.
+    /// True for a dry run, which must change nothing.
     #[serde(default)]
     pub dry_run: bool,
-    /// How long it may take, as Go writes durations; `0s` is as long as it takes.
+    /// Maximum duration in the notation of Go; `0s` means no limit.
     #[serde(default)]
     pub timeout: String,
-    /// Where it works.
+    /// The environment of the runner.
     pub platform: Platform,
 }
 
-/// Where a runner works: in Kubernetes.
+/// The environment of a runner in Kubernetes.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Platform {
     /// The namespace of the run.
     pub namespace: String,
-    /// The account that its pod works as.
+    /// The account of its pod.
     pub service_account_name: String,
-    /// What owns everything that it makes.
+    /// The owner of every object that the runner creates.
     pub owner_ref: OwnerReference,
 }
 
-/// An owner, as Kubernetes names it.
+/// An owner reference of Kubernetes.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OwnerReference {
-    /// Its API version.
+    /// The API version of the owner.
     pub api_version: String,
-    /// Its kind.
+    /// The kind of the owner.
     pub kind: String,
-    /// Its name.
+    /// The name of the owner.
     pub name: String,
-    /// Its uid.
+    /// The uid of the owner.
     pub uid: String,
 }
 
 impl Context {
-    /// How long it may take; `None` without a bound.
+    /// Returns the maximum duration, or `None` without a limit.
     pub fn timeout(&self) -> Result<Option<Duration>> {
         if self.timeout.is_empty() {
             return Ok(None);
@@ -66,7 +66,7 @@ impl Context {
     }
 }
 
-/// What is in the file that a variable names. JSON is YAML, too.
+/// Parses the file whose path is in an environment variable. JSON is YAML, too.
 pub fn read<T: DeserializeOwned>(variable: &str) -> Result<T> {
     let path = env::var(variable).with_context(|| format!("the variable {variable}"))?;
     ensure!(!path.is_empty(), "the variable {variable} is empty");
@@ -78,7 +78,7 @@ pub fn read<T: DeserializeOwned>(variable: &str) -> Result<T> {
 mod tests {
     use super::*;
 
-    /// What Capact wrote.
+    /// A context as written by Capact.
     const YAML: &str = "
 name: build-42
 dryRun: false

@@ -1,8 +1,10 @@
-//! The common part of runners: programs for a container that find what to do in two files, do it, and say what came of it.
+//! The common part of runners: programs for a container that read two input files, do the work, and report the
+//! result.
 //!
-//! The files are those that runners of Capact read: `RUNNER_CONTEXT_PATH` names the one that says for whom and within which
-//! bounds, `RUNNER_ARGS_PATH` the one that says what to do. [`manage`] reads both, keeps the timeout, hears SIGTERM and writes the
-//! termination message; a [`Runner`] does the work. Exit codes are in `README.md`.
+//! The files are those that runners of Capact read: `RUNNER_CONTEXT_PATH` contains the path of the context, with
+//! the run and its limits, and `RUNNER_ARGS_PATH` that of the arguments. [`manage`] reads both, enforces the
+//! timeout, handles SIGTERM and writes the termination message; a [`Runner`] does the work. Exit codes are in
+//! `README.md`.
 //!
 //! ```no_run
 //! use anyhow::Result;

@@ -1,5 +1,5 @@
-//! A runner that runs a command. With an argument it is one of the small commands in [`work`], so that the image needs no other
-//! program.
+//! A runner that runs a command. With an argument it is one of the small commands in [`work`], so that the image
+//! needs no other program.
 
 mod command;
 mod work;

@@ -1,4 +1,4 @@
-//! What all runners have in common: the files, the timeout, the end, and what is said of it.
+//! The common tasks of all runners: the files, the timeout, the end, and the report.
 
 use std::{
     env,
@@ -21,28 +21,28 @@ use crate::{
     said,
 };
 
-/// The work failed.
+/// Exit code: the work failed.
 const FAILED: u8 = 1;
-/// A file is missing or wrong: nothing was begun.
+/// Exit code: a file is missing or wrong, and nothing was started.
 const WRONG_INPUT: u8 = 2;
-/// It took longer than the context allows; as `timeout` of the shell has it.
+/// Exit code: the work exceeded the timeout of the context, as with `timeout` of the shell.
 const TIMED_OUT: u8 = 124;
-/// It was asked to end (SIGTERM); as the shell has it.
+/// Exit code: the runner received SIGTERM, as in the shell.
 const TERMINATED: u8 = 143;
 
-/// How long the work may take to end once it is to stop. Kubernetes waits 30 s before it kills.
+/// Maximum time for the work to end once it is asked to stop. Kubernetes waits 30 s before it kills the container.
 const GRACE: Duration = Duration::from_secs(20);
 
-/// Asks for lines about each step, for people: `true`.
+/// Environment variable that enables log lines for each step if it is `true`.
 const DEV_MODE: &str = "RUNNER_LOGGER_DEV_MODE";
 
-/// All that the `main` of a runner has to do.
+/// Runs a runner as the whole `main` of a program.
 #[must_use]
 pub fn main(runner: impl Runner) -> ExitCode {
     block_on(run(runner))
 }
 
-/// Runs a future, which gives the exit code.
+/// Runs a future that returns the exit code.
 #[must_use]
 pub fn block_on(future: impl Future<Output = u8>) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -57,7 +57,7 @@ pub fn block_on(future: impl Future<Output = u8>) -> ExitCode {
     }
 }
 
-/// True for a text that Go reads as true.
+/// Returns true for a text that Go parses as true.
 fn is_true(text: &str) -> bool {
     matches!(text, "1" | "t" | "T" | "true" | "True" | "TRUE")
 }
@@ -65,12 +65,12 @@ fn is_true(text: &str) -> bool {
 fn log_for_people() {
     if env::var(DEV_MODE).is_ok_and(|text| is_true(&text)) {
         let lines = tracing_subscriber::fmt().with_max_level(Level::DEBUG);
-        // A runner may have set up lines of its own.
+        // A runner may have set up logging of its own.
         let _ = lines.with_ansi(false).with_target(false).try_init();
     }
 }
 
-/// Runs it, and returns the exit code.
+/// Runs a runner, and returns the exit code.
 pub async fn run(mut runner: impl Runner) -> u8 {
     log_for_people();
     let outcome = managed(&mut runner).await;
@@ -95,7 +95,7 @@ async fn managed(runner: &mut impl Runner) -> Result<Outputs, (Error, u8)> {
     let context: Context = input::read(CONTEXT_PATH).map_err(wrong_input)?;
     let args = input::read(ARGS_PATH).map_err(wrong_input)?;
     let at_most = context.timeout().map_err(wrong_input)?;
-    // Before the work begins: no signal is to be lost.
+    // Before the work begins, so that no signal is lost.
     let mut terminate = signal(SignalKind::terminate()).map_err(|it| failed(it.into()))?;
     let (stop, stopped) = watch::channel(false);
     println!("{}: works for {}", runner.name(), context.name);
@@ -116,7 +116,7 @@ async fn managed(runner: &mut impl Runner) -> Result<Outputs, (Error, u8)> {
         _ = terminate.recv() => ("it was asked to end".to_owned(), TERMINATED),
     };
     debug!(why, "it is to stop");
-    // Nobody has to listen any more if it ended at this moment.
+    // The receiver is gone if the work ended at this moment.
     let _ = stop.send(true);
     let how = match ended(runner).await {
         Ok(_) => "it then ended as if it were done".to_owned(),
@@ -125,13 +125,13 @@ async fn managed(runner: &mut impl Runner) -> Result<Outputs, (Error, u8)> {
     Err((anyhow!("{why}: {how}"), code))
 }
 
-/// Waits for what was told to stop.
+/// Waits for the end of work that was asked to stop.
 async fn ended(runner: &mut impl Runner) -> Result<Outputs> {
     let waited = timeout(GRACE, runner.wait()).await;
     waited.with_context(|| format!("it did not end within {GRACE:?}"))?
 }
 
-/// Returns the bound once it has passed; never without one.
+/// Returns the limit once it has passed; never returns without one.
 async fn passed(bound: Option<Duration>) -> Duration {
     match bound {
         None => future::pending().await,

@@ -1,4 +1,4 @@
-//! What a runner has to be able to do.
+//! The interface of a runner.
 
 use std::future::Future;
 
@@ -8,28 +8,28 @@ use tokio::sync::watch;
 
 use crate::input::Context;
 
-/// What a runner gives: the outputs of the run.
+/// Outputs of a run.
 pub type Outputs = Map<String, Value>;
 
-/// What a runner is started with.
+/// Input of a runner.
 #[derive(Clone, Debug)]
 pub struct Input {
-    /// For whom it works.
+    /// The run that the runner works for.
     pub context: Context,
-    /// What it is to do; what that means is the runner's own.
+    /// The arguments, whose meaning is the runner's own.
     pub args: Value,
-    /// True once it is to end.
+    /// True once the runner is asked to stop.
     pub stop: watch::Receiver<bool>,
 }
 
 /// Does the work of one run.
 pub trait Runner {
-    /// Its name, for messages.
+    /// Returns the name of the runner, for messages.
     fn name(&self) -> &str;
 
-    /// Begins, and returns at once. What cannot be begun is an error.
+    /// Starts the work, and returns at once. Fails if it cannot start.
     fn start(&mut self, input: Input) -> impl Future<Output = Result<()>>;
 
-    /// Waits until the work is over: done, failed, or ended because it was to stop.
+    /// Waits until the work is over: done, failed, or stopped on request.
     fn wait(&mut self) -> impl Future<Output = Result<Outputs>>;
 }

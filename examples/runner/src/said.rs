@@ -1,4 +1,4 @@
-//! What a container says last: the termination message, which Kubernetes keeps in the status of the pod.
+//! The last message of a container: the termination message, which Kubernetes keeps in the status of the pod.
 
 use std::{env, fs, io};
 
@@ -6,13 +6,13 @@ use serde_json::Value;
 
 use crate::runner::Outputs;
 
-/// Names another file than Kubernetes' usual one.
+/// Environment variable with a path other than the usual one of Kubernetes.
 const PATH: &str = "TERMINATION_LOG_PATH";
 const USUAL_PATH: &str = "/dev/termination-log";
-/// Kubernetes cuts off what is longer.
+/// Maximum bytes of a termination message. Kubernetes cuts off the rest.
 const MAX_BYTES: usize = 4096;
 
-/// Says the outputs, as JSON.
+/// Writes the outputs, as JSON.
 pub fn outputs(outputs: Outputs) -> io::Result<()> {
     let text = Value::Object(outputs).to_string();
     if text.len() > MAX_BYTES {
@@ -25,7 +25,7 @@ pub fn outputs(outputs: Outputs) -> io::Result<()> {
     write(&text)
 }
 
-/// Says what went wrong.
+/// Writes an error message, cut to its maximum length.
 pub fn error(message: &str) -> io::Result<()> {
     let mut end = message.len().min(MAX_BYTES);
     while !message.is_char_boundary(end) {

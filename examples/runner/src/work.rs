@@ -12,13 +12,13 @@ use tokio::{
 
 use crate::command::OUTPUTS_PATH;
 
-/// It is none of these commands, or their arguments are wrong.
+/// Exit code: the command is unknown, or its arguments are wrong.
 const MISUSED: u8 = 2;
 
-/// Between two lines that are printed.
+/// Pause between two printed lines.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Does it, and returns the exit code.
+/// Runs a command, and returns the exit code.
 pub(crate) async fn run(name: &str, arguments: &[String]) -> u8 {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match work(name, &arguments).await {
@@ -32,13 +32,13 @@ pub(crate) async fn run(name: &str, arguments: &[String]) -> u8 {
 
 async fn work(name: &str, arguments: &[&str]) -> Result<u8> {
     match (name, arguments) {
-        // Gives how many words and bytes a text has.
+        // Writes the number of words and bytes of a text as outputs.
         ("count", [text]) => count(text),
         // Prints so many lines, one after the other.
         ("print", [lines]) => print(lines.parse().context("how many lines")?).await,
-        // Sleeps until it is asked to end (SIGTERM): what holds a pod together does nothing else.
+        // Sleeps until SIGTERM, like the container that holds a pod together.
         ("sleep", []) => wait_for_the_end().await,
-        // Says this and ends with that exit code.
+        // Writes this message and ends with that exit code.
         ("fail", [message, code]) => fail(message, code.parse().context("the exit code")?),
         _ => bail!(
             "no such command; there are: count TEXT, print LINES, sleep, fail MESSAGE CODE; \

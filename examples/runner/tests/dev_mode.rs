@@ -1,10 +1,10 @@
-//! Lines for people, where they ask for them.
+//! Log lines for people, enabled on request.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
 
 use std::{fs, process::Command};
 
-/// The output of a dry run of the program.
+/// Returns the output of a dry run of the program.
 fn printed(dev_mode: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str, text: &str| {
