@@ -1,7 +1,7 @@
-//! One hash for everything that means the same document.
+//! One hash for all spellings of the same document.
 //!
-//! The hash of a rendered document decides whether a run is made, so it must not change between two
-//! releases: `tests/releases` pins it. A release that has to hash differently adds a [`HashVersion`], and knows the former
+//! The hash of a rendered document decides whether a run is made, so it must not change between two releases:
+//! `tests/releases` pins it. A release that has to hash differently adds a [`HashVersion`], and knows the former
 //! one as well: see [`Hashing`].
 
 use std::fmt::Write as _;
@@ -12,21 +12,22 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{json_text, number::integer};
 
-/// Stands before every hash of a release.
+/// Prefix of every hash of a release.
 pub const VERSION: &str = HashVersion::V1.prefix();
 
-/// A way to hash what is rendered. It stands before each hash, so that hashes of two versions are never taken for each other.
+/// Version of the hash of a rendered document. It is the prefix of each hash, so that hashes of two versions are
+/// never confused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum HashVersion {
-    /// The way of all releases so far.
+    /// The version of all releases so far.
     #[default]
     V1,
-    /// A way that no release has: tests play a controller with it beside one with the first.
+    /// A version of no release: tests play a controller with it beside one with the first.
     Next,
 }
 
 impl HashVersion {
-    /// The text before the digits.
+    /// Returns the text before the digits.
     #[must_use]
     pub const fn prefix(self) -> &'static str {
         match self {
@@ -35,9 +36,9 @@ impl HashVersion {
         }
     }
 
-    /// The prefix and the SHA-256, in hexadecimal, of the canonical JSON of the value: keys sorted, no spaces, numbers of one
-    /// value written in one way (`1`, `1.0` and `1e0` are equal). With a key it is the HMAC-SHA256: a person without the key
-    /// cannot find a value that was hashed by trying. Only for values that are shallow.
+    /// Returns the prefix and the SHA-256, in hexadecimal, of the canonical JSON of the value: keys sorted, no
+    /// spaces, numbers of equal value written in one way (`1`, `1.0` and `1e0` are equal). With a key it is the
+    /// HMAC-SHA256: without the key, a hashed value cannot be found by trial. Only for values that are shallow.
     pub(crate) fn hash(self, value: &Value, key: Option<&str>) -> String {
         let text = match self {
             Self::V1 => canonical(value),
@@ -47,27 +48,27 @@ impl HashVersion {
     }
 }
 
-/// How a controller hashes what is rendered.
+/// Versions by which a controller hashes rendered documents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Hashing {
-    /// The version of what it intends.
+    /// The version of the hashes that it intends.
     pub own: HashVersion,
-    /// The version of the release before, if that was another one: a ledger of that release is read by its hashes.
+    /// The version of the former release, if it differs: a ledger of that release is read by its hashes.
     pub former: Option<HashVersion>,
 }
 
-/// The hashes of one document: that of this release, and that of the release before, if it hashed otherwise.
+/// The hashes of one document: that of this release, and that of the former release if it differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hashes<'a> {
-    /// By this release.
+    /// The hash by this release.
     pub own: &'a str,
-    /// By the release before.
+    /// The hash by the former release.
     pub former: Option<&'a str>,
 }
 
 impl<'a> Hashes<'a> {
-    /// The one of the same version as another hash. `None` if that version is not known, so that nothing tells whether both are of
-    /// one document.
+    /// Returns the hash of the same version as another one. Returns `None` if that version is unknown, so that the
+    /// two cannot be compared.
     #[must_use]
     pub fn like(self, other: &str) -> Option<&'a str> {
         let version = version(other)?;
@@ -76,7 +77,7 @@ impl<'a> Hashes<'a> {
     }
 }
 
-/// What stands before the digits of a hash, the colon included.
+/// Returns the prefix of a hash, with its colon.
 fn version(hash: &str) -> Option<&str> {
     hash.split_inclusive(':')
         .next()
@@ -95,21 +96,21 @@ impl<'a> From<&'a String> for Hashes<'a> {
     }
 }
 
-/// The hash of a value by the first version. Only for values that are shallow.
+/// Returns the hash of a value by the first version. Only for values that are shallow.
 pub(crate) fn hash(value: &Value) -> String {
     HashVersion::V1.hash(value, None)
 }
 
-/// Stands before the hash of what is sent to make a run, which none of a rendered document can be taken for.
+/// Prefix of the hash of a create request, which differs from that of every rendered document.
 pub const MADE_VERSION: &str = "m1:";
 
-/// The hash of what is sent to make a run: `m1:` and the SHA-256 of its canonical JSON, or with a key the HMAC-SHA256. Only for
-/// values that are shallow.
+/// Returns the hash of a create request: `m1:` and the SHA-256 of its canonical JSON, or with a key the
+/// HMAC-SHA256. Only for values that are shallow.
 pub(crate) fn made_hash(made: &Value, key: Option<&str>) -> String {
     format!("{MADE_VERSION}{}", digits(&canonical(made), key))
 }
 
-/// The SHA-256 of a text in hexadecimal, or with a key the HMAC-SHA256.
+/// Returns the SHA-256 of a text in hexadecimal, or with a key the HMAC-SHA256.
 fn digits(text: &str, key: Option<&str>) -> String {
     match key {
         Some(key) => hmac(key.as_bytes(), &[text.as_bytes()]),
@@ -117,14 +118,14 @@ fn digits(text: &str, key: Option<&str>) -> String {
     }
 }
 
-/// The first 16 hexadecimal digits of the same SHA-256: enough to tell the revisions of one thing from each other, and
-/// short enough to be kept by the dozen. Only for values that are shallow.
+/// Returns the first 16 hexadecimal digits of the same SHA-256: enough to distinguish the revisions of one thing,
+/// and short enough to be kept by the dozen. Only for values that are shallow.
 #[must_use]
 pub fn short_hash(value: &Value) -> String {
     hexadecimal(&Sha256::digest(canonical(value))[..8])
 }
 
-/// HMAC-SHA256 (RFC 2104) of these parts one after another, as hexadecimal digits.
+/// Returns the HMAC-SHA256 (RFC 2104) of the concatenated parts, in hexadecimal.
 pub(crate) fn hmac(key: &[u8], parts: &[&[u8]]) -> String {
     let mut mark = String::new();
     // A key may have any length.
@@ -192,7 +193,7 @@ mod tests {
 
     #[test]
     fn a_fraction_is_read_as_it_was_written() {
-        // Written with one digit less, or read less exactly, these are their neighbours.
+        // Written with one digit less, or parsed less exactly, these are their neighbours.
         for text in [
             "9.007190071900719e106",
             "0.30000000000000004",

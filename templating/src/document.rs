@@ -1,4 +1,4 @@
-//! What a rendered document must and must not be, before Cartouche adds its own metadata to it.
+//! Rules for a rendered document before Cartouche adds its own metadata to it.
 
 use cartouche_crds::GROUP;
 use serde_json::{Map, Value};
@@ -13,19 +13,19 @@ use crate::{
     warning::{Warning, WarningKind},
 };
 
-/// Why a document cannot become a run of a Runnable.
+/// Reason for which a document cannot become a run of a Runnable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StampError {
     /// It asks for a namespace other than the Runnable's.
     #[error("{}", DiagnosticKind::Namespace)]
     Namespace,
-    /// Tags in it are still open.
+    /// It has tags that are still open.
     #[error("tags of run or profile are not filled in")]
     Open,
 }
 
 impl StampError {
-    /// The same as it is told of a template.
+    /// Returns the error as a diagnostic of a template.
     #[must_use]
     pub fn diagnostic(self) -> Diagnostic {
         match self {
@@ -35,8 +35,8 @@ impl StampError {
     }
 }
 
-/// A run lives in the namespace of its Runnable. What a document asks for beside that is an error, and so
-/// is whatever stands in a template, which knows no Runnable; empty leaves it to Cartouche.
+/// Checks the namespace of a document: a run lives in the namespace of its Runnable. Any other one is an error,
+/// and so is any in a template, which knows no Runnable. An empty one leaves it to Cartouche.
 pub(crate) fn check_namespace(
     asked_for: &str,
     of_runnable: Option<&str>,
@@ -48,7 +48,7 @@ pub(crate) fn check_namespace(
     }
 }
 
-/// A rendered document is neither too large nor too deep.
+/// Checks that a rendered document is neither too large nor too deep.
 pub(crate) fn check_rendered_size(document: &Value) -> Result<(), Diagnostics> {
     let refuse = |message: String| {
         let kind = DiagnosticKind::Limit(format!("the rendered document {message}"));
@@ -71,14 +71,15 @@ pub(crate) fn check_rendered_size(document: &Value) -> Result<(), Diagnostics> {
     }
 }
 
-/// Takes away what no template may set of a document of which some values are open, and gives what is wrong with the others.
+/// Strips a document with some open values of the fields that no template may set, and returns the problems of its
+/// other values.
 pub(crate) fn review(
     document: &mut Value,
     open: &[Vec<Segment>],
     namespace: &str,
 ) -> Vec<Diagnostic> {
     for at in open {
-        // A label of which nothing is known takes no other with it.
+        // A label of unknown value must not remove the others.
         if let [
             Segment::Key(metadata),
             Segment::Key(labels),
@@ -102,7 +103,7 @@ pub(crate) fn review(
     found
 }
 
-/// Takes away what no template may set.
+/// Removes the fields that no template may set.
 pub(crate) fn strip(document: &mut Value) {
     if let Some(fields) = document.as_object_mut() {
         fields.remove("status");
@@ -116,7 +117,7 @@ fn strip_metadata(metadata: &mut Map<String, Value>) {
     for field in STRIPPED_METADATA {
         metadata.remove(field);
     }
-    // As in Cartographer: labels that cannot all be read as texts are no labels at all.
+    // As in Cartographer: unless all labels can be read as texts, there are none.
     if metadata
         .get(LABELS)
         .is_some_and(|labels| !is_text_map(labels))
@@ -124,7 +125,7 @@ fn strip_metadata(metadata: &mut Map<String, Value>) {
         metadata.remove(LABELS);
     }
     remove_own_labels(metadata);
-    // No labels is one thing, however it is written, and must have one hash.
+    // However a lack of labels is written, it must have one hash.
     for field in [LABELS, ANNOTATIONS] {
         if metadata.get(field).is_some_and(is_empty) {
             metadata.remove(field);
@@ -132,12 +133,12 @@ fn strip_metadata(metadata: &mut Map<String, Value>) {
     }
 }
 
-/// The path of the tag that gives what is at the end of some steps, if one does.
+/// Returns the path of the tag that yields the value at the end of some steps, if there is one.
 type GivenBy<'a> = &'a dyn Fn(&[Segment]) -> Option<String>;
 
-/// The labels and annotations of a run that are no texts. With one such label all would be gone, that of a queue among them,
-/// and with such an annotation the API server takes no run; it takes null for an empty one. Where the template itself gives one,
-/// its labels are `dropped`.
+/// Returns a diagnostic for each label and annotation of a run that is not a text. One such label removes all,
+/// that of a queue among them, and with such an annotation the API server refuses the run. A null annotation
+/// counts as empty. If the template itself has such a label, its labels are `dropped`.
 pub(crate) fn not_texts(document: &Value, dropped: bool, given_by: GivenBy<'_>) -> Vec<Diagnostic> {
     let fields = [(ANNOTATIONS, "an annotation"), (LABELS, "a label")].into_iter();
     let fields = fields.filter(|(field, _)| *field == ANNOTATIONS || !dropped);
@@ -202,7 +203,7 @@ fn is_empty(value: &Value) -> bool {
     value.is_null() || value.as_object().is_some_and(Map::is_empty)
 }
 
-/// What is wrong with a template whatever its tags yield.
+/// Returns the problems of a template that exist whatever its tags yield.
 pub(crate) fn static_problems(template: &Value) -> Vec<Diagnostic> {
     let is_open = |_: &[&str], value: &Value| has_tag(value);
     let mut problems = problems(template, &is_open);
@@ -220,10 +221,10 @@ fn wrong_namespace(
     (refused && !open(&["metadata", "namespace"], value)).then(Diagnostic::of_namespace)
 }
 
-/// Whether the value at the end of some keys is not decided yet.
+/// Returns true if the value at the end of some keys is not decided yet.
 type IsOpen<'a> = &'a dyn Fn(&[&str], &Value) -> bool;
 
-/// What is wrong with a document; nothing is said of a value that is still `open`.
+/// Returns the problems of a document, without those of values that are still `open`.
 pub(crate) fn problems(document: &Value, open: IsOpen<'_>) -> Vec<Diagnostic> {
     let mut problems = Vec::new();
     for field in ["apiVersion", "kind"] {
@@ -244,8 +245,8 @@ pub(crate) fn problems(document: &Value, open: IsOpen<'_>) -> Vec<Diagnostic> {
     problems
 }
 
-/// Whether a kind is one of those that no run can be: a Runnable that makes Runnables, or templates, could go
-/// on for ever. Other kinds of the group, which are Cartographer's, can be.
+/// Returns true for kinds that no run can be: a Runnable that makes Runnables, or templates, could go on for ever.
+/// Other kinds of the group, which are Cartographer's, can be.
 #[must_use]
 pub fn is_own_kind(api_version: &str, kind: &str) -> bool {
     let group = api_version.split_once('/').map(|(group, _)| group);
@@ -287,8 +288,8 @@ fn metadata_problems(metadata: &Map<String, Value>, open: IsOpen<'_>) -> Vec<Dia
     problems
 }
 
-/// Keys of labels and annotations that hold a tag: the API server takes none of them. Where labels cannot all be read
-/// as texts there are none.
+/// Returns the problems of keys of labels and annotations that hold a tag, which the API server refuses. Unless
+/// all labels can be read as texts, there are none.
 fn tags_in_keys(metadata: &Map<String, Value>) -> Vec<Diagnostic> {
     let keys = [(LABELS, "a label"), (ANNOTATIONS, "an annotation")]
         .into_iter()
@@ -312,12 +313,12 @@ fn nameless() -> Diagnostic {
     Diagnostic::in_template("metadata", DiagnosticKind::NoName)
 }
 
-/// Whether a value may become another when its tags are replaced.
+/// Returns true if a value may change when its tags are replaced.
 fn has_tag(value: &Value) -> bool {
     value.as_str().is_some_and(may_hold_tags)
 }
 
-/// What a template says in vain, or hardly means.
+/// Returns warnings for fields of a template that have no effect, or hardly the intended one.
 pub(crate) fn warnings(template: &Value) -> Vec<Warning> {
     let metadata = template.get("metadata").and_then(Value::as_object);
     let field = |field: &str| metadata.and_then(|metadata| metadata.get(field));

@@ -1,7 +1,7 @@
-//! What problems of templates mean, in messages that say what to do.
+//! Explanations of template problems, with advice.
 //!
-//! Diagnostics speak as Cartographer does, so that runbooks and alerts still match. Here the same is said to
-//! people, in conditions and by `cartouche validate`.
+//! Diagnostics use the words of Cartographer, so that runbooks and alerts still match. This module explains them
+//! to users, in conditions and in `cartouche validate`.
 
 use crate::{
     diagnostic::{Diagnostic, DiagnosticKind, Segment, field_path},
@@ -15,14 +15,14 @@ mod cures;
 
 pub use cures::{beside_status, unescaped_dots};
 
-/// What is said of a problem to its author.
+/// Explanation of a problem for its author.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Explained {
-    /// What is wrong, with the tag or path that it is about.
+    /// The problem, with the tag or path that it is about.
     pub text: String,
-    /// The same beside its place, in a word or two.
+    /// The same in a word or two, for display beside its place.
     pub label: String,
-    /// What to do about it.
+    /// Advice for a correction.
     pub help: Option<String>,
 }
 
@@ -38,7 +38,7 @@ fn explained(
     }
 }
 
-/// Translates a diagnostic.
+/// Explains a diagnostic.
 #[must_use]
 pub fn of(diagnostic: &Diagnostic) -> Explained {
     let tag = diagnostic.tag.as_deref().unwrap_or_default();
@@ -77,7 +77,7 @@ pub fn of(diagnostic: &Diagnostic) -> Explained {
     }
 }
 
-/// Whether it says that a tag leads to no value.
+/// Returns true if a tag leads to no value.
 #[must_use]
 pub fn has_no_value(diagnostic: &Diagnostic) -> bool {
     matches!(
@@ -144,7 +144,7 @@ fn of_tag(what: &str, path: &str, error: &TagError, said: &str) -> Explained {
     }
 }
 
-/// What needs no other text.
+/// Repeats a message that needs no other text.
 fn as_said(what: &str, said: &str) -> Explained {
     Explained {
         text: format!("{what}: {said}"),
@@ -177,7 +177,7 @@ fn of_path(what: &str, path: &str, error: &PathError, said: &str) -> Explained {
     }
 }
 
-/// A tag where a path stands, in an output or a health rule.
+/// Explains a tag in place of a path, in an output or a health rule.
 fn of_tag_for_path(path: &str) -> Explained {
     let inner = path.strip_prefix(tag::START).unwrap_or_default();
     let inner = inner.trim_end_matches(['$', ')', '.']);
@@ -189,7 +189,7 @@ fn of_tag_for_path(path: &str) -> Explained {
     explained(format!("'{path}' is a tag"), "no tag here", help)
 }
 
-/// A path that cannot be read.
+/// Explains a path that cannot be parsed.
 fn of_syntax(what: &str, error: &SyntaxError) -> Explained {
     let with_dots;
     let help = match error {
@@ -250,7 +250,7 @@ fn of_missing(what: &str, path: &str) -> Explained {
     )
 }
 
-/// A path that can be read, but not followed.
+/// Explains a path that can be parsed, but not followed.
 fn of_search(what: &str, error: &SearchError, said: &str) -> Explained {
     match error {
         SearchError::Word(word) => explained(
@@ -329,7 +329,7 @@ fn of_field(diagnostic: &Diagnostic, kind: &DiagnosticKind) -> Explained {
     }
 }
 
-/// What no schema has, or what a schema does not declare.
+/// Explains a keyword that no schema has, or a property that a schema does not declare.
 fn of_schema(diagnostic: &Diagnostic, kind: &DiagnosticKind, path: &str) -> Option<Explained> {
     let nearest_or = |name: &str, known: &[&str], otherwise: String| {
         suggestion::nearest(name, known.iter().copied())
@@ -374,7 +374,7 @@ fn of_schema(diagnostic: &Diagnostic, kind: &DiagnosticKind, path: &str) -> Opti
     }
 }
 
-/// What to do about what does not say it.
+/// Returns advice for kinds without advice of their own.
 fn default_help(kind: &DiagnosticKind) -> Option<&'static str> {
     match kind {
         DiagnosticKind::NotOneRule => Some("keep one of them and take the others away"),
@@ -387,7 +387,7 @@ fn default_help(kind: &DiagnosticKind) -> Option<&'static str> {
     }
 }
 
-/// Some names of a list that may be long.
+/// Lists some names of a list that may be long.
 fn listed(names: &[impl AsRef<str>]) -> String {
     const SHOWN: usize = 20;
     let shown: Vec<&str> = names.iter().take(SHOWN).map(AsRef::as_ref).collect();

@@ -1,7 +1,7 @@
-//! Whether a run has succeeded, failed, or neither yet: for any kind.
+//! Success or failure of a run, of any kind.
 //!
-//! A template's `healthRule` decides; without one the run's `Succeeded` condition if it has one; else
-//! what is known of its kind. Runs are written by others, so nothing is taken for granted about them.
+//! A template's `healthRule` decides. Without one the run's `Succeeded` condition decides if it has one, or else
+//! the built-in rule of its kind. Runs are written by others, so nothing is taken for granted about them.
 
 mod built_in;
 mod ended;
@@ -39,19 +39,18 @@ pub(crate) fn health(rule: Option<&CompiledRule>, kind: (&str, &str), run: &Valu
     }
 }
 
-/// Judges a run that says its kind without its template: by its `Succeeded` condition, else by what is
-/// known of its kind.
+/// Judges a run without its template: by its `Succeeded` condition, or else by the built-in rule of its kind.
 #[must_use]
 pub fn built_in_health(run: &Value) -> Health {
     health(None, (text(run, "apiVersion"), text(run, "kind")), run)
 }
 
-/// Judges by one condition: True is success, False failure. Nothing when the run does not have it.
+/// Judges by one condition: True is success, False failure. Returns `None` if the run does not have it.
 fn by_condition(run: &Value, kind: &str, reason: &str) -> Option<Health> {
     let mut found = conditions(run, kind);
     let condition = found.next()?;
     if found.next().is_some() {
-        // Which of them counts? As in Cartographer, none.
+        // It is ambiguous which of them counts. As in Cartographer, none does.
         let message = format!("the run has more than one condition of type {kind}");
         return Some(Health::new(Verdict::Unknown, reason, &message));
     }

@@ -1,9 +1,9 @@
-//! What is known of kinds that runs are of: a file for each engine, and one table.
+//! Knowledge about the kinds of runs: a file for each engine, and one table.
 //!
-//! Nothing else knows a kind by its name: health, outputs, `cartouche cancel`, `logs`, `validate` and
-//! `migrate` ask here. Kinds that do not stand here work as well, with a `healthRule`. To add one, write
-//! what is known of it in a file below, and list that file in the table. If the controller is to
-//! watch it, its `ClusterRole` belongs into `config/rbac`; a test compares the two.
+//! No other code knows a kind by its name: health, outputs, `cartouche cancel`, `logs`, `validate` and `migrate`
+//! ask here. Kinds outside the table work as well, with a `healthRule`. To add a kind, describe it in a file
+//! below, and list that file in the table. If the controller is to watch it, its `ClusterRole` belongs into
+//! `config/rbac`; a test compares the two.
 
 mod argo;
 mod job;
@@ -28,7 +28,7 @@ pub(crate) use silent::is_silent;
 pub use stop::{StopMethodError, StopRequest, asked_to_stop};
 pub use tekton::has_params;
 
-/// The table. Within a group, a kind by name goes before the rest of its group.
+/// The table. Within a group, a kind by name takes precedence over the rest of its group.
 const TABLE: [&[KnownKind]; 5] = [
     job::KINDS,
     pod::KINDS,
@@ -37,104 +37,105 @@ const TABLE: [&[KnownKind]; 5] = [
     passive::KINDS,
 ];
 
-/// What a pod without an account has.
+/// The account of a pod that names none.
 const DEFAULT_ACCOUNT: &str = "default";
 
-/// What is known of a kind. There is no default: whoever adds a kind answers every question.
+/// Knowledge about a kind. There is no default, so every new kind answers every question.
 #[derive(Clone, Copy, Debug)]
 pub struct KnownKind {
     /// The API group; empty for that of Pods.
     pub group: &'static str,
-    /// Its name; without one, this is what is known of the rest of the group.
+    /// The name of the kind; `None` describes the rest of the group.
     pub kind: Option<&'static str>,
-    /// The version whose schema the `cartouche` command brings along. What is said below of single fields
-    /// of an object ([`OutputSource`], [`RestartPolicy`], `pod_template`) is said of this version; the rest holds for all.
+    /// The version whose schema is part of the `cartouche` command. Statements about single fields of an object
+    /// ([`OutputSource`], [`RestartPolicy`], `pod_template`) are about this version; the rest holds for all.
     pub version: Option<&'static str>,
-    /// What lets the controller watch it.
+    /// The permission by which the controller watches the kind.
     pub watch: Watch,
-    /// When a run has succeeded or failed, where neither a `healthRule` nor a condition `Succeeded` says so.
+    /// The signs of success and failure, used without a `healthRule` and a condition `Succeeded`.
     pub health: HealthFrom,
-    /// What its status ever shows, in whatever version.
+    /// The possible contents of the status, in any version.
     pub shows: Shows,
-    /// Where output paths look.
+    /// The objects that output paths are read from.
     pub outputs: OutputSource,
-    /// How a run is stopped.
+    /// The method to stop a run.
     pub cancel: Cancel,
-    /// How a queue holds runs, if one does.
+    /// The way in which a queue holds runs, if one does.
     pub queue: Option<&'static Queue>,
-    /// Which pods a run has.
+    /// The pods of a run.
     pub pods: PodsOf,
-    /// The labels by which its engine tells its pods from others that name it as their controller: one of them has the uid of the
-    /// run. None where the engine sets none.
+    /// Labels that distinguish the engine's pods from others that name the run as their controller: one of them
+    /// contains the uid of the run. Empty if the engine sets none.
     pub pod_uid_labels: &'static [&'static str],
-    /// The JSON pointer to the pod that it runs, as its template has it, if it has one as Kubernetes writes it.
+    /// The JSON pointer to the pod template, if the kind has one in the form of Kubernetes.
     pub pod_template: Option<&'static str>,
-    /// The JSON pointers to the name of the `ServiceAccount` that its pods have, one for each way in which its versions say it, the
-    /// one that counts first; without a name at any of them it is `default`. None where it is not known.
+    /// The JSON pointers to the `ServiceAccount` name of the pods, one for each form in its versions; the first
+    /// one found counts. Without a name at any of them it is `default`. Empty if the place is unknown.
     pub pods_account: &'static [&'static str],
-    /// The restart policy that it needs, if it has one.
+    /// The restart policy that the kind needs, if it has one.
     pub restart_policy: Option<RestartPolicy>,
 }
 
-/// What lets the controller watch a kind.
+/// The permission by which the controller watches a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Watch {
     /// A `ClusterRole` that is installed with Cartouche.
     ClusterRole {
-        /// Its file in `config/rbac`.
+        /// The file in `config/rbac`.
         file: &'static str,
-        /// The plural name of the kind, as RBAC has it.
+        /// The plural name of the kind, as in RBAC.
         resource: &'static str,
     },
-    /// Nothing: its runs are polled as their ServiceAccount, unless somebody installs a `ClusterRole`.
+    /// No permission: the controller polls the runs as their ServiceAccount, unless an administrator adds a
+    /// `ClusterRole`.
     Nothing,
 }
 
-/// What says whether a run has succeeded or failed.
+/// The sign of success and failure of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HealthFrom {
-    /// The condition `Succeeded`, which its engine is going to write.
+    /// The condition `Succeeded`, which the engine will write.
     SucceededCondition,
-    /// Conditions of its own.
+    /// Conditions of the kind's own.
     Conditions {
-        /// The reason that Runnables then give.
+        /// The reason in the condition of a Runnable.
         reason: &'static str,
-        /// The first one that is True decides.
+        /// Conditions with their verdicts. The first one that is True decides.
         decisive: &'static [(&'static str, Verdict)],
     },
     /// `status.phase`, which ends as `Succeeded` or otherwise.
     Phase {
-        /// The reason that Runnables then give.
+        /// The reason in the condition of a Runnable.
         reason: &'static str,
-        /// The phases of a run that ended without success.
+        /// Phases of a run that ended without success.
         failures: &'static [&'static str],
     },
-    /// Nothing: it has succeeded once it exists.
+    /// None: the run has succeeded once it exists.
     Existence,
 }
 
-/// What the status of a kind ever shows. A condition with a prefix, as `example.com/ready`, may be on any object.
+/// Possible contents of a kind's status. A prefixed condition such as `example.com/ready` may be on any object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shows {
-    /// The fields of the status; none of a kind without one. `None` where they are not known.
+    /// The fields of the status; empty for a kind without one. `None` if they are unknown.
     pub fields: Option<&'static [&'static str]>,
-    /// The types of its conditions. `None` where they are not known.
+    /// The types of its conditions. `None` if they are unknown.
     pub conditions: Option<&'static [&'static str]>,
-    /// Those of them that are True as long as they are there.
+    /// Types of conditions that are True whenever they exist.
     pub only_true: &'static [&'static str],
-    /// The values of `status.phase`, where it has one.
+    /// The values of `status.phase`, if the kind has one.
     pub phases: &'static [&'static str],
 }
 
 impl Shows {
-    /// Of a kind of which nothing is known.
+    /// The contents for an unknown kind.
     const UNKNOWN: Self = Self {
         fields: None,
         conditions: None,
         only_true: &[],
         phases: &[],
     };
-    /// Of a kind without a status.
+    /// The contents for a kind without a status.
     const NOTHING: Self = Self {
         fields: Some(&[]),
         conditions: Some(&[]),
@@ -142,80 +143,80 @@ impl Shows {
     };
 }
 
-/// Where output paths look.
+/// The objects that output paths are read from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutputSource {
-    /// Into the run.
+    /// The run.
     Run,
-    /// Into the run, and into the termination message of its containers.
+    /// The run, and the termination message of its containers.
     RunAndItsMessage,
-    /// Into the run, and into the termination message of its pods.
+    /// The run, and the termination message of its pods.
     RunAndMessageOfPods,
-    /// Nowhere: whoever may create one could read what the cluster puts into it.
+    /// None: every user who may create the object could read the data that the cluster puts into it.
     Refused,
 }
 
 impl OutputSource {
-    /// Whether output paths may begin with [`crate::TERMINATION_MESSAGE`].
+    /// Returns true if output paths may begin with [`crate::TERMINATION_MESSAGE`].
     #[must_use]
     pub fn has_termination_message(self) -> bool {
         matches!(self, Self::RunAndItsMessage | Self::RunAndMessageOfPods)
     }
 }
 
-/// How a run is stopped so that it ends, rather than being made anew.
+/// The method to stop a run so that it ends, rather than being made anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cancel {
-    /// By a word in its `spec`.
+    /// A word in its `spec`.
     Word {
         /// The field of `spec`.
         field: &'static str,
-        /// What stops a run there; the first one is what is written.
+        /// Words that stop a run; the first one is written.
         words: &'static [&'static str],
     },
-    /// By a deadline: `spec.activeDeadlineSeconds`.
+    /// A deadline: `spec.activeDeadlineSeconds`.
     Deadline {
-        /// Seconds from its start.
+        /// Seconds from the start of the run.
         seconds: u32,
     },
-    /// Not at all: it does no work.
+    /// None: the kind does no work.
     NeverAtWork,
-    /// That differs within the group, or is not known.
+    /// The method differs within the group, or is unknown.
     Unknown,
 }
 
-/// Which pods a run has.
+/// The pods of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PodsOf {
-    /// It is a Pod.
+    /// The run itself is a Pod.
     Itself,
-    /// Those with this label, whose value is the name of the run.
+    /// Pods with this label, whose value is the name of the run.
     Labelled(&'static str),
-    /// None, or nothing tells which.
+    /// None, or unknown ones.
     Unknown,
 }
 
-/// What the API server wants of `restartPolicy`; no schema says so.
+/// The API server's rule for `restartPolicy`, which no schema contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RestartPolicy {
     /// The path to the pod's spec.
     pub pod_spec: &'static [&'static str],
-    /// What it may be.
+    /// The permitted values.
     pub allowed: &'static [&'static str],
-    /// Whether it must be given.
+    /// True if the field is required.
     pub required: bool,
-    /// What to know when choosing.
+    /// Advice for the choice.
     pub advice: &'static str,
 }
 
 impl KnownKind {
-    /// Whether the controller may watch it as it is installed.
+    /// Returns true if the controller may watch the kind in a default installation.
     #[must_use]
     pub fn is_watched(&self) -> bool {
         self.watch != Watch::Nothing
     }
 
-    /// The `apiVersion` whose schema is known, if one is, of a kind that has a name.
+    /// Returns the `apiVersion` whose schema is known, for a kind with a name; otherwise `None`.
     #[must_use]
     pub fn api_version(&self) -> Option<String> {
         let version = self.version?;
@@ -225,7 +226,7 @@ impl KnownKind {
         })
     }
 
-    /// By what it is judged without a `healthRule`, as it is said to people.
+    /// Describes for users the sign by which the kind is judged without a `healthRule`.
     #[must_use]
     pub fn judged_by(&self) -> String {
         match self.health {
@@ -251,12 +252,12 @@ impl KnownKind {
     }
 }
 
-/// Everything that is known, in the order of the table.
+/// Iterates over all known kinds, in the order of the table.
 pub fn all() -> impl Iterator<Item = &'static KnownKind> {
     TABLE.into_iter().flatten()
 }
 
-/// What is known of a kind, in whatever version of its group.
+/// Returns the entry of a kind, in any version of its group.
 #[must_use]
 pub fn known(api_version: &str, kind: &str) -> Option<&'static KnownKind> {
     let group = group_of(api_version);
@@ -270,21 +271,21 @@ fn group_of(api_version: &str) -> &str {
     api_version.split_once('/').map_or("", |(group, _)| group)
 }
 
-/// Whether objects of a kind may hold what only few may see, so that no message repeats it. In a group that is
-/// not known, a kind of such a name counts as well.
+/// Returns true if objects of a kind may hold confidential data, so that no message repeats it. A kind with such a
+/// name in an unknown group counts as well.
 #[must_use]
 pub fn holds_secrets(kind: &str) -> bool {
     all().any(|known| known.kind == Some(kind) && known.outputs == OutputSource::Refused)
 }
 
-/// What is known of a kind in the very version whose fields are known.
+/// Returns the entry of a kind if this is the version whose fields are known.
 #[must_use]
 pub fn known_fields(api_version: &str, kind: &str) -> Option<&'static KnownKind> {
     known(api_version, kind).filter(|known| known.is_of_version(api_version))
 }
 
-/// True if a kind that is not known is a misspelt one with pods: one of that name in a version of Kubernetes' own groups that
-/// has none, or a name that is like it in its group.
+/// Returns true if an unknown kind is probably a misspelt one with pods: the name of such a kind in another
+/// version of Kubernetes' own groups, or a similar name in its group.
 #[must_use]
 pub(crate) fn is_misspelt_with_pods(api_version: &str, kind: &str) -> bool {
     let group = group_of(api_version);
@@ -297,7 +298,7 @@ pub(crate) fn is_misspelt_with_pods(api_version: &str, kind: &str) -> bool {
     !is_there && is_of_kubernetes(group) && all().any(is_meant)
 }
 
-/// The `ServiceAccount` that the pods of a run have. `None` if it is not known where runs of its kind say it.
+/// Returns the `ServiceAccount` of a run's pods, or `None` if its place is unknown for the kind.
 #[must_use]
 pub fn pods_account(run: &Value) -> Option<&str> {
     let text = |field: &str| run.get(field)?.as_str();
@@ -306,13 +307,13 @@ pub fn pods_account(run: &Value) -> Option<&str> {
         let account = run.pointer(pointer).and_then(Value::as_str);
         account.filter(|account| !account.is_empty())
     };
-    // The older name, which Kubernetes still takes for it.
+    // The older name, which Kubernetes still accepts.
     let either = |pointer: &&str| named(pointer).or_else(|| named(pointer.strip_suffix("Name")?));
     let account = pointers.iter().find_map(either);
     (!pointers.is_empty()).then_some(account.unwrap_or(DEFAULT_ACCOUNT))
 }
 
-/// The same of the kind of an object.
+/// Returns the same as [`known_fields`], for an object.
 #[must_use]
 pub fn known_fields_of(object: &Value) -> Option<&'static KnownKind> {
     let text = |field: &str| {

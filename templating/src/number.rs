@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use serde_json::Number;
 
-/// The number as an integer, if it is one that 64 bits hold.
+/// Returns the number as an integer, if it is one of at most 64 bits.
 pub(crate) fn integer(number: &Number) -> Option<i128> {
     if let Some(integer) = number.as_i128() {
         return Some(integer);
@@ -16,7 +16,7 @@ pub(crate) fn integer(number: &Number) -> Option<i128> {
     fits.then_some(float as i128)
 }
 
-/// Integers as integers, so that none above 2^53 is taken for another; anything else as floats.
+/// Compares integers as integers, so that those above 2^53 stay distinct, and all others as floats.
 pub(crate) fn compare(left: &Number, right: &Number) -> Ordering {
     if let (Some(left), Some(right)) = (integer(left), integer(right)) {
         return left.cmp(&right);

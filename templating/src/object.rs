@@ -5,17 +5,17 @@ use serde_json::Value;
 /// The condition by which Tekton and many others report.
 pub(crate) const SUCCEEDED: &str = "Succeeded";
 
-/// The text of a field; empty where there is none.
+/// Returns the text of a field, or an empty one.
 pub(crate) fn text<'a>(value: &'a Value, field: &str) -> &'a str {
     value.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The group of an `apiVersion`, `""` for the core group.
+/// Returns the group of an `apiVersion`, `""` for the core group.
 pub(crate) fn group(api_version: &str) -> &str {
     api_version.split_once('/').map_or("", |(group, _)| group)
 }
 
-/// The conditions of one type; a well-formed run has at most one.
+/// Iterates over the conditions of one type; a well-formed run has at most one.
 pub(crate) fn conditions<'a>(run: &'a Value, kind: &str) -> impl Iterator<Item = &'a Value> {
     let all = run.pointer("/status/conditions").and_then(Value::as_array);
     all.into_iter()
@@ -23,7 +23,7 @@ pub(crate) fn conditions<'a>(run: &'a Value, kind: &str) -> impl Iterator<Item =
         .filter(move |condition| text(condition, "type") == kind)
 }
 
-/// The condition of one type, if it is True.
+/// Returns the condition of one type, if it is True.
 pub(crate) fn holding<'a>(run: &'a Value, kind: &str) -> Option<&'a Value> {
     conditions(run, kind).find(|condition| text(condition, "status") == "True")
 }

@@ -1,9 +1,9 @@
-//! Tags that stay open when a template is rendered, and are filled in when a run is made.
+//! Open tags: tags that stay in the rendered document, and are filled in when a run is made.
 //!
-//! What a Runnable and the object it selects say decides whether there is a run. What only the run itself
-//! knows (`run`), and how it is made (`profile.values`), does not: such a tag stands in the rendered document
-//! as it was written, and its *place* is kept beside it. Only places are filled in, and never a text that
-//! looks like a tag: an input that reads `$(run.name)$` stays that.
+//! The values of a Runnable and of its selected object decide whether there is a run. Facts of the run itself
+//! (`run`) and its settings (`profile.values`) do not. Such a tag stays in the rendered document as it was
+//! written, and its *place* is kept beside it. Only places are filled in, and never a text that looks like a tag:
+//! an input that reads `$(run.name)$` stays unchanged.
 
 use serde_json::{Value, json};
 
@@ -18,55 +18,56 @@ use crate::{
 };
 
 const VALUES: &str = "values";
-/// Fields of a run's metadata that are taken for granted before there is a run.
+/// Fields of a run's metadata that must be known before there is a run.
 const SETTLED_METADATA: [&str; 5] = ["name", "generateName", "namespace", "labels", "annotations"];
 
 /// A string of a rendered document that holds open tags.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenPlace {
-    /// The steps to it.
+    /// The steps to the string.
     pub at: Vec<Segment>,
-    /// The tags in it, from left to right. What lies between them is text.
+    /// The open tags, from left to right. The rest of the string is text.
     pub tags: Vec<Tag>,
-    /// The document that it is the JSON text of, if it is one of a document with open places.
+    /// The document with open places of its own whose JSON text this string is, if it is one.
     pub json: Option<OpenJson>,
 }
 
-/// A document that stands in another one as text.
+/// A document that is embedded in another one as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenJson {
     /// The document.
     pub document: Value,
-    /// Its open places.
+    /// The open places of the document.
     pub open: Vec<OpenPlace>,
 }
 
-/// What is known of a run when it is made.
+/// Facts of a run that are known when it is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunFacts<'a> {
-    /// Its name.
+    /// The name of the run.
     pub name: &'a str,
-    /// Its number in the ledger of its Runnable.
+    /// The number of the run in the ledger of its Runnable.
     pub sequence: i64,
-    /// The hash of what was rendered.
+    /// The hash of the rendered document.
     pub input_hash: &'a str,
-    /// The re-run request that it answers.
+    /// The re-run request that the run answers.
     pub rerun_token: Option<&'a str>,
 }
 
-/// What may hold open tags.
+/// A kind of text that may hold open tags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Holder {
-    /// The document of a template: such tags are in string values other than `apiVersion`, `kind` and those that name the run.
+    /// The document of a template: open tags may be in string values except `apiVersion`, `kind` and those that
+    /// name the run.
     Template,
-    /// What a template says of files.
+    /// The files of a template's `runner`.
     Runner,
     /// A profile, which knows no selected object.
     Profile,
 }
 
 impl Holder {
-    /// Where it stands.
+    /// Returns the root of the paths in diagnostics.
     pub(crate) fn root(self) -> Root {
         match self {
             Self::Template => Root::Template,
@@ -75,14 +76,14 @@ impl Holder {
         }
     }
 
-    /// Whether a path that stands there is one of an open tag. Fails where it is one that nothing can fill in.
+    /// Returns true if this path at this place belongs to an open tag. Fails if nothing can fill it in.
     pub(crate) fn holds(self, path: &Path, at: &[SegmentRef<'_>]) -> Result<bool, OpenTagError> {
         let root = match path.leading_keys().as_slice() {
             [RUN, fact] if FACTS.contains(fact) && path.steps() == 2 => RUN,
             [RUN, ..] => return Err(OpenTagError::UnknownFact),
             [PROFILE, VALUES, ..] => PROFILE,
             [PROFILE, ..] => return Err(OpenTagError::NotOfValues),
-            // Without a key in front it may lead anywhere.
+            // Without a leading key the path may lead anywhere.
             [] | [SELECTED, ..] if self == Self::Profile => return Err(OpenTagError::NotInProfile),
             _ => return Ok(false),
         };
@@ -101,7 +102,7 @@ impl Holder {
 }
 
 impl OpenPlace {
-    /// The JSON pointer to it (RFC 6901).
+    /// Returns the JSON pointer to the place (RFC 6901).
     #[must_use]
     pub fn pointer(&self) -> String {
         let steps = self.at.iter().map(|step| match step {
@@ -111,7 +112,8 @@ impl OpenPlace {
         steps.collect()
     }
 
-    /// What of it is hashed, beside the string that stands there: which of it are tags. Equal for places that are filled in alike.
+    /// Returns the part of the hash beside the string itself: its tags. It is equal for places that are filled in
+    /// alike.
     fn hashed(&self) -> Vec<Value> {
         let pointer = self.pointer();
         if let Some(json) = &self.json {
@@ -122,14 +124,14 @@ impl OpenPlace {
             if tag.alone {
                 json!([pointer, text])
             } else {
-                // The same text may stand beside it and be none.
+                // The same text may be beside the tag without being one.
                 json!([pointer, text, tag.span.start])
             }
         });
         tags.collect()
     }
 
-    /// The string that stands there, to be rendered.
+    /// Parses the string at the place into a leaf to render.
     fn leaf(&self, text: &str) -> Result<Leaf, Vec<BadTag>> {
         let parse = |tag: &Tag| {
             let unreadable = |error| vec![BadTag::in_text(&tag.path, TagError::Path(error))];
@@ -149,7 +151,7 @@ impl OpenPlace {
         Ok(pieces.leaf())
     }
 
-    /// Whether a value may stand there: labels that are not all texts would be dropped together.
+    /// Checks that a value may be at the place: labels that are not all texts would be dropped together.
     fn check(&self, value: &Value) -> Result<(), Vec<BadTag>> {
         let is_label = match self.at.as_slice() {
             [Segment::Key(metadata), Segment::Key(field), Segment::Key(_)] => {
@@ -167,7 +169,7 @@ impl OpenPlace {
     }
 }
 
-/// What open tags read.
+/// The values that open tags read.
 struct Known {
     root: Value,
     has_rerun: bool,
@@ -207,7 +209,7 @@ impl Known {
 }
 
 impl RunFacts<'_> {
-    /// What an open tag with this path is filled in with, beside the values of a profile; `None` if it has no value.
+    /// Returns the value of an open tag with this path, given the values of a profile; `None` if it has none.
     #[must_use]
     pub fn value(&self, path: &str, values: Option<&Value>) -> Option<Value> {
         let path = Path::parse(path).ok()?;
@@ -217,7 +219,7 @@ impl RunFacts<'_> {
     }
 }
 
-/// The places as they are hashed, in document order.
+/// Returns the places in their hashed form, in document order.
 pub(crate) fn hashed(open: &[OpenPlace]) -> Value {
     open.iter().flat_map(OpenPlace::hashed).collect()
 }
@@ -246,12 +248,12 @@ struct Filler<'a> {
     work: Work,
     room: RenderRoom,
     problems: Vec<Diagnostic>,
-    /// Whether a limit was reached: then the rest is not looked at.
+    /// True if a limit was reached, so that the rest is skipped.
     stopped: bool,
 }
 
 impl Filler<'_> {
-    /// Fills in a document that stands there.
+    /// Fills in the document at this place.
     fn fill(&mut self, document: &mut Value, open: &[OpenPlace], at: &[Segment]) {
         for place in open {
             if let Some(found) = document.pointer_mut(&place.pointer())

@@ -1,7 +1,8 @@
-//! What the pods of a run say of why it failed, or why it does not begin.
+//! Causes of a run's failure or delay, as its pods report them.
 //!
-//! Only what the kubelet, the scheduler and the containers themselves have said is repeated: statuses and termination
-//! messages. Of a `spec` only the policy of restarts, the objects of volumes with their keys, and memory limits are. All of it comes from others, so all of it is bounded.
+//! Only statuses and termination messages are repeated: reports of the kubelet, the scheduler and the containers
+//! themselves. From a `spec` only the restart policy, the objects of volumes with their keys, and memory limits
+//! are used. All of it comes from others, so all of it is bounded.
 
 mod ended;
 mod event;
@@ -29,15 +30,15 @@ pub use said::Said;
 pub use waiting::OBJECTS_OF_VOLUMES;
 use waiting::{creating, initializing, lingering, repeating, unclaimed, waiting};
 
-/// Bytes of what a container or the cluster said that are kept: the end of the one, the beginning of the other.
+/// Maximum bytes of a message: the end of a container's, the beginning of the cluster's.
 const SAID_BYTES: usize = 512;
-/// Bytes of a name or a reason, which nobody but the API server bounds.
+/// Maximum bytes of a name or a reason, which only the API server bounds.
 const NAME_BYTES: usize = 128;
-/// Who manages a Job that names nobody else.
+/// The manager of a Job that names no other.
 const JOB_CONTROLLER: &str = "kubernetes.io/job-controller";
-/// Why a Job ends that took longer than it may.
+/// The reason of a Job that exceeded its deadline.
 const LATE: &str = "DeadlineExceeded";
-// Words by which it is told what to do.
+// Words by which a remedy is chosen.
 const CANNOT_BE_SCHEDULED: &str = "cannot be scheduled";
 const CANNOT_BE_STARTED: &str = "cannot be started";
 const CANNOT_BE_PULLED: &str = "cannot be pulled";
@@ -45,32 +46,32 @@ const NO_CONTAINERS: &str = "has no containers yet (ContainerCreating)";
 const MAY_BE_PROBE: &str = "killed, maybe by its ";
 const FOR_EVER: &str = "starts it again without end";
 const TOO_LITTLE: &str = "cannot begin with a memory limit of ";
-/// Stands between how many pods have failed and the words of the last one.
+/// Separator between the number of failed pods and the words about the last one.
 const LAST: &str = "; the last: ";
 const STILL_RUNS: &str = "still runs; the run ends when all of them have";
 
-/// What a run's pods can tell that the run itself does not.
+/// Information that a run's pods have, and the run itself lacks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum PodsTell {
-    /// Nothing, or nobody asks them: the engine says all itself.
+    /// None, or the pods are not read: the engine itself reports everything.
     #[default]
     Nothing,
-    /// Why none of them runs yet.
+    /// The reason why none of them runs yet.
     WhyItWaits,
-    /// Why there is none: the run has made no pod so far.
+    /// The reason why there is none: the run has made no pod so far.
     WhyNoneIsMade,
-    /// The reason why pods of it have failed so far: its engine makes others.
+    /// The reason why pods have failed so far: the engine creates others.
     WhyPodsFail {
-        /// So many may, if they are counted for the whole run.
+        /// The number of pods that may fail, if they are counted for the whole run.
         limit: Option<u64>,
     },
-    /// Why the run failed, or is about to.
+    /// The reason why the run failed, or is about to.
     WhyItFailed,
 }
 
 impl PodsTell {
-    /// What the pods of this run can tell. Only those of a Job are asked: it says next to nothing of them, and which
-    /// are its is known.
+    /// Returns the information that the pods of this run have. Only those of a Job are read: it reports next to
+    /// nothing about them, and its pods are known.
     #[must_use]
     pub fn of(run: &Value, health: &Health) -> Self {
         if !is_job(run) || health.verdict == Verdict::Succeeded {
@@ -102,14 +103,14 @@ impl PodsTell {
     }
 }
 
-/// The number of pods of a Job that may fail, if they are counted for all of it.
+/// Returns the number of pods of a Job that may fail, if they are counted for the whole Job.
 fn backoff_limit(job: &Value) -> Option<u64> {
     let spec = job.get("spec")?;
     let limit = spec.get("backoffLimit").and_then(Value::as_u64);
     limit.filter(|_| spec.get("backoffLimitPerIndex").is_none())
 }
 
-/// Whether a Job that has not ended was to make pods, and counts none, whatever may have become of them.
+/// Returns true if an unfinished Job should have created pods, and counts none of any state.
 fn has_made_none(job: &Value) -> bool {
     let spec = job.get("spec").unwrap_or_default();
     let wants_none = spec.get("suspend") == Some(&Value::Bool(true))
@@ -131,14 +132,14 @@ fn has_made_none(job: &Value) -> bool {
         && status.get("completionTime").is_none()
 }
 
-/// The pods of a Job that something else manages may be in another cluster.
+/// Returns true if another manager may run the pods of a Job in another cluster.
 fn is_managed_elsewhere(job: &Value) -> bool {
     let manager = text(job.get("spec").unwrap_or_default(), "managedBy");
     !matches!(manager, "" | JOB_CONTROLLER)
 }
 
-/// Whether a Job has had pods here that failed, and that would be found if they were there: pods of a selector of its own
-/// need not have the label.
+/// Returns true if pods of a Job failed in this cluster, and would be found if they still existed: pods of a
+/// selector of its own need not have the label.
 #[must_use]
 pub fn had_failed_pods(job: &Value) -> bool {
     let failed = job.pointer("/status/failed").and_then(Value::as_u64);
@@ -146,7 +147,7 @@ pub fn had_failed_pods(job: &Value) -> bool {
     failed > Some(0) && !selects_itself && !is_managed_elsewhere(job)
 }
 
-/// Whether a Job ends because it took longer than it may, whatever rule its template has.
+/// Returns true if a Job ends because it exceeded its deadline, whatever rule its template has.
 #[must_use]
 pub fn is_late(job: &Value) -> bool {
     let mut ends = ["Failed", "FailureTarget"].into_iter();
@@ -156,12 +157,12 @@ pub fn is_late(job: &Value) -> bool {
     })
 }
 
-/// What the pods of one run have said, one after another: of any number of them only the last failure and the first
+/// The reports of one run's pods, one after another. Of any number of them only the last failure and the first
 /// hindrance are kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PodsWords {
     is_discreet: bool,
-    /// Whether there was a pod, whatever it said.
+    /// True if there was a pod, whatever it reported.
     is_any: bool,
     failed_pods: usize,
     failed: Option<Ended>,
@@ -173,7 +174,8 @@ pub struct PodsWords {
 }
 
 impl PodsWords {
-    /// Words of pods that may know what is secret: names, reasons and exit codes are kept, messages and images are not.
+    /// Creates a collector for pods that may know secrets: it keeps names, reasons and exit codes, but no messages
+    /// and images.
     #[must_use]
     pub fn discreet() -> Self {
         Self {
@@ -182,7 +184,7 @@ impl PodsWords {
         }
     }
 
-    /// Takes in what a pod says.
+    /// Takes in the report of a pod.
     pub fn hear(&mut self, pod: &Value) {
         self.is_any = true;
         let mut silent = None;
@@ -216,26 +218,26 @@ impl PodsWords {
         }
     }
 
-    /// Whether there was no pod at all.
+    /// Returns true if there was no pod at all.
     #[must_use]
     pub fn is_of_none(&self) -> bool {
         !self.is_any
     }
 
-    /// Why the run failed: what failed in it last, or else what never began.
+    /// Returns the reason of the run's failure: its last failure, or else the container that never began.
     #[must_use]
     pub fn failure(self) -> Option<Said> {
         self.failed.map(Ended::said).or(self.waiting)
     }
 
-    /// The names of the pod and of the container whose end [`Self::failure`] tells.
+    /// Returns the names of the pod and of the container in [`Self::failure`].
     #[must_use]
     pub fn failed_container(&self) -> Option<(&str, &str)> {
         self.failed.as_ref()?.container()
     }
 
-    /// Why the run does not go on: what is waited for, or else what failed in it last, or what runs on though another has done
-    /// its work, or that a pod is not made up yet.
+    /// Returns the reason of the run's delay: a wait, or else its last failure, or a container that runs on
+    /// although another has done its work, or a pod that is not set up yet.
     #[must_use]
     pub fn hindrance(self) -> Option<Said> {
         let failed = self.failed.map(Ended::said_at_work);
@@ -246,13 +248,13 @@ impl PodsWords {
             .or(self.creating)
     }
 
-    /// Whether [`Self::hindrance`] is how a container ended.
+    /// Returns true if [`Self::hindrance`] is the end of a container.
     #[must_use]
     pub fn is_hindered_by_failure(&self) -> bool {
         self.waiting.is_none() && self.failed.is_some()
     }
 
-    /// The same of the pods of a Job, of which it is also known whether it counts any.
+    /// Returns the same as [`Self::hindrance`] for the pods of a Job, which may also count none.
     #[must_use]
     pub fn hindrance_of_job(self, tell: PodsTell, namespace: &str, job: &str) -> Option<Said> {
         if tell == PodsTell::WhyNoneIsMade && !self.is_any {
@@ -266,7 +268,7 @@ impl PodsWords {
         }
     }
 
-    /// The number of pods that have failed, the number that may, and the end of the last one.
+    /// Returns the number of pods that have failed, the number that may, and the end of the last one.
     fn failures(self, limit: Option<u64>) -> Option<Said> {
         let last = self.failed.map(Ended::said)?;
         let pods = match self.failed_pods {
@@ -282,10 +284,11 @@ impl PodsWords {
     }
 }
 
-/// What a Pod says of itself while its phase is none of an end, and once it has failed.
+/// Returns a Pod's report about itself, while it is unfinished or once it has failed.
 pub(crate) fn of_pod(pod: &Value, verdict: Verdict, mut words: PodsWords) -> Option<Said> {
     words.hear(pod);
-    // Each pod is made up first: that is told only of one that nobody has seen run for a while. Nor do all containers end at once.
+    // Every pod is set up first, which is reported only if it stays so for a while. Nor do all containers end at
+    // once.
     words.creating = None;
     words.initializing = None;
     words.lingering = words
@@ -302,7 +305,7 @@ pub(crate) fn of_pod(pod: &Value, verdict: Verdict, mut words: PodsWords) -> Opt
     }
 }
 
-/// The end of a container of a Pod without an engine, and that the kubelet starts it again: it counts no attempts.
+/// Adds that the kubelet restarts a container of a Pod without an engine, which counts no attempts.
 fn without_end(pod: &Value, said: &str) -> String {
     match text(pod.get("spec").unwrap_or_default(), "restartPolicy") {
         policy @ ("Always" | "OnFailure") => {
@@ -312,8 +315,8 @@ fn without_end(pod: &Value, said: &str) -> String {
     }
 }
 
-/// Takes away what a container, the kubelet or the scheduler said in words of their own, and the images, which a
-/// template may have put together of anything.
+/// Removes the messages of containers, kubelet and scheduler, and the images, which a template may have composed
+/// of anything.
 fn silence(status: &mut Value) {
     match status {
         Value::Object(members) => {
@@ -339,7 +342,8 @@ fn reason_and_words(reason: &str, words: &str) -> String {
     text
 }
 
-/// The states of the containers, in the order in which they run, and whether each is an init container.
+/// Iterates over the states of the containers, in the order in which they run, each with true for an init
+/// container.
 fn containers(pod: &Value) -> impl Iterator<Item = (&Value, bool)> {
     let states = |field: &str| pod.get("status")?.get(field)?.as_array();
     let of = |field: &str, is_init: bool| {
@@ -361,17 +365,17 @@ fn name(pod: &Value) -> String {
     )
 }
 
-/// The beginning of what the cluster said.
+/// Returns the beginning of the cluster's message.
 fn start(said: &str) -> String {
     // Masked first: no half of a password is left without its name, or without its end.
     let most = said.floor_char_boundary(8 * SAID_BYTES);
     short(&mask::masked(&said[..most]), SAID_BYTES)
 }
 
-/// The end of what a container said, which is where the reason stands. It is cut after it was masked, so that no half
-/// of a password is left without its name.
+/// Returns the end of a container's message, which contains the reason. It is cut after it was masked, so that no
+/// half of a password is left without its name.
 fn last(said: &str) -> String {
-    // Kubernetes keeps 4 KiB of it; who puts more there has forged it.
+    // Kubernetes keeps 4 KiB of it; more is forged.
     let tail = &said[said.ceil_char_boundary(said.len().saturating_sub(8 * SAID_BYTES))..];
     let line = mask::masked(&one_line(tail));
     match line.len().checked_sub(SAID_BYTES) {
@@ -388,7 +392,7 @@ fn short(said: &str, bytes: usize) -> String {
     format!("{}…", one_line(kept))
 }
 
-/// Words with single blanks between them, and no control characters.
+/// Separates the words with single blanks, and removes control characters.
 fn one_line(said: &str) -> String {
     let words = said.split(|c: char| c.is_whitespace() || c.is_control());
     words

@@ -1,4 +1,4 @@
-//! A `ClusterRunProfile` as it is applied to a run.
+//! Application of a `ClusterRunProfile` to a run.
 
 mod rules;
 
@@ -18,7 +18,7 @@ use crate::{
     warning::Warning,
 };
 
-/// What a profile says of how runs are made, checked and ready to be applied.
+/// A profile, checked and ready to be applied to runs.
 #[derive(Clone, Debug)]
 pub struct Profile {
     pod_template: Option<Part>,
@@ -47,7 +47,7 @@ impl Part {
         Self { at, body }
     }
 
-    /// The part with its tags replaced.
+    /// Renders the part, with its tags replaced.
     fn made(
         &self,
         context: &Context,
@@ -61,7 +61,7 @@ impl Part {
 }
 
 impl Profile {
-    /// Finds everything that is wrong with what it says, whatever the run.
+    /// Compiles a profile. Fails with all of its errors, whatever the run.
     pub fn compile(spec: &ClusterRunProfileSpec) -> Result<Self, Diagnostics> {
         let patches = spec.patches.as_deref().unwrap_or_default();
         let values = json!(spec.values.clone().unwrap_or_default());
@@ -92,21 +92,21 @@ impl Profile {
         })
     }
 
-    /// What works, but hardly as its author expects.
+    /// Returns warnings for parts that work, but hardly as their author expects.
     #[must_use]
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
     }
 
-    /// What templates read as `profile.values`.
+    /// Returns the values that templates read as `profile.values`.
     #[must_use]
     pub fn values(&self) -> &Value {
         &self.values
     }
 
-    /// The run that a document becomes with this profile, whose tags read the Runnable and the run. Its hash stays. Fails with
-    /// everything that does not fit, or with what the run may not be, or where open tags of the document are not
-    /// [filled in](Rendered::filled).
+    /// Applies the profile to a document, with tags that read the Runnable and the run. The hash stays the same.
+    /// Fails with every part that does not fit, with a run that is not permitted, or if open tags of the document
+    /// are not [filled in](Rendered::filled).
     pub fn applied(
         &self,
         rendered: &Rendered,
@@ -117,7 +117,7 @@ impl Profile {
             return Err(StampError::Open.diagnostic().into());
         }
         let (mut document, mut problems) = (rendered.document().clone(), Vec::new());
-        // What tags yield is looked at as what is written is.
+        // The values of tags are checked like written ones.
         let mut made = |part: &Part, check: &dyn Fn(&Value) -> Vec<Diagnostic>| {
             let made = part.made(context, run, &self.values);
             let wrong = made.as_ref().map_or_else(Vec::clone, check);
@@ -149,7 +149,7 @@ impl Profile {
     }
 }
 
-/// Texts that look like tags and are none.
+/// Returns warnings for texts that look like tags, but are none.
 fn suspect(pod_template: Option<&Value>, patches: &[ProfilePatch]) -> Vec<Warning> {
     let pod_template = pod_template.map(|it| (vec!["podTemplate".into()], it));
     let patches = patches.iter().enumerate();
@@ -160,7 +160,7 @@ fn suspect(pod_template: Option<&Value>, patches: &[ProfilePatch]) -> Vec<Warnin
         .collect()
 }
 
-/// The steps to a patch.
+/// Returns the steps to a patch.
 fn to_patch(index: usize) -> Vec<Segment> {
     vec!["patches".into(), Segment::Index(index), "patch".into()]
 }

@@ -6,10 +6,10 @@ pub(crate) const SELECTED: &str = "selected";
 /// The roots of the paths in open tags.
 pub(crate) const RUN: &str = "run";
 pub(crate) const PROFILE: &str = "profile";
-/// All of them.
+/// All roots.
 pub(crate) const ROOTS: [&str; 4] = [RUNNABLE, SELECTED, RUN, PROFILE];
 
-/// What is known of a run when it is made, below its root.
+/// Facts of a run that are known when it is made, below its root.
 pub(crate) const NAME: &str = "name";
 pub(crate) const SEQUENCE: &str = "sequence";
 pub(crate) const INPUT_HASH: &str = "inputHash";

@@ -1,46 +1,46 @@
-//! Why a run has failed, or does not go on, in one word.
+//! The reason of a run's failure or delay, in one word.
 
-/// One of the words that `Ready` gives as its reason in the place of the general one. The set is closed: what others
-/// say passes only if it is one of them.
+/// A word that `Ready` has as its reason in place of the general one. The set is closed: a foreign word passes
+/// only if it is one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RunReason {
-    /// A person stopped it.
+    /// A user stopped the run.
     Cancelled,
-    /// Its timeout stopped it.
+    /// The timeout stopped the run.
     TimedOut,
-    /// It was stopped for a later run.
+    /// The run was stopped for a later run.
     Replaced,
-    /// A container used more memory than it may.
+    /// A container exceeded its memory limit.
     OomKilled,
-    /// The cluster took its pod away: it was evicted, preempted or drained, or its node went.
+    /// The cluster removed the pod: it was evicted, preempted or drained, or its node was lost.
     Evicted,
     /// The command of a container is not in its image, or cannot be executed.
     StartError,
-    /// The same, as older runtimes say it.
+    /// The same as `StartError`, in the word of older runtimes.
     ContainerCannotRun,
-    /// Its engine gave it up after the attempts that it has itself.
+    /// The engine gave up after its own retries.
     BackoffLimitExceeded,
-    /// It took longer than its own deadline.
+    /// The run exceeded its own deadline.
     DeadlineExceeded,
-    /// Its policy for failed pods ended it.
+    /// The policy for failed pods ended the run.
     PodFailurePolicy,
-    /// Too many of its indexes failed.
+    /// Too many indexes of the run failed.
     MaxFailedIndexesExceeded,
-    /// Some of its indexes failed.
+    /// Some indexes of the run failed.
     FailedIndexes,
-    /// Pods of it have failed, and its engine makes others.
+    /// Pods of the run have failed, and its engine creates others.
     PodFailed,
     /// An init container runs, and the others wait for it.
     InitContainerRuns,
     /// An image cannot be pulled.
     ImagePullBackOff,
-    /// The name of an image is none.
+    /// The name of an image is invalid.
     InvalidImageName,
-    /// An image is not on the node, and may not be pulled.
+    /// An image is not on the node, and must not be pulled.
     ErrImageNeverPull,
-    /// A `ConfigMap`, a Secret or a key is missing that a container needs.
+    /// A container lacks a `ConfigMap`, a Secret or a key.
     CreateContainerConfigError,
-    /// A container cannot be made.
+    /// A container cannot be created.
     CreateContainerError,
     /// A container cannot be started.
     RunContainerError,
@@ -48,22 +48,22 @@ pub enum RunReason {
     ContainerCreating,
     /// No node fits a pod.
     Unschedulable,
-    /// A pod is held back by its scheduling gates.
+    /// Scheduling gates hold a pod back.
     SchedulingGated,
     /// No scheduler has looked at a pod.
     NoScheduler,
-    /// The run has made no pod.
+    /// The run has created no pod.
     NoPodYet,
-    /// A container ends without success again and again.
+    /// A container fails again and again.
     CrashLoopBackOff,
-    /// A container has done its work, and is started again for ever.
+    /// A container has done its work, and is always restarted.
     RestartPolicyAlways,
     /// A sidecar keeps a pod alive whose work is done.
     SidecarRuns,
 }
 
 impl RunReason {
-    /// Every one.
+    /// All reasons.
     pub const ALL: [Self; 28] = [
         Self::Cancelled,
         Self::TimedOut,
@@ -95,7 +95,7 @@ impl RunReason {
         Self::SidecarRuns,
     ];
 
-    /// As it stands in a condition.
+    /// Returns the word in a condition.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -130,25 +130,25 @@ impl RunReason {
         }
     }
 
-    /// The one of a word.
+    /// Parses a word.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.as_str() == word)
     }
 
-    /// Why a run failed, by the reason that its engine gives.
+    /// Returns the reason of a run's failure, from the word of its engine.
     #[must_use]
     pub fn of_engine(cause: &str) -> Option<Self> {
         Self::parse(cause).filter(|it| it.is_of_engine() || *it == Self::Evicted)
     }
 
-    /// True for what keeps a run from its start or from its end, and needs a person as a rule.
+    /// Returns true for a reason that keeps a run from its start or its end, and usually needs a user's action.
     #[must_use]
     pub fn is_hindrance(self) -> bool {
         self >= Self::ImagePullBackOff
     }
 
-    /// True if an image cannot be pulled, be it since its name is misspelt.
+    /// Returns true if an image cannot be pulled, including a misspelt name.
     #[must_use]
     pub fn is_of_image(self) -> bool {
         (Self::ImagePullBackOff..=Self::ErrImageNeverPull).contains(&self)
@@ -158,17 +158,17 @@ impl RunReason {
         (Self::BackoffLimitExceeded..=Self::FailedIndexes).contains(&self)
     }
 
-    /// Why a container does not start, by the word that the kubelet has for it.
+    /// Returns the reason why a container does not start, from the word of the kubelet.
     pub(crate) fn of_waiting(word: &str) -> Option<Self> {
         match word {
-            // The kubelet goes from one to the other and back.
+            // The kubelet alternates between the two.
             "ErrImagePull" => Some(Self::ImagePullBackOff),
             word => Self::parse(word)
                 .filter(|it| (Self::ImagePullBackOff..=Self::RunContainerError).contains(it)),
         }
     }
 
-    /// Why a container ended, by the word that the kubelet has for it.
+    /// Returns the reason why a container ended, from the word of the kubelet.
     pub(crate) fn of_end(word: &str) -> Option<Self> {
         let known = Self::parse(word)?;
         let is_one = matches!(

@@ -1,16 +1,16 @@
 //! The name that was probably meant.
 
-/// Names that are longer are like no other.
+/// Maximum length of a name that has similar ones, in bytes.
 const LONGEST: usize = 64;
-/// Letters of a word that does not only tell names apart.
+/// Minimum letters of a word that does more than distinguish names.
 const SHORTEST_WORD: usize = 4;
-/// Letters that a word may have more than its short form.
+/// Maximum letters that a word may have more than its short form.
 const MOST_ADDED: usize = 3;
 
-/// The known name that is most like the unknown one, if any is like it.
+/// Returns the known name that is most similar to the unknown one, if any is similar.
 #[must_use]
 pub fn nearest<'a>(unknown: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // It takes time and memory by the product of both lengths, and a name as long as that is not typed by hand.
+    // Time and memory grow with the product of both lengths, and a name that long is not typed by hand.
     if unknown.len() > LONGEST {
         return None;
     }
@@ -23,7 +23,7 @@ pub fn nearest<'a>(unknown: &str, known: impl IntoIterator<Item = &'a str>) -> O
     Some(best)
 }
 
-/// The number of typing errors between two names; `None` if they are names of different things.
+/// Returns the number of typing errors between two names, or `None` if they name different things.
 fn typing_errors(unknown: &str, known: &str) -> Option<usize> {
     if !is_version(unknown) && (are_numbered(unknown, known) || differ_in_a_part(unknown, known)) {
         return None;
@@ -31,7 +31,7 @@ fn typing_errors(unknown: &str, known: &str) -> Option<usize> {
     few_errors(unknown, known)
 }
 
-/// True of an API version, such as `batch/v2`: another number is meant.
+/// Returns true for an API version, such as `batch/v2`: another number is meant.
 fn is_version(name: &str) -> bool {
     let (_, last) = name.rsplit_once('/').unwrap_or(("", name));
     let number = last.strip_prefix('v').unwrap_or_default();
@@ -45,19 +45,20 @@ fn few_errors(unknown: &str, known: &str) -> Option<usize> {
     (errors <= (longer / 3).max(1) && errors < longer).then_some(errors)
 }
 
-/// True if two names have different numbers, such as `build-03` and `build-13`, or `app` and `app-2`.
+/// Returns true if two names have different numbers, such as `build-03` and `build-13`, or `app` and `app-2`.
 fn are_numbered(one: &str, other: &str) -> bool {
     let digits = |name: &str| -> String { name.chars().filter(char::is_ascii_digit).collect() };
     digits(one) != digits(other)
 }
 
-/// True if two names have as many parts, and one of them is another word in each, such as `web-dev` and `web-prod`.
+/// Returns true if two names have as many parts, and one part is another word in each, such as `web-dev` and
+/// `web-prod`.
 fn differ_in_a_part(one: &str, other: &str) -> bool {
     let differing = differing_parts(one, other);
     differing.is_some_and(|mut pairs| pairs.any(|(one, other)| few_errors(one, other).is_none()))
 }
 
-/// The parts in which two names differ; `None` if one has more of them.
+/// Returns the parts in which two names differ, or `None` if one has more of them.
 fn differing_parts<'a>(
     one: &'a str,
     other: &'a str,
@@ -68,14 +69,14 @@ fn differing_parts<'a>(
     is_alike.then(|| parts.zip(others).filter(|(one, other)| one != other))
 }
 
-/// The known name that differs from the unknown one by one slip of a finger. Names that number their objects, or tell them apart by a
-/// short part (`-dev`), are meant to be alike.
+/// Returns the known name that differs from the unknown one by one typing error. Names that number their objects,
+/// or distinguish them by a short part (`-dev`), are similar on purpose.
 #[must_use]
 pub fn slip<'a>(unknown: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     known.into_iter().find(|name| is_slip(unknown, name))
 }
 
-/// The same, or a name that has more or less of its last word.
+/// Returns the same as [`slip`], or a name that has more or less of its last word.
 #[must_use]
 pub fn slip_or_ending<'a>(
     unknown: &str,
@@ -97,7 +98,7 @@ fn is_slip(one: &str, other: &str) -> bool {
         && are_words(&one, &other)
 }
 
-/// True if no part in which two names differ is so short that it may be there to tell them apart.
+/// Returns true unless two names differ in a part that is short enough to distinguish them on purpose.
 fn are_words(one: &str, other: &str) -> bool {
     let is_word = |(one, other): (&str, &str)| {
         let longer = one.len().max(other.len());
@@ -112,7 +113,8 @@ fn letters(word: &str) -> Vec<u8> {
     letters
 }
 
-/// True for the other name with a few letters behind it, such as `app-config` and `app-conf`, if its last word is no short one.
+/// Returns true for the other name with a few more letters, such as `app-config` and `app-conf`, if its last word
+/// is not short.
 fn is_longer(long: &str, short: &str) -> bool {
     let added = long.strip_prefix(short).unwrap_or_default();
     let last = short.rsplit(['-', '_', '.']).next().unwrap_or_default();
@@ -123,7 +125,7 @@ fn is_longer(long: &str, short: &str) -> bool {
         && last.ends_with(|c: char| c.is_ascii_alphabetic())
 }
 
-/// `did you mean 'x'?`, else the names that there are, if they are few.
+/// Returns `did you mean 'x'?`, or else the list of known names if they are few.
 #[must_use]
 pub fn hint<'a>(
     unknown: &str,
@@ -142,8 +144,8 @@ pub fn hint<'a>(
     }
 }
 
-/// The cure of a kind that there is not in its API version: the versions in which there is one of that name,
-/// else the kind of its version (`here`) that is most like it.
+/// Returns the cure for a kind that its API version lacks: the versions with a kind of that name, or else the most
+/// similar kind of its version (`here`).
 #[must_use]
 pub fn of_kind<'a>(
     kind: &str,

@@ -1,4 +1,4 @@
-//! Texts that look like tags and are none.
+//! Texts that look like tags, but are none.
 
 use cartouche_crds::ClusterRunTemplateSpec;
 use serde_json::{Value, json};
@@ -10,7 +10,8 @@ use crate::{
     warning::{Warning, WarningKind},
 };
 
-/// Tags in keys, tags without an end and text with the markers of a tag, of a document that is shallow and stands there.
+/// Returns warnings for tags in keys, tags without an end and text with the markers of a tag, in a shallow
+/// document at this place.
 pub(crate) fn warnings(document: &Value, root: Root, at: &[Segment]) -> Vec<Warning> {
     let mut found = Found {
         root,
@@ -22,7 +23,7 @@ pub(crate) fn warnings(document: &Value, root: Root, at: &[Segment]) -> Vec<Warn
     found.warnings
 }
 
-/// The same where tags are read beside the document.
+/// Returns the same for other parts of a template that have tags.
 pub(crate) fn beside(spec: &ClusterRunTemplateSpec) -> Vec<Warning> {
     let runner = spec.runner.as_ref().map(|it| ("runner", json!(it)));
     let requires = spec.requires.as_ref().map(|it| ("requires", json!(it)));
@@ -36,7 +37,7 @@ pub(crate) fn beside(spec: &ClusterRunTemplateSpec) -> Vec<Warning> {
 
 struct Found {
     root: Root,
-    /// True for a Job or a Pod, of which no engine fills in a part.
+    /// True for a Job or a Pod, no part of which an engine fills in.
     is_kubernetes: bool,
     warnings: Vec<Warning>,
 }
@@ -71,7 +72,7 @@ impl Found {
         }
     }
 
-    /// A text from the first tag on that another tool would fill in.
+    /// Returns the text from the first tag on that another tool would fill in.
     fn of_another<'t>(&self, text: &'t str) -> Option<&'t str> {
         let of_engines = || of_an_engine(text).filter(|_| self.is_kubernetes);
         of_another_tool(text).or_else(of_engines)
@@ -90,7 +91,7 @@ impl Found {
     }
 }
 
-/// True for the key of a label or an annotation of the run, which has an error of its own.
+/// Returns true for the key of a label or an annotation of the run, which has an error of its own.
 fn is_of_metadata(at: &[SegmentRef<'_>]) -> bool {
     matches!(
         at,
@@ -102,8 +103,8 @@ fn is_of_metadata(at: &[SegmentRef<'_>]) -> bool {
     )
 }
 
-/// `{{inputs.parameters...}}` of Argo, `$(params...)` of Tekton and `${{ inputs... }}` of GitHub Actions. A text of several lines, or
-/// of JSON, may be for these.
+/// Finds `{{inputs.parameters...}}` of Argo, `$(params...)` of Tekton and `${{ inputs... }}` of GitHub Actions. A
+/// text of several lines, or of JSON, may be meant for these.
 fn of_an_engine(text: &str) -> Option<&str> {
     const ARGO: [&str; 6] = [
         "inputs.",
@@ -119,7 +120,7 @@ fn of_an_engine(text: &str) -> Option<&str> {
     }
     let of_tekton = || {
         let mut all = text.match_indices("$(").map(|(at, _)| &text[at..]);
-        // Each ends where the next begins: the work is that of the text, however many there are.
+        // Each ends where the next begins, so the work is linear in the text.
         all.find(|from| from[2..].split("$(").next().is_some_and(is_of_tekton))
     };
     let is_json = || serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
@@ -129,7 +130,8 @@ fn of_an_engine(text: &str) -> Option<&str> {
     found.filter(|_| tag::left_alone(text).is_empty() && !is_json())
 }
 
-/// True for what stands behind `$(` if Tekton fills it in, and it is no command of a shell such as `$(params.sh -x)`.
+/// Returns true for the text after `$(` if Tekton fills it in, and it is no shell command such as
+/// `$(params.sh -x)`.
 fn is_of_tekton(behind: &str) -> bool {
     const SCRIPTS: [&str; 7] = ["bash", "js", "php", "pl", "py", "rb", "sh"];
     const OF_WORKSPACES: [&str; 4] = ["bound", "claim", "path", "volume"];
@@ -155,8 +157,8 @@ fn is_of_tekton(behind: &str) -> bool {
         }
 }
 
-/// `${runnable...}` and `{{ .Values... }}`, out of habit. Engines have placeholders like these, but none
-/// that reads what only a Runnable or a chart has.
+/// Finds `${runnable...}` and `{{ .Values... }}`, written out of habit. Engines have such placeholders, but none
+/// that reads data of a Runnable or a chart.
 fn of_another_tool(text: &str) -> Option<&str> {
     let of_go = [".Values.", ".runnable.", ".selected."];
     let roots = ["runnable.", "selected."];
@@ -165,7 +167,7 @@ fn of_another_tool(text: &str) -> Option<&str> {
         .or_else(|| begins(text, "{{", &of_go))
 }
 
-/// The text from an opening on that has one of these names behind it.
+/// Returns the text from an opening on that is followed by one of these names.
 fn begins<'t>(text: &'t str, opening: &str, names: &[&str]) -> Option<&'t str> {
     let mut all = text.match_indices(opening).map(|(at, _)| &text[at..]);
     all.find(|from| {

@@ -1,9 +1,8 @@
-//! What a container said at its end: the termination message of a pod, as a value.
+//! The termination message of a pod, as a value.
 //!
-//! Kubernetes keeps the last words of a container (what it wrote to `/dev/termination-log`, at most
-//! 4 KiB) in the status of its pod. Output paths of a template that runs Jobs or Pods read them under
-//! `.terminationMessage`, a field that Cartouche adds to what it read: a JSON object if the message is
-//! one, else the text.
+//! Kubernetes keeps the last words of a container (its text in `/dev/termination-log`, at most 4 KiB) in the
+//! status of its pod. Output paths of a template that runs Jobs or Pods read them under `.terminationMessage`, a
+//! field that Cartouche adds to the object that it read: a JSON object if the message is one, else the text.
 
 use cartouche_crds::plain_json;
 use k8s_openapi::jiff::Timestamp;
@@ -17,16 +16,16 @@ use crate::{
     roots::TERMINATION_MESSAGE,
 };
 
-/// Bytes of a message that is read as JSON: the kubelet keeps 4 KiB of one container, and 12 KiB of all.
+/// Maximum bytes of a message that is parsed as JSON: the kubelet keeps 4 KiB of one container, and 12 KiB of all.
 const MOST_BYTES: usize = 12 * 1024;
 
-/// Whether a run's message is in its pods: whether it is a Job.
+/// Returns true if a run's message is in its pods: if it is a Job.
 #[must_use]
 pub fn is_job(run: &Value) -> bool {
     has_message_in_pods(text(run, "apiVersion"), text(run, "kind"))
 }
 
-/// The same of runs of a kind. Such a run says next to nothing of its pods itself.
+/// Returns the same for runs of a kind. Such a run itself reports next to nothing about its pods.
 #[must_use]
 pub fn has_message_in_pods(api_version: &str, kind: &str) -> bool {
     let known = known_fields(api_version, kind);
@@ -42,11 +41,11 @@ pub fn add_own_message(run: &mut Value) {
     }
 }
 
-/// The pods of a Job that have ended. Of all of them only this is held, however many and however large they are.
+/// The pods of a Job that have ended. Only this is held, however many and however large the pods are.
 #[derive(Clone, Debug)]
 pub struct EndedPods {
     maker: Option<Maker>,
-    /// The end of the Job. No pod that was made later speaks for it.
+    /// The end of the Job. No pod that was created later speaks for it.
     end: Option<Timestamp>,
     succeeded: u64,
     last_succeeded: Option<LastWords>,
@@ -60,7 +59,7 @@ struct LastWords {
 }
 
 impl EndedPods {
-    /// None is known yet of the pods of this Job.
+    /// Creates a collector for the pods of this Job.
     #[must_use]
     pub fn of(job: &Value) -> Self {
         let completed = job.pointer("/status/completionTime");
@@ -75,7 +74,7 @@ impl EndedPods {
         }
     }
 
-    /// Takes in a pod, and says if it is the Job's. Another one, or one that has not ended, changes nothing.
+    /// Takes in a pod, and returns true if it is the Job's. A foreign or unfinished one changes nothing.
     pub fn hear(&mut self, pod: &Value) -> bool {
         let is_own = self.maker.as_ref().is_some_and(|maker| maker.made(pod));
         if is_own && !self.is_late(pod) {
@@ -103,8 +102,8 @@ impl EndedPods {
         }
     }
 
-    /// True if the pod was made after the end of the Job, whatever the clocks, or nothing says when. The API server notes when a pod
-    /// was made, and the controller of Jobs when a Job ended.
+    /// Returns true if the pod was created after the end of the Job, allowing for different clocks, or at an
+    /// unknown time. The API server records the creation of a pod, and the Job controller the end of a Job.
     fn is_late(&self, pod: &Value) -> bool {
         let Some(end) = self.end else {
             return false;
@@ -116,19 +115,19 @@ impl EndedPods {
     }
 }
 
-/// Adds the termination message of its pods to a Job that was read: that of the pod which succeeded
-/// last.
+/// Adds the termination message of its pods to a Job that was read: that of the pod which succeeded last.
 pub fn add_message_of(job: &mut Value, pods: EndedPods) {
     put(job, pods.last_succeeded.and_then(|it| it.message));
 }
 
-/// The same to a Job that failed: that of the pod which failed last.
+/// Adds the termination message of its pods to a Job that failed: that of the pod which failed last.
 pub fn add_message_of_failed(job: &mut Value, pods: EndedPods) {
     put(job, pods.last_failed.and_then(|it| it.message));
 }
 
-/// The pods that succeeded as pods of a Job, and how many of these the complete Job counts, if it counts fewer. The Job controller
-/// counts no pod that it has not made or adopted: then a stranger's is among them, and nothing tells which.
+/// Returns the number of pods that succeeded, and the lower number that the complete Job counts, or `None` if it
+/// is not lower. The Job controller counts no pod that it has not created or adopted: then a foreign one is among
+/// them, and it cannot be identified.
 #[must_use]
 pub fn strangers_among(pods: &EndedPods, job: &Value) -> Option<(u64, u64)> {
     // Before that the count lags behind the pods.
@@ -138,7 +137,8 @@ pub fn strangers_among(pods: &EndedPods, job: &Value) -> Option<(u64, u64)> {
     (found > counted).then_some((found, counted))
 }
 
-/// Whether pods of a Job succeeded and none of them is there any more: what they said is not missing, it is gone.
+/// Returns true if pods of a Job succeeded and none of them exists any more: their message is not missing, it is
+/// gone.
 #[must_use]
 pub fn is_message_gone(job: &Value, pods: &EndedPods) -> bool {
     let count = job.pointer("/status/succeeded").and_then(Value::as_u64);
@@ -151,14 +151,14 @@ fn put(run: &mut Value, message: Option<Value>) {
     }
 }
 
-/// When the last of its containers ended; RFC 3339 in UTC sorts as text.
+/// Returns the time when the last of its containers ended; RFC 3339 in UTC sorts as text.
 fn finished(pod: &Value) -> Option<&str> {
     ended(pod)
         .filter_map(|ended| ended.get("finishedAt")?.as_str())
         .max()
 }
 
-/// The first container that said anything.
+/// Returns the message of the first container that has one.
 fn message(pod: &Value) -> Option<Value> {
     let text = ended(pod)
         .filter_map(|ended| ended.get("message")?.as_str())
@@ -324,7 +324,7 @@ mod tests {
         // The clock of the Job controller may be behind.
         add_message_of(&mut run, &[made("2026-01-01T00:00:39Z", "own"), late]);
         assert_eq!(run["terminationMessage"], "own");
-        // Nothing says when it was made.
+        // The time of its creation is unknown.
         let mut run = job();
         run["status"] = json!({ "completionTime": "2026-01-01T00:00:09Z" });
         add_message_of(

@@ -1,45 +1,45 @@
-//! Where a run stands, and the words for it.
+//! The verdict on a run, with its reason and message.
 
 use crate::{
     run_reason::RunReason,
     sensitive::{Search, withheld},
 };
 
-/// The reason of a run of which nothing is known yet.
+/// The reason of a run without any sign yet.
 const UNKNOWN: &str = "Unknown";
 
-/// Where a run stands.
+/// The verdict on a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Verdict {
-    /// It did what it was made for.
+    /// The run succeeded.
     Succeeded,
-    /// It ended without success.
+    /// The run ended without success.
     Failed,
-    /// It has not ended, or nothing tells.
+    /// The run has not ended, or its result is unknown.
     Unknown,
 }
 
-/// Where a run stands, and why: status, reason and message of the `StampedObjectCondition`.
+/// The verdict on a run and its reason: status, reason and message of the `StampedObjectCondition`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Health {
-    /// Where it stands.
+    /// The verdict.
     pub verdict: Verdict,
-    /// Which rule says so, in one word.
+    /// The deciding rule, in one word.
     pub reason: String,
-    /// What the run's engine says, if it says something.
+    /// The message of the run's engine, if there is one.
     pub message: String,
-    /// The reason that the engine itself gives in one word, as `BackoffLimitExceeded`; empty if it gives none.
+    /// The engine's own reason in one word, such as `BackoffLimitExceeded`; empty if there is none.
     pub cause: String,
-    /// Why, in one word, if the run is a Pod that says so.
+    /// The reason of a Pod's own report, in one word, if the run is a Pod.
     pub pods: Option<RunReason>,
-    /// The message without the words of containers, where it has any: who was given a Secret may repeat it.
+    /// The message without the words of containers, if it has any: a container with a Secret may repeat its value.
     pub discreet: Option<String>,
 }
 
-/// What is said in the place of a run's own words, where any of them may be a sensitive output.
+/// Message in place of a run's own words, if any of them may be a sensitive output.
 const UNSAID: &str =
     "what the run says of this is not shown, since its template has sensitive outputs";
-/// Bytes of an engine's reason that are kept.
+/// Maximum bytes of an engine's reason. A longer one is dropped.
 const CAUSE_BYTES: usize = 128;
 
 impl Health {
@@ -54,7 +54,7 @@ impl Health {
         }
     }
 
-    /// The same without the words of containers.
+    /// Removes the words of containers.
     #[must_use]
     pub fn silenced(mut self) -> Self {
         if let Some(discreet) = self.discreet.take() {
@@ -63,28 +63,28 @@ impl Health {
         self
     }
 
-    /// The same without what the run says of itself.
+    /// Removes the run's own words.
     pub(crate) fn unsaid(mut self) -> Self {
-        // Where nothing matches, the words are Cartouche's.
+        // If nothing matches, the words are Cartouche's.
         if self.reason != UNKNOWN && !self.message.is_empty() {
             UNSAID.clone_into(&mut self.message);
         }
         self
     }
 
-    /// The same without any word of the run: neither of its containers, nor of its engine.
+    /// Removes every word of the run: of its containers, and of its engine.
     #[must_use]
     pub fn wordless(self) -> Self {
         self.silenced().unsaid().without_cause()
     }
 
-    /// The same without the reason of the engine.
+    /// Removes the reason of the engine.
     fn without_cause(mut self) -> Self {
         self.cause.clear();
         self
     }
 
-    /// The same without words that contain what is searched for.
+    /// Removes words that contain a searched text.
     pub(crate) fn without(mut self, search: &Search<'_>) -> Self {
         if search.found_in_text(&self.cause).is_some() {
             self.cause.clear();
@@ -95,7 +95,7 @@ impl Health {
         self
     }
 
-    /// The same with the reason of the engine, if it is a word.
+    /// Sets the reason of the engine, if it is a word.
     pub(crate) fn caused(self, cause: &str) -> Self {
         let is_word = |c: char| c.is_ascii_alphanumeric() || "_,:.-/".contains(c);
         let kept = cause.len() <= CAUSE_BYTES && cause.chars().all(is_word);

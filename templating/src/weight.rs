@@ -1,26 +1,26 @@
-//! How much memory JSON takes as a tree of values. Pure.
+//! Memory of JSON as a tree of values. Pure.
 //!
-//! A map of one entry takes six bytes of text and more than a hundred times as many of memory, so that neither the length of a
-//! text nor the number of its values bounds what it takes.
+//! A map of one entry takes six bytes of text and more than a hundred times as much memory. So neither the length
+//! of a text nor the number of its values bounds its memory.
 
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
-/// A node of a map, which has room for eleven entries.
+/// Bytes of a map's node, which has room for eleven entries.
 const NODE: usize = 640;
-/// Entries of a node, as maps are mostly filled.
+/// Usual number of entries of a node.
 const ENTRIES: usize = 6;
 const VALUE: usize = size_of::<Value>();
-/// What the allocator adds to a text or a list.
+/// Bytes that the allocator adds to a text or a list.
 const HEAP: usize = 16;
-/// Items that the smallest list has room for.
+/// Capacity of the smallest list, in items.
 const FEWEST: usize = 4;
-/// No byte of text weighs more.
+/// Maximum weight of a byte of text.
 const WORST: usize = 140;
 
-/// Bytes of memory that a value takes, about. Only for values that a stack can hold.
+/// Returns the approximate memory of a value, in bytes. Only for values that a stack can hold.
 #[must_use]
 pub fn weight(value: &Value) -> usize {
     match value {
@@ -35,13 +35,13 @@ pub fn weight(value: &Value) -> usize {
     }
 }
 
-/// The same of JSON that is still text, of which nothing is built. A key that stands there twice counts twice. Fails where
-/// `serde_json` could not read it either.
+/// Returns the weight of JSON that is still text, without building it. A repeated key counts twice. Fails if
+/// `serde_json` could not parse it either.
 pub fn weight_of_text(text: impl AsRef<[u8]>) -> serde_json::Result<usize> {
     weight_of_levels(text, usize::MAX)
 }
 
-/// The same of so many objects and arrays inside each other: what lies deeper counts as null.
+/// Returns the weight of so many levels of nested objects and arrays: deeper values count as null.
 pub fn weight_of_levels(text: impl AsRef<[u8]>, levels: usize) -> serde_json::Result<usize> {
     let mut weight = 0;
     let mut deserializer = serde_json::Deserializer::from_slice(text.as_ref());
@@ -54,13 +54,13 @@ pub fn weight_of_levels(text: impl AsRef<[u8]>, levels: usize) -> serde_json::Re
     Ok(weight)
 }
 
-/// What a text of this length weighs at most.
+/// Returns the maximum weight of a text of this length.
 #[must_use]
 pub fn most_weight(length: usize) -> usize {
     length.saturating_mul(WORST)
 }
 
-/// A weight for people.
+/// Formats a weight for people.
 #[must_use]
 pub fn in_mib(weight: usize) -> String {
     let tenths = weight.saturating_mul(10).div_ceil(1024 * 1024);
@@ -74,7 +74,7 @@ fn of_text(length: usize) -> usize {
     if length == 0 { 0 } else { HEAP + length }
 }
 
-/// A list without its items, which grows by doubling.
+/// Returns the weight of a list without its items. It grows by doubling.
 fn of_list(items: usize) -> usize {
     let room = match items {
         0 => return VALUE,
@@ -83,12 +83,12 @@ fn of_list(items: usize) -> usize {
     VALUE + HEAP + (room - items) * VALUE
 }
 
-/// A map without its entries.
+/// Returns the weight of a map without its entries.
 fn of_map(entries: usize) -> usize {
     VALUE + entries.div_ceil(ENTRIES) * NODE
 }
 
-/// Weighs a value, and forgets it.
+/// Deserializer that weighs a value, and discards it.
 struct Scale<'a> {
     weight: &'a mut usize,
     levels: usize,
@@ -167,7 +167,7 @@ impl<'de> Visitor<'de> for Scale<'_> {
     }
 }
 
-/// Weighs the key of an entry.
+/// Deserializer that weighs the key of an entry.
 struct Key<'a>(&'a mut usize);
 
 impl<'de> DeserializeSeed<'de> for Key<'_> {
@@ -215,7 +215,7 @@ mod tests {
         })
     }
 
-    /// Maps of one entry in each other, the recipe that takes the most memory for its text.
+    /// Nests maps of one entry, the form that takes the most memory for its text.
     fn nested(levels: usize) -> Value {
         (0..levels).fold(json!({}), |inside, _| json!({ "": inside }))
     }

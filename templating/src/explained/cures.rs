@@ -1,11 +1,11 @@
-//! The cures of paths that can be read, and lead nowhere.
+//! Cures for paths that can be parsed, but lead nowhere.
 
 use crate::{
     roots::TERMINATION_MESSAGE,
     syntax::{self, PathStep},
 };
 
-/// The cure of a path to the termination message of a run by way of its status, of which it is no part.
+/// Returns the cure for a path to the termination message of a run through its status, which does not contain it.
 #[must_use]
 pub fn beside_status(path: &str) -> Option<String> {
     let steps = syntax::steps(path);
@@ -22,8 +22,8 @@ pub fn beside_status(path: &str) -> Option<String> {
     ))
 }
 
-/// The cure of a name with dots, which end it. Nothing when the step that leads nowhere stands before
-/// that name: then the dots are not what is wrong.
+/// Returns the cure for a name with dots, which end it. Returns `None` if the step that leads nowhere precedes
+/// that name: then the dots are not the cause.
 #[must_use]
 pub fn unescaped_dots(path: &str, lost: Option<&PathStep>) -> Option<String> {
     let meant = syntax::with_escaped_dots(path)?;

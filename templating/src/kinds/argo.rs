@@ -67,7 +67,7 @@ pub(super) const KINDS: &[KnownKind] = &[KnownKind {
     restart_policy: None,
 }];
 
-/// A Workflow waits for a lock, or for its turn.
+/// The queue of a Workflow that waits for a lock, or for its turn.
 const QUEUE: Queue = Queue {
     owned: None,
     sign: "its phase is Pending",
@@ -88,8 +88,9 @@ fn standing(workflow: &Value) -> Standing {
     }
 }
 
-/// Argo marks a Workflow as Succeeded that is shut down while it waits for a lock (argo-workflows#16776). The first of its nodes
-/// has its own name. Nodes that are compressed or kept elsewhere are those of a Workflow that has begun.
+/// Returns the reason if a Workflow was shut down before its entry node had succeeded. Argo marks it as Succeeded
+/// while it waits for a lock (argo-workflows#16776). The entry node has the name of the Workflow. Compressed or
+/// offloaded nodes belong to a Workflow that has begun.
 fn stopped_before_it_began(workflow: &Value) -> Option<&'static str> {
     let part = |field: &str| workflow.get(field).unwrap_or_default();
     let (metadata, spec, status) = (part("metadata"), part("spec"), part("status"));

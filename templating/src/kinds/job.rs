@@ -12,7 +12,7 @@ use crate::{
     verdict::Verdict,
 };
 
-/// Labels by which a Job finds its pods. The last part of each says what it is.
+/// Labels by which a Job finds its pods. The last part of each names its value.
 pub const JOB_LABELS: [&str; 4] = [
     "controller-uid",
     "job-name",
@@ -20,13 +20,13 @@ pub const JOB_LABELS: [&str; 4] = [
     "batch.kubernetes.io/job-name",
 ];
 
-/// True of the kind of Jobs, in the version that is known.
+/// Returns true for Jobs in the known version.
 #[must_use]
 pub fn is_job(api_version: &str, kind: &str) -> bool {
     (api_version, kind) == ("batch/v1", "Job")
 }
 
-/// The controller of Jobs that is part of Kubernetes.
+/// The built-in Job controller of Kubernetes.
 const JOB_CONTROLLER: &str = "kubernetes.io/job-controller";
 
 pub(super) const KINDS: &[KnownKind] = &[KnownKind {
@@ -39,7 +39,7 @@ pub(super) const KINDS: &[KnownKind] = &[KnownKind {
     },
     health: HealthFrom::Conditions {
         reason: "JobCondition",
-        // The last two come before the end: the first two are what the Job controller ends a Job with.
+        // The last two come before the end: with the first two the Job controller ends a Job.
         decisive: &[
             ("Failed", Verdict::Failed),
             ("Complete", Verdict::Succeeded),
@@ -75,7 +75,7 @@ pub(super) const KINDS: &[KnownKind] = &[KnownKind {
     cancel: Cancel::Deadline { seconds: 1 },
     queue: Some(&QUEUE),
     pods: PodsOf::Labelled("batch.kubernetes.io/job-name"),
-    // The second one is what Kubernetes had before 1.27, and sets to this day.
+    // The second one is from before Kubernetes 1.27, which still sets it.
     pod_uid_labels: &["batch.kubernetes.io/controller-uid", "controller-uid"],
     pod_template: Some("/spec/template"),
     pods_account: &["/spec/template/spec/serviceAccountName"],
@@ -95,14 +95,14 @@ const QUEUE: Queue = Queue {
     no_success: any_success,
 };
 
-/// A deadline counts from `status.startTime`, and not while the Job is suspended.
+/// Returns the standing of a Job. Its deadline counts from `status.startTime`, except while the Job is suspended.
 fn standing(job: &Value) -> Standing {
     let spec = job.get("spec").unwrap_or_default();
     let is_suspended = spec.get("suspend") == Some(&Value::Bool(true));
     let works = if is_suspended {
         Works::NotYet
     } else if holding(job, "Suspended").is_some() {
-        // Its controller has yet to see that it was let go, and to take down the new start.
+        // Its controller has yet to see that it was resumed, and to record the new start.
         Works::Untimed
     } else {
         since(job, "startTime")

@@ -1,38 +1,39 @@
-//! What Kueue writes into an object when it lets it work, beside the field that holds it.
+//! Changes that Kueue makes to an object when it admits it, beside the field that holds it.
 //!
-//! Of a flavour it adds labels of nodes, tolerations and scheduling gates to the pods, and where a Job may do with fewer pods it
-//! sets how many. Entries of maps, such as `nodeSelector`, are no matter for a comparison: only lists and numbers are named here.
+//! For a flavour it adds node labels, tolerations and scheduling gates to the pods, and it may reduce the number
+//! of pods of a Job that permits it. New entries of maps, such as `nodeSelector`, do not matter for a comparison,
+//! so only lists and numbers are named here.
 
 use serde_json::Value;
 
 use super::known;
 use crate::object::text;
 
-/// The label by which an object names its queue.
+/// Label with the name of an object's queue.
 const QUEUE_NAME: &str = "kueue.x-k8s.io/queue-name";
-/// The annotation by which a Job may do with fewer pods.
+/// Annotation with the minimum number of pods of a Job.
 const MIN_PARALLELISM: &str = "kueue.x-k8s.io/job-min-parallelism";
-/// The annotation by which such a Job has as many completions as pods.
+/// Annotation that ties the completions of such a Job to its pods.
 const SAME_COMPLETIONS: &str = "kueue.x-k8s.io/job-completions-equal-parallelism";
 
 /// The places in an object that are written when it is admitted, as JSON pointers.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Admission {
-    /// The lists that items are added to.
+    /// Lists that items are added to.
     pub lists: Vec<String>,
-    /// The numbers that may become smaller.
+    /// Numbers that may become smaller.
     pub counts: &'static [&'static str],
-    /// The smallest number that they may become.
+    /// Lower bound of these numbers.
     pub least: i128,
 }
 
-/// What may have been written into a live object that names a queue, of what was rendered.
+/// Returns the places of the rendered document that Kueue may have changed, if the live object names a queue.
 pub(crate) fn admission(live: &Value, document: &Value) -> Option<Admission> {
     live.get("metadata")?.get("labels")?.get(QUEUE_NAME)?;
     let (api_version, kind) = (text(document, "apiVersion"), text(document, "kind"));
     let known = known(api_version, kind)?;
     let (_, pod) = (known.queue?, known.pod_template?);
-    // A Pod's own gates are the queue's field, and compared nowhere.
+    // A Pod's own gates are the queue's field, and never compared.
     let gates = (kind != "Pod").then_some("schedulingGates");
     let lists = ["tolerations"].into_iter().chain(gates);
     let lists = lists.map(|list| format!("{pod}/spec/{list}"));
@@ -44,12 +45,12 @@ pub(crate) fn admission(live: &Value, document: &Value) -> Option<Admission> {
     })
 }
 
-/// The numbers of a Job that may become smaller, and how small.
+/// Returns the numbers of a Job that may become smaller, with their lower bound.
 fn fewer(document: &Value) -> Option<(i128, &'static [&'static str])> {
     let is_job = text(document, "kind") == "Job";
     let annotations = document.get("metadata")?.get("annotations")?;
     let least: u32 = text(annotations, MIN_PARALLELISM).parse().ok()?;
-    // The words that Go takes for true.
+    // The words that Go parses as true.
     let is_same = matches!(
         text(annotations, SAME_COMPLETIONS),
         "1" | "t" | "T" | "true" | "True" | "TRUE"

@@ -20,7 +20,7 @@ pub(super) const KINDS: &[KnownKind] = &[KnownKind {
         reason: "PodPhase",
         failures: &["Failed"],
     },
-    // Its fields grow with each release of Kubernetes, so that none is said never to be there.
+    // Fields are added with each release of Kubernetes, so none is reported as unknown.
     shows: Shows {
         conditions: Some(&[
             "AllContainersRestarting",
@@ -47,7 +47,7 @@ pub(super) const KINDS: &[KnownKind] = &[KnownKind {
     restart_policy: Some(RestartPolicy {
         pod_spec: &["spec"],
         allowed: &["Always", "OnFailure", "Never"],
-        // It is then Always.
+        // The default is Always.
         required: false,
         advice: "it is Always, OnFailure or Never; a run that is to end needs OnFailure or Never",
     }),
@@ -61,7 +61,7 @@ const QUEUE: Queue = Queue {
     no_success: any_success,
 };
 
-/// The kubelet sees to the deadline, so that a Pod without a node has none.
+/// Returns the standing of a Pod. The kubelet enforces the deadline, so a Pod without a node has none.
 fn standing(pod: &Value) -> Standing {
     let spec = pod.get("spec").unwrap_or_default();
     let gates = spec.get("schedulingGates").and_then(Value::as_array);

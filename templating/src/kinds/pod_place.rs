@@ -1,17 +1,17 @@
-//! The place of pods in objects of each kind that has some.
+//! Location of the pods in objects of each kind that has some.
 
 use crate::object::group;
 
-/// The place of the pods in an object.
+/// Location of the pods in an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PodPlace {
     /// The spec of one pod, below these steps.
     Spec(&'static [&'static str]),
-    /// The steps and sidecars of a task of Tekton.
+    /// The steps and sidecars of a Tekton task.
     TaskRun,
-    /// Those of all tasks of a pipeline of Tekton.
+    /// The steps and sidecars of all tasks of a Tekton pipeline.
     PipelineRun,
-    /// The templates of a workflow of Argo.
+    /// The templates of an Argo workflow.
     Workflow,
 }
 
@@ -33,7 +33,7 @@ const SPECS: [(&str, &str, &[&str]); 8] = [
 const TEKTON: &str = "tekton.dev";
 const ARGO: &str = "argoproj.io";
 
-/// The place of the pods in objects of a kind, if that is known.
+/// Returns the location of the pods in objects of a kind, or `None` if it is unknown.
 #[must_use]
 pub fn pod_place(api_version: &str, kind: &str) -> Option<PodPlace> {
     let mut specs = SPECS.iter();
@@ -49,7 +49,7 @@ pub fn pod_place(api_version: &str, kind: &str) -> Option<PodPlace> {
     }
 }
 
-/// True for a kind whose texts have tags of Tekton, which begin like those of Cartouche.
+/// Returns true for a kind whose texts have tags of Tekton, which begin like those of Cartouche.
 #[must_use]
 pub fn has_tags_of_tekton(api_version: &str) -> bool {
     group(api_version) == TEKTON

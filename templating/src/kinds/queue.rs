@@ -1,7 +1,7 @@
-//! Runs that a queue holds: they exist and do not work yet.
+//! Queued runs: they exist and do not work yet.
 //!
-//! Kueue and others hold a run by a field of its own kind, and let it go, or take it back, by the same field. Such a run is at
-//! work for the order of runs, and not for the clock.
+//! Kueue and others hold a run by a field of its own kind, and admit it, or evict it, by the same field. Such a
+//! run is at work for the order of runs, but not for the clock.
 
 use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
@@ -12,15 +12,16 @@ use crate::object::text;
 /// The way in which a queue holds runs of a kind.
 #[derive(Clone, Copy, Debug)]
 pub struct Queue {
-    /// The field of `spec` that queues write. It says nothing of what a run was made of.
+    /// The field of `spec` that queues write. It is no part of the document that a run was made of.
     pub owned: Option<&'static str>,
-    /// The sign by which a run is queued, for people.
+    /// The sign of a queued run, for people.
     pub sign: &'static str,
-    /// The standing of a run, as its object shows it.
+    /// Returns the standing of a run, from its object.
     pub standing: fn(&Value) -> Standing,
-    /// True where some runs of the kind do not heed their stop.
+    /// True if some runs of the kind ignore a stop.
     pub may_ignore_stop: bool,
-    /// The reason why a success is none, if its engine calls a run so that has not done its work.
+    /// Returns the reason if a success does not count, because the engine reports it for a run that has not done
+    /// its work.
     pub no_success: fn(&Value) -> Option<&'static str>,
 }
 
@@ -29,20 +30,20 @@ pub struct Queue {
 pub struct Standing {
     /// The time from which a timeout counts.
     pub works: Works,
-    /// True if the run stops when it is told to in the way of its kind.
+    /// True if the run stops when it is asked to by the method of its kind.
     pub heeds_stop: bool,
 }
 
 /// The time since which a run works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Works {
-    /// It works since it was created: no queue holds runs of its kind.
+    /// The run works since its creation: no queue holds runs of its kind.
     SinceCreation,
-    /// It does not work: a queue holds it.
+    /// The run does not work: a queue holds it.
     NotYet,
-    /// It works since then.
+    /// The run works since this time.
     Since(Timestamp),
-    /// It works, and does not say since when.
+    /// The run works since an unknown time.
     Untimed,
 }
 
@@ -53,7 +54,7 @@ impl Standing {
         heeds_stop: true,
     };
 
-    /// True while a queue holds the run.
+    /// Returns true while a queue holds the run.
     #[must_use]
     pub fn is_queued(self) -> bool {
         self.works == Works::NotYet
@@ -66,20 +67,20 @@ impl Default for Standing {
     }
 }
 
-/// The standing of a run that says its kind.
+/// Returns the standing of a run, by its kind.
 #[must_use]
 pub fn standing(run: &Value) -> Standing {
     let queue = queue_of(text(run, "apiVersion"), text(run, "kind"));
     queue.map_or(Standing::FREE, |queue| (queue.standing)(run))
 }
 
-/// The way in which a queue holds runs of this kind, if one does.
+/// Returns the way in which a queue holds runs of this kind, if one does.
 #[must_use]
 pub fn queue_of(api_version: &str, kind: &str) -> Option<&'static Queue> {
     known(api_version, kind)?.queue
 }
 
-/// A run that works since the time in this field of its status.
+/// Returns the start of a run from this field of its status.
 pub(super) fn since(run: &Value, field: &str) -> Works {
     let status = run.get("status").unwrap_or_default();
     text(status, field)
@@ -87,7 +88,7 @@ pub(super) fn since(run: &Value, field: &str) -> Works {
         .map_or(Works::Untimed, Works::Since)
 }
 
-/// Every success is one.
+/// Accepts every success.
 pub(super) fn any_success(_run: &Value) -> Option<&'static str> {
     None
 }
@@ -124,7 +125,7 @@ mod tests {
         let working = json!({ "spec": { "suspend": false }, "status": started });
         assert_eq!(job(working), (at(), true));
         assert_eq!(job(json!({ "spec": {} })), (Works::Untimed, true));
-        // It was let go, and the time is still that of its former start.
+        // The Job was resumed, and the time is still that of its former start.
         let status = json!({
             "startTime": AT, "conditions": [{ "type": "Suspended", "status": "True" }],
         });

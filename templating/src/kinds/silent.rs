@@ -1,4 +1,4 @@
-//! Kinds of Kubernetes of which nothing says when they have succeeded.
+//! Kinds of Kubernetes without any sign of success.
 
 use super::known;
 
@@ -18,7 +18,7 @@ const OF_KUBERNETES: [&str; 12] = [
     "storage.k8s.io",
 ];
 
-/// True if it is a kind of Kubernetes of which nothing says when it has succeeded.
+/// Returns true for a kind of Kubernetes without any sign of success.
 pub(crate) fn is_silent(api_version: &str, kind: &str) -> bool {
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
     known(api_version, kind).is_none() && OF_KUBERNETES.contains(&group)

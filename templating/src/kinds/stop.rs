@@ -1,15 +1,15 @@
-//! What is asked of the API server to stop a run.
+//! Requests to the API server that stop a run.
 
 use cartouche_crds::{CANCEL_REQUEST_ANNOTATION, Cancellation, StopMethod};
 use serde_json::{Map, Value, json};
 
 use super::{Cancel, known};
 
-/// The longest patch of a template, in bytes: it is sent with each run that is stopped.
+/// Maximum length of a template's patch, in bytes: it is sent with each run that is stopped.
 const PATCH_BYTES: usize = 4096;
 
-/// Whether somebody has written into a run that it is to stop, in the way of its kind. A deadline says nothing of
-/// that: it may be the run's own.
+/// Returns true if a user has asked the run to stop, by the method of its kind. A deadline is no such sign,
+/// because it may be the run's own.
 #[must_use]
 pub fn asked_to_stop(run: &Value) -> bool {
     let text = |field: &str| run.get(field).and_then(Value::as_str).unwrap_or_default();
@@ -23,40 +23,40 @@ pub fn asked_to_stop(run: &Value) -> bool {
         .is_some_and(|word| words.contains(&word))
 }
 
-/// What asks a run to stop.
+/// A request that stops a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StopRequest {
-    /// A JSON merge patch (RFC 7386) of its `spec`.
+    /// A JSON merge patch (RFC 7386) of the run's `spec`.
     Patch(Map<String, Value>),
-    /// Its deletion.
+    /// The deletion of the run.
     Delete,
 }
 
-/// Why a `stop` of a template cannot be used.
+/// Reason for which a template's `stop` cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StopMethodError {
-    /// Nobody knows which of the two is meant.
+    /// It sets both methods.
     #[error("has both mergePatch and delete")]
     Both,
-    /// It says nothing.
+    /// It sets neither method.
     #[error("has neither mergePatch nor delete")]
     Neither,
-    /// Nothing would change.
+    /// It would change nothing.
     #[error("has a mergePatch that is not an object `spec` with at least one field")]
     Empty,
-    /// It would change what is not the run's to have changed, such as its owner.
+    /// It would change more than `spec`, such as the run's owner.
     #[error("has a mergePatch of more than `spec`")]
     Outside,
     /// It is too large.
     #[error("has a mergePatch of more than {PATCH_BYTES} bytes")]
     TooLarge,
-    /// A tag in it would be sent as it stands.
+    /// It has a tag, which would be sent unevaluated.
     #[error("has a tag in its mergePatch, where none is read")]
     Tag,
 }
 
 impl StopRequest {
-    /// The request for a run of this kind; `None` where it does no work, or nothing is known.
+    /// Returns the request for a run of this kind, or `None` if the kind does no work or is unknown.
     #[must_use]
     pub fn of_kind(api_version: &str, kind: &str) -> Option<Self> {
         let (field, value) = match known(api_version, kind)?.cancel {
@@ -67,10 +67,10 @@ impl StopRequest {
         Some(Self::Patch(Map::from_iter([(field.to_owned(), value)])))
     }
 
-    /// The request that a template gives.
+    /// Returns the request that a template defines.
     ///
     /// # Errors
-    /// Why it cannot be used.
+    /// The reason for which it cannot be used.
     pub fn of_method(method: &StopMethod) -> Result<Self, StopMethodError> {
         let patch = match (&method.merge_patch, method.delete) {
             (Some(_), Some(_)) => return Err(StopMethodError::Both),
@@ -95,7 +95,7 @@ impl StopRequest {
         Ok(Self::Patch(spec.clone()))
     }
 
-    /// The verbs of RBAC that it needs.
+    /// Returns the verbs of RBAC that the request needs.
     #[must_use]
     pub fn verbs(&self) -> &'static [&'static str] {
         match self {
@@ -104,7 +104,7 @@ impl StopRequest {
         }
     }
 
-    /// Whether the run has been asked already.
+    /// Returns true if the run has already been asked.
     #[must_use]
     pub fn is_in(&self, run: &Value) -> bool {
         match self {
@@ -116,8 +116,8 @@ impl StopRequest {
         }
     }
 
-    /// A run as it was before it was asked, as far as the document says that of which it was made: the fields that the request changes
-    /// are as they are there. `None` for a run that no patch has asked.
+    /// Restores a run as it was before the request: the fields that the request changes get the values of the
+    /// document that the run was made of. Returns `None` for a run that no patch has asked.
     #[must_use]
     pub fn taken_back(&self, run: &Value, document: &Value) -> Option<Value> {
         let Self::Patch(patch) = self else {
@@ -132,8 +132,9 @@ impl StopRequest {
         Some(before)
     }
 
-    /// A JSON merge patch, which says on the run who asked, if it was a person. With the uid of the run, an object that
-    /// took its name meanwhile is left alone. `None` where nothing is to be patched.
+    /// Returns the JSON merge patch, with the user's request as an annotation if there is one. It contains the uid
+    /// of the run, so that another object with the same name is left alone. Returns `None` if there is nothing to
+    /// patch.
     #[must_use]
     pub fn patch(&self, uid: Option<&str>, asked: Option<&Cancellation>) -> Option<Value> {
         let mut patch = Map::new();
@@ -151,7 +152,7 @@ impl StopRequest {
     }
 }
 
-/// Whether a merge patch would change nothing. It is bounded in size, and so in depth.
+/// Returns true if a merge patch would change nothing. The patch is bounded in size, and so in depth.
 fn has(value: &Value, patch: &Map<String, Value>) -> bool {
     patch
         .iter()
@@ -162,7 +163,7 @@ fn has(value: &Value, patch: &Map<String, Value>) -> bool {
         })
 }
 
-/// Gives the fields of a merge patch the values that they have in a document. Fields that it lacks stay as they are.
+/// Resets the fields of a merge patch to their values in a document. Fields that it lacks stay unchanged.
 fn take_back(
     found: &mut Map<String, Value>,
     document: &Map<String, Value>,

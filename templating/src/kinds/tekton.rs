@@ -1,4 +1,4 @@
-//! Tekton Pipelines: its runs, and what selectors name.
+//! Tekton Pipelines: its runs, and the kinds that selectors name.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::object::{SUCCEEDED, text};
 
-/// True of the kinds of Tekton whose `spec.params` have values, in any version.
+/// Returns true for the kinds of Tekton whose `spec.params` have values, in any version.
 #[must_use]
 pub fn has_params(api_version: &str, kind: &str) -> bool {
     api_version.starts_with("tekton.dev/")
@@ -133,7 +133,7 @@ const fn watched(resource: &'static str) -> Watch {
     }
 }
 
-/// A `PipelineRun` waits until the word is taken away.
+/// The queue of a `PipelineRun`: it waits until the word is removed.
 const QUEUE: Queue = Queue {
     owned: Some("status"),
     sign: "spec.status is PipelineRunPending",
@@ -142,7 +142,7 @@ const QUEUE: Queue = Queue {
     no_success: any_success,
 };
 
-/// Tekton cancels one that waits as any other.
+/// Returns the standing of a run. Tekton cancels a waiting one like any other.
 fn standing(run: &Value) -> Standing {
     let spec = run.get("spec").unwrap_or_default();
     let works = match text(spec, "status") {

@@ -1,4 +1,4 @@
-//! How a pod of a run ended without success.
+//! The end of a run's pod without success.
 
 use std::time::Duration;
 
@@ -11,27 +11,27 @@ use super::{
 };
 use crate::{object::text, run_reason::RunReason};
 
-/// Exit codes of what was killed: by SIGKILL, and by SIGTERM.
+/// Exit codes of killed containers: by SIGKILL, and by SIGTERM.
 const KILLED: [i64; 2] = [137, 143];
 // The usual meanings of exit codes.
 pub(super) const NOT_EXECUTABLE: &str = "mostly a command that cannot be executed";
 pub(super) const NOT_FOUND: &str = "mostly a command that is not in the image";
 pub(super) const SIGKILL: &str = "mostly killed by SIGKILL";
 pub(super) const SIGTERM: &str = "mostly stopped by SIGTERM";
-/// Stands beside the reason.
+/// Hint beside the reason.
 const ONE_WORD: &str =
     "its command is one word with blanks, where a list of words belongs: [sh, -c, \u{2026}]";
-/// The beginning of what a runtime says of a command that it cannot call.
+/// The beginning of a runtime's message about a command that it cannot execute.
 const EXECUTED: &str = "exec: \"";
 
-/// How a container, or its whole pod, ended; the later one is the greater.
+/// The end of a container, or of its whole pod. The later one is the greater.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Ended {
     /// RFC 3339 in UTC sorts as text.
     at: String,
     words: String,
     reason: Option<RunReason>,
-    /// The kubelet starts it again and again.
+    /// True if the kubelet restarts the container again and again.
     is_repeated: bool,
     /// The names of the pod and of its container, unless the pod failed as a whole.
     container: Option<(String, String)>,
@@ -42,20 +42,21 @@ impl Ended {
         Said::new(self.words, self.reason)
     }
 
-    /// The names of the pod and of the container, unless the pod failed as a whole.
+    /// Returns the names of the pod and of the container, unless the pod failed as a whole.
     pub(super) fn container(&self) -> Option<(&str, &str)> {
         let (pod, container) = self.container.as_ref()?;
         Some((pod, container))
     }
 
-    /// The same while the run goes on.
+    /// Returns the same as [`Self::said`] while the run is unfinished.
     pub(super) fn said_at_work(self) -> Said {
         let again = self.is_repeated.then_some(RunReason::CrashLoopBackOff);
         Said::new(self.words, self.reason.or(again))
     }
 }
 
-/// How a pod failed: as a whole, by what the cluster did to it, or the first of its containers that did.
+/// Returns the failure of a pod: as a whole, by an action of the cluster, or else the first of its containers that
+/// failed.
 pub(super) fn failed(pod: &Value) -> Option<Ended> {
     let phase = text(pod.get("status").unwrap_or_default(), "phase");
     if phase == "Succeeded" {
@@ -65,7 +66,7 @@ pub(super) fn failed(pod: &Value) -> Option<Ended> {
     let name = name(pod);
     let have_begun = has_begun(pod);
     let ended = |(container, is_init): (&Value, bool)| {
-        // One that goes on beside the others keeps them only from their start.
+        // A sidecar delays the others only until it has started.
         if is_init && have_begun && goes_on(pod, text(container, "name")) {
             return None;
         }
@@ -73,10 +74,10 @@ pub(super) fn failed(pod: &Value) -> Option<Ended> {
         let is_repeated = is_repeated(container);
         let full_name = text(container, "name").to_owned();
         let container = short(&full_name, NAME_BYTES);
-        // Of an init container only what keeps the others from their start is a cause: a sidecar is one as well, may
-        // end as often as it likes, and is stopped with them.
+        // An init container is a cause only if it keeps the others from their start. A sidecar is one as well, may
+        // end as often as it likes, and is stopped with the others.
         let words = format!("container {container} of pod {name} {how}");
-        // Where it is not known when, another comes first.
+        // A container whose end has no time comes last.
         let order = (is_init, at.is_empty());
         Some((order, at, words, reason, is_repeated, full_name))
     };
@@ -86,7 +87,7 @@ pub(super) fn failed(pod: &Value) -> Option<Ended> {
             .get("status")
             .filter(|it| text(it, "phase") == "Failed")?;
         let (reason, message) = (text(status, "reason"), text(status, "message"));
-        // One whose containers were never found says no more than that.
+        // If the containers of a pod were never found, it reports nothing more.
         let has_own =
             !reason.is_empty() || first.is_none() && !containers(pod).any(|it| is_lost(it.0));
         let why = || {
@@ -115,7 +116,7 @@ pub(super) fn failed(pod: &Value) -> Option<Ended> {
     })
 }
 
-/// True once a container that is no init container has begun.
+/// Returns true once a container that is no init container has begun.
 pub(super) fn has_begun(pod: &Value) -> bool {
     let mut own = containers(pod).filter(|(_, is_init)| !is_init);
     own.any(|(container, _)| {
@@ -124,7 +125,7 @@ pub(super) fn has_begun(pod: &Value) -> bool {
     })
 }
 
-/// What the cluster says that it did to a pod: it was evicted, preempted, or its node went.
+/// Returns the cluster's report about a disrupted pod: it was evicted or preempted, or its node was lost.
 fn disrupted(pod: &Value) -> Option<(String, Option<RunReason>)> {
     let condition = conditions_of(pod)
         .find(|it| text(it, "type") == "DisruptionTarget" && text(it, "status") == "True")?;
@@ -133,13 +134,14 @@ fn disrupted(pod: &Value) -> Option<(String, Option<RunReason>)> {
     Some((words, Some(RunReason::Evicted)))
 }
 
-/// Why a pod as a whole failed, in one word.
+/// Returns the reason why a pod failed as a whole, in one word.
 fn whole_reason(reason: &str) -> Option<RunReason> {
     let evicted = is_disruption(reason).then_some(RunReason::Evicted);
     evicted.or_else(|| RunReason::of_engine(reason))
 }
 
-/// When and how a container failed; `None` if it has not. One that ended well at last has not, whatever came before.
+/// Returns the time and the kind of a container's failure, or `None` if it did not fail. A container whose last
+/// end was a success did not, whatever came before.
 fn of_container(pod: &Value, container: &Value) -> Option<(String, String, Option<RunReason>)> {
     let (ended, was_stopped) = last_end(pod, container)?;
     let how = match exit_code(ended) {
@@ -151,15 +153,15 @@ fn of_container(pod: &Value, container: &Value) -> Option<(String, String, Optio
     Some((short(text(ended, "finishedAt"), NAME_BYTES), how, reason))
 }
 
-/// The end of a container that tells most, and whether it was stopped then with its pod, which a Job that has failed
-/// deletes: of such an end only the one before says why.
+/// Returns the most informative end of a container, and true if the container was stopped then with its pod. A
+/// failed Job deletes its pods, and only the end before has the cause of such a stop.
 fn last_end<'a>(pod: &Value, container: &'a Value) -> Option<(&'a Value, bool)> {
     let (now, before) = (
         container.pointer("/state/terminated"),
         container.pointer("/lastState/terminated"),
     );
-    // Of a container that it does not find when the pod ends, be it that it never ran, the kubelet knows nothing, and may
-    // say so of the end before, too.
+    // The kubelet knows nothing of a container that it does not find when the pod ends, perhaps since it never
+    // ran, and may report this for the end before, too.
     let (now, before) = (
         now.filter(|end| is_known(end)),
         before.filter(|end| is_known(end)),
@@ -171,18 +173,18 @@ fn last_end<'a>(pod: &Value, container: &'a Value) -> Option<(&'a Value, bool)> 
     Some((now.or(before)?, was_stopped))
 }
 
-/// Whether the kubelet did not find a container when its pod ended.
+/// Returns true if the kubelet did not find a container when its pod ended.
 fn is_lost(container: &Value) -> bool {
     let now = container.pointer("/state/terminated");
     now.is_some_and(|now| !is_known(now))
 }
 
-/// Whether the kubelet found the container that this is the end of.
+/// Returns true if the kubelet found the container of this end.
 fn is_known(end: &Value) -> bool {
     text(end, "reason") != "ContainerStatusUnknown"
 }
 
-/// Whether a container ended once the deletion of its pod was asked for.
+/// Returns true if a container ended after the deletion of its pod was requested.
 fn is_after_deletion(pod: &Value, ended: &Value) -> bool {
     let metadata = pod.get("metadata").unwrap_or_default();
     let time = |text: &str| text.parse::<Timestamp>().ok();
@@ -196,8 +198,8 @@ fn is_after_deletion(pod: &Value, ended: &Value) -> bool {
         .is_some_and(|(asked, ended)| ended >= asked)
 }
 
-/// True if the kubelet has started a container again and it has ended again, or is about to start it. One that works by now may
-/// end well.
+/// Returns true if the kubelet has restarted a container that has ended again, or is about to restart it. A
+/// running one may still succeed.
 fn is_repeated(container: &Value) -> bool {
     let restarts = container.get("restartCount").and_then(Value::as_u64);
     let waiting = container.pointer("/state/waiting");
@@ -206,7 +208,7 @@ fn is_repeated(container: &Value) -> bool {
         || waiting.is_some_and(|it| text(it, "reason") == "CrashLoopBackOff")
 }
 
-/// The probe of a container after which the kubelet kills it, if it has one.
+/// Returns the probe of a container whose failure makes the kubelet kill it, if it has one.
 fn probe(pod: &Value, container: &Value) -> Option<&'static str> {
     let all = pod.pointer("/spec/containers").and_then(Value::as_array)?;
     let name = text(container, "name");
@@ -215,13 +217,13 @@ fn probe(pod: &Value, container: &Value) -> Option<&'static str> {
     probes.find(|probe| spec.get(probe).is_some_and(Value::is_object))
 }
 
-/// `exited 3: relation "orders" already exists`.
+/// Formats an end, for example `exited 3: relation "orders" already exists`.
 fn end(terminated: &Value, probe: Option<&str>) -> String {
     let code = exit_code(terminated);
     let reason = text(terminated, "reason");
     let message = text(terminated, "message");
     let ended = match reason {
-        // That is what every failed container has.
+        // Every failed container has this reason.
         "" | "Error" => match (probe.filter(|_| KILLED.contains(&code)), of_code(code)) {
             (Some(probe), _) => format!("exited {code} ({MAY_BE_PROBE}{probe})"),
             (None, Some(meaning)) => format!("exited {code} ({meaning})"),
@@ -238,7 +240,7 @@ fn end(terminated: &Value, probe: Option<&str>) -> String {
     }
 }
 
-/// The usual meaning of an exit code, by the custom of shells.
+/// Returns the usual meaning of an exit code, by the convention of shells.
 fn of_code(code: i64) -> Option<&'static str> {
     match code {
         126 => Some(NOT_EXECUTABLE),
@@ -249,7 +251,7 @@ fn of_code(code: i64) -> Option<&'static str> {
     }
 }
 
-/// True if a runtime did not find a command that has a blank in its first word, as a whole line has.
+/// Returns true if a runtime did not find a command whose first word contains a blank, like a whole line.
 fn is_one_word(message: &str) -> bool {
     let command = message.split_once(EXECUTED);
     let command = command.and_then(|(_, rest)| rest.split_once("\": "));

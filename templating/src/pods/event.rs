@@ -1,4 +1,4 @@
-//! Cures of Warning events of a run or of one of its pods, by reason and words.
+//! Cures for Warning events of a run or of one of its pods, by reason and words.
 
 const SECRET: &str = "create that Secret, or correct its name in the template: the run goes on by itself once it is there";
 const CONFIG_MAP: &str = "create that ConfigMap, or correct its name in the template: the run goes on by itself once it is there";
@@ -18,7 +18,7 @@ const PROBE: &str = "correct that probe in the template (its port and path, init
 const SANDBOX: &str =
     "see to the network and the container runtime of that node; it is tried again";
 
-/// The cure of a Warning event, if it is known. Only one of these sentences is chosen by what others say.
+/// Returns the cure for a Warning event, if it is known. Foreign text can only choose among these sentences.
 #[must_use]
 pub fn cure_of_event(reason: &str, message: &str) -> Option<&'static str> {
     let says = |part: &str| message.contains(part);

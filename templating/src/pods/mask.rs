@@ -1,15 +1,15 @@
-//! Hides what looks like a password in the words of a container, which go where more people read than its logs.
+//! Masking of likely passwords in the words of a container, which more people read than its logs.
 //!
-//! It is a courtesy, not a guarantee: nobody can tell a secret from a word by its looks (docs/security.md).
+//! It is a courtesy, not a guarantee: a secret cannot be recognised by its looks (docs/security.md).
 
 use std::{borrow::Cow, sync::LazyLock};
 
 use regex::Regex;
 
-/// Stands where something was hidden.
+/// Replacement for a masked text.
 const HIDDEN: &str = "${1}***${2}";
 
-/// `://user:password@`, and a value after a word for something secret and `=` or `:`.
+/// Patterns of `://user:password@`, and of a value after a word for a secret and `=` or `:`.
 const PATTERNS: [&str; 4] = [
     r"(?i)(--?(?:password|passwd|pwd|secret|token|api[_-]?key)\s+)\S+",
     r"(://[^\s/:@]*:)[^\s/@]+(@)",
@@ -17,7 +17,7 @@ const PATTERNS: [&str; 4] = [
     r"(?i)((?:bearer|basic)\s+)[a-z0-9._~+/=-]{8,}",
 ];
 
-// A pattern that cannot be compiled hides nothing; a test has each hide something.
+// A pattern that cannot be compiled masks nothing; a test checks that each masks something.
 static SECRETS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     let patterns = PATTERNS.iter();
     patterns
@@ -25,7 +25,7 @@ static SECRETS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
         .collect()
 });
 
-/// The words with `***` in the place of what looks like a password.
+/// Replaces likely passwords with `***`.
 #[must_use]
 pub fn masked(text: &str) -> String {
     let text = SECRETS.iter().fold(Cow::Borrowed(text), |text, secret| {

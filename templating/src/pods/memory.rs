@@ -1,14 +1,14 @@
-//! Memory limits with which no container begins.
+//! Memory limits with which no container can begin.
 
 use serde_json::Value;
 
 use super::{NAME_BYTES, Said, TOO_LITTLE, name, short};
 use crate::{object::text, run_reason::RunReason};
 
-/// Bytes below which a limit was written in another unit than was meant: no process has so little.
+/// Bytes below which a limit was probably meant in another unit: no process needs so little.
 const LEAST: f64 = 64.0 * 1024.0;
 
-/// That a container of a pod has a memory limit that is too little for any.
+/// Returns a report if a container of a pod has a memory limit that is too small for any process.
 pub(super) fn too_little(pod: &Value) -> Option<Said> {
     let lists = ["/spec/initContainers", "/spec/containers"];
     let all = lists
@@ -30,7 +30,7 @@ pub(super) fn too_little(pod: &Value) -> Option<Said> {
     })
 }
 
-/// The reason why a limit is too little. Which one is meant, only people know.
+/// Returns the reason why a limit is too small. Only its author knows which unit was meant.
 fn hint(limit: &str) -> Option<&'static str> {
     let parts = [
         ("m", 1e-3, "m is a thousandth of a byte"),

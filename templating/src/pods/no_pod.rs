@@ -1,4 +1,4 @@
-//! What is said of a Job that was to make pods and has none.
+//! Reports about a Job that should have created pods and has none.
 
 use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
@@ -11,21 +11,22 @@ const CAUSES: &str = "see what the events of the Job say (`kubectl describe job`
 // Words around the name of a Job whose events were not read.
 const UNKNOWN: &str = "`kubectl describe job ";
 const SHOWS_WHY: &str = "` shows why";
-/// The reason of the event that says why.
+/// The reason of the event with the cause.
 const FAILED_CREATE: &str = "FailedCreate";
-/// The component that publishes it.
+/// The component that publishes the event.
 const CONTROLLER: &str = "job-controller";
 
-/// That there is none. Its events say why, which its account need not have the right to read.
+/// Reports that a Job has no pod. Its events contain the cause, but the Runnable's account may lack permission to
+/// read them.
 #[must_use]
 pub fn no_pod_yet(namespace: &str, job: &str) -> String {
     format!("Job {job}{NO_POD}{UNKNOWN}{job} -n {namespace}{SHOWS_WHY}")
 }
 
-/// The same with the cause, in the words of an event.
+/// Reports that a Job has no pod, with the cause in the words of an event.
 #[must_use]
 pub fn no_pod_because(job: &str, message: &str) -> Said {
-    // The name of a pod that was not made is another one each time.
+    // The name of the pod that was not created differs each time.
     let marks = [" is forbidden: ", " is invalid: "];
     let why = marks.iter().find_map(|mark| message.split_once(mark));
     let why = why.map(|(_, why)| why);
@@ -34,8 +35,9 @@ pub fn no_pod_because(job: &str, message: &str) -> Said {
     Said::new(words, RunReason::NoPodYet)
 }
 
-/// The message of an event, if it says why a Job makes no pod; with its time, as text that sorts. Who may create events may forge
-/// one: it counts if it is in the name of the controller of Jobs, and not of a time after `now`.
+/// Returns the time, as text that sorts, and the message of an event, if it is the reason why a Job creates no
+/// pod. Every account that may create events may forge one. It counts if it names the Job controller, and is not
+/// later than `now`.
 #[must_use]
 pub fn why_no_pod(event: &Value, kind: &str, now: Timestamp) -> Option<(String, String)> {
     let text = |path: &str| event.pointer(path)?.as_str().map(str::to_owned);
@@ -56,7 +58,8 @@ pub fn why_no_pod(event: &Value, kind: &str, now: Timestamp) -> Option<(String, 
     is_past.then_some((at, text("/message")?))
 }
 
-/// The cure of what is said of a Job without pods. Its name has no blanks: no container says this.
+/// Returns the cure for a report about a Job without pods. The name of a Job has no blanks, so no container can
+/// forge it.
 pub(super) fn cure(said: &str) -> Option<&'static str> {
     let (job, why) = said.strip_prefix("Job ")?.split_once(NO_POD)?;
     if job.contains(' ') {

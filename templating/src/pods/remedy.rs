@@ -1,5 +1,5 @@
-//! What to do about what is said of a run and its pods. It goes by the words that are put together beside it, so that
-//! what a container said itself chooses nothing but one of these.
+//! Remedies for reports about a run and its pods. They are chosen by the words that the modules beside this one
+//! compose, so that a container's own words can only choose among these sentences.
 
 use super::{
     CANNOT_BE_PULLED, CANNOT_BE_SCHEDULED, CANNOT_BE_STARTED, FOR_EVER, MAY_BE_PROBE,
@@ -34,7 +34,7 @@ const SIDECAR: &str = "nothing, if that has work of its own; a container that on
 const SUSPENDED: &str =
     "if no queue is to let it go on, take spec.suspend out of the Job in the template";
 
-/// Why a pod is taken away, in the words of the kubelet and of who evicts it.
+/// Reasons for which a pod is removed, in the words of the kubelet and of the evicting component.
 const DISRUPTIONS: [&str; 8] = [
     "DeletionByPodGC",
     "DeletionByTaintManager",
@@ -46,10 +46,10 @@ const DISRUPTIONS: [&str; 8] = [
     "TerminationByKubelet",
 ];
 
-/// What to do about what was said of a run that has not ended yet, if that is known.
+/// Returns the remedy for a report about an unfinished run, if it is known.
 #[must_use]
 pub fn remedy_at_work(said: &str) -> Option<&'static str> {
-    // Its engine makes another pod.
+    // Its engine creates another pod.
     let said = of_last(said);
     if is_taken_away(said) {
         return None;
@@ -63,7 +63,7 @@ pub fn remedy_at_work(said: &str) -> Option<&'static str> {
     if said.starts_with("container ")
         && said.ends_with(&format!("restartPolicy: Always {FOR_EVER}"))
     {
-        // What is started again is stopped as often.
+        // A container that is restarted is stopped as often.
         let cure = remedy(said).filter(|cure| *cure != KILLED);
         return cure.or(Some(ALWAYS));
     }
@@ -77,16 +77,17 @@ pub fn remedy_at_work(said: &str) -> Option<&'static str> {
     remedy(said).or_else(|| has_crashed.then_some(CRASHED))
 }
 
-/// True of what is said of a container that cannot begin with its memory limit: events of its pod speak of what follows from that.
+/// Returns true for a report that a container cannot begin with its memory limit. Events of its pod only report
+/// the consequences.
 #[must_use]
 pub fn is_of_memory_limit(said: &str) -> bool {
     let of_container = of_last(said).strip_prefix("container ");
-    // Names have no blanks: no container says this.
+    // Names have no blanks, so no container can forge this.
     let how = of_container.and_then(|it| it.splitn(5, ' ').nth(4));
     how.is_some_and(|how| how.starts_with(TOO_LITTLE))
 }
 
-/// What to do about what was said of a run, if that is known.
+/// Returns the remedy for a report about a run, if it is known.
 #[must_use]
 pub fn remedy(said: &str) -> Option<&'static str> {
     // In the words of the engine.
@@ -111,7 +112,7 @@ pub fn remedy(said: &str) -> Option<&'static str> {
     of_end(reason.strip_prefix(" (")?)
 }
 
-/// What to do about a container that ended for this reason, which stands in brackets.
+/// Returns the remedy for a container that ended for this reason, which is in brackets.
 fn of_end(reason: &str) -> Option<&'static str> {
     let begins = [
         ("StartError; ", WORDS),
@@ -134,12 +135,12 @@ fn of_end(reason: &str) -> Option<&'static str> {
     })
 }
 
-/// The words about a pod as a whole. Its name has no blanks: no container says this.
+/// Returns the words about a pod as a whole. Its name has no blanks, so no container can forge this.
 fn of_pod(said: &str) -> Option<&str> {
     Some(said.strip_prefix("pod ")?.split_once(' ')?.1)
 }
 
-/// Whether a pod as a whole failed by what the cluster did to it. Its name has no blanks: no container says this.
+/// Returns true if the cluster made a pod fail as a whole. Its name has no blanks, so no container can forge this.
 fn is_taken_away(said: &str) -> bool {
     let pod = said.strip_prefix("pod ");
     let pod = pod.or_else(|| Some(said.split_once("): pod ")?.1));
@@ -148,12 +149,13 @@ fn is_taken_away(said: &str) -> bool {
     reason.is_some_and(is_disruption)
 }
 
-/// Whether a pod was taken away for this reason, in the words of the kubelet and of who evicts it.
+/// Returns true if this reason means that a pod was removed, in the words of the kubelet and of the evicting
+/// component.
 pub(super) fn is_disruption(reason: &str) -> bool {
     DISRUPTIONS.contains(&reason)
 }
 
-/// What to do about a container that cannot be started.
+/// Returns the remedy for a container that cannot be started.
 fn of_start(why: &str) -> Option<&'static str> {
     if why.ends_with(CANNOT_BE_PULLED) || why.starts_with(" (InvalidImageName)") {
         return Some(IMAGE);
@@ -162,7 +164,8 @@ fn of_start(why: &str) -> Option<&'static str> {
         return Some(NEVER_PULLED);
     }
     let of_configuration = why.strip_prefix(" (CreateContainerConfigError)")?;
-    // In the words of the kubelet: "container's runAsUser breaks non-root policy", "container has runAsNonRoot and image will run as root".
+    // In the words of the kubelet: "container's runAsUser breaks non-root policy", "container has runAsNonRoot and
+    // image will run as root".
     let is_of_user = ["non-root policy", "runAsNonRoot"]
         .iter()
         .any(|part| of_configuration.contains(part));
@@ -245,7 +248,7 @@ mod tests {
         };
         assert_eq!(ended("sh -c make"), Some(WORDS));
         assert_eq!(ended("make"), Some(NEVER_BEGAN));
-        // The words of another end are those of the container.
+        // With another reason, the words are the container's own.
         let message = "exec: \"a b\": not found";
         let ended = json!({ "exitCode": 137, "reason": "OOMKilled", "message": message });
         assert_eq!(

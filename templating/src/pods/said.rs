@@ -1,21 +1,21 @@
-//! What is said of the pods of a run.
+//! Reports about the pods of a run.
 
 use std::{fmt, ops::Deref};
 
 use super::LAST;
 use crate::run_reason::RunReason;
 
-/// A sentence about the pods of a run, and the same in one word, where one of the closed set fits.
+/// A sentence about the pods of a run, and its reason in one word if one of the closed set fits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Said {
     /// The sentence.
     pub words: String,
-    /// The word.
+    /// The reason.
     pub reason: Option<RunReason>,
 }
 
 impl Said {
-    /// A sentence, and its word.
+    /// Creates a report from a sentence and its reason.
     #[must_use]
     pub fn new(words: impl Into<String>, reason: impl Into<Option<RunReason>>) -> Self {
         Self {
@@ -24,7 +24,7 @@ impl Said {
         }
     }
 
-    /// The words of the last pod that has failed, without the number of them.
+    /// Keeps only the words about the last pod that has failed, without the number of failed pods.
     #[must_use]
     pub fn of_last(self) -> Self {
         let words = of_last(&self.words).to_owned();
@@ -32,7 +32,7 @@ impl Said {
     }
 }
 
-/// The words about pods, without the number of those that have failed.
+/// Returns the words about pods without the number of failed ones.
 pub(super) fn of_last(said: &str) -> &str {
     match said.split_once(LAST) {
         Some((pods, last)) if pods.starts_with(|c: char| c.is_ascii_digit()) => last,

@@ -1,4 +1,4 @@
-//! Why a pod does not run, or does not end.
+//! Reasons why a pod does not run, or does not end.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{object::text, run_reason::RunReason};
 
-/// Containers that serve others, and run for as long as they are let, by the names that their injectors give them.
+/// Containers that serve others, and run until they are stopped, by the names that their injectors give them.
 const SIDECARS: [&str; 10] = [
     "cloud-sql-proxy",
     "cloudsql-proxy",
@@ -24,7 +24,8 @@ const SIDECARS: [&str; 10] = [
     "osm-envoy",
     "vault-agent",
 ];
-/// The objects that a volume, or a source of a projected one, may be of: the kind, the field, and its field for the name.
+/// The objects that a volume, or a source of a projected one, may refer to: the kind, the field, and its field for
+/// the name.
 pub const OBJECTS_OF_VOLUMES: [(&str, &str, &str); 4] = [
     ("Secret", "secret", "secretName"),
     ("Secret", "secret", "name"),
@@ -35,10 +36,10 @@ pub const OBJECTS_OF_VOLUMES: [(&str, &str, &str); 4] = [
         "claimName",
     ),
 ];
-/// Containers that are named where several run on.
+/// Maximum number of containers that are named in a list.
 const NAMED: usize = 4;
 
-/// Why a pod does not run, if something keeps it from that which may not pass by itself.
+/// Returns the reason why a pod does not run, if it may not pass by itself.
 pub(super) fn waiting(pod: &Value) -> Option<Said> {
     let phase = text(pod.get("status").unwrap_or_default(), "phase");
     if matches!(phase, "Succeeded" | "Failed") {
@@ -70,9 +71,9 @@ pub(super) fn waiting(pod: &Value) -> Option<Said> {
         let of = format!("container {container_name} of pod {name}");
         let reason = text(waiting, "reason");
         let words = match reason {
-            // It passes by itself; or how it ended before says more.
+            // It passes by itself; or the former end says more.
             "" | "PodInitializing" | "ContainerCreating" | "CrashLoopBackOff" => return None,
-            // The kubelet goes from one to the other and back; its words differ each time.
+            // The kubelet alternates between the two; its words differ each time.
             "ErrImagePull" | "ImagePullBackOff" => match start(text(container, "image")) {
                 image if image.is_empty() => {
                     format!("{of} {CANNOT_BE_STARTED}: its image {CANNOT_BE_PULLED}")
@@ -90,8 +91,8 @@ pub(super) fn waiting(pod: &Value) -> Option<Said> {
     waiting.or_else(|| too_little(pod).filter(|_| is_placed && !has_begun(pod)))
 }
 
-/// That a pod has no containers yet, though it has a node. What keeps it (an image on its way, a Secret that is missing)
-/// stands only in its events.
+/// Returns a report if a pod has a node, but no containers yet. Only its events contain the cause (a slow image, a
+/// missing Secret).
 pub(super) fn creating(pod: &Value) -> Option<Said> {
     let is_creating = |(container, _): (&Value, bool)| {
         let waiting = container.pointer("/state/waiting");
@@ -108,7 +109,7 @@ pub(super) fn creating(pod: &Value) -> Option<Said> {
     containers(pod).any(is_creating).then_some(said)
 }
 
-/// The objects and the paths that the volumes of a pod need.
+/// Lists the objects and the paths that the volumes of a pod need.
 fn mounted(pod: &Value) -> String {
     let volumes = pod.pointer("/spec/volumes").and_then(Value::as_array);
     let mut all: Vec<String> = Vec::new();
@@ -135,7 +136,7 @@ fn mounted(pod: &Value) -> String {
     }
 }
 
-/// The objects and the path of a volume, unless the pod can do without them, with the first keys that it names of each.
+/// Returns the required objects and the path of a volume, each with the first of its named keys.
 fn needed(volume: &Value) -> Vec<(&'static str, &str, Vec<&str>)> {
     let projected = volume.pointer("/projected/sources");
     let projected = projected.and_then(Value::as_array).into_iter().flatten();
@@ -156,7 +157,7 @@ fn needed(volume: &Value) -> Vec<(&'static str, &str, Vec<&str>)> {
     all.collect()
 }
 
-/// That a container has ended well, and is started again for ever.
+/// Returns a report if a container has succeeded, but is always restarted.
 pub(super) fn repeating(pod: &Value) -> Option<Said> {
     let is_always = text(pod.get("spec").unwrap_or_default(), "restartPolicy") == "Always";
     if !is_always || pod.pointer("/metadata/deletionTimestamp").is_some() {
@@ -176,7 +177,7 @@ pub(super) fn repeating(pod: &Value) -> Option<Said> {
     Some(Said::new(words, RunReason::RestartPolicyAlways))
 }
 
-/// That an init container runs, and keeps the others from their start. One that goes on beside them keeps none.
+/// Returns a report if an init container runs, and keeps the others from their start. A sidecar does not.
 pub(super) fn initializing(pod: &Value) -> Option<Said> {
     let runs = |(container, is_init): &(&Value, bool)| {
         let is_running = container.pointer("/state/running").is_some();
@@ -192,7 +193,7 @@ pub(super) fn initializing(pod: &Value) -> Option<Said> {
     Some(Said::new(words, RunReason::InitContainerRuns))
 }
 
-/// True for an init container that goes on beside the others.
+/// Returns true for a sidecar: an init container that runs on beside the others.
 pub(super) fn goes_on(pod: &Value, container: &str) -> bool {
     let all = pod
         .pointer("/spec/initContainers")
@@ -201,7 +202,8 @@ pub(super) fn goes_on(pod: &Value, container: &str) -> bool {
     all.any(|it| text(it, "name") == container && text(it, "restartPolicy") == "Always")
 }
 
-/// That no scheduler has looked at a pod, such as one whose `schedulerName` is misspelt: no event and no condition says so.
+/// Returns a report if no scheduler has looked at a pod, for example because its `schedulerName` is misspelt: no
+/// event and no condition reports this.
 pub(super) fn unclaimed(pod: &Value) -> Option<Said> {
     let has_node = !text(pod.get("spec").unwrap_or_default(), "nodeName").is_empty();
     let is_told = conditions_of(pod).any(|it| text(it, "type") == "PodScheduled");
@@ -218,8 +220,8 @@ fn state<'a>(container: &'a Value, state: &str) -> Option<&'a Value> {
     container.get("state")?.get(state)
 }
 
-/// That a container has ended well, and others run on: a pod, and so its run, ends when all have. Nothing is wrong with that
-/// where each has work of its own.
+/// Returns a report if a container has succeeded, and others run on: a pod, and so its run, ends when all have.
+/// This is no fault if each has work of its own.
 pub(super) fn lingering(pod: &Value) -> Option<Said> {
     let is_deleted = pod.pointer("/metadata/deletionTimestamp").is_some();
     let phase = text(pod.get("status").unwrap_or_default(), "phase");

@@ -293,7 +293,7 @@ fn pod() -> Rendered {
     }))
 }
 
-/// What becomes of a Pod, or what is wrong, by path.
+/// Applies a profile to a Pod, and returns it, or the problems by path.
 fn made(profile: Value) -> Result<Value, Vec<(Root, String)>> {
     let profile = Profile::compile(&spec(profile)).unwrap();
     let made = profile.applied(&pod(), &context(), &FACTS);

@@ -59,7 +59,7 @@ fn how_a_pod_failed_has_a_word_if_it_is_a_known_one() {
     assert_eq!(health.pods, Some(RunReason::Evicted));
 }
 
-/// A pod whose container `main` has ended with this code, and beside which these run.
+/// Returns a pod whose container `main` has ended with this code, while these others run.
 fn beside(code: u64, running: &[&str]) -> Value {
     let ended = json!({ "name": "main", "state": { "terminated": { "exitCode": code } } });
     let running = running.iter();

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A pod whose deletion was asked for at that second, with half a minute of grace.
+/// Returns a pod whose deletion was requested at that second, with half a minute of grace.
 fn being_deleted(mut pod: Value, asked: u32) -> Value {
     pod["metadata"]["deletionTimestamp"] = format!("2026-01-01T00:00:{}Z", asked + 30).into();
     pod["metadata"]["deletionGracePeriodSeconds"] = 30.into();
