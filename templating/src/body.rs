@@ -11,25 +11,25 @@ use crate::{
     tag::{self, BadTag, Leaf, RenderRoom},
 };
 
-/// A document with its tags replaced: null where that failed, which is where it is open.
+/// A document with its tags replaced. It is null where that failed, and open there.
 pub(crate) struct Replaced {
     pub(crate) document: Value,
     pub(crate) open: Vec<Vec<Segment>>,
-    /// Where tags stay open until a run is made.
+    /// Places with tags that stay open until a run is made.
     pub(crate) to_fill: Vec<OpenPlace>,
     pub(crate) problems: Vec<Diagnostic>,
 }
 
-/// A part of the document. What holds no tag is kept whole and only copied.
+/// A part of the document. A part without tags is kept whole and only copied.
 #[derive(Clone, Debug)]
 pub(crate) enum Body {
     Literal(Value),
     Leaf(Leaf),
-    /// A string some tags of which cannot be read.
+    /// A string with tags that cannot be parsed.
     Broken {
-        /// The string without them.
+        /// The string without these tags.
         readable: Leaf,
-        /// How many tags it has, with them.
+        /// The number of its tags, including these.
         tags: usize,
     },
     Array(Vec<Body>),
@@ -37,7 +37,7 @@ pub(crate) enum Body {
 }
 
 impl Body {
-    /// Compiles a document that is shallow, and stands there. Its problems are added in document order.
+    /// Compiles a shallow document at this place. Its problems are added in document order.
     pub(crate) fn compile(
         document: &Value,
         holder: Holder,
@@ -63,7 +63,7 @@ impl Body {
         }
     }
 
-    /// Whether one of the paths in its tags is such a one.
+    /// Returns true if the predicate holds for a path in the tags.
     pub(crate) fn any_path(&self, is: &impl Fn(&str) -> bool) -> bool {
         match self {
             Self::Literal(_) => false,
@@ -73,7 +73,7 @@ impl Body {
         }
     }
 
-    /// Its strings with tags, in document order.
+    /// Collects the strings with tags, in document order.
     pub(crate) fn leaves<'a>(&'a self, found: &mut Vec<&'a Leaf>) {
         match self {
             Self::Literal(_) => {}
@@ -83,7 +83,8 @@ impl Body {
         }
     }
 
-    /// The path of the tag that gives the whole value at the end of some steps, or what that is a part of.
+    /// Returns the path of the tag that yields the whole value at the end of some steps, or a value that contains
+    /// it.
     pub(crate) fn tag_at(&self, at: &[Segment]) -> Option<&str> {
         match (self, at.split_first()) {
             (Self::Leaf(Leaf::Value { tag, .. }), _) => Some(tag.raw()),
@@ -98,7 +99,7 @@ impl Body {
         }
     }
 
-    /// Replaces every tag, but for those that stay open. Fails with all that cannot be replaced, in document order.
+    /// Replaces all tags except open ones. Fails with all that cannot be replaced, in document order.
     pub(crate) fn render(&self, context: &Context) -> Result<(Value, Vec<OpenPlace>), Diagnostics> {
         let mut replaced = self.attempt(context, |_| false);
         for problem in spelled_out(&mut replaced.problems) {
@@ -108,7 +109,7 @@ impl Body {
         Ok((replaced.document, replaced.to_fill))
     }
 
-    /// Replaces every tag that can be replaced. Nothing is said of those with a path that is `unknown`.
+    /// Replaces every tag that can be replaced. Tags with a path that is `unknown` are not reported.
     pub(crate) fn attempt(&self, context: &Context, unknown: impl Fn(&str) -> bool) -> Replaced {
         let mut renderer = Renderer {
             context,
@@ -213,17 +214,17 @@ fn located(at: &[SegmentRef<'_>], errors: Vec<BadTag>) -> impl Iterator<Item = D
 
 struct Renderer<'a, U> {
     context: &'a Context,
-    /// Whether nothing is known of what is at a path.
+    /// Returns true if the value at a path is unknown.
     unknown: U,
     work: Work,
     room: RenderRoom,
     problems: Vec<Diagnostic>,
     at: Vec<SegmentRef<'a>>,
-    /// Where nothing is known.
+    /// Places with unknown values.
     open: Vec<Vec<Segment>>,
-    /// Where tags stay open until a run is made.
+    /// Places with tags that stay open until a run is made.
     to_fill: Vec<OpenPlace>,
-    /// Whether a limit was reached: then the rest is not looked at.
+    /// True if a limit was reached, so that the rest is skipped.
     stopped: bool,
 }
 

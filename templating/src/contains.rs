@@ -1,8 +1,8 @@
-//! Whether an object that exists is what a template renders now.
+//! Comparison of an existing object with a rendered document.
 //!
-//! Runs made by Cartographer carry no hash, so they are recognised by content. The API server adds
-//! defaults to what it is sent, leaves out nulls and empty lists and maps, and writes `1.0` as `1`; so
-//! an object is recognised when everything that was rendered is in it.
+//! Runs made by Cartographer have no hash, so they are recognised by content. The API server adds defaults to an
+//! object, drops nulls and empty lists and maps, and writes `1.0` as `1`. So an object is recognised if it
+//! contains everything that was rendered.
 
 use serde_json::Value;
 
@@ -15,9 +15,10 @@ use crate::{
     rendered::Rendered,
 };
 
-/// Whether a live object contains what was rendered. Its name, its namespace and its owner do not
-/// matter, nor do labels and annotations that Cartouche sets, what is filled in when a run is made, and what a queue writes. Of what refers
-/// to secret values no object says which they were when it was made.
+/// Returns true if a live object contains the rendered document. The comparison ignores its name, its namespace,
+/// its owner, labels and annotations that Cartouche sets, values that are filled in when a run is made, and the
+/// fields that a queue writes. It is false for references to secret values: no object contains the values that
+/// they had when it was made.
 #[must_use]
 pub fn contains(live: &Value, rendered: &Rendered) -> bool {
     if rendered.has_secrets() {
@@ -35,8 +36,8 @@ pub fn contains(live: &Value, rendered: &Rendered) -> bool {
     contains_document(live, &document)
 }
 
-/// The same for a document that is no rendering of ours, such as what the API server answers to a dry
-/// run. Its status does not matter either.
+/// Returns the same as [`contains`] for a document that was not rendered here, such as the API server's answer to
+/// a dry run. Its status is ignored, too.
 #[must_use]
 pub fn contains_document(live: &Value, document: &Value) -> bool {
     let Some(admission) = kinds::admission(live, document) else {
@@ -46,7 +47,8 @@ pub fn contains_document(live: &Value, document: &Value) -> bool {
     take_admitted(live, &mut document, &admission) && holds_document(live, &document)
 }
 
-/// Whether what a queue changes when it lets an object work is what was rendered, or follows from that. It is taken out of the document.
+/// Returns true if the fields that a queue changes on admission are as rendered, or follow from that. Removes them
+/// from the document.
 fn take_admitted(live: &Value, document: &mut Value, admission: &Admission) -> bool {
     let mut take = |place: &str| {
         let expected = document.pointer_mut(place).map(Value::take);
@@ -61,7 +63,7 @@ fn take_admitted(live: &Value, document: &mut Value, admission: &Admission) -> b
     lists && counts.all(|count| is_at_most(live.pointer(count), &take(count), least))
 }
 
-/// A queue adds items behind those that are there.
+/// Returns true if a list begins with the expected items: a queue adds items at the end.
 fn begins_with(found: Option<&Value>, expected: &Value) -> bool {
     match (found, expected) {
         (Some(Value::Array(found)), Value::Array(expected)) => {
@@ -72,7 +74,7 @@ fn begins_with(found: Option<&Value>, expected: &Value) -> bool {
     }
 }
 
-/// A queue that has room for fewer pods admits no more than were asked for.
+/// Returns true if a number is at most the expected one: a queue may admit fewer pods, but never more.
 fn is_at_most(found: Option<&Value>, expected: &Value, least: i128) -> bool {
     let number = |value: &Value| value.as_number().and_then(integer);
     match (found.and_then(number), number(expected)) {
@@ -92,7 +94,7 @@ fn holds_document(live: &Value, document: &Value) -> bool {
     })
 }
 
-/// A part of an object. `queues` is the field of its `spec` that queues write.
+/// Compares a part of an object. `queues` is the field of its `spec` that queues write.
 fn part((key, queues): (&str, Option<&str>), found: Option<&Value>, expected: &Value) -> bool {
     match key {
         "spec" => match (queues, expected.as_object()) {
@@ -104,7 +106,7 @@ fn part((key, queues): (&str, Option<&str>), found: Option<&Value>, expected: &V
             _ => holds(found, expected),
         },
         "status" => true,
-        // The items of a list need not say what they are.
+        // The items of a list need not have these fields.
         "apiVersion" | "kind" => found.is_none_or(|found| found == expected),
         "metadata" => ["labels", "annotations"].into_iter().all(|field| {
             let found = found.and_then(|metadata| metadata.get(field));
@@ -114,7 +116,7 @@ fn part((key, queues): (&str, Option<&str>), found: Option<&Value>, expected: &V
     }
 }
 
-/// Labels or annotations, but for those that Cartouche sets.
+/// Compares labels or annotations, except those that Cartouche sets.
 fn contains_texts(found: Option<&Value>, expected: Option<&Value>) -> bool {
     let expected = expected.and_then(Value::as_object);
     expected.into_iter().flatten().all(|(key, expected)| {
@@ -146,7 +148,7 @@ fn holds(found: Option<&Value>, expected: &Value) -> bool {
     }
 }
 
-/// Whether the API server may leave a value out: nulls, empty lists and maps, and maps of nothing else.
+/// Returns true if the API server may drop a value: nulls, empty lists and maps, and maps of nothing else.
 #[must_use]
 pub fn may_be_left_out(value: &Value) -> bool {
     match value {

@@ -118,8 +118,8 @@ fn digits(text: &str, key: Option<&str>) -> String {
     }
 }
 
-/// Returns the first 16 hexadecimal digits of the same SHA-256: enough to distinguish the revisions of one thing,
-/// and short enough to be kept by the dozen. Only for values that are shallow.
+/// Returns the first 16 hexadecimal digits of the SHA-256 of the canonical JSON: enough to distinguish the
+/// revisions of one thing, and short enough to be kept by the dozen. Only for values that are shallow.
 #[must_use]
 pub fn short_hash(value: &Value) -> String {
     hexadecimal(&Sha256::digest(canonical(value))[..8])

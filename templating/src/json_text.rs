@@ -1,22 +1,22 @@
-//! JSON as text inside a longer string, written as Go's `encoding/json` writes it: templates made for
-//! Cartographer hash and compare such strings.
+//! JSON as text inside a longer string, in the form of Go's `encoding/json`: templates made for Cartographer hash
+//! and compare such strings.
 
 use std::io::{self, Write};
 
 use serde::Serialize as _;
 use serde_json::{Serializer, Value, ser::Formatter};
 
-/// The value as compact JSON, its fractions written as `float` does: keys sorted; `<`, `>`, `&`, U+2028 and
-/// U+2029 escaped. Only for values that are shallow.
+/// Formats a value as compact JSON, its fractions by `float`: keys sorted; `<`, `>`, `&`, U+2028 and U+2029
+/// escaped. Only for values that are shallow.
 pub(crate) fn json(value: &Value, float: fn(f64) -> String) -> String {
     let mut out = Vec::new();
     let mut serializer = Serializer::with_formatter(&mut out, AsGo { float });
-    // Into memory nothing fails, and keys are strings.
+    // Writing to memory does not fail, and keys are strings.
     let _ = value.serialize(&mut serializer);
     String::from_utf8(out).unwrap_or_default()
 }
 
-/// A number that is no integer, by the rule of ECMAScript, as Go does.
+/// Formats a number that is no integer by the rule of ECMAScript, as Go does.
 pub(crate) fn float(float: f64) -> String {
     let size = float.abs();
     if size == 0.0 || (1e-6..1e21).contains(&size) {

@@ -1,15 +1,15 @@
 //! The path dialect of kubectl: `.spec.items[0].name`, `.status.conditions[?(@.type=="Ready")].status`.
 //!
-//! Tags, outputs and health rules are written in this dialect. It is older than RFC 9535 and differs
-//! from it in what matters to a template: escapes, an error for an index that is out of range, an
-//! error for a comparison of a text with a number, no result (rather than a match) for a missing side.
-//! That is why paths are evaluated here, and not translated for a library of the standard:
+//! Tags, outputs and health rules are written in this dialect. It is older than RFC 9535 and differs from it in
+//! points that matter to a template: escapes, an error for an index out of range, an error for a comparison of a
+//! text with a number, no result (rather than a match) for a missing side. So paths are evaluated here, and not
+//! translated for a library of the standard:
 //!
-//! - the errors above cannot be told from "nothing matched" in what such a library returns;
-//! - numbers must compare exactly, and `jsonpath-rust` compares them as floats that are nearly equal,
-//!   so that 9007199254740992 equals 9007199254740993;
-//! - work must be bounded: here every node that is visited is paid for, while a library's `..` copies
-//!   a path for every node before the first of them can be counted;
+//! - in the result of such a library the errors above look like "nothing matched";
+//! - numbers must compare exactly, and `jsonpath-rust` compares them as floats that are nearly equal, so that
+//!   9007199254740992 equals 9007199254740993;
+//! - work must be bounded: here every visited node is counted, while a library's `..` copies a path for every node
+//!   before the first of them can be counted;
 //! - most paths are plain keys, and those are looked up here without an allocation.
 //!
 //! Tests compare the two wherever both dialects mean the same.
@@ -32,14 +32,14 @@ use evaluate::Absent;
 pub(crate) use parse::ends_word;
 pub(crate) use step::{PathNode, Slice};
 
-/// A path that was parsed, to be evaluated many times.
+/// A parsed path, to be evaluated many times.
 #[derive(Clone, Debug)]
 pub(crate) struct Path {
     raw: String,
     nodes: Vec<PathNode>,
 }
 
-/// A dot between quotes parts two names, as in kubectl: most who write one mean one name.
+/// Returns a hint for a quoted name with a dot, which kubectl reads as two names: most authors mean one name.
 fn hint(raw: &str) -> &'static str {
     let mut quoted = raw
         .split("['")
@@ -52,12 +52,12 @@ fn hint(raw: &str) -> &'static str {
     }
 }
 
-/// Whether a name between quotes is read as several.
+/// Returns true if a quoted name is read as several names.
 fn parts_names(quoted: &str) -> bool {
     quoted.replace("\\.", "").contains('.')
 }
 
-/// Where names between `['` and `']` stand that are read as several.
+/// Returns the positions of names between `['` and `']` that are read as several.
 pub(crate) fn parted_names(raw: &str) -> Vec<Range<usize>> {
     let names = parse::quoted_names(&wrap(raw)).into_iter();
     names
@@ -66,7 +66,7 @@ pub(crate) fn parted_names(raw: &str) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// The steps of a path with the bytes that each stands on, up to the first that cannot be read.
+/// Returns the steps of a path with the bytes that each covers, up to the first that cannot be parsed.
 pub(crate) fn spans(raw: &str) -> Vec<(PathNode, Range<usize>)> {
     let spans = parse::spans(&wrap(raw)).into_iter();
     spans
@@ -74,7 +74,7 @@ pub(crate) fn spans(raw: &str) -> Vec<(PathNode, Range<usize>)> {
         .collect()
 }
 
-/// A place in a path with all its braces as it is in the path without them.
+/// Translates a position in a path with all its braces to one in the written path.
 fn unwrapped(span: Range<usize>, raw: &str) -> Range<usize> {
     let before = opening(raw).len();
     let at = |at: usize| at.saturating_sub(before).min(raw.len());
@@ -82,7 +82,7 @@ fn unwrapped(span: Range<usize>, raw: &str) -> Range<usize> {
 }
 
 impl Path {
-    /// Reads a path as users write it: `a.b`, `.a.b` and `{.a.b}` are the same.
+    /// Parses a path as users write it: `a.b`, `.a.b` and `{.a.b}` are the same.
     pub(crate) fn parse(raw: &str) -> Result<Self, PathError> {
         if raw.is_empty() {
             return Err(PathError::Empty);
@@ -97,27 +97,28 @@ impl Path {
         })
     }
 
-    /// The path as it was written.
+    /// Returns the path as it was written.
     pub(crate) fn raw(&self) -> &str {
         &self.raw
     }
 
-    /// The path without what users may leave out.
+    /// Returns the path without its optional parts.
     pub(crate) fn opened(&self) -> &str {
         opened(&self.raw)
     }
 
-    /// How many steps it has.
+    /// Returns the number of steps.
     pub(crate) fn steps(&self) -> usize {
         self.nodes.len()
     }
 
-    /// The keys that the path begins with, up to its first step that is no key.
+    /// Returns the keys that the path begins with, up to its first step that is no key.
     pub(crate) fn leading_keys(&self) -> Vec<&str> {
         self.nodes.iter().map_while(PathNode::key).collect()
     }
 
-    /// The type of the condition that it picks of those of a status, if it picks one: `.status.conditions[?(@.type=="Ready")]`.
+    /// Returns the type of the condition that the path selects from a status, if it selects one:
+    /// `.status.conditions[?(@.type=="Ready")]`.
     pub(crate) fn condition(&self) -> Option<&str> {
         match self.nodes.as_slice() {
             [
@@ -132,7 +133,7 @@ impl Path {
         }
     }
 
-    /// The one value that the path leads to. A null is a value; none, or more than one, is an error.
+    /// Returns the one value that the path leads to. A null is a value; none, or more than one, is an error.
     pub(crate) fn evaluate<'a>(
         &'a self,
         root: &'a Value,
@@ -141,8 +142,8 @@ impl Path {
         self.evaluate_typed(root, |_| None, work)
     }
 
-    /// The same in a document of which some fields have a value even while they are absent: `absent`
-    /// is asked with all keys down to the missing one.
+    /// Returns the same in a document in which some absent fields have a value: `absent` is called with all keys
+    /// down to the missing one.
     pub(crate) fn evaluate_typed<'a>(
         &'a self,
         root: &'a Value,
@@ -159,8 +160,7 @@ impl Path {
     }
 }
 
-/// A text of a user as it stands in an error: a long one is cut, so that it does not hide what is wrong
-/// with it.
+/// Cuts a user's text for an error message, so that it does not hide the problem.
 pub(crate) fn shown(text: &str) -> Cow<'_, str> {
     const LIMIT: usize = 200;
     if text.len() <= LIMIT {
@@ -170,14 +170,14 @@ pub(crate) fn shown(text: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{head}..."))
 }
 
-/// A path without what users may leave out.
+/// Returns a path without its optional parts.
 fn opened(raw: &str) -> &str {
     let raw = raw.strip_prefix('{').unwrap_or(raw);
     let raw = raw.strip_suffix('}').unwrap_or(raw);
     raw.strip_prefix('.').unwrap_or(raw)
 }
 
-/// What users leave out in front of a path.
+/// Returns the optional part that is missing at the start of a path.
 fn opening(raw: &str) -> &'static str {
     match raw {
         _ if raw.starts_with("{.") => "",
@@ -186,7 +186,7 @@ fn opening(raw: &str) -> &'static str {
     }
 }
 
-/// Adds the braces and the first dot that users leave out.
+/// Adds the optional braces and the first dot.
 fn wrap(raw: &str) -> String {
     let start = opening(raw);
     let end = if raw.ends_with('}') { "" } else { "}" };

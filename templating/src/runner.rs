@@ -1,7 +1,8 @@
-//! What the containers of a run find in files: arguments, context, and files of the template's own.
+//! Files for the containers of a run: arguments, context, and files of the template.
 //!
-//! All of it is in annotations of the pod, which the downward API mounts: with the run itself there is nothing else to make, to
-//! own and to clean up, and no right to ask for. Mounts by `subPath` do not follow later edits of the annotations.
+//! They are annotations of the pod, which the downward API mounts. So there is no further object to create, to own
+//! and to clean up, and no further permission is needed. Mounts by `subPath` do not follow later edits of the
+//! annotations.
 
 mod compile;
 mod context;
@@ -29,20 +30,20 @@ pub use found::{FileOfRun, files_of_run};
 use pod::Pod;
 pub use pod::VOLUME;
 
-/// Bytes of all files together. A pod may have 256 KiB of annotations, and others have some, too.
+/// Maximum bytes of all files together. A pod may have 256 KiB of annotations, some of them from others.
 pub(crate) const MAX_FILES_BYTES: usize = 200 * 1024;
-/// Where containers find their arguments.
+/// Path of the arguments in a container.
 const ARGS_PATH: &str = "/runner/args.yaml";
-/// Where they find their context.
+/// Path of the context in a container.
 const CONTEXT_PATH: &str = "/runner/context.yaml";
-/// The variables that say so.
+/// Variables that contain these paths.
 const ARGS_VARIABLE: &str = "RUNNER_ARGS_PATH";
 const CONTEXT_VARIABLE: &str = "RUNNER_CONTEXT_PATH";
 
-/// What a template says of files, ready to be rendered.
+/// The files of a template, ready to be rendered.
 #[derive(Clone, Debug)]
 pub(crate) struct CompiledRunner {
-    /// Without any: all inputs.
+    /// The arguments; `None` means all inputs.
     args: Option<Body>,
     all_inputs: Body,
     context: Option<ContextParts>,
@@ -57,24 +58,24 @@ struct File {
     is_json: bool,
 }
 
-/// A file of a run.
+/// A rendered file of a run.
 struct Made {
     annotation: String,
-    /// Its name in the volume.
+    /// The name of the file in the volume.
     name: String,
     path: String,
     variable: Option<&'static str>,
     content: Content,
 }
 
-/// What is in a file, and where in that tags are open.
+/// The content of a file, with its open tags.
 struct Content {
     text: String,
     place: Option<OpenPlace>,
 }
 
 impl Content {
-    /// A document as JSON, which is YAML.
+    /// Creates the content from a document, as JSON, which is YAML.
     fn json(document: Value, open: Vec<OpenPlace>) -> Self {
         let text = json_text::json(&document, json_text::float);
         let place = (!open.is_empty()).then(|| OpenPlace {
@@ -85,14 +86,14 @@ impl Content {
         Self { text, place }
     }
 
-    /// A string; `None` of what is none.
+    /// Creates the content from a string, or returns `None` for any other value.
     fn text(value: Value, mut open: Vec<OpenPlace>) -> Option<Self> {
         let Value::String(text) = value else {
             return None;
         };
         let mut place = open.pop();
         for tag in place.iter_mut().flat_map(|place| &mut place.tags) {
-            // Whatever it yields becomes text.
+            // Its value becomes text in any case.
             tag.alone = false;
         }
         Some(Self { text, place })
@@ -100,7 +101,7 @@ impl Content {
 }
 
 impl CompiledRunner {
-    /// What is rendered of it.
+    /// Iterates over the parts that are rendered.
     pub(crate) fn bodies(&self) -> impl Iterator<Item = &Body> {
         let context = self.context.iter().flat_map(ContextParts::bodies);
         let files = self.files.iter().map(|file| &file.content);
@@ -115,7 +116,7 @@ impl CompiledRunner {
         self.bodies().map(Body::tag_count).sum()
     }
 
-    /// The warning about a context that hardly any author means.
+    /// Returns a warning about a context that is probably not intended.
     pub(crate) fn warning(&self) -> Option<Warning> {
         let is_endless = self.context.as_ref().is_some_and(ContextParts::is_endless);
         is_endless.then(|| Warning {
@@ -125,12 +126,12 @@ impl CompiledRunner {
         })
     }
 
-    /// Whether one of the paths in its tags is such a one.
+    /// Returns true if the predicate holds for a path in the tags.
     pub(crate) fn any_path(&self, is: &impl Fn(&str) -> bool) -> bool {
         self.bodies().any(|body| body.any_path(is))
     }
 
-    /// Adds the files to the pod of a run, and the places in them that are open to those of the run.
+    /// Adds the files to the pod of a run, and their open places to those of the run.
     pub(crate) fn add_to(
         &self,
         document: &mut Value,
@@ -149,7 +150,7 @@ impl CompiledRunner {
         check_size(document)
     }
 
-    /// Every file, as far as it can be rendered.
+    /// Renders every file, as far as possible.
     fn made(
         &self,
         document: &Value,
@@ -158,7 +159,7 @@ impl CompiledRunner {
     ) -> Vec<Made> {
         let mut made = Vec::new();
         match render(self.args(), &field("args"), context) {
-            // A Runnable need not give any.
+            // A Runnable need not have inputs.
             Ok((Value::Null, _)) if self.args.is_none() => {
                 made.push(args_file(Content::json(json!({}), Vec::new())));
             }
@@ -221,16 +222,16 @@ impl File {
     }
 }
 
-/// A file that containers find.
+/// A file that containers get.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mounted {
-    /// Where it is.
+    /// The path of the file.
     pub path: String,
-    /// What is in it, in a few words.
+    /// The content of the file, in a few words.
     pub content: String,
 }
 
-/// The files that the containers of a run find by what a template says.
+/// Returns the files that the containers of a run get from a template.
 #[must_use]
 pub fn mounted(runner: &Runner) -> Vec<Mounted> {
     let file = |path: &str, content: String| Mounted {
@@ -256,7 +257,7 @@ pub fn mounted(runner: &Runner) -> Vec<Mounted> {
     files
 }
 
-/// Renders what stands there.
+/// Renders the part of a template at this place.
 fn render(
     body: &Body,
     at: &[Segment],
@@ -266,12 +267,12 @@ fn render(
     rendered.map_err(|problems| problems.below(Holder::Runner.root(), at))
 }
 
-/// The steps to a field of `runner`.
+/// Returns the steps to a field of `runner`.
 fn field(name: &str) -> Vec<Segment> {
     Segment::keys(["runner", name])
 }
 
-/// The steps to a field of a file.
+/// Returns the steps to a field of a file.
 fn file(index: usize, name: &str) -> Vec<Segment> {
     [field("files"), vec![Segment::Index(index), name.into()]].concat()
 }
@@ -280,14 +281,14 @@ fn wrong(at: Vec<Segment>, kind: impl Into<DiagnosticKind>) -> Diagnostic {
     Diagnostic::new(Holder::Runner.root(), at, kind)
 }
 
-/// True if files were left out of a run because its kind is misspelt.
+/// Returns true if a run lacks files because its kind is misspelt.
 fn is_misspelt(document: &Value) -> bool {
     let text = |field: &str| document.get(field).and_then(Value::as_str);
     let kind = (text("apiVersion"), text("kind"));
     matches!(kind, (Some(version), Some(kind)) if kinds::is_misspelt_with_pods(version, kind))
 }
 
-/// Fails if a run of a kind that there is lacks its files.
+/// Fails if a run of an existing kind lacks its files.
 pub(crate) fn check_is_mounted(document: &Value) -> Result<(), Diagnostics> {
     if is_misspelt(document) {
         return Err(without_pods());
@@ -300,13 +301,13 @@ fn without_pods() -> Diagnostics {
     wrong(Segment::keys(["runner"]), kind).into()
 }
 
-/// The JSON pointer to the annotations of a run's pod.
+/// Returns the JSON pointer to the annotations of a run's pod.
 fn to_annotations(document: &Value) -> Option<String> {
     let known = kinds::known_fields_of(document)?;
     Some(format!("{}/metadata/annotations", known.pod_template?))
 }
 
-/// The annotations of a run's pod.
+/// Returns the annotations of a run's pod.
 fn annotations(document: &Value) -> Option<&Map<String, Value>> {
     document.pointer(&to_annotations(document)?)?.as_object()
 }
@@ -316,28 +317,28 @@ fn annotations_mut(document: &mut Value) -> Option<&mut Map<String, Value>> {
     document.pointer_mut(&pointer)?.as_object_mut()
 }
 
-/// The part of a context that says whether anything may be changed.
+/// The part of a context that tells whether the container may change anything.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct AskedOf {
     dry_run: Option<bool>,
 }
 
-/// True of a run of this kind whose containers were asked to change nothing.
+/// Returns true if the containers of a run of this kind were asked to change nothing.
 pub(crate) fn is_dry_run(kind: Option<(&str, &str)>, run: &Value) -> bool {
     let asked = || {
         let (api_version, kind) = kind?;
         let pod = kinds::known_fields(api_version, kind)?.pod_template?;
         let annotations = run.pointer(pod)?.pointer("/metadata/annotations")?;
         let text = annotations.get(RUNNER_CONTEXT_ANNOTATION)?.as_str()?;
-        // Who may change pods may write any text there, of which no tree is made.
+        // Every account that may change pods can write any text there, so it is not parsed into a tree.
         let context: AskedOf = serde_json::from_str(text).ok()?;
         context.dry_run
     };
     asked().unwrap_or_default()
 }
 
-/// Whether all files of a run together are small enough for its pod.
+/// Fails if all files of a run together are too large for its pod.
 pub(crate) fn check_size(document: &Value) -> Result<(), Diagnostics> {
     let is_file = |key: &str| {
         key == RUNNER_ARGS_ANNOTATION

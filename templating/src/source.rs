@@ -14,17 +14,17 @@ use crate::{
 };
 pub use field::{Fields, NoValue, wrong_path};
 
-/// What a source gives as an input.
+/// An input from a source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sourced {
-    /// The input.
+    /// The value of the input.
     pub value: Value,
-    /// What stands for the secret value that it refers to, if it refers to one; see [`secret_mark`].
+    /// The mark of the secret value that the input refers to, if it refers to one; see [`secret_mark`].
     pub secret: Option<String>,
 }
 
 impl Sourced {
-    /// A value that anybody may see who may see the run.
+    /// Creates an input that everyone with access to the run may see.
     #[must_use]
     pub fn plain(value: Value) -> Self {
         Self {
@@ -33,7 +33,7 @@ impl Sourced {
         }
     }
 
-    /// A reference to a key of a Secret, whose value has this [mark](secret_mark).
+    /// Creates a reference to a key of a Secret, whose value has this [mark](secret_mark).
     #[must_use]
     pub fn secret(name: &str, key: &str, mark: String) -> Self {
         Self {
@@ -43,27 +43,27 @@ impl Sourced {
     }
 }
 
-/// Why a text is no input. It says nothing of what stands there.
+/// Reason for which a text is no input. It contains nothing of the text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnreadableText {
-    /// It is not JSON.
+    /// The text is not JSON.
     #[error("it is no JSON that can be read: line {0}, column {1}")]
     NotJson(usize, usize),
-    /// It is nested too deeply.
+    /// The value is nested too deeply.
     #[error("it nests objects and arrays more than {MAX_DEPTH} deep")]
     TooDeep,
-    /// With those before it, it is too large.
+    /// With the inputs before it, it is too large.
     #[error(
         "with the inputs before it, it is larger than {MAX_CONTEXT_BYTES} bytes, or has more than {MAX_LEAVES} values"
     )]
     TooLarge,
-    /// With those before it, it is too heavy.
+    /// With the inputs before it, it is too heavy.
     #[error("with the inputs before it, it {}", takes(*.0, MAX_WEIGHT))]
     TooHeavy(usize),
 }
 
-/// What is left for the inputs from other objects of one Runnable. It is taken before a text is read: as JSON, a short one may
-/// take a hundred times as much memory.
+/// Remaining room for the inputs of one Runnable from other objects. It is used before a text is parsed: as JSON,
+/// a short text may take a hundred times as much memory.
 #[derive(Debug)]
 pub struct Room {
     bytes: usize,
@@ -85,7 +85,7 @@ impl Room {
     fn take(&mut self, text: &str, read_as: ReadAs) -> Option<()> {
         self.bytes = self.bytes.checked_sub(text.len())?;
         if read_as == ReadAs::Json {
-            // Each value but the first stands behind one of these. In a text they count as well.
+            // Each value but the first follows one of these. Inside strings they count as well.
             let begun = text
                 .bytes()
                 .filter(|byte| matches!(byte, b',' | b'[' | b'{'));
@@ -94,7 +94,7 @@ impl Room {
         Some(())
     }
 
-    /// Takes what a value needs that is there already.
+    /// Uses the room that an existing value needs.
     pub fn take_value(&mut self, value: &Value) -> Result<(), UnreadableText> {
         if !bounds::is_shallow(value) {
             return Err(UnreadableText::TooDeep);
@@ -116,13 +116,13 @@ impl Room {
     }
 }
 
-/// What a text is as an input, if there is room for it.
+/// Parses a text as an input, if there is room for it.
 pub fn read_text(text: &str, read_as: ReadAs, room: &mut Room) -> Result<Value, UnreadableText> {
     room.take(text, read_as).ok_or(UnreadableText::TooLarge)?;
     if read_as == ReadAs::Text {
         return Ok(text.into());
     }
-    // What it says of the text may be a part of it.
+    // The parser's message may contain a part of the text.
     let not_json = |error: serde_json::Error| UnreadableText::NotJson(error.line(), error.column());
     room.take_weight(weight_of_text(text).map_err(not_json)?)?;
     let value = plain_json(text).map_err(not_json)?;
@@ -133,16 +133,17 @@ pub fn read_text(text: &str, read_as: ReadAs, room: &mut Room) -> Result<Value, 
     }
 }
 
-/// What stands for a secret value in the hash of what reads it: 64 hexadecimal digits of HMAC-SHA256 (RFC 2104) of the name of
-/// its key and the value, with the uid of its Secret as the key. Whoever knows no uid cannot find a short value by trying;
-/// and a Secret that was made anew counts as changed.
+/// Returns the mark of a secret value for the hash of its reader: 64 hexadecimal digits of HMAC-SHA256 (RFC 2104)
+/// of the name of its key and the value, with the uid of its Secret as the key. Without the uid, a short value
+/// cannot be found by trial. A re-created Secret counts as changed.
 #[must_use]
 pub fn secret_mark(uid: &str, key: &str, value: &[u8]) -> String {
-    // No name of a key has a zero in it.
+    // The name of a key never contains a zero byte.
     hmac(uid.as_bytes(), &[key.as_bytes(), b"\0", value])
 }
 
-/// The names that inputs of a Runnable have twice: in `inputs` and in `inputsFrom`, or there more than once.
+/// Returns the names of inputs that a Runnable has twice: in `inputs` and in `inputsFrom`, or there more than
+/// once.
 #[must_use]
 pub fn given_twice(
     inputs: Option<&BTreeMap<String, Value>>,

@@ -1,4 +1,4 @@
-//! What Cartouche adds to a rendered document: namespace, owner, name, labels and annotations.
+//! The metadata that Cartouche adds to a rendered document: namespace, owner, name, labels and annotations.
 
 use std::borrow::Cow;
 
@@ -16,36 +16,36 @@ use crate::{
     rendered::Rendered,
 };
 
-/// What tells one run from all others.
+/// The identity of one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp<'a> {
     /// The Runnable.
     pub owner: Owner<'a>,
     /// The name of the `ClusterRunTemplate`.
     pub template_name: &'a str,
-    /// The name of the run, as the ledger has it.
+    /// The name of the run, from the ledger.
     pub name: &'a str,
     /// The number of the run in the Runnable's ledger.
     pub sequence: i64,
-    /// The hash of what was rendered.
+    /// The hash of the rendered document.
     pub input_hash: &'a str,
     /// The re-run request that the run answers.
     pub rerun_token: Option<&'a str>,
-    /// Who made that request, and why: the value of the annotation.
+    /// The author and the reason of that request: the value of the annotation.
     pub rerun_request: Option<&'a str>,
-    /// What it is made from: the value of the annotation.
+    /// The sources of the run: the value of the annotation.
     pub sources: Option<&'a str>,
-    /// The profile that it is made with: the value of the annotation.
+    /// The profile that the run is made with: the value of the annotation.
     pub profile: Option<&'a str>,
     /// The request that the choice of that profile answers.
     pub profile_refresh: Option<&'a str>,
 }
 
-/// The object to create. Fails when the document asks for a namespace other than the Runnable's, or has tags that are
-/// not [filled in](Rendered::filled).
+/// Returns the object to create. Fails if the document asks for a namespace other than the Runnable's, or has tags
+/// that are not [filled in](Rendered::filled).
 ///
-/// The owner is not blocked from deletion: that needs rights on finalizers which an account that may
-/// create runs need not have.
+/// The owner is not blocked from deletion: that needs permissions for finalizers, which an account that may create
+/// runs need not have.
 pub fn stamp(rendered: &Rendered, stamp: &Stamp<'_>) -> Result<Value, StampError> {
     rendered.check_namespace(stamp.owner.namespace)?;
     if !rendered.open().is_empty() {

@@ -1,4 +1,4 @@
-//! The name that was probably meant.
+//! Suggestions of the name that was probably meant.
 
 /// Maximum length of a name that has similar ones, in bytes.
 const LONGEST: usize = 64;

@@ -1,5 +1,5 @@
-//! How tags and paths are written, for those who point at them in a file. All of it comes from what
-//! renders: nothing here reads a text by rules of its own.
+//! Positions of tags and paths in a text, for messages that point at them. All of it comes from the code that
+//! renders: nothing here parses a text by rules of its own.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use crate::{
 
 pub use crate::tag::Tag;
 
-/// The tags of a text, from left to right, whether or not their paths can be read.
+/// Returns the tags of a text, from left to right, whether or not their paths can be parsed.
 #[must_use]
 pub fn tags(text: &str) -> Vec<Tag> {
     if let Some(path) = tag::only_tag(text) {
@@ -36,16 +36,16 @@ pub fn tags(text: &str) -> Vec<Tag> {
     pieces.collect()
 }
 
-/// A tag that lacks its end: it stays in the text as it is.
+/// A tag without its end, which stays in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnclosedTag {
-    /// What seems to be its path.
+    /// The probable path.
     pub path: String,
     /// The bytes of the text, with the marker before the path and, if there is one, the parenthesis after it.
     pub span: Range<usize>,
 }
 
-/// The tags of a text that begin as one that can be read and do not end as one, from left to right.
+/// Returns the tags of a text that begin like valid ones, but lack their end, from left to right.
 #[must_use]
 pub fn unclosed_tags(text: &str) -> Vec<UnclosedTag> {
     let starts = tag::unclosed(text);
@@ -63,23 +63,24 @@ pub fn unclosed_tags(text: &str) -> Vec<UnclosedTag> {
     found.collect()
 }
 
-/// What is written for a `$(` that begins no tag, and yields it: `$('$')$(`.
+/// Spelling of a `$(` that begins no tag, and yields it: `$('$')$(`.
 pub const ESCAPE: &str = "$('$')$(";
 
-/// The bytes of what has the markers of a tag in a text and is none, from left to right: it stays in the text as it is.
+/// Returns the bytes of texts that have the markers of a tag, but are none, from left to right: they stay
+/// unchanged.
 #[must_use]
 pub fn left_alone(text: &str) -> Vec<Range<usize>> {
     tag::left_alone(text)
 }
 
-/// Such a text as it is shown: a long one is cut, and it is in one line.
+/// Shortens such a text for display, on one line.
 #[must_use]
 pub fn in_short(text: &str) -> String {
     tag::in_short(text)
 }
 
-/// The path at the start of a text: up to a parenthesis, or to what ends a word. In brackets anything may
-/// stand, if they are closed.
+/// Returns the path at the start of a text: up to a parenthesis, or to the end of a word. Closed brackets may
+/// contain any character.
 fn open_path(text: &str) -> &str {
     let (mut depth, mut escaped, mut first_parenthesis) = (0_usize, false, None);
     for (at, c) in text.char_indices() {
@@ -104,23 +105,23 @@ fn open_path(text: &str) -> &str {
     }
 }
 
-/// Whether a text may become another when its tags are replaced.
+/// Returns true if a text may change when its tags are replaced.
 #[must_use]
 pub fn may_hold_tags(text: &str) -> bool {
     text.contains(tag::START)
 }
 
-/// One step of a path, and the bytes of the path that it stands on.
+/// One step of a path, and the bytes of the path that it covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathStep {
-    /// Where it goes.
+    /// The target of the step.
     pub to: To,
-    /// Where it stands, without the dot or the quotes around a name.
+    /// The bytes of the step, without the dot or the quotes around a name.
     pub span: Range<usize>,
 }
 
 impl PathStep {
-    /// The member that it goes to.
+    /// Returns the member that the step leads to.
     #[must_use]
     pub fn key(&self) -> Option<&str> {
         match &self.to {
@@ -130,7 +131,7 @@ impl PathStep {
     }
 }
 
-/// Where a step goes.
+/// The target of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum To {
     /// A member of an object.
@@ -141,7 +142,7 @@ pub enum To {
     Elements,
 }
 
-/// The steps of a path up to the first that leads to unknown depths, or that cannot be read.
+/// Returns the steps of a path up to the first that leads to any depth, or that cannot be parsed.
 #[must_use]
 pub fn steps(path: &str) -> Vec<PathStep> {
     let steps = path::spans(path).into_iter().map_while(|(node, span)| {
@@ -166,22 +167,22 @@ pub fn steps(path: &str) -> Vec<PathStep> {
     steps.collect()
 }
 
-/// The steps of the path of a tag, when they lead all the way; nothing when the engine refuses the tag, or
-/// when it is not known where one of its steps leads.
+/// Returns all steps of the path of a tag, or `None` if the engine refuses the tag, or if the target of a step is
+/// unknown.
 #[must_use]
 pub fn whole_steps(path: &str) -> Option<Vec<PathStep>> {
     let read = tag::parse(path).ok()?;
     Some(steps(path)).filter(|steps| steps.len() == read.steps())
 }
 
-/// The steps of a path in a run, such as that of an output, when they lead all the way.
+/// Returns all steps of a path in a run, such as that of an output, or `None` as in [`whole_steps`].
 #[must_use]
 pub fn whole_path(path: &str) -> Option<Vec<PathStep>> {
     let read = Path::parse(path).ok()?;
     Some(steps(path)).filter(|steps| steps.len() == read.steps())
 }
 
-/// The steps below some keys; nothing where the path does not begin with these.
+/// Returns the steps below some keys, or `None` if the path does not begin with these.
 #[must_use]
 pub fn below<'a>(steps: &'a [PathStep], keys: &[&str]) -> Option<&'a [PathStep]> {
     let (above, below) = steps.split_at_checked(keys.len())?;
@@ -189,8 +190,8 @@ pub fn below<'a>(steps: &'a [PathStep], keys: &[&str]) -> Option<&'a [PathStep]>
     above.iter().zip(keys).all(is).then_some(below)
 }
 
-/// A name as it is written in a path: `\` before each dot, and before whatever else would end it.
-/// What is escaped already stays so.
+/// Escapes a name for a path: `\` before each dot, and before every other character that would end it. Existing
+/// escapes stay unchanged.
 #[must_use]
 pub fn escaped(name: &str) -> String {
     let mut written = String::with_capacity(name.len());
@@ -207,18 +208,18 @@ pub fn escaped(name: &str) -> String {
     written
 }
 
-/// A path that was meant with other dots than it was written with.
+/// A path that was probably meant with other dots than written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EscapedDots {
     /// The path that was meant.
     pub path: String,
-    /// Where the first name begins, in the path that was written, that is not what was meant.
+    /// The start of the first name that differs from what was meant, in the written path.
     pub from: usize,
 }
 
-/// The path that was meant where a name has dots that are not escaped: `a['b.c']`, which leads to `c` in `b`,
-/// as `a.b\.c`; and below labels, annotations and the data of `ConfigMaps`, which have no parts, also without brackets.
-/// Nothing when there is no such name in it.
+/// Returns the path that was probably meant if a name has unescaped dots: `a['b.c']`, which leads to `c` in `b`,
+/// becomes `a.b\.c`. Below labels, annotations and the data of `ConfigMaps`, which have no parts, this applies
+/// without brackets, too. Returns `None` if there is no such name.
 #[must_use]
 pub fn with_escaped_dots(path: &str) -> Option<EscapedDots> {
     let brackets = without_brackets(path);
@@ -254,7 +255,7 @@ fn without_brackets(path: &str) -> Option<EscapedDots> {
     })
 }
 
-/// Where the names in a map of texts begin.
+/// Returns the position of the first name in a map of texts.
 fn names_of_texts(steps: &[PathStep]) -> Option<usize> {
     let is_data = |at: usize| {
         let key = steps.get(at).and_then(PathStep::key);
@@ -272,7 +273,7 @@ fn names_of_texts(steps: &[PathStep]) -> Option<usize> {
     Some(labels? + 2)
 }
 
-/// Several names in a map of texts as one.
+/// Joins several names in a map of texts into one.
 fn whole_name(path: &str) -> Option<EscapedDots> {
     let steps = steps(path);
     let first = names_of_texts(&steps)?;
@@ -280,7 +281,7 @@ fn whole_name(path: &str) -> Option<EscapedDots> {
     let names: Option<Vec<String>> = names.map(|step| step.key().map(escaped)).collect();
     let names = names?;
     let (from, end) = (steps.get(first)?.span.start, steps.last()?.span.end);
-    // Between them stand only the dots.
+    // Only the dots are between them.
     let length: usize = names.iter().map(String::len).sum();
     let parted = names.len() > 1 && end - from == length + names.len() - 1;
     parted.then(|| {

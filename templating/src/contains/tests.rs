@@ -183,7 +183,7 @@ fn what_a_queue_writes_does_not_matter() {
     assert!(!compared(job, nested(true), nested(false)));
 }
 
-/// A Job in a queue.
+/// Returns a Job in a queue.
 fn queued(annotations: &Value, spec: Value) -> Value {
     let labels = json!({ "kueue.x-k8s.io/queue-name": "q" });
     let metadata = json!({ "labels": labels, "annotations": annotations });
@@ -221,7 +221,7 @@ fn what_kueue_adds_to_the_pods_of_a_job_that_it_admits_does_not_matter() {
     assert!(contains_document(&live, &rendered(json!([own]))));
     assert!(contains_document(&live, &rendered(json!([]))));
     assert!(contains_document(&live, &rendered(json!(null))));
-    // One that was rendered is missing, or is another.
+    // A rendered item is missing, or differs.
     assert!(!contains_document(&live, &rendered(json!([spot]))));
     assert!(!contains_document(
         &admitted(json!([own])),
@@ -231,7 +231,7 @@ fn what_kueue_adds_to_the_pods_of_a_job_that_it_admits_does_not_matter() {
         &admitted(json!(null)),
         &rendered(json!([own]))
     ));
-    // Nothing adds to one that names no queue.
+    // A queue never adds items to an object that names none.
     let mut free = live;
     free["metadata"]["labels"] = json!({});
     let mut document = rendered(json!([own]));

@@ -1,7 +1,7 @@
-//! How two values compare in a filter.
+//! Comparison of two values in a filter.
 //!
-//! Numbers compare by value, exactly, whether or not they have a fraction (kubectl refuses to compare
-//! 2 with 2.5). Anything else compares only with its own kind.
+//! Numbers compare by value, exactly, whether or not they have a fraction (kubectl refuses to compare 2 with 2.5).
+//! Any other value compares only with its own kind.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use crate::number;
 const NOT_COMPARABLE: &str = "invalid type for comparison";
 const DIFFERENT_KINDS: &str = "incompatible types for comparison";
 
-/// Whether `left operator right` holds.
+/// Returns true if `left operator right` holds.
 pub(super) fn holds(operator: Operator, left: &Value, right: &Value) -> Result<bool, &'static str> {
     let is_equality = matches!(operator, Operator::Equal | Operator::NotEqual);
     let order = match (left, right) {

@@ -1,4 +1,4 @@
-//! From steps and a document to the values they lead to.
+//! Evaluation of steps in a document.
 
 use serde_json::Value;
 
@@ -9,13 +9,13 @@ use super::{
 };
 use crate::bounds::Work;
 
-/// The value of a field that is absent, if it has one; asked with all keys down to the field.
+/// Returns the value of an absent field, if it has one; called with all keys down to the field.
 pub(super) type Absent = fn(&[&str]) -> Option<&'static Value>;
 
-/// Characters compared for the price of one visit.
+/// Number of characters compared for the cost of one visit.
 const TEXT_A_VISIT: usize = 64;
 
-/// What a list of steps leads to: nearly always one value.
+/// Results of some steps: nearly always one value.
 pub(super) enum Values<'a> {
     One([&'a Value; 1]),
     Many(Vec<&'a Value>),
@@ -70,7 +70,7 @@ pub(super) fn evaluate<'a>(
             }
         };
         let Some(next) = next else {
-            // What follows may still be a text, which stands for itself whatever is before it.
+            // The next step may still be a text, which stands for itself whatever precedes it.
             let rest = nodes.get(index + 1..).unwrap_or_default();
             return follow(rest, Vec::new(), work).map(Values::Many);
         };
@@ -135,7 +135,7 @@ fn push_children<'a>(found: &mut Vec<&'a Value>, value: &'a Value) {
     }
 }
 
-/// The values and everything below them that has children, each before what is below it.
+/// Returns the values and everything below them that has children, each before its descendants.
 fn descend<'a>(values: &[&'a Value], work: &mut Work) -> Result<Vec<&'a Value>, PathError> {
     let mut found = Vec::new();
     let mut waiting: Vec<&Value> = values.iter().rev().copied().collect();
@@ -167,7 +167,7 @@ fn union<'a>(
     Ok(found)
 }
 
-/// The element that a single index means; nothing below a null.
+/// Returns the element of a single index; `None` below a null.
 fn element<'a>(slice: &Slice, value: &'a Value) -> Result<Option<&'a Value>, PathError> {
     match value {
         Value::Null => Ok(None),
@@ -208,7 +208,7 @@ fn elements<'a>(
     Ok(found)
 }
 
-/// The positions that a slice means in an array of that length; nothing when it asks for no element.
+/// Returns the start and the end of a slice in an array of that length, or `None` if it selects no element.
 fn range(slice: &Slice, length: usize) -> Result<Option<(usize, usize)>, PathError> {
     let Ok(length) = i64::try_from(length) else {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! Whether two paths may lead to one place, as far as that can be told without a document: in doubt they may.
+//! Overlap of two paths, without a document. In doubt they overlap.
 
 use serde_json::Value;
 
@@ -8,7 +8,8 @@ use super::{
 };
 
 impl Path {
-    /// Whether there may be a document in which it leads to where another path leads, into that place, or to what holds it.
+    /// Returns true if in some document this path may lead to the target of another path, into it, or to a value
+    /// that contains it.
     pub(crate) fn may_meet(&self, other: &Self) -> bool {
         for (one, other) in self.nodes.iter().zip(&other.nodes) {
             if may_lead_anywhere(one) || may_lead_anywhere(other) {
@@ -18,12 +19,12 @@ impl Path {
                 return false;
             }
         }
-        // One of them ends where the other one goes on.
+        // One of them ends before the other one.
         true
     }
 }
 
-/// Whether a step may lead to any depth, or to a place that does not follow from the one before.
+/// Returns true if a step may lead to any depth, or to a place that does not follow from the one before.
 fn may_lead_anywhere(node: &PathNode) -> bool {
     match node {
         PathNode::Descend | PathNode::Literal(_) => true,
@@ -34,7 +35,7 @@ fn may_lead_anywhere(node: &PathNode) -> bool {
     }
 }
 
-/// Whether two steps from one value may lead to the same member or element of it.
+/// Returns true if two steps from one value may lead to the same member or element of it.
 fn may_be_same(one: &PathNode, other: &PathNode) -> bool {
     match (one, other) {
         (PathNode::Union(members), node) | (node, PathNode::Union(members)) => members
@@ -54,13 +55,13 @@ fn may_be_same(one: &PathNode, other: &PathNode) -> bool {
 fn may_share_element(one: &Slice, other: &Slice) -> bool {
     let position = |slice: &Slice| slice.start.filter(|_| slice.single);
     match (position(one), position(other)) {
-        // One that counts from the end may be any.
+        // A position from the end may be any.
         (Some(one), Some(other)) if (one < 0) == (other < 0) => one == other,
         _ => true,
     }
 }
 
-/// Whether no element passes both: they ask for two texts in the same member.
+/// Returns true if no element passes both filters: they require different texts in the same member.
 fn exclude(one: &Filter, other: &Filter) -> bool {
     let text = |filter: &Filter| match &filter.comparison {
         Some((Operator::Equal, right)) => match right.as_slice() {

@@ -1,8 +1,8 @@
-//! From text to steps, by the grammar of kubectl's paths (client-go's `util/jsonpath`).
+//! Parser for the grammar of kubectl's paths (client-go's `util/jsonpath`).
 //!
-//! The grammar hardly nests: a filter ends at its first closing parenthesis outside of quotes, an
-//! index at its first bracket. So the parser is a loop; only the sides of a filter and the members of a
-//! union are parsed by calling it again, a few levels at most.
+//! The grammar hardly nests: a filter ends at its first closing parenthesis outside of quotes, an index at its
+//! first bracket. So the parser is a loop; only the sides of a filter and the members of a union are parsed by
+//! calling it again, a few levels at most.
 
 use std::ops::Range;
 
@@ -31,14 +31,14 @@ pub(super) fn parse(wrapped: &str) -> Result<Vec<PathNode>, PathError> {
     }
 }
 
-/// The steps of a path in braces with the bytes that each stands on, up to the first that cannot be read.
+/// Returns the steps of a path in braces with the bytes that each covers, up to the first that cannot be parsed.
 pub(super) fn spans(wrapped: &str) -> Vec<(PathNode, Range<usize>)> {
     let Parsed { nodes, spans, .. } = as_far_as_readable(wrapped);
     nodes.into_iter().zip(spans).collect()
 }
 
-/// Where names stand between `['` and `']`, also in filters, up to what cannot be read. Those in unions are
-/// left out.
+/// Returns the positions of names between `['` and `']`, also in filters, up to the first error. Those in unions
+/// are left out.
 pub(super) fn quoted_names(wrapped: &str) -> Vec<Range<usize>> {
     as_far_as_readable(wrapped).quoted_names
 }
@@ -48,13 +48,13 @@ fn as_far_as_readable(wrapped: &str) -> Parsed {
         return Parsed::default();
     }
     let mut parser = Parser::new(wrapped, 0);
-    // What is wrong with it is told by `parse`.
+    // Its error is reported by `parse`.
     let _ = parser.action();
     parser.parsed
 }
 
-/// Parses a part of a path that stands in brackets; what follows a closing brace is ignored, as
-/// kubectl does. Places are those in `{part}`.
+/// Parses a part of a path in brackets. Text after a closing brace is ignored, as in kubectl. Positions are those
+/// in `{part}`.
 fn parse_part(text: &str, nesting: usize) -> Result<Parsed, ParseError> {
     if nesting > MAX_NESTING {
         return Err(SyntaxError::TooDeep.into());
@@ -69,7 +69,7 @@ fn parse_part(text: &str, nesting: usize) -> Result<Parsed, ParseError> {
 #[derive(Default)]
 struct Parsed {
     nodes: Vec<PathNode>,
-    /// The bytes of the input that each node stands on.
+    /// The bytes of the input that each node covers.
     spans: Vec<Range<usize>>,
     /// The bytes of the names between `['` and `']`.
     quoted_names: Vec<Range<usize>>,
@@ -92,7 +92,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Adds what was read since `start`.
+    /// Adds a node for the text since `start`.
     fn push(&mut self, node: PathNode, start: usize) {
         self.parsed.nodes.push(node);
         self.parsed.spans.push(start..self.at);
@@ -124,7 +124,7 @@ impl<'a> Parser<'a> {
         found
     }
 
-    /// Everything from an opening brace to the closing one.
+    /// Parses everything from an opening brace to the closing one.
     fn action(&mut self) -> Result<(), ParseError> {
         self.take("{");
         loop {
@@ -141,7 +141,7 @@ impl<'a> Parser<'a> {
             }
             match self.next() {
                 None | Some('\r' | '\n') => return Err(SyntaxError::Unclosed.into()),
-                // The current object is what every path starts from anyway.
+                // Every path starts from the current object anyway.
                 Some(' ' | '@' | '$') => {}
                 Some('[') => self.brackets()?,
                 Some(quote @ ('"' | '\'')) => self.quoted(quote)?,
@@ -226,7 +226,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Whether a backslash stands before the (one byte wide) character just read.
+    /// Returns true if a backslash precedes the (one byte wide) character just read.
     fn follows_backslash(&self) -> bool {
         self.at >= 2 && self.input.as_bytes().get(self.at - 2) == Some(&b'\\')
     }
@@ -253,7 +253,7 @@ impl<'a> Parser<'a> {
             let name = start + "'".len();
             self.parsed.quoted_names.push(name..name + key.len());
             let part = parse_part(&format!(".{key}"), self.nesting + 1)?;
-            // The part is `{.key}`, and here stands `['key']`. Added first: a descent begins at the dot.
+            // The part is `{.key}`, and the input has `['key']`. Added first: a descent begins at the dot.
             let moved = |at: usize| name + at - "{.".len();
             let spans = part
                 .spans
@@ -292,7 +292,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// A side of a filter, which begins at `start`.
+    /// Parses a side of a filter, which begins at `start`.
     fn side(&mut self, text: &str, start: usize) -> Result<Vec<PathNode>, ParseError> {
         let part = parse_part(text, self.nesting + 1)?;
         // The part is `{side}`.
@@ -303,8 +303,8 @@ impl<'a> Parser<'a> {
         Ok(part.nodes)
     }
 
-    /// What stands between `[?(` and `)]`: the end is the first `)` that is not inside the first pair
-    /// of quotes.
+    /// Returns the text between `[?(` and `)]`: it ends at the first `)` that is not inside the first pair of
+    /// quotes.
     fn filter_text(&mut self) -> Result<&'a str, ParseError> {
         let start = self.at;
         let mut quote = None;
@@ -340,7 +340,7 @@ pub(crate) fn ends_word(c: char) -> bool {
     )
 }
 
-/// The text of `'text'`, if there is no further quote in it.
+/// Returns the text of `'text'`, if it contains no further quote.
 fn quoted_key(text: &str) -> Option<&str> {
     let key = text.strip_prefix('\'')?.strip_suffix('\'')?;
     (!key.contains('\'')).then_some(key)
@@ -356,7 +356,7 @@ fn split_comparison(text: &str) -> Option<(&str, &str, &str)> {
     (!operator.is_empty()).then_some((left, operator, right))
 }
 
-/// `1`, `1:2`, `:`, `::2`.
+/// Parses `1`, `1:2`, `:` or `::2`.
 fn slice(text: &str) -> Result<Slice, ParseError> {
     let parts: Vec<&str> = text.split(':').collect();
     let is_part = |part: &&str| {

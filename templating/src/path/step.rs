@@ -1,4 +1,4 @@
-//! What a path consists of, once it is parsed.
+//! Steps of a parsed path.
 
 use serde_json::Value;
 
@@ -35,12 +35,12 @@ impl PathNode {
 pub(crate) struct Slice {
     pub(crate) start: Option<i64>,
     pub(crate) end: Option<i64>,
-    /// Whether the end follows from the start: one element is meant.
+    /// True if the end follows from the start: one element is meant.
     pub(crate) single: bool,
     pub(crate) step: Option<i64>,
 }
 
-/// Which elements of an array are kept.
+/// Condition for the elements of an array.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Filter {
     pub(super) left: Vec<PathNode>,
@@ -49,7 +49,7 @@ pub(crate) struct Filter {
 }
 
 impl Filter {
-    /// The text that a member of this name is to have, if nothing else is asked.
+    /// Returns the text that a member of this name must have, if that is the whole condition.
     pub(super) fn equal_to(&self, name: &str) -> Option<&str> {
         let (Operator::Equal, right) = self.comparison.as_ref()? else {
             return None;
@@ -63,7 +63,7 @@ impl Filter {
     }
 }
 
-/// How the two sides of a filter are compared.
+/// Comparison of the two sides of a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operator {
     Equal,

@@ -1,4 +1,4 @@
-//! What the table in `tests/rules/expressions.yaml` does not show: cost, limits, and that the dialect agrees
+//! Properties beyond the table in `tests/rules/expressions.yaml`: cost, limits, and the agreement of the dialect
 //! with RFC 9535 wherever both mean the same.
 
 use jsonpath_rust::JsonPath as _;
@@ -152,7 +152,7 @@ fn document() -> impl Strategy<Value = Value> {
         .prop_map(|map| Value::Object(map.into_iter().collect()))
 }
 
-/// Steps that both dialects have, with the same meaning where ours gives a result.
+/// Steps that both dialects have, with the same meaning where ours yields a result.
 fn common_path() -> impl Strategy<Value = String> {
     let step = prop_oneof![
         "[a-c]".prop_map(|key| format!(".{key}")),
@@ -168,8 +168,8 @@ fn common_path() -> impl Strategy<Value = String> {
         .prop_map(|(first, rest)| format!(".{first}{}", rest.concat()))
 }
 
-/// Whether an index or a slice meets, beside other values, a list that has no such element: it ends the search in all
-/// that follow (docs/templates.md).
+/// Returns true if an index or a slice meets, beside other values, a list without such an element: it ends the
+/// search in all later ones (docs/templates.md).
 fn ends_early(path: &str, document: &Value) -> bool {
     path.match_indices('[').any(|(at, _)| {
         let (before, rest) = path.split_at(at);
@@ -217,7 +217,7 @@ proptest! {
             Ok(value) if ends_early(&path, &document) => prop_assert_eq!(standard.first(), Some(&&value)),
             Ok(value) => prop_assert_eq!(standard, vec![&value]),
             Err(PathError::TooMany(_)) => prop_assert!(standard.len() > 1),
-            // What the standard leaves out without a word is an error here.
+            // The standard silently leaves this out; here it is an error.
             Err(PathError::Missing(_)) => {
                 prop_assert!(standard.is_empty() || ends_early(&path, &document));
             }

@@ -1,6 +1,6 @@
 //! Texts in quotes, with the escapes of Go.
 
-/// Resolves the escapes in the text between two quotes; nothing when one of them is none.
+/// Resolves the escapes in the text between two quotes. Returns `None` if one of them is invalid.
 pub(super) fn unquote(text: &str, quote: char) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.chars();

@@ -1,4 +1,4 @@
-//! What is wrong with the rules of a profile.
+//! Checks of a profile's rules.
 
 use cartouche_crds::{ClusterRunProfileSpec, ProfileRule, is_dns_subdomain};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
@@ -8,7 +8,7 @@ use crate::{
     name::{is_label_key, is_label_value},
 };
 
-/// Everything that is wrong with them, by path. A selector that cannot be read selects nobody.
+/// Returns all problems of the rules, by path. A selector with a problem selects nothing.
 pub(super) fn check(spec: &ClusterRunProfileSpec) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for (index, rule) in spec.rules.iter().flatten().enumerate() {
@@ -21,7 +21,7 @@ pub(super) fn check(spec: &ClusterRunProfileSpec) -> Vec<Diagnostic> {
     found
 }
 
-/// Is told where something is wrong, and what.
+/// Receives the path and the text of each problem.
 type Tell<'a> = &'a mut dyn FnMut(Vec<Segment>, String);
 
 fn below(at: &[Segment], steps: impl IntoIterator<Item = Segment>) -> Vec<Segment> {

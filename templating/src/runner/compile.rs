@@ -1,4 +1,4 @@
-//! What a template says of files, checked.
+//! Checks and compilation of a template's files.
 
 use cartouche_crds::{Runner, RunnerFile};
 use serde_json::Value;
@@ -21,7 +21,8 @@ const TAG_IN_PATH: &str =
 const ALL_INPUTS: &str = "$(runnable.spec.inputs)$";
 
 impl CompiledRunner {
-    /// Finds everything that is wrong with it, whatever a Runnable says. `kind` is that of the runs, if it is known.
+    /// Compiles the files, and adds all problems, whatever the Runnable. `kind` is that of the runs, if it is
+    /// known.
     pub(crate) fn compile(
         runner: &Runner,
         kind: Option<(&str, &str)>,
@@ -33,7 +34,7 @@ impl CompiledRunner {
     }
 
     fn compiled(runner: &Runner, kind: Option<(&str, &str)>) -> Result<Self, Diagnostics> {
-        // Of a misspelt kind it is said that it is misspelt, once it is looked up.
+        // A misspelt kind is reported as such when it is looked up.
         let has_pods = |(api_version, kind)| {
             let known = kinds::known_fields(api_version, kind);
             known.is_some_and(|known| known.pod_template.is_some())
@@ -49,7 +50,7 @@ impl CompiledRunner {
         for part in parts.chain(args) {
             problems.extend(oversize(part));
         }
-        // Deeper or larger ones are not looked into.
+        // Deeper or larger ones are not inspected.
         Diagnostics::check(problems)?;
         let mut problems = Vec::new();
         let compiled = Self {
@@ -112,7 +113,7 @@ fn of_files(files: &[RunnerFile], problems: &mut Vec<Diagnostic>) -> Vec<File> {
     compiled
 }
 
-/// Whether it leads from the root to a file, by itself and in one way. Kubernetes takes no colon.
+/// Returns true for a normalized absolute path of a file. Kubernetes refuses a colon.
 fn is_absolute(path: &str) -> bool {
     let is_name = |name: &str| !matches!(name, "" | "." | "..");
     path.strip_prefix('/')

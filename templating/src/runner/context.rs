@@ -1,4 +1,4 @@
-//! What a container has to know of the run that it works for, as Capact's runners read it.
+//! The context: the facts that a container needs about its run, in the form of Capact's runners.
 
 use cartouche_crds::{
     LONGEST_DURATION, RUNNER_CONTEXT_ANNOTATION, Runner, SHORTEST_DURATION, duration, plain_json,
@@ -16,9 +16,9 @@ use crate::{
     syntax,
 };
 
-/// No timeout, as a duration that Go reads.
+/// The duration of no timeout, in the notation of Go.
 const NO_TIMEOUT: &str = "0s";
-/// The run's name, which is not known before it is made.
+/// The run's name, which is unknown before the run is made.
 const RUN_NAME: &str = "$(run.name)$";
 const ACCOUNT: &str = "/platform/serviceAccountName";
 
@@ -26,12 +26,12 @@ const ACCOUNT: &str = "/platform/serviceAccountName";
 pub(super) struct ContextParts {
     dry_run: Body,
     timeout: Body,
-    /// The template gives no timeout.
+    /// True if the template sets no timeout.
     is_endless: bool,
 }
 
 impl ContextParts {
-    /// What there is to say, if the template wants it said.
+    /// Compiles the context, or returns `None` if the template does not ask for one.
     pub(super) fn compile(runner: &Runner, problems: &mut Vec<Diagnostic>) -> Option<Self> {
         let dry_run = runner.dry_run.clone().unwrap_or(Value::Bool(false));
         let timeout = runner.timeout.as_deref().unwrap_or(NO_TIMEOUT);
@@ -56,7 +56,7 @@ impl ContextParts {
         None
     }
 
-    /// True if runners are given no bound.
+    /// Returns true if runners get no timeout.
     pub(super) fn is_endless(&self) -> bool {
         self.is_endless
     }
@@ -65,7 +65,7 @@ impl ContextParts {
         [&self.dry_run, &self.timeout].into_iter()
     }
 
-    /// The file of a run.
+    /// Returns the content of the file for a run.
     pub(super) fn content(
         &self,
         document: &Value,
@@ -126,12 +126,12 @@ fn wrong_timeout(value: &Value) -> Option<DiagnosticKind> {
     })
 }
 
-/// The account of a run's pod. Only runs with pods have files.
+/// Returns the account of a run's pod. Only runs with pods have files.
 fn account(document: &Value) -> &str {
     kinds::pods_account(document).unwrap_or_default()
 }
 
-/// Corrects the context of a run whose pod has another account now than before.
+/// Updates the context of a run whose pod has another account than before.
 pub(crate) fn tell_account(before: &Value, document: &mut Value) {
     let account = account(document).to_owned();
     if account == self::account(before) {

@@ -1,4 +1,4 @@
-//! The files of a run that is there, found in its pod.
+//! The files of an existing run, found in its pod.
 
 use std::collections::BTreeMap;
 
@@ -7,17 +7,17 @@ use serde_json::Value;
 use super::{pod::VOLUME, to_annotations};
 use crate::diagnostic::Segment;
 
-/// A file of a run, and the annotation that it is kept in.
+/// A file of a run, and the annotation that contains it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileOfRun {
     /// The steps to the annotation.
     pub at: Vec<Segment>,
-    /// The path by which containers find it.
+    /// The path of the file in the containers.
     pub path: String,
 }
 
-/// The files that containers of a run find, as its object says: which annotation of its pod is mounted where. An annotation that
-/// is not mounted is no file, whatever its name.
+/// Returns the files that the containers of a run get, from the annotations that its pod mounts. An annotation
+/// that is not mounted is no file, whatever its name.
 #[must_use]
 pub fn files_of_run(run: &Value) -> Vec<FileOfRun> {
     let Some(annotations) = to_annotations(run) else {
@@ -45,7 +45,7 @@ pub fn files_of_run(run: &Value) -> Vec<FileOfRun> {
     items.flatten().filter_map(file).collect()
 }
 
-/// The paths by which containers find the files of the volume, by their names in it.
+/// Returns the paths of the volume's files in the containers, by their names in the volume.
 fn mounted_at(spec: &Value) -> BTreeMap<&str, &str> {
     let containers = ["containers", "initContainers"];
     let containers = containers.iter().flat_map(|all| list(spec, all));

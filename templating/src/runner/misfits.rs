@@ -1,4 +1,4 @@
-//! The files of a template, held against the pod that it writes itself.
+//! Checks of a template's files against the pod in the template.
 
 use cartouche_crds::{RUNNER_ARGS_ANNOTATION, RUNNER_CONTEXT_ANNOTATION, RUNNER_FILE_ANNOTATION};
 use serde_json::{Map, Value};
@@ -12,8 +12,8 @@ use crate::{diagnostic::Diagnostic, syntax};
 const NAME: &str = "name";
 
 impl CompiledRunner {
-    /// The mistakes that fail for every Runnable, as far as no tag decides about them: files that have no place in the pod of the
-    /// template, and containers that it does not have.
+    /// Returns the problems that every Runnable would have, unless a tag decides about them: files without a place
+    /// in the template's pod, and containers that it lacks.
     pub(crate) fn misfits(&self, template: &Value) -> Vec<Diagnostic> {
         let mut document = template.clone();
         let Some(pod) = Pod::of(&mut document).filter(|pod| self.is_settled(pod.fields())) else {
@@ -27,7 +27,7 @@ impl CompiledRunner {
         mounted.map_or_else(|problems| problems.to_vec(), |()| Vec::new())
     }
 
-    /// True if no tag decides what the pod has where files are added.
+    /// Returns true if no tag decides about the parts of the pod that files are added to.
     fn is_settled(&self, pod: &Map<String, Value>) -> bool {
         let is_open = |value: Option<&Value>| value.is_some_and(Value::is_string);
         let spec = pod.get("spec");
@@ -52,7 +52,7 @@ impl CompiledRunner {
         !places.into_iter().chain(lists).any(is_open) && !containers.any(is_container_open)
     }
 
-    /// Every file, with nothing in it.
+    /// Returns every file without its content.
     fn without_content(&self) -> Vec<Made> {
         let made = |annotation: String, name: String, path: &str, variable| Made {
             annotation,

@@ -9,22 +9,23 @@ use crate::{
     open::OpenPlace,
 };
 
-/// The volume that has the files.
+/// Name of the volume with the files.
 pub const VOLUME: &str = "cartouche-runner";
 const NAME: &str = "name";
 const MOUNT_PATH: &str = "mountPath";
-/// The most mounts that one run gets. A pod has far fewer, and inputs may decide how many containers there are.
+/// Maximum number of mounts that one run gets. A pod has far fewer, but inputs may decide how many containers
+/// there are.
 const MOST_MOUNTS: usize = 4096;
 
 pub(super) struct Pod<'a> {
-    /// The steps to it in the document.
+    /// The steps to the pod in the document.
     at: Vec<Segment>,
     fields: &'a mut Map<String, Value>,
     problems: Vec<Diagnostic>,
 }
 
 impl<'a> Pod<'a> {
-    /// The pod of a run.
+    /// Returns the pod of a run.
     pub(super) fn of(document: &'a mut Value) -> Option<Self> {
         let pointer = kinds::known_fields_of(document)?.pod_template?;
         let steps = pointer.split('/').filter(|step| !step.is_empty());
@@ -35,12 +36,12 @@ impl<'a> Pod<'a> {
         })
     }
 
-    /// The fields of the pod.
+    /// Returns the fields of the pod.
     pub(super) fn fields(&self) -> &Map<String, Value> {
         self.fields
     }
 
-    /// Adds files, and the places in them that are open to those of the run. Without names they are for all containers but
+    /// Adds files, and their open places to those of the run. Without names they are for all containers except
     /// init containers.
     pub(super) fn mount(
         mut self,
@@ -91,7 +92,7 @@ impl<'a> Pod<'a> {
         }
     }
 
-    /// The containers that files are mounted into: the list and the position in it.
+    /// Returns the containers that files are mounted into: the list and the position in it.
     fn wanted(&mut self, names: Option<&[String]>) -> Vec<(&'static str, usize)> {
         let mut known = Vec::new();
         for list in ["containers", "initContainers"] {
@@ -192,7 +193,7 @@ impl<'a> Pod<'a> {
     }
 }
 
-/// Where the template says what is in a file, by its position among all files.
+/// Returns the place of a file in the template, by its position among all files.
 fn made_at(files: &[Made], position: usize) -> Vec<Segment> {
     let of_template = files.iter().filter(|file| file.variable.is_some()).count();
     match position.checked_sub(of_template) {
@@ -201,7 +202,7 @@ fn made_at(files: &[Made], position: usize) -> Vec<Segment> {
     }
 }
 
-/// The object in a field, made if there is none.
+/// Returns the object in a field, which is created if it is absent.
 fn object<'a>(
     parent: &'a mut Map<String, Value>,
     field: &str,
@@ -213,7 +214,7 @@ fn object<'a>(
     value.as_object_mut()
 }
 
-/// The list in a field, made if there is none.
+/// Returns the list in a field, which is created if it is absent.
 fn list<'a>(parent: &'a mut Map<String, Value>, field: &str) -> Option<&'a mut Vec<Value>> {
     let value = parent.entry(field).or_insert(Value::Null);
     if value.is_null() {
@@ -222,7 +223,7 @@ fn list<'a>(parent: &'a mut Map<String, Value>, field: &str) -> Option<&'a mut V
     value.as_array_mut()
 }
 
-/// Adds an element to the end of a list, if there is a list, and nothing with the same key in it.
+/// Adds an element to a list, and returns true, if the field is a list without an element of the same key.
 fn add(parent: &mut Map<String, Value>, field: &str, key: &str, element: Value) -> bool {
     let list =
         list(parent, field).filter(|list| list.iter().all(|it| it.get(key) != element.get(key)));

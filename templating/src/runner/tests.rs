@@ -47,7 +47,7 @@ fn render(template: Value, runner: Value, inputs: Value) -> Result<Rendered, Dia
     compile(template, runner)?.render(&context(inputs))
 }
 
-/// The annotations of the pod of a run that is made.
+/// Returns the annotations of the pod of a run.
 fn made(runner: Value, inputs: Value) -> Value {
     let rendered = render(job(), runner, inputs).unwrap();
     let values = json!({ "x": "say \"$(run.name)$\"\n", "list": [1] });
@@ -268,7 +268,7 @@ fn the_files_of_a_run_are_found_in_its_pod_by_what_is_mounted() {
             file("carto.run/runner-file-0", "/cfg/main.tf")
         ]
     );
-    // An annotation of that name is none by itself.
+    // An annotation of that name is no file by itself.
     let mut bare = job();
     bare["spec"]["template"]["metadata"] =
         json!({ "annotations": { "carto.run/runner-args": "{}" } });

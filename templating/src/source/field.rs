@@ -5,21 +5,22 @@ use serde_json::Value;
 use super::Room;
 use crate::{bounds::Work, path::Path};
 
-/// Why a path gives no value.
+/// Reason for which a path yields no value.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 pub enum NoValue {
-    /// There is nothing where it leads.
+    /// There is nothing at the path.
     #[error("it has nothing at {0}")]
     Absent(String),
-    /// It is no path, or does not lead to one value.
+    /// The text is no path, or does not lead to one value.
     #[error("{0}")]
     Unusable(String),
-    /// Its object, or the value, takes too much memory.
+    /// The object, or the value, takes too much memory.
     #[error("{0}")]
     TooMuch(String),
 }
 
-/// Reads fields of one object: what it takes to find them, and what they are together, is bounded before anything is copied.
+/// Reader of fields of one object. The work to find them and their total size are bounded before anything is
+/// copied.
 #[derive(Debug)]
 pub struct Fields<'a> {
     object: &'a Value,
@@ -28,7 +29,7 @@ pub struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// Those of this object.
+    /// Creates a reader for this object.
     #[must_use]
     pub fn of(object: &'a Value) -> Self {
         Self {
@@ -38,7 +39,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The one value at a path.
+    /// Returns the one value at a path.
     pub fn read(&mut self, path: &str) -> Result<Value, NoValue> {
         let parsed = Path::parse(path).map_err(|error| NoValue::Unusable(error.to_string()))?;
         let found = parsed.evaluate(self.object, &mut self.work);
@@ -55,7 +56,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Why this is no path, if it is none.
+/// Returns the problem of a text that is no path, or `None` for a path.
 #[must_use]
 pub fn wrong_path(path: &str) -> Option<String> {
     Path::parse(path).err().map(|error| error.to_string())

@@ -66,7 +66,7 @@ fn labels_and_annotations_of_the_template_stay_beside_ours() {
     assert_eq!(run["metadata"]["annotations"]["c"], "d");
 }
 
-/// Who compares runs leaves out what these name: a mark that is missing there would pass for a change.
+/// A comparison of runs leaves these out: one that is missing there would count as a change.
 #[test]
 fn what_cartouche_sets_is_what_the_constants_name() {
     let stamped = Stamp {

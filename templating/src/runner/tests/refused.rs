@@ -1,4 +1,4 @@
-//! What is refused, by path.
+//! Refused files, by path.
 
 use super::*;
 use crate::field_path;
@@ -117,7 +117,7 @@ fn a_run_without_pods_is_refused_as_soon_as_its_kind_is_known() {
     assert_eq!(wrong(template, json!({})), [expected]);
 }
 
-/// That there is no such kind is said where kinds are looked up; if there is one, it gets no files.
+/// An unknown kind is reported when kinds are looked up; a run of an existing kind gets no files.
 #[test]
 fn a_kind_that_looks_misspelt_is_not_refused_for_its_files() {
     let of = |api_version: &str, kind: &str| {
