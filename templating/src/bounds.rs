@@ -1,7 +1,7 @@
-//! How large a template, what it sees and what it renders may be, and how much work a path may do.
+//! Limits on the size of a template, its context and its rendered document, and on the work for a path.
 //!
-//! Every limit is checked before the recursion or the allocation that it bounds: a stack overflow
-//! ends the process, and an error only ends the reconciliation of one Runnable.
+//! Every limit is checked before the recursion or the allocation that it bounds: a stack overflow ends the
+//! process, while an error only ends the reconciliation of one Runnable.
 
 use std::io;
 
@@ -12,58 +12,60 @@ use crate::weight::{in_mib, weight};
 
 const MIB: usize = 1024 * 1024;
 
-/// [Weight](weight()) of one object, and of all that one reconciliation holds beside what it renders.
+/// Maximum [weight](weight()) of one object, and of all that one reconciliation holds beside its rendered
+/// document.
 pub const MAX_WEIGHT: usize = 16 * MIB;
-/// Weight of a template, and of a rendered document.
+/// Maximum weight of a template, and of a rendered document.
 pub const MAX_RENDERED_WEIGHT: usize = 8 * MIB;
-/// Weight of all outputs of a run.
+/// Maximum weight of all outputs of a run.
 pub const MAX_OUTPUTS_WEIGHT: usize = MIB;
-/// Weight of all failure outputs together.
+/// Maximum weight of all failure outputs together.
 pub(crate) const MAX_FAILURE_WEIGHT: usize = MIB / 4;
-/// What weighs no more is light: many such may be held at the same time.
+/// Maximum weight of a light value: many of these may be held at the same time.
 pub const LIGHT: usize = MIB;
-/// Bytes of a template as compact JSON.
+/// Maximum bytes of a template as compact JSON.
 pub const MAX_TEMPLATE_BYTES: usize = 256 * 1024;
-/// Bytes of what a profile says of runs, as compact JSON.
+/// Maximum bytes of a profile's settings for runs, as compact JSON.
 pub const MAX_PROFILE_BYTES: usize = 256 * 1024;
-/// Bytes of what a template can see, as compact JSON.
+/// Maximum bytes of a template's context, as compact JSON.
 pub const MAX_CONTEXT_BYTES: usize = 1024 * 1024;
-/// Bytes of a rendered document as compact JSON.
+/// Maximum bytes of a rendered document as compact JSON.
 pub const MAX_RENDERED_BYTES: usize = 512 * 1024;
-/// Objects and arrays inside each other, in a template, a context, a rendered document or an output.
+/// Maximum nesting of objects and arrays in a template, a context, a rendered document or an output.
 pub const MAX_DEPTH: usize = 64;
-/// Values that are no object and no array, and empty ones, in a template or a rendered document.
+/// Maximum number of leaves in a template or a rendered document: values other than objects and arrays, and empty
+/// ones.
 pub const MAX_LEAVES: usize = 20_000;
-/// Tags in a template.
+/// Maximum number of tags in a template.
 pub const MAX_TAGS: usize = 1_000;
-/// Bytes of one path.
+/// Maximum bytes of one path.
 pub const MAX_PATH_BYTES: usize = 1024;
-/// How often a filter, a union or a quoted key may be inside another: `[?(@['a','b'])]` needs three.
+/// Maximum nesting of filters, unions and quoted keys: `[?(@['a','b'])]` needs three.
 pub(crate) const MAX_NESTING: usize = 3;
-/// Outputs of one template.
+/// Maximum number of outputs of one template.
 pub const MAX_OUTPUTS: usize = 64;
-/// Bytes of one output in the API server's store.
+/// Maximum bytes of one output in the API server's store.
 pub const MAX_OUTPUT_BYTES: usize = 64 * 1024;
-/// Bytes of all outputs of a run in the API server's store.
+/// Maximum bytes of all outputs of a run in the API server's store.
 pub const MAX_OUTPUTS_BYTES: usize = 256 * 1024;
-/// Bytes of all failure outputs together in the API server's store.
+/// Maximum bytes of all failure outputs together in the API server's store.
 pub const MAX_FAILURE_BYTES: usize = 16 * 1024;
-/// Bytes of an input schema as compact JSON.
+/// Maximum bytes of an input schema as compact JSON.
 pub const MAX_INPUT_SCHEMA_BYTES: usize = 64 * 1024;
-/// Bytes that the defaults of a schema may add to the inputs of a Runnable.
+/// Maximum bytes that the defaults of a schema may add to the inputs of a Runnable.
 pub const MAX_DEFAULTED_BYTES: usize = 256 * 1024;
-/// Diagnostics of one Runnable's inputs that are collected.
+/// Maximum number of diagnostics that are collected for one Runnable's inputs.
 pub(crate) const MAX_MISFITS: usize = 100;
-/// Longest pattern of an input schema, in bytes.
+/// Maximum length of a pattern in an input schema, in bytes.
 pub(crate) const MAX_PATTERN_BYTES: usize = 1024;
-/// Bytes that a compiled pattern may take.
+/// Maximum bytes of a compiled pattern.
 pub(crate) const MAX_COMPILED_BYTES: usize = 256 * 1024;
-/// Nodes that one path may visit.
+/// Maximum number of nodes that one path may visit.
 pub const MAX_PATH_VISITS: usize = 100_000;
-/// Nodes that all paths of one rendering (or of one reading of outputs) may visit.
+/// Maximum number of nodes that all paths of one rendering (or of one reading of outputs) may visit.
 pub const MAX_RENDER_VISITS: usize = 1_000_000;
 
-/// Counts the nodes that paths visit. A count, unlike a clock, gives every machine the same answer.
+/// Counter of the nodes that paths visit. A count, unlike a clock, gives every machine the same result.
 #[derive(Debug)]
 pub(crate) struct Work {
     in_all: usize,
@@ -73,10 +75,10 @@ pub(crate) struct Work {
 /// The budget of visits is used up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Exhausted {
-    /// That of one path.
+    /// The budget of one path.
     #[error("the path visits more than {MAX_PATH_VISITS} nodes: make it more specific")]
     Path,
-    /// That of all paths of a rendering.
+    /// The budget of all paths of a rendering.
     #[error(
         "the paths together visit more than {MAX_RENDER_VISITS} nodes: make them more specific"
     )]
@@ -102,13 +104,13 @@ impl Work {
     }
 }
 
-/// Why a value that is this heavy is refused, if it is.
+/// Returns the message for a value that is too heavy, or `None`.
 pub(crate) fn too_heavy(value: &Value, most: usize) -> Option<String> {
     let weight = weight(value);
     (weight > most).then(|| takes(weight, most))
 }
 
-/// The words for what weighs more than is taken.
+/// Formats the message for an excess weight.
 #[must_use]
 pub fn takes(weight: usize, most: usize) -> String {
     format!(
@@ -118,8 +120,7 @@ pub fn takes(weight: usize, most: usize) -> String {
     )
 }
 
-/// Whether no more than [`MAX_DEPTH`] objects and arrays are inside each other. Goes no deeper than
-/// that itself.
+/// Returns true if at most [`MAX_DEPTH`] objects and arrays are nested. Does not recurse deeper itself.
 pub(crate) fn is_shallow(value: &Value) -> bool {
     fn within(value: &Value, room: usize) -> bool {
         match value {
@@ -140,14 +141,14 @@ pub(crate) fn leaves(value: &Value) -> usize {
     }
 }
 
-/// The length of the value as compact JSON, or nothing when that is over the limit (in which case
-/// the rest is not looked at). Only for values that are shallow.
+/// Returns the length of the value as compact JSON, or `None` above the limit (in which case the rest is skipped).
+/// Only for values that are shallow.
 #[must_use]
 pub fn json_bytes_within(value: &Value, limit: usize) -> Option<usize> {
     bytes_within(value, limit, <[u8]>::len)
 }
 
-/// The same as the API server's store has it.
+/// Returns the length of the value in the API server's store, or `None` above the limit.
 #[must_use]
 pub fn stored_bytes_within(value: &Value, limit: usize) -> Option<usize> {
     bytes_within(value, limit, stored_bytes)

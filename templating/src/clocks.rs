@@ -2,5 +2,6 @@
 
 use k8s_openapi::jiff::SignedDuration;
 
-/// Difference that the clocks of two parts of a control plane may have: of two API servers, or of one and the controller of Jobs.
+/// Maximum difference between the clocks of two parts of a control plane: two API servers, or one and the Job
+/// controller.
 pub const CLOCKS: SignedDuration = SignedDuration::from_secs(30);

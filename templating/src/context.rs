@@ -1,9 +1,9 @@
-//! What a template can see: `runnable`, and `selected` when the Runnable has a selector.
+//! The context of a template: `runnable`, and `selected` if the Runnable has a selector.
 //!
-//! Both are plain JSON, addressable at any depth. The Runnable behaves as a typed object where
-//! templates rely on it: a field that its type has and the object lacks is empty, not missing.
+//! Both are plain JSON, addressable at any depth. The Runnable behaves as a typed object where templates rely on
+//! it: a field of its type that the object lacks is empty, not missing.
 //!
-//! Which parts of both there are is a list, [`visible`].
+//! The list [`visible`] defines which parts of both there are.
 
 mod visible;
 
@@ -25,24 +25,24 @@ use crate::{
     source::Sourced,
 };
 
-/// What one rendering sees.
+/// The context of one rendering.
 #[derive(Clone, Debug, Default)]
 pub struct Context {
     root: Value,
-    /// What stands for the secret values that inputs refer to, by input.
+    /// The marks of the secret values that inputs refer to, by input.
     secrets: BTreeMap<String, String>,
-    /// How what is rendered is hashed.
+    /// Versions of the hash of the rendered document.
     hashing: Hashing,
 }
 
 impl Context {
-    /// Takes a Runnable and, if it has a selector, the selected object, as the API server returns
-    /// them. Fails when they are too large or too deep.
+    /// Creates the context from a Runnable and, if it has a selector, the selected object, as the API server
+    /// returns them. Fails if they are too large or too deep.
     pub fn new(runnable: &Value, selected: Option<&Value>) -> Result<Self, Diagnostics> {
         Self::of(runnable.clone(), selected)
     }
 
-    /// The same of a Runnable of which no copy is made.
+    /// Creates the context from a Runnable without copying it.
     pub fn of(runnable: Value, selected: Option<&Value>) -> Result<Self, Diagnostics> {
         check_shapes(&runnable, selected)?;
         let both = [
@@ -59,18 +59,19 @@ impl Context {
         Ok(context)
     }
 
-    /// The same, of which what is rendered is hashed so.
+    /// Sets the versions of the hash of the rendered document.
     #[must_use]
     pub fn hashed(self, hashing: Hashing) -> Self {
         Self { hashing, ..self }
     }
 
-    /// How what is rendered is hashed.
+    /// Returns the versions of the hash of the rendered document.
     pub(crate) fn hashing(&self) -> Hashing {
         self.hashing
     }
 
-    /// The uid is the key of what is shown of a Secret, and that of a run stands in a status.
+    /// Fails if the selected object is a Secret that is a run. The uid is the key of the hashes of a Secret's
+    /// values, and that of a run is in a status.
     fn check_secret(&self, selected: Option<&Value>) -> Result<(), Diagnostics> {
         let metadata = selected.and_then(|it| it.get("metadata"));
         if self.secret_key().is_none() || !metadata.is_some_and(is_run) {
@@ -84,8 +85,8 @@ impl Context {
         Err(Diagnostic::new(Root::Context, Segment::keys([SELECTED]), kind).into())
     }
 
-    /// The same with inputs from other objects, by name, beside those that the Runnable gives itself. None of them may be
-    /// given twice, see [`given_twice`](crate::given_twice). Fails when they are too large or too deep.
+    /// Adds inputs from other objects, by name, to those of the Runnable itself. None of them may be given twice,
+    /// see [`given_twice`](crate::given_twice). Fails if they are too large or too deep.
     pub fn with_sources(
         mut self,
         sourced: &BTreeMap<String, Sourced>,
@@ -130,7 +131,7 @@ impl Context {
         Err(Diagnostic::new(Root::Context, Vec::new(), kind).into())
     }
 
-    /// The value that a tag with this path yields; nothing when the path cannot be read or has none.
+    /// Returns the value that a tag with this path yields, or `None` if the path is invalid or has no value.
     #[must_use]
     pub fn value(&self, path: &str) -> Option<Value> {
         let path = Path::parse(path).ok()?;
@@ -140,17 +141,17 @@ impl Context {
         Some(value.clone())
     }
 
-    /// What is at the end of some steps.
+    /// Returns the value at the end of some steps.
     pub(crate) fn at(&self, steps: &[Segment]) -> Option<&Value> {
         Segment::value_at(steps, &self.root)
     }
 
-    /// The namespace of the Runnable.
+    /// Returns the namespace of the Runnable.
     pub(crate) fn namespace(&self) -> &str {
         self.owner().namespace
     }
 
-    /// The Runnable, as the owner of its runs.
+    /// Returns the Runnable as the owner of its runs.
     pub(crate) fn owner(&self) -> Owner<'_> {
         let metadata = self.root.pointer("/runnable/metadata");
         let text = |field: &str| metadata.map_or("", |metadata| text(metadata, field));
@@ -161,19 +162,19 @@ impl Context {
         }
     }
 
-    /// The inputs of the Runnable, if it gives any.
+    /// Returns the inputs of the Runnable, if it gives any.
     pub(crate) fn inputs(&self) -> Option<&Value> {
         self.root.pointer("/runnable/spec/inputs")
     }
 
-    /// The same with other inputs.
+    /// Returns a copy with other inputs.
     pub(crate) fn with_inputs(&self, inputs: Value) -> Self {
         let mut completed = self.clone();
         completed.set_inputs(inputs);
         completed
     }
 
-    /// The same with null for each of these inputs.
+    /// Returns a copy with null for each of these inputs.
     pub(crate) fn with_nulls(&self, inputs: &[&str]) -> Self {
         if inputs.is_empty() {
             return self.clone();
@@ -191,10 +192,10 @@ impl Context {
         }
     }
 
-    /// The uid of the selected object, if it may hold secret values: it is the key of what is shown of them.
+    /// Returns the uid of the selected object, if it may hold secret values: it is the key of their hashes.
     pub(crate) fn secret_key(&self) -> Option<&str> {
         let selected = self.root.get(SELECTED)?.as_object()?;
-        // What was listed need not say its kind.
+        // An object from a list need not have its kind.
         let asked = self.root.pointer("/runnable/spec/selector/resource/kind");
         let kinds = [selected.get("kind"), asked].into_iter().flatten();
         let mut kinds = kinds.filter_map(Value::as_str);
@@ -202,12 +203,12 @@ impl Context {
         kinds.any(holds_secrets).then(|| text(metadata, "uid"))
     }
 
-    /// What stands for the secret values that inputs refer to, by input.
+    /// Returns the marks of the secret values that inputs refer to, by input.
     pub(crate) fn secrets(&self) -> &BTreeMap<String, String> {
         &self.secrets
     }
 
-    /// The value of a path that passed [`check`].
+    /// Returns the value of a path that passed [`check`].
     pub(crate) fn find<'a>(
         &'a self,
         path: &'a Path,
@@ -217,7 +218,7 @@ impl Context {
     }
 }
 
-/// Whether both are objects that are not too deep.
+/// Fails unless both are objects of limited depth.
 fn check_shapes(runnable: &Value, selected: Option<&Value>) -> Result<(), Diagnostics> {
     let mut problems = Vec::new();
     for (name, value) in [(RUNNABLE, Some(runnable)), (SELECTED, selected)] {
@@ -236,8 +237,8 @@ static EMPTY: Value = Value::String(String::new());
 static ZERO: LazyLock<Value> = LazyLock::new(|| json!(0));
 static RETENTION: LazyLock<Value> = LazyLock::new(|| json!(RetentionPolicy::default()));
 
-/// The value of a field that a Runnable's type has and the object lacks; of the retention policy, what
-/// the API server fills in.
+/// Returns the value of a field of a Runnable's type that the object lacks; for the retention policy, the API
+/// server's default.
 fn absent(keys: &[&str]) -> Option<&'static Value> {
     let (RUNNABLE, keys) = keys.split_first().map(|(root, keys)| (*root, keys))? else {
         return None;

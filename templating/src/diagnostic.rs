@@ -1,7 +1,7 @@
-//! What is wrong with a template, its inputs or what it renders, and where.
+//! Problems of a template, its inputs or its rendered document, with their places.
 //!
-//! A diagnostic is data: who shows it in words of its own looks at its kind, and never at its text. The
-//! text is Cartographer's wherever Cartographer has one, so that runbooks and alerts still match.
+//! A diagnostic is data: code that shows it in other words looks at its kind, never at its text. The text is
+//! Cartographer's if Cartographer has one, so that runbooks and alerts still match.
 
 mod kind;
 
@@ -13,27 +13,27 @@ use std::{
 pub use kind::DiagnosticKind;
 use serde_json::Value;
 
-/// How many diagnostics are spelled out; the others are counted.
+/// Number of diagnostics that are spelled out; the others are counted.
 const SHOWN: usize = 10;
-/// Where tags find the inputs.
+/// Steps to the inputs in the context.
 pub(crate) const TO_INPUTS: [&str; 3] = ["runnable", "spec", "inputs"];
 
 /// One step into a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Segment<K = String> {
-    /// To a member of an object.
+    /// Step to a member of an object.
     Key(K),
-    /// To an element of an array.
+    /// Step to an element of an array.
     Index(usize),
 }
 
 impl Segment {
-    /// Steps through members of objects.
+    /// Creates steps through members of objects.
     pub fn keys<'a>(keys: impl IntoIterator<Item = &'a str>) -> Vec<Self> {
         keys.into_iter().map(Self::from).collect()
     }
 
-    /// The same while its document is visited.
+    /// Borrows the step while its document is visited.
     pub(crate) fn borrowed(&self) -> SegmentRef<'_> {
         match self {
             Self::Key(key) => SegmentRef::Key(key),
@@ -41,7 +41,7 @@ impl Segment {
         }
     }
 
-    /// What they lead to.
+    /// Returns the value at the end of some steps.
     #[must_use]
     pub fn value_at<'a>(at: &[Self], root: &'a Value) -> Option<&'a Value> {
         at.iter().try_fold(root, |value, step| match step {
@@ -50,7 +50,7 @@ impl Segment {
         })
     }
 
-    /// The same, to be changed.
+    /// Returns the value at the end of some steps for changes.
     pub(crate) fn value_at_mut<'a>(at: &[Self], root: &'a mut Value) -> Option<&'a mut Value> {
         at.iter().try_fold(root, |value, step| match step {
             Self::Key(key) => value.get_mut(key),
@@ -65,31 +65,31 @@ impl From<&str> for Segment {
     }
 }
 
-/// What the steps of a diagnostic begin at.
+/// The object that the steps of a diagnostic begin at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Root {
     /// The object that the template makes: `spec.template`.
     Template,
     /// The spec of the `ClusterRunTemplate`.
     Spec,
-    /// What tags read: `runnable` and `selected`.
+    /// The context of tags: `runnable` and `selected`.
     Context,
     /// The spec of a `ClusterRunProfile`.
     Profile,
 }
 
-/// One thing that is wrong.
+/// One problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// Where its steps begin.
+    /// The start of its steps.
     pub root: Root,
-    /// The steps to what is wrong; none for the whole.
+    /// The steps to the place of the problem; empty for the whole.
     pub at: Vec<Segment>,
     /// The tag that cannot be replaced, without its markers. A long one is cut.
     pub tag: Option<String>,
-    /// What is wrong.
+    /// The problem.
     pub kind: DiagnosticKind,
-    /// What to do about a tag that leads to no value, if what it was rendered for tells.
+    /// Advice for a tag that leads to no value, if its context yields some.
     pub(crate) hint: Option<String>,
 }
 
@@ -104,35 +104,35 @@ impl Diagnostic {
         }
     }
 
-    /// Of a field of the template that has this name everywhere, such as `metadata.name`.
+    /// Creates a problem of a template's field with a fixed name, such as `metadata.name`.
     pub(crate) fn in_template(field: &str, kind: impl Into<DiagnosticKind>) -> Self {
         Self::new(Root::Template, fields(field), kind)
     }
 
-    /// The same of the spec, where also elements are named, such as `a[0].b`.
+    /// Creates a problem of a spec's field, which may be in an element, such as `a[0].b`.
     pub(crate) fn in_spec(field: &str, kind: impl Into<DiagnosticKind>) -> Self {
         Self::new(Root::Spec, fields(field), kind)
     }
 
-    /// A document that asks for another namespace than it gets.
+    /// Creates the problem of a document that asks for a foreign namespace.
     #[must_use]
     pub fn of_namespace() -> Self {
         Self::in_template("metadata.namespace", DiagnosticKind::Namespace)
     }
 
-    /// Where it is, as Kubernetes writes it.
+    /// Formats its place in the notation of Kubernetes.
     #[must_use]
     pub fn path(&self) -> String {
         field_path(&self.at)
     }
 
-    /// What is wrong and what to do about it, without where.
+    /// Formats the problem and its cure, without its place.
     #[must_use]
     pub fn message(&self) -> String {
         self.kind.message()
     }
 
-    /// Where it is, as one names it beside others: an input without what stands before all inputs.
+    /// Formats its place as a name among others: an input without the steps to all inputs.
     #[must_use]
     pub fn place(&self) -> String {
         let steps = self.input();
@@ -146,7 +146,7 @@ impl Diagnostic {
         }
     }
 
-    /// The steps to the input that does not fit, or is not there.
+    /// Returns the steps to the wrong or missing input.
     pub(crate) fn input(&self) -> Vec<Segment> {
         let missing = match &self.kind {
             DiagnosticKind::MissingInput { key, .. } => Some(Segment::Key(key.clone())),
@@ -156,7 +156,7 @@ impl Diagnostic {
     }
 }
 
-/// The steps to a field with a name of ours: no key in it holds a dot.
+/// Splits the name of a field, whose keys contain no dots, into steps.
 pub(crate) fn fields(path: &str) -> Vec<Segment> {
     let index = |name: &str| name.strip_suffix(']')?.parse().ok();
     let names = path.split(['.', '[']).filter(|name| !name.is_empty());
@@ -165,7 +165,7 @@ pub(crate) fn fields(path: &str) -> Vec<Segment> {
         .collect()
 }
 
-/// One with a tag reads as it does in Cartographer.
+/// Formats a diagnostic with a tag as Cartographer does.
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let message = self.message();
@@ -185,12 +185,12 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// Everything that is wrong, in document order: keys sorted, indexes ascending.
+/// All problems, in document order: keys sorted, indexes ascending.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostics(Vec<Diagnostic>);
 
 impl Diagnostics {
-    /// Nothing when nothing is wrong.
+    /// Fails if there are problems.
     pub(crate) fn check(diagnostics: Vec<Diagnostic>) -> Result<(), Self> {
         if diagnostics.is_empty() {
             Ok(())
@@ -201,7 +201,7 @@ impl Diagnostics {
 }
 
 impl Diagnostics {
-    /// The same of a document that stands there.
+    /// Moves the problems of a document to its place in another one.
     pub(crate) fn below(&self, root: Root, at: &[Segment]) -> Vec<Diagnostic> {
         let moved = self.0.iter().map(|problem| Diagnostic {
             root,
@@ -211,18 +211,18 @@ impl Diagnostics {
         moved.collect()
     }
 
-    /// The same, of all of them together.
+    /// Moves all problems of a document to its place in another one.
     pub(crate) fn moved_below(&self, root: Root, at: &[Segment]) -> Self {
         Self(self.below(root, at))
     }
 }
 
-/// Those that are spelled out.
+/// Iterates over the diagnostics that are spelled out.
 pub(crate) fn spelled_out(diagnostics: &mut [Diagnostic]) -> impl Iterator<Item = &mut Diagnostic> {
     diagnostics.iter_mut().take(SHOWN)
 }
 
-/// All of them, not only those that are displayed.
+/// All problems, not only those that are displayed.
 impl Deref for Diagnostics {
     type Target = [Diagnostic];
 
@@ -232,7 +232,8 @@ impl Deref for Diagnostics {
 }
 
 impl Diagnostics {
-    /// Why nothing is rendered of what tags read at these steps: there is no room for it.
+    /// Creates the problem of a lack of room for the values that tags read at these steps, so that nothing is
+    /// rendered.
     #[must_use]
     pub fn no_room<'a>(steps: impl IntoIterator<Item = &'a str>, why: String) -> Self {
         Diagnostic::new(
@@ -250,7 +251,7 @@ impl From<Diagnostic> for Diagnostics {
     }
 }
 
-/// The first ten, and how many more there are.
+/// Formats the first ten, and the number of the others.
 impl fmt::Display for Diagnostics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, diagnostic) in self.iter().take(SHOWN).enumerate() {
@@ -268,10 +269,10 @@ impl fmt::Display for Diagnostics {
 
 impl std::error::Error for Diagnostics {}
 
-/// One step from the root of a document towards a leaf, while it is visited.
+/// One borrowed step from the root of a document towards a leaf, while it is visited.
 pub(crate) type SegmentRef<'a> = Segment<&'a str>;
 
-/// The same to be kept.
+/// Copies steps to keep them.
 pub(crate) fn kept(segments: &[SegmentRef<'_>]) -> Vec<Segment> {
     let steps = segments.iter().map(|segment| match segment {
         SegmentRef::Key(key) => Segment::Key((*key).to_owned()),
@@ -280,7 +281,8 @@ pub(crate) fn kept(segments: &[SegmentRef<'_>]) -> Vec<Segment> {
     steps.collect()
 }
 
-/// Where steps lead, as Kubernetes writes it: `spec.steps[0].name`, with keys that hold dots in brackets.
+/// Formats the target of steps in the notation of Kubernetes: `spec.steps[0].name`, with keys that contain dots in
+/// brackets.
 #[must_use]
 pub fn field_path(steps: &[Segment]) -> String {
     let mut path = String::new();
@@ -296,7 +298,7 @@ pub fn field_path(steps: &[Segment]) -> String {
     path
 }
 
-/// The same as Cartographer writes it, in the texts that are its own: `spec.steps.[0]name`.
+/// Formats the same as Cartographer does, for its own texts: `spec.steps.[0]name`.
 fn path_of_cartographer(steps: &[Segment]) -> String {
     let mut path = String::new();
     let mut dot = "";

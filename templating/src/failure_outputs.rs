@@ -1,4 +1,4 @@
-//! Values out of a run that failed.
+//! Values of a failed run.
 
 use std::collections::BTreeMap;
 
@@ -29,13 +29,14 @@ impl FailureOutputs {
         self.0.is_empty()
     }
 
-    /// Names and paths.
+    /// Iterates over names and paths.
     pub(crate) fn paths(&self) -> impl Iterator<Item = (&str, &Path)> {
         self.0.iter().map(|(name, path)| (name.as_str(), path))
     }
 
-    /// Reads them from a run of that `apiVersion` and kind: those that it has, in the order of their names, as far as there is
-    /// room. In the place of one that shows a sensitive value it is said that it was withheld. A Secret gives none.
+    /// Reads the existing outputs from a run of that `apiVersion` and kind, in the order of their names, as far as
+    /// there is room. One that shows a sensitive value is replaced with a message that it was withheld. A Secret
+    /// gives none.
     pub(crate) fn read(
         &self,
         kind: Option<(&str, &str)>,

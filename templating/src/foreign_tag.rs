@@ -1,10 +1,10 @@
-//! The tag that was meant by one of another tool.
+//! The tag that was probably meant by one of another tool.
 
 use crate::roots::ROOTS;
 
-/// The marks before and behind what tools fill in.
+/// Markers of placeholders in other tools.
 const MARKERS: [(&str, &str); 4] = [("${{", "}}"), ("{{", "}}"), ("${", "}"), ("$(", ")")];
-/// The words before the name of a value, in one tool or another.
+/// Words before the name of a value in other tools.
 const BEFORE: [&str; 13] = [
     ".Values",
     "Values",
@@ -21,7 +21,8 @@ const BEFORE: [&str; 13] = [
     "arguments",
 ];
 
-/// The cures of what only Tekton fills in, by the first and the last name of its path, if the last one matters.
+/// Cures for placeholders that only Tekton fills in, by the first and the last name of the path, if the last one
+/// matters.
 const OF_TEKTON: [(&str, &str, &str); 5] = [
     (
         "results",
@@ -44,7 +45,7 @@ const OF_TEKTON: [(&str, &str, &str); 5] = [
 const OF_STEPS: &str =
     "only Tekton has results of steps: let the containers share a file in an emptyDir volume";
 
-/// The cure of a tag of another tool that a text begins with, if one is known.
+/// Returns the cure for another tool's tag at the start of a text, if one is known.
 #[must_use]
 pub fn cure(text: &str) -> Option<String> {
     let of_tekton = text.strip_prefix("$(").and_then(|inside| {
@@ -60,7 +61,8 @@ pub fn cure(text: &str) -> Option<String> {
     })
 }
 
-/// The tag of Cartouche for one of another tool that a text begins with, if that reads something like an input.
+/// Returns the tag of Cartouche for another tool's tag at the start of a text, if that reads something like an
+/// input.
 #[must_use]
 pub fn meant(text: &str) -> Option<String> {
     let (inside, _) = MARKERS.iter().find_map(|(opening, closing)| {
@@ -85,14 +87,15 @@ pub fn meant(text: &str) -> Option<String> {
     let rest = names
         .get(before..)
         .filter(|rest| before > 0 && !rest.is_empty())?;
-    // An engine fills in what it knows of the run itself.
+    // An engine fills in facts of the run itself.
     if before == 1 && names.first() == Some(&"workflow") {
         return None;
     }
     Some(format!("$(runnable.spec.inputs.{})$", rest.join(".")))
 }
 
-/// The names of a path, with dots before them or in brackets and quotes; an index is one with its brackets. `None` of what is no path.
+/// Splits a path into its names, after dots or in brackets and quotes; an index keeps its brackets. Returns `None`
+/// if the text is no path.
 pub(crate) fn names(path: &str) -> Option<Vec<&str>> {
     let mut names = Vec::new();
     let mut rest = path;

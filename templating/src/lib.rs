@@ -1,9 +1,8 @@
-//! Templates of Cartouche: from a `ClusterRunTemplate` and a Runnable to the object to create, and from
-//! a run back to success and outputs.
+//! Templates of Cartouche: from a `ClusterRunTemplate` and a Runnable to the object to create, and from a run back
+//! to success and outputs.
 //!
-//! Everything here is pure: no clock, no network, no Kubernetes client; the same input gives the same
-//! output on every machine. Every limit that keeps one template from harming the process is in
-//! [`bounds`].
+//! Everything here is pure: no clock, no network, no Kubernetes client; the same input gives the same output on
+//! every machine. Every limit that keeps one template from harming the process is in [`bounds`].
 //!
 //! ```
 //! use cartouche_templating::{Context, Template};

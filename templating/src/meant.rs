@@ -1,7 +1,7 @@
-//! What a tag that leads to no value of the Runnable was probably meant to read.
+//! Advice for a tag that leads to no value of the Runnable: the value that was probably meant.
 //!
-//! Names are told of the Runnable alone: its status, where this is read, is for those who may see it anyway. Those of
-//! the selected object may be for fewer.
+//! It contains names of the Runnable alone: everyone who can read its status may see those. Names of the selected
+//! object may be for fewer people.
 
 use serde_json::Value;
 
@@ -9,20 +9,20 @@ use crate::{
     context::Context, diagnostic::Diagnostic, explained, roots::RUNNABLE, suggestion, syntax,
 };
 
-/// Names that are compared: somebody else writes them, as many as fit.
+/// Maximum number of names that are compared: others write them, as many as fit.
 const COMPARED: usize = 256;
-/// Names of inputs that are listed where none is like the one that is missing.
+/// Maximum number of inputs that are listed if none is similar to the missing one.
 const LISTED: usize = 12;
 const INPUTS: [&str; 3] = [RUNNABLE, "spec", "inputs"];
-/// Bytes of a name that is told.
+/// Maximum length of a name in the advice, in bytes.
 const LONGEST: usize = 64;
-/// The fields that a Runnable may have and lack.
+/// The optional fields of a Runnable.
 const FIELDS: [(&[&str], &[&str]); 2] = [
     (&[RUNNABLE, "metadata"], &["labels", "annotations"]),
     (&[RUNNABLE, "spec"], &["inputs", "selector"]),
 ];
 
-/// What to do about a tag that leads to no value, if the Runnable that it was rendered for tells.
+/// Returns the advice for a tag that leads to no value, if its Runnable yields some.
 pub(crate) fn hint(problem: &Diagnostic, context: &Context) -> Option<String> {
     if !explained::has_no_value(problem) {
         return None;
@@ -36,7 +36,7 @@ pub(crate) fn hint(problem: &Diagnostic, context: &Context) -> Option<String> {
         let key = step.key()?;
         match value.get(key) {
             Some(next) => value = next,
-            // What stands in it with dots is one name, and its first part is like none.
+            // A name with dots in it is one name, so its first part is similar to none.
             None if explained::unescaped_dots(tag, Some(step)).is_some() => return None,
             None => return nearest(&above, key, value),
         }
@@ -69,7 +69,7 @@ fn nearest(above: &[&str], key: &str, parent: &Value) -> Option<String> {
             Some(list.to_owned())
         }
         _ => match suggestion::nearest(key, known.iter().copied()) {
-            // Which of both names is the wrong one, only people know.
+            // Only the author knows which of both names is wrong.
             Some(meant) if above == INPUTS => Some(format!(
                 "give the input '{key}', or correct its name: the Runnable gives '{meant}'"
             )),
@@ -85,7 +85,7 @@ fn nearest(above: &[&str], key: &str, parent: &Value) -> Option<String> {
     }
 }
 
-/// What to do about an input that Argo would find in a list of names and values.
+/// Returns the advice for an input that Argo would find in a list of names and values.
 #[must_use]
 pub fn list_of_argo(inputs: &Value, key: &str) -> Option<&'static str> {
     let mut list = inputs.get("parameters")?.as_array()?.iter();
@@ -95,7 +95,7 @@ pub fn list_of_argo(inputs: &Value, key: &str) -> Option<&'static str> {
     )
 }
 
-/// What YAML 1.1 makes of a key without quotes, if an input of that name is there in its place.
+/// Returns the value that YAML 1.1 makes of a key without quotes, if an input of that name exists instead.
 fn read_by_yaml(key: &str, known: &[&str]) -> Option<&'static str> {
     let read = match key.to_ascii_lowercase().as_str() {
         "n" | "no" | "off" => "false",
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
     use crate::Template;
 
-    /// What to do about a tag with that path, for a Runnable with these inputs.
+    /// Returns the advice for a tag with that path, for a Runnable with these inputs.
     fn cure(path: &str, inputs: &Value) -> String {
         let spec = serde_json::from_value(json!({ "template": {
             "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "generateName": "a-" },

@@ -1,13 +1,14 @@
-//! What a profile says of pods, merged into a run.
+//! Merge of a profile's pod template into a run.
 //!
-//! Lists whose elements have names are merged element by element, by the merge keys of Kubernetes; `kubectl patch
-//! --type strategic` does the same, and a test compares the two. It is done here on plain JSON, and not by way of the types
-//! of a library: those drop what they do not know, and cannot tell a null, which takes away, from nothing.
+//! Lists whose elements have names are merged element by element, by the merge keys of Kubernetes, as
+//! `kubectl patch --type strategic` does; a test compares the two. The merge works on plain JSON, and not on the
+//! types of a library: those drop unknown fields, and cannot distinguish a null, which removes a field, from its
+//! absence.
 //!
-//! What differs from kubectl on purpose: its directives (`$patch`, `$retainKeys`, `$setElementOrder` and the like) are refused;
-//! a name that stands twice in one list, or leads to several elements, is an error; so is a container that the run does not
-//! have; all labels or annotations are not taken away at once, since some may be of a run's files; and `*` stands for each
-//! container, before what is for one.
+//! Some differences from kubectl are intended. Its directives (`$patch`, `$retainKeys`, `$setElementOrder` and the
+//! like) are refused. A repeated name in one list, or one that leads to several elements, is an error; so is a
+//! container that the run does not have. Labels or annotations cannot all be removed at once, since some may be of
+//! a run's files. `*` stands for each container, and is applied before an element for one.
 
 mod check;
 
@@ -24,30 +25,30 @@ use crate::{
 
 pub(crate) use check::{check, check_kinds, check_patch};
 
-/// Stands for each container of a run.
+/// Name that stands for each container of a run.
 pub const EACH: &str = "*";
 const NAME: &str = "name";
-/// Containers of a run that a profile adds something to all of. No pod has as many.
+/// Maximum number of containers of a run for an element that applies to all of them. No pod has as many.
 const MOST_CONTAINERS: usize = 1_000;
-/// Containers that a message names.
+/// Maximum number of containers that a message names.
 const MOST_NAMED: usize = 20;
 /// The lists of containers of a pod.
 pub const CONTAINERS: [&str; 2] = ["containers", "initContainers"];
-/// Where a profile says what is merged into pods.
+/// The field of a profile that is merged into pods.
 const POD_TEMPLATE: &str = "podTemplate";
 
-/// What lies at a place of a pod template: which of its lists are merged depends on that.
+/// The kind of object at a place of a pod template, which decides which of its lists are merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
     PodTemplate,
     PodSpec,
     Container,
-    /// Whatever has no list that is merged.
+    /// An object without a list that is merged.
     Other,
 }
 
 impl Shape {
-    /// What a field is.
+    /// Returns the shape of a field.
     fn of(self, field: &str) -> Self {
         match self {
             Self::PodTemplate if field == "spec" => Self::PodSpec,
@@ -56,7 +57,7 @@ impl Shape {
         }
     }
 
-    /// The key by which the elements of a list are told apart; none of one that is replaced whole.
+    /// Returns the key that identifies the elements of a list, or `None` if the list is replaced as a whole.
     fn merge_key(self, field: &str) -> Option<&'static str> {
         let mut lists = LISTS.iter();
         let found = lists.find(|(shape, list, _)| (*shape, *list) == (self, field));
@@ -64,7 +65,7 @@ impl Shape {
     }
 }
 
-/// The lists that are merged element by element, and their merge keys.
+/// The lists that are merged element by element, with their merge keys.
 const LISTS: [(Shape, &str, &str); 12] = [
     (Shape::PodSpec, "containers", NAME),
     (Shape::PodSpec, "initContainers", NAME),
@@ -80,14 +81,15 @@ const LISTS: [(Shape, &str, &str); 12] = [
     (Shape::Container, "ports", "containerPort"),
 ];
 
-/// The keys that identify the elements of lists of pods. Others go before `name`, which elements may have besides.
+/// Iterates over the keys that identify elements of pod lists. Others precede `name`, which elements may also
+/// have.
 pub fn merge_keys() -> impl Iterator<Item = &'static str> {
     let keys = LISTS.iter().map(|(_, _, key)| *key);
     keys.filter(|key| *key != NAME).chain([NAME])
 }
 
-/// Merges what a profile says of pods into a run, if the run is of a kind that says itself what its pod is. What is merged
-/// passed [`check()`]. Fails with everything that does not fit.
+/// Merges a profile's pod template into a run, if the kind of the run has a pod. The template has passed
+/// [`check()`]. Fails with every part that does not fit.
 pub(crate) fn merge(document: &mut Value, pod_template: &Value) -> Result<(), Diagnostics> {
     let known = kinds::known_fields_of(document);
     let Some(pointer) = known.and_then(|known| known.pod_template) else {
@@ -104,9 +106,9 @@ pub(crate) fn merge(document: &mut Value, pod_template: &Value) -> Result<(), Di
     Diagnostics::check(walk.problems)
 }
 
-/// A walk through a profile, and what was found to be wrong on it.
+/// A walk through a profile, with the problems found so far.
 struct Walk {
-    /// Where it is.
+    /// The current place.
     at: Vec<Segment>,
     problems: Vec<Diagnostic>,
 }
@@ -135,7 +137,7 @@ impl Walk {
     }
 }
 
-/// Merging.
+/// The merge.
 impl Walk {
     fn map(&mut self, target: &mut Map<String, Value>, patch: &Map<String, Value>, shape: Shape) {
         for (field, wanted) in patch {
@@ -172,7 +174,8 @@ impl Walk {
         }
     }
 
-    /// A list of containers, none of which a profile can add. What is for each of them comes first, so that what is for one wins.
+    /// Merges a list of containers, to which a profile cannot add. An element for each container comes first, so
+    /// that one for a single container wins.
     fn containers(&mut self, target: &mut Vec<Value>, patch: &[Value]) {
         let known: Vec<&str> = target
             .iter()
@@ -201,7 +204,7 @@ impl Walk {
                 let of = |name: &&str| {
                     let mut one = element.clone();
                     one[NAME] = (*name).into();
-                    // Whichever of them it is, it is this one in the profile.
+                    // For each of them, this is the place in the profile.
                     (index, one)
                 };
                 for_each.extend(known.iter().map(of));
@@ -227,8 +230,8 @@ impl Walk {
         }
     }
 
-    /// Merges lists by the key of their elements, which have this shape. `place` is where an element of the patch stands in the
-    /// profile.
+    /// Merges lists by the key of their elements, which have this shape. `place` returns the place of an element
+    /// of the patch in the profile.
     fn elements(
         &mut self,
         target: &mut Vec<Value>,
@@ -270,7 +273,7 @@ struct Place {
     is_repeated: bool,
 }
 
-/// The places of a list by the key of their elements. A list may have as many as a template renders, and is not searched for each.
+/// Indexes a list by the key of its elements. A rendered list may be long, and is not searched for each of them.
 fn places<'a>(list: &'a [Value], key: &str) -> HashMap<&'a Value, Place> {
     let mut places: HashMap<&Value, Place> = HashMap::new();
     for (at, element) in list.iter().enumerate() {
@@ -295,7 +298,7 @@ fn shown(name: Option<&Value>) -> String {
     })
 }
 
-/// That the run has only these containers, and not one of this name.
+/// Returns the problem of a container name that the run lacks, with the names that it has.
 pub(crate) fn unknown_container(name: &str, known: &[&str]) -> DiagnosticKind {
     let what = format!("the run has no such container '{name}'");
     match known {
@@ -311,8 +314,8 @@ pub(crate) fn unknown_container(name: &str, known: &[&str]) -> DiagnosticKind {
     }
 }
 
-/// The elements of the patch in their order and the others in theirs. Where they meet, the order in which both stood in the
-/// run counts; what is new stands as far in front as that lets it. This is what kubectl makes of it.
+/// Orders the elements of the patch and the others, each in their own order. Relative to each other they keep
+/// their order in the run, and new ones come as early as that permits. This is the result of kubectl.
 fn in_order(target: &[Value], patched: Vec<(Option<usize>, Value)>) -> Vec<Value> {
     let found: HashSet<usize> = patched.iter().filter_map(|(found, _)| *found).collect();
     let others: Vec<usize> = (0..target.len()).filter(|at| !found.contains(at)).collect();
@@ -328,7 +331,7 @@ fn in_order(target: &[Value], patched: Vec<(Option<usize>, Value)>) -> Vec<Value
     ordered
 }
 
-/// What is not there is not taken away either.
+/// Removes nulls from a value that is new: there is nothing to remove.
 fn without_nulls(value: &Value) -> Value {
     match value {
         Value::Object(map) => {

@@ -1,4 +1,4 @@
-//! Paths that a template declares by names, to be read out of its runs, and the kinds that are not read.
+//! Named paths of a template that are read from its runs, and the kinds that are not read.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +9,12 @@ use crate::{
     path::{Path, shown},
 };
 
-/// Whether runs of a kind give no outputs.
+/// Returns true if runs of a kind give no outputs.
 pub(crate) fn is_refused((api_version, kind): (&str, &str)) -> bool {
     known_fields(api_version, kind).is_some_and(|known| known.outputs == OutputSource::Refused)
 }
 
-/// The names and paths that a field of a template declares, as far as they are paths; what is wrong is put with the `problems`.
+/// Returns the valid names and paths that a field of a template declares, and adds the `problems` of the others.
 pub(crate) fn paths_of(
     field: &str,
     declared: Option<&BTreeMap<String, String>>,

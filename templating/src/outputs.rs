@@ -1,4 +1,4 @@
-//! Values out of a finished run.
+//! Values of a finished run.
 
 mod shown;
 
@@ -17,7 +17,7 @@ use crate::{
     sensitive::{Search, Sensitive},
 };
 
-/// Why a run gives no outputs. What the Runnable has from an earlier run stays.
+/// Reason for which a run gives no outputs. The Runnable keeps those of an earlier run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OutputError {
     /// Paths that lead to no value, or to several.
@@ -26,13 +26,13 @@ pub enum OutputError {
     /// A value that is too large.
     #[error("output [{name}] is larger than {MAX_OUTPUT_BYTES} bytes")]
     TooLarge {
-        /// The output.
+        /// The name of the output.
         name: String,
     },
     /// A value that is nested too deeply.
     #[error("output [{name}] nests objects and arrays more than {MAX_DEPTH} deep")]
     TooDeep {
-        /// The output.
+        /// The name of the output.
         name: String,
     },
     /// Values that are too large together.
@@ -41,9 +41,9 @@ pub enum OutputError {
          {bytes} bytes, is the first that does not fit"
     )]
     TooLargeTogether {
-        /// The output that does not fit any more, in the order of names.
+        /// The first output that does not fit, in the order of names.
         name: String,
-        /// Its bytes.
+        /// The bytes of that output.
         bytes: usize,
     },
     /// A value that contains that of a sensitive output.
@@ -51,9 +51,9 @@ pub enum OutputError {
         "output [{name}] is withheld, and all others with it: it contains the value of the sensitive output [{sensitive}]"
     )]
     ShowsSensitive {
-        /// The output.
+        /// The name of the output.
         name: String,
-        /// The sensitive one.
+        /// The name of the sensitive output.
         sensitive: String,
     },
     /// Values that take too much memory together.
@@ -62,15 +62,15 @@ pub enum OutputError {
         takes(*.weight, MAX_OUTPUTS_WEIGHT)
     )]
     TooHeavy {
-        /// The output that does not fit any more, in the order of names.
+        /// The first output that does not fit, in the order of names.
         name: String,
-        /// What those up to it weigh.
+        /// The weight of all outputs up to it.
         weight: usize,
     },
-    /// The run is a Secret: whoever may create one could read what the cluster puts into it.
+    /// The run is a Secret: every user who may create one could read the data that the cluster puts into it.
     #[error("outputs cannot be read from a Secret")]
     Secret,
-    /// The run does not say what it is, so it could be a Secret.
+    /// The kind of the run is unknown, so it could be a Secret.
     #[error("outputs cannot be read from an object without apiVersion and kind")]
     UnknownKind,
 }
@@ -79,13 +79,13 @@ pub enum OutputError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("failed to evaluate path [{path}]: {reason} (output [{name}])")]
 pub struct OutputPathError {
-    /// The output.
+    /// The name of the output.
     pub name: String,
-    /// Its path.
+    /// The path of the output.
     pub path: String,
-    /// What is wrong with it, in Cartographer's words.
+    /// The problem of the path, in Cartographer's words.
     pub reason: String,
-    /// Whether there is nothing where it leads, so that runs would do without it if it were optional.
+    /// True if the path leads nowhere, which would be permitted for an optional output.
     pub missing: bool,
 }
 
@@ -102,14 +102,14 @@ pub(crate) struct Outputs(Vec<Output>);
 struct Output {
     name: String,
     path: Path,
-    /// Whether a run that lacks it gives the others.
+    /// True if a run that lacks it gives the others.
     optional: bool,
-    /// Whether its value is for a Secret only.
+    /// True if its value is for a Secret only.
     sensitive: bool,
 }
 
 impl Outputs {
-    /// The names of all of them.
+    /// Iterates over the names of all outputs.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|output| output.name.as_str())
     }
@@ -136,20 +136,20 @@ impl Outputs {
         self.0.is_empty()
     }
 
-    /// Whether one of them is below this field.
+    /// Returns true if an output is below this field.
     pub(crate) fn reads(&self, field: &str) -> bool {
         self.0
             .iter()
             .any(|output| output.path.leading_keys().first() == Some(&field))
     }
 
-    /// Those that a run may lack.
+    /// Iterates over the names of outputs that a run may lack.
     pub(crate) fn optional(&self) -> impl Iterator<Item = &str> {
         let optional = self.0.iter().filter(|output| output.optional);
         optional.map(|output| output.name.as_str())
     }
 
-    /// Those whose values are for a Secret only.
+    /// Iterates over the names of outputs whose values are for a Secret only.
     pub(crate) fn sensitive(&self) -> impl Iterator<Item = &str> {
         self.sensitive_paths().map(|(name, _)| name)
     }
@@ -159,8 +159,8 @@ impl Outputs {
         sensitive.map(|output| (output.name.as_str(), &output.path))
     }
 
-    /// Reads those that anybody may see from a run of that `apiVersion` and kind: all but optional ones, or none. Where a
-    /// sensitive one has no value there are none either.
+    /// Reads the public outputs from a run of that `apiVersion` and kind: all except optional ones, or none. If a
+    /// sensitive one has no value, there are none either.
     pub(crate) fn read(
         &self,
         kind: Option<(&str, &str)>,
@@ -187,8 +187,8 @@ impl Outputs {
         Ok(Some(Self::values(&all, |output| !output.sensitive)))
     }
 
-    /// What is looked for in texts about a run: the values at sensitive paths, whether or not it gives outputs. Where one cannot
-    /// be known, it may be anywhere.
+    /// Returns a search for the values at sensitive paths in texts about a run, whether or not it gives outputs.
+    /// An unknown value may be anywhere.
     pub(crate) fn search(&self, run: &Value) -> Search<'_> {
         let mut work = Work::new();
         let (mut known, mut unknown) = (Vec::new(), None);
@@ -206,7 +206,7 @@ impl Outputs {
         unknown.map_or_else(|| Search::new(known.into_iter()), Search::anywhere)
     }
 
-    /// Reads the sensitive ones; none where not all outputs can be had.
+    /// Reads the sensitive outputs; none unless all outputs can be read.
     pub(crate) fn read_sensitive(&self, kind: Option<(&str, &str)>, run: &Value) -> Sensitive {
         if self.sensitive().next().is_none() {
             return Sensitive::default();
@@ -273,15 +273,15 @@ impl Outputs {
     }
 }
 
-/// Whether a path leads into a termination message that is a string: a container that meant to write a JSON object
-/// has written something else, or too much.
+/// Returns true if a path leads into a termination message that is a string: the container has not written a JSON
+/// object, or too much.
 fn is_below_words(path: &Path, run: &Value) -> bool {
     path.leading_keys().first() == Some(&TERMINATION_MESSAGE)
         && path.steps() > 1
         && run.get(TERMINATION_MESSAGE).is_some_and(Value::is_string)
 }
 
-/// Names in a list that are none of the outputs, and those that stand there twice, as the schema of the kind has them for a
+/// Reports names in a list that are none of the outputs, and repeated ones, as the schema of the kind does for a
 /// set.
 fn check_named(
     (list, names): (&str, &[String]),

@@ -1,4 +1,4 @@
-//! The metadata of a run that is not its template's: what is taken away, and the labels and annotations that Cartouche sets.
+//! Metadata of a run that its template cannot set: removed fields, and the labels and annotations of Cartouche.
 
 use cartouche_crds::{
     CANCEL_REQUEST_ANNOTATION, INPUT_HASH_ANNOTATION, PROFILE_ANNOTATION,
@@ -36,7 +36,7 @@ pub(crate) const OWN_ANNOTATIONS: [&str; 6] = [
     RERUN_TOKEN_ANNOTATION,
     SOURCES_ANNOTATION,
 ];
-/// What Cartouche sets of the metadata that templates may set: when it makes a run, or later.
+/// Labels and annotations that Cartouche sets when it makes a run, or later.
 pub(crate) const OWN: [(&str, &[&str]); 3] = [
     (LABELS, &OWN_LABELS),
     (ANNOTATIONS, &OWN_ANNOTATIONS),
@@ -50,7 +50,7 @@ pub(crate) const OWN: [(&str, &[&str]); 3] = [
     ),
 ];
 
-/// Takes the labels and annotations that Cartouche sets out of the metadata of a run.
+/// Removes the labels and annotations of Cartouche from the metadata of a run.
 pub fn remove_own_labels(metadata: &mut Map<String, Value>) {
     for (field, own) in OWN {
         if let Some(map) = metadata.get_mut(field).and_then(Value::as_object_mut) {
@@ -59,7 +59,7 @@ pub fn remove_own_labels(metadata: &mut Map<String, Value>) {
     }
 }
 
-/// Whether Cartouche sets this label or annotation.
+/// Returns true if Cartouche sets this label or annotation.
 pub(crate) fn is_own_label(key: &str) -> bool {
     OWN.iter().any(|(_, own)| own.contains(&key))
 }

@@ -1,22 +1,22 @@
-//! The Runnable that an object belongs to, and whether the object is a run of it, as its metadata says.
+//! The Runnable that owns an object, and the distinction of runs from other objects, by their metadata.
 
 use cartouche_crds::{API_VERSION, RUNNABLE_NAME_LABEL, SINK_OF_ANNOTATION};
 use serde_json::{Value, json};
 
 use crate::object::text;
 
-/// The Runnable that a run belongs to.
+/// The Runnable that owns a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owner<'a> {
-    /// Its name.
+    /// The name of the Runnable.
     pub name: &'a str,
-    /// Its namespace, which is that of its runs.
+    /// The namespace of the Runnable, which is that of its runs.
     pub namespace: &'a str,
-    /// Its uid.
+    /// The uid of the Runnable.
     pub uid: &'a str,
 }
 
-/// What makes a Runnable the owner of an object. It is not blocked from deletion.
+/// Returns the owner reference of a Runnable. It does not block the deletion of the owner.
 #[must_use]
 pub fn owner_reference(owner: &Owner<'_>) -> Value {
     json!({
@@ -29,7 +29,7 @@ pub fn owner_reference(owner: &Owner<'_>) -> Value {
     })
 }
 
-/// The owner reference in an object's metadata that makes a Runnable its controller.
+/// Returns the owner reference in an object's metadata that makes a Runnable its controller.
 #[must_use]
 pub fn controlling_runnable(metadata: &Value) -> Option<&Value> {
     controllers(metadata).find(|owner| {
@@ -37,9 +37,9 @@ pub fn controlling_runnable(metadata: &Value) -> Option<&Value> {
     })
 }
 
-/// Whether an object is a run of a Runnable, as its metadata says: a Runnable controls it and has not marked it as an object that
-/// its outputs go to, or nothing controls it and it has the label that every run has. Engines copy labels to what they make, and
-/// control that.
+/// Returns true if an object is a run of a Runnable, by its metadata: a Runnable controls it and has not marked it
+/// as a target of its outputs, or it has no controller and the label of every run. Engines copy labels to their
+/// objects, and control those.
 #[must_use]
 pub fn is_run(metadata: &Value) -> bool {
     let has = |group: &str, key: &str| metadata.get(group).and_then(|all| all.get(key));
@@ -55,7 +55,7 @@ pub fn is_run(metadata: &Value) -> bool {
     }
 }
 
-/// The owner references in an object's metadata that control it; Kubernetes takes one at most.
+/// Iterates over the controlling owner references in an object's metadata; Kubernetes permits one at most.
 fn controllers(metadata: &Value) -> impl Iterator<Item = &Value> {
     let owners = metadata.get("ownerReferences").and_then(Value::as_array);
     let owners = owners.into_iter().flatten();

@@ -1,5 +1,5 @@
-//! The fields of a Runnable and of its selected object that tags may read: none that a run or a write changes, and none that says
-//! when to run.
+//! The fields of a Runnable and of its selected object that tags may read: no field that changes with a run or a
+//! write, and none that controls when to run.
 
 use cartouche_crds::GROUP;
 
@@ -11,7 +11,7 @@ use crate::{
 
 /// Metadata that changes with every write.
 const VOLATILE: [&str; 2] = ["resourceVersion", "managedFields"];
-/// Fields of a Runnable's spec that say when, how often and how, and not what is run.
+/// Fields of a Runnable's spec that control when, how often and how it runs, but are no part of the run.
 const WHEN_TO_RUN: [&str; 8] = [
     "suspend",
     "retry",
@@ -22,13 +22,13 @@ const WHEN_TO_RUN: [&str; 8] = [
     "coherence",
     "profileName",
 ];
-/// Where inputs come from is no input.
+/// The field for the sources of inputs, which is no input.
 const INPUTS_FROM: &str = "inputsFrom";
-/// Where outputs go is none either.
+/// The field for the targets of outputs, which is no input either.
 const OUTPUTS_TO: &str = "writeOutputsTo";
 const STATUS: &str = "status";
 
-/// What can be told of a tag's path before there is a Runnable.
+/// Checks a tag's path before there is a Runnable.
 pub(crate) fn check(path: &Path) -> Result<(), TagError> {
     match path.leading_keys().as_slice() {
         [RUNNABLE, STATUS, ..] => Err(UnreadableField::Status.into()),
@@ -53,7 +53,7 @@ pub(crate) fn check(path: &Path) -> Result<(), TagError> {
             }
             .into())
         }
-        // Without a key in front the path begins with `*`, `..` or a bracket.
+        // Without a leading key the path begins with `*`, `..` or a bracket.
         [] | [RUNNABLE | SELECTED, ..] => Ok(()),
         [unknown, ..] => Err(TagError::UnknownRoot {
             missing: PathError::Missing(path.raw().to_owned()),
@@ -62,7 +62,7 @@ pub(crate) fn check(path: &Path) -> Result<(), TagError> {
     }
 }
 
-/// Whether an annotation is one of Cartouche's own, which say when and how to run.
+/// Returns true for an annotation of Cartouche's own, which controls when and how to run.
 pub(crate) fn is_own_annotation(key: &str) -> bool {
     key.strip_prefix(GROUP)
         .is_some_and(|rest| rest.starts_with('/'))

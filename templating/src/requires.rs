@@ -1,4 +1,5 @@
-//! What the pods of a run need permission for: said by the template, filled in as the run is, and no part of its hash.
+//! Permissions that the pods of a run need: declared by the template, filled in like the run, and no part of its
+//! hash.
 
 use cartouche_crds::{ClusterRunTemplateSpec, RequiredPermission};
 use serde_json::{Value, json};
@@ -13,23 +14,23 @@ use crate::{
 
 const REQUIRES: &str = "requires";
 
-/// What a template says of that, ready to be rendered.
+/// The permissions in a template, ready to be rendered.
 #[derive(Clone, Debug)]
 pub(crate) struct CompiledRequires(Body);
 
-/// What the pods of one run need, as far as it is known.
+/// The permissions that the pods of one run need, as far as they are known.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Requires {
     permissions: Value,
     pub(crate) open: Vec<OpenPlace>,
 }
 
-/// Whose permissions are needed for a run, and which.
+/// The account and the permissions that a run needs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Needed {
-    /// The `ServiceAccount` of its pods, in the namespace of the run.
+    /// The `ServiceAccount` of the run's pods, in the namespace of the run.
     pub account: String,
-    /// What it needs permission for.
+    /// The permissions that the account needs.
     pub permissions: Vec<RequiredPermission>,
 }
 
@@ -80,7 +81,7 @@ impl Requires {
         })
     }
 
-    /// What is needed for this run. Fails where a tag has made something of it that is no text.
+    /// Returns the permissions for this run. Fails if a tag has yielded a value that is not a text.
     pub(crate) fn of_run(&self, run: &Value) -> Result<Needed, Diagnostics> {
         let items = self
             .permissions

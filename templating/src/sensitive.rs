@@ -1,4 +1,4 @@
-//! Values that may be shown to nobody.
+//! Values that must not be shown.
 
 use std::{
     borrow::Cow,
@@ -16,29 +16,29 @@ use crate::{
     json_text,
 };
 
-/// Outputs by name whose values go into Secrets, and nowhere else: what shows them shows their names.
+/// Outputs whose values go only into Secrets, by name. Formatting them for debugging shows their names alone.
 #[derive(Clone, Default, PartialEq)]
 pub struct Sensitive(BTreeMap<String, Value>);
 
 impl Sensitive {
-    /// These values.
+    /// Creates a set of these values.
     #[must_use]
     pub fn new(values: BTreeMap<String, Value>) -> Self {
         Self(values)
     }
 
-    /// Whether there are none.
+    /// Returns true if there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The names of the outputs.
+    /// Iterates over the names of the outputs.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }
 
-    /// The value of one of them, which is for a Secret.
+    /// Returns the value of an output, which is for a Secret.
     #[must_use]
     pub fn reveal(&self, name: &str) -> Option<&Value> {
         self.0.get(name)
@@ -51,32 +51,33 @@ impl fmt::Debug for Sensitive {
     }
 }
 
-/// Bytes of a text that is looked for: a shorter one stands in too many others by chance.
+/// Minimum bytes of a text that is searched for: a shorter one occurs in too many others by chance.
 const SHORTEST: usize = 4;
-/// Characters of base64 that are looked for inside of a longer one.
+/// Minimum characters of base64 that are searched for inside a longer one.
 const SHORTEST_INSIDE: usize = 6;
 
-/// Bytes of a text that are looked for first: what contains it contains its beginning.
+/// Bytes of a text that are searched for first: its occurrence contains its beginning.
 const BEGINNING: usize = 256;
-/// Bytes of patterns that are looked for. An automaton takes some fifty times as many, and is built at each look at a run.
+/// Maximum bytes of search patterns. The automaton takes some fifty times as many, and is built for each look at a
+/// run.
 const MOST_PATTERNS: usize = 64 * 1024;
-/// Beginnings in a text that are looked at. Each text is looked for as a whole once.
+/// Maximum number of beginnings that are checked in a text. Each text is searched for as a whole once.
 const MOST_BEGINNINGS: usize = 1_000;
 
-/// Finds sensitive values in texts that are to be shown: the texts and numbers in them, as they are, as JSON has them, and as
-/// base64 of them or of a text that they are in.
+/// Search for sensitive values in texts that will be shown: for the texts and numbers in them, plain, as JSON, and
+/// as base64 of them or of a text that contains them.
 #[derive(Default)]
 pub(crate) struct Search<'a> {
     /// Texts of sensitive values, each with its output.
     texts: Vec<(&'a str, String)>,
-    /// An output of which the texts are not known, or are too many, so that any text may be one.
+    /// An output whose texts are unknown, or too many, so that any text may be one.
     anywhere: Option<&'a str>,
-    /// Made when something is first looked for.
+    /// Built for the first search.
     beginnings: OnceCell<Option<Beginnings>>,
 }
 
 impl<'a> Search<'a> {
-    /// That for these values of outputs. Where they are too large together, they may be anywhere.
+    /// Creates the search for these values of outputs. If they are too large together, they may be anywhere.
     pub(crate) fn new<'v>(values: impl Iterator<Item = (&'a str, &'v Value)>) -> Self {
         let (mut texts, mut room) = (Vec::new(), MAX_OUTPUTS_BYTES);
         for (name, value) in values {
@@ -92,7 +93,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// That for an output of which the value is not known.
+    /// Creates the search for an output whose value is unknown.
     pub(crate) fn anywhere(name: &'a str) -> Self {
         Self {
             anywhere: Some(name),
@@ -100,12 +101,12 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The output whose value a text contains, or may.
+    /// Returns the output whose value a text contains, or may contain.
     pub(crate) fn found_in_text(&self, text: &str) -> Option<&'a str> {
         self.found_among(&[Cow::Borrowed(text)])
     }
 
-    /// The same of the texts and numbers in a value, and of its keys.
+    /// Returns the output whose value occurs in the texts, numbers and keys of a value, or may.
     pub(crate) fn found_in(&self, value: &Value) -> Option<&'a str> {
         let mut shown = Vec::new();
         each_shown(value, &mut shown);
@@ -139,12 +140,12 @@ fn contain(shown: &[Cow<'_, str>], form: &str) -> bool {
 /// The beginnings of all forms of all texts.
 struct Beginnings {
     automaton: AhoCorasick,
-    /// The text that each of them is of.
+    /// The index of the text for each pattern.
     texts: Vec<usize>,
 }
 
 impl Beginnings {
-    /// `None` if they are more than are looked for.
+    /// Builds the automaton, or returns `None` if there are too many patterns.
     fn of(texts: &[(&str, String)]) -> Option<Self> {
         let (mut patterns, mut of, mut bytes) = (Vec::new(), Vec::new(), 0);
         for (at, (_, text)) in texts.iter().enumerate() {
@@ -157,7 +158,7 @@ impl Beginnings {
                 of.push(at);
             }
         }
-        // What is quicker takes some hundred bytes for each byte of a pattern.
+        // Faster kinds take some hundred bytes for each byte of a pattern.
         let kind = Some(AhoCorasickKind::ContiguousNFA);
         let automaton = AhoCorasick::builder().kind(kind).build(&patterns).ok()?;
         Some(Self {
@@ -166,7 +167,8 @@ impl Beginnings {
         })
     }
 
-    /// The first text whose beginning is shown and that holds, or may where too many beginnings are shown.
+    /// Returns the first text whose beginning is shown and for which the predicate holds, or which may be shown if
+    /// there are too many beginnings.
     fn first(&self, shown: &[Cow<'_, str>], mut holds: impl FnMut(usize) -> bool) -> Option<usize> {
         let found = shown
             .iter()
@@ -182,7 +184,7 @@ impl Beginnings {
     }
 }
 
-/// The texts, numbers and keys in a value.
+/// Collects the texts, numbers and keys in a value.
 fn each_shown<'v>(value: &'v Value, shown: &mut Vec<Cow<'v, str>>) {
     match value {
         Value::String(text) => shown.push(text.into()),
@@ -198,12 +200,12 @@ fn each_shown<'v>(value: &'v Value, shown: &mut Vec<Cow<'v, str>>) {
     }
 }
 
-/// What is said in the place of a text that shows an output.
+/// Returns the message in place of a text that shows an output.
 pub(crate) fn withheld(name: &str) -> String {
     format!("withheld: it contains the value of the sensitive output [{name}]")
 }
 
-/// The texts and numbers in a value that are long enough.
+/// Visits the texts and numbers in a value that are long enough.
 fn each_text(value: &Value, see: &mut impl FnMut(&str)) {
     match value {
         Value::String(text) if text.trim().len() >= SHORTEST => see(text.trim()),
@@ -219,7 +221,7 @@ fn each_text(value: &Value, see: &mut impl FnMut(&str)) {
     }
 }
 
-/// A text as it may stand in another one.
+/// Returns the forms in which a text may occur in another one.
 fn forms(text: &str) -> Vec<String> {
     let quoted = [
         json!(text).to_string(),
@@ -242,7 +244,7 @@ fn forms(text: &str) -> Vec<String> {
     forms
 }
 
-/// The characters of base64 that follow from a text alone, behind so many bytes that are not known.
+/// Returns the characters of base64 that depend on a text alone, after so many unknown bytes.
 fn encoded(text: &str, before: usize) -> String {
     let bytes = [&vec![0; before], text.as_bytes()].concat();
     let characters = (before * 8).div_ceil(6)..bytes.len() * 8 / 6;
@@ -355,7 +357,7 @@ mod tests {
         assert_eq!(search.found_in_text("a"), Some("huge"));
     }
 
-    /// Whoever may write what a run says decides how many texts are looked for, and how often.
+    /// An account that may write a run's report decides how many texts are searched for, and how often.
     #[test]
     fn many_texts_are_looked_for_by_one_automaton_and_too_many_may_be_anywhere() {
         let texts = |many: usize| -> Value {

@@ -1,12 +1,11 @@
 //! One string of a template: literal text and tags.
 //!
-//! A tag is `$(path)$`. A string that is nothing but one tag becomes the value itself, whatever its
-//! type; in a longer string the value becomes text. What a tag yields is data: it is never looked at
-//! for tags again.
+//! A tag is `$(path)$`. A string that is only one tag becomes the value itself, of any type. In a longer string
+//! the value becomes text. The value of a tag is data: it is never searched for tags again.
 //!
-//! Three rules let shell scripts and Tekton's `$(params.x)` stand in a template. A `$(` of which another
-//! `$(` comes before the next `)$` is literal. So is one behind which no path of ours begins ([`alike`]): `$(params.a)$(params.b)`
-//! is text. And `$('text')$` is the text itself, so `$('$(')$` yields `$(`.
+//! Three rules let shell scripts and Tekton's `$(params.x)` appear in a template. A `$(` is literal if another
+//! `$(` precedes the next `)$`. It is also literal if no path of a tag follows it ([`alike`]):
+//! `$(params.a)$(params.b)` is text. And `$('text')$` is the text itself, so `$('$(')$` yields `$(`.
 
 mod alike;
 mod room;
@@ -27,14 +26,14 @@ pub(crate) use room::RenderRoom;
 pub use split::Tag;
 pub(crate) use split::{Raw, START, has_tag, left_alone, only_tag, split, unclosed, written};
 
-/// A string of a template, compiled.
+/// A compiled string of a template.
 #[derive(Clone, Debug)]
 pub(crate) enum Leaf {
-    /// No tag.
+    /// Text without tags.
     Plain(String),
-    /// Nothing but one tag: its value, with its type.
+    /// A single tag: its value, with its type.
     Value { tag: Path, text: String },
-    /// Nothing but one tag that stays open.
+    /// A single tag that stays open.
     Open(Path),
     /// Text with tags in it: always a string.
     Mixed(Vec<Piece>),
@@ -47,10 +46,10 @@ pub(crate) enum Piece {
     Open(Path),
 }
 
-/// What a string becomes, and the tags in it that are still open.
+/// The value of a string, and its tags that are still open.
 pub(crate) type Replaced = (Value, Vec<Tag>);
 
-/// What is wrong with a tag of a string.
+/// A problem of a tag in a string.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BadTag {
     /// The tag without its markers.
@@ -59,12 +58,12 @@ pub(crate) struct BadTag {
 }
 
 impl BadTag {
-    /// Of a tag in a longer text.
+    /// Creates the problem of a tag in a longer text.
     pub(crate) fn in_text(tag: &str, error: TagError) -> Self {
         Self::of(tag, DiagnosticKind::InText(error))
     }
 
-    /// Of one that is the whole string, as it is displayed.
+    /// Creates the problem of a tag that is the whole string.
     pub(crate) fn whole(tag: &str, error: TagError) -> Self {
         let text = written(tag);
         Self::of(tag, DiagnosticKind::WholeValue { text, error })
@@ -75,7 +74,7 @@ impl BadTag {
         Self { tag, kind }
     }
 
-    /// The same of the string at that place of a template.
+    /// Locates the problem in a template.
     pub(crate) fn at(self, at: Vec<Segment>) -> Diagnostic {
         Diagnostic {
             tag: Some(self.tag),
@@ -93,13 +92,13 @@ impl BadTag {
     }
 }
 
-/// Says of a path whether its tag stays open; fails where it should, and cannot.
+/// Returns true if the tag of a path stays open. Fails if it should, but cannot.
 pub(crate) type IsOpen<'a> = &'a dyn Fn(&Path) -> Result<bool, OpenTagError>;
-/// Finds the value of a path.
+/// Returns the value of a path.
 pub(crate) type Find<'a, 'f> = &'f mut dyn FnMut(&'a Path) -> Result<&'a Value, TagError>;
 
 impl Leaf {
-    /// Splits a string and parses every path in it. With errors, the rest of the string.
+    /// Splits a string and parses every path in it. With errors, returns the rest of the string.
     pub(crate) fn compile(text: &str, is_open: IsOpen<'_>) -> (Self, Vec<BadTag>) {
         if let Some(raw) = only_tag(text) {
             return match parse_as(raw, is_open) {
@@ -126,13 +125,13 @@ impl Leaf {
         (pieces.leaf(), errors)
     }
 
-    /// Nothing but one tag.
+    /// Creates the leaf of a single tag.
     pub(crate) fn value(tag: Path, text: &str) -> Self {
         let text = text.to_owned();
         Self::Value { tag, text }
     }
 
-    /// The text of a string without tags.
+    /// Returns the text of a string without tags.
     pub(crate) fn literal(text: &str) -> Option<String> {
         match Self::compile(text, &|_| Ok(false)) {
             (Self::Plain(text), errors) if errors.is_empty() => Some(text),
@@ -140,7 +139,7 @@ impl Leaf {
         }
     }
 
-    /// The paths of its tags.
+    /// Iterates over the paths of its tags.
     pub(crate) fn paths(&self) -> impl Iterator<Item = &str> {
         let (alone, pieces) = match self {
             Self::Plain(_) => (None, &[][..]),
@@ -154,7 +153,7 @@ impl Leaf {
         alone.into_iter().chain(among_text).map(Path::raw)
     }
 
-    /// Replaces the tags, but for those that stay open.
+    /// Replaces all tags except open ones.
     pub(crate) fn render<'a>(&'a self, find: Find<'a, '_>) -> Result<Replaced, Vec<BadTag>> {
         match self {
             Self::Plain(text) => Ok((Value::String(text.clone()), Vec::new())),
@@ -213,7 +212,7 @@ fn mix<'a>(pieces: &'a [Piece], find: Find<'a, '_>) -> Result<Replaced, Vec<BadT
     }
 }
 
-/// Writes a tag that stays open to the end of a text.
+/// Appends an open tag to a text.
 fn keep(path: &Path, out: &mut String, alone: bool) -> Tag {
     let start = out.len();
     out.push_str(&written(path.opened()));
@@ -224,13 +223,13 @@ fn keep(path: &Path, out: &mut String, alone: bool) -> Tag {
     }
 }
 
-/// A value, paid for before anything is copied.
+/// Returns a value after using its room, before anything is copied.
 pub(crate) fn paid<'a>(value: &'a Value, room: &mut RenderRoom) -> Result<&'a Value, TagError> {
     room.pay(value)?;
     Ok(value)
 }
 
-/// The pieces of a string, text joined with text.
+/// The pieces of a string, with adjacent texts joined.
 #[derive(Default)]
 pub(crate) struct Pieces(Vec<Piece>);
 
@@ -256,12 +255,12 @@ impl Pieces {
     }
 }
 
-/// Reads the path of a tag that is replaced when the template is rendered.
+/// Parses the path of a tag that is replaced when the template is rendered.
 pub(crate) fn parse(raw: &str) -> Result<Path, TagError> {
     Ok(parse_as(raw, &|_| Ok(false))?.0)
 }
 
-/// Reads the path of a tag, and whether it stays open.
+/// Parses the path of a tag, and returns true with it if the tag stays open.
 fn parse_as(raw: &str, is_open: IsOpen<'_>) -> Result<(Path, bool), TagError> {
     let path = Path::parse(raw)?;
     let open = is_open(&path)?;

@@ -1,4 +1,5 @@
-//! Why a tag has no value: its path has none, it reads what it may not, or it stays open and cannot.
+//! Reasons for which a tag has no value: its path has none, it reads a forbidden field, or it stays open and
+//! cannot.
 
 use crate::{
     bounds::{MAX_RENDERED_BYTES, MAX_RENDERED_WEIGHT},
@@ -7,30 +8,30 @@ use crate::{
     weight::in_mib,
 };
 
-/// Why a tag has no value.
+/// Reason for which a tag has no value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TagError {
-    /// Its path has none.
+    /// Its path has no value.
     #[error(transparent)]
     Path(#[from] PathError),
-    /// It reads what is not to be read.
+    /// It reads a forbidden field.
     #[error(transparent)]
     UnreadableField(#[from] UnreadableField),
     /// It reads from neither root.
     #[error("{missing}: a tag reads runnable or selected, not '{root}'")]
     UnknownRoot {
-        /// What its path is said to be otherwise.
+        /// The error of its path.
         missing: PathError,
-        /// What it begins with.
+        /// The first name of its path.
         root: String,
     },
-    /// It is one that stays open, and cannot.
+    /// It would stay open, and cannot.
     #[error(transparent)]
     Open(#[from] OpenTagError),
-    /// What it yields is too large.
+    /// Its value is too large.
     #[error("the rendered document is larger than {MAX_RENDERED_BYTES} bytes")]
     TooLarge,
-    /// What it yields weighs too much as a tree.
+    /// Its value is too heavy as a tree.
     #[error(
         "the rendered document takes more than {} of memory as a tree of values",
         in_mib(MAX_RENDERED_WEIGHT)
@@ -39,7 +40,7 @@ pub enum TagError {
 }
 
 impl TagError {
-    /// Whether a limit was reached that makes it pointless to go on.
+    /// Returns true if a limit was reached, so that the rest is skipped.
     pub(crate) fn is_final(&self) -> bool {
         matches!(
             self,
@@ -48,7 +49,7 @@ impl TagError {
     }
 }
 
-/// What no tag may read.
+/// A field that no tag may read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnreadableField {
     /// The status of the Runnable.
@@ -57,19 +58,19 @@ pub enum UnreadableField {
          the next one: read spec, labels or annotations instead"
     )]
     Status,
-    /// A field that says when, how often or how, and not what is run.
+    /// A field that controls when, how often or how to run, and is no part of the run.
     #[error(
         "runnable.spec.{0} is not readable, because it says when or how to run, and a change of it would \
          change what is run: use an input instead"
     )]
     WhenToRun(String),
-    /// Where inputs come from.
+    /// The sources of inputs.
     #[error(
         "runnable.spec.inputsFrom is not readable, because it says where values come from: read \
          runnable.spec.inputs.<name>"
     )]
     InputsFrom,
-    /// Where outputs go.
+    /// The targets of outputs.
     #[error(
         "runnable.spec.writeOutputsTo is not readable, because it says where outputs go, and a change of it would \
          change what is run: use an input instead"
@@ -94,21 +95,21 @@ pub enum UnreadableField {
     },
 }
 
-/// Why a tag cannot stay open, or cannot be filled in.
+/// Reason for which a tag cannot stay open, or cannot be filled in.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OpenTagError {
-    /// It reads something of a run that nobody knows when the run is made.
+    /// It reads a fact of a run that is unknown when the run is made.
     #[error("of a run a tag reads {}, and nothing else", FACTS.map(|fact| format!("run.{fact}")).join(", "))]
     UnknownFact,
-    /// It reads something of a profile that is no value.
+    /// It reads a part of a profile other than its values.
     #[error("of a profile a tag reads profile.values.<name>, and nothing else")]
     NotOfValues,
-    /// It stands where the run is named, or its kind.
+    /// It is part of the run's name or kind.
     #[error(
         "'{0}' is not known before the run is made, and this is needed to make it: read runnable or selected"
     )]
     TooLate(&'static str),
-    /// It reads what a profile does not know.
+    /// It reads an object that a profile does not know.
     #[error("a profile reads runnable, run and profile.values, and nothing of the selected object")]
     NotInProfile,
     /// The run answers no re-run request.
@@ -117,7 +118,7 @@ pub enum OpenTagError {
     /// There is no profile.
     #[error("the run is made without a profile, so that there are no profile.values")]
     NoProfile,
-    /// A label, or an annotation, that is no text.
+    /// A label, or an annotation, is not a text.
     #[error(
         "it is not a string, which labels and annotations have to be: $('')$ beside the tag makes it one"
     )]
@@ -125,7 +126,7 @@ pub enum OpenTagError {
 }
 
 impl OpenTagError {
-    /// The same in a word or two, and what to do about it.
+    /// Returns a label of a few words, and advice for a correction.
     pub(crate) fn advice(&self) -> (&'static str, &'static str) {
         match self {
             Self::UnknownFact => ("not known", "look for a misspelt name"),

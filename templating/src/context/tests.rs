@@ -54,7 +54,7 @@ fn what_changes_by_itself_is_not_in_the_whole_object() {
     );
 }
 
-/// Metadata with all that an API server writes there, and what a later one may.
+/// Metadata with every field that an API server writes, and some of a later one.
 fn full_metadata() -> Value {
     json!({
         "name": "n", "generateName": "n-", "namespace": "ns", "uid": "u", "selfLink": "/x", "generation": 3,
@@ -111,10 +111,10 @@ fn nothing_is_seen_that_is_not_on_the_list() {
             },
         }))
     );
-    // Of another's object the body is as it is.
+    // The body of a selected object is unchanged.
     let seen = json!({ "kind": "ConfigMap", "metadata": seen_metadata(), "status": { "a": 1 }, "later": 1 });
     assert_eq!(find(&context, "selected"), Ok(seen));
-    // What the type has is there and empty; what it has not is missing.
+    // A field of the type exists and is empty; any other is missing.
     for (path, expected) in [
         ("runnable.metadata.generateName", json!("")),
         ("runnable.metadata.finalizers", json!(null)),
@@ -152,7 +152,7 @@ fn own_annotations_leave_no_trace_where_they_are_the_only_ones() {
     }
 }
 
-/// Whoever adds a field decides which of both it is.
+/// A new field must be assigned to one of both.
 #[test]
 fn each_field_of_a_spec_is_seen_or_refused_by_name() {
     let file = include_str!("../../../config/crd/carto.run_runnables.yaml");

@@ -1,8 +1,8 @@
-//! The parts of a Runnable, and of the object that it selects, that templates see.
+//! The parts of a Runnable, and of its selected object, that templates see.
 //!
-//! They are a list, and all else is absent: what a later release adds to either changes no document, and so makes no run. That
-//! holds for what changes with every run or write as well (status, `resourceVersion`, `managedFields`), by which a run would
-//! cause the next one.
+//! They are a list, and everything else is absent: a field of a later release changes no document, and so makes no
+//! run. The same holds for fields that change with every run or write (status, `resourceVersion`,
+//! `managedFields`), by which a run would cause the next one.
 
 use cartouche_crds::API_VERSION;
 use serde_json::Value;
@@ -12,10 +12,10 @@ use crate::readable::is_own_annotation;
 /// The copy of the manifest that kubectl keeps.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// Which part of a value is seen.
+/// The visible part of a value.
 #[derive(Clone, Copy)]
 enum Seen {
-    /// All of it.
+    /// The whole value.
     Whole,
     /// These fields.
     Fields(&'static [(&'static str, Seen)]),
@@ -32,7 +32,7 @@ const METADATA: Seen = Seen::Fields(&[
     ("uid", Seen::Whole),
 ]);
 
-/// The fields of a Runnable's spec that say what is run.
+/// The fields of a Runnable's spec that define the run.
 const SPEC: &[(&str, Seen)] = &[
     ("inputs", Seen::Whole),
     (
@@ -59,7 +59,7 @@ const SPEC: &[(&str, Seen)] = &[
 const RUNNABLE: Seen = Seen::Fields(&[("metadata", METADATA), ("spec", Seen::Fields(SPEC))]);
 
 impl Seen {
-    /// Takes what is seen out of a value. Nothing is copied.
+    /// Moves the visible part out of a value. Nothing is copied.
     fn take(self, value: &mut Value) -> Value {
         match (self, value) {
             (Self::Fields(fields), Value::Object(value)) => {
@@ -73,7 +73,7 @@ impl Seen {
     }
 }
 
-/// A Runnable, as templates see it.
+/// Returns the visible part of a Runnable.
 pub(super) fn runnable(mut runnable: Value) -> Value {
     let mut visible = RUNNABLE.take(&mut runnable);
     hide_annotations(&mut visible);
@@ -84,13 +84,13 @@ pub(super) fn runnable(mut runnable: Value) -> Value {
     }
     let reference = visible.pointer_mut("/spec/runTemplateRef");
     if let Some(reference) = reference.and_then(Value::as_object_mut) {
-        // Whatever the user wrote there: there is one kind of template.
+        // There is one kind of template, whatever the user wrote there.
         reference.insert("kind".into(), "ClusterRunTemplate".into());
     }
     visible
 }
 
-/// A selected object: its metadata as of a Runnable, and all of its other fields.
+/// Returns the visible part of a selected object: metadata as of a Runnable, and all of its other fields.
 pub(super) fn selected(object: &Value) -> Value {
     let Some(fields) = object.as_object() else {
         return object.clone();
@@ -107,7 +107,7 @@ pub(super) fn selected(object: &Value) -> Value {
     visible
 }
 
-/// Takes away the copy of the manifest, and Cartouche's own annotations as if none of them had ever been set.
+/// Removes the copy of the manifest, and Cartouche's own annotations as if none of them had ever been set.
 fn hide_annotations(object: &mut Value) {
     let metadata = object.get_mut("metadata").and_then(Value::as_object_mut);
     let Some(metadata) = metadata else {
@@ -126,7 +126,7 @@ fn hide_annotations(object: &mut Value) {
     }
 }
 
-/// Whether a field of a Runnable's spec is seen.
+/// Returns true if a field of a Runnable's spec is visible.
 #[cfg(test)]
 pub(super) fn is_seen(field: &str) -> bool {
     SPEC.iter().any(|(name, _)| *name == field)

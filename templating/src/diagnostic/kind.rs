@@ -1,4 +1,4 @@
-//! What can be wrong. The set is closed: who puts diagnostics into other words sees when one is new.
+//! Kinds of problems. The set is closed, so that code which translates diagnostics must handle a new one.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use crate::{
     tag_error::TagError,
 };
 
-/// Names or values that are listed when another one was given.
+/// Maximum number of names or values that are listed as alternatives.
 const LISTED: usize = 20;
 
-/// What is wrong. Displayed, neither where nor what to do about it.
+/// Kind of a problem. Its text contains neither the place nor the cure.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DiagnosticKind {
     /// A tag that is a whole value cannot be replaced.
@@ -23,7 +23,7 @@ pub enum DiagnosticKind {
     WholeValue {
         /// The value.
         text: String,
-        /// Why it cannot.
+        /// The reason.
         error: TagError,
     },
     /// A tag in a longer text cannot be replaced.
@@ -37,15 +37,15 @@ pub enum DiagnosticKind {
     Path {
         /// The path; a long one is cut.
         path: String,
-        /// Why it cannot.
+        /// The reason.
         error: PathError,
     },
-    /// A field that says the kind is missing.
+    /// A field of the kind is missing.
     #[error("{field} is missing or not a string: say what kind of object to create")]
     NoKind {
         /// `apiVersion` or `kind`.
         field: &'static str,
-        /// It looks like a pod.
+        /// True if the document looks like a pod.
         is_pod: bool,
     },
     /// The kind is one of Cartouche's own.
@@ -57,100 +57,100 @@ pub enum DiagnosticKind {
     /// The document asks for a namespace. The words are Cartographer's.
     #[error("cannot set namespace in resource template")]
     Namespace,
-    /// Something is too large, too many or too deep.
+    /// A value is too large, too deep or has too many parts.
     #[error("{0}")]
     Limit(String),
-    /// Not exactly one rule for health.
+    /// Not exactly one health rule is set.
     #[error("exactly one of alwaysHealthy, singleConditionType and multiMatch must be set")]
     NotOneRule,
-    /// A rule for health that looks at nothing.
+    /// A health rule has no condition and no field.
     #[error("at least one of matchConditions and matchFields must be given")]
     NothingMatched,
-    /// A comparison, with this operator, with nothing.
+    /// A comparison with this operator has no values.
     #[error("{0} needs at least one value")]
     NoValues(String),
     /// A keyword that no schema has.
     #[error("there is no such keyword in a schema: it has {}", known.join(", "))]
     UnknownKeyword {
-        /// Those that there are.
+        /// The known keywords.
         known: Vec<&'static str>,
     },
     /// A type that no schema has.
     #[error("there is no type '{name}': it has to be one of {}", known.join(", "))]
     UnknownType {
-        /// Its name.
+        /// The name of the type.
         name: String,
-        /// Those that there are.
+        /// The known types.
         known: Vec<&'static str>,
     },
     /// A required property that is not declared.
     #[error("there is no property '{name}' beside it: the properties are {}", known.join(", "))]
     UnknownProperty {
-        /// Its name.
+        /// The name of the property.
         name: String,
-        /// Those that are declared.
+        /// The declared properties.
         known: Vec<String>,
     },
     /// An optional output that is none of the outputs.
     #[error("there is no '{name}' in outputs")]
     UnknownOutput {
-        /// Its name; a long one is cut.
+        /// The name of the output; a long one is cut.
         name: String,
-        /// Those that are declared.
+        /// The declared outputs.
         known: Vec<String>,
     },
-    /// An input that the Runnable has to give and does not.
+    /// A required input that the Runnable does not give.
     #[error("the input '{key}' is missing")]
     MissingInput {
-        /// Its name.
+        /// The name of the input.
         key: String,
-        /// Its type, as people say it.
+        /// The type of the input, in plain words.
         wanted: Option<&'static str>,
-        /// The values that it may have, if these are listed.
+        /// The permitted values, if they are listed.
         allowed: Option<Arc<[Value]>>,
-        /// What it is for.
+        /// The description of the input.
         about: Option<String>,
     },
     /// An input that the template does not take.
     #[error("there is no such input")]
     UnknownInput {
-        /// Those that it takes.
+        /// The inputs that it takes.
         known: Vec<String>,
     },
-    /// An input that is none of the values that may be given.
+    /// An input with a value that is not permitted.
     #[error("it has to be one of {}", listed(allowed))]
     NotAllowed {
-        /// Those that may.
+        /// The permitted values.
         allowed: Arc<[Value]>,
     },
-    /// A default of the schema does not fit it: what is wrong with it.
+    /// A default of the schema that does not fit it, with its problem.
     #[error("the default does not fit")]
     Default(Box<DiagnosticKind>),
-    /// A tag in the key of this, which the API server takes for none.
+    /// A tag in the key of this, which the API server does not evaluate.
     #[error("the key of {0} cannot hold a tag")]
     TagInKey(&'static str),
-    /// A label or an annotation of the run that is no text.
+    /// A label or an annotation of the run that is not a text.
     #[error("{} {is}, and {what} is a text", made_by(tag.as_deref()))]
     NotAText {
         /// A label, or an annotation.
         what: &'static str,
-        /// What it is instead.
+        /// The type of its value.
         is: &'static str,
-        /// The path of the tag that gives it, if one does.
+        /// The path of the tag that yields it, if there is one.
         tag: Option<String>,
     },
-    /// Anything else.
+    /// Any other problem.
     #[error("{what}")]
     Other {
-        /// What is wrong.
+        /// The problem.
         what: String,
-        /// What to do about it.
+        /// The cure.
         cure: Option<String>,
     },
 }
 
 impl DiagnosticKind {
-    /// Something of which the message says all.
+    /// Creates a problem without a cure.
     pub(crate) fn plain(what: impl Into<String>) -> Self {
         Self::Other {
             what: what.into(),
@@ -158,7 +158,7 @@ impl DiagnosticKind {
         }
     }
 
-    /// Something of which is known what to do about it.
+    /// Creates a problem with a cure.
     pub(crate) fn with_cure(what: impl Into<String>, cure: impl Into<String>) -> Self {
         Self::Other {
             what: what.into(),
@@ -166,14 +166,14 @@ impl DiagnosticKind {
         }
     }
 
-    /// Something is nested too deep.
+    /// Creates the problem of a value that is nested too deep.
     pub(crate) fn too_deep() -> Self {
         Self::Limit(format!(
             "objects and arrays are nested more than {MAX_DEPTH} deep"
         ))
     }
 
-    /// What to do about it, where the diagnostic itself says so.
+    /// Returns the cure, if the diagnostic itself contains it.
     #[must_use]
     pub fn cure(&self) -> Option<String> {
         match self {
@@ -216,11 +216,11 @@ impl DiagnosticKind {
         }
     }
 
-    /// What is wrong, and what to do about it.
+    /// Formats the problem and its cure.
     pub(super) fn message(&self) -> String {
         match (self, self.cure()) {
             (_, None) => self.to_string(),
-            // What an input is for, and no more.
+            // Only the description of the input.
             (
                 Self::MissingInput {
                     wanted: None,
@@ -247,8 +247,8 @@ fn listed(values: &[Value]) -> String {
     format!("{}{more}", words.join(", "))
 }
 
-/// What is wrong, and after the first colon what to do about it. Only for texts of ours: what users wrote may
-/// hold colons, too.
+/// Splits the problem from the cure at the first colon. Only for constant texts, because texts of users may
+/// contain colons, too.
 impl From<&'static str> for DiagnosticKind {
     fn from(text: &'static str) -> Self {
         match text.split_once(": ") {

@@ -1,4 +1,4 @@
-//! What is wrong with what a profile says, whatever it is merged into.
+//! Checks of a profile that are independent of the run.
 
 use cartouche_crds::{GROUP, ProfilePatch};
 use serde_json::{Map, Value};
@@ -9,21 +9,21 @@ use crate::{
     own_metadata::STRIPPED_METADATA,
 };
 
-/// What a run is and is called is its template's.
+/// Metadata that only the template of a run may set.
 const OF_THE_RUN: [&str; 3] = ["name", "generateName", "namespace"];
-/// Kinds of text in metadata.
+/// Metadata with texts.
 const TEXTS: [&str; 2] = ["labels", "annotations"];
-/// The prefix of keys that kubectl takes for directives.
+/// The prefix of keys that kubectl treats as directives.
 const DIRECTIVE: char = '$';
 
-/// Everything that is wrong with what is merged into pods, by path.
+/// Returns all problems of a pod template, by path.
 pub(crate) fn check(pod_template: &Value) -> Vec<Diagnostic> {
     let mut walk = Walk::new(POD_TEMPLATE);
     walk.pod_template(pod_template);
     walk.problems
 }
 
-/// Everything that is wrong with one of the patches, by path.
+/// Returns all problems of one of the patches, by path.
 pub(crate) fn check_patch(index: usize, patch: &Value) -> Vec<Diagnostic> {
     let mut walk = Walk::new("patches");
     walk.within(Segment::Index(index), |it| {
@@ -32,7 +32,7 @@ pub(crate) fn check_patch(index: usize, patch: &Value) -> Vec<Diagnostic> {
     walk.problems
 }
 
-/// Patches of a kind that has one already, by path.
+/// Returns the patches of a kind that already has one, by path.
 pub(crate) fn check_kinds(patches: &[ProfilePatch]) -> Vec<Diagnostic> {
     let mut walk = Walk::new("patches");
     for (index, patch) in patches.iter().enumerate() {
@@ -48,12 +48,12 @@ pub(crate) fn check_kinds(patches: &[ProfilePatch]) -> Vec<Diagnostic> {
     walk.problems
 }
 
-/// The only key by which elements are found that is a number.
+/// The only merge key that is a number.
 const CONTAINER_PORT: &str = "containerPort";
 
-/// Checking.
+/// The checks.
 impl Walk {
-    /// Visits the members of what has to be an object.
+    /// Visits the members of a value that must be an object.
     fn members(&mut self, value: &Value, mut visit: impl FnMut(&mut Self, &str, &Value)) {
         let Some(members) = value.as_object() else {
             return self.refuse("it is not an object");
@@ -77,10 +77,10 @@ impl Walk {
         });
     }
 
-    /// Labels or annotations.
+    /// Checks labels or annotations.
     fn texts(&mut self, texts: &Value) {
         if texts.is_null() {
-            // Some may be of Cartouche's own, or of the files of containers.
+            // Some may be Cartouche's own, or contain files.
             return self.refuse("name the keys that are to go");
         }
         self.members(texts, |it, key, text| {
@@ -130,7 +130,7 @@ impl Walk {
     }
 
     fn name(&mut self, all: &[Value], index: usize, members: &Map<String, Value>, key: &str) {
-        // What a tag yields is looked at once more.
+        // The value of a tag is checked once more.
         let is_name = |name: &&Value| match name {
             Value::String(text) => !text.is_empty(),
             Value::Number(_) => key == CONTAINER_PORT,
@@ -150,7 +150,7 @@ impl Walk {
         }
     }
 
-    /// What is merged into a whole run.
+    /// Checks a patch for a whole run.
     fn patch(&mut self, patch: &Value) {
         self.members(patch, |it, key, member| match key {
             "apiVersion" | "kind" => it.refuse("what a run is says its template"),
@@ -167,7 +167,7 @@ impl Walk {
     }
 }
 
-/// Whether a key of labels or annotations is of our group.
+/// Returns true if a key of labels or annotations is of the group of Cartouche.
 fn is_own(key: &str) -> bool {
     let prefix = key.split_once('/').map(|(prefix, _)| prefix);
     prefix == Some(GROUP)

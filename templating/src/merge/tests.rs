@@ -20,7 +20,7 @@ fn job(spec: Value) -> Value {
     })
 }
 
-/// What becomes of the pod of a Job.
+/// Merges into the pod of a Job.
 fn merged(spec: Value, patch: Value) -> Value {
     let patch = json!({ "spec": patch });
     assert_eq!(check(&patch), []);
@@ -29,7 +29,7 @@ fn merged(spec: Value, patch: Value) -> Value {
     document["spec"]["template"]["spec"].clone()
 }
 
-/// What does not fit, by path.
+/// Returns the parts that do not fit, by path.
 fn misfits(spec: Value, patch: Value) -> Vec<String> {
     let patch = json!({ "spec": patch });
     assert_eq!(check(&patch), []);
@@ -37,7 +37,7 @@ fn misfits(spec: Value, patch: Value) -> Vec<String> {
     problems.iter().map(ToString::to_string).collect()
 }
 
-/// What is wrong, by path.
+/// Returns the problems of a pod template, by path.
 fn wrong(pod_template: Value) -> Vec<String> {
     check(&pod_template)
         .iter()

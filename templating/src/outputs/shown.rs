@@ -12,10 +12,10 @@ use crate::{
 
 use super::Outputs;
 
-/// Where pods have the words of their containers, of which one is the termination message.
+/// Path of the last words of a pod's containers, one of which is the termination message.
 const WORDS_OF_CONTAINERS: &str = ".status['containerStatuses','initContainerStatuses','ephemeralContainerStatuses'][*]\
      ['state','lastState'].terminated.message";
-/// Where the words are that a status repeats of a run without a rule of its template.
+/// Paths of the words that a status repeats of a run without a health rule.
 const WORDS_OF_ENGINES: [&str; 4] = [
     ".status.conditions[*].message",
     ".status.conditions[*].reason",
@@ -35,7 +35,7 @@ fn read(paths: &[&str]) -> Vec<Path> {
 }
 
 impl Outputs {
-    /// Finds what else of a template shows the value of a sensitive output, or may.
+    /// Reports the other parts of a template that show the value of a sensitive output, or may.
     pub(crate) fn check_shown(
         &self,
         failure: &FailureOutputs,
@@ -64,15 +64,15 @@ impl Outputs {
         }
     }
 
-    /// Whether a sensitive output may be what engines say of a run.
+    /// Returns true if a sensitive output may be part of an engine's words about a run.
     pub(crate) fn are_words_sensitive(&self) -> bool {
         let mut sensitive = self.sensitive_paths();
         sensitive.any(|(_, path)| SAID.iter().any(|said| said.may_meet(path)))
     }
 }
 
-/// Whether the value at a path may be that of a sensitive one, hold it or be a part of it. The termination message is a copy of
-/// words that stand in a pod.
+/// Returns true if the value at a path may be a sensitive one, contain it or be a part of it. The termination
+/// message is a copy of words in a pod.
 fn may_show(path: &Path, sensitive: &Path) -> bool {
     let is_of_message = |path: &Path| path.leading_keys().first() == Some(&TERMINATION_MESSAGE);
     let speaks = |path: &Path| SPOKEN.iter().any(|words| words.may_meet(path));

@@ -138,7 +138,7 @@ fn a_value_over_64_kibibytes_is_refused_by_name() {
     );
 }
 
-/// The API server's store has them as `\u003c` and the like.
+/// The API server's store escapes these as `\u003c` and the like.
 #[test]
 fn signs_that_the_store_escapes_count_six_bytes() {
     let value = |signs: usize| json!({ "x": "<".repeat(signs) });

@@ -1,7 +1,8 @@
-//! What is a tag, and what is the text of a shell, of Kubernetes or of an engine that only has the same markers.
+//! Distinction of tags from texts of a shell, of Kubernetes or of an engine that only have the same markers.
 //!
-//! `$(params.a)$(params.b)`, `$(VAR)$` and `$(grep -E '(a|b)$' file)` are text. What can be read as a path from one of the
-//! roots is a tag, and so is what was hardly meant as anything else: it is told as an error, and not left in the run.
+//! `$(params.a)$(params.b)`, `$(VAR)$` and `$(grep -E '(a|b)$' file)` are text. Everything that can be parsed as a
+//! path from one of the roots is a tag. So is everything that can hardly mean anything else: it is reported as an
+//! error, and not left in the run.
 
 use crate::{
     path::Path,
@@ -9,17 +10,17 @@ use crate::{
     suggestion,
 };
 
-/// What stands below `runnable`, and was to be read there.
+/// Fields below `runnable` that users write without it.
 const BELOW_RUNNABLE: [&str; 3] = ["inputs", "metadata", "spec"];
-/// Inputs of an engine, as it wrote them once.
+/// Inputs of an engine, in its former notation.
 const OF_ENGINES: [&str; 3] = ["inputs.outputs.", "inputs.params.", "inputs.resources."];
 
-/// True if what stands between the markers is meant as a path, whether or not it can be read.
+/// Returns true if the text between the markers is meant as a path, whether or not it can be parsed.
 pub(super) fn is_tag(inner: &str) -> bool {
     is_meant(inner) || is_readable(inner)
 }
 
-/// True if it begins like a path from a root, or nearly so.
+/// Returns true if a text begins like a path from a root, or nearly so.
 fn is_meant(inner: &str) -> bool {
     let inner = inner.trim();
     let unbraced = inner.strip_prefix('{').unwrap_or(inner);
@@ -39,7 +40,7 @@ fn is_meant(inner: &str) -> bool {
         _ if BELOW_RUNNABLE.contains(&word) => {
             goes_on && !OF_ENGINES.iter().any(|it| path.starts_with(it))
         }
-        // A variable is written in capitals, and stands alone.
+        // A variable is written in capitals, without a path.
         _ => match suggestion::nearest(word, ROOTS) {
             Some(RUNNABLE | SELECTED) => goes_on || rest.is_empty() && !is_in_capitals(word),
             Some(_) => goes_on,
@@ -52,7 +53,7 @@ fn is_in_capitals(word: &str) -> bool {
     !word.contains(char::is_lowercase)
 }
 
-/// True if it is a path from a root, or from anywhere. A command may begin with `../`.
+/// Returns true if a text is a path from a root, or from anywhere. A command may begin with `../`.
 fn is_readable(inner: &str) -> bool {
     let path = Path::parse(inner).ok();
     let is_path = path.is_some_and(|path| match path.leading_keys().first() {
@@ -62,7 +63,7 @@ fn is_readable(inner: &str) -> bool {
     is_path && !inner.starts_with("../")
 }
 
-/// A text with the markers of a tag as it is shown: a long one is cut, and it is in one line.
+/// Shortens a text with the markers of a tag for display, on one line.
 pub(crate) fn in_short(text: &str) -> String {
     const LONGEST: usize = 48;
     let mut shown: String = text.chars().take(LONGEST).collect();

@@ -1,4 +1,4 @@
-//! How much a rendered document may still grow by.
+//! Remaining room of a rendered document.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use crate::{
     weight::weight,
 };
 
-/// What a rendered document may still grow by: bytes of its text, and its weight as a tree.
+/// Remaining room of a rendered document: bytes of its text, and its weight as a tree.
 #[derive(Debug)]
 pub(crate) struct RenderRoom {
     bytes: usize,
@@ -23,7 +23,7 @@ impl RenderRoom {
         }
     }
 
-    /// Pays for a value before it is copied.
+    /// Uses the room for a value before it is copied.
     pub(super) fn pay(&mut self, value: &Value) -> Result<(), TagError> {
         let bytes = json_bytes_within(value, self.bytes).ok_or(TagError::TooLarge)?;
         let left = self.weight.checked_sub(weight(value));

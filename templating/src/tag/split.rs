@@ -1,4 +1,4 @@
-//! Where tags begin and end.
+//! The start and the end of tags.
 
 use std::ops::Range;
 
@@ -17,11 +17,11 @@ pub struct Tag {
     pub path: String,
     /// The bytes of the text, markers included.
     pub span: Range<usize>,
-    /// Whether it is the whole text, so that it keeps the type of its value.
+    /// True if the tag is the whole text, so that its value keeps its type.
     pub alone: bool,
 }
 
-/// A piece of a string that is not looked into yet.
+/// An unparsed piece of a string.
 pub(crate) enum Raw<'a> {
     Text(&'a str),
     Quoted(&'a str),
@@ -29,7 +29,7 @@ pub(crate) enum Raw<'a> {
 }
 
 impl Raw<'_> {
-    /// Its bytes in the text, markers included.
+    /// Returns the length of the piece in bytes, markers included.
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Text(text) => text.len(),
@@ -39,13 +39,13 @@ impl Raw<'_> {
     }
 }
 
-/// An open tag as it stands in a rendered document, however its path was written.
+/// Formats an open tag for a rendered document, however its path was written.
 pub(crate) fn written(path: &str) -> String {
     format!("{START}{path}{END}")
 }
 
-/// The path of a string that is nothing but one tag. As in Cartographer everything between the first
-/// marker and the last one is then the path, even another `)$`. None of what is no tag of ours.
+/// Returns the path of a string that is only one tag. As in Cartographer, the path is everything between the first
+/// marker and the last one, even another `)$`. Returns `None` if it is no tag.
 pub(crate) fn only_tag(text: &str) -> Option<&str> {
     let inner = text.strip_prefix(START)?;
     let quoted = text.strip_prefix(QUOTED_START);
@@ -55,7 +55,7 @@ pub(crate) fn only_tag(text: &str) -> Option<&str> {
     inner.strip_suffix(END).filter(|inner| is_tag(inner))
 }
 
-/// Where some of the text begins like a tag that can be read, but does not end as one.
+/// Returns the positions of texts that begin like a valid tag, but lack its end.
 pub(crate) fn unclosed(text: &str) -> Vec<usize> {
     let mut found = Vec::new();
     if only_tag(text).is_some() {
@@ -78,14 +78,14 @@ fn begins_like_a_path(text: &str) -> bool {
     below.is_some_and(|below| below.starts_with('.'))
 }
 
-/// Whether a text holds a tag, or quoted text.
+/// Returns true if a text holds a tag, or quoted text.
 pub(crate) fn has_tag(text: &str) -> bool {
     split(text)
         .iter()
         .any(|piece| !matches!(piece, Raw::Text(_)))
 }
 
-/// Where some of the text has the markers of a tag, and is none of ours: it is text.
+/// Returns the ranges of texts that have the markers of a tag, but are none.
 pub(crate) fn left_alone(text: &str) -> Vec<Range<usize>> {
     let mut left = Vec::new();
     if only_tag(text).is_none() {
@@ -99,8 +99,8 @@ pub(crate) fn split(text: &str) -> Vec<Raw<'_>> {
     pieces(text, &mut Vec::new())
 }
 
-/// The same, and what has the markers of a tag and is text. Each marker is looked for once from each place, so that the work
-/// grows with the text and not with its square.
+/// Splits a string, and collects the texts that have the markers of a tag, but are none. It searches each marker
+/// once from each place, so that the work is linear in the text, not quadratic.
 fn pieces<'a>(text: &'a str, left: &mut Vec<Range<usize>>) -> Vec<Raw<'a>> {
     let mut pieces = Vec::new();
     let mut ends = Marks::new(text, END);
@@ -134,11 +134,11 @@ fn pieces<'a>(text: &'a str, left: &mut Vec<Range<usize>>) -> Vec<Raw<'a>> {
     pieces
 }
 
-/// Where a marker is, for questions that go from left to right.
+/// Positions of a marker, for queries from left to right.
 struct Marks<'a> {
     text: &'a str,
     mark: &'static str,
-    /// The first place of the marker at or after that of the last question.
+    /// The first position of the marker at or after that of the last query.
     next: Option<usize>,
 }
 
@@ -151,7 +151,7 @@ impl<'a> Marks<'a> {
         }
     }
 
-    /// The first place of the marker at or after `at`.
+    /// Returns the first position of the marker at or after `at`.
     fn from(&mut self, at: usize) -> Option<usize> {
         if self.next.is_some_and(|next| next < at) {
             let found = self.text[at..].find(self.mark);

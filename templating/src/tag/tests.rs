@@ -108,7 +108,7 @@ fn a_tag_that_is_not_closed_is_noticed() {
     }
 }
 
-/// Were each marker looked for anew from every other one, these would take hours.
+/// If each marker were searched anew from every other one, these would take hours.
 #[test]
 fn millions_of_markers_that_close_late_or_never_are_read_once() {
     const MANY: usize = 2_000_000;

@@ -1,4 +1,4 @@
-//! What must hold whatever a profile and a run say.
+//! Properties of the merge for any profile and any run.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -92,7 +92,8 @@ proptest! {
     }
 }
 
-/// What of a patch is not in what it was merged into, as a text. Elements are looked for by any of their keys.
+/// Returns the part of a patch that is missing in the merged value, as a text. Elements are identified by any of
+/// their keys.
 fn holds(merged: &Value, patch: &Value, missing: &mut Vec<String>) {
     match patch {
         Value::Object(patch) => {
