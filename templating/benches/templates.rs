@@ -1,4 +1,4 @@
-//! What templates cost, by the number of their tags: each must grow no faster than the tags.
+//! Costs of templates, by the number of their tags: each must grow no faster than the tags.
 //!
 //! `cargo bench --package cartouche-templating`
 
@@ -13,7 +13,7 @@ fn main() {
     divan::main();
 }
 
-/// A template with so many strings, each with a tag in it or without.
+/// Returns a template with so many strings, each with or without a tag.
 fn spec(strings: usize, tags: bool) -> ClusterRunTemplateSpec {
     let value = if tags {
         "value $(runnable.spec.inputs.revision)$ of it"
@@ -47,7 +47,7 @@ fn context() -> Context {
     Context::new(&runnable, None).unwrap_or_else(|error| fail(&error))
 }
 
-/// A benchmark that cannot begin is broken.
+/// Ends the process: a benchmark that cannot start is broken.
 fn fail<T>(error: &dyn std::fmt::Display) -> T {
     eprintln!("error: {error}");
     std::process::exit(1)
@@ -59,14 +59,14 @@ fn compile(bencher: Bencher, tags: usize) {
     bencher.bench_local(|| Template::compile(black_box(&spec)));
 }
 
-/// With the checks of the rendered document and its digest, as every look at a Runnable does it.
+/// Includes the checks of the rendered document and its digest, as every reconcile of a Runnable does.
 #[divan::bench(args = TAGS)]
 fn render(bencher: Bencher, tags: usize) {
     let (template, context) = (compiled(tags, true), context());
     bencher.bench_local(|| template.render(black_box(&context)));
 }
 
-/// A document without tags: what is left is copying it, checking it, and its digest.
+/// A document without tags: this leaves copying, checking and hashing it.
 #[divan::bench(args = TAGS)]
 fn digest(bencher: Bencher, strings: usize) {
     let (template, context) = (compiled(strings, false), context());
@@ -97,7 +97,7 @@ fn stamp_run(bencher: Bencher, tags: usize) {
     bencher.bench_local(|| stamp(black_box(&rendered), &stamped));
 }
 
-/// Whether an existing object has all of what is rendered: asked when a controller takes over.
+/// Comparison of an existing object with the rendered document, which a controller does when it takes over.
 #[divan::bench(args = TAGS)]
 fn adopt(bencher: Bencher, tags: usize) {
     let rendered = compiled(tags, true)

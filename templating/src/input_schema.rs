@@ -1,13 +1,12 @@
 //! The inputs that a template takes: a structural `OpenAPI` v3 schema, as in a `CustomResourceDefinition`.
 //!
-//! Missing inputs get their defaults before anything is rendered, and what does not fit makes no run.
-//! The keywords are those of Kubernetes. Two things differ, for the sake of those who write inputs:
-//! an input that no property describes is refused only where `additionalProperties: false` says so,
-//! instead of being taken away in silence; and a null that the schema neither allows nor replaces by
-//! a default is an error.
+//! Missing inputs get their defaults before anything is rendered, and inputs that do not fit make no run. The
+//! keywords are those of Kubernetes. Two points differ, for the benefit of the authors of inputs. An undeclared
+//! input is refused only with `additionalProperties: false`, instead of being silently dropped. A null that the
+//! schema neither permits nor replaces with a default is an error.
 //!
-//! No reference is followed, nothing is fetched, regular expressions need linear time, and what
-//! defaults may add is bounded.
+//! No reference is followed, nothing is fetched, regular expressions need linear time, and the size of added
+//! defaults is bounded.
 
 mod breach;
 mod compile;
@@ -30,22 +29,22 @@ use node::SchemaNode;
 pub use node::SchemaType;
 pub use type_cure::TypeCure;
 
-/// Where inputs are, as a template reads them.
+/// Steps to the inputs in a template's context.
 const INPUTS: [SegmentRef<'static>; 3] = [
     SegmentRef::Key("runnable"),
     SegmentRef::Key("spec"),
     SegmentRef::Key("inputs"),
 ];
 
-/// A schema of inputs that can be used.
+/// A compiled schema of inputs.
 #[derive(Clone, Debug)]
 pub(crate) struct InputSchema {
     root: SchemaNode,
 }
 
 impl InputSchema {
-    /// Finds everything that is wrong with a schema: what no structural schema has, what cannot be
-    /// read, defaults that do not fit.
+    /// Compiles a schema, and adds all of its problems: features that no structural schema has, unparsable parts,
+    /// defaults that do not fit.
     pub(crate) fn compile(schema: &Value, problems: &mut Vec<Diagnostic>) -> Option<Self> {
         let refused = if !bounds::is_shallow(schema) {
             Some(DiagnosticKind::too_deep())
@@ -61,25 +60,25 @@ impl InputSchema {
         }
         let root = compile::root(schema, problems);
         problems.extend(compile::misfits(&root));
-        // What could not be read of it lets everything pass, so that the rest can be checked.
+        // Its unparsable parts accept any value, so that the rest can be checked.
         Some(Self { root })
     }
 
-    /// The inputs with what the schema adds; `None` when it adds nothing. Fails with everything that
-    /// does not fit.
+    /// Returns the inputs with the defaults of the schema, or `None` if there are none to add. Fails with all
+    /// inputs that do not fit.
     pub(crate) fn complete(&self, inputs: Option<&Value>) -> Result<Option<Value>, Diagnostics> {
         let (completed, added, problems) = self.fill(inputs);
         Diagnostics::check(problems)?;
         Ok((added > 0).then_some(completed))
     }
 
-    /// The inputs with what the schema adds, whether or not they fit, and everything that does not.
+    /// Returns the inputs with the defaults of the schema, whether or not they fit, and all problems.
     pub(crate) fn attempt(&self, inputs: Option<&Value>) -> (Value, Vec<Diagnostic>) {
         let (completed, _, problems) = self.fill(inputs);
         (completed, problems)
     }
 
-    /// The completed inputs, how many values were added, and what does not fit.
+    /// Returns the completed inputs, the number of added values, and all problems.
     fn fill(&self, inputs: Option<&Value>) -> (Value, usize, Vec<Diagnostic>) {
         let given = inputs.filter(|inputs| !inputs.is_null());
         let mut completed = given

@@ -1,7 +1,8 @@
-//! The run that an engine made a pod for, as the pod's controller reference and labels say it.
+//! The run that an engine created a pod for, by the pod's controller reference and labels.
 //!
-//! A stranger who may create pods may give them the labels of a run and some owner reference to it. The engine counts fewer: those whose
-//! *controller* the run is, and of a Job those that have its uid as a label, too. No others speak for it.
+//! A stranger who may create pods may give them the labels of a run and an owner reference to it. The engine
+//! counts fewer: those whose *controller* is the run, and for a Job those that also have its uid as a label. No
+//! others speak for it.
 
 use serde_json::Value;
 
@@ -13,16 +14,16 @@ use crate::{
 /// An object that controls others.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Maker {
-    /// Its `apiVersion`; of it the group counts.
+    /// The `apiVersion` of the object; only its group counts.
     pub api_version: String,
-    /// Its kind.
+    /// The kind of the object.
     pub kind: String,
-    /// Its uid.
+    /// The uid of the object.
     pub uid: String,
 }
 
 impl Maker {
-    /// The maker of this kind with this uid.
+    /// Creates the maker of this kind with this uid.
     #[must_use]
     pub fn new(api_version: &str, kind: &str, uid: &str) -> Self {
         Self {
@@ -32,14 +33,14 @@ impl Maker {
         }
     }
 
-    /// A run as the maker of its pods; `None` if it has no uid.
+    /// Returns a run as the maker of its pods, or `None` if it has no uid.
     #[must_use]
     pub fn of(run: &Value) -> Option<Self> {
         let uid = run.pointer("/metadata/uid").and_then(Value::as_str)?;
         Some(Self::new(text(run, "apiVersion"), text(run, "kind"), uid))
     }
 
-    /// True if its engine counts an object, such as a pod, as made for it.
+    /// Returns true if the engine counts an object, such as a pod, as created for the run.
     #[must_use]
     pub fn made(&self, object: &Value) -> bool {
         self.controls(object) && self.has_label_on(object)
@@ -57,7 +58,7 @@ impl Maker {
             })
     }
 
-    /// True if its uid is a label of the object, where its engine sets one.
+    /// Returns true if the object has the uid as a label, or if the engine sets no such label.
     fn has_label_on(&self, object: &Value) -> bool {
         let known = kinds::known(&self.api_version, &self.kind);
         let labels = known.map_or(&[][..], |known| known.pod_uid_labels);
@@ -77,7 +78,7 @@ mod tests {
         Maker::new("batch/v1", "Job", "j")
     }
 
-    /// A pod of the Job, but for a change.
+    /// Returns a pod of the Job with one change.
     fn pod(change: impl FnOnce(&mut Value)) -> Value {
         let mut pod = json!({ "metadata": {
             "labels": { "batch.kubernetes.io/controller-uid": "j" },

@@ -4,25 +4,25 @@ use std::{borrow::Cow, collections::BTreeMap};
 
 use sha2::{Digest as _, Sha256};
 
-/// The longest name of a run. Indexed Jobs, `CronJobs` and pods add their own endings to it, and the
-/// names of pods and the labels made of them end at 63.
+/// Maximum length of a run's name. Indexed Jobs, `CronJobs` and pods append to it, and the names of pods and the
+/// labels derived from them end at 63.
 pub const MAX_RUN_NAME: usize = 52;
-/// The longest value of a label.
+/// Maximum length of a label's value.
 pub const MAX_LABEL: usize = 63;
-/// Labels by which one object may be selected: each is looked up in every object of the kind that changes.
+/// Maximum number of labels that select an object: each is looked up in every changed object of the kind.
 pub const MAX_SELECTED_BY: usize = 64;
-/// Characters of a hash in a name: 50 bits.
+/// Length of a hash in a name, in characters: 50 bits.
 const SUFFIX: usize = 10;
 
-/// The end of the name of a run: ten characters that only this sequence of this Runnable has.
+/// Returns the end of a run's name: ten characters that only this sequence of this Runnable has.
 ///
-/// The first ten characters of the lower-case, unpadded base32 of `sha256("<uid>/<sequence>")`.
+/// They are the first ten characters of the lower-case, unpadded base32 of `sha256("<uid>/<sequence>")`.
 #[must_use]
 pub fn name_suffix(runnable_uid: &str, sequence: i64) -> String {
     short_hash(&format!("{runnable_uid}/{sequence}"))
 }
 
-/// The name as the value of a label: a name over 63 characters is cut and ends with its hash.
+/// Returns a name as the value of a label: a name over 63 characters is cut and ends with its hash.
 #[must_use]
 pub fn label_value(name: &str) -> Cow<'_, str> {
     if name.len() <= MAX_LABEL {
@@ -36,8 +36,8 @@ pub fn label_value(name: &str) -> Cow<'_, str> {
     ))
 }
 
-/// What is wrong with labels that are to be selected by, if something is: what could be read as more than one requirement is
-/// none.
+/// Returns the problem of labels to select by, or `None`. A text that could be read as more than one requirement
+/// is refused.
 #[must_use]
 pub fn wrong_label(labels: &BTreeMap<String, String>) -> Option<String> {
     if labels.len() > MAX_SELECTED_BY {
@@ -54,7 +54,7 @@ pub fn wrong_label(labels: &BTreeMap<String, String>) -> Option<String> {
     })
 }
 
-/// Whether it may be the key of a label: a name, or a prefix and a name with a slash between them.
+/// Returns true for a valid label key: a name, or a prefix and a name with a slash between them.
 #[must_use]
 pub fn is_label_key(text: &str) -> bool {
     let name = match text.split_once('/') {
@@ -65,13 +65,14 @@ pub fn is_label_key(text: &str) -> bool {
     !name.is_empty() && is_label_text(name, MAX_LABEL)
 }
 
-/// Whether it may be the value of a label: letters, digits, `-`, `_` and `.`, with a letter or digit at both ends; or nothing.
+/// Returns true for a valid label value: letters, digits, `-`, `_` and `.`, with a letter or digit at both ends;
+/// or nothing.
 #[must_use]
 pub fn is_label_value(text: &str) -> bool {
     is_label_text(text, MAX_LABEL)
 }
 
-/// Letters, digits, `-`, `_` and `.`, with a letter or digit at both ends; or nothing.
+/// Returns true for letters, digits, `-`, `_` and `.`, with a letter or digit at both ends; or nothing.
 fn is_label_text(text: &str, most: usize) -> bool {
     let edge = |byte: Option<&u8>| byte.is_none_or(u8::is_ascii_alphanumeric);
     text.len() <= most
@@ -82,9 +83,9 @@ fn is_label_text(text: &str, most: usize) -> bool {
         && edge(text.as_bytes().last())
 }
 
-/// The name of a run: the prefix, cut so that the whole has at most [`MAX_RUN_NAME`] characters, and
-/// the suffix. What no name may hold is replaced; the API server says so of the prefix itself, which
-/// stays on the object as `generateName`.
+/// Returns the name of a run: the prefix, cut so that the whole has at most [`MAX_RUN_NAME`] characters, and the
+/// suffix. Invalid characters are replaced. The API server reports those of the prefix itself, which stays on the
+/// object as `generateName`.
 pub(crate) fn run_name(prefix: &str, suffix: &str) -> String {
     let mut name = String::with_capacity(MAX_RUN_NAME);
     for c in prefix.chars().take(MAX_RUN_NAME - suffix.len()) {

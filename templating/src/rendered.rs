@@ -1,4 +1,4 @@
-//! What a template renders for a Runnable.
+//! The document that a template renders for a Runnable.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -16,23 +16,23 @@ use crate::{
     runner,
 };
 
-/// A rendered document: what the API server is asked for, but for the metadata that
-/// [`stamp`](crate::stamp()) adds. It has an `apiVersion`, a kind, and a name or a prefix for one.
+/// A rendered document: the object to create, without the metadata that [`stamp`](crate::stamp()) adds. It has an
+/// `apiVersion`, a kind, and a name or a prefix for one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rendered {
     document: Value,
     input_hash: String,
-    /// The same as the release before hashed it, if that did it otherwise.
+    /// The hash by the former release, if it hashed differently.
     former_hash: Option<String>,
     has_secrets: bool,
     is_keyed: bool,
     open: Vec<OpenPlace>,
-    /// What its pods need permission for, which is no part of the hash; boxed, since most templates say nothing of it.
+    /// Permissions of its pods, which are no part of the hash; boxed, since most templates have none.
     requires: Option<Box<Requires>>,
 }
 
 impl Rendered {
-    /// That of a document without open tags, which has been checked.
+    /// Creates the rendering of a checked document without open tags.
     pub(crate) fn new(document: Value) -> Self {
         Self {
             input_hash: digest::hash(&document),
@@ -45,32 +45,32 @@ impl Rendered {
         }
     }
 
-    /// The document itself.
+    /// Returns the document itself.
     #[must_use]
     pub fn document(&self) -> &Value {
         &self.document
     }
 
-    /// The `apiVersion` of the run.
+    /// Returns the `apiVersion` of the run.
     #[must_use]
     pub fn api_version(&self) -> &str {
         text(&self.document, "apiVersion")
     }
 
-    /// The kind of the run.
+    /// Returns the kind of the run.
     #[must_use]
     pub fn kind(&self) -> &str {
         text(&self.document, "kind")
     }
 
-    /// The hash of the document: equal for documents that mean the same. It decides whether a run is
-    /// made.
+    /// Returns the hash of the document, which is equal for all spellings of the same document. It decides whether
+    /// a run is made.
     #[must_use]
     pub fn input_hash(&self) -> &str {
         &self.input_hash
     }
 
-    /// That hash, and the one that the release before made of the same, if it hashed otherwise.
+    /// Returns that hash, and the one by the former release if it hashed differently.
     #[must_use]
     pub fn hashes(&self) -> Hashes<'_> {
         Hashes {
@@ -79,14 +79,14 @@ impl Rendered {
         }
     }
 
-    /// Whether a hash, of any version that is known, is of this document.
+    /// Returns true if a hash, of any known version, is of this document.
     #[must_use]
     pub fn has_hash(&self, hash: &str) -> bool {
         self.hashes().like(hash) == Some(hash)
     }
 
-    /// The same document, hashed by the version of another hash where that is known. A number that was given keeps the hash that
-    /// it was given with, in all that is made or approved for it.
+    /// Returns the same document with its hash in the version of another one, if that is known. A number keeps the
+    /// hash that it was given with, in everything that is made or approved for it.
     #[must_use]
     pub fn hashed_like(&self, other: &str) -> Cow<'_, Self> {
         match self.hashes().like(other) {
@@ -98,41 +98,42 @@ impl Rendered {
         }
     }
 
-    /// Whether it reads an input that refers to a secret value, of which the document shows nothing.
+    /// Returns true if it reads an input that refers to a secret value, which the document does not contain.
     #[must_use]
     pub fn has_secrets(&self) -> bool {
         self.has_secrets
     }
 
-    /// Whether its hash has a key, since values of a selected Secret may stand in the document.
+    /// Returns true if its hash has a key, because the document may contain values of a selected Secret.
     #[must_use]
     pub fn is_keyed(&self) -> bool {
         self.is_keyed
     }
 
-    /// The strings of the document that hold open tags, in document order.
+    /// Returns the strings of the document that hold open tags, in document order.
     #[must_use]
     pub fn open(&self) -> &[OpenPlace] {
         &self.open
     }
 
-    /// Whether anything of it is filled in only when a run is made.
+    /// Returns true if a part of it is filled in only when a run is made.
     #[must_use]
     pub fn is_open(&self) -> bool {
         let requires = self.requires.as_ref();
         !self.open.is_empty() || requires.is_some_and(|requires| !requires.open.is_empty())
     }
 
-    /// The permissions that are needed to make the run, once its tags are filled in and its profile is applied. `None` if the
-    /// template says nothing of them.
+    /// Returns the permissions that the run needs, once its tags are filled in and its profile is applied. Returns
+    /// `None` if the template has none.
     pub fn needed(&self) -> Result<Option<Needed>, Diagnostics> {
         let requires = self.requires.as_ref();
         requires.map(|it| it.of_run(&self.document)).transpose()
     }
 
-    /// The hash that a person approves, of what is [made](Self::filled) of this document: with the profile of this name and uid, if
-    /// any. It covers what is sent but for what tells a run from its siblings, so let the caller fill in a name and number that are
-    /// the same for all. What is sent as it is rendered has its [input hash](Self::input_hash).
+    /// Returns the hash that a person approves, for the [filled](Self::filled) document `made`, with the name and
+    /// uid of the profile if there is one. It covers everything that is sent except what distinguishes a run from
+    /// its siblings, so the caller fills in a name and number that are the same for all. An unchanged document has
+    /// its [input hash](Self::input_hash).
     #[must_use]
     pub fn approved_hash(
         &self,
@@ -156,8 +157,8 @@ impl Rendered {
         self
     }
 
-    /// The same with its open tags filled in: with what is known of the run, and the values of the profile that it is made
-    /// with, if any. Its hash stays. Fails with every tag that has no value, or with what the run may not be.
+    /// Fills in its open tags: with the facts of the run, and the values of its profile if there is one. The hash
+    /// stays the same. Fails with every tag that has no value, or with a run that is not permitted.
     pub fn filled(&self, run: &RunFacts<'_>, values: Option<&Value>) -> Result<Self, Diagnostics> {
         if !self.is_open() {
             return Ok(self.clone());
@@ -168,7 +169,7 @@ impl Rendered {
         Ok(self.made_into(document)?.requiring(requires))
     }
 
-    /// The same with what its document becomes when the run is made, which does not change the hash and leaves no tag open.
+    /// Replaces the document by its form for the run, which does not change the hash and has no open tags.
     pub(crate) fn made_into(&self, document: Value) -> Result<Self, Diagnostics> {
         check_rendered_size(&document)?;
         runner::check_size(&document)?;
@@ -182,8 +183,8 @@ impl Rendered {
         })
     }
 
-    /// The same where some strings hold open tags, and where the document reads inputs that refer to secret values: which
-    /// these are, and what stands for each of those, by input, is part of the hash. With a key the hash is a keyed one.
+    /// Adds open tags, and inputs that refer to secret values. The places of the tags, and the mark of each secret
+    /// value by input, are part of the hash. With a key the hash is a keyed one.
     pub(crate) fn with(
         mut self,
         secrets: &BTreeMap<&str, &str>,
@@ -193,7 +194,7 @@ impl Rendered {
     ) -> Self {
         self.open = open;
         self.open.sort_by(|one, other| one.at.cmp(&other.at));
-        // What no template may set was taken away.
+        // Fields that no template may set have been removed.
         self.open
             .retain(|place| Segment::value_at(&place.at, &self.document).is_some());
         self.has_secrets = !secrets.is_empty();
@@ -222,21 +223,21 @@ impl Rendered {
         self
     }
 
-    /// The name, if the template gives one. Such a template can run only once.
+    /// Returns the name, if the template sets one. Such a template can run only once.
     #[must_use]
     pub fn fixed_name(&self) -> Option<&str> {
         Some(self.metadata_text("name")).filter(|name| !name.is_empty())
     }
 
-    /// What to call the run before it has a name: its fixed name or its prefix.
+    /// Returns a name for the run before it has one: its fixed name or its prefix.
     #[must_use]
     pub fn display_name(&self) -> &str {
         self.fixed_name()
             .unwrap_or_else(|| self.metadata_text("generateName"))
     }
 
-    /// The name of the run that has this sequence: the fixed name, or the prefix (cut so that the whole
-    /// has at most 52 characters) with the [suffix](crate::name_suffix) of the sequence.
+    /// Returns the name of the run with this sequence: the fixed name, or the prefix (cut so that the whole has at
+    /// most 52 characters) with the [suffix](crate::name_suffix) of the sequence.
     #[must_use]
     pub fn run_name(&self, runnable_uid: &str, sequence: i64) -> String {
         match self.fixed_name() {
@@ -248,14 +249,14 @@ impl Rendered {
         }
     }
 
-    /// A name as its runs have, with the suffix of a sequence even where the template fixes the name.
+    /// Returns a name in the form of a run's, with the suffix of a sequence even if the template fixes the name.
     #[must_use]
     pub fn name_beside(&self, runnable_uid: &str, sequence: i64) -> String {
         let suffix = name::name_suffix(runnable_uid, sequence);
         name::run_name(self.display_name(), &suffix)
     }
 
-    /// Whether it may be a run of a Runnable in this namespace. The error is what to say if not.
+    /// Checks that it may be a run of a Runnable in this namespace.
     pub fn check_namespace(&self, namespace: &str) -> Result<(), StampError> {
         check_namespace(self.metadata_text("namespace"), Some(namespace))
     }
@@ -267,7 +268,7 @@ impl Rendered {
     }
 }
 
-/// Takes away what no template may set, and checks what is left.
+/// Removes the fields that no template may set, and checks the rest.
 pub(crate) fn finish(mut document: Value) -> Result<Rendered, Diagnostics> {
     document::strip(&mut document);
     Diagnostics::check(document::problems(&document, &|_, _| false))?;

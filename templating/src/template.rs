@@ -1,4 +1,4 @@
-//! A template: compiled once, rendered for every change of what it sees.
+//! A template: compiled once, rendered for every change of its context.
 
 pub(crate) mod doubtful;
 mod draft;
@@ -51,15 +51,15 @@ pub struct Template {
 }
 
 impl Template {
-    /// Finds everything that is wrong with a template whatever a Runnable says: the syntax of every
-    /// tag and path, names that no tag can read, what no run may be, sizes.
+    /// Compiles a template. Fails with all errors that are independent of a Runnable: the syntax of every tag and
+    /// path, names that no tag can read, runs that are not permitted, sizes.
     pub fn compile(spec: &ClusterRunTemplateSpec) -> Result<Self, Diagnostics> {
         let (template, problems) = Self::read(spec);
         Diagnostics::check(problems)?;
         Ok(template)
     }
 
-    /// What can be read of a template, and everything that is wrong with the rest.
+    /// Compiles a template as far as possible, and returns all problems of the rest.
     fn read(spec: &ClusterRunTemplateSpec) -> (Self, Vec<Diagnostic>) {
         let template = &spec.template;
         let (mut problems, mut warnings) = (Vec::new(), Vec::new());
@@ -131,46 +131,46 @@ impl Template {
         (read, problems)
     }
 
-    /// What works, but hardly as its author expects.
+    /// Returns warnings for parts that work, but hardly as their author expects.
     #[must_use]
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
     }
 
-    /// The `apiVersion` and the kind of every run, when neither holds a tag.
+    /// Returns the `apiVersion` and the kind of every run, unless one of them holds a tag.
     #[must_use]
     pub fn literal_kind(&self) -> Option<(&str, &str)> {
         let (api_version, kind) = self.literal_kind.as_ref()?;
         Some((api_version, kind))
     }
 
-    /// The hash of what decides about success and outputs: two templates that differ in nothing else
-    /// render the same runs and read them differently.
+    /// Returns the hash of everything that decides about success and outputs. Templates that differ in nothing
+    /// else render the same runs, but read them differently.
     #[must_use]
     pub fn rules_hash(&self) -> &str {
         &self.rules_hash
     }
 
-    /// Whether the template declares outputs.
+    /// Returns true if the template declares outputs.
     #[must_use]
     pub fn has_outputs(&self) -> bool {
         !self.outputs.is_empty()
     }
 
-    /// Whether it has a health rule of its own.
+    /// Returns true if it has a health rule of its own.
     #[must_use]
     pub fn has_health_rule(&self) -> bool {
         self.rule.is_some()
     }
 
-    /// Whether an output is read from the termination message of the run's pod.
+    /// Returns true if an output is read from the termination message of the run's pod.
     #[must_use]
     pub fn reads_termination_message(&self) -> bool {
         self.outputs.reads(TERMINATION_MESSAGE)
     }
 
-    /// What the tags see: the context, with the defaults of the template's input schema. Fails with
-    /// every input that does not fit the schema; their paths begin with `runnable.spec.inputs`.
+    /// Returns the context of the tags, with the defaults of the template's input schema. Fails with every input
+    /// that does not fit the schema; their paths begin with `runnable.spec.inputs`.
     pub fn complete<'a>(&self, context: &'a Context) -> Result<Cow<'a, Context>, Diagnostics> {
         let Some(schema) = &self.inputs else {
             return Ok(Cow::Borrowed(context));
@@ -181,13 +181,13 @@ impl Template {
         })
     }
 
-    /// Replaces every tag that does not stay open, once, and checks the outcome. Fails with everything that is wrong with it
-    /// or with the inputs, or with the limit that was reached.
+    /// Replaces every tag that does not stay open, once, and checks the result. Fails with all problems of the
+    /// result or of the inputs, or with the limit that was reached.
     pub fn render(&self, context: &Context) -> Result<Rendered, Diagnostics> {
         self.render_completed(context, &*self.complete(context)?)
     }
 
-    /// The same, and what the tags saw: a profile reads the same.
+    /// Returns the same, and the context of the tags, which a profile also reads.
     pub fn render_and_keep(&self, context: Context) -> Result<(Rendered, Context), Diagnostics> {
         let completed = self.complete(&context)?;
         let rendered = self.render_completed(&context, &completed)?;
@@ -215,7 +215,7 @@ impl Template {
         let read = read.map(|(name, mark)| (name.as_str(), mark.as_str()));
         let requires = self.requires.as_ref();
         let requires = requires.map(|it| it.render(completed)).transpose()?;
-        // What else of a Secret comes into the document than its values cannot be told from them.
+        // Other data of a Secret in the document cannot be distinguished from its values.
         let key = context
             .secret_key()
             .filter(|_| self.reads(&[SELECTED.into()]));
@@ -223,49 +223,49 @@ impl Template {
         Ok(rendered.requiring(requires))
     }
 
-    /// Fails if a document whose kind there is lacks its files: to one whose kind looks misspelt none are added.
+    /// Fails if a document of an existing kind lacks its files. If the kind looks misspelt, none are added.
     ///
     /// # Errors
-    /// It has none.
+    /// The document has none.
     pub fn check_is_mounted(&self, document: &Value) -> Result<(), Diagnostics> {
         let mounts = self.runner.as_ref();
         mounts.map_or(Ok(()), |_| runner::check_is_mounted(document))
     }
 
-    /// The labels and annotations of a document that are no texts. Of labels that the template itself gives as none its author
-    /// was warned: they are dropped.
+    /// Returns the labels and annotations of a document that are not texts. Labels that the template itself spoils
+    /// are dropped, and its author was warned.
     fn not_texts(&self, document: &Value) -> Vec<Diagnostic> {
         let dropped = |it: &Warning| it.kind == WarningKind::NoLabels;
         let given_by = |at: &[Segment]| self.body.tag_at(at).map(str::to_owned);
         document::not_texts(document, self.warnings.iter().any(dropped), &given_by)
     }
 
-    /// Whether a tag reads this input, or may: one that reads all inputs does.
+    /// Returns true if a tag reads this input, or may: one that reads all inputs does.
     #[must_use]
     pub fn reads_input(&self, name: &str) -> bool {
         self.reads(&input(name))
     }
 
-    /// Whether a tag of what is hashed reads what is at the end of these steps, or may.
+    /// Returns true if a hashed tag reads the value at the end of these steps, or may.
     fn reads(&self, place: &[Segment]) -> bool {
         let reads = |path: &str| {
             let steps = leading_steps(path);
-            // Without a step in front it may lead anywhere.
+            // Without a leading step it may lead anywhere.
             steps.is_empty() || leads_to(&steps, place)
         };
         let runner = self.runner.as_ref();
         self.body.any_path(&reads) || runner.is_some_and(|runner| runner.any_path(&reads))
     }
 
-    /// Whether a run has succeeded, failed, or neither yet. A run that does not say its kind (as the
-    /// items of a list) has that of the template, if it is literal.
+    /// Judges a run: succeeded, failed, or neither yet. A run without a kind (such as the items of a list) has
+    /// that of the template, if it is literal.
     #[must_use]
     pub fn health(&self, run: &Value) -> Health {
         let kind = self.kind_of(run).unwrap_or_default();
         self.discreet(crate::health::health(self.rule.as_ref(), kind, run), run)
     }
 
-    /// How a run fares by whatever rule, without words that may be a sensitive output.
+    /// Removes words that may be a sensitive output from a verdict by any rule.
     #[must_use]
     pub fn discreet(&self, health: Health, run: &Value) -> Health {
         if self.outputs.sensitive().next().is_none() {
@@ -285,7 +285,7 @@ impl Template {
         health.without(&self.outputs.search(&spoken))
     }
 
-    /// By what [`Self::health`] judges a run, and what of it a run that has not ended does not show.
+    /// Returns the rule of [`Self::health`] for a run, and the part of it that an unfinished run does not meet.
     #[must_use]
     pub fn judged(&self, run: &Value) -> Judged {
         let kind = self.kind_of(run).unwrap_or_default();
@@ -293,54 +293,54 @@ impl Template {
         crate::health::judged(self.rule.as_ref(), kind, run, has_sensitive)
     }
 
-    /// The names of the outputs that it declares.
+    /// Iterates over the names of its outputs.
     pub fn output_names(&self) -> impl Iterator<Item = &str> {
         self.outputs.names()
     }
 
-    /// The outputs that a run may lack and still give the others.
+    /// Iterates over the names of the outputs that a run may lack and still give the others.
     pub fn optional_outputs(&self) -> impl Iterator<Item = &str> {
         self.outputs.optional()
     }
 
-    /// The outputs of a run that are not sensitive, all but optional ones that it lacks, or none; nothing when the template declares none.
-    /// Whether the run has succeeded is for the caller to know. A Secret gives none, and nor does a run of unknown
-    /// kind.
+    /// Returns the outputs of a run that are not sensitive: all except optional ones that it lacks, or none.
+    /// Returns `None` if the template declares none. The caller knows whether the run has succeeded. A Secret
+    /// gives none, and nor does a run of unknown kind.
     pub fn outputs(&self, run: &Value) -> Result<Option<BTreeMap<String, Value>>, OutputError> {
         self.outputs.read(self.kind_of(run), run)
     }
 
-    /// True of a run that was asked to change nothing: what it says is no output.
+    /// Returns true for a run that was asked to change nothing: its report is no output.
     #[must_use]
     pub fn is_dry_run(&self, run: &Value) -> bool {
         runner::is_dry_run(self.kind_of(run), run)
     }
 
-    /// The outputs whose values are for Secrets only.
+    /// Iterates over the names of the outputs whose values are for Secrets only.
     pub fn sensitive_outputs(&self) -> impl Iterator<Item = &str> {
         self.outputs.sensitive()
     }
 
-    /// Their values in a run that succeeded; none where [`Self::outputs`] has none.
+    /// Returns their values in a succeeded run; none if [`Self::outputs`] has none.
     #[must_use]
     pub fn sensitive(&self, run: &Value) -> Sensitive {
         self.outputs.read_sensitive(self.kind_of(run), run)
     }
 
-    /// Whether it declares failure outputs.
+    /// Returns true if it declares failure outputs.
     #[must_use]
     pub fn has_failure_outputs(&self) -> bool {
         !self.failure.is_empty()
     }
 
-    /// Whether one of them is read from the termination message of the run's pod.
+    /// Returns true if a failure output is read from the termination message of the run's pod.
     #[must_use]
     pub fn failure_reads_termination_message(&self) -> bool {
         let mut paths = self.failure.paths();
         paths.any(|(_, path)| path.leading_keys().first() == Some(&TERMINATION_MESSAGE))
     }
 
-    /// What a run that failed has of them.
+    /// Returns the failure outputs that a failed run has.
     #[must_use]
     pub fn failure_outputs(&self, run: &Value) -> BTreeMap<String, Value> {
         let search = self.outputs.search(run);
@@ -355,7 +355,8 @@ impl Template {
     }
 }
 
-/// Optional and sensitive outputs are part of it only where there are any: templates without them keep the hash that ledgers hold.
+/// Returns the hash of the rules. Optional and sensitive outputs are part of it only if there are any: templates
+/// without them keep the hash that ledgers hold.
 fn rules_hash(spec: &ClusterRunTemplateSpec, outputs: &Outputs) -> String {
     let mut rules = json!({ "outputs": spec.outputs, "healthRule": spec.health_rule });
     let optional: Vec<&str> = outputs.optional().collect();
@@ -375,7 +376,7 @@ fn check_tag_count(count: usize) -> Option<Diagnostic> {
     (count > MAX_TAGS).then(|| Diagnostic::in_spec("template", kind))
 }
 
-/// Why a template cannot even be looked into.
+/// Returns the problem of a template that is too large to be inspected.
 fn oversize(template: &Value) -> Option<DiagnosticKind> {
     if !template.is_object() {
         let message = "stamped resource is not a map[string]interface{}: it has to be an object";
@@ -394,12 +395,12 @@ fn oversize(template: &Value) -> Option<DiagnosticKind> {
     Some(DiagnosticKind::Limit(message))
 }
 
-/// The steps to an input.
+/// Returns the steps to an input.
 fn input(name: &str) -> Vec<Segment> {
     Segment::keys(TO_INPUTS.into_iter().chain([name]))
 }
 
-/// The steps that a path begins with, up to the first that may lead to several places.
+/// Returns the steps that a path begins with, up to the first that may lead to several places.
 fn leading_steps(path: &str) -> Vec<Segment> {
     let steps = syntax::steps(path).into_iter();
     let steps = steps.map_while(|step| match step.to {
@@ -410,7 +411,7 @@ fn leading_steps(path: &str) -> Vec<Segment> {
     steps.collect()
 }
 
-/// Whether they lead to this place, into it, or past it.
+/// Returns true if the steps lead to this place, into it, or past it.
 fn leads_to(steps: &[Segment], place: &[Segment]) -> bool {
     place.starts_with(steps) || steps.starts_with(place)
 }

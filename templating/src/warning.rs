@@ -7,30 +7,30 @@ use crate::{
     syntax,
 };
 
-/// One thing that works, but hardly as its author expects.
+/// A part of a template that works, but hardly as its author expects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
-    /// The part in which its steps begin.
+    /// The object that its steps begin at.
     pub root: Root,
-    /// The steps to it.
+    /// The steps to the part.
     pub at: Vec<Segment>,
-    /// Its kind, with what it is about.
+    /// The kind of the warning, with its details.
     pub kind: WarningKind,
 }
 
-/// Each kind of thing that works, but hardly as its author expects.
+/// Kind of a part that works, but hardly as its author expects.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WarningKind {
-    /// Templates cannot set this.
+    /// A field that templates cannot set.
     #[error("is removed from the run")]
     Removed,
-    /// Cartouche sets this label or annotation.
+    /// A label or annotation that Cartouche sets.
     #[error("{0} is overwritten")]
     Overwritten(String),
-    /// One label that is no text takes the others with it.
+    /// A label that is not a text, which removes all others.
     #[error("a value is not a string, so no label of the template is set")]
     NoLabels,
-    /// The name is taken after the first run.
+    /// A fixed name, which is taken after the first run.
     #[error(
         "a fixed name works for one run of a Runnable only; generateName gives every run a name of \
          its own"
@@ -39,10 +39,10 @@ pub enum WarningKind {
     /// A tag without an end.
     #[error("a tag is not closed and stays as it is: tags end with )$")]
     UnclosedTag,
-    /// A tag as other tools write it, and its cure.
+    /// A tag of another tool, with its cure.
     #[error("this is another tool's syntax and is not replaced; Cartouche tags look like $(path)${}", .0.as_ref().map(|it| format!(": {it}")).unwrap_or_default())]
     ForeignTag(Option<String>),
-    /// A text with the markers of a tag that is none; how it begins.
+    /// The beginning of a text with the markers of a tag that is none.
     #[error(
         "{0} is not read as a tag and stays as it is; write {escape} for its $( to say that it is text",
         escape = syntax::ESCAPE
@@ -51,16 +51,16 @@ pub enum WarningKind {
     /// A tag in the key of a map.
     #[error("tags in keys stay as they are")]
     TagInKey,
-    /// A part of the healthRule that no run of the kind ever meets.
+    /// A part of the `healthRule` that no run of the kind ever meets.
     #[error("{0}")]
     Unmet(Unmet),
-    /// A context whose timeout some runners take for none left.
+    /// A context without a timeout, which some runners treat as no time left.
     #[error(
         "without a timeout the context says 0s, which runners on Capact's Manager for Go take for no time \
          at all: they fail at once"
     )]
     NoTimeout,
-    /// Outputs of what may be confidential.
+    /// Outputs of an object that may be confidential.
     #[error("a Secret gives no outputs")]
     OutputsOfSecret,
 }
@@ -68,20 +68,20 @@ pub enum WarningKind {
 /// A part of a rule that no run of its kind ever meets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unmet {
-    /// What no such run has.
+    /// The condition or field that no such run has.
     pub what: String,
-    /// What follows.
+    /// The consequence.
     pub so: Consequence,
-    /// What to do about it.
+    /// The cure.
     pub cure: String,
 }
 
-/// What follows from it.
+/// Consequence of an unmet part of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Consequence {
     /// No run succeeds.
     NeverReady,
-    /// A part of the rule is of no use.
+    /// A part of the rule has no effect.
     NeverMatches,
 }
 

@@ -1,4 +1,4 @@
-//! What is known of the health of a kind, applied to a run that has no `Succeeded` condition.
+//! Built-in rules for the health of a kind, for a run without a `Succeeded` condition.
 
 use serde_json::Value;
 
@@ -19,7 +19,7 @@ pub(super) fn judge((api_version, kind): (&str, &str), run: &Value) -> Health {
         ));
     };
     match known.health {
-        // Its condition is on its way.
+        // The engine has yet to write the condition.
         HealthFrom::SucceededCondition => Health::unknown(""),
         HealthFrom::Conditions { reason, decisive } => by_own_conditions(run, reason, decisive),
         HealthFrom::Phase { reason, failures } => {
@@ -55,7 +55,7 @@ fn by_phase(run: &Value, reason: &str, failures: &[&str], is_pod: bool) -> Healt
     };
     let message = text(status, "message");
     let mut health = Health::new(verdict, reason, message).caused(text(status, "reason"));
-    // A Pod mostly leaves it to its containers.
+    // A Pod usually leaves it to its containers.
     if is_pod && message.is_empty() {
         let said = |words| pods::of_pod(run, verdict, words).unwrap_or_default();
         let whole = said(PodsWords::default());

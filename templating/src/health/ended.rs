@@ -1,4 +1,4 @@
-//! When a run ended, as its object itself says.
+//! The end of a run, from its object.
 
 use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
@@ -9,8 +9,8 @@ use crate::{
     verdict::Verdict,
 };
 
-/// When a run of that `apiVersion` and kind ended: by the last transition of the condition that decided, or by what its
-/// kind has instead. Nothing if it has not ended, or does not say when.
+/// Returns the time when a run of that `apiVersion` and kind ended: from the last transition of the deciding
+/// condition, or from the equivalent of its kind. Returns `None` if it has not ended, or the time is unknown.
 #[must_use]
 pub fn ended_at((api_version, kind): (&str, &str), run: &Value) -> Option<Timestamp> {
     let mut decided = conditions(run, SUCCEEDED);
@@ -21,7 +21,7 @@ pub fn ended_at((api_version, kind): (&str, &str), run: &Value) -> Option<Timest
     }
     let known = kinds::known(api_version, kind)?;
     match known.health {
-        // Of what exists a rule of the template may see the end otherwise.
+        // For an existing object, a rule of the template may find another end.
         HealthFrom::SucceededCondition | HealthFrom::Existence => None,
         HealthFrom::Conditions { decisive, .. } => {
             let ended = decisive.iter().filter(|(_, is)| *is != Verdict::Unknown);
@@ -49,14 +49,14 @@ fn time(value: &Value, field: &str) -> Option<Timestamp> {
     text(value, field).parse().ok()
 }
 
-/// When the last container of a Pod ended.
+/// Returns the time when the last container of a Pod ended.
 fn last_container(status: &Value) -> Option<Timestamp> {
     let containers = status.get("containerStatuses")?.as_array()?;
     let ended = containers.iter().map(|container| {
         let terminated = container.pointer("/state/terminated")?;
         time(terminated, "finishedAt")
     });
-    // Of one that is silent nobody knows.
+    // If one has no time, the last is unknown.
     let ended: Option<Vec<Timestamp>> = ended.collect();
     ended?.into_iter().max()
 }

@@ -1,4 +1,4 @@
-//! By what a run is judged, and what of that it does not show yet: for those who wait for it.
+//! The rule that judges a run, and the part of it that the run does not meet yet: for people who wait for it.
 
 use cartouche_crds::{ConditionMatch, FieldOperator};
 use serde::Serialize;
@@ -14,18 +14,18 @@ use crate::{
     verdict::{Health, Verdict},
 };
 
-/// Conditions of a run that are named where one is missed.
+/// Maximum number of a run's conditions that are named if one is missing.
 const NAMED: usize = 8;
-/// Bytes of a value that is shown.
+/// Maximum bytes of a displayed value.
 const SHOWN: usize = 64;
 
-/// By what a run is judged that has neither succeeded nor failed.
+/// The rule for a run that has neither succeeded nor failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Judged {
-    /// The part of the `healthRule`, or what is built in.
+    /// The part of the `healthRule`, or the built-in rule.
     pub by: String,
-    /// What of it a run that succeeds shows, and this one does not.
+    /// The parts that a succeeding run meets, and this one does not.
     pub missing: Vec<String>,
 }
 
@@ -38,7 +38,7 @@ impl Judged {
     }
 }
 
-/// By what a run of that `apiVersion` and kind is judged.
+/// Returns the rule for a run of that `apiVersion` and kind.
 pub(crate) fn judged(
     rule: Option<&CompiledRule>,
     (api_version, kind): (&str, &str),
@@ -78,8 +78,8 @@ fn built_in((api_version, kind): (&str, &str), run: &Value) -> Judged {
     }
 }
 
-/// What is said of a run that has ended, as its kind is judged, and of which the rule says neither that it has succeeded nor
-/// that it has failed: that will hardly come. Nothing of a kind that is done once it exists.
+/// Returns the message for a run that has ended by the rule of its kind, while the `healthRule` decides neither
+/// success nor failure, which will hardly change. Returns `None` for a kind that is done once it exists.
 pub(super) fn ended_undecided(
     rule: &CompiledRule,
     health: &Health,
@@ -92,7 +92,7 @@ pub(super) fn ended_undecided(
     }
     let missing = match rule {
         CompiledRule::AlwaysHealthy => return None,
-        // What a condition says that is there says more.
+        // The message of an existing condition is better.
         CompiledRule::SingleCondition { kind, .. } if conditions(run, kind).next().is_some() => {
             return None;
         }
@@ -110,7 +110,7 @@ pub(super) fn ended_undecided(
     })
 }
 
-/// Why one condition has not decided.
+/// Explains why one condition has not decided.
 fn not_decided(run: &Value, kind: &str) -> String {
     let mut found = conditions(run, kind);
     let Some(condition) = found.next() else {
@@ -125,7 +125,7 @@ fn not_decided(run: &Value, kind: &str) -> String {
     )
 }
 
-/// That there is no such condition, and which there are: the name may be misspelt.
+/// Reports a missing condition with the existing ones: the name may be misspelt.
 fn not_appeared(run: &Value, kind: &str) -> String {
     let all = run.pointer("/status/conditions").and_then(Value::as_array);
     let types = all.into_iter().flatten().map(|one| text(one, "type"));
@@ -147,7 +147,7 @@ fn cut(text: &str) -> String {
 }
 
 impl Matches {
-    /// What has to match, and does not.
+    /// Returns the parts that must match, and do not.
     fn missing(&self, run: &Value, may_show: bool) -> Vec<String> {
         let mut work = Work::new();
         let of_conditions = self.conditions.iter().filter_map(|it| unmatched(run, it));
@@ -177,7 +177,7 @@ fn unmatched(run: &Value, wanted: &ConditionMatch) -> Option<String> {
 }
 
 impl Field {
-    /// Why it does not match.
+    /// Explains why the field does not match.
     fn missing(&self, run: &Value, may_show: bool) -> String {
         let path = shown(self.key.raw());
         let found = self.key.evaluate(run, &mut Work::new()).ok();

@@ -32,7 +32,7 @@ pub(crate) enum CompiledRule {
     },
 }
 
-/// Conditions and fields to look at, with what is asked of them.
+/// Conditions and fields to check, with the required values.
 #[derive(Clone, Debug)]
 pub(crate) struct Matches {
     pub(super) conditions: Vec<ConditionMatch>,
@@ -78,7 +78,7 @@ impl CompiledRule {
         }
     }
 
-    /// The paths to what it shows of a run, each with the field of the template that says so.
+    /// Returns the paths to the parts of a run that the rule shows, each with the field of the template.
     pub(crate) fn shown(&self) -> Vec<(String, Path)> {
         match self {
             Self::AlwaysHealthy => Vec::new(),
@@ -120,14 +120,14 @@ impl CompiledRule {
     }
 }
 
-/// The path to the message of a condition.
+/// Returns the path to the message of a condition.
 fn message_of(condition: &str) -> Option<Path> {
     let of_type = format!(".status.conditions[?(@.type==\"{condition}\")].message");
     let of_any = || Path::parse(".status.conditions[*].message");
     Path::parse(&of_type).or_else(|_| of_any()).ok()
 }
 
-/// `<type>Condition`, of what may stand in a reason: no prefix, letters, digits and `_` only.
+/// Returns `<type>Condition`, with the characters that a reason permits: no prefix, only letters, digits and `_`.
 fn condition_reason(kind: &str) -> String {
     let name = kind.rsplit('/').next().unwrap_or_default();
     let kept: String = name
@@ -168,7 +168,7 @@ impl Matches {
         conditions.chain(fields).collect()
     }
 
-    /// Reason and message of the first that matches.
+    /// Returns the reason and message of the first match.
     fn any(&self, run: &Value, work: &mut Work) -> Option<(&'static str, String)> {
         let mut conditions = self.conditions.iter();
         if let Some(message) = conditions.find_map(|wanted| matched(run, wanted)) {
@@ -178,7 +178,7 @@ impl Matches {
         Some((MATCHED_FIELD, field.message(run, work)))
     }
 
-    /// Reason and message of the first, if all match.
+    /// Returns the reason and message of the first match, if all match.
     fn all(&self, run: &Value, work: &mut Work) -> Option<(&'static str, String)> {
         let conditions = self.conditions.iter();
         let messages: Option<Vec<String>> = conditions.map(|wanted| matched(run, wanted)).collect();
@@ -194,7 +194,7 @@ impl Matches {
     }
 }
 
-/// The message of the condition, if the run has it with the wanted status.
+/// Returns the message of the condition, if the run has it with the wanted status.
 fn matched(run: &Value, wanted: &ConditionMatch) -> Option<String> {
     conditions(run, &wanted.condition_type)
         .find(|condition| text(condition, "status") == wanted.status)
@@ -231,7 +231,7 @@ impl Field {
         })
     }
 
-    /// A field that cannot be read is not there.
+    /// Returns true if the field matches. One that cannot be read does not exist.
     pub(super) fn matches(&self, run: &Value, work: &mut Work) -> bool {
         let found = self.key.evaluate(run, work).ok();
         let is_listed =
@@ -251,7 +251,7 @@ impl Field {
     }
 }
 
-/// A text as it is, anything else as JSON; nothing when that is too deep to be written.
+/// Returns a text unchanged, any other value as JSON, or `None` if it is nested too deep.
 fn as_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),

@@ -1,4 +1,4 @@
-//! What of a `healthRule` no run of a known kind can ever meet.
+//! Parts of a `healthRule` that no run of a known kind can ever meet.
 
 use cartouche_crds::{ConditionMatch, FieldMatch, FieldOperator, HealthMatchRule, HealthRule};
 use serde_json::Value;
@@ -15,8 +15,8 @@ const RULE: &str = "healthRule";
 const STATUS: &str = "status";
 const TRUE: &str = "True";
 
-/// All of a rule that a run of that `apiVersion` and kind, as it stands in the template, never meets; without a rule, that
-/// nothing is known to say when it has succeeded.
+/// Returns all parts of a rule that a run of that `apiVersion` and kind, as in the template, never meets. Without
+/// a rule, reports a kind without any sign of success.
 pub(crate) fn unmet(
     rule: Option<&HealthRule>,
     (api_version, kind): (&str, &str),
@@ -115,8 +115,9 @@ impl Judge<'_> {
         }
     }
 
-    /// True if a Pod may have a condition that the kubelet does not give. Others give some without a prefix; that of another kind, or
-    /// one with nearly the name of its own, is none of these.
+    /// Returns true if a Pod may have a condition that the kubelet does not set. Other controllers set some
+    /// without a prefix. A condition of another kind, or one with nearly the name of a Pod's own, is none of
+    /// these.
     fn may_have(&self, name: &str) -> bool {
         let of_pods = self.known.shows.conditions.unwrap_or_default();
         let is_of_another = kinds::all()
@@ -127,7 +128,7 @@ impl Judge<'_> {
             && (self.is_gate(name) || !is_of_another && !is_near)
     }
 
-    /// True if a pod is to wait for a condition of this name, which another controller then gives it.
+    /// Returns true if a pod waits for a condition of this name, which another controller then sets.
     fn is_gate(&self, name: &str) -> bool {
         let gates = self.template.pointer("/spec/readinessGates");
         let gates = gates.and_then(Value::as_array).into_iter().flatten();
@@ -184,7 +185,7 @@ impl Judge<'_> {
         self.known.judged_by()
     }
 
-    /// What was meant, or that the kind needs no rule.
+    /// Returns the name that was probably meant, or advice to remove the rule.
     fn cure(&self, name: &str, are: &str, known: &[&'static str]) -> String {
         match suggestion::nearest(name, known.iter().copied()) {
             Some(meant) => format!("did you mean '{meant}'?"),

@@ -1,5 +1,4 @@
-//! Limits that values of the right type keep to, and what is said of one that does not. Whoever checks
-//! values against a schema says it in these words.
+//! Limits of values of the right type, and the messages for a breach. All checks against a schema use these words.
 
 use std::cmp::Ordering;
 
@@ -7,7 +6,7 @@ use serde_json::Number;
 
 use crate::number;
 
-/// What a number keeps to.
+/// A limit of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NumberLimit<'a> {
     /// `minimum`.
@@ -21,7 +20,7 @@ pub enum NumberLimit<'a> {
 }
 
 impl<'a> NumberLimit<'a> {
-    /// `minimum`, with the flag `exclusiveMinimum`.
+    /// Creates the limit of `minimum`, with the flag `exclusiveMinimum`.
     #[must_use]
     pub fn least(minimum: &'a Number, is_exclusive: bool) -> Self {
         if is_exclusive {
@@ -31,7 +30,7 @@ impl<'a> NumberLimit<'a> {
         }
     }
 
-    /// `maximum`, with the flag `exclusiveMaximum`.
+    /// Creates the limit of `maximum`, with the flag `exclusiveMaximum`.
     #[must_use]
     pub fn most(maximum: &'a Number, is_exclusive: bool) -> Self {
         if is_exclusive {
@@ -41,7 +40,7 @@ impl<'a> NumberLimit<'a> {
         }
     }
 
-    /// What is wrong with a number that does not keep to it: `has to be at least 1`.
+    /// Returns the message if a number breaks the limit, for example `has to be at least 1`.
     #[must_use]
     pub fn breach(self, number: &Number) -> Option<String> {
         type Keeps = fn(Ordering) -> bool;
@@ -52,15 +51,15 @@ impl<'a> NumberLimit<'a> {
             Self::LessThan(limit) => ("less than", limit, Ordering::is_lt),
         };
         let kept = keeps(number::compare(number, limit));
-        // Generated schemas have `1.0` of an integer.
+        // Generated schemas contain `1.0` for an integer.
         let shown =
             || number::integer(limit).map_or_else(|| limit.to_string(), |it| it.to_string());
         (!kept).then(|| format!("has to be {words} {}", shown()))
     }
 }
 
-/// What is wrong with a value that has too few or too many of something: `has to have at least 2 keys, and
-/// has 1`.
+/// Returns the message if a value has too few or too many parts, for example
+/// `has to have at least 2 keys, and has 1`.
 #[must_use]
 pub fn count_breach(
     least: Option<u64>,

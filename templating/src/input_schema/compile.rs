@@ -1,4 +1,4 @@
-//! Reads a schema, and says what a structural schema cannot have.
+//! Parser of a schema, which reports features that a structural schema cannot have.
 
 mod consistent;
 mod limits;
@@ -21,7 +21,7 @@ pub(crate) const FIELD: &str = "inputSchema";
 const ADDITIONAL: &str = "additionalProperties";
 const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
 const INT_OR_STRING: &str = "x-kubernetes-int-or-string";
-/// Keywords that say how a value is made up; inside a combination only the schema around it may.
+/// Keywords that define the structure of a value, which are not permitted inside a combination.
 const MAKE_UP: [&str; 8] = [
     "type",
     "default",
@@ -32,7 +32,7 @@ const MAKE_UP: [&str; 8] = [
     PRESERVE,
     INT_OR_STRING,
 ];
-/// Keywords that may stand beside them, and in combinations.
+/// Keywords that are permitted beside them, and in combinations.
 const LIMITS: [&str; 27] = [
     "properties",
     "required",
@@ -63,7 +63,7 @@ const LIMITS: [&str; 27] = [
     "x-kubernetes-map-type",
 ];
 
-/// The schema of all inputs.
+/// Parses the schema of all inputs.
 pub(super) fn root(schema: &Value, problems: &mut Vec<Diagnostic>) -> SchemaNode {
     let mut reader = Reader {
         at: Segment::keys([FIELD]),
@@ -89,7 +89,7 @@ pub(super) fn root(schema: &Value, problems: &mut Vec<Diagnostic>) -> SchemaNode
     node
 }
 
-/// Defaults and allowed values that do not fit the schema which they stand in.
+/// Returns the defaults and permitted values that do not fit their own schema.
 pub(super) fn misfits(root: &SchemaNode) -> Vec<Diagnostic> {
     let mut problems = Vec::new();
     let mut at = Segment::keys([FIELD]);
@@ -130,19 +130,19 @@ fn check_defaults(node: &SchemaNode, at: &mut Vec<Segment>, problems: &mut Vec<D
     }
 }
 
-/// Where a schema stands.
+/// The role of a schema.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Where {
-    /// It says what a value is.
+    /// It defines the structure of a value.
     Structure,
-    /// It is part of allOf, anyOf, oneOf or not, and only narrows what is said outside.
+    /// It is part of allOf, anyOf, oneOf or not, and only narrows the schema around it.
     Combination,
 }
 
 struct Reader<'a> {
     at: Vec<Segment>,
     problems: &'a mut Vec<Diagnostic>,
-    /// Whether something is wrong with the schema that is read, not only below it.
+    /// True if the current schema itself has a problem, not only one below it.
     is_unsound: bool,
 }
 
@@ -154,7 +154,7 @@ impl Reader<'_> {
         self.problems.push(Diagnostic::new(Root::Spec, at, kind));
     }
 
-    /// Reads a schema below this one.
+    /// Parses a schema below this one.
     fn below<const N: usize>(
         &mut self,
         steps: [Segment; N],
@@ -168,7 +168,7 @@ impl Reader<'_> {
         node
     }
 
-    /// Reads the schema that is the value of a keyword.
+    /// Parses the schema that is the value of a keyword.
     fn inner(
         &mut self,
         schema: &Map<String, Value>,
@@ -210,7 +210,7 @@ impl Reader<'_> {
             self.consistent(schema, &node);
         }
         if std::mem::replace(&mut self.is_unsound, around) {
-            // Nobody knows what was meant, so inputs are not measured by it.
+            // Its intention is unknown, so inputs are not checked against it.
             node = SchemaNode {
                 kind: node.kind,
                 nullable: node.nullable,
@@ -272,7 +272,7 @@ impl Reader<'_> {
             }
             Some(_) => self.refuse("type", "it has to be a string, such as integer"),
             None if int_or_string => return SchemaType::IntOrString,
-            // What stands there instead is told already.
+            // The alternative has already been reported.
             None if open || schema.contains_key("$ref") => {}
             None => {
                 let cure = format!(

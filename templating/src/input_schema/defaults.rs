@@ -1,4 +1,4 @@
-//! Puts defaults where inputs are missing, as the API server does for a custom resource.
+//! Defaults for missing inputs, added as the API server does for a custom resource.
 
 use serde_json::{Map, Value};
 
@@ -7,12 +7,12 @@ use crate::bounds::{self, MAX_DEFAULTED_BYTES, MAX_RENDERED_WEIGHT};
 use crate::diagnostic::DiagnosticKind;
 use crate::weight::{in_mib, weight};
 
-/// The defaults would make the inputs too large.
+/// Reason for which the defaults would make the inputs too large.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TooMuch {
-    /// By their text.
+    /// The bytes of their text.
     Bytes,
-    /// By what they weigh as a tree.
+    /// Their weight as a tree.
     Weight,
 }
 
@@ -29,7 +29,7 @@ impl From<TooMuch> for DiagnosticKind {
     }
 }
 
-/// Adds defaults to a value, and below it. How many values were set.
+/// Adds defaults to a value, and below it. Returns the number of values that were set.
 pub(super) fn add(node: &SchemaNode, value: &mut Value) -> Result<usize, TooMuch> {
     let mut adding = Adding {
         room: MAX_DEFAULTED_BYTES,
@@ -41,9 +41,9 @@ pub(super) fn add(node: &SchemaNode, value: &mut Value) -> Result<usize, TooMuch
 }
 
 struct Adding {
-    /// Bytes that may still be added.
+    /// Remaining bytes.
     room: usize,
-    /// What these may still weigh.
+    /// Remaining weight.
     weight: usize,
     added: usize,
 }
@@ -83,7 +83,7 @@ impl Adding {
         Ok(())
     }
 
-    /// A null that the schema does not allow is a value that is missing.
+    /// Adds defaults to a value. A null that the schema does not permit counts as missing.
     fn value(&mut self, node: &SchemaNode, value: &mut Value) -> Result<(), TooMuch> {
         if value.is_null() && !node.nullable {
             self.set(node, Some(&mut *value))?;

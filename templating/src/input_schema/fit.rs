@@ -1,7 +1,7 @@
-//! Whether inputs fit their schema, and what is wrong where they do not.
+//! Comparison of inputs with their schema.
 //!
-//! Types are named, values are not: what is said ends up in conditions and events, and an input may
-//! be confidential.
+//! Messages contain types, but no values: they are shown in conditions and events, and an input may be
+//! confidential.
 
 use std::{cell::Cell, collections::HashSet, sync::Arc};
 
@@ -18,7 +18,7 @@ use crate::{
     diagnostic::{Diagnostic, DiagnosticKind, Root, SegmentRef, kept},
 };
 
-/// Everything in a value that does not fit; paths begin with the given segments.
+/// Returns all problems of a value; their paths begin with the given segments.
 pub(super) fn problems(node: &SchemaNode, value: &Value, at: &[SegmentRef<'_>]) -> Vec<Diagnostic> {
     let steps = Cell::new(MAX_RENDER_VISITS);
     let mut found = part(node, value, at, &steps);
@@ -30,7 +30,7 @@ pub(super) fn problems(node: &SchemaNode, value: &Value, at: &[SegmentRef<'_>]) 
     found
 }
 
-/// The same of one alternative of a combination, within the steps that are left.
+/// Returns the problems with one alternative of a combination, within the remaining steps.
 fn part(
     node: &SchemaNode,
     value: &Value,
@@ -49,7 +49,7 @@ fn part(
 struct FitCheck<'a, 's> {
     at: Vec<SegmentRef<'a>>,
     problems: Vec<Diagnostic>,
-    /// What may still be looked at: a count, unlike a clock, gives every machine the same answer.
+    /// Remaining steps: a count, unlike a clock, gives every machine the same result.
     steps: &'s Cell<usize>,
 }
 
@@ -61,7 +61,7 @@ impl<'a> FitCheck<'a, '_> {
         }
     }
 
-    /// True if nothing more is said: what would be said need not be put into words.
+    /// Returns true if no more problems are reported, so that their texts need not be composed.
     fn has_said_enough(&self) -> bool {
         self.problems.len() >= MAX_MISFITS
     }
@@ -118,7 +118,7 @@ impl<'a> FitCheck<'a, '_> {
                     (Some(property), _) => walk.value(property, value),
                     (None, Others::Each(each)) => walk.value(each, value),
                     (None, Others::Open) => {}
-                    // Its names are put together for what is said only.
+                    // The list of names would be composed only for a message.
                     (None, Others::Closed) if walk.has_said_enough() => {}
                     (None, Others::Closed) => walk.say(unknown(node)),
                 }
@@ -135,7 +135,7 @@ impl<'a> FitCheck<'a, '_> {
         for all in &node.all_of {
             self.value(all, value);
         }
-        // Each alternative is looked at once: twice would be a thousand times ten levels down.
+        // Each alternative is checked once: twice would be a thousand times ten levels down.
         let tried = |alternatives: &[SchemaNode]| -> Vec<Vec<Diagnostic>> {
             let outcome = |node| part(node, value, &[], self.steps);
             alternatives.iter().map(outcome).collect()
@@ -169,7 +169,7 @@ impl<'a> FitCheck<'a, '_> {
     }
 }
 
-/// The first reason why each alternative does not fit.
+/// Lists the first problem with each alternative.
 fn reasons(alternatives: &[Vec<Diagnostic>]) -> String {
     let first = alternatives.iter().filter_map(|problems| problems.first());
     first
@@ -228,7 +228,7 @@ fn name_of(value: &Value) -> &'static str {
 }
 
 impl Limits {
-    /// The other limits that a value of the right type does not keep to.
+    /// Returns the other limits that a value of the right type breaks.
     fn breaches(&self, value: &Value) -> Vec<String> {
         let mut breaches = Vec::new();
         let format = self.format.as_deref();
@@ -282,7 +282,7 @@ impl Limits {
     }
 }
 
-/// What is said of the value, as a sentence that does not name it.
+/// Formats a breach as a sentence that does not contain the value.
 fn of_it(breach: &str) -> String {
     format!("it {breach}")
 }

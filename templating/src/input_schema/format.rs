@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::bounds::{MAX_COMPILED_BYTES, MAX_PATTERN_BYTES};
 
-/// Reads a pattern. Fails with what is wrong with it.
+/// Compiles a pattern. Fails with its problem.
 pub(super) fn pattern(text: &str) -> Result<Regex, String> {
     if text.len() > MAX_PATTERN_BYTES {
         return Err(format!("it is longer than {MAX_PATTERN_BYTES} bytes"));
@@ -22,7 +22,7 @@ pub(super) fn pattern(text: &str) -> Result<Regex, String> {
         regex::Error::CompiledTooBig(_) => {
             "it is too large once its repetitions are written out: make them smaller".to_owned()
         }
-        // The first lines draw the pattern once more.
+        // The first lines repeat the pattern.
         other => {
             let text = other.to_string();
             let reason = text.lines().last().unwrap_or_default();
@@ -31,14 +31,14 @@ pub(super) fn pattern(text: &str) -> Result<Regex, String> {
     })
 }
 
-/// Whether a text matches a pattern somewhere, as `pattern` of `OpenAPI` means it. `None` when the pattern
-/// cannot be read here, so that nothing can be said.
+/// Returns true if a text contains a match of a pattern, as `pattern` of `OpenAPI` does. Returns `None` if the
+/// pattern cannot be compiled here, so that the result is unknown.
 #[must_use]
 pub fn matches_pattern(text: &str, pattern: &str) -> Option<bool> {
     Some(self::pattern(pattern).ok()?.is_match(text))
 }
 
-/// Whether a value has a format of `OpenAPI`. An unknown format says nothing, as in Kubernetes.
+/// Returns true if a value has a format of `OpenAPI`. An unknown format accepts any value, as in Kubernetes.
 #[must_use]
 pub fn fits_format(format: &str, value: &Value) -> bool {
     match (format, value) {
@@ -75,8 +75,8 @@ fn is_cidr(text: &str) -> bool {
     })
 }
 
-/// Formats that a regular expression tells well enough: they are there to catch a value in the wrong
-/// place, not to decide whether a day exists.
+/// Formats that a regular expression recognises well enough: they catch a value in the wrong place, but do not
+/// decide whether a day exists.
 static TEXTS: LazyLock<Vec<(&str, Option<Regex>)>> = LazyLock::new(|| {
     let shapes = [
         ("date", r"^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$"),

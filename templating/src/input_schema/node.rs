@@ -1,11 +1,11 @@
-//! A schema as it was read.
+//! A parsed schema.
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use regex::Regex;
 use serde_json::{Number, Value};
 
-/// What a value may be.
+/// The permitted values of a schema.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SchemaNode {
     pub(crate) kind: SchemaType,
@@ -26,7 +26,7 @@ pub(crate) struct SchemaNode {
 /// The type of a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SchemaType {
-    /// Anything: `x-kubernetes-preserve-unknown-fields`, or a part of a combination such as `anyOf`.
+    /// Any value: `x-kubernetes-preserve-unknown-fields`, or a part of a combination such as `anyOf`.
     #[default]
     Any,
     /// `object`.
@@ -45,19 +45,19 @@ pub enum SchemaType {
     IntOrString,
 }
 
-/// The members of an object that no property describes.
+/// The undeclared members of an object.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Others {
-    /// They may be anything.
+    /// They may have any value.
     #[default]
     Open,
-    /// There may be none.
+    /// None are permitted.
     Closed,
-    /// Each fits this.
+    /// Each must fit this schema.
     Each(Box<SchemaNode>),
 }
 
-/// What a value of the right type must keep to.
+/// Limits of a value of the right type.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Limits {
     pub(crate) allowed: Option<Arc<[Value]>>,
@@ -87,20 +87,20 @@ impl SchemaType {
         ("boolean", Self::Boolean),
     ];
 
-    /// The type that a schema calls so.
+    /// Returns the type with this name in a schema.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         let named = Self::NAMED.iter().find(|(known, _)| *known == name);
         named.map(|(_, kind)| *kind)
     }
 
-    /// As a schema has it.
+    /// Returns the name of the type in a schema.
     pub(crate) fn name(self) -> &'static str {
         let named = Self::NAMED.iter().find(|(_, kind)| *kind == self);
         named.map_or("", |(name, _)| name)
     }
 
-    /// As people say it.
+    /// Returns the name of the type with its article, for messages.
     pub(crate) fn with_article(self) -> &'static str {
         match self {
             Self::Any => "anything",

@@ -15,7 +15,7 @@ fn compile(schema: &Value) -> Result<InputSchema, Vec<String>> {
     compiled.filter(|_| problems.is_empty()).ok_or_else(told)
 }
 
-/// What is said of a schema that cannot be used.
+/// Returns the problems of an invalid schema.
 fn refused(schema: &Value) -> Vec<String> {
     compile(schema).unwrap_err()
 }
@@ -36,12 +36,12 @@ fn said(outcome: Result<Option<Value>, Diagnostics>) -> Vec<String> {
     problems.iter().map(ToString::to_string).collect()
 }
 
-/// What is said of inputs that do not fit.
+/// Returns the problems of inputs that do not fit.
 fn misfit(schema: &InputSchema, inputs: &Value) -> Vec<String> {
     said(schema.complete(Some(inputs)))
 }
 
-/// What is said of one value, without its path.
+/// Returns the problems of one value, without its path.
 fn misfit_of(property: &Value, value: &Value) -> Option<String> {
     let schema = of(&json!({ "x": property }));
     let outcome = schema.complete(Some(&json!({ "x": value })));

@@ -1,4 +1,4 @@
-//! What to do about a value of another type than its schema wants.
+//! Cures for a value of another type than its schema requires.
 
 use std::fmt;
 
@@ -6,22 +6,22 @@ use serde_json::Value;
 
 use super::node::SchemaType;
 
-/// What a YAML file most often got wrong. It is shown without the value, which may be confidential.
+/// The most frequent error in a YAML file. It is shown without the value, which may be confidential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TypeCure {
-    /// The value has to be a text.
+    /// The value must be a text.
     AddQuotes,
-    /// The text is what is wanted, but for its quotes.
+    /// The text would fit without its quotes.
     TakeQuotesAway,
-    /// The value has to be an element of a list.
+    /// The value must be an element of a list.
     AddDashes,
     /// There is no value.
     GiveValue,
 }
 
 impl TypeCure {
-    /// What makes a value fit the wanted type, if that is plain. Of a value that is not known, or not whole,
-    /// nothing but that it has another type is taken to be known.
+    /// Returns the cure that makes a value fit the required type, if it is obvious. Of an unknown or partial
+    /// value, only its different type counts as known.
     #[must_use]
     pub fn of(wanted: SchemaType, value: Option<&Value>) -> Option<Self> {
         match (wanted, value) {
@@ -45,7 +45,7 @@ impl fmt::Display for TypeCure {
     }
 }
 
-/// Whether what a text says without its quotes has the type. Not every reader takes `1.0` for an integer.
+/// Returns true if a text without its quotes has the type. Not every parser accepts `1.0` as an integer.
 fn fits_bare(wanted: SchemaType, text: &str) -> bool {
     let bare = serde_json::from_str(text);
     bare.is_ok_and(|bare: Value| match wanted {
@@ -78,7 +78,7 @@ mod tests {
         ];
         let (none, quote) = (None, Some(AddQuotes));
         let (bare, dash) = (Some(TakeQuotesAway), Some(AddDashes));
-        // Where the type fits nobody asks, so that the answer does not matter: that of a text for String.
+        // If the type fits, the cure is never asked for, so the answer does not matter: that of a text for String.
         let cases = [
             (Boolean, [bare, none, none, none, none, none, none]),
             (Integer, [none, bare, none, none, none, none, none]),

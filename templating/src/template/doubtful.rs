@@ -1,7 +1,8 @@
-//! Values that become part of a run, and hardly mean what their author meant.
+//! Values that become part of a run, but hardly mean what their author meant.
 //!
-//! The run works, and may even succeed: only the value tells. These are looked for when a run is made, never when it is rendered.
-//! Most of what a tag may give is for its author alone to judge, so that only what is hardly ever meant is reported.
+//! The run works, and may even succeed: only the value shows the error. The search happens when a run is made,
+//! never when it is rendered. Most values are for their author alone to judge, so only those that are hardly ever
+//! meant are reported.
 
 use std::collections::HashSet;
 
@@ -17,11 +18,11 @@ use crate::{
     tag::{Leaf, Piece},
 };
 
-/// Values that are reported of one run, at most.
+/// Maximum number of values that are reported for one run.
 const MOST: usize = 3;
-/// Bytes of a text that may be a name that was to be filled in.
+/// Maximum bytes of a text that may be an unfilled placeholder.
 const LONGEST: usize = 128;
-/// Texts of a list that are looked at, at most.
+/// Maximum number of texts in a list that are checked.
 const INSIDE: usize = 64;
 /// Words in the names of inputs that hold versions.
 const VERSIONS: [&str; 5] = ["version", "tag", "release", "revision", "branch"];
@@ -32,19 +33,19 @@ const VERSIONS: [&str; 5] = ["version", "tag", "release", "revision", "branch"];
 pub struct DoubtfulValue {
     /// The path of the tag that reads it, cut if it is long.
     pub path: String,
-    /// The reason, with what to do.
+    /// The reason, with its cure.
     pub doubt: Doubt,
 }
 
-/// Each kind of value that hardly means what its author meant.
+/// Kind of a value that hardly means what its author meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Doubt {
-    /// A number with one decimal where a version stands: YAML drops zeros at its end.
+    /// A number with one decimal in place of a version: YAML drops zeros at its end.
     #[error(
         "is a number where a version stands, and YAML reads 1.10 as 1.1: write the version in quotes"
     )]
     Number,
-    /// A text that is a name for another tool to fill in.
+    /// A text that is a placeholder of another tool.
     #[error(
         "gives ${{...}} or {{{{ ... }}}} as it stands, since Cartouche fills in no such name: if a tool should have done that, write the value"
     )]
@@ -57,7 +58,8 @@ pub enum Doubt {
 }
 
 impl Template {
-    /// The values of a completed context that hardly mean what their author meant: the first few, each path once.
+    /// Returns the values of a completed context that hardly mean what their author meant: the first few, each
+    /// path once.
     #[must_use]
     pub fn doubtful_values(&self, context: &Context) -> Vec<DoubtfulValue> {
         let mut leaves = Vec::new();
@@ -68,7 +70,7 @@ impl Template {
         let mut search = Search {
             context,
             secrets: secrets.collect(),
-            // A template that declares its inputs says which are numbers.
+            // A template that declares its inputs also declares which are numbers.
             judges_numbers: self.inputs.is_none(),
             work: Work::new(),
             seen: HashSet::new(),
@@ -87,7 +89,7 @@ struct Search<'a> {
     secrets: Vec<Vec<Segment>>,
     judges_numbers: bool,
     work: Work,
-    /// Paths that were looked at, with whether they stand inside a text, and where a version does.
+    /// Checked paths; the flags tell whether the tag is inside a text, and in place of a version.
     seen: HashSet<(&'a str, bool, bool)>,
     found: Vec<DoubtfulValue>,
 }
@@ -112,7 +114,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Looks at what a tag gives; where it stands in a text, with what stands before it.
+    /// Checks the value of a tag, with the text before it if it is inside a text.
     fn tag(&mut self, tag: &'a Path, before: Option<&str>) {
         let path = tag.raw();
         let is_version = before.is_some_and(|it| is_of_version(path, it));
@@ -151,7 +153,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// True for the input of a version, and for what stands where a variable or the name of an image has one.
+/// Returns true for the input of a version, and for the place of a version in a variable or an image name.
 fn is_of_version(path: &str, before: &str) -> bool {
     let variable = before.strip_suffix('=').unwrap_or_default();
     let variable = variable.rsplit(|it: char| !it.is_ascii_alphanumeric() && it != '_');
@@ -166,13 +168,13 @@ fn is_of_version(path: &str, before: &str) -> bool {
         || follows("==")
 }
 
-/// The last key of a path, without an index.
+/// Returns the last key of a path, without an index.
 fn last_key(path: &str) -> &str {
     let path = path.split('[').next().unwrap_or_default();
     path.rsplit('.').next().unwrap_or_default()
 }
 
-/// True of a name whose last word says it: `imageTag`, `GO_VERSION`, `versions`, and not `stage`.
+/// Returns true for a name whose last word means a version: `imageTag`, `GO_VERSION`, `versions`, but not `stage`.
 fn names_a_version(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
     let lower = lower.strip_suffix('s').unwrap_or(&lower);
@@ -190,7 +192,7 @@ fn has_one_decimal(number: f64) -> bool {
     number > 0.0 && decimals.len() == 1
 }
 
-/// Looks for such a name in a text, or in the first of a list of texts.
+/// Returns true if a text, or one of the first texts in a list, is an unfilled placeholder.
 fn holds_unfilled(value: &Value) -> bool {
     let is_unfilled = |value: &Value| value.as_str().is_some_and(is_unfilled);
     match value {
@@ -199,8 +201,8 @@ fn holds_unfilled(value: &Value) -> bool {
     }
 }
 
-/// True of a text that is nothing but `${NAME}`, with or without a default, or a value of Helm; a `v` or the name of an image may stand
-/// before it. A longer one may be a script, or a format.
+/// Returns true for a text that is only `${NAME}`, with or without a default, or a value of Helm. A `v` or the
+/// name of an image may precede it. A longer text may be a script, or a format.
 fn is_unfilled(text: &str) -> bool {
     let Some(at) = text.find(['$', '{']).filter(|_| text.len() <= LONGEST) else {
         return false;

@@ -1,4 +1,4 @@
-//! A template that may have mistakes, for those who want to know of all of them at once.
+//! A template that may have errors, for tools that report all of them at once.
 
 use cartouche_crds::ClusterRunTemplateSpec;
 use serde_json::Value;
@@ -10,30 +10,30 @@ use crate::{
     document::{self, check_rendered_size},
 };
 
-/// A template as far as it can be read. It is checked, and never run: what cannot be read is left open.
+/// A template as far as it can be parsed. It is checked, and never run: unparsable parts stay open.
 #[derive(Clone, Debug)]
 pub struct Draft {
     template: Template,
     problems: Vec<Diagnostic>,
-    /// Whether the template as a whole is refused, so that nothing is known of what it makes.
+    /// True if the template as a whole is refused, so that nothing is known of its runs.
     is_refused: bool,
 }
 
-/// What a draft makes of one Runnable.
+/// The result of rendering a draft for one Runnable.
 #[derive(Clone, Debug)]
 pub struct Attempt {
-    /// What is rendered, with null where nothing is known.
+    /// The rendered document, with null at unknown places.
     pub document: Value,
-    /// Where in it nothing is known, because a tag has no value or cannot be read, or because it reads an
-    /// input that does not fit.
+    /// Unknown places of the document, with a tag that has no value, cannot be parsed, or reads an input that does
+    /// not fit.
     pub open: Vec<Vec<Segment>>,
-    /// What is wrong beside what is wrong for every Runnable. A tag that reads an input which does not
-    /// fit is not named, too: that is one mistake.
+    /// Problems other than those for every Runnable. A tag that reads an input which does not fit is not reported
+    /// as well, because that is one error.
     pub problems: Vec<Diagnostic>,
 }
 
 impl Draft {
-    /// Reads what can be read.
+    /// Compiles a template as far as possible.
     #[must_use]
     pub fn new(spec: &ClusterRunTemplateSpec) -> Self {
         let (template, problems) = Template::read(spec);
@@ -48,20 +48,20 @@ impl Draft {
         }
     }
 
-    /// Everything that is wrong whatever a Runnable says, as [`Template::compile`] tells it.
+    /// Returns all problems that are independent of a Runnable, as [`Template::compile`] does.
     #[must_use]
     pub fn problems(&self) -> &[Diagnostic] {
         &self.problems
     }
 
-    /// The template as far as it could be read, for what does not make runs: warnings, kind, health.
+    /// Returns the template as far as it was compiled, for uses other than runs: warnings, kind, health.
     #[must_use]
     pub fn template(&self) -> &Template {
         &self.template
     }
 
-    /// Renders what can be rendered, and goes on where [`Template::render`] gives up. Of the inputs that are `unknown` it
-    /// takes for granted that they are given, and leaves open what reads them.
+    /// Renders as far as possible, and continues where [`Template::render`] fails. It assumes that the `unknown`
+    /// inputs will be given, and leaves open the tags that read them.
     #[must_use]
     pub fn attempt(&self, context: &Context, unknown: &[&str]) -> Attempt {
         let context = &context.with_nulls(unknown);
@@ -76,7 +76,7 @@ impl Draft {
         problems.retain(|problem| !follows_from(problem, &unknown));
         let misfits = problems.iter().map(Diagnostic::input);
         let unfit: Vec<Vec<Segment>> = misfits.chain(unknown).collect();
-        // A default that does not fit is a mistake of the schema, and told as such.
+        // A default that does not fit is an error of the schema, and reported as such.
         problems.retain(|problem| {
             context.at(&problem.input()).is_some() || completed.at(&problem.input()).is_none()
         });
@@ -87,19 +87,19 @@ impl Draft {
         let mut rendered = self.template.body.attempt(&completed, is_unfit);
         problems.append(&mut rendered.problems);
         if let Err(refused) = check_rendered_size(&rendered.document) {
-            // What an input makes too large that does not fit is one mistake, too.
+            // A document that is too large because of an input that does not fit is one error, too.
             if unfit.is_empty() {
                 problems.extend_from_slice(&refused);
             }
             return Attempt::unknown(problems);
         }
         let (mut document, mut open) = (rendered.document, rendered.open);
-        // What is filled in when a run is made is not known either.
+        // Values that are filled in when a run is made are unknown, too.
         open.extend(rendered.to_fill.into_iter().map(|place| place.at));
         let not_texts = self.template.not_texts(&document);
         let known = not_texts.into_iter().filter(|it| !open.contains(&it.at));
         let not_texts: Vec<Diagnostic> = known.collect();
-        // What else would be said of them follows from that.
+        // Further reports about them would follow from that.
         open.extend(not_texts.iter().map(|problem| problem.at.clone()));
         problems.extend(not_texts);
         for at in &open {
@@ -117,8 +117,8 @@ impl Draft {
     }
 }
 
-/// Whether a problem of the inputs may be gone once the unknown ones are there: it is of one of them, or of all inputs
-/// together, and not that there is no such input or that another one is missing.
+/// Returns true if a problem of the inputs may vanish once the unknown ones are given: it is about one of them, or
+/// about all inputs together, and not about an unexpected or another missing input.
 fn follows_from(problem: &Diagnostic, unknown: &[Vec<Segment>]) -> bool {
     let at = problem.input();
     unknown.iter().any(|input| {
@@ -130,7 +130,7 @@ fn follows_from(problem: &Diagnostic, unknown: &[Vec<Segment>]) -> bool {
 }
 
 impl Attempt {
-    /// That of a template that cannot be rendered at all: all of the document is open.
+    /// Creates the result for a template that cannot be rendered at all: the whole document is open.
     fn unknown(problems: Vec<Diagnostic>) -> Self {
         Self {
             document: Value::Null,
@@ -140,7 +140,7 @@ impl Attempt {
     }
 }
 
-/// Whether a path leads to one of these places, into one, or past one.
+/// Returns true if a path leads to one of these places, into one, or past one.
 fn reads(path: &str, places: &[Vec<Segment>]) -> bool {
     let steps = leading_steps(path);
     !steps.is_empty() && places.iter().any(|place| leads_to(&steps, place))

@@ -384,7 +384,7 @@ fn a_tag_in_the_key_of_a_label_or_an_annotation_is_an_error() {
             "{said}"
         );
     }
-    // Labels that are no texts are taken away as a whole.
+    // Labels that are not texts are removed as a whole.
     let mut template = template(json!({}));
     template["metadata"]["labels"] = json!({ "$(runnable.metadata.name)$": 1 });
     compile(template).unwrap();
@@ -411,7 +411,7 @@ fn tags_of_other_tools_are_warned_of_and_placeholders_of_engines_are_not() {
 
 #[test]
 fn the_search_for_tags_of_other_tools_takes_no_longer_where_there_are_very_many() {
-    // Each would be read to the end of the text, by the square of their number: hours.
+    // Each would be read to the end of the text, in quadratic time: hours.
     let text = format!("{})", "$(".repeat(100_000));
     assert_eq!(
         told(&compile(template(json!({ "a": text }))).unwrap()),

@@ -1,9 +1,9 @@
-//! Fuzzing on stable Rust. `cargo test` tries everything in `tests/corpus`, and some thousand mutations
-//! of it that are the same each time. `just fuzz MINUTES` goes on with others; what behaves as nothing
-//! before it, and whatever breaks something, is put into the corpus.
+//! Fuzzing on stable Rust. `cargo test` tries everything in `tests/corpus`, and some thousand mutations of it that
+//! are the same each time. `just fuzz MINUTES` continues with others. An input that shows a new behaviour, or
+//! breaks something, is added to the corpus.
 //!
-//! An input that aborts the process (a stack that overflows) is left in the file that the first line
-//! of the output names.
+//! An input that aborts the process (a stack overflow) is left in the file that the first line of the output
+//! names.
 
 #![allow(
     clippy::expect_used,
@@ -26,12 +26,12 @@ use mutation::Mutation;
 use sha2::{Digest, Sha256};
 use targets::{TARGETS, Target};
 
-/// Mutations of each target that `cargo test` tries.
+/// Number of mutations of each target that `cargo test` tries.
 const TRIES: usize = 4000;
-/// Longer inputs are not kept: the limits have tests of their own.
+/// Maximum bytes of an input that is kept: the limits have tests of their own.
 const KEPT_BYTES: usize = 600;
 
-/// What is known of a target, and where it is kept.
+/// The known inputs and behaviours of a target, and their folder.
 struct Corpus {
     folder: PathBuf,
     inputs: Vec<Vec<u8>>,
@@ -60,7 +60,7 @@ impl Corpus {
         }
     }
 
-    /// Keeps an input under the hash of what is in it.
+    /// Keeps an input under the hash of its content.
     fn keep(&mut self, input: &[u8]) {
         let digest: [u8; 32] = Sha256::digest(input).into();
         let (head, _) = digest.split_at(8);
@@ -72,7 +72,7 @@ impl Corpus {
     }
 }
 
-/// Tries one input: how the target behaves, or what is broken.
+/// Tries one input. Returns the behaviour of the target, or its failure.
 fn attempt(target: &Target, input: &[u8]) -> Result<String, String> {
     let text = String::from_utf8_lossy(input);
     match catch_unwind(AssertUnwindSafe(|| (target.check)(&text))) {
@@ -95,8 +95,8 @@ fn broken(target: &Target, input: &[u8], why: &str) -> String {
     )
 }
 
-/// Tries everything that is known, and the mutations that the seed gives until `go_on` says no.
-/// Returns how many inputs were tried, and what is broken.
+/// Tries all known inputs, and the mutations of the seed until `go_on` returns false. Returns the number of inputs
+/// tried, and the failures.
 fn fuzz(
     target: &Target,
     seed: u64,
@@ -146,7 +146,7 @@ fn everything_in_the_corpus_and_near_it_behaves() {
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
 }
 
-/// Does nothing unless `FUZZ_MINUTES` says for how long.
+/// Does nothing unless `FUZZ_MINUTES` sets a duration.
 #[test]
 #[ignore = "it takes the minutes that it is given: just fuzz MINUTES"]
 fn everything_that_time_allows_behaves() {

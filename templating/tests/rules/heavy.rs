@@ -1,4 +1,4 @@
-//! Whatever is small as text and large as a tree is refused where it comes in.
+//! Values that are small as text and large as a tree are refused at every entrance.
 
 #![allow(
     clippy::unwrap_used,
@@ -18,13 +18,13 @@ use cartouche_templating::{
 };
 use serde_json::{Value, json};
 
-/// Maps of one entry in each other, so often that they weigh about this much.
+/// Nests maps of one entry, so often that they have about this weight.
 fn maps(weighs: usize) -> Value {
     let chain = (0..50).fold(json!(1), |inside, _| json!({ "a": inside }));
     many(&chain, weighs)
 }
 
-/// The same of lists.
+/// Nests lists in the same way.
 fn lists(weighs: usize) -> Value {
     let chain = (0..50).fold(json!(1), |inside, _| json!([inside]));
     many(&chain, weighs)
@@ -91,7 +91,7 @@ fn what_tags_read_is_refused_wherever_it_comes_from() {
         let context = Context::new(&small, None).unwrap();
         is_refused(context.with_sources(&sourced).unwrap_err());
     }
-    // Each fits, and both together do not.
+    // Each fits, but not both together.
     let selected = json!({ "spec": fits });
     let both = Context::new(&runnable(json!({ "a": fits, "b": 1 })), Some(&selected));
     is_refused(both.unwrap_err());
@@ -187,7 +187,7 @@ fn inputs_from_other_objects_are_refused_as_text_and_as_fields() {
     is_refused(why);
 }
 
-/// One `ConfigMap` of a megabyte of texts, and what 32 references give at most of ordinary objects.
+/// One `ConfigMap` with a megabyte of texts, and the most that 32 references to ordinary objects yield.
 #[test]
 fn large_texts_are_not_heavy() {
     let texts = (0..16).map(|at| (format!("t{at}"), json!("x".repeat(63 * 1024))));

@@ -1,5 +1,4 @@
-//! The table of kinds: whether each kind answers each question, and whether permissions and docs say the
-//! same.
+//! The table of kinds: answers to each question for each kind, and agreement with permissions and docs.
 
 #![allow(
     clippy::unwrap_used,
@@ -34,7 +33,7 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// A version in which the kind is known, and a name of the kind: any, where the group has one answer.
+/// Returns a version in which the kind is known, and its name: any, if the group has one answer.
 fn name(kind: &KnownKind) -> (String, &'static str) {
     let version = kind.version.unwrap_or("v1beta1");
     let api_version = [kind.group, version].join("/");
@@ -143,7 +142,7 @@ fn each_kind_that_works_can_be_stopped_and_has_pods() {
                 assert_eq!(kind.pods, PodsOf::Unknown, "{kind:?}");
                 continue;
             }
-            // A kind that has a name here was looked at.
+            // A kind with a name here has been reviewed.
             Cancel::Unknown => {
                 assert_eq!((request, kind.kind), (None, None), "{kind:?}");
                 continue;
@@ -180,7 +179,7 @@ fn a_request_to_stop_names_the_run_and_is_seen_in_it() {
     }
 }
 
-/// The pods of each kind, to the letter: another label finds nothing, or somebody else's pods.
+/// The pods of each kind, to the letter: another label finds nothing, or foreign pods.
 #[test]
 fn pods_are_found_by_the_labels_of_their_engines() {
     let labels: BTreeMap<_, _> = kinds::all()
@@ -220,10 +219,10 @@ fn each_kind_gives_outputs_as_it_says() {
         let refused = kind.outputs == OutputSource::Refused;
         assert_eq!(template.warnings().len(), usize::from(refused), "{kind:?}");
         assert_eq!(kinds::holds_secrets(kind_name), refused, "{kind:?}");
-        // What speaks by its pods, or is one, has a policy by which they are started again.
+        // A kind with termination messages has a restart policy.
         let speaks = kind.outputs.has_termination_message();
         assert_eq!(speaks, kind.restart_policy.is_some(), "{kind:?}");
-        // That policy is in the spec of the pod that it has.
+        // That policy is in the spec of its pod.
         let policy = kind.restart_policy.map(|it| it.pod_spec.join("/"));
         let pod = kind.pod_template.map(|it| format!("{it}/spec"));
         assert_eq!(pod, policy.map(|it| format!("/{it}")), "{kind:?}");
@@ -282,7 +281,7 @@ fn the_controller_may_watch_what_the_table_says_and_nothing_else() {
     );
 }
 
-/// The plural names in the words of a page between two others.
+/// Returns the plural names between two texts of a page.
 fn told_between(page: &str, begin: &str, end: &str) -> BTreeSet<String> {
     let page = file(page);
     let (_, rest) = page.split_once(begin).unwrap();
@@ -356,7 +355,7 @@ fn docs_say_how_each_kind_is_stopped() {
     }
 }
 
-/// The code that is shipped, outside the table, in files below a folder.
+/// Collects the shipped code outside the table, in files below a folder.
 fn shipped(folder: &Path, found: &mut Vec<(String, String)>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -382,7 +381,7 @@ fn nothing_else_knows_an_engine_by_its_name() {
         }
     }
     assert!(files.len() > 100, "{}", files.len());
-    // In the group of Pods, and of roles, there is much besides runs.
+    // The groups of Pods and of roles contain much besides runs.
     let engines =
         kinds::all().filter(|kind| !matches!(kind.group, "" | "rbac.authorization.k8s.io"));
     for kind in engines {
@@ -429,7 +428,7 @@ fn a_workflow_that_was_shut_down_has_succeeded_only_if_its_entry_node_has() {
     let done = with_nodes(node("w", "Succeeded"));
     assert_eq!(judged("Stop", done).0, Verdict::Succeeded);
     assert_eq!(judged("", with_nodes(json!({}))).0, Verdict::Succeeded);
-    // What is compressed or kept elsewhere are nodes that have run.
+    // Compressed or offloaded nodes have run.
     for field in ["compressedNodes", "offloadNodeStatusVersion"] {
         let status = json!({ "phase": "Succeeded", field: "x" });
         assert_eq!(judged("Stop", status).0, Verdict::Succeeded);

@@ -1,4 +1,4 @@
-//! The rules of templates as they are documented, by example and by chance.
+//! The documented rules of templates, by example and by random input.
 
 mod expressions;
 mod fuzz;

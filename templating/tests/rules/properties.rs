@@ -1,4 +1,4 @@
-//! What must hold whatever people write into templates and Runnables.
+//! Properties that hold for any template and any Runnable.
 
 #![allow(
     clippy::unwrap_used,
@@ -104,7 +104,7 @@ fn json_value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// The same value, its keys inserted in the opposite order and its integral numbers as floats.
+/// Returns the same value, its keys inserted in the opposite order and its integral numbers as floats.
 fn written_otherwise(value: &Value) -> Value {
     match value {
         Value::Array(items) => items.iter().map(written_otherwise).collect(),

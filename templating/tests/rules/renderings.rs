@@ -15,10 +15,10 @@ use cartouche_templating::{Context, Rendered, Sourced, Template};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Set, the file is written anew. Only until the first release.
+/// Environment variable that rewrites the file. Only until the first release.
 const UPDATE: &str = "UPDATE_RENDERINGS";
 
-/// All that is rendered for one hash.
+/// The inputs of one rendering, with its hash.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Case {
@@ -28,14 +28,14 @@ pub struct Case {
     pub runnable: Value,
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub selected: Value,
-    /// The inputs that come from elsewhere, with what stands for the value where one refers to a Secret.
+    /// The inputs from other objects, with the mark of the value if one refers to a Secret.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sources: BTreeMap<String, (Value, Option<String>)>,
     #[serde(default)]
     pub hash: String,
 }
 
-/// What the file holds.
+/// The content of the file.
 #[derive(Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct Renderings {
@@ -75,7 +75,7 @@ fn collect() -> Renderings {
         cases: Vec::new(),
     };
     for case in collected::cases() {
-        // What cannot be rendered has no hash.
+        // A case that cannot be rendered has no hash.
         if let Ok(rendered) = found.rendered(&case) {
             let hash = rendered.input_hash().to_owned();
             found.cases.push(Case { hash, ..case });

@@ -1,4 +1,4 @@
-//! By what runs are judged, and what of it they do not show.
+//! The rules that judge runs, and the parts that runs do not meet.
 
 use super::*;
 use crate::health::{Judged, judged};

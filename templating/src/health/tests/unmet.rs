@@ -21,7 +21,7 @@ fn single(condition: &str) -> Value {
     json!({ "singleConditionType": condition })
 }
 
-/// A rule whose success is by one condition or field.
+/// Returns a rule whose success depends on one condition or field.
 fn success(list: &str, item: Value) -> Value {
     let failure = json!({ "key": ".spec.broken", "operator": "Exists" });
     json!({ "multiMatch": { "healthy": { list: [item] }, "unhealthy": { "matchFields": [failure] } } })
@@ -179,7 +179,7 @@ fn a_run_that_has_ended_without_what_the_rule_looks_for_says_so() {
     let ended = said(by_phase, POD, json!({ "phase": "Failed" }));
     assert!(ended.starts_with("the Pod has ended"), "{ended}");
     assert!(ended.contains("field .status.phase"), "{ended}");
-    // It is at work, or its engine says more, or nothing tells.
+    // It is running, or its engine reports more, or its state is unknown.
     let undecided = "the run has no Ready condition yet";
     let at_work = condition("Succeeded", "Unknown", "");
     assert_eq!(said(single("Ready"), TASK_RUN, at_work), undecided);

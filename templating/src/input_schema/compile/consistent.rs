@@ -1,4 +1,4 @@
-//! What the keywords of one schema say of each other.
+//! Consistency of the keywords of one schema.
 
 use serde_json::{Map, Value};
 
@@ -32,7 +32,7 @@ const OF_ONE_TYPE: [(SchemaType, &[&str]); 3] = [
 ];
 
 impl Reader<'_> {
-    /// What keywords say of each other.
+    /// Reports keywords that contradict each other.
     pub(super) fn consistent(&mut self, schema: &Map<String, Value>, node: &SchemaNode) {
         self.belong_to_type(schema, node.kind);
         if node.kind == SchemaType::Array && node.items.is_none() {
@@ -58,7 +58,7 @@ impl Reader<'_> {
                 continue;
             }
             let given = keys.iter().find(|key| schema.contains_key(**key));
-            // A keyword that cannot be read says nothing of the type.
+            // An unparsable keyword reveals nothing about the type.
             if let Some(key) = given.filter(|key| !schema.get(**key).is_some_and(Value::is_boolean))
             {
                 let what = format!("it is for {}", kind.with_article());

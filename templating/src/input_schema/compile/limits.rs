@@ -1,4 +1,4 @@
-//! Reads what a value of the right type must keep to.
+//! Parser of the limits of a value of the right type.
 
 use serde_json::{Map, Number, Value};
 
@@ -51,7 +51,7 @@ impl Reader<'_> {
         limits
     }
 
-    /// Bounds that leave no value at all are a slip of the pen.
+    /// Reports bounds that permit no value at all, a probable mistake.
     fn satisfiable(&mut self, limits: &Limits) {
         if let (Some(least), Some(most)) = (&limits.minimum, &limits.maximum)
             && number::compare(least, most).is_gt()

@@ -1,10 +1,10 @@
-//! What schemas allow and exclude, and what is said of it.
+//! Values that schemas permit and exclude, and the messages.
 
 use serde_json::{Value, json};
 
 use super::{misfit, misfit_of, of};
 
-/// A schema, a value that fits, one that does not, and what is said of it.
+/// A schema, a value that fits, one that does not, and the message.
 type Limit = (Value, Value, Value, &'static str);
 
 fn keep_to(cases: &[Limit]) {

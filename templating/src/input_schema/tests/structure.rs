@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use super::refused;
 use crate::bounds::MAX_INPUT_SCHEMA_BYTES;
 
-/// A schema with one property.
+/// Returns a schema with one property.
 #[allow(
     clippy::needless_pass_by_value,
     reason = "values are written in the calls"

@@ -41,7 +41,7 @@ fn a_schema_alone_does_not_change_the_hash() {
     let hash =
         |template: &Template, context| template.render(context).unwrap().input_hash().to_owned();
     assert_eq!(hash(&with, &given), hash(&without, &given));
-    // A default is as good as the same value written down.
+    // A default has the same effect as the same written value.
     assert_eq!(hash(&with, &context(&json!({}))), hash(&with, &given));
     assert_eq!(with.rules_hash(), without.rules_hash());
 }

@@ -1,10 +1,10 @@
-//! What must hold whatever people write.
+//! Properties of open tags for any input.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// Texts in which there is much that looks like a tag.
+/// Texts with many parts that look like a tag.
 fn text() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         Just("$("),

@@ -1,4 +1,4 @@
-//! What is said of pods in one word, and of what keeps them alive.
+//! Reasons of pods in one word, and causes that keep them alive.
 
 use super::*;
 

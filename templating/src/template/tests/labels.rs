@@ -1,4 +1,4 @@
-//! Labels whose tags give no text.
+//! Labels whose tags yield no text.
 
 use super::*;
 
@@ -48,7 +48,7 @@ fn so_is_an_annotation_and_what_is_wrong_with_both_is_told_at_once() {
         .unwrap_err();
     let at = |problems: &[Diagnostic]| problems.iter().map(Diagnostic::path).collect::<Vec<_>>();
     assert_eq!(at(&live), ["metadata.annotations.a", "metadata.labels.l"]);
-    // The command says the same of files.
+    // The command reports the same for files.
     let offline = Draft::new(&spec).attempt(&context, &[]);
     assert_eq!(offline.problems, live.to_vec());
     assert_eq!(offline.document["metadata"]["labels"]["text"], "3");

@@ -1,4 +1,4 @@
-//! The hash of what decides about success and outputs. It stands in ledgers: another one has runs read again.
+//! The hash of the rules for success and outputs. Ledgers contain it: a changed one has runs read again.
 
 use super::*;
 

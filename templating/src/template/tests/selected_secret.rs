@@ -1,4 +1,4 @@
-//! The hash of what a selected Secret gave.
+//! The hash of values from a selected Secret.
 
 use super::*;
 use crate::digest::{self, HashVersion};
@@ -37,7 +37,7 @@ fn it_is_not_found_by_trying_values() {
     let open = rendered_with(&template, "ConfigMap", &object("uid", "7306"));
     assert!(!open.is_keyed());
     assert_eq!(open.document(), secret.document());
-    // Only those who know the uid try with success.
+    // Only an attacker who knows the uid succeeds.
     for (uid, is_it) in [("uid", true), ("", false), ("other", false)] {
         let tried = HashVersion::V1.hash(&json!({ "document": secret.document() }), Some(uid));
         assert_eq!(tried == secret.input_hash(), is_it, "{uid}");
@@ -60,7 +60,7 @@ fn it_is_the_same_for_the_same_content_of_the_same_secret() {
     assert_eq!(hash(&secret), hash(&written));
     assert_ne!(hash(&secret), hash(&object("uid", "7307")));
     assert_ne!(hash(&secret), hash(&object("made anew", "7306")));
-    // By what the object says of itself as well.
+    // The object's own kind has the same effect.
     let mut named = secret.clone();
     named["kind"] = json!("Secret");
     let by_itself = rendered_with(&template, "", &named);

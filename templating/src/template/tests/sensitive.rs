@@ -1,4 +1,4 @@
-//! Values of sensitive outputs in what is told of a run.
+//! Values of sensitive outputs in the reports about a run.
 
 use super::*;
 use crate::verdict::Verdict;
@@ -7,7 +7,7 @@ const WITHHELD: &str = "withheld: it contains the value of the sensitive output 
 const UNSAID: &str =
     "what the run says of this is not shown, since its template has sensitive outputs";
 
-/// A template of runs of this kind whose output `pin` is sensitive, with more of a spec.
+/// Returns a template of runs of this kind whose output `pin` is sensitive, with more fields of a spec.
 fn compiled(kind: (&str, &str), pin: &str, more: &Value) -> Result<Template, Diagnostics> {
     let (api_version, kind) = kind;
     let mut spec = json!({
@@ -40,7 +40,7 @@ fn showing(path: &str) -> Value {
     )
 }
 
-/// Each spelling of the place, of what holds it, and of what is in it.
+/// Spellings of the place, of values that contain it, and of values in it.
 #[test]
 fn a_template_that_may_show_one_is_refused_wherever_a_status_would() {
     let pin = ".status.db.pin";
@@ -108,7 +108,7 @@ fn the_message_of_a_condition_is_shown_by_the_rule_that_asks_for_the_condition()
     }
 }
 
-/// The termination message is a copy of what stands in the status of a pod.
+/// The termination message is a copy of a text in the status of a pod.
 #[test]
 fn the_words_of_containers_are_one_place_however_they_are_read() {
     let message = "state.terminated.message";
@@ -175,7 +175,7 @@ fn failure_outputs_that_contain_one_say_that_they_are_withheld() {
     let given = template.failure_outputs(&run);
     assert_eq!(given["log"], WITHHELD);
     assert_eq!(given["code"], 3);
-    // Without the value they are as they are.
+    // Without the value they are unchanged.
     run["status"]["pin"] = json!(null);
     assert_eq!(template.failure_outputs(&run)["log"], "with hunter22: no");
 }
@@ -201,7 +201,7 @@ fn what_an_engine_says_is_told_unless_it_contains_one() {
         (health.message.as_str(), health.cause.as_str()),
         ("no disk", "hunter22")
     );
-    // Where it cannot be read, any text may be it.
+    // If it cannot be read, any text may be it.
     let several = compiled(TRIAL, ".status.pins[*]", &json!({})).unwrap();
     let mut run = ended(&json!(null), "hunter22 was refused");
     run["status"]["pins"] = json!(["hunter22", "other"]);
@@ -240,7 +240,7 @@ fn no_rule_shows_what_a_run_says_where_there_are_sensitive_outputs() {
         assert_eq!(health.verdict, Verdict::Succeeded);
         assert_eq!(health.message, UNSAID);
     }
-    // What is Cartouche's own to say is said.
+    // Words of Cartouche's own are shown.
     let other = json!({ "healthRule": { "singleConditionType": "Other" } });
     let template = compiled(TRIAL, ".status.pin", &other).unwrap();
     assert_eq!(

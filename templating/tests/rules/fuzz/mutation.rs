@@ -1,6 +1,6 @@
-//! Inputs made out of known ones.
+//! Inputs derived from known ones.
 
-/// What is worth putting somewhere: markers, brackets, edges of numbers.
+/// Useful pieces to insert: markers, brackets, edges of numbers.
 const PIECES: &[&str] = &[
     "$(",
     ")$",
@@ -67,7 +67,7 @@ impl Mutation {
         Self(seed)
     }
 
-    /// One of the inputs, changed in some places.
+    /// Returns one of the inputs, changed in some places.
     pub fn of(&mut self, inputs: &[Vec<u8>]) -> Vec<u8> {
         let mut input = inputs[self.below(inputs.len())].clone();
         for _ in 0..=self.below(4) {
@@ -105,7 +105,7 @@ impl Mutation {
         }
     }
 
-    /// A number below another, by splitmix64.
+    /// Returns a number below another, by splitmix64.
     fn below(&mut self, limit: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut bits = self.0;

@@ -1,4 +1,4 @@
-//! What is tried, and what must hold.
+//! The targets of the fuzzer, and their invariants.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use cartouche_templating::{
 };
 use serde_json::{Value, json};
 
-/// A part of the code, by what goes into it.
+/// A part of the code with one text as input.
 pub struct Target {
     pub name: &'static str,
-    /// How the part behaves on a text, or what is broken.
+    /// Returns the behaviour of the part on a text, or its failure.
     pub check: fn(&str) -> Result<String, String>,
 }
 
@@ -43,7 +43,7 @@ pub const TARGETS: [Target; 6] = [
     },
 ];
 
-/// What a text may say, in words of ours: the rest of an error is the input again.
+/// Fixed words of our messages: the rest of an error repeats the input.
 const SAYINGS: &[&str] = &[
     "compile",
     "render ",
@@ -87,7 +87,7 @@ const SAYINGS: &[&str] = &[
     "function",
 ];
 
-/// Texts that say the same are one behaviour.
+/// Reduces a text to a behaviour: texts with the same fixed words have the same one.
 fn behaviour(text: &str) -> String {
     let said = SAYINGS.iter().filter(|saying| text.contains(**saying));
     said.copied().collect::<Vec<_>>().join(", ")
@@ -109,7 +109,7 @@ fn config_map(data: Value) -> Value {
     template
 }
 
-/// Values of every type, nested, with odd keys.
+/// Returns values of every type, nested, with odd keys.
 fn document() -> Value {
     json!({
         "metadata": { "name": "rn", "namespace": "ns", "labels": { "app.kubernetes.io/name": "shop", "a": "b" } },
@@ -217,7 +217,7 @@ fn template(text: &str) -> Result<String, String> {
     }
 }
 
-/// What holds for everything that can be rendered.
+/// Checks the invariants of every rendering.
 fn stamped(rendered: &Rendered) -> Result<(), String> {
     let name = rendered.run_name("uid", 7);
     if rendered.fixed_name().is_none() {
@@ -268,7 +268,7 @@ fn stamped(rendered: &Rendered) -> Result<(), String> {
     }
 }
 
-/// The hash is that of the value, however it is written.
+/// Checks that the hash depends on the value, and not on its spelling.
 fn digest(text: &str) -> Result<String, String> {
     let Ok(value) = serde_json::from_str::<Value>(text) else {
         return Ok("no JSON".to_owned());
@@ -321,7 +321,7 @@ fn name(text: &str) -> Result<String, String> {
     Ok(format!("{} {}", name.len() / 8, text == label))
 }
 
-/// A status that can be read is written as it was read.
+/// Checks that a readable status is written back unchanged.
 fn status(text: &str) -> Result<String, String> {
     let Ok(value) = serde_json::from_str::<Value>(text) else {
         return Ok("no JSON".to_owned());

@@ -1,4 +1,4 @@
-//! What is rendered: examples, whole templates of the docs, corpora of the fuzzer, and documents by chance.
+//! Cases to render: examples, whole templates of the docs, corpora of the fuzzer, and random documents.
 
 use std::{
     borrow::Cow,
@@ -13,10 +13,10 @@ use serde_json::{Map, Value, json};
 
 use super::Case;
 
-/// How many documents are made by chance.
+/// Number of random documents.
 const BY_CHANCE: u64 = 200;
 
-/// Objects that many cases share.
+/// Returns the objects that many cases share.
 pub fn shared() -> Map<String, Value> {
     let object = json!({
         "apiVersion": "carto.run/v1alpha1", "kind": "Runnable",
@@ -77,7 +77,7 @@ pub fn cases() -> Vec<Case> {
     cases
 }
 
-/// The folders of examples that hold a Runnable.
+/// Returns the folders of examples that hold a Runnable.
 pub fn example_folders() -> Vec<String> {
     let folders = files_in(&root().join("examples"));
     let folders = folders.iter().filter(|it| it.is_dir());
@@ -89,7 +89,7 @@ pub fn example_folders() -> Vec<String> {
     names.map(Cow::into_owned).collect()
 }
 
-/// Each Runnable with its template.
+/// Returns each Runnable with its template.
 fn of_objects(place: &str, objects: &[Value]) -> Vec<Case> {
     let named = |kind: &str, name: &Value| {
         let mut all = objects.iter();
@@ -120,7 +120,7 @@ fn of_objects(place: &str, objects: &[Value]) -> Vec<Case> {
     cases.collect()
 }
 
-/// Something for each input that comes from elsewhere, where it may not be missing.
+/// Returns a value for each required input from another object.
 fn sources(runnable: &Value) -> BTreeMap<String, (Value, Option<String>)> {
     let inputs = runnable["spec"]["inputsFrom"].as_array();
     let inputs = inputs.into_iter().flatten();
@@ -176,7 +176,7 @@ fn config_map(data: Value) -> Value {
     template
 }
 
-/// What stands in documents by chance; the selected object is a Secret in some of them.
+/// Values in random documents; the selected object is a Secret in some of them.
 const LEAVES: [&str; 16] = [
     "$(runnable.spec.inputs.text)$",
     "$(runnable.spec.inputs.number)$",
@@ -211,7 +211,7 @@ fn by_chance(seed: u64) -> Case {
     case(format!("chance/{seed}"), &template, selected).expect("a template")
 }
 
-/// The same numbers each time.
+/// A generator of the same numbers each time.
 struct Random(u64);
 
 impl Random {
@@ -273,14 +273,14 @@ fn read(file: &Path) -> String {
     fs::read_to_string(file).expect("a file")
 }
 
-/// The objects in a text of YAML. What is none is left out.
+/// Returns the objects in a text of YAML, without other values.
 fn objects(text: &str) -> Vec<Value> {
     let documents = text.split("\n---");
     let read = documents.filter_map(|it| serde_saphyr::from_str::<Value>(it).ok());
     read.filter(Value::is_object).collect()
 }
 
-/// The blocks of YAML in a page.
+/// Returns the blocks of YAML in a page.
 fn blocks(page: &str) -> Vec<String> {
     let mut blocks = Vec::new();
     let mut open: Option<(usize, String)> = None;
