@@ -21,7 +21,8 @@ pub const INPUT_HASH_ANNOTATION: &str = "carto.run/input-hash";
 pub const RERUN_TOKEN_ANNOTATION: &str = "carto.run/rerun-token";
 /// On a Runnable and on a run: the author and the reason of that re-run; see [`crate::RerunRequest`].
 pub const RERUN_REQUEST_ANNOTATION: &str = "carto.run/rerun-request";
-/// On a Runnable: retries a scheduled retry at once, each time its value changes. It makes no further run.
+/// On a Runnable: retries at once what failed and is scheduled for a later retry, each time its value changes. It
+/// makes no further run.
 pub const RETRY_NOW_ANNOTATION: &str = "carto.run/retry-now";
 /// On a Runnable: the one run that a person approves; see [`crate::Approval`].
 pub const APPROVED_ANNOTATION: &str = "carto.run/approved";

@@ -12,8 +12,8 @@ pub const MAX_FACTOR: i64 = 10;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Retry {
-    /// Maximum number of retries, from 0 to 20; 3 by default. If the template and the Runnable both set it, the
-    /// smaller counts.
+    /// Maximum number of retries, from 0 (none) to 20; 3 by default. If the template and the Runnable both set it,
+    /// the smaller counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<i64>,
 
@@ -21,15 +21,16 @@ pub struct Retry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backoff: Option<Backoff>,
 
-    /// Results of a run that are retried; `Failed` and `TimedOut` by default. The value of the Runnable takes
-    /// precedence over that of its template. A run that a user cancels, with `cartouche cancel` or by the means of
-    /// Tekton and Argo, is not retried.
+    /// Results of a run that are retried, out of `Failed`, `TimedOut` and `Lost`; by default the first two. The
+    /// value of the Runnable takes precedence over that of its template. A run that a user cancels, with
+    /// `cartouche cancel` or by the means of Tekton and Argo, is not retried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 3), extend("x-kubernetes-list-type" = "set"))]
     pub retry_on: Option<Vec<RetryOn>>,
 }
 
-/// Pauses between attempts. Each is longer than the one before, up to a maximum, and varies by a fifth.
+/// Pauses between attempts: an initial one, multiplied by a factor after each attempt up to a maximum. Each varies
+/// by up to a fifth.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Backoff {
     /// Pause before the second attempt: a duration such as `30s` or `1m30s`, from `1s` to `8760h`; `10s` by
@@ -37,7 +38,7 @@ pub struct Backoff {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initial: Option<String>,
 
-    /// Factor by which each further pause is longer, from 1 to 10; 2 by default.
+    /// Factor between a pause and the next one, from 1 to 10; 2 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub factor: Option<i64>,
 

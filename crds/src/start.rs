@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Start {
     /// Time for which the rendered document must stay the same before it runs: a duration such as `10s`, from `1s`
-    /// to `8760h`. A document that keeps changing runs after ten times as long. If the template and the Runnable
-    /// both set it, the longer counts.
+    /// to `8760h`; by default there is none. A document that keeps changing runs after ten times as long. If the
+    /// template and the Runnable both set it, the longer counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub debounce: Option<String>,
 }

@@ -17,7 +17,7 @@ pub enum TagError {
     /// It reads a forbidden field.
     #[error(transparent)]
     UnreadableField(#[from] UnreadableField),
-    /// It reads from neither root.
+    /// It reads from no known root.
     #[error("{missing}: a tag reads runnable or selected, not '{root}'")]
     UnknownRoot {
         /// The error of its path.

@@ -1,4 +1,4 @@
-//! Of containers that were stopped it is told why.
+//! Causes of stopped containers.
 
 use super::*;
 
@@ -51,7 +51,7 @@ fn a_sidecar_that_ends_in_the_same_second_is_not_the_reason() {
     assert_eq!(words, "container migrate of pod migrate-1-x exited 3");
 }
 
-/// As a kubelet of 1.36 reported them.
+/// The statuses are those that a kubelet of 1.36 reported.
 #[test]
 fn a_sidecar_that_failed_before_the_run_did_is_not_the_reason() {
     let migrate = json!({ "name": "migrate", "state": { "terminated": ended(3, "2026-11-24T00:27:00Z", "no such table") } });
