@@ -32,7 +32,7 @@ pub fn schema_of(annotations: &BTreeMap<String, String>) -> u32 {
 pub fn runnable() -> CustomResourceDefinition {
     completed(
         Runnable::crd(),
-        "What to run, with which values, and as whom.",
+        "The template to run, its inputs, and the ServiceAccount that runs it.",
     )
 }
 
@@ -50,7 +50,7 @@ pub fn cluster_run_template() -> CustomResourceDefinition {
 pub fn cluster_run_profile() -> CustomResourceDefinition {
     completed(
         ClusterRunProfile::crd(),
-        "For which Runnables it is, and what it says of their runs.",
+        "Rules that choose Runnables, and the settings for their runs.",
     )
 }
 

@@ -39,11 +39,11 @@ pub const MAX_VALUES: usize = 64;
     shortname = "crp",
     category = "cartouche",
     derive = "PartialEq",
-    printcolumn = r#"{"name":"Accepted","type":"string","jsonPath":".status.conditions[?(@.type=='Accepted')].status","description":"Whether runs can be made with it"}"#,
+    printcolumn = r#"{"name":"Accepted","type":"string","jsonPath":".status.conditions[?(@.type=='Accepted')].status","description":"True if runs can be made with it"}"#,
     printcolumn = r#"{"name":"Reason","type":"string","jsonPath":".status.conditions[?(@.type=='Accepted')].reason"}"#,
     printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#,
-    printcolumn = r#"{"name":"Rules","type":"string","jsonPath":".spec.rules","description":"For which Runnables it is"}"#,
-    printcolumn = r#"{"name":"Description","type":"string","jsonPath":".spec.description","description":"What people say of it","priority":1}"#
+    printcolumn = r#"{"name":"Rules","type":"string","jsonPath":".spec.rules","description":"Rules that choose Runnables"}"#,
+    printcolumn = r#"{"name":"Description","type":"string","jsonPath":".spec.description","description":"Description for people","priority":1}"#
 )]
 pub struct ClusterRunProfileSpec {
     /// A text for people, for example the purpose and the owner of the profile. It has no effect.

@@ -35,17 +35,17 @@ pub const DEFAULT_SERVICE_ACCOUNT: &str = "default";
     category = "cartouche",
     derive = "PartialEq",
     printcolumn = r#"{"name":"Ready","type":"string","jsonPath":".status.conditions[?(@.type=='Ready')].status","description":"True once the run for the present inputs succeeded"}"#,
-    printcolumn = r#"{"name":"Reason","type":"string","jsonPath":".status.conditions[?(@.type=='Ready')].reason","description":"Why it is ready, or not"}"#,
-    printcolumn = r#"{"name":"Run","type":"integer","jsonPath":".status.currentRun.sequence","description":"The number of the run for the present inputs"}"#,
-    printcolumn = r#"{"name":"Result","type":"string","jsonPath":".status.currentRun.result","description":"How that run ended; empty while it is at work, or while its outputs cannot be read"}"#,
+    printcolumn = r#"{"name":"Reason","type":"string","jsonPath":".status.conditions[?(@.type=='Ready')].reason","description":"Reason for that status"}"#,
+    printcolumn = r#"{"name":"Run","type":"integer","jsonPath":".status.currentRun.sequence","description":"Number of the run for the present inputs"}"#,
+    printcolumn = r#"{"name":"Result","type":"string","jsonPath":".status.currentRun.result","description":"Result of that run; empty while it works, or while its outputs cannot be read"}"#,
     printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#,
-    printcolumn = r#"{"name":"Run Name","type":"string","jsonPath":".status.currentRun.name","description":"The name of that run's object","priority":1}"#,
-    printcolumn = r#"{"name":"Attempt","type":"integer","jsonPath":".status.currentRun.attempt","description":"Which attempt that run is; empty for the first","priority":1}"#,
-    printcolumn = r#"{"name":"Waiting","type":"string","jsonPath":".status.pending.reason","description":"What the run that is due waits for","priority":1}"#,
-    printcolumn = r#"{"name":"Suspend","type":"boolean","jsonPath":".spec.suspend","description":"Whether new runs are held back","priority":1}"#,
+    printcolumn = r#"{"name":"Run Name","type":"string","jsonPath":".status.currentRun.name","description":"Name of that run's object","priority":1}"#,
+    printcolumn = r#"{"name":"Attempt","type":"integer","jsonPath":".status.currentRun.attempt","description":"Number of the attempt; empty for the first","priority":1}"#,
+    printcolumn = r#"{"name":"Waiting","type":"string","jsonPath":".status.pending.reason","description":"Reason why the next run waits","priority":1}"#,
+    printcolumn = r#"{"name":"Suspend","type":"boolean","jsonPath":".spec.suspend","description":"True if no new run is made","priority":1}"#,
     printcolumn = r#"{"name":"Template","type":"string","jsonPath":".spec.runTemplateRef.name","priority":1}"#,
-    printcolumn = r#"{"name":"Profile","type":"string","jsonPath":".status.profile.name","description":"The profile that its runs are made with","priority":1}"#,
-    printcolumn = r#"{"name":"Outputs From","type":"string","jsonPath":".status.outputsFrom.name","description":"The run that the outputs were read from","priority":1}"#
+    printcolumn = r#"{"name":"Profile","type":"string","jsonPath":".status.profile.name","description":"Profile that its runs are made with","priority":1}"#,
+    printcolumn = r#"{"name":"Outputs From","type":"string","jsonPath":".status.outputsFrom.name","description":"Run that the outputs were read from","priority":1}"#
 )]
 pub struct RunnableSpec {
     /// The template that defines the run.

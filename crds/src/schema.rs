@@ -38,29 +38,29 @@ pub(crate) fn conditions(_: &mut SchemaGenerator) -> Schema {
             "properties": {
                 "type": {
                     "type": "string", "maxLength": 316,
-                    "description": "What the condition speaks of.",
+                    "description": "Type of the condition.",
                     "pattern": "^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$",
                 },
                 "status": {
                     "type": "string", "enum": ["True", "False", "Unknown"],
-                    "description": "True, False or Unknown.",
+                    "description": "Status of the condition: True, False or Unknown.",
                 },
                 "reason": {
                     "type": "string", "minLength": 1, "maxLength": 1024,
-                    "description": "Why, in one CamelCase word.",
+                    "description": "Reason for the status, as one CamelCase word.",
                     "pattern": "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$",
                 },
                 "message": {
                     "type": "string", "maxLength": 32768,
-                    "description": "Why, in a sentence for people.",
+                    "description": "Reason for the status, as a sentence.",
                 },
                 "lastTransitionTime": {
                     "type": "string", "format": "date-time",
-                    "description": "When the status last changed.",
+                    "description": "Time of the last change of the status.",
                 },
                 "observedGeneration": {
                     "type": "integer", "format": "int64", "minimum": 0,
-                    "description": "The metadata.generation that the condition was computed from.",
+                    "description": "Value of metadata.generation that the condition was computed from.",
                 },
             },
         },
@@ -74,27 +74,27 @@ pub(crate) fn label_selector(_: &mut SchemaGenerator) -> Schema {
         "properties": {
             "matchLabels": {
                 "type": "object", "maxProperties": 32,
-                "description": "Labels with these values.",
+                "description": "Labels that must have exactly these values.",
                 "additionalProperties": { "type": "string", "maxLength": 63 },
             },
             "matchExpressions": {
                 "type": "array", "maxItems": 32,
-                "description": "What else has to hold of the labels.",
+                "description": "Further requirements on the labels; all must hold.",
                 "items": {
                     "type": "object",
                     "required": ["key", "operator"],
                     "properties": {
                         "key": {
                             "type": "string", "minLength": 1, "maxLength": 317,
-                            "description": "The key of the label.",
+                            "description": "Key of the label.",
                         },
                         "operator": {
                             "type": "string", "enum": ["In", "NotIn", "Exists", "DoesNotExist"],
-                            "description": "What has to hold of it. NotIn also holds where the label is missing.",
+                            "description": "Relation of the label's value to values. NotIn also holds if the label is missing.",
                         },
                         "values": {
                             "type": "array", "maxItems": 64,
-                            "description": "The values of In and NotIn.",
+                            "description": "Values for In and NotIn; empty for Exists and DoesNotExist.",
                             "items": { "type": "string", "maxLength": 63 },
                         },
                     },
