@@ -59,11 +59,11 @@ use crate::{
 pub use context::ControllerContext;
 use reconciliation::{End, Reconciliation};
 
-/// Steps of one reconciliation at most: more would be a loop.
+/// Maximum number of steps of one reconciliation; more would be a loop.
 const MAX_STEPS: usize = 400;
 impl ControllerContext {
-    /// One reconciliation of a Runnable, which reached the cache at that [`crate::clock::moment`]. It never fails as a
-    /// whole: what is wrong becomes a condition, and a time after which to reconcile again.
+    /// Reconciles a Runnable that reached the cache at `arrived`, as [`crate::clock::moment`] counts. Never fails as a
+    /// whole: a problem becomes a condition. Returns the time after which to reconcile again.
     pub async fn reconcile(&self, runnable: impl Into<Whole>, arrived: u64) -> Option<Duration> {
         let began = Instant::now();
         let Some(mut reconciliation) = Reconciliation::begin(self, runnable.into(), arrived) else {
@@ -71,7 +71,7 @@ impl ControllerContext {
                 .reconcile("stale", began.elapsed().as_secs_f64());
             return None;
         };
-        // Before anything is asked or written, be it as the controller or as the account.
+        // Comes before any request or write, as the controller or as the account.
         if let Some(newer) = newer_release::leaves_alone(reconciliation.runnable.status.as_ref()) {
             reconciliation.leave_alone(&newer);
             self.metrics
@@ -137,7 +137,7 @@ impl ControllerContext {
         End::Conflict
     }
 
-    /// Something is stuck, but runs that exist may still end: what they say is recorded.
+    /// Ends a reconciliation that is stuck. Runs that exist may still end, so their results are recorded.
     async fn stuck(
         &self,
         reconciliation: &mut Reconciliation<'_>,
@@ -155,14 +155,14 @@ impl ControllerContext {
         }
     }
 
-    /// Has exactly these kinds watched for a Runnable.
+    /// Watches exactly these kinds for a Runnable.
     fn serve(&self, key: &RunnableKey, before: &BTreeSet<Watched>, now: &BTreeSet<Watched>) {
         let start = |watched: &Watched, progress| self.start(watched, progress);
         let closed = self.watches.want(key, before, now, start);
         self.close(&closed);
     }
 
-    /// Begins a watch.
+    /// Starts a watch.
     fn start(&self, watched: &Watched, progress: Arc<Progress>) -> AbortHandle {
         let (client, kind) = (self.identity.own().client(), watched.clone());
         let on_restart = {
@@ -196,7 +196,7 @@ impl ControllerContext {
         tokio::spawn(supervised(what, metrics, run, on_restart)).abort_handle()
     }
 
-    /// Nobody needs these watches any more.
+    /// Drops what closed watches of runs have shown.
     fn close(&self, closed: &[Watched]) {
         let of_runs = |watched: &&Watched| watched.purpose == Purpose::Runs;
         for watched in closed.iter().filter(of_runs) {
@@ -204,7 +204,7 @@ impl ControllerContext {
         }
     }
 
-    /// The Runnables that are not there any more leave nothing behind.
+    /// Drops all that is kept for Runnables that no longer exist.
     pub fn sweep(&self, exists: impl Fn(&RunnableKey) -> bool) {
         self.sources_swept(&exists);
         for (key, uid) in self.memories.sweep(&exists) {
@@ -212,10 +212,10 @@ impl ControllerContext {
         }
     }
 
-    /// A Runnable is gone.
+    /// Drops all that is kept for a Runnable that is gone.
     pub fn forget(&self, runnable: &Runnable) {
         let key = RunnableKey::of(runnable);
-        // One that cannot be read names no template, which the definition demands of all others.
+        // One that cannot be read names no template, which the definition requires of all others.
         let how = if runnable.spec.run_template_ref.name.is_empty() {
             Leaving::Unreadable
         } else {
@@ -231,8 +231,7 @@ impl ControllerContext {
         self.unwatch(key);
     }
 
-    /// A Runnable that went while it was reconciled was forgotten in the middle of that: what the reconciliation has
-    /// put down since is nobody's.
+    /// Drops what a reconciliation has stored for a Runnable that was deleted while it ran.
     fn leave_late(&self, key: &RunnableKey, uid: &str, memory: &Arc<Mutex<Memory>>) {
         let known = self.memories.known(key);
         if known
@@ -242,7 +241,7 @@ impl ControllerContext {
             return;
         }
         let back = key.find(&self.runnables);
-        // One that is back, because it can be read again, is shown its runs already.
+        // One that is back, because it can be read again, has its runs shown already.
         if back.is_none_or(|back| back.uid().as_deref() != Some(uid)) {
             self.runs.forget(uid);
         }
@@ -250,15 +249,15 @@ impl ControllerContext {
         for watched in &lock(memory).watched {
             self.selections.remove(watched, key);
         }
-        // Another of the same name has its first reconciliation after this one. It finds nothing watched, and must
-        // not take it that anything is.
+        // A new Runnable of the same name is reconciled after this. Its watches were just removed, so its memory must
+        // not list any.
         if let Some(newcomer) = known {
             lock(&newcomer).watched.clear();
             self.enqueuer.enqueue(key);
         }
     }
 
-    /// Nothing is watched for a Runnable any more.
+    /// Stops all watches for a Runnable.
     fn unwatch(&self, key: &RunnableKey) {
         self.secrets.forget(key);
         let unused = |watched: &Watched| self.selections.remove(watched, key);
@@ -268,8 +267,8 @@ impl ControllerContext {
     }
 }
 
-/// Looks after the runs that exist, while none can be decided upon: what they say is recorded, and those whose time is over are
-/// asked to stop. After which time something is tried again; `Err` if all is.
+/// Looks after the runs that exist, while no new one can be decided. Records their results, and asks those beyond their
+/// timeout to stop. Returns the time until something is retried. `Err` ends the whole reconciliation.
 async fn look_after(reconciliation: &mut Reconciliation<'_>) -> Result<Option<Duration>, End> {
     if reconciliation.compiled.is_none() {
         return Ok(None);
@@ -285,7 +284,7 @@ async fn look_after(reconciliation: &mut Reconciliation<'_>) -> Result<Option<Du
         match carry_out(reconciliation, step).await {
             Ok(()) => {}
             Err(end @ (End::Conflict | End::Gone | End::Refused(_))) => return Err(end),
-            // No event may come that would have it tried again.
+            // There may be no event that triggers a retry.
             Err(End::Stuck(_, wait)) => return Ok(wait),
             Err(End::Settled | End::Waiting(_) | End::PutOff) => break,
         }
@@ -293,7 +292,7 @@ async fn look_after(reconciliation: &mut Reconciliation<'_>) -> Result<Option<Du
     Ok(None)
 }
 
-/// Carries out one step; `Err` when it was the last.
+/// Carries out one step. Returns `Err` if it was the last.
 async fn carry_out(reconciliation: &mut Reconciliation<'_>, step: Step) -> Result<(), End> {
     match step {
         Step::Settled => Err(End::Settled),
@@ -313,11 +312,11 @@ async fn carry_out(reconciliation: &mut Reconciliation<'_>, step: Step) -> Resul
             }
             Err(End::Waiting(waiting))
         }
-        // Our own writes come back and enqueue the Runnable: without this it would go on at once.
+        // The controller's own writes enqueue the Runnable: without this backoff it would renumber again at once.
         Step::Stuck(error) if reconciliation.facts.renumbered >= MOST_RENUMBERED => {
             Err(reconciliation.fail(Operation::Renumber, error))
         }
-        // It is asked again later each time, and once somebody has granted something.
+        // The API server is asked again after a growing backoff, and once permissions change.
         Step::Stuck(error) if error.category == Category::PermissionMissing => {
             Err(reconciliation.fail(Operation::AskPermissions, error))
         }

@@ -57,7 +57,7 @@ impl Reconciliation<'_> {
                 }
                 Err(error) => {
                     if matches!(&error, DiscoveryError::Api(error) if error.is_not_found()) {
-                        // What is known of it is old: the next try asks anew.
+                        // The cached discovery is stale: the next try asks anew.
                         self.ctx.kinds.forget(&kind.0);
                     }
                     let error = self.unlisted(&name, &error);
@@ -65,7 +65,7 @@ impl Reconciliation<'_> {
                 }
             }
         }
-        // Two versions of a kind show the same objects.
+        // Two versions of a kind list the same objects.
         let mut seen = HashSet::new();
         found.retain(|found| seen.insert(found.run.uid.clone()));
         self.facts.listed = Some(found);
@@ -74,7 +74,7 @@ impl Reconciliation<'_> {
         Ok(())
     }
 
-    /// The kinds that runs may be of: the rendered one, and those that the ledger or any template names.
+    /// Returns the kinds that runs may have: the rendered kind, and those that the ledger or any template names.
     fn every_kind(&self, rendered: (String, String)) -> BTreeSet<(String, String)> {
         let ledger = &self.facts.ledger;
         let history = ledger.history.iter();
@@ -85,7 +85,7 @@ impl Reconciliation<'_> {
         known.chain(self.ctx.templates.literal_kinds()).collect()
     }
 
-    /// Those of one kind.
+    /// Lists the runs of one kind.
     async fn list_kind(
         &self,
         account: &Requests,
@@ -99,7 +99,7 @@ impl Reconciliation<'_> {
         let path = kind.path(&self.key.namespace);
         let earlier = self.facts.earlier_runs();
         let (mut found, mut weight) = (Vec::new(), 0);
-        // No more is held than there is a place for.
+        // Holds no more than there is room for.
         let most = if self.budget.has_place() {
             MAX_WEIGHT
         } else {
@@ -112,7 +112,7 @@ impl Reconciliation<'_> {
                 let own = run.filter(|found| found.run.is_owned_by(owner));
                 let is_own = own.is_some();
                 weight += own.as_ref().map_or(0, FetchedRun::weight);
-                // The list goes on, so that it can be said how much there is; nothing more of it is held.
+                // Lists on to report the total weight, but holds no more objects.
                 found.extend(own.filter(|_| weight <= most));
                 is_own
             })
@@ -140,7 +140,7 @@ impl Reconciliation<'_> {
         Some(FetchedRun { matches, ..fetched })
     }
 
-    /// Reads one name.
+    /// Reads the object of one name.
     pub(super) async fn read_run(&mut self, name: RunName) -> Result<(), End> {
         let seen = self.facts.seen_version(&name);
         let since = self.facts.now;
@@ -188,7 +188,7 @@ impl Reconciliation<'_> {
         Ok(())
     }
 
-    /// Whether this is the name of a run that is known to have been made, and is to be followed.
+    /// Returns true if this is the name of the current run, and that run is known to have been made.
     fn is_current(&self, name: &RunName) -> bool {
         let current = self.facts.ledger.current.as_ref();
         current.is_some_and(|current| {
@@ -196,15 +196,15 @@ impl Reconciliation<'_> {
         })
     }
 
-    /// The uids of the earlier runs of this name.
+    /// Returns the uids of the earlier runs of this name.
     fn earlier(&self, name: &RunName) -> Vec<String> {
         let history = self.facts.ledger.history.iter();
         let named = history.filter(|entry| RunName::past(entry) == *name);
         named.filter_map(|entry| entry.uid.clone()).collect()
     }
 
-    /// The permissions that Cartographer needed are enough: where `get` is forbidden, `list` finds it.
-    /// A read for the sake of what was `seen` need not be of a later version.
+    /// Reads the object of one name. Needs no more permissions than Cartographer: where `get` is forbidden, `list`
+    /// finds it. If `seen` is given, the object need not be newer than that version.
     pub(super) async fn read_object(
         &self,
         name: &RunName,
@@ -225,7 +225,7 @@ impl Reconciliation<'_> {
                 Err(DiscoveryError::Api(error)) => return Err(error),
             };
             match self.read_from(account, &kind, &name.name, seen).await {
-                // Another version may serve the object; if discovery does not know yet, that is no answer.
+                // Another version may serve the object. Until discovery is refreshed, this error proves nothing.
                 Err(error) if error.is_unserved() && !forgotten => {
                     kinds.forget(&kind.api_version);
                     forgotten = true;
@@ -237,7 +237,8 @@ impl Reconciliation<'_> {
         }
     }
 
-    /// Whether discovery knows where objects of this kind are: if it does not, for a moment, nobody knows that there is none.
+    /// Returns true if discovery knows where objects of this kind are. If it fails for a moment, their absence is
+    /// unknown.
     pub(super) async fn is_kind_known(&self, name: &RunName) -> bool {
         let found = self.ctx.kinds.find_objects(&name.api_version, &name.kind);
         found.await.is_ok()
@@ -289,8 +290,8 @@ impl Reconciliation<'_> {
     }
 }
 
-/// Whether a list that fails says for good that it has nothing to show: the account may not list the kind,
-/// so that it cannot have made runs of it, or nobody serves it. Whatever may pass is tried again.
+/// Returns true if a list that fails is final: the account may not list the kind, so that it cannot have made runs of
+/// it, or the kind is not served. Other failures are retried.
 fn is_left_out(error: &DiscoveryError) -> bool {
     match error {
         DiscoveryError::Unknown { .. } => true,
@@ -298,14 +299,13 @@ fn is_left_out(error: &DiscoveryError) -> bool {
     }
 }
 
-/// Whether the account may not read this, so that to ask again would not help. Any other refusal (of a
-/// token that has just expired, of a request that could not be sent) says nothing and may pass.
+/// Returns true if the account may not read this, so that a retry would not help. Other refusals, such as of an expired
+/// token or of a request that could not be sent, may pass.
 fn is_denied(error: &ApiError) -> bool {
     error.is_forbidden() || error.is_unsupported()
 }
 
-/// Whether the API server lets no object have this name, so that there is nothing to ask: it would be
-/// read as another path.
+/// Returns true if no object can have this name. It is never requested, since it would be read as another path.
 fn is_nobodys(name: &str) -> bool {
     matches!(name, "" | "." | "..") || name.contains(['/', '%'])
 }

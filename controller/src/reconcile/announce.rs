@@ -1,4 +1,4 @@
-//! Events and counts of what a write of the status says anew.
+//! Events and metrics for the news in a status write.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use super::reconciliation::Reconciliation;
 use crate::{clock::boot_time, events::Occasion, lock::lock};
 
 impl Reconciliation<'_> {
-    /// Counts a result that is new, and says that there are new outputs.
+    /// Counts a new result, and publishes an event for new outputs.
     pub(super) fn announce(&self, before: &Ledger) {
         let Some(current) = &self.facts.ledger.current else {
             return;
@@ -36,7 +36,7 @@ impl Reconciliation<'_> {
         }
     }
 
-    /// Says which runs are told to stop.
+    /// Counts and publishes the runs that are newly asked to stop.
     pub(super) fn announce_stop(&self, before: &Ledger) {
         let is_new = |run: &AtWork<'_>| run.stop.is_some() && before.stop_of(run.uid).is_none();
         for run in self.facts.ledger.at_work().filter(is_new) {
@@ -52,7 +52,7 @@ impl Reconciliation<'_> {
         }
     }
 
-    /// Says that a run waits for a person, once for each that does, and once in a while where these follow each other.
+    /// Publishes an event when a run needs approval: once for each, and at a limited pace if these follow each other.
     pub(super) fn announce_request(&self, new: &RunnableStatus) {
         let asks = {
             let telling = &mut lock(&self.memory).telling;
@@ -71,7 +71,7 @@ impl Reconciliation<'_> {
         }
     }
 
-    /// Says what a person has yet to be asked for, if it is time: how long until it is, otherwise.
+    /// Publishes a pending request for approval if it is time. Returns the time until then otherwise.
     pub(super) fn asks_again(&self) -> Option<Duration> {
         let (asks, left) = {
             let (telling, now) = (&mut lock(&self.memory).telling, boot_time());
@@ -86,7 +86,7 @@ impl Reconciliation<'_> {
         left
     }
 
-    /// Says when what failed is tried again, and when it is not any more.
+    /// Counts a retry, and publishes when a failed run is retried, or that its attempts are exhausted.
     fn announce_attempts(&self, before: &Ledger) {
         let (Some(old), Some(current)) = (&before.current, &self.facts.ledger.current) else {
             return;
@@ -94,11 +94,11 @@ impl Reconciliation<'_> {
         if current.sequence > old.sequence && current.attempt > old.attempt {
             self.ctx.metrics.run_retried();
         }
-        // A change goes first.
+        // A pending change takes precedence over retries.
         if self.facts.is_another_due() {
             return;
         }
-        // Who cancels a run asks for no further attempt.
+        // A cancelled run is not retried.
         let uid = current.uid.as_deref().unwrap_or_default();
         let is_cancelled = self.facts.is_cancelled(uid);
         let has_ended = current
@@ -130,8 +130,9 @@ impl Reconciliation<'_> {
         }
     }
 
-    /// A Warning event for every condition that is False and says something new, and one when what is waited for has not come for so
-    /// long that only a change helps. A template may come a moment after its Runnables, as an input may.
+    /// Publishes a Warning event for every condition that is newly False. Publishes one too when the Runnable becomes
+    /// Stalled because its template or input is still missing. A template may be created a moment after its Runnables,
+    /// as an input may.
     pub(super) fn warn(&self, status: &RunnableStatus) {
         let stalled =
             |status: &RunnableStatus| conditions::find(status, conditions::STALLED).is_some();

@@ -23,7 +23,7 @@ use crate::{
 };
 
 impl Reconciliation<'_> {
-    /// Deletes finished runs that nobody needs any more. When to reconcile again.
+    /// Deletes finished runs beyond the retention policy. Returns the time until the next reconciliation.
     pub(super) async fn apply_retention(&mut self) -> Option<Duration> {
         self.poll_surplus().await;
         let (ledger, policy) = (&self.facts.ledger, self.runnable.spec.retention_policy);
@@ -49,8 +49,8 @@ impl Reconciliation<'_> {
         for entry in &plan.delete {
             match self.delete(&account, entry).await {
                 Ok(()) => {}
-                // Another object has the name: the watch will show that this one is gone. Or the
-                // server was at odds with itself, and it is still there.
+                // Either another object has the name, and the watch will show that this one is gone. Or the API server
+                // was inconsistent, and the run still exists.
                 Err(error) if error.is_conflict() => {
                     again = again.into_iter().chain([CONFLICT_PAUSE]).min();
                 }
@@ -78,7 +78,7 @@ impl Reconciliation<'_> {
         Ok(())
     }
 
-    /// Where an earlier run is watched.
+    /// Returns the watch that covers an earlier run.
     fn runs_of(&self, entry: &HistoryEntry) -> Option<Watched> {
         let kinds = &self.ctx.kinds;
         let kind = kinds.known_objects(&entry.api_version, &entry.kind)?;
@@ -88,14 +88,14 @@ impl Reconciliation<'_> {
         })
     }
 
-    /// Whether the object of an earlier run is known to be there.
+    /// Returns true if the object of an earlier run is known to exist.
     fn exists(&self, entry: &HistoryEntry, uid: &str) -> bool {
         let watched = self.runs_of(entry);
         watched.is_some_and(|watched| self.ctx.runs.exists(&watched, uid))
     }
 
-    /// Whether the object of an earlier run is known to be gone: a watch does not have it, or a complete
-    /// list that was made long after it began.
+    /// Returns true if the object of an earlier run is known to be gone: it is missing from a synced watch, or from a
+    /// complete list made long after it began.
     pub(super) fn is_missing(&self, entry: &HistoryEntry, uid: &str) -> bool {
         let Some(watched) = self.runs_of(entry) else {
             return false;
@@ -112,8 +112,7 @@ impl Reconciliation<'_> {
         is_known && !runs.exists(&watched, uid)
     }
 
-    /// Lists the runs of kinds that are polled, that are not of the current run, and of which some are
-    /// surplus: nothing else asks for those.
+    /// Lists surplus runs of polled kinds other than that of the current run: nothing else lists those.
     async fn poll_surplus(&self) {
         let (ledger, policy) = (&self.facts.ledger, self.runnable.spec.retention_policy);
         let current = ledger.current.as_ref();
@@ -139,7 +138,7 @@ impl Reconciliation<'_> {
         }
     }
 
-    /// One Warning, and a pause that gets longer.
+    /// Records a failed deletion with a growing backoff, and publishes one Warning. Returns the backoff.
     fn undeletable(&self, name: &str, error: &ApiError) -> Duration {
         let text = format!(
             "unable to delete finished run [{}/{name}]: {error}: grant the ServiceAccount the permission to delete, or raise spec.retentionPolicy",

@@ -1,5 +1,5 @@
-//! Asks the API server what it makes of the rendered document, to compare that with a run, or to tell a person who is to
-//! approve it. I/O.
+//! Asks the API server for a dry run of the rendered document, to compare it with a run, or to report the outcome to a
+//! user who is to approve it. I/O.
 
 use cartouche_protocol::{
     facts::DryRun,
@@ -20,7 +20,7 @@ use crate::{
 };
 
 impl Reconciliation<'_> {
-    /// Asks what the server makes of the rendered document, and whether the run has all of it.
+    /// Compares a run with a dry run of the rendered document: the server agrees if the run contains all of it.
     pub(super) async fn ask_server(&mut self, name: RunName) -> Result<(), End> {
         let fail = |error| self.fail(Operation::Read(name.name.clone()), error);
         let live = self.read_object(&name, None).await;
@@ -32,9 +32,9 @@ impl Reconciliation<'_> {
         let run = live.as_ref().and_then(RunIdentity::of).unwrap_or_default();
         let sent = match self.facts.made_as(rendering, &run) {
             Ok(sent) => sent,
-            // With the profile that it was made with nobody knows what it would be.
+            // The profile that the run was made with is not available, so the comparison is impossible.
             Err(error) if error.category.is_of_profiles() => return Err(fail(error)),
-            // What cannot be made is not what the run was made of.
+            // A document that cannot be made is not the one that the run was made of.
             Err(_) => {
                 self.facts.server_agrees = Some(false);
                 return Ok(());
@@ -48,13 +48,14 @@ impl Reconciliation<'_> {
         };
         let has_secrets = rendering.document.has_secrets();
         let agrees = match (live, made) {
-            // Which values they were when it was made nobody can tell.
+            // The values of the Secrets when the run was made are unknown.
             _ if has_secrets => false,
-            // Nobody said what the server makes of it: to take it for a change would be a run.
+            // The answer says nothing about the document: to take it for a change would make a run.
             (_, Err(error)) if says_nothing(&error, name_asked.is_some()) => {
                 return Err(fail(self.refusal(&name.name, &error)));
             }
-            // Nobody can say: as with a run that is gone, a takeover must not run a cluster again.
+            // There is no dry run to compare with. As with a run that is gone, a takeover must not rerun a whole
+            // cluster.
             (_, Err(error)) if error.is_about_the_dry_run() => true,
             (Some(live), Ok(Object(made))) => {
                 let asked = projected(sent.document(), &made);
@@ -66,13 +67,14 @@ impl Reconciliation<'_> {
         Ok(())
     }
 
-    /// A name such as runs have that nobody can have given to anything, so that its being taken is no answer: that of a run
-    /// can be told from what is public.
+    /// Returns an unpredictable run name, so that it cannot be taken. The name of a real run can be derived from public
+    /// data.
     pub(super) fn unheld_name(&self, document: &Rendered) -> String {
         document.name_beside(&self.facts.runnable.uid, self.facts.chance.cast_signed())
     }
 
-    /// One that the template fixes is kept: what has it is most often the run itself.
+    /// Returns the name for a dry run, or `None` to use the run's own: a fixed name is most often held by the run
+    /// itself.
     fn name_to_ask_with(&self) -> Option<String> {
         let rendering = self.facts.rendering.as_ref().ok()?;
         let document = &rendering.document;
@@ -80,7 +82,7 @@ impl Reconciliation<'_> {
         (!is_fixed).then(|| self.unheld_name(document))
     }
 
-    /// Asks whether the server would make the run of this number, for the person who is to approve it.
+    /// Asks the server whether it would make the run of this number, for the user who is to approve it.
     pub(super) async fn dry_run(&mut self, sequence: i64) -> Result<(), End> {
         let Some(account) = self.account.clone() else {
             return Err(End::Conflict);
@@ -113,7 +115,7 @@ impl Reconciliation<'_> {
     }
 }
 
-/// A digest of an object that is made under another name each time.
+/// Returns a digest of an object whose name differs each time.
 fn digest_without_name(object: &Value) -> u64 {
     let mut object = object.clone();
     if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
@@ -122,15 +124,15 @@ fn digest_without_name(object: &Value) -> u64 {
     digest(object.to_string())
 }
 
-/// Whether a refusal says nothing of what the server makes of the document: it may be made another time, or by another account,
-/// or under another name than one that nobody should hold.
+/// Returns true if a refusal says nothing about the document. It may be accepted another time, for another account, or
+/// under another name than the unheld one.
 fn says_nothing(error: &ApiError, is_unheld: bool) -> bool {
     let is_of_now = error.is_passing() || error.is_forbidden() || error.is_not_admitted();
     is_of_now || is_unheld && error.is_already_exists()
 }
 
-/// What the answer says of the run. It stands in the status for as long as nobody has approved it, where more people may
-/// read it than may read Secrets.
+/// Maps an error to the answer for the status. That may be read by users who may not read Secrets, so values are left
+/// out.
 fn answered(error: &ApiError) -> DryRun {
     let text = bounded(error.without_values());
     let is_refused = error.is_definite_refusal() && !error.is_about_the_dry_run();
@@ -141,8 +143,8 @@ fn answered(error: &ApiError) -> DryRun {
     }
 }
 
-/// What the server made of each value in a document: quantities in their usual form, empty lists
-/// gone, unknown fields gone; none of the fields that it adds.
+/// Projects the server's version of an object onto the rendered fields: quantities are normalised, empty lists and
+/// unknown fields are gone, and fields that the server adds are left out.
 fn projected(rendered: &Value, made: &Value) -> Value {
     match (rendered, made) {
         (Value::Object(rendered), Value::Object(made)) => rendered

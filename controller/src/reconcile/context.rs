@@ -1,4 +1,4 @@
-//! What every reconciliation shares.
+//! State that all reconciliations share.
 
 use std::{sync::Arc, time::Duration};
 
@@ -25,7 +25,7 @@ use crate::{
 };
 
 impl ControllerContext {
-    /// Why the labels of namespaces are not known, where a rule of a profile selects them and their watch fails.
+    /// Returns why the labels of namespaces are unknown, if a rule of a profile selects by them and their watch fails.
     pub(super) fn without_namespaces(&self) -> Option<String> {
         let is_needed = self.profiles.select_namespaces();
         is_needed
@@ -34,54 +34,54 @@ impl ControllerContext {
     }
 }
 
-/// Everything that a reconciliation needs.
+/// Dependencies of every reconciliation.
 pub struct ControllerContext {
-    /// Who acts.
+    /// Identities that requests are sent as.
     pub identity: Arc<Identity>,
-    /// The kinds of the API server.
+    /// Kinds that the API server serves.
     pub kinds: Kinds,
-    /// The Runnables.
+    /// Cache of Runnables.
     pub runnables: Store<CachedRunnable>,
-    /// The templates.
+    /// Cache of templates.
     pub templates: Arc<Templates>,
-    /// The profiles.
+    /// Cache of profiles.
     pub profiles: Arc<ClusterProfiles>,
-    /// The definitions of our own kinds.
+    /// Definitions of the controller's own kinds.
     pub definitions: Arc<Definitions>,
-    /// The ServiceAccounts.
+    /// Cache of ServiceAccounts.
     pub accounts: Arc<Accounts>,
-    /// What accounts may do.
+    /// Permissions of accounts.
     pub reviews: Reviews,
-    /// The watches of kinds.
+    /// Watches of kinds.
     pub watches: Arc<Watches>,
-    /// The watches of single Secrets.
+    /// Watches of single Secrets.
     pub secrets: Arc<SecretWatches>,
-    /// What the watches of runs have shown.
+    /// Runs that the watches have shown.
     pub runs: Arc<Runs>,
-    /// What is selected.
+    /// Objects that selectors and inputs refer to.
     pub selections: Arc<Selections>,
-    /// The objects that were picked.
+    /// Picked objects, shared among Runnables.
     pub picked: PickedObjects,
-    /// What is remembered.
+    /// Memory of each Runnable.
     pub memories: Arc<Memories>,
-    /// Which Runnables stem from which.
+    /// Graph of which Runnables derive from which.
     pub dependents: Arc<Dependents>,
-    /// The only namespace that is served, if there is one.
+    /// The only namespace that is served, if the controller is limited to one.
     pub namespace: Option<String>,
-    /// Whether inputs may come only from the namespace of their Runnable.
+    /// True if inputs may come only from the namespace of their Runnable.
     pub no_cross_namespace_refs: bool,
-    /// Whom to enqueue.
+    /// Queue of Runnables to reconcile.
     pub enqueuer: Enqueuer,
-    /// Where events go.
+    /// Sink of events.
     pub events: Events,
-    /// How often they are listed.
+    /// Pace of lists of events in namespaces.
     pub event_pace: EventPace,
-    /// Counters.
+    /// Metrics.
     pub metrics: Metrics,
-    /// How many runs are too many.
+    /// Limits of the breaker on the number of runs.
     pub limits: BreakerLimits,
-    /// How what is rendered is hashed.
+    /// Hash method for rendered documents.
     pub hashing: Hashing,
-    /// How often runs of a kind that may not be watched are listed.
+    /// Interval of lists of runs whose kind may not be watched.
     pub poll: Duration,
 }

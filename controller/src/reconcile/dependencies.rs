@@ -1,4 +1,5 @@
-//! What the inputs of a Runnable stem from, beyond the objects that they are read from: out of the cache of Runnables.
+//! Everything that the inputs of a Runnable derive from, beyond the objects they are read from, by the cache of
+//! Runnables.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -36,12 +37,12 @@ use crate::{
     watch::dependents::Concerned,
 };
 
-/// So many Runnables that inputs stem from are looked at, at most. Of those that are waited for far fewer can be traced; among the others
-/// no longer way round is found.
+/// Maximum number of Runnables that are examined in the ancestry of the inputs. Far fewer can be traced of those that
+/// are waited for; among the others no longer cycle is found.
 const MOST_FAMILY: usize = 1024;
 
 impl ControllerContext {
-    /// A Runnable has come or changed: those that stem from it look again, if they decide by what has changed.
+    /// Enqueues the Runnables that derive from a new or changed one, if they decide by what has changed.
     pub fn source_changed(&self, key: &RunnableKey) {
         let Some(cached) = key.find(&self.runnables) else {
             return;
@@ -57,27 +58,27 @@ impl ControllerContext {
         self.wake(key, &concerned);
     }
 
-    /// A Runnable is gone: the same.
+    /// Enqueues the Runnables that derive from a deleted one, likewise.
     pub fn source_went(&self, key: &RunnableKey) {
         let concerned = self.dependents.deleted(key);
         self.wake(key, &concerned);
     }
 
-    /// Whether a run of anybody who stems from it waits for what its inputs come from.
+    /// Returns true if any Runnable that derives from this one has a run that waits for its ancestors.
     fn is_waited_for(&self, key: &RunnableKey) -> bool {
         let below = self.dependents.below(key);
         let mut memories = below.iter().filter_map(|key| self.memories.known(key));
         memories.any(|memory| lock(&memory).telling.is_held())
     }
 
-    /// The Runnables that are not there any more: the same.
+    /// Enqueues the Runnables that derive from those that no longer exist, likewise.
     pub(super) fn sources_swept(&self, exists: impl Fn(&RunnableKey) -> bool) {
         for (key, concerned) in self.dependents.sweep(exists) {
             self.wake(&key, &concerned);
         }
     }
 
-    /// Enqueues those that a change of a Runnable concerns.
+    /// Enqueues the Runnables that a change of a Runnable concerns.
     pub(super) fn wake(&self, changed: &RunnableKey, concerned: &Concerned) {
         for key in &concerned.readers {
             let memory = self.memories.known(key);
@@ -105,8 +106,8 @@ impl ControllerContext {
 }
 
 impl Reconciliation<'_> {
-    /// Whether what the inputs stem from holds back a run that is due: by what was `read` if that was read just now, and
-    /// by the cache for all that was not.
+    /// Decides whether the ancestors of the inputs hold back a pending run. Trusts `read` if it was read just now
+    /// (`consistent`), and otherwise prefers the cache.
     pub(super) fn depends(
         &mut self,
         taken: &Taken,
@@ -145,8 +146,8 @@ impl Reconciliation<'_> {
         dependencies
     }
 
-    /// True if the sources have moved, and that is not written yet: it was a moment ago and no Runnable waits for it, as far as this
-    /// controller knows, or another controller puts other sources in their place.
+    /// Returns true if the sources have moved and writing that can wait. Either it was written a moment ago and no
+    /// Runnable waits for it, as far as this controller knows, or another controller puts other sources in their place.
     fn puts_off(&self, dependencies: &Dependencies) -> bool {
         let ledger = &self.facts.ledger;
         let provenance = Provenance::of(ledger);
@@ -169,22 +170,23 @@ impl Reconciliation<'_> {
         puts_off
     }
 
-    /// Whether the status is that of the last change. Whoever has changed it is answered, however often.
+    /// Returns true if the status is that of the latest generation. Edits are always answered, however frequent.
     fn is_observed(&self) -> bool {
         self.facts.stored.observed_generation == Some(self.facts.runnable.generation)
     }
 
-    /// The latest time of the next look while the status says that a change upstream is on its way, should no event end that.
+    /// Returns the maximum time until the next reconciliation while the status follows a change upstream, in case no
+    /// event comes.
     pub(super) fn follows_again(&self) -> Option<Duration> {
         conditions::follows_upstream(&self.facts.stored).then_some(ASKED_AGAIN)
     }
 
-    /// How long until it is written that the sources have moved, if that is put off.
+    /// Returns the time until a move of the sources is written, if that was postponed.
     pub(super) fn moves_on_after(&self) -> Option<Duration> {
         lock(&self.memory).telling.moves_on_after(boot_time())
     }
 
-    /// A run waits for what its inputs come from: those of them that have put off to tell what they have seen tell it now.
+    /// Enqueues the ancestors that have postponed writing a move of their sources, since a run waits for them.
     fn hurry(&self) {
         for key in self.family.iter().filter_map(RunnableKey::of_source) {
             let memory = self.ctx.memories.known(&key);
@@ -194,7 +196,8 @@ impl Reconciliation<'_> {
         }
     }
 
-    /// The Runnables that are read, and all that these stem from. `Err`: these are so many or more.
+    /// Returns the Runnables that are read, and all that these derive from. `Err` has their number if it reaches the
+    /// limit.
     fn known(
         &self,
         taken: &Taken,
@@ -225,7 +228,7 @@ impl Reconciliation<'_> {
         });
         let is_whole = known.len() < MOST_FAMILY;
         let next: VecDeque<SourceKey> = taken.sources.iter().map(|it| it.key.clone()).collect();
-        // Those whose outputs are taken as they are matter only where they lead back. The others are looked up once.
+        // Sources whose outputs are taken without waiting matter only for cycles. Known ones are not looked up again.
         let mut all = Known::new();
         let find_once = |key: &SourceKey| known.get(key).cloned().or_else(|| find(key));
         walk(&mut all, next, find_once, |seen| {
@@ -240,7 +243,7 @@ impl Reconciliation<'_> {
         Some(key.find(&self.ctx.runnables)?.seen())
     }
 
-    /// Whether the cache has nothing newer of a Runnable, nor anything else, than what was read of it.
+    /// Returns true if the cache has nothing that differs from what was read of a Runnable, and for any other object.
     pub(super) fn is_as_cached(&self, object: &SourceObject, read: &SourceRead) -> bool {
         let SourceRead::Runnable(read) = read else {
             return true;
@@ -249,9 +252,10 @@ impl Reconciliation<'_> {
         cached.is_none_or(|cached| digest(cached.bearing()) == digest(read.seen.bearing()))
     }
 
-    /// The ways that lead on through objects which have outputs of Runnables, the nearest first, up to [`MOST_FAMILY`] Runnables and objects;
-    /// none while no Runnable names any that it writes to. Of others counts what they have read and written, as the cache tells; of this
-    /// Runnable also what it is about to write. A claim holds back its owner alone.
+    /// Returns the edges through objects that hold outputs of Runnables, the nearest first, up to [`MOST_FAMILY`]
+    /// nodes. There are none while no Runnable names an object to write to. Other Runnables count by what they have
+    /// read and written according to the cache; this one also by what it is about to write. A claim holds back only its
+    /// owner.
     fn through_sinks(&self) -> Edges {
         let mut edges = Edges::new();
         if !self.ctx.dependents.knows_objects() {
@@ -296,8 +300,8 @@ impl Reconciliation<'_> {
         edges
     }
 
-    /// Why there are no inputs: that the Runnable stems from itself, all that has to be corrected, whom it waits for, or all that
-    /// is not there, whichever comes first.
+    /// Returns why there are no inputs. The order is: the Runnable derives from itself, faults to correct, sources that
+    /// it waits for, missing objects.
     pub(super) fn without_inputs(&self, taken: Taken) -> ReconcileError {
         let readiness = &self.facts.dependencies.readiness;
         let is_first = match readiness {
@@ -307,11 +311,12 @@ impl Reconciliation<'_> {
             _ => false,
         };
         let first = readiness.error().filter(|_| is_first);
-        // Watches tell, and what nobody watches is read again anyhow.
+        // Watched sources send an event, and unwatched ones are polled anyway.
         first.unwrap_or_else(|| taken.wrong.error(FIFTH.over(LOOKED_UP_AFTER)))
     }
 
-    /// A run that is due waits for what its inputs come from: how long until that is told, if it is not yet.
+    /// Returns the time until an error about the ancestors of the inputs is reported, if that is postponed. Notes since
+    /// when a pending run waits for them, and hastens those ancestors.
     pub(super) fn not_yet_told(&self, error: &ReconcileError) -> Option<Duration> {
         let is_of_readiness = matches!(self.facts.dependencies.readiness, Readiness::Error(_));
         if !error.category.is_of_dependencies() && !is_of_readiness {
@@ -331,7 +336,8 @@ impl Reconciliation<'_> {
     }
 }
 
-/// Whether it may be over in a moment. Who is Stalled may be about to look at what has just come, and be so no more.
+/// Returns true if the reason may pass in a moment. A Stalled source may be about to see what has just changed, and
+/// recover.
 fn is_passing(diagnosis: &Diagnosis) -> bool {
     matches!(
         diagnosis,
@@ -343,7 +349,7 @@ fn is_passing(diagnosis: &Diagnosis) -> bool {
     )
 }
 
-/// Adds all that are reached, the nearest first, up to [`MOST_FAMILY`].
+/// Adds all keys that can be reached, the nearest first, up to [`MOST_FAMILY`].
 fn walk(
     known: &mut Known,
     mut next: VecDeque<SourceKey>,

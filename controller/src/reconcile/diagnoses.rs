@@ -1,4 +1,4 @@
-//! What the answers of the API server mean for a Runnable, in the words of [`Diagnosis`].
+//! Maps answers of the API server to a [`Diagnosis`] of the Runnable.
 
 use std::collections::BTreeMap;
 
@@ -12,13 +12,13 @@ use crate::{
     discovery::DiscoveryError,
 };
 
-/// Labels that are named where the API server takes them for none.
+/// Maximum number of invalid labels that a message names.
 const MOST_LABELS: usize = 5;
-/// Bytes of a name that is among them: a prefix of DNS, a slash and 63 bytes are 317 at most.
+/// Longest label key that is named, in bytes: a DNS prefix, a slash and 63 bytes are 317 at most.
 const LONGEST_LABEL: usize = 317;
 
 impl Reconciliation<'_> {
-    /// Why a request did not give what it was sent for: `tried` is what the API server did not do.
+    /// Returns why a request failed. `tried` is what the API server did not do.
     pub(super) fn cause_of(&self, error: &ApiError, tried: &'static str) -> Diagnosis {
         match error.denied() {
             Some(denied) => self.forbidden(&denied),
@@ -27,7 +27,7 @@ impl Reconciliation<'_> {
         }
     }
 
-    /// The same of a create.
+    /// Returns why the create of a run failed.
     pub(super) fn cause_of_refusal(&self, error: &ApiError) -> Diagnosis {
         let rendering = self.facts.rendering.as_ref().ok();
         let (api_version, kind) = rendering
@@ -56,7 +56,7 @@ impl Reconciliation<'_> {
         }
     }
 
-    /// The same of a look-up of a kind, or of a list of its objects.
+    /// Returns why a look-up of a kind, or a list of its objects, failed.
     pub(super) fn cause_of_discovery(
         &self,
         error: &DiscoveryError,
@@ -72,7 +72,7 @@ impl Reconciliation<'_> {
         }
     }
 
-    /// What of an answer may be told: nothing that may be part of a Secret.
+    /// Returns the text of an error, without anything that may be part of a Secret.
     pub(super) fn told(&self, error: &ApiError) -> String {
         if self.has_secrets() {
             error.without_values()
@@ -81,8 +81,8 @@ impl Reconciliation<'_> {
         }
     }
 
-    /// The words of the API server, with the place in the lists of what was sent, profile and runner included, of a value of another
-    /// type: it names none.
+    /// Adds the place of a value of the wrong type to a message of the API server, which names none. It is found in the
+    /// lists of what was sent, profile and runner included.
     fn with_place(&self, said: String) -> String {
         let current = self.facts.ledger.current.as_ref();
         let sequence = current.map_or(1, |current| current.sequence);
@@ -90,7 +90,7 @@ impl Reconciliation<'_> {
         placed(&said, sent).unwrap_or(said)
     }
 
-    /// The words of the API server, with the labels of the run that it means: it names none.
+    /// Adds the invalid labels of the run to a message of the API server, which names none.
     fn with_labels(&self, said: String) -> String {
         let rendering = self.facts.rendering.as_ref().ok();
         let labels = rendering.and_then(|it| it.document.document().pointer("/metadata/labels"));
@@ -112,7 +112,7 @@ impl Reconciliation<'_> {
         Diagnosis::Forbidden(who, vec![Denied::one(&denied.verb, &denied.resource)])
     }
 
-    /// What is wrong with the template, or with what it reads.
+    /// Returns what is wrong with the template, or with its inputs.
     pub(super) fn unrendered(&self, diagnostics: &Diagnostics) -> Diagnosis {
         let template = self.facts.runnable.template.clone();
         let sources = self.runnable.spec.inputs_from.as_deref();
@@ -121,7 +121,7 @@ impl Reconciliation<'_> {
     }
 }
 
-/// The labels whose values the API server takes for none, and the inputs that gave them.
+/// Returns the labels with invalid values, and the inputs that gave them.
 fn wrong_labels(labels: &Value, inputs: Option<&BTreeMap<String, Value>>) -> String {
     let wrong = labels.as_object().into_iter().flatten();
     let wrong = wrong.filter(|(key, _)| key.len() <= LONGEST_LABEL);

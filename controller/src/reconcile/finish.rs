@@ -1,4 +1,4 @@
-//! The last words of a reconciliation: its status, and when the next one begins. I/O.
+//! The end of a reconciliation: writes its status and schedules the next. I/O.
 
 use std::{sync::Mutex, time::Duration};
 
@@ -24,15 +24,15 @@ use crate::{
     runnable_key::RunnableKey,
 };
 
-/// How often it is reported that another controller writes the same status.
+/// Minimum time between two reports that another controller writes the same status.
 const OTHER_PAUSE: Duration = Duration::from_secs(10);
 
-/// When a run that was made is confirmed at the latest, unless others have their turn first. An engine that is quick
-/// has finished it by then, which saves a write, and lets nobody wait for outputs that are there.
+/// Time after which a created run is confirmed, unless others have their turn first. A quick engine has finished by
+/// then, which saves a write and does not delay its outputs.
 const PUT_OFF: Duration = Duration::from_millis(100);
 
 impl Reconciliation<'_> {
-    /// Writes what is left to say, cleans up, and says when to reconcile again.
+    /// Writes the outstanding status, cleans up, and returns the time until the next reconciliation.
     pub(super) async fn finish(mut self: Box<Self>, mut end: End) -> Option<Duration> {
         let has_outputs = self.facts.ledger.outputs_from.is_some();
         if matches!(end, End::Settled | End::Stuck(..))
@@ -49,10 +49,10 @@ impl Reconciliation<'_> {
             (memory.is_unsettled, memory.waits_beside_inputs) = (!settled, waits);
         }
         if !waits {
-            // What was read before the wait was over may have changed since.
+            // Anything read before the wait ended may have changed since.
             self.ctx.enqueuer.hasten(&self.key);
         }
-        // It was decided by what profiles said before, and whoever tells of the change did not find it waiting yet.
+        // The decision used old profiles, and the change of profiles did not find this Runnable waiting yet.
         let namespace = &self.key.namespace;
         if !settled
             && self
@@ -62,9 +62,10 @@ impl Reconciliation<'_> {
         {
             self.ctx.enqueuer.enqueue(&self.key);
         }
-        // What was just made was in no watch before.
+        // A run that was just created was in no watch before.
         self.take_in_work();
-        // By the clock of the last decision: to write the status moves it, and what is due since then nobody has decided.
+        // Uses the clock of the last decision. Writing the status advances it, and no decision covers what became due
+        // since.
         let times = [self.next_attempt(settled), self.next_stop()];
         let mut pods = None;
         if matches!(end, End::Settled | End::Stuck(..)) {
@@ -77,7 +78,7 @@ impl Reconciliation<'_> {
             End::Refused(wait) => return Some(wait),
             End::Settled => self.finish_ok().await,
             End::Waiting(waiting) => {
-                // A controller's silence is no news: nothing is written while it waits.
+                // A wait is no news: no status is written meanwhile.
                 let put_off = [self.contested_after, self.moves_on_after()];
                 let again = patience(waiting, &self.memory).into_iter();
                 return again.chain(put_off.into_iter().flatten()).min();
@@ -119,7 +120,7 @@ impl Reconciliation<'_> {
         {
             let mut memory = lock(&self.memory);
             memory.is_well();
-            // Where it follows a change of an ancestor, it looks again when that one moves.
+            // If it follows a change of an ancestor, it is reconciled when that one moves.
             memory.telling.is_free();
             if conditions::follows_upstream(&self.facts.stored) {
                 memory.telling.decide();
@@ -147,7 +148,7 @@ impl Reconciliation<'_> {
                 Category::DefinitionsOutdated | Category::OtherController
             )
         {
-            // A status would say it for as long as a controller of the former release makes the run all the same.
+            // In a status it would stay while a controller of the former release makes the run all the same.
             self.tell_of_release(&outdated);
             return wait;
         }
@@ -172,7 +173,7 @@ impl Reconciliation<'_> {
             Ok(put_off) => put_off,
             Err(sooner) => Some(sooner),
         };
-        // What holds nothing back keeps no run that is needed no more, either.
+        // An error that holds nothing back does not keep surplus runs either.
         let again = if error.category.is_remark() {
             self.apply_retention().await
         } else {
@@ -181,7 +182,7 @@ impl Reconciliation<'_> {
         wait.into_iter().chain(sooner).chain(again).min()
     }
 
-    /// The same, where a run that cannot go on is waited for.
+    /// Adds to an error why the current run does not progress, if that is known.
     fn with_hindrance(&self, error: ReconcileError) -> ReconcileError {
         let said = self.facts.hindrance.said();
         let said = said.filter(|it| it.reason.is_some_and(RunReason::is_hindrance));
@@ -194,15 +195,15 @@ impl Reconciliation<'_> {
         }
     }
 
-    /// The time until a run whose image cannot be pulled is Stalled.
+    /// Returns the time until the Runnable is Stalled because the image of its run cannot be pulled.
     fn image_patience(&self, status: &RunnableStatus) -> Option<Duration> {
         let ready = conditions::find(status, conditions::READY)?;
         let left = status::image_awaited_for(&self.facts, &ready.status, &ready.reason);
         left.map(|left| left + SECOND)
     }
 
-    /// The other controller may answer at once each time it is reported: how long until it is reported
-    /// again.
+    /// Notes a report about another controller, and returns `None`. Within [`OTHER_PAUSE`] of the last one it returns
+    /// the time left, since the other controller may answer each at once.
     fn reported_other(&self) -> Option<Duration> {
         let now = boot_time();
         let mut memory = lock(&self.memory);
@@ -216,14 +217,14 @@ impl Reconciliation<'_> {
         left
     }
 
-    /// How long an error that no single step was held back for is left alone.
+    /// Returns the backoff of an error that no single step was held back for, or `None` if only a change helps.
     pub(super) fn pause(&self, error: &ReconcileError) -> Option<Duration> {
         if error.category == Category::OtherController {
             return patience(Waiting::CreatesSettle, &self.memory);
         }
         let now = boot_time();
         let mut memory = lock(&self.memory);
-        // The step that met it was put down already.
+        // The step that failed has its backoff already.
         let left = memory
             .backoffs
             .iter()
@@ -235,7 +236,8 @@ impl Reconciliation<'_> {
         (error.requeue != Requeue::OnChange).then_some(wait)
     }
 
-    /// The difference between the stored status and this one. A ledger whose write is put off is no difference.
+    /// Returns the difference between the stored status and this one. A ledger whose write is postponed is no
+    /// difference.
     pub(super) fn change_to(&self, status: &RunnableStatus) -> pace::Change {
         let stored = match self.contested_after {
             Some(_) => &with_ledger_of(&self.facts.stored, status),
@@ -244,7 +246,8 @@ impl Reconciliation<'_> {
         pace::Change::of_runnable(stored, status)
     }
 
-    /// Writes the status if it says anything new, or says how long that is put off. `Err`: when to try again.
+    /// Writes the status if it has news, and returns the time for which any rest is postponed. `Err` has the time until
+    /// a retry.
     async fn report(&mut self, mut status: RunnableStatus) -> Result<Option<Duration>, Duration> {
         if !may_report(&self.facts) {
             self.say_put_back(&status);
@@ -274,7 +277,7 @@ impl Reconciliation<'_> {
     }
 }
 
-/// A stored status with the ledger of another one. What is said of the objects that outputs are written to is none of it.
+/// Returns a stored status with the ledger of another one. The state of sinks is no part of the ledger.
 fn with_ledger_of(stored: &RunnableStatus, next: &RunnableStatus) -> RunnableStatus {
     let with_ledger = RunnableStatus {
         observed_generation: stored.observed_generation,
@@ -285,22 +288,22 @@ fn with_ledger_of(stored: &RunnableStatus, next: &RunnableStatus) -> RunnableSta
     pace::with_sinks_of(with_ledger, stored)
 }
 
-/// When to reconcile again after a wait.
+/// Returns the time until the next reconciliation after a wait.
 fn patience(waiting: Waiting, memory: &Mutex<Memory>) -> Option<Duration> {
     let memory = lock(memory);
     let until = match waiting {
-        // The watch enqueues it; the time is for a watch that cannot be had.
+        // The watch enqueues the Runnable; this time is for a watch that fails.
         Waiting::FirstList => return Some(Duration::from_secs(10)),
         Waiting::Watch => return Some(Duration::from_secs(5)),
         Waiting::OtherRelease(left) => return Some(left),
         Waiting::CreatesSettle => memory.state.without_ledger.as_ref()?.0 + CREATES_SETTLE_IN,
         Waiting::GracePeriod => memory.state.missing.as_ref()?.1,
     };
-    // A little more, so that it has passed when the wait ends.
+    // A margin, so that the time has passed when the wait ends.
     Some(until.saturating_sub(boot_time()) + Duration::from_millis(50))
 }
 
-/// An error as the log shows it.
+/// Logs an error of a Runnable.
 pub(super) fn log(key: &RunnableKey, error: &ReconcileError) {
     tracing::info!(namespace = key.namespace, runnable = key.name, category = %error.category, "a Runnable has a problem");
 }

@@ -1,4 +1,4 @@
-//! All that a rendering is made of, to know whether it would be the same again.
+//! Everything that a rendering is made of, to tell whether it would be the same again.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -6,7 +6,7 @@ use cartouche_protocol::compiled::Compiled;
 use cartouche_templating::Sourced;
 use serde_json::Value;
 
-/// What a rendering was made of, beside the Runnable, of which a reconciliation has only one state.
+/// Sources of a rendering beside the Runnable, of which a reconciliation has only one state.
 pub(super) struct Sources {
     pub(super) compiled: Arc<Compiled>,
     pub(super) selected: Option<Arc<Value>>,

@@ -33,13 +33,13 @@ use crate::{
     mutants,
 };
 
-/// A create is sent at most this long after its ledger was read; see
+/// Maximum time from the read of a ledger to the create that it allows; see
 /// [`cartouche_protocol::ledger::MINIMUM_AGE`].
 pub(super) const LEDGER_FRESH_FOR: Duration = Duration::from_secs(10);
 
 impl Reconciliation<'_> {
-    /// The object to create for the entry of the ledger, and where; under another name, number or request only to ask what the
-    /// server makes of it.
+    /// Returns the object to create for the entry of the ledger, and its path. Another name, number or request is for
+    /// dry runs only.
     pub(super) fn stamped(
         &self,
         sequence: i64,
@@ -60,7 +60,7 @@ impl Reconciliation<'_> {
         )
     }
 
-    /// The object to create, and where, for what a run that exists would have been made as: only to ask.
+    /// Returns the object and path of a dry run that is compared with an existing run, whose rendering is `made`.
     pub(super) fn stamped_like(
         &self,
         made: &Rendered,
@@ -71,7 +71,7 @@ impl Reconciliation<'_> {
         self.stamped_as(rendering, made, None, (sequence, name, None))
     }
 
-    /// The object to create for the number that follows, and where: only to ask.
+    /// Returns the object and path of a dry run for the number that follows.
     pub(super) fn stamped_next(
         &self,
         sequence: i64,
@@ -101,7 +101,7 @@ impl Reconciliation<'_> {
         let request = token.and_then(|token| self.rerun_request(token));
         let current = self.facts.ledger.current.as_ref();
         let current = current.filter(|current| current.sequence == sequence);
-        // A number keeps the hash that it was given with.
+        // A number keeps the hash that it was assigned with.
         let input_hash = match current {
             Some(current) => rendering.hash_like(&current.input_hash),
             None => document.input_hash(),
@@ -130,7 +130,7 @@ impl Reconciliation<'_> {
         Ok((kind.path(&runnable.namespace), object))
     }
 
-    /// The kind of what was rendered, which was looked up then.
+    /// Returns the kind of the rendering, which rendering has looked up.
     fn rendered_kind(&self, rendering: &Rendering) -> Result<Arc<Kind>, ReconcileError> {
         let (api_version, kind) = (rendering.document.api_version(), rendering.document.kind());
         self.ctx.kinds.known(api_version, kind).ok_or_else(|| {
@@ -139,13 +139,13 @@ impl Reconciliation<'_> {
         })
     }
 
-    /// Who asked for the re-run with this token, and why, if that is known.
+    /// Returns the annotation with the author and reason of the re-run request of this token, if known.
     fn rerun_request(&self, token: &str) -> Option<String> {
         let annotation = self.runnable.annotations().get(RERUN_REQUEST_ANNOTATION)?;
         Some(RerunRequest::of(annotation, token)?.annotation())
     }
 
-    /// An object to send, once there is a place for it: a profile may have made it far heavier than what was rendered.
+    /// Stamps an object once there is room for it: a profile may have made it far heavier than the rendering.
     pub(super) async fn in_place(
         &self,
         stamp: impl Fn() -> Result<(ResourcePath, Value), ReconcileError>,
@@ -165,7 +165,7 @@ impl Reconciliation<'_> {
             .in_place(|| self.stamped(current.sequence, name, token))
             .await
             .map_err(|error| self.fail(Operation::Create(current.sequence), error))?;
-        // After any wait.
+        // Comes after any wait.
         self.confirm_ledger().await?;
         let object = mutants::object(object);
         let send = || account.create_with_warnings(&path, &object);
@@ -187,14 +187,14 @@ impl Reconciliation<'_> {
         Ok(())
     }
 
-    /// Whether the ledger was read, or sent to be written, no longer ago than a create may follow it.
+    /// Returns true if the ledger was read, or its write was sent, recently enough for a create to follow.
     pub(super) fn is_ledger_fresh(&self) -> bool {
         boot_time().saturating_sub(self.read_at) <= LEDGER_FRESH_FOR
     }
 
-    /// Tells what the API server warned of: a field that it dropped is most often misspelt.
+    /// Reports warnings of the API server: a dropped field is most often misspelt.
     fn report_warnings(&self, warnings: &[String]) {
-        // What a webhook says may be part of a Secret.
+        // A webhook's warning may contain part of a Secret.
         if warnings.is_empty() || self.has_secrets() {
             return;
         }
@@ -213,12 +213,13 @@ impl Reconciliation<'_> {
         self.ctx.templates.warn(compiled, warnings);
     }
 
-    /// Reports values of the run that hardly mean what their author meant. A run that such a value makes fail says less of it.
+    /// Reports values of the run that are probably mistakes. If such a value makes the run fail, the run itself says
+    /// less about it.
     fn report_doubtful_values(&self) {
         let (Some(compiled), Ok(rendering)) = (&self.compiled, &self.facts.rendering) else {
             return;
         };
-        // Even that a value of a Secret is a number says something of it.
+        // Even the fact that a value of a Secret is a number would leak something of it.
         if self.has_secrets() {
             return;
         }
@@ -230,7 +231,7 @@ impl Reconciliation<'_> {
         }
     }
 
-    /// The API server has made the object. It is confirmed later: if it has ended by then, in the write of its result.
+    /// Handles a successful create. The run is confirmed later: if it has ended by then, together with its result.
     fn created(&self, current: &CurrentRun, object: &Value) -> End {
         let compiled = self.compiled.as_ref();
         let Some(fetched) = compiled.and_then(|compiled| fetched_run(compiled, &[], object)) else {
@@ -257,7 +258,7 @@ impl Reconciliation<'_> {
         End::PutOff
     }
 
-    /// The API server has not said that it made the object.
+    /// Handles a create without a positive answer.
     async fn not_created(&self, current: &CurrentRun, error: &ApiError) -> CreateOutcome {
         if error.is_not_found() {
             self.ctx.kinds.forget(&current.api_version);
@@ -271,22 +272,22 @@ impl Reconciliation<'_> {
             let refusal = memory.refused(current.sequence, self.making(), refusal, times);
             CreateOutcome::Refused(refusal)
         } else {
-            // While a server is overloaded, nothing is written for each try.
+            // While a server is overloaded, no status is written for each try.
             let operation = Operation::Create(current.sequence);
             memory.failed(operation, &refusal, boot_time());
             CreateOutcome::Unknown(refusal)
         }
     }
 
-    /// `resource.group` of the current run, as events have it.
+    /// Returns `resource.group` of the current run, as events show it.
     pub(super) fn resource_of(&self, current: &CurrentRun) -> String {
         let kinds = &self.ctx.kinds;
         let kind = kinds.known(&current.api_version, &current.kind);
         kind.map(|kind| kind.resource()).unwrap_or_default()
     }
 
-    /// A cache may be of any age, and no run is made or told to stop for a ledger that has long moved on: one that this
-    /// reconciliation did not write is read once more.
+    /// Confirms that the ledger is current before a run is made or stopped, since a cache may be of any age. Unless
+    /// this reconciliation wrote the ledger, it is read once more.
     pub(super) async fn confirm_ledger(&mut self) -> Result<(), End> {
         if !self.has_written {
             let read_at = boot_time();
@@ -321,7 +322,7 @@ impl Reconciliation<'_> {
         )
     }
 
-    /// Whether what was rendered may hold parts of a Secret: it is one, or one is selected.
+    /// Returns true if the rendering may contain parts of a Secret: it is one, or one is selected.
     pub(super) fn has_secrets(&self) -> bool {
         let selector = self.runnable.spec.selector.as_ref();
         let selected = selector.and_then(|selector| selector.resource.kind.as_deref());
@@ -331,7 +332,7 @@ impl Reconciliation<'_> {
     }
 }
 
-/// The field of a template that was written into its run, if the API server warns of one.
+/// Returns the template field that was written into the run instead, if the API server warns of one.
 fn beside_template(warnings: &[String]) -> Option<&'static str> {
     let is_meant = |field: &&str| {
         let unknown = format!("unknown field \"{field}\"");

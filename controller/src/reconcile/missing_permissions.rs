@@ -1,4 +1,4 @@
-//! All that a Runnable's account may not do yet, when one request was refused. I/O.
+//! Finds all permissions that a Runnable's account lacks, once one request was refused. I/O.
 
 use std::{
     collections::{BTreeMap, btree_map::Entry},
@@ -22,7 +22,7 @@ use crate::{
 };
 
 impl Reconciliation<'_> {
-    /// The same error, which names not only the permission that was missing first.
+    /// Extends an error about one missing permission to all that are missing.
     pub(super) async fn with_all_missing(&self, error: ReconcileError) -> ReconcileError {
         let (unread, cause) = match error.diagnosis.as_deref() {
             Some(Diagnosis::OutputsUnread(run, cause)) => (Some(run.clone()), Some(&**cause)),
@@ -55,7 +55,7 @@ impl Reconciliation<'_> {
         }
     }
 
-    /// What is needed and not allowed; where nobody says, what was known before.
+    /// Returns the needed permissions that are missing. Without an answer, the last known ones are returned.
     async fn missing_permissions(&self) -> Vec<Denied> {
         let about = self.asked_about();
         let kept = lock(&self.memory).missing_permissions.clone();
@@ -63,14 +63,14 @@ impl Reconciliation<'_> {
         let mut kept = kept.unwrap_or_else(|| MissingPermissions::new(about));
         if kept.is_due(boot_time()) {
             let answer = self.review().await;
-            // Taken afterwards: an API server that is slow to answer is not asked the more often.
+            // Time is taken after the answer, so that a slow API server is not asked more often.
             kept.asked(answer, boot_time());
             lock(&self.memory).missing_permissions = Some(kept.clone());
         }
         kept.told(boot_time())
     }
 
-    /// Of what an answer holds: the Runnable's spec, and its template.
+    /// Returns the key of an answer: the generation of the Runnable, and the uid and generation of its template.
     fn asked_about(&self) -> About {
         let compiled = self.compiled.as_ref();
         let template = compiled.map(|it| (it.uid.clone(), it.generation));
@@ -78,7 +78,7 @@ impl Reconciliation<'_> {
         (self.facts.runnable.generation, uid, generation)
     }
 
-    /// What the account may do in a namespace; nothing where some authorizer does not say what it allows.
+    /// Returns the rules of the account in a namespace, or `None` if an authorizer does not list all that it allows.
     async fn allowed(&self, namespace: &str) -> Option<Arc<Rules>> {
         let asking = Asking {
             namespace: &self.key.namespace,
@@ -92,7 +92,7 @@ impl Reconciliation<'_> {
     async fn review(&self) -> Option<Vec<Denied>> {
         let own = self.key.namespace.as_str();
         let needs = self.needs().await;
-        // There are as many as a Runnable has inputs from other namespaces, at most.
+        // There is at most one namespace for each input that comes from another namespace.
         let mut allowed = BTreeMap::from([(own, self.allowed(own).await?)]);
         for namespace in needs
             .iter()
@@ -123,7 +123,7 @@ impl Reconciliation<'_> {
         Some(missing)
     }
 
-    /// What the Runnable cannot do without, and the kinds that it is about.
+    /// Returns the needs of the Runnable that are not optional, with their kinds.
     async fn needs(&self) -> Vec<(Need, Arc<Kind>)> {
         let rendered = self.facts.rendering.as_ref().ok().map(|rendering| {
             let document = &rendering.document;

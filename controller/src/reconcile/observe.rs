@@ -1,4 +1,4 @@
-//! What a reconciliation begins with: mostly caches, and what they cannot hold. I/O.
+//! Collects the facts of a reconciliation: mostly from caches, the rest from the API server. I/O.
 
 use std::{collections::BTreeMap, fmt::Display, sync::Arc};
 
@@ -46,7 +46,7 @@ impl Reconciliation<'_> {
         self.observe_watches().await;
     }
 
-    /// Reads template and selected object consistently, after the Runnable.
+    /// Reads the template and the selected object consistently, after the Runnable, and renders again.
     pub(super) async fn render_again(&mut self) -> Result<(), End> {
         self.facts.rendering = self.render(true).await;
         self.look_at_the_clock();
@@ -54,7 +54,7 @@ impl Reconciliation<'_> {
         Ok(())
     }
 
-    /// A spec that no status speaks of: when it came.
+    /// Notes when a spec arrived that no status reflects yet.
     pub(super) fn note_change(&self) {
         let generation = self.runnable.metadata.generation;
         if generation != self.facts.stored.observed_generation
@@ -64,14 +64,14 @@ impl Reconciliation<'_> {
         }
     }
 
-    /// For how long what is due has been that, where a change has to stay the same for a while.
+    /// Notes for how long the pending change has stayed the same, for debounce.
     pub(super) fn note_what_is_due(&mut self) {
         let Ok(rendering) = &self.facts.rendering else {
             lock(&self.memory).changes_due.unknown(boot_time());
             return;
         };
         let hash = rendering.document.input_hash();
-        // An edit may cure what the document does not show: the account, or what a profile reads.
+        // An edit may fix errors outside the document, in the account or in the inputs of a profile.
         let edited = self.facts.runnable.generation;
         lock(&self.memory).rendered(digest(hash), edited);
         let Some(pause) = self.facts.policy.debounce else {
@@ -160,8 +160,8 @@ impl Reconciliation<'_> {
         Ok(rendering)
     }
 
-    /// The template, and what it and the Runnable ask for, as far as it can be used: runs at work are not left alone where
-    /// something else cannot.
+    /// Returns the template, and takes the policy as far as it is usable, so that runs at work are governed even if
+    /// something else fails.
     async fn template_and_policy(
         &mut self,
         consistent: bool,
@@ -169,7 +169,7 @@ impl Reconciliation<'_> {
         let compiled = self.template(consistent).await?;
         let own = Asks::of_runnable(&self.runnable.spec);
         self.facts.policy = Policy::as_far_as_usable(&own, &compiled.asks);
-        // Of one that cannot be read nobody knows of which kind its runs are, and so whom its `stop` is meant for.
+        // If the template cannot be read, the kind of its runs is unknown, and so which runs its `stop` is for.
         self.facts.policy_from = match (&compiled.template, consistent) {
             (Err(_), _) => PolicyFrom::Nowhere,
             (Ok(_), true) => PolicyFrom::Read,
@@ -184,7 +184,7 @@ impl Reconciliation<'_> {
         Ok(compiled)
     }
 
-    /// What a template renders for the Runnable, and what its tags saw.
+    /// Renders a template for the Runnable, and returns the context that its tags saw.
     fn document(
         &self,
         template: &Template,
@@ -200,7 +200,7 @@ impl Reconciliation<'_> {
             .map_err(|problems| self.stamp_failure(self.unrendered(&problems), &problems))
     }
 
-    /// The same once there is a place for it.
+    /// Renders likewise, once there is room for the document.
     pub(super) async fn document_in_place(
         &self,
         template: &Template,
@@ -212,7 +212,7 @@ impl Reconciliation<'_> {
         self.budget.in_place(render, weigh).await
     }
 
-    /// Finds room for the inputs that the Runnable gives itself.
+    /// Reserves room for the inputs that the Runnable gives itself.
     async fn hold_inputs(&self) -> Result<(), ReconcileError> {
         let held = self.budget.hold(HeldFor::Rendering, self.inputs_weigh);
         let at = ["runnable", "spec", "inputs"];
@@ -220,7 +220,7 @@ impl Reconciliation<'_> {
         held.await.map_err(refused)
     }
 
-    /// The same for what it selects.
+    /// Reserves room for the selected object.
     async fn hold_selected(&self, selected: &Value) -> Result<(), ReconcileError> {
         let weight = too_heavy(selected).unwrap_or_else(|| weight(selected));
         let held = self.budget.hold(HeldFor::Rendering, weight).await;
@@ -247,7 +247,7 @@ impl Reconciliation<'_> {
         )
     }
 
-    /// Requests as the Runnable's ServiceAccount, which must exist.
+    /// Returns requests as the Runnable's ServiceAccount, which must exist.
     async fn account(&mut self) -> Result<Requests, ReconcileError> {
         if let Some(account) = &self.account {
             return Ok(account.clone());
@@ -299,7 +299,7 @@ impl Reconciliation<'_> {
         }
     }
 
-    /// Runs live in the Runnable's namespace.
+    /// Checks that the document can be a run: in the Runnable's namespace, and of a namespaced kind that is served.
     async fn check_kind(&mut self, rendering: &Rendering) -> Result<(), ReconcileError> {
         let document = &rendering.document;
         let (api_version, kind) = (document.api_version(), document.kind());
@@ -319,13 +319,13 @@ impl Reconciliation<'_> {
         }
     }
 
-    /// What is rendered asks for another namespace.
+    /// Returns the error for a document that cannot be stamped, such as one for another namespace.
     pub(super) fn misplaced(&self, error: StampError) -> ReconcileError {
         let cause = self.unrendered(&error.diagnostic().into());
         self.stamp_failure(cause, &error)
     }
 
-    /// The text of a list before the create that failed.
+    /// Returns the error for the kind look-up or list before a create.
     pub(super) fn unlisted(&self, name: &str, error: &DiscoveryError) -> ReconcileError {
         let (namespace, template) = (&self.key.namespace, &self.facts.runnable.template);
         ReconcileError::caused(
@@ -339,13 +339,13 @@ impl Reconciliation<'_> {
     }
 }
 
-/// What is asked for beside what is run cannot be used.
+/// Returns the error for an unusable policy.
 fn unusable(faults: Vec<Fault>) -> ReconcileError {
     let cause = Diagnosis::PolicyInvalid(faults);
     ReconcileError::caused(Category::PolicyInvalid, Requeue::OnChange, cause, None)
 }
 
-/// The name that a message uses for what is not created yet.
+/// Returns the name that messages use for a run that is not created yet.
 pub(super) fn unapplied_name(rendering: &Rendering) -> String {
     rendering.document.display_name().to_owned()
 }

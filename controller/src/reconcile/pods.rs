@@ -1,4 +1,4 @@
-//! What is read in the pods of a run: outputs, why it failed, why it does not go on. I/O.
+//! Reads the pods of a run: outputs, why it failed, and why it does not progress. I/O.
 
 use std::time::Duration;
 
@@ -30,16 +30,17 @@ use crate::{
     memory::PodsMemory,
 };
 
-/// Pods of a run that are asked why it failed, or does not go on. Strangers may give theirs the same label.
+/// Maximum number of pods that are read for why a run failed or does not progress. Foreign pods may have the same
+/// label.
 const MOST_PODS: usize = 500;
-/// Events of a run that are asked why it has no pod.
+/// Maximum number of events that are read for why a run has no pod.
 const MOST_EVENTS: usize = 100;
-/// They are given so long to say it.
+/// Timeout of these lists.
 const WORDS_WITHIN: Duration = Duration::from_secs(5);
 
 impl Reconciliation<'_> {
-    /// Asks the pods of a run that was read what the run does not say itself. That they cannot be read keeps nobody
-    /// from recording that it failed.
+    /// Adds what the run does not say itself, from its pods. Unreadable pods fail the read of outputs, but never keep a
+    /// failure from being recorded.
     pub(super) async fn ask_pods(
         &self,
         found: &mut FetchedRun,
@@ -66,8 +67,8 @@ impl Reconciliation<'_> {
         Ok(())
     }
 
-    /// Adds what its pod that failed last says to what is read in a Job that failed. That it cannot be read keeps nobody from
-    /// recording that it failed.
+    /// Adds the message of the pod that failed last to the failure of a Job. An unreadable pod does not keep the
+    /// failure from being recorded.
     async fn read_failure(&self, found: &mut FetchedRun, object: &Value) {
         let compiled = self.compiled.as_ref().filter(|compiled| {
             let template = compiled.template.as_ref();
@@ -92,12 +93,12 @@ impl Reconciliation<'_> {
             let memory = &mut lock(&self.memory).pods;
             memory.of(&run.uid).asked(said, is_late)
         } else {
-            // Of a superseded run nothing is kept: there is one place.
+            // The memory has one place, so nothing is kept of a superseded run.
             PodsMemory::default().asked(said, is_late)
         }
     }
 
-    /// Reads the outputs of a run, a Job, out of the last words of its pods.
+    /// Reads the outputs of a Job from the termination messages of its pods.
     async fn read_outputs(
         &self,
         run: &RunIdentity,
@@ -126,19 +127,19 @@ impl Reconciliation<'_> {
         }
     }
 
-    /// Whether a Secret may have gone into a run, so that its containers may repeat it.
+    /// Returns true if a Secret may have gone into a run, so that its containers may repeat it.
     pub(super) fn may_hold_secrets(&self, run: &RunIdentity) -> bool {
         self.has_secrets() || self.gives_secrets() || !self.facts.is_as_rendered(run)
     }
 
-    /// Whether values of its runs are for Secrets only.
+    /// Returns true if the template has sensitive outputs.
     fn gives_secrets(&self) -> bool {
         let template = self.compiled.as_ref().map(|it| it.template.as_ref());
         let mut sensitive = template.into_iter().flatten();
         sensitive.any(|template| template.sensitive_outputs().next().is_some())
     }
 
-    /// What the pods of a run say: the first of them, within a time that nobody notices. It is only to tell more.
+    /// Collects messages of the pods of a run: of the first of them, within a short timeout, since they only explain.
     async fn pods_words(&self, run: &RunIdentity) -> Result<PodsWords, ApiError> {
         let mut words = if self.may_hold_secrets(run) {
             PodsWords::discreet()
@@ -161,7 +162,7 @@ impl Reconciliation<'_> {
         }
     }
 
-    /// Why the pods of a run were not asked.
+    /// Returns why the pods of a run could not be read.
     fn excuse(&self, error: &ApiError) -> String {
         let (namespace, account) = (&self.key.namespace, self.runnable.spec.service_account());
         if error.is_forbidden() {
@@ -176,7 +177,7 @@ impl Reconciliation<'_> {
         }
     }
 
-    /// As whom, where and by which query the pods of a run are listed. `None` if nothing says which are its.
+    /// Returns the account, path and query for the pods of a run, or `None` if its kind has no label for them.
     fn pods_of(&self, run: &RunIdentity) -> Option<(&Requests, ResourcePath, String)> {
         let known = kinds::known_fields(&run.api_version, &run.kind)?;
         let PodsOf::Labelled(label) = known.pods else {
@@ -187,7 +188,7 @@ impl Reconciliation<'_> {
         Some((self.account.as_ref()?, path, query))
     }
 
-    /// The pods of a Job that have ended. `None` if nothing says which are its.
+    /// Returns the pods of a Job that have ended, or `None` if its kind has no label for them.
     async fn ended_pods(
         &self,
         run: &RunIdentity,
@@ -201,8 +202,8 @@ impl Reconciliation<'_> {
         Ok(Some(pods))
     }
 
-    /// Looks why the current run does not go on, if none of its pods runs, or it has none: not at once, since most soon do, and then
-    /// less and less often. When to look again.
+    /// Looks why the current run does not progress, if none of its pods runs, or it has none. The first look is
+    /// delayed, since most runs soon start, and looks become rarer. Returns the time until the next look.
     pub(super) async fn look_for_hindrance(&mut self) -> Option<Duration> {
         let current = self.facts.ledger.current.as_ref();
         let current = current.filter(|current| current.result.is_none())?;
@@ -232,16 +233,16 @@ impl Reconciliation<'_> {
                 self.look_at_waiting_pods(&run, tell).await;
             }
         }
-        // Without an account, another error is told, and tried again.
+        // Without an account another error is reported, and retried.
         self.account.as_ref()?;
         let next = lock(&self.memory).pods.of(&run.uid).until_look(boot_time());
-        // That pods run now is no news: while something else is told, it is seen after this time.
+        // No event tells that pods run now. While a hindrance is reported, the next look must not be late.
         let is_told = self.facts.hindrance.said().is_some();
         let next = if is_told { next.min(PODS.first) } else { next };
         Some(next + Duration::from_millis(50))
     }
 
-    /// Publishes what keeps a run from going on that is a pod itself, once it has for a while: `Ready` says it already.
+    /// Publishes the hindrance of a run that is itself a pod, once it has lasted. `Ready` shows it already.
     fn tell_of_own_pod(&self, run: &RunIdentity, is_seen: bool) -> Option<Duration> {
         let known = kinds::known_fields(&run.api_version, &run.kind)?;
         if !matches!(known.pods, PodsOf::Itself) {
@@ -256,7 +257,7 @@ impl Reconciliation<'_> {
         let now = boot_time();
         let Some(said) = hindrance else {
             lock(&self.memory).pods.of(&run.uid).run(now);
-            // `Ready` is about to say it.
+            // `Ready` is about to show it.
             return is_seen.then_some(PODS.first);
         };
         let mut memory = lock(&self.memory);
@@ -296,7 +297,7 @@ impl Reconciliation<'_> {
                     let said = said.map_or(Hindrance::Nothing, Hindrance::Said);
                     pods.looked(said, is_failure, boot_time());
                 }
-                // That is no hindrance. A run that fails will say which permission is missing.
+                // A refusal is no hindrance. If the run fails, the missing permission is reported then.
                 Err(error) if error.is_forbidden() => pods.refused(boot_time()),
                 Err(_) => pods.looked(pods.hindrance.clone(), pods.is_failure, boot_time()),
             }
@@ -306,10 +307,10 @@ impl Reconciliation<'_> {
         self.tell_of_hindrance(run);
     }
 
-    /// The cause why a Job makes no pod, which only its events say: if its account may list them. While they are not asked, the last
-    /// words hold.
+    /// Returns why a Job makes no pod, which only its events say, if the account may list them. While they are not
+    /// listed, the last known cause holds.
     pub(super) async fn why_no_pod(&self, run: &RunIdentity) -> Option<Said> {
-        // What a webhook says may be part of a Secret.
+        // A webhook's message may contain part of a Secret.
         if self.may_hold_secrets(run) {
             return None;
         }
@@ -346,7 +347,7 @@ impl Reconciliation<'_> {
             .or(known)
     }
 
-    /// Publishes that something keeps the run from going on which needs a person.
+    /// Publishes a hindrance of the run that needs a user's action.
     fn tell_of_hindrance(&self, run: &RunIdentity) {
         let current = self.facts.ledger.current.as_ref();
         if current.is_some_and(|current| current.stop.is_some()) {

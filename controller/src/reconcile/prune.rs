@@ -1,4 +1,4 @@
-//! The end of a reconciliation: what is not needed any more goes, and what only time can tell gets a time.
+//! The end of a reconciliation: drops what is not needed any more, and schedules what depends on time.
 
 use std::time::Duration;
 
@@ -11,12 +11,12 @@ use k8s_openapi::jiff::SignedDuration;
 use super::reconciliation::{Reconciliation, SECOND};
 use crate::{backoff::TENTH, clock::boot_time, lock::lock, watched_kind::Watched};
 
-/// How often the API server's clock is looked at while something waits for a time.
+/// Interval of looks at the API server's clock while something waits for a time.
 pub(super) const CLOCK_LOOK: Duration = Duration::from_mins(5);
 
 impl Reconciliation<'_> {
-    /// The pause of polling, while a kind that matters may not be watched, or discovery fails for it; and
-    /// an event about it, once.
+    /// Returns the polling interval while a relevant kind may not be watched, or discovery fails for it. Publishes an
+    /// event about it once.
     pub(super) fn polling(&self) -> Option<Duration> {
         let mut memory = lock(&self.memory);
         let watches = &self.ctx.watches;
@@ -24,7 +24,7 @@ impl Reconciliation<'_> {
         if self.unfound.is_empty() {
             memory.watched.iter().find(is_polled)?;
         }
-        // Of one that fails a condition speaks, for as long as it does.
+        // A failing watch has a condition for as long as it fails.
         let barred = |watched: &&Watched| is_polled(watched) && watches.failing(watched).is_none();
         let barred = memory.watched.iter().find(barred).cloned();
         if let Some(polled) = barred
@@ -38,12 +38,12 @@ impl Reconciliation<'_> {
             );
             self.publish_warning("KindNotWatched", message);
         }
-        // Those that begin together do not stay together.
+        // Spread, so that Runnables that begin together do not stay together.
         Some(TENTH.over(self.ctx.poll))
     }
 
-    /// The watch tells nothing of a run that has not ended: it is gone, or the label that the watch selects by was taken
-    /// off it, or its owner.
+    /// Returns true if the watch shows nothing of an unfinished run: it is gone, or the label that the watch selects by
+    /// was removed, or its owner.
     pub(super) fn is_out_of_sight(&self) -> bool {
         let mut unfinished = self
             .facts
@@ -58,7 +58,7 @@ impl Reconciliation<'_> {
         })
     }
 
-    /// Drops what does not matter any more.
+    /// Drops cached runs and memory that no longer matter, and reports unknown runs.
     pub(super) fn prune(&self) {
         let ledger = &self.facts.ledger;
         let Some(current) = &ledger.current else {
@@ -82,7 +82,8 @@ impl Reconciliation<'_> {
         );
     }
 
-    /// An earlier run could not be read for want of a permission, which may be granted again.
+    /// Returns the polling interval if an earlier run could not be read for lack of a permission, which may be granted
+    /// again.
     pub(super) fn denied(&self) -> Option<Duration> {
         let mut reads = self.facts.reads.values();
         reads
@@ -90,9 +91,9 @@ impl Reconciliation<'_> {
             .then_some(self.ctx.poll)
     }
 
-    /// The current run was found missing: how long another's report is waited for is remembered.
+    /// Notes that the current run was found missing, and for how long another controller's report is awaited.
     pub(super) fn note_missing(&self) {
-        // Another controller that polls too sees it go with its next list.
+        // Another controller that polls too sees the run disappear with its next list.
         let list = match self.facts.watch {
             WatchState::Polled => self.ctx.poll,
             WatchState::Starting | WatchState::Synced => Duration::ZERO,
@@ -103,8 +104,8 @@ impl Reconciliation<'_> {
             .note_missing(&self.facts.ledger, list, boot_time());
     }
 
-    /// How long until the next attempt at what failed. The server's clock may be set meanwhile: it is looked at now and
-    /// then. It goes on in a reconciliation, too: where nothing was left to do, the time had not come, but may have since.
+    /// Returns the time until the next attempt after a failure, or until the next look at the server's clock, which may
+    /// be set meanwhile. An attempt that became due during an unsettled reconciliation needs none.
     pub(super) fn next_attempt(&self, settled: bool) -> Option<Duration> {
         let ahead = self.facts.policy.ahead(&self.facts.ledger)?;
         let Some(now) = self.facts.now else {
@@ -115,8 +116,8 @@ impl Reconciliation<'_> {
         (!is_due).then(|| (left.unsigned_abs() + SECOND).min(CLOCK_LOOK))
     }
 
-    /// How long is waited for another's report about the missing run, and for the watch to show the one that
-    /// was made. When that is over, this reconciliation has looked for it already.
+    /// Returns the time left to wait for another controller's report about the missing run, and for the watch to show
+    /// the created run. Once that is over, this reconciliation has looked already.
     pub(super) fn waits(&self) -> [Option<Duration>; 2] {
         let (memory, now) = (lock(&self.memory), boot_time());
         let grace = memory.state.grace_left(&self.facts.ledger, now);

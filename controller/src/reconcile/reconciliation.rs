@@ -1,4 +1,4 @@
-//! The state of one reconciliation, and how it ends.
+//! State of one reconciliation, and its possible ends.
 
 use std::{
     collections::BTreeSet,
@@ -31,33 +31,32 @@ use crate::{
     runnable_key::RunnableKey,
 };
 
-/// How long the time that was taken down may be used for what is to be written at once.
+/// Maximum age of the noted time in writes that decisions lead to.
 const CLOCK_FRESH_FOR: Duration = Duration::from_secs(5);
-/// After a conflict the watch brings what changed; this is for the case that it does not.
+/// Pause after a conflict. The watch brings the change; this is for the case that it does not.
 pub(super) const CONFLICT_PAUSE: Duration = Duration::from_secs(2);
-/// What a selector picks, or an input comes from, is looked up after this time at the latest while it is not there, should
-/// the event that tells of it never come.
+/// Maximum time between look-ups of a missing selected object or source, in case its event never comes.
 pub(super) const LOOKED_UP_AFTER: Duration = Duration::from_mins(5);
 
-/// Conditions bear whole seconds.
+/// Resolution of times in conditions.
 pub(super) const SECOND: Duration = Duration::from_secs(1);
 
-/// How a reconciliation ends.
+/// End of a reconciliation.
 #[derive(Debug)]
 pub(super) enum End {
     /// Nothing is left to do.
     Settled,
-    /// Something else must happen first.
+    /// Another event must happen first.
     Waiting(Waiting),
-    /// Something is wrong; tried again after the time, if any.
+    /// Something is wrong; retried after the time, if any.
     Stuck(ReconcileError, Option<Duration>),
-    /// Somebody else wrote: the watch brings it.
+    /// Another client wrote: the watch brings the change.
     Conflict,
-    /// The ledger can be neither read nor written now; tried again after the time.
+    /// The ledger can be neither read nor written now; retried after the time.
     Refused(Duration),
-    /// The Runnable is not there any more.
+    /// The Runnable no longer exists.
     Gone,
-    /// The run is made, and confirmed a little later.
+    /// The run is created, and confirmed a little later.
     PutOff,
 }
 
@@ -65,46 +64,46 @@ pub(super) enum End {
 pub(super) struct Reconciliation<'a> {
     pub(super) ctx: &'a ControllerContext,
     pub(super) runnable: Arc<Runnable>,
-    /// What its inputs weigh, which it lacks if they are too heavy.
+    /// Weight of its inputs. If they are too heavy, `runnable` lacks them.
     pub(super) inputs_weigh: usize,
-    /// What is held of what others wrote.
+    /// Room for objects that others wrote.
     pub(super) budget: Arc<Budget>,
     pub(super) key: RunnableKey,
     pub(super) memory: Arc<Mutex<Memory>>,
     pub(super) facts: Facts,
-    /// Of what was read; a write must carry it.
+    /// Version of the Runnable that was read; a write must carry it.
     pub(super) resource_version: String,
-    /// When the ledger was read, on the clock that counts sleep.
+    /// Time at which the ledger was read, on the clock that counts sleep.
     pub(super) read_at: Duration,
     /// Requests as the Runnable's ServiceAccount, once it is known to exist.
     pub(super) account: Option<Requests>,
-    /// What the present rendering was made of.
+    /// Sources of the present rendering.
     pub(super) sources: Option<Sources>,
     /// The template, if it can be used.
     pub(super) compiled: Option<Arc<Compiled>>,
-    /// What this reconciliation is stuck on, while it looks after the runs that exist.
+    /// Error that this reconciliation is stuck on, while it looks after existing runs.
     pub(super) stuck_on: Option<ReconcileError>,
-    /// The selector does not pick one object.
+    /// True if the selector does not pick exactly one object.
     pub(super) has_unpicked: bool,
-    /// Kinds of runs, with their `apiVersion`, of which discovery did not say where their objects are.
+    /// Kinds of runs, with their `apiVersion`, that discovery failed to find.
     pub(super) unfound: BTreeSet<(String, String)>,
-    /// Runs, by uid, that had changed when they were told to stop.
+    /// Uids of runs whose stop request met a conflict once.
     pub(super) changed_meanwhile: BTreeSet<String>,
-    /// When the Runnable reached the cache, as [`crate::clock::moment`] counts.
+    /// Time at which the Runnable reached the cache, as [`crate::clock::moment`] counts.
     pub(super) arrived: u64,
-    /// This reconciliation has written the status, so that what it read was no stale cache.
+    /// True if this reconciliation has written the status, so that what it read was no stale cache.
     pub(super) has_written: bool,
-    /// The ledger says what another release has put otherwise in the stored one. It is written anew after this time at the latest.
+    /// Time until the ledger is rewritten at the latest, if another release has stored a different form of it.
     pub(super) contested_after: Option<Duration>,
-    /// The template is missing, and may still come.
+    /// True if the template is missing, and may still come.
     pub(super) waits_for_template: bool,
-    /// The Runnables that its inputs stem from, where these hold a run back that is due.
+    /// Runnables that its inputs derive from, if these hold back a pending run.
     pub(super) family: Vec<SourceKey>,
 }
 
 impl<'a> Reconciliation<'a> {
-    /// Begins with the Runnable out of the cache. `None` when the cache is older than our own last
-    /// write: the event that brings it enqueues the Runnable.
+    /// Begins with the cached Runnable. Returns `None` if the cache is older than this controller's last write: the
+    /// event that brings it enqueues the Runnable.
     pub(super) fn begin(
         ctx: &'a ControllerContext,
         whole: impl Into<Whole>,
@@ -134,7 +133,7 @@ impl<'a> Reconciliation<'a> {
             if std::mem::take(&mut memory.of_edited_template) {
                 memory.asks_permissions_anew();
             }
-            // Whether anything is put off is decided anew, or nothing is.
+            // A move that was postponed is decided anew, or is no longer pending.
             memory.telling.puts_nothing_off();
             (memory.state.begin(began, now), looked_for)
         };
@@ -184,13 +183,13 @@ impl<'a> Reconciliation<'a> {
         }))
     }
 
-    /// Takes down the API server's time, as its latest answer tells it.
+    /// Notes the API server's time, as derived from its latest answer.
     pub(super) fn look_at_the_clock(&mut self) {
         self.facts.now = self.ctx.identity.connection().now();
     }
 
-    /// Whether the process was paused since the time was taken down that decisions went by: what has to be written soon
-    /// after that is decided anew.
+    /// Returns true if the process was paused since the time was noted for decisions. A write with a deadline is then
+    /// decided anew.
     pub(super) fn is_clock_stale(&self) -> bool {
         let now = self.ctx.identity.connection().now();
         let passed = now
@@ -199,7 +198,7 @@ impl<'a> Reconciliation<'a> {
         passed.is_some_and(|passed| passed.unsigned_abs() > CLOCK_FRESH_FOR)
     }
 
-    /// Whether the same step failed a moment ago.
+    /// Returns the error and remaining backoff of a step that failed a moment ago.
     pub(super) fn in_backoff(&self, step: &Step) -> Option<(ReconcileError, Duration)> {
         let makes = matches!(
             step,
@@ -213,7 +212,7 @@ impl<'a> Reconciliation<'a> {
         longest.map(|(error, left)| (error.clone(), left))
     }
 
-    /// What a step is called when it is held back.
+    /// Returns the operation whose backoff holds back a step.
     pub(super) fn what(&self, step: &Step) -> Option<Operation> {
         match step {
             Step::ListRuns { .. } => Some(Operation::List),
@@ -221,7 +220,7 @@ impl<'a> Reconciliation<'a> {
             Step::Write(_, Change::Renumber) => Some(Operation::Renumber),
             Step::ReadRun(name) | Step::AskServer(name) => Some(Operation::Read(name.name.clone())),
             Step::DryRun(sequence) => Some(Operation::Create(*sequence)),
-            // The attempt is put down only when it is going to be made.
+            // The attempt is recorded only just before the create.
             Step::Create | Step::Probe | Step::Write(_, Change::Attempt) => self
                 .facts
                 .ledger
@@ -232,7 +231,7 @@ impl<'a> Reconciliation<'a> {
         }
     }
 
-    /// The operation of making a run, while no person changes anything.
+    /// Returns the operation of making a run, which stays the same until a user changes something.
     pub(super) fn making(&self) -> Option<Operation> {
         let cause = &self.facts.rendering.as_ref().ok()?.cause;
         let of_people = (
@@ -246,20 +245,20 @@ impl<'a> Reconciliation<'a> {
         Some(Operation::Make(digest(of_people)))
     }
 
-    /// A step failed: how long it is left alone.
+    /// Ends with a failed step, and starts its backoff.
     pub(super) fn fail(&self, what: Operation, error: ReconcileError) -> End {
         let wait = lock(&self.memory).failed(what, &error, boot_time());
         End::Stuck(error, Some(wait))
     }
 
-    /// Hands in an event about the Runnable.
+    /// Publishes an event about the Runnable.
     pub(super) fn publish(&self, occasion: &Occasion) {
         let events = &self.ctx.events;
         let at = status::told_at(self.facts.now, self.facts.runnable.created);
         events.publish(&self.runnable, occasion, at);
     }
 
-    /// The same of something that is wrong.
+    /// Publishes a Warning event about the Runnable.
     pub(super) fn publish_warning(&self, reason: &str, message: String) {
         self.publish(&Occasion::Warning {
             reason: reason.to_owned(),
@@ -268,7 +267,7 @@ impl<'a> Reconciliation<'a> {
     }
 }
 
-/// The Runnable, unless the cache is behind our own last write.
+/// Returns the Runnable, unless the cache is behind this controller's last write.
 fn up_to_date(
     ctx: &ControllerContext,
     memory: &Mutex<Memory>,
@@ -283,7 +282,7 @@ fn up_to_date(
     if !behind(&whole.runnable) {
         return Some((whole, arrived));
     }
-    // The event may have come a moment ago, and was taken for an echo.
+    // A newer event may have arrived a moment ago and was taken for an echo.
     let newer = RunnableKey::of(&whole.runnable).find(&ctx.runnables);
     let newer = newer.filter(|newer| newer.uid() == whole.runnable.uid() && !behind(newer))?;
     let place = whole.place;

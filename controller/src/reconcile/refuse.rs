@@ -1,4 +1,4 @@
-//! What cannot be read or written of the ledger itself: without it nothing may be done.
+//! Failures to read or write the ledger itself. Without it nothing may be done.
 
 use std::time::Duration;
 
@@ -22,12 +22,12 @@ use crate::{
     metrics::StatusVerb,
 };
 
-/// Time between two events of one Runnable which say that another release is needed.
+/// Minimum time between two events of one Runnable that another release is needed.
 const TOLD_AGAIN_AFTER: Duration = Duration::from_hours(1);
 
 impl Reconciliation<'_> {
-    /// A newer release serves the Runnable: nothing is done for it, and nothing is watched, by this process. Other Runnables
-    /// may go on reading its outputs.
+    /// Leaves alone a Runnable that a newer release serves: this process does nothing for it and watches nothing. Other
+    /// Runnables may still read its outputs.
     pub(super) fn leave_alone(&self, newer: &ReconcileError) {
         log(&self.key, newer);
         self.ctx.metrics.problem(newer.category);
@@ -39,7 +39,7 @@ impl Reconciliation<'_> {
         self.tell_of_release(newer);
     }
 
-    /// Publishes now and then that another release is needed, of the controller or of the definitions.
+    /// Publishes at intervals that another release is needed, of the controller or of the definitions.
     pub(super) fn tell_of_release(&self, needed: &ReconcileError) {
         let what = digest((
             needed.category.as_str(),
@@ -56,7 +56,7 @@ impl Reconciliation<'_> {
         self.publish_warning(needed.category.as_str(), needed.message.clone());
     }
 
-    /// The API server has dropped fields of the status, or would have: nothing that was written is believed.
+    /// Handles a write whose fields the API server has dropped, or would have: the written status is not trusted.
     pub(super) fn dropped(&self, fields: &[String]) -> End {
         let left = self.ctx.definitions.drop_fields(fields, boot_time());
         if let Some(outdated) = self.ctx.definitions.outdated() {
@@ -65,15 +65,15 @@ impl Reconciliation<'_> {
         End::Refused(left)
     }
 
-    /// A write of the status was refused a moment ago: how long nothing is done at all, since nothing could
-    /// be put down. Another spec may be another status.
+    /// Returns the backoff during which nothing is done, since a write of the status was refused and nothing could be
+    /// recorded. Another spec may lead to another status.
     pub(super) fn refused(&self) -> Option<Duration> {
         let what = Operation::Status(self.facts.runnable.generation);
         let memory = lock(&self.memory);
         memory.in_backoff(&what, boot_time()).map(|(_, left)| left)
     }
 
-    /// Reads the Runnable once more. `Err` if somebody has written since this reconciliation read it.
+    /// Reads the Runnable once more. Returns `Err` if another client has written since this reconciliation read it.
     pub(super) async fn read_again<T: DeserializeOwned>(
         &self,
         version: impl Fn(&T) -> &str,
@@ -85,7 +85,7 @@ impl Reconciliation<'_> {
         let own = self.ctx.identity.own();
         let began = boot_time();
         match own.get::<T>(&path, &self.key.name).await {
-            // What it says is too old to act on.
+            // The answer is too old to act on.
             Ok(_) if boot_time().saturating_sub(began) > LEDGER_FRESH_FOR => {
                 let late = format!("the answer took more than {} s", LEDGER_FRESH_FOR.as_secs());
                 Err(self.refuse(
@@ -104,7 +104,7 @@ impl Reconciliation<'_> {
         }
     }
 
-    /// The ledger cannot be read or written: reported once, and tried again later each time.
+    /// Reports once that the ledger cannot be read or written, and retries with a growing backoff.
     pub(super) fn refuse(&self, what: Operation, verb: StatusVerb, error: &ApiError) -> End {
         let doing = verb.doing();
         let refusal = ReconcileError::new(

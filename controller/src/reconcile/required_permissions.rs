@@ -1,4 +1,4 @@
-//! Asks, as the account of a run's pods, whether it may do what the template says that they need. I/O.
+//! Asks, as the account of a run's pods, for the permissions that the template says they need. I/O.
 
 use cartouche_protocol::{
     category::Category,
@@ -15,15 +15,15 @@ use crate::{
     reviews::Asking,
 };
 
-/// After so many that are missing no more is asked: they are enough to say what is wrong.
+/// Number of missing permissions after which no more are asked for: they suffice to explain the problem.
 const ENOUGH: usize = 8;
 
 impl Reconciliation<'_> {
-    /// No answer is none: it is asked again later.
+    /// Asks for the permissions of the pods' account. A missing answer is a failure, and is retried.
     pub(super) async fn ask_permissions(&mut self, needed: Needed) -> Result<(), End> {
         let namespace = self.key.namespace.clone();
         let account = self.ctx.identity.of(&namespace, &needed.account).await;
-        // Whatever is wrong with that account, nothing is with the Runnable's.
+        // A problem with the pods' account is no problem of the Runnable's account.
         let of_pods = |error| ReconcileError {
             category: Category::PermissionMissing,
             requeue: Requeue::OnRbac,
@@ -42,7 +42,7 @@ impl Reconciliation<'_> {
         Ok(())
     }
 
-    /// Which verbs of which permissions are denied, the first of them.
+    /// Returns the first denied verbs, each with the index of its permission.
     async fn denied_of(
         &self,
         needed: &Needed,

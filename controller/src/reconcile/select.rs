@@ -1,4 +1,4 @@
-//! The one object that a Runnable's selector picks, read as its account. I/O.
+//! Finds the one object that a Runnable's selector picks, read as its account. I/O.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -25,7 +25,7 @@ use crate::{
     watched_kind::{Purpose, Watched},
 };
 
-/// Why a selector picks nothing.
+/// Reason why a selector picks nothing.
 struct SelectError {
     requeue: Requeue,
     cause: Box<Diagnosis>,
@@ -33,12 +33,12 @@ struct SelectError {
 }
 
 impl Reconciliation<'_> {
-    /// When to list again what is selected, while that is not one object.
+    /// Returns the time until the next list of selected objects, while exactly one is not found.
     pub(super) fn unpicked(&self) -> Option<Duration> {
         self.has_unpicked.then(|| FIFTH.over(LOOKED_UP_AFTER))
     }
 
-    /// Nothing is selected any more, if anything was. The watch may go on for the sake of inputs.
+    /// Drops the selected object, if there was any. The watch may go on for inputs.
     pub(super) fn pick_nothing(&self) {
         let picked = lock(&self.memory).picked.take();
         if picked.is_some() {
@@ -49,7 +49,7 @@ impl Reconciliation<'_> {
         }
     }
 
-    /// The object, from memory while nothing says that it may have changed.
+    /// Returns the selected object, from memory while no event says that it may have changed.
     pub(super) async fn selected(
         &self,
         account: &Requests,
@@ -102,13 +102,13 @@ impl Reconciliation<'_> {
         {
             return Ok(kept.object.value());
         }
-        // An event that comes while the list is under way makes its answer old.
+        // An event during the list may make its answer stale.
         let began = lock(&self.memory).changes;
         let object = self.list_one(account, &watched, selector).await?;
         Ok(self.keep(selector, Arc::new(object), began))
     }
 
-    /// Lists what the selector matches, and has the watch know what that was.
+    /// Lists the objects that the selector matches, and registers them with the watch.
     async fn list_one(
         &self,
         account: &Requests,
@@ -127,9 +127,9 @@ impl Reconciliation<'_> {
         only(listed?, &watched.kind.kind, labels)
     }
 
-    /// Remembers the object, unless it may have changed since so many `changes`.
+    /// Remembers the object, unless it may have changed since that many `changes`.
     fn keep(&self, selector: &Selector, object: Arc<Value>, changes: u64) -> Arc<Value> {
-        // One that no template may see is not worth its place.
+        // An object too large for any template is not kept.
         let kept = json_bytes_within(&object, MAX_CONTEXT_BYTES)
             .and_then(|_| self.ctx.picked.keep(&object));
         let mut memory = lock(&self.memory);
@@ -152,7 +152,7 @@ fn uid(object: &Value) -> Option<String> {
     Some(object.pointer("/metadata/uid")?.as_str()?.to_owned())
 }
 
-/// Exactly one object must match; two are enough to know that it is not one.
+/// Lists up to two objects: exactly one must match, and two show that it does not.
 async fn list_two(
     account: &Requests,
     kind: &Kind,
@@ -163,7 +163,7 @@ async fn list_two(
     account.list_some(&kind.path(namespace), &query, 2).await
 }
 
-/// The object, without who wrote which field: no template sees that.
+/// Returns the only object, without `managedFields`, which no template sees.
 fn only(
     mut found: Vec<Value>,
     kind: &str,
@@ -197,7 +197,7 @@ fn only(
     Ok(object)
 }
 
-/// Labels are values: what could be read as more than one requirement is refused.
+/// Refuses labels that could be read as more than one requirement.
 fn check_labels(labels: &BTreeMap<String, String>) -> Result<(), SelectError> {
     let Some(wrong) = wrong_label(labels) else {
         return Ok(());
@@ -209,7 +209,7 @@ fn check_labels(labels: &BTreeMap<String, String>) -> Result<(), SelectError> {
     })
 }
 
-/// A map as Go prints it, which is what Cartographer's messages show.
+/// Formats a map as Go does, as in Cartographer's messages.
 fn go_map(map: &BTreeMap<String, String>) -> String {
     let pairs: Vec<String> = map
         .iter()

@@ -1,7 +1,7 @@
 //! Objects that outputs are written to, as the Runnable's account. I/O.
 //!
-//! They are written before the status that names what is in them. One that cannot be written keeps no result and no output
-//! from being recorded: the status says that it is behind.
+//! They are written before the status that refers to their content. A sink that cannot be written keeps no result or
+//! output from being recorded: the status says that it is behind.
 
 mod ahead;
 mod fight;
@@ -32,27 +32,27 @@ use super::{
 };
 use crate::{api::Requests, budget::HeldFor, clock::boot_time, lock::lock, memory::Operation};
 
-/// Conflicts in a row after which it is told that a sink changes all the time.
+/// Number of conflicts in a row after which a sink is reported as changing all the time.
 const MOST_CONFLICTS: u8 = 4;
 
-/// A sink that was read, and whose name is nobody else's.
+/// A sink that was read, and whose spec has no fault.
 struct Read<'a> {
     sink: &'a OutputSink,
     object: SourceObject,
     found: Option<FoundSink>,
 }
 
-/// What has become of the sinks so far.
+/// State of the sinks so far.
 #[derive(Default)]
 struct Progress {
     sinks: Sinks,
     problems: Vec<SinkProblem>,
-    /// The Secrets that are as they should be: their uid, and the sensitive outputs that they have.
+    /// Secrets that are up to date: their uid, and the sensitive outputs that they have.
     in_place: BTreeMap<SourceObject, (String, Sensitive)>,
 }
 
 impl Progress {
-    /// A sink could not be brought up to date.
+    /// Records that a sink could not be brought up to date.
     fn fails(&mut self, object: &SourceObject, problem: SinkProblem) {
         let written = self.sinks.written_to(object);
         let sequence = written.map_or(0, |written| written.sequence);
@@ -60,7 +60,7 @@ impl Progress {
         self.problems.push(problem);
     }
 
-    /// The Runnable was read too long ago for anything to be sent for a sink.
+    /// Records that the Runnable was read too long ago to send anything for a sink.
     fn is_late(&mut self, object: &SourceObject) {
         let late = Diagnosis::NoAnswer("take the outputs");
         let problem = SinkProblem::Failed(object.clone(), late, Requeue::Backoff);
@@ -69,13 +69,13 @@ impl Progress {
 }
 
 impl Reconciliation<'_> {
-    /// Has the sinks hold the outputs of the ledger as it stands.
+    /// Brings the sinks up to date with the ledger as it stands.
     pub(super) async fn keep_sinks(&mut self) -> Result<(), End> {
         let ledger = self.facts.ledger.clone();
         self.write_sinks(&ledger).await
     }
 
-    /// Has the sinks hold the outputs of this ledger, which may be one that is about to be written.
+    /// Brings the sinks up to date with this ledger, which may be about to be written.
     pub(super) async fn write_sinks(&mut self, ledger: &Ledger) -> Result<(), End> {
         let wanted = self.runnable.spec.write_outputs_to.clone();
         let wanted = wanted.unwrap_or_default();
@@ -122,7 +122,8 @@ impl Reconciliation<'_> {
         Ok(())
     }
 
-    /// Whether there is nothing to write, and nothing that was written. It may still be wrong that there is not.
+    /// Returns true if there is nothing to write, and nothing was written. Outputs without a sink may still be an
+    /// error.
     pub(super) fn has_no_sinks(&mut self, has_outputs: bool) -> bool {
         let wanted = self.runnable.spec.write_outputs_to.as_deref();
         let wanted = wanted.unwrap_or_default();
@@ -162,13 +163,13 @@ impl Reconciliation<'_> {
             return Ok(());
         }
         self.announce_sinks(wanted).await?;
-        // After the sinks: what is newer there than this ledger has somebody else written.
+        // Comes after reading the sinks: anything newer there than this ledger was written by another client.
         self.read_again(|found: &RunnableVersion| found.metadata.resource_version.as_str())
             .await?;
         let began = boot_time();
         let is_fresh = || boot_time().saturating_sub(began) <= LEDGER_FRESH_FOR;
         for write in writes {
-            // One that is slow to refuse must not keep the ledger, and what comes of the run, from being written.
+            // A slow refusal must not keep the ledger, and the results in it, from being written.
             if is_fresh() {
                 self.write_sink(account, ledger, write, progress).await?;
             } else {
@@ -186,7 +187,7 @@ impl Reconciliation<'_> {
         Ok(())
     }
 
-    /// Has the status say which sinks there are going to be, unless it does: most often an earlier write has said it.
+    /// Writes into the status which sinks there will be, unless it says so already: most often an earlier write did.
     async fn announce_sinks(&mut self, wanted: &[OutputSink]) -> Result<(), End> {
         let mut said = Sinks::of(&self.facts.stored);
         said.announce(wanted);
@@ -218,7 +219,7 @@ impl Reconciliation<'_> {
                 progress.fails(&object, SinkProblem::Faults(faults));
                 continue;
             }
-            // Before there are outputs nobody asks.
+            // Before there are outputs, nothing is read.
             if ledger.outputs_from.is_none() && progress.sinks.is_unwritten(&object) {
                 continue;
             }
@@ -237,7 +238,7 @@ impl Reconciliation<'_> {
         reads
     }
 
-    /// Reads a sink that may be written, if there is room for what it has.
+    /// Reads a sink that may be written, if there is room for its content.
     async fn hold_sink(
         &self,
         account: &Requests,
@@ -251,7 +252,7 @@ impl Reconciliation<'_> {
         Ok(found)
     }
 
-    /// Reads what was written and is wanted no more, and gives what is to be deleted.
+    /// Reads the sinks that are no longer wanted, and returns those to delete.
     async fn read_dropped(
         &self,
         account: &Requests,
@@ -270,7 +271,7 @@ impl Reconciliation<'_> {
                 Ok(Some(found)) if matches!(found.holder, Holder::Ours(_)) => {
                     dropped.push((object, found.emptied()));
                 }
-                // One that another controller is about to make may still come.
+                // An object that another controller is about to create may still appear.
                 Ok(None) => {
                     let now = boot_time();
                     let mut memory = lock(&self.memory);
@@ -285,7 +286,7 @@ impl Reconciliation<'_> {
         dropped
     }
 
-    /// What the status says of all of it.
+    /// Sets the state of all sinks for the status.
     async fn conclude(&mut self, ledger: &Ledger, wanted: &[OutputSink], progress: Progress) {
         let Progress {
             mut sinks,
@@ -309,15 +310,15 @@ impl Reconciliation<'_> {
         *self.facts.sinks = sinks;
     }
 
-    /// The template's outputs, each with whether it is sensitive; nothing where it is not known.
+    /// Returns the template's outputs, each with whether it is sensitive, or `None` if they are unknown.
     fn declared(&self) -> Option<BTreeMap<&str, bool>> {
         let template = self.compiled.as_ref()?.template.as_ref().ok()?;
         Some(sinks::declared(template))
     }
 }
 
-/// Where the sensitive outputs are: in the first Secret that has each. Of one that could not be written that stands which was
-/// said before.
+/// Returns where each sensitive output is: in the first Secret that has it. For a Secret that could not be written, the
+/// former place stays.
 fn placed(
     wanted: &[OutputSink],
     sinks: &Sinks,

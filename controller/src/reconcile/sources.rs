@@ -1,4 +1,4 @@
-//! Inputs that come from other objects, read as the Runnable's account. I/O.
+//! Reads the inputs that come from other objects, as the Runnable's account. I/O.
 
 mod read;
 #[cfg(test)]
@@ -34,19 +34,19 @@ use crate::{
 use read::WantedSource;
 use when::polled_after;
 
-/// How old what is known of a source may be.
+/// Maximum age of what is known of a source.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Age {
-    /// As old as nothing has told of a change since.
+    /// Any age, while no event has reported a change.
     Any,
-    /// Of this reconciliation, and of this moment.
+    /// Read in this reconciliation, a moment ago.
     Moment,
-    /// It is read.
+    /// Not used: the source is read.
     None,
 }
 
 impl Reconciliation<'_> {
-    /// The inputs that other objects give, by name: from memory while nothing says that they may have changed.
+    /// Returns the inputs from other objects, by name: from memory while no event says that they may have changed.
     pub(super) async fn sourced(
         &mut self,
         account: &Requests,
@@ -57,7 +57,7 @@ impl Reconciliation<'_> {
         let age = match (consistent, self.facts.dependencies.rests_on_own_reads) {
             (false, _) => Age::Any,
             (true, false) => Age::Moment,
-            // It may be the reads themselves that are old, which only others tell.
+            // The reads themselves may be stale, and only the Runnables that made them know.
             (true, true) => Age::None,
         };
         self.facts.dependencies = Dependencies {
@@ -96,7 +96,7 @@ impl Reconciliation<'_> {
                     let are_heavy =
                         matches!(found, SourceRead::Several(_)) && self.budget.has_place();
                     if found.is_too_heavy() || are_heavy {
-                        // Each further one may cost the API server as much, for nothing.
+                        // Each further object might cost the API server as much, to no use.
                         return Err(self.too_heavy(sources, &object, &found));
                     }
                     read.insert(object, found);
@@ -118,7 +118,7 @@ impl Reconciliation<'_> {
         Ok(taken.values)
     }
 
-    /// Finds room for what was read of an object, and for what its texts become.
+    /// Reserves room for what was read of an object, and for what its texts are parsed into.
     async fn hold_source(
         &self,
         sources: &[InputSource],
@@ -139,7 +139,7 @@ impl Reconciliation<'_> {
         })
     }
 
-    /// The error for a heavy object from which nothing can be taken. The objects after it are not read.
+    /// Returns the error for a heavy object from which nothing can be taken. The objects after it are not read.
     fn too_heavy(
         &self,
         sources: &[InputSource],
@@ -164,7 +164,7 @@ impl Reconciliation<'_> {
         sources.filter_map(|source| SourceObject::read_in(own, source))
     }
 
-    /// Takes down what is not allowed, of all objects; any other error ends the reading.
+    /// Collects the denied requests of all objects. Any other error ends the reading.
     fn deny(
         &self,
         denied: &mut Option<(Who, Vec<Denied>)>,
@@ -185,7 +185,7 @@ impl Reconciliation<'_> {
         }
     }
 
-    /// What is wrong whatever the objects say.
+    /// Checks the sources without regard to the objects.
     fn check_sources(&self, sources: &[InputSource]) -> Result<(), NoInputs> {
         sourced_inputs::check(self.runnable.spec.inputs.as_ref(), sources)?;
         if self.ctx.no_cross_namespace_refs {
@@ -194,7 +194,7 @@ impl Reconciliation<'_> {
         Ok(())
     }
 
-    /// Where these objects are, in their order.
+    /// Returns the paths of these objects, in their order.
     async fn paths_of(
         &self,
         objects: impl Iterator<Item = &SourceObject>,
@@ -222,7 +222,7 @@ impl Reconciliation<'_> {
         unread(error.requeue(), cause, Some(error.to_string()))
     }
 
-    /// One object.
+    /// Reads one object, or takes it from memory.
     async fn source(
         &self,
         account: &Requests,
@@ -236,7 +236,7 @@ impl Reconciliation<'_> {
         } else {
             Some(polled_after(self.poll_of(object.kind)))
         };
-        // An event that comes while the read is under way makes its answer old.
+        // An event during the read may make its answer stale.
         let began = {
             let memory = lock(&self.memory);
             let now = boot_time();
@@ -259,14 +259,14 @@ impl Reconciliation<'_> {
         self.watch_found(object, &read);
         let place = read.content_mut().map(|content| {
             let place = self.ctx.picked.keep(content);
-            // All who read the same share it.
+            // All readers of the same content share it.
             if let Some(kept) = &place {
                 *content = kept.value();
             }
             place
         });
         let mut memory = lock(&self.memory);
-        // One that found no place among all that is kept is read each time.
+        // Content that found no place in the shared store is read each time.
         let is_kept = place.as_ref().is_none_or(Option::is_some);
         let place = place.flatten();
         if !is_kept && !is_watched {

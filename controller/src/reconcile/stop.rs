@@ -1,4 +1,4 @@
-//! Tells runs to stop that have worked for longer than their timeout. I/O.
+//! Asks runs to stop: after their timeout, for a later run, or when cancelled. I/O.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -18,12 +18,12 @@ use super::{
 use crate::{clock::boot_time, discovery::DiscoveryError, lock::lock, memory::Operation};
 
 impl Reconciliation<'_> {
-    /// What this process remembers of runs that were told to stop.
+    /// Loads what this process remembers of runs that were asked to stop.
     pub(super) fn take_in_stops(&mut self) {
         let ledger = &self.facts.ledger;
         let mut memory = lock(&self.memory);
         let now = boot_time();
-        // Of those that have ended nobody waits for anything.
+        // Nothing depends on the backoff for runs that have ended.
         memory.backoffs.retain(|backoff| match &backoff.what {
             Operation::Stop(kind) => ledger.at_work().any(|run| run.name.kind == *kind),
             _ => true,
@@ -41,14 +41,14 @@ impl Reconciliation<'_> {
         self.facts.stops = stops.collect();
     }
 
-    /// Puts down which runs work without a word of since when, once it is known how each stands.
+    /// Notes since when runs without a start time have been at work, once the state of each is known.
     pub(super) fn take_in_work(&mut self) {
         let seen = &mut lock(&self.memory).seen_at_work;
         *seen = self.facts.untimed(seen);
         self.facts.seen_at_work.clone_from(seen);
     }
 
-    /// Tells a run to stop.
+    /// Asks a run to stop.
     pub(super) async fn stop(&mut self, to: ToStop) -> Result<(), End> {
         self.confirm_ledger().await?;
         let what = Operation::Stop(to.name.kind.clone());
@@ -60,7 +60,7 @@ impl Reconciliation<'_> {
                 drop(memory);
                 self.facts.stops.insert(to.uid, StopOutcome::Sent);
             }
-            // It has heard nothing. It is told once more at once, if another look finds it at work.
+            // The request had no effect. It is repeated at once if another read finds the run at work.
             Err(DiscoveryError::Api(error))
                 if error.is_conflict() && self.changed_meanwhile.insert(to.uid.clone()) =>
             {
@@ -77,7 +77,7 @@ impl Reconciliation<'_> {
         Ok(())
     }
 
-    /// What is refused of one run of a kind is most likely refused of all: they are told again together.
+    /// Postpones all stops of a kind: a refusal for one run most likely holds for all. They are retried together.
     fn put_off_stops(&mut self, kind: &str, error: &ReconcileError) {
         let at_work = self.facts.ledger.at_work();
         let of_kind = at_work.filter(|run| run.stop.is_some() && run.name.kind == kind);
@@ -105,12 +105,12 @@ impl Reconciliation<'_> {
             account.delete_last(&path, &name.name, this).await
         };
         match asked {
-            // Another version may serve it, and be known by the next time.
+            // Another version may serve the object, and be known by the next time.
             Err(error) if error.is_unserved() => {
                 kinds.forget(&kind.api_version);
                 Err(error.into())
             }
-            // It is gone: the watch tells.
+            // The run is gone: the watch shows that.
             Err(error) if error.is_not_found() => Ok(()),
             asked => Ok(asked?),
         }
@@ -122,7 +122,7 @@ impl Reconciliation<'_> {
             DiscoveryError::Unknown { .. } => Requeue::OnKind,
             DiscoveryError::Api(error) => error.requeue(),
         };
-        // A refusal may pass without anything that is heard of.
+        // A refusal may pass without any event.
         let requeue = match requeue {
             Requeue::OnChange => Requeue::Backoff,
             other => other,
@@ -131,7 +131,8 @@ impl Reconciliation<'_> {
         ReconcileError::caused(Category::StopFailed, requeue, cause, None)
     }
 
-    /// Of an earlier run that does not stop an event tells, once for each reason: it keeps the Runnable from nothing.
+    /// Publishes an event for an earlier run that does not stop, once for each reason. It does not hold back the
+    /// Runnable.
     pub(super) fn report_unstopped(&self) {
         let problems = earlier_that_do_not_stop(&self.facts);
         let mut memory = lock(&self.memory);
@@ -139,7 +140,7 @@ impl Reconciliation<'_> {
         let known: BTreeSet<&str> = self.facts.ledger.at_work().map(|run| run.uid).collect();
         reported.retain(|(uid, _)| known.contains(uid.as_str()));
         let is_new = |(uid, error): (String, ReconcileError)| {
-            // That it could not be told, and that it does not heed it, are two things.
+            // A request that failed and a request that was ignored are two reasons.
             let was_told = matches!(error.diagnosis.as_deref(), Some(Diagnosis::NotStopped(..)));
             reported.insert((uid, was_told)).then_some(error)
         };
@@ -150,7 +151,7 @@ impl Reconciliation<'_> {
         }
     }
 
-    /// How long until a run has to be told to stop, or told once more, or is said not to stop.
+    /// Returns the time until a run must be asked to stop, or asked again, or is reported as not stopping.
     pub(super) fn next_stop(&self) -> Option<Duration> {
         let memory = lock(&self.memory);
         let now = boot_time();

@@ -1,20 +1,20 @@
-//! A stored status that is not as this controller left it: who hears of that. I/O.
+//! Reports a stored status that is not as this controller left it. I/O.
 
 use cartouche_crds::{HistoryEntry, MAX_LINE, MAX_LINES, MAX_UNREADABLE, RunnableStatus};
 
 use super::reconciliation::Reconciliation;
 use crate::{lock::lock, memory::digest};
 
-/// Of a line that cannot be read, so many characters are shown.
+/// Maximum number of characters shown of an unreadable line.
 const SHOWN: usize = 80;
 
 impl Reconciliation<'_> {
-    /// Says, once while they are the same, that lines of the history cannot be read, and once for each version of the
-    /// status that some are not kept.
+    /// Reports unreadable lines of the history, once while they are the same. Reports dropped lines once for each
+    /// version of the status.
     pub(super) fn say_unreadable_history(&self) {
         let stored = &self.facts.stored;
         let (lines, dropped) = (&stored.unreadable_history, stored.dropped_lines);
-        // Without those that are dropped, which the next write takes away: that is no news.
+        // Dropped lines are left out, since the next write removes them: that is no news.
         let digest = Some(digest(lines)).filter(|_| !lines.is_empty() || dropped > 0);
         let dropped_of = Some(&self.resource_version)
             .filter(|_| dropped > 0)
@@ -50,10 +50,10 @@ impl Reconciliation<'_> {
         self.publish_warning("HistoryUnreadable", message);
     }
 
-    /// Says, once for each write of somebody else, that nothing is written while it is not known whether the ledger was
-    /// put back, and what would have been.
+    /// Reports that nothing is written while it is unknown whether the ledger was put back, and the problem that would
+    /// have been written. This happens once for each write of another client.
     pub(super) fn say_put_back(&self, status: &RunnableStatus) {
-        // Who wrote it could not be read, which is told where that is tried again.
+        // The writer could not be read, which is reported where that is retried.
         if self.facts.ledger_writer.is_none() {
             return;
         }

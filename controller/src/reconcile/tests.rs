@@ -1,4 +1,4 @@
-//! What a reconciliation leaves behind.
+//! Tests of the state that a reconciliation leaves behind.
 
 mod asking;
 mod contested;
@@ -32,7 +32,7 @@ use crate::{
 const API_VERSION: &str = "example.dev/v1";
 const KIND: &str = "Build";
 
-/// Something that happens to the Runnable while its reconciliation waits for the kind of its run.
+/// Event that hits the Runnable while its reconciliation waits for the kind of its run.
 type Meanwhile = fn(&ControllerContext);
 
 fn key() -> RunnableKey {
@@ -50,7 +50,7 @@ fn runnable(uid: &str) -> Runnable {
     serde_json::from_value(object).unwrap()
 }
 
-/// A controller whose API server knows one kind and nothing else.
+/// A controller whose API server knows only one kind.
 fn ctx(meanwhile: Meanwhile) -> Arc<ControllerContext> {
     let ctx = Arc::new(Mutex::new(Weak::<ControllerContext>::new()));
     let asked = ctx.clone();
@@ -67,20 +67,20 @@ fn ctx(meanwhile: Meanwhile) -> Arc<ControllerContext> {
     made
 }
 
-/// What the API server says of a version that has one kind.
+/// Discovery document of a version with one kind.
 fn kinds(api_version: &str, kind: &str, plural: &str) -> Value {
     let kind = json!({ "name": plural, "kind": kind, "namespaced": true, "singularName": "", "verbs": [] });
     json!({ "groupVersion": api_version, "resources": [kind] })
 }
 
-/// A controller whose API server answers so.
+/// A controller whose API server gives these answers.
 pub(super) fn serving(
     answer: impl Fn(&Request<Body>) -> (StatusCode, Value) + Send + 'static,
 ) -> Arc<ControllerContext> {
     serving_with(Enqueuer::new().0, answer)
 }
 
-/// The same with this queue.
+/// Likewise, with this queue.
 fn serving_with(
     enqueuer: Enqueuer,
     answer: impl Fn(&Request<Body>) -> (StatusCode, Value) + Send + 'static,
@@ -111,7 +111,7 @@ async fn look(ctx: &ControllerContext, uid: &str) {
     let _ = ctx.reconcile(runnable, crate::clock::moment()).await;
 }
 
-/// Whom watches serve.
+/// Runnables that watches serve.
 fn users(ctx: &ControllerContext) -> Vec<RunnableKey> {
     let open = ctx.watches.open();
     let users = |watched| ctx.watches.users(&watched);

@@ -1,5 +1,4 @@
-//! Objects that look like runs of a Runnable and that no ledger knows: how they are told from runs, and how
-//! they are reported. I/O.
+//! Tells runs from objects that look like runs of a Runnable and that its ledger does not know, and reports those. I/O.
 
 use std::collections::BTreeMap;
 
@@ -16,11 +15,11 @@ use serde_json::{Value, json};
 use super::reconciliation::{End, Reconciliation};
 use crate::{api::CreateMode, lock::lock, memory::Operation};
 
-/// Unknown runs of one Runnable that are reported at most.
+/// Maximum number of unknown runs of one Runnable that are reported.
 const MAX_REPORTED: usize = 100;
 
 impl Reconciliation<'_> {
-    /// Reads who wrote the ledger last. `Err` if somebody has written since this reconciliation read it.
+    /// Reads who wrote the ledger last. Returns `Err` if another client has written since this reconciliation read it.
     pub(super) async fn read_ledger_writer(&mut self) -> Result<(), End> {
         let found = self
             .read_again(|found: &RunnableWriters| found.metadata.resource_version.as_str())
@@ -35,8 +34,8 @@ impl Reconciliation<'_> {
         Ok(())
     }
 
-    /// What claims to be ahead of a ledger of ours is an unknown run, and stays that when the number that it
-    /// bears is given.
+    /// Notes runs that claim to be ahead of a ledger of ours. They are unknown runs, and stay so when the number that
+    /// they bear is given.
     fn note_unknown_runs(&mut self) {
         let uid = &self.facts.runnable.uid;
         let ledger = &self.facts.ledger;
@@ -57,8 +56,8 @@ impl Reconciliation<'_> {
         self.facts.unknown_runs = state.unknown_runs.keys().cloned().collect();
     }
 
-    /// Asks what becomes of an object like that of the pending run. A refusal that does not pass says
-    /// nothing of that.
+    /// Asks, by a dry run, what the API server makes of an object like the pending run. A lasting refusal gives no
+    /// information on that.
     pub(super) async fn probe(&mut self) -> Result<(), End> {
         let (Some(current), Some(account)) = (&self.facts.ledger.current, &self.account) else {
             return Err(End::Conflict);
@@ -84,8 +83,8 @@ impl Reconciliation<'_> {
         Ok(())
     }
 
-    /// Objects that claim to be runs of this Runnable, and that its ledger cannot know: forged, or
-    /// left by a backup. An old run that the ledger has dropped is none of them.
+    /// Reports objects that claim to be runs of this Runnable and that its ledger cannot know: forged, or left by a
+    /// backup. Old runs that the ledger has dropped are not reported.
     pub(super) fn report_unknown_runs(&self, current: &CurrentRun, runs: &[RunIdentity]) {
         let oldest = self
             .facts
@@ -111,7 +110,7 @@ impl Reconciliation<'_> {
         }
     }
 
-    /// The number of the entry before was given up, since an unknown run held its name.
+    /// Reports that the number before was given up, since an unknown run held its name.
     pub(super) fn report_taken_name(&self, before: &Ledger) {
         let (Some(given_up), Some(next)) = (&before.current, &self.facts.ledger.current) else {
             return;
@@ -133,7 +132,7 @@ impl Reconciliation<'_> {
     }
 }
 
-/// A Runnable as far as it says who wrote its status.
+/// A Runnable, reduced to who wrote its status.
 #[derive(Deserialize)]
 struct RunnableWriters {
     metadata: WritersMeta,
@@ -147,7 +146,7 @@ struct WritersMeta {
     managed_fields: Vec<StatusWriter>,
 }
 
-/// Of an entry of `managedFields`, which may be as large as all that users wrote, only what is asked for.
+/// The needed fields of an entry of `managedFields`, which may be as large as all that users wrote.
 #[derive(Deserialize)]
 struct StatusWriter {
     manager: Option<String>,
@@ -167,9 +166,9 @@ struct Owned {
 }
 
 impl RunnableWriters {
-    /// Whoever changed `currentRun` last owns it, since it is written as a whole, and as a part of the
-    /// status, since the rest of an object is written without it. (What more than ten have written of an
-    /// object, the API server merges into an entry of nobody's, which names no part: it may well be ours.)
+    /// Returns the last writer of the ledger. `currentRun` is written as a whole and as a part of the status, so its
+    /// owner is the last client that changed it. Beyond ten writers, the API server merges entries into one of no
+    /// subresource, which may well be ours and does not count.
     fn ledger_writer(&self) -> LedgerWriter {
         let owns_ledger = |entry: &&StatusWriter| {
             let fields = entry.owned.status.as_ref();
@@ -186,7 +185,7 @@ impl RunnableWriters {
 }
 
 fn probed(current: &CurrentRun, owner: &str, made: &Value) -> Probe {
-    // An object that was not stored may lack a uid.
+    // An object of a dry run may lack a uid.
     let mut object = made.clone();
     if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
         metadata.entry("uid").or_insert_with(|| "none".into());
@@ -240,7 +239,7 @@ mod tests {
         assert_eq!(ledger_writer(&[]), LedgerWriter::Ours);
     }
 
-    /// More than ten writers of the spec, which takes no right to write statuses, bring that about.
+    /// More than ten writers of the spec cause that, without any permission to write statuses.
     #[test]
     fn a_ledger_of_ours_that_was_merged_with_the_entries_of_others_stays_ours() {
         let merged = json!({ "f:spec": { "f:inputs": {} }, "f:status": { "f:currentRun": {} } });

@@ -1,4 +1,4 @@
-//! Which kinds are watched for a Runnable, and what their watches have shown. I/O.
+//! Decides which kinds are watched for a Runnable, and takes in what their watches have shown. I/O.
 
 use std::{
     collections::{BTreeSet, HashSet},
@@ -30,14 +30,14 @@ use crate::{
 };
 
 impl Reconciliation<'_> {
-    /// Has the kinds watched that matter, and takes in what their watches have shown.
+    /// Watches the relevant kinds, and takes in what their watches have shown.
     pub(super) async fn observe_watches(&mut self) {
         self.unfound.clear();
         let kind = self.current_kind().await;
         self.watch_kinds(kind.as_ref().ok().and_then(Option::as_ref))
             .await;
         let Ok(kind) = kind else {
-            // Nobody says whether the kind is there: nothing is concluded from what is not seen.
+            // It is unknown whether the kind is served: nothing is concluded from missing objects.
             self.facts.watch = WatchState::Starting;
             return;
         };
@@ -45,7 +45,8 @@ impl Reconciliation<'_> {
         self.take_in_waits();
         let runs = &self.ctx.runs;
         let Some(kind) = kind else {
-            // Objects of a kind that is not served do not exist; what was seen to go with it stays seen.
+            // Objects of a kind that is not served do not exist. Runs that were seen to be deleted with it stay
+            // deleted.
             self.facts.watch = WatchState::Synced;
             self.facts.cached_runs = runs.cached_runs(&self.facts.runnable.uid);
             self.facts.cached_runs.retain(|run| run.deleted);
@@ -63,7 +64,7 @@ impl Reconciliation<'_> {
         self.take_in_work();
     }
 
-    /// What this process still waits for, of what it remembers of the current run.
+    /// Takes in what this process still waits for about the current run.
     fn take_in_waits(&mut self) {
         let (memory, now) = (lock(&self.memory), boot_time());
         let unobserved = memory.state.unobserved(now);
@@ -72,7 +73,7 @@ impl Reconciliation<'_> {
         self.facts.grace_over = grace.is_some_and(|left| left.is_zero());
     }
 
-    /// The kind of the current run; see [`Self::kind`].
+    /// Returns the kind of the current run; see [`Self::kind`].
     async fn current_kind(&mut self) -> Result<Option<Arc<Kind>>, DiscoveryError> {
         let Some(current) = &self.facts.ledger.current else {
             return Ok(None);
@@ -85,8 +86,8 @@ impl Reconciliation<'_> {
         found
     }
 
-    /// A kind that is to be watched; `None` if it is not served. An API server that does not answer has
-    /// not taken it away: who watched it goes on.
+    /// Returns a kind to watch, or `None` if it is not served. An API server that does not answer has not removed the
+    /// kind, so that a watch goes on.
     async fn kind(
         &self,
         purpose: Purpose,
@@ -95,7 +96,7 @@ impl Reconciliation<'_> {
     ) -> Result<Option<Arc<Kind>>, DiscoveryError> {
         let kinds = &self.ctx.kinds;
         let found = match purpose {
-            // A run stays the same object, whatever version it is read in.
+            // A run is the same object in every version.
             Purpose::Runs => kinds.find_objects(api_version, kind).await,
             Purpose::Selected => kinds.find(api_version, kind).await,
         };
@@ -125,10 +126,10 @@ impl Reconciliation<'_> {
             .filter(|watched| watched.purpose == Purpose::Selected)
         {
             self.ctx.selections.remove(gone, &self.key);
-            // What happens to it from now on is not noticed.
+            // Later changes of it go unnoticed.
             let mut memory = lock(&self.memory);
             memory.selection_changed();
-            // Whoever takes inputs of that kind again names their objects anew.
+            // If the inputs come from that kind again, their objects have to be named anew.
             memory.sources = KnownSources::default();
             if *gone == Watched::config_maps() {
                 memory.sinks = KnownSinks::default();
@@ -138,12 +139,12 @@ impl Reconciliation<'_> {
         self.facts.unwatched = self.unwatched(&wanted);
     }
 
-    /// The kinds of which something may happen that concerns the Runnable.
+    /// Returns the kinds whose events may concern the Runnable.
     async fn wanted(&mut self, current: Option<&Arc<Kind>>) -> BTreeSet<Watched> {
         let of = |purpose| move |kind| Watched { purpose, kind };
         let current = current.cloned().map(of(Purpose::Runs));
         let mut wanted: BTreeSet<Watched> = current.into_iter().collect();
-        // Finished runs too: retention has to know whether they are still there.
+        // Finished runs count too: retention has to know whether they still exist.
         let history = self.facts.ledger.history.iter();
         let history = history.map(|run| (run.api_version.clone(), run.kind.clone()));
         let rendering = self.facts.rendering.iter();
@@ -171,7 +172,7 @@ impl Reconciliation<'_> {
         wanted
     }
 
-    /// What is reported of watches that fail, and of those that cannot begin.
+    /// Returns what is reported of watches that fail, or that cannot begin.
     fn unwatched(&self, wanted: &BTreeSet<Watched>) -> Option<String> {
         let seconds = self.ctx.poll.as_secs();
         let failing = wanted.iter().filter_map(|watched| {
@@ -189,7 +190,7 @@ impl Reconciliation<'_> {
         (!failing.is_empty()).then(|| bounded(failing.join("; ")))
     }
 
-    /// Why nothing is known of the current run, once that has lasted: discovery fails for its kind.
+    /// Returns why nothing is known of the current run, once discovery has failed for its kind for long enough.
     pub(super) fn undiscovered(&self) -> Option<ReconcileError> {
         let current = self.facts.ledger.current.as_ref()?;
         let of_current = |(api_version, kind): &&(String, String)| {
@@ -201,7 +202,7 @@ impl Reconciliation<'_> {
         Some(self.unreadable(&ApiError::Unanswered(text)))
     }
 
-    /// Why no profile can be chosen, where that needs the labels of the namespace and these cannot be had.
+    /// Returns why no profile can be chosen, if that needs labels of the namespace that cannot be read.
     pub(super) fn without_namespaces(&self) -> Option<ReconcileError> {
         let is_needed =
             self.facts.watch != WatchState::Starting && self.facts.profiles.lacks_namespace();
@@ -214,7 +215,7 @@ impl Reconciliation<'_> {
         ))
     }
 
-    /// Runs of a kind that the controller may not watch, listed as the account.
+    /// Lists the runs of a kind that the controller may not watch, as the account.
     pub(super) async fn poll(&self, watched: &Watched) -> Vec<CachedRun> {
         let (runs, owner) = (&self.ctx.runs, &self.facts.runnable.uid);
         let (Some(account), Some(compiled)) = (&self.account, &self.compiled) else {
@@ -255,7 +256,7 @@ impl Reconciliation<'_> {
     }
 }
 
-/// The query for the runs that carry a Runnable's name.
+/// Returns the query for the runs that carry a Runnable's name.
 pub(super) fn own_runs(key: &RunnableKey) -> String {
     label_query([(RUNNABLE_NAME_LABEL, &*label_value(&key.name))])
 }

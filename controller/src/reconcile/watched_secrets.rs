@@ -1,4 +1,4 @@
-//! Which Secrets are watched for a Runnable, as its account.
+//! Watches Secrets for a Runnable, as its account.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -12,7 +12,8 @@ use super::reconciliation::Reconciliation;
 use crate::{lock::lock, watch::named::WatchedSecret};
 
 impl Reconciliation<'_> {
-    /// Has the Runnable told of exactly the Secrets that inputs come from, as far as they were found, before any of them is read.
+    /// Registers the Runnable for exactly the Secrets that its inputs come from, as far as they were found, before any
+    /// of them is read.
     pub(super) fn watch_secrets(&self) {
         let doubted = self.ctx.secrets.want(&self.key, self.secrets());
         if doubted.is_empty() {
@@ -20,25 +21,25 @@ impl Reconciliation<'_> {
         }
         let mut memory = lock(&self.memory);
         for secret in doubted {
-            // Nothing has told what happened to it before, nor as whom it was read.
+            // Earlier changes of it went unnoticed, and it may have been read as another account.
             memory.secret_changed(&secret.name);
         }
     }
 
-    /// Has a Secret watched once a read has found it. A name alone costs no watch.
+    /// Watches a Secret once a read has found it. A name alone costs no watch.
     pub(super) fn watch_found(&self, object: &SourceObject, read: &SourceRead) {
         if object.kind != SourceKind::Secret || matches!(read, SourceRead::Absent) {
             return;
         }
         let secret = self.watched(object.name.clone());
         if self.ctx.secrets.found(&self.key, &secret) {
-            // It was watched for others when it was read here: that it changed meanwhile, only they were told.
+            // It was already watched for others during this read, and only they were notified of changes.
             lock(&self.memory).secret_changed(&secret.name);
             self.ctx.enqueuer.enqueue(&self.key);
         }
     }
 
-    /// How often a source is read that is not watched.
+    /// Returns the interval of reads of an unwatched source.
     pub(super) fn poll_of(&self, kind: SourceKind) -> Duration {
         match kind {
             SourceKind::Secret => self.ctx.secrets.poll(&self.key.namespace, self.ctx.poll),
@@ -46,7 +47,7 @@ impl Reconciliation<'_> {
         }
     }
 
-    /// Those that inputs come from; none as an account that is not there.
+    /// Returns the Secrets that inputs come from; none for an account that does not exist.
     fn secrets(&self) -> BTreeSet<WatchedSecret> {
         let spec = &self.runnable.spec;
         let account = spec.service_account();

@@ -26,7 +26,7 @@ use crate::{
     mutants::{self, Mutant},
 };
 
-/// Of a Runnable, only which version it is.
+/// A Runnable, reduced to its version.
 #[derive(Deserialize)]
 pub(super) struct RunnableVersion {
     pub(super) metadata: VersionMeta,
@@ -38,10 +38,10 @@ pub(super) struct VersionMeta {
     pub(super) resource_version: String,
 }
 
-/// Hashes of one process are one to its [`ContestedPace`](cartouche_protocol::pace::ContestedPace), whatever they are of.
+/// Key under which all rewrites of hashes share one [`ContestedPace`](cartouche_protocol::pace::ContestedPace).
 const HASH: u64 = 0;
 
-/// True if the ledger says of its run only that it is of another document.
+/// Returns true if the ledger says of its run only that it is of another document.
 fn is_noted_as_another(ledger: &Ledger) -> bool {
     let current = ledger.current.as_ref();
     current.is_some_and(|current| is_of_another_document(&current.input_hash))
@@ -50,7 +50,7 @@ fn is_noted_as_another(ledger: &Ledger) -> bool {
 impl Reconciliation<'_> {
     /// Writes the ledger, and with it all that the status says of it.
     pub(super) async fn write(&mut self, ledger: Ledger, change: Change) -> Result<(), End> {
-        // It is said of entries that no create for them is sent any more from now on.
+        // These changes state a time after which no create is sent for superseded entries.
         let is_dated = matches!(change, Change::MakeWay | Change::Intent | Change::Renumber);
         if is_dated && self.is_clock_stale() {
             self.look_at_the_clock();
@@ -63,7 +63,7 @@ impl Reconciliation<'_> {
         });
         let ledger = self.with_provenance(ledger, change);
         if let Some(left) = self.contested(&ledger, change) {
-            // It is decided by from here on, and stored with the next write that is made anyway.
+            // Decisions use it from now on. It is stored with the next write that happens anyway.
             self.contested_after = self.contested_after.into_iter().chain([left]).min();
             self.facts.ledger = ledger;
             return Ok(());
@@ -82,7 +82,7 @@ impl Reconciliation<'_> {
         let status = status::status(&self.facts, &ledger, error.as_ref());
         let mut status = mutants::said(status);
         if change == Change::Attempt {
-            // What is wrong is not known to be cured.
+            // The earlier problem is not known to be fixed.
             status.conditions.clone_from(&self.facts.stored.conditions);
         }
         let before = std::mem::replace(&mut self.facts.ledger, ledger);
@@ -97,11 +97,11 @@ impl Reconciliation<'_> {
         Ok(())
     }
 
-    /// The time until this may be written, if another release has put something else in its place.
+    /// Returns the time until this may be written, if another release has put something else in its place.
     fn contested(&self, ledger: &Ledger, change: Change) -> Option<Duration> {
         let (memory, now) = (lock(&self.memory), boot_time());
         match change {
-            // A hash that no document has is no other release's to put back.
+            // No other release replaces a hash that no document has.
             Change::MigrateHash if !is_noted_as_another(ledger) => memory.rehashes.left(HASH, now),
             Change::Record if memory.records.is_repeated() => {
                 memory.records.left(ledger.recorded(), now)
@@ -110,7 +110,7 @@ impl Reconciliation<'_> {
         }
     }
 
-    /// The ledger with what its runs were made from.
+    /// Adds to the ledger the sources that its runs were made from.
     fn with_provenance(&self, ledger: Ledger, change: Change) -> Ledger {
         let (before, dependencies) = (&self.facts.ledger, &self.facts.dependencies);
         let read = match change {
@@ -122,7 +122,7 @@ impl Reconciliation<'_> {
         provenance.told_in(ledger)
     }
 
-    /// The error that the next decision will name, for the write that comes before it.
+    /// Returns the error that the next decision will name, for the write that comes before it.
     fn conflict(&self) -> Option<ReconcileError> {
         let mut facts = self.facts.clone();
         if let Some(current) = &mut facts.ledger.current {
@@ -135,7 +135,7 @@ impl Reconciliation<'_> {
     }
 
     fn after_write(&mut self, before: &Ledger, change: Change) {
-        // Nothing was ever sent for what was intended just now, nor for what was only ever refused.
+        // No create was ever sent for a new intent, nor for one that was only refused.
         let unsent = |ledger: &Ledger| {
             let current = ledger.current.as_ref();
             current.is_some_and(|current| !current.attempted)
@@ -151,14 +151,14 @@ impl Reconciliation<'_> {
             }
             _ => {}
         }
-        // What was written by us is the latest.
+        // The controller's own write is the latest.
         self.facts.ledger_writer = self.facts.ledger_writer.map(|_| LedgerWriter::Ours);
         if change == Change::Renumber {
             self.report_taken_name(before);
         }
         if intended {
             self.facts.created = None;
-            // What was read before is no proof of what becomes of the entry that is superseded.
+            // Earlier reads prove nothing about the superseded entry.
             self.facts.reads.clear();
             self.facts.listed = None;
         }
@@ -170,7 +170,7 @@ impl Reconciliation<'_> {
             self.facts.release_recorded();
         }
         if change == Change::Confirm {
-            // A refusal to read was no hindrance to confirm; to follow the run it is.
+            // A denied read did not prevent the confirmation, but it prevents following the run.
             self.facts.reads.retain(|_, read| *read != NameRead::Denied);
         }
         if matches!(change, Change::Stop | Change::MakeWay) {
@@ -184,7 +184,8 @@ impl Reconciliation<'_> {
         self.announce(before);
     }
 
-    /// What is tried again is read once more before that: the read that found it failed need not have been consistent.
+    /// Drops the read of a run that will be retried, so that it is read once more before: the read that found the
+    /// failure may have been stale.
     fn forget_last_word(&mut self, before: &Ledger) {
         let had = |ledger: &Ledger| {
             let current = ledger.current.as_ref();
@@ -198,7 +199,7 @@ impl Reconciliation<'_> {
         }
     }
 
-    /// Replaces the status, with the resourceVersion of what was read.
+    /// Replaces the status, with the resourceVersion that was read.
     pub(super) async fn put(&mut self, status: RunnableStatus) -> Result<(), End> {
         let path = &Kind::runnables().path(&self.key.namespace);
         let (own, name) = (self.ctx.identity.own(), &self.key.name);
@@ -207,7 +208,7 @@ impl Reconciliation<'_> {
         let template = &self.runnable.spec.run_template_ref.name;
         let spec = json!({ "runTemplateRef": { "name": template } });
         let in_doubt = self.ctx.definitions.are_doubted();
-        // What is written holds from when it was sent: others may have written since, however late the answer comes.
+        // The ledger is as old as the request: others may have written since, however late the answer comes.
         let sent = boot_time();
         match own
             .replace_status::<RunnableVersion, _>(
@@ -240,7 +241,7 @@ impl Reconciliation<'_> {
         }
     }
 
-    /// The status was not written, or not as it was to be.
+    /// Maps a failed write of the status to an end.
     fn unwritten(&self, error: &ApiError) -> End {
         match error {
             error if error.is_conflict() => {

@@ -10,8 +10,8 @@ use cartouche_protocol::{
 use crate::{clock::boot_time, lock::lock, reconcile::reconciliation::Reconciliation};
 
 impl Reconciliation<'_> {
-    /// Whether a sink that is ahead has been that for so long that nobody is about to record what it has, and the run of that number has
-    /// given nothing. It is read for that: what a watch shows of it may be of any age.
+    /// Returns true if a sink has been ahead for so long that no controller is about to record its content, and the run
+    /// of that number has given no outputs. The run is read for that, since a watch may be stale.
     pub(super) async fn is_waited_out(
         &self,
         ledger: &Ledger,
@@ -33,7 +33,7 @@ impl Reconciliation<'_> {
         let Some(name) = may_still_give(ledger, has) else {
             return true;
         };
-        // Where nobody can tell what it has given, it may have.
+        // If its outputs cannot be determined, it may have some.
         if self.declared().is_none() || !self.is_kind_known(&name).await {
             return false;
         }
@@ -50,10 +50,10 @@ impl Reconciliation<'_> {
     }
 }
 
-/// The run of this number, if its outputs may still be recorded.
+/// Returns the run of this number, if its outputs may still be recorded.
 fn may_still_give(ledger: &Ledger, number: i64) -> Option<RunName> {
     let current = ledger.current.as_ref();
-    // One that was lost is gone, whatever is known of its kind.
+    // A lost run is gone, whatever is known of its kind.
     let current =
         current.filter(|run| run.sequence == number && run.result != Some(RunResult::Lost));
     current.map(RunName::of).or_else(|| {

@@ -1,4 +1,5 @@
-//! Sinks that somebody else changes each time that they are written: one change is put right at once, and a fight costs few writes.
+//! Sinks that another client changes after each write: the first change is reverted at once, and a fight costs few
+//! writes.
 
 use cartouche_crds::OutputsFrom;
 use cartouche_protocol::{
@@ -12,14 +13,14 @@ use crate::{
 };
 
 impl Reconciliation<'_> {
-    /// Whether a sink is not as this process left it.
+    /// Returns true if a sink is not as this process left it.
     pub(super) fn was_changed(&self, read: &Read<'_>) -> bool {
         let found = read.found.as_ref();
         let has = digest(found.map(|found| (found.holder, &found.content)));
         lock(&self.memory).sinks.is_changed(&read.object, has)
     }
 
-    /// A sink has this content from now on. Somebody else may have changed it before.
+    /// Records the content that a sink has from now on, and whether another client had changed it.
     pub(super) fn leave_sink(
         &self,
         object: &SourceObject,
@@ -32,7 +33,8 @@ impl Reconciliation<'_> {
         memory.sinks.leave(object, has, was_changed, boot_time());
     }
 
-    /// Whether one that somebody else has changed is not put right yet. Outputs of another run wait for nobody.
+    /// Returns true if a change by another client is not reverted yet. Outputs of another run are written without
+    /// delay.
     pub(super) fn is_held_off(
         &self,
         object: &SourceObject,

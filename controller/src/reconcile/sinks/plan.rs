@@ -1,4 +1,4 @@
-//! What has to be sent for sinks to hold the outputs. I/O.
+//! Plans the requests that bring sinks up to date. I/O.
 
 use std::collections::BTreeMap;
 
@@ -12,19 +12,19 @@ use cartouche_templating::Sensitive;
 use super::{Progress, Read, sensitive};
 use crate::{lock::lock, reconcile::reconciliation::Reconciliation};
 
-/// What is to be sent.
+/// A planned write of a sink.
 pub(super) struct Write<'a> {
     pub(super) read: Read<'a>,
     pub(super) content: Content,
     pub(super) sensitive: Sensitive,
-    /// The number that it has, and that the ledger has never given, or that has given nothing.
+    /// Number that the found sink has, if the ledger never gave it, or its run gave nothing.
     pub(super) put_back: Option<i64>,
-    /// Somebody else has changed it since this process left it.
+    /// True if another client has changed it since this process left it.
     pub(super) was_changed: bool,
 }
 
 impl Reconciliation<'_> {
-    /// What has to be sent for the sinks to hold the outputs.
+    /// Returns the writes that bring the sinks up to date with the outputs.
     pub(super) async fn planned<'w>(
         &mut self,
         ledger: &Ledger,
@@ -39,7 +39,7 @@ impl Reconciliation<'_> {
         let declared = self.declared();
         let mut writes = Vec::new();
         for read in reads {
-            // Without the template nobody knows which outputs a Secret is to have beside those that anybody may see.
+            // Without the template, the sensitive outputs of a Secret are unknown.
             if declared.is_none() && read.sink.kind == SinkKind::Secret {
                 continue;
             }
@@ -92,7 +92,7 @@ impl Reconciliation<'_> {
         writes
     }
 
-    /// What is wanted of a sink, and who has its name, if it may be written at all.
+    /// Returns who holds the name of a sink and what is wanted of it, if it may be written at all.
     async fn wanted_of(
         &self,
         ledger: &Ledger,

@@ -1,4 +1,4 @@
-//! The requests for sinks. I/O.
+//! Requests for sinks. I/O.
 
 use cartouche_protocol::{
     diagnosis::{Diagnosis, is_of_quota},
@@ -22,7 +22,7 @@ use crate::{
     reconcile::reconciliation::{End, Reconciliation},
 };
 
-/// Of an object that was made, which it is.
+/// A created object, reduced to its uid.
 #[derive(Deserialize)]
 struct Made {
     metadata: MadeMeta,
@@ -51,7 +51,7 @@ impl Reconciliation<'_> {
         kind.path(&self.key.namespace)
     }
 
-    /// What has the name of a sink.
+    /// Reads the object that has the name of a sink.
     pub(super) async fn read_sink(
         &self,
         account: &Requests,
@@ -60,7 +60,7 @@ impl Reconciliation<'_> {
     ) -> Result<Option<FoundSink>, SinkProblem> {
         let path = self.sink_path(object);
         match account.get::<Object>(&path, &object.name).await {
-            // What was left out of it would be lost with the next write.
+            // The part that was left out would be lost with the next write.
             Ok(Object(found)) if is_shortened(&found) => {
                 let too_large = ApiError::Unsent("it is too large or too deep".to_owned());
                 Err(self.sink_failed(object, &too_large))
@@ -77,7 +77,7 @@ impl Reconciliation<'_> {
         }
     }
 
-    /// Makes a sink, or replaces it as it was read.
+    /// Creates a sink, or replaces it as it was read.
     pub(super) async fn write_sink(
         &self,
         account: &Requests,
@@ -120,7 +120,7 @@ impl Reconciliation<'_> {
         }
     }
 
-    /// Deletes a sink of ours that is wanted no more, as it was read.
+    /// Deletes a sink of ours that is no longer wanted, as it was read.
     pub(super) async fn delete_sink(
         &self,
         account: &Requests,
@@ -143,7 +143,8 @@ impl Reconciliation<'_> {
         }
     }
 
-    /// A write did not go through. Somebody else may have written: that is looked at anew, unless it happens all the time.
+    /// Handles a failed write. If another client may have written, the sinks are read anew, unless that happens all the
+    /// time.
     fn unsent(
         &self,
         object: &SourceObject,
@@ -164,7 +165,7 @@ impl Reconciliation<'_> {
         Ok(())
     }
 
-    /// Why a request for a sink failed. What was sent may be secret, and stand in what anybody answers.
+    /// Returns why a request for a sink failed. The sent values may be secret, and any answer may contain them.
     pub(super) fn sink_failed(&self, object: &SourceObject, error: &ApiError) -> SinkProblem {
         let diagnosis = match error.denied() {
             Some(_) => self.cause_of(error, "take the outputs"),
@@ -178,7 +179,7 @@ impl Reconciliation<'_> {
             }
             None => Diagnosis::NoAnswer("take the outputs"),
         };
-        // A quota is no right.
+        // A quota is no permission.
         let requeue = match error.denied() {
             Some(_) => Requeue::OnRbac,
             None => Requeue::Backoff,
@@ -194,8 +195,8 @@ impl Reconciliation<'_> {
     }
 }
 
-/// Whether a refusal of a Secret is one of the API server's own, of which it is known that it tells keys and no values: a schema
-/// that is not met, or a quota. Whoever else answers, with whatever code, may tell what was sent.
+/// Returns true if a refusal of a Secret comes from the API server itself and names only keys: a schema violation, or
+/// an exceeded quota. Any other responder, with whatever code, may repeat the sent values.
 fn may_be_told(error: &ApiError) -> bool {
     let ApiError::Answered { code, message, .. } = error else {
         return false;

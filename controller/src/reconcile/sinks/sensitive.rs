@@ -1,4 +1,4 @@
-//! Where the values of sensitive outputs come from: the run, or a Secret that has them already. I/O.
+//! Sources of the values of sensitive outputs: the run, or a Secret that has them already. I/O.
 
 use std::collections::BTreeMap;
 
@@ -15,27 +15,27 @@ use serde_json::Value;
 use super::Read;
 use crate::{lock::lock, reconcile::reconciliation::Reconciliation};
 
-/// What reading the run for its sensitive outputs gave.
+/// Result of reading the sensitive outputs of a run.
 pub(super) enum OfRun {
-    /// What it gives.
+    /// The run's sensitive outputs.
     Given(Sensitive),
-    /// It is there, and gives none by the template as it is.
+    /// The run exists, and gives none by the present template.
     Withheld,
-    /// It is gone.
+    /// The run is gone.
     Gone,
-    /// Nobody knows.
+    /// The outcome is unknown.
     Failed(Box<SinkProblem>),
 }
 
-/// The sensitive outputs of a run that Secrets have, and that are still what was written.
+/// Sensitive outputs of a run that Secrets hold unchanged.
 pub(super) struct Held {
     /// Those of Secrets that are up to date.
     current: Sensitive,
-    /// Those too of Secrets that could not be written since: nothing has changed there but, it may be, the path that they come from.
+    /// Those also of Secrets that could not be written since: at most the path of the outputs has changed.
     kept: Sensitive,
 }
 
-/// What Secrets have of the run that gave the outputs.
+/// Returns what Secrets hold of the run that gave the outputs.
 pub(super) fn held(sinks: &Sinks, from: &OutputsFrom, reads: &[Read<'_>]) -> Held {
     let (mut current, mut kept) = (BTreeMap::new(), BTreeMap::new());
     for (name, place) in &sinks.sensitive {
@@ -66,7 +66,7 @@ pub(super) fn held(sinks: &Sinks, from: &OutputsFrom, reads: &[Read<'_>]) -> Hel
 }
 
 impl Reconciliation<'_> {
-    /// The sensitive outputs that a sink is to have.
+    /// Returns the sensitive outputs that a sink is to have.
     pub(super) async fn sensitive_for(
         &self,
         ledger: &Ledger,
@@ -79,7 +79,7 @@ impl Reconciliation<'_> {
         if read.sink.kind != SinkKind::Secret {
             return Ok(Sensitive::default());
         }
-        // What was read just now is newer than what any Secret has: the template may take it from elsewhere by now.
+        // A read in this reconciliation is newer than any Secret: the template may take outputs from elsewhere by now.
         if let Some(known) = self.at_hand(from) {
             return Ok(known.sensitive.clone());
         }
@@ -91,7 +91,8 @@ impl Reconciliation<'_> {
         if needed.all(|(name, _)| has(&held.current, name)) {
             return Ok(held.current.clone());
         }
-        // What is missing may have become sensitive, or be wanted, since the run was read; or that run did not give it.
+        // An output may be missing because it became sensitive or wanted after the run was read, or because the run did
+        // not give it.
         let is_of_run = sinks.has_those_of(&read.object, from);
         let has_all_in =
             |all: &Sensitive| is_of_run && sinks.sensitive.keys().all(|name| has(all, name));
@@ -118,14 +119,14 @@ impl Reconciliation<'_> {
         }
     }
 
-    /// The run that gave the outputs, if it was read just now, by the template as it is.
+    /// Returns the run that gave the outputs, if it was read or created just now, by the present template.
     fn at_hand(&self, from: &OutputsFrom) -> Option<&FetchedRun> {
         let known = self.facts.fetched_run(&from.uid);
         let known = known.or_else(|| self.facts.created_run(&from.uid));
         known.filter(|it| has_given(it) && *it.rules_hash == *from.rules_hash)
     }
 
-    /// Reads them in the run that gave the outputs.
+    /// Reads the sensitive outputs in the run that gave the outputs.
     async fn sensitive_of_run(
         &self,
         ledger: &Ledger,
@@ -169,7 +170,7 @@ fn has_given(run: &FetchedRun) -> bool {
     matches!(run.outputs, OutputsRead::Values(_))
 }
 
-/// How the run with this uid is asked for.
+/// Returns the name of the run with this uid.
 fn name_of(ledger: &Ledger, uid: &str) -> Option<RunName> {
     let current = ledger.current.as_ref();
     let current = current.filter(|run| run.uid.as_deref() == Some(uid));

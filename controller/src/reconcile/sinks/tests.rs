@@ -10,7 +10,7 @@ use crate::reconcile::{
     tests::serving,
 };
 
-/// One of the Runnable's with so many keys, of which each takes a dozen bytes of text.
+/// A sink of the Runnable with this many keys, each with about a dozen bytes of text.
 fn sink(keys: usize) -> Value {
     let keys = (0..keys).map(|at| (format!("k{at}"), json!("")));
     let data: Value = Value::Object(keys.collect());
@@ -76,7 +76,7 @@ async fn of_sinks_to_delete_nothing_is_held() {
     }
 }
 
-/// The ledger of another release is stored. This one puts it otherwise, and has done so a moment ago.
+/// The stored ledger is of another release. This release has put it otherwise a moment ago.
 #[tokio::test]
 async fn sinks_that_are_announced_hasten_no_write_of_what_is_contested() {
     let ctx = serving(|request| match *request.method() {
@@ -96,7 +96,7 @@ async fn sinks_that_are_announced_hasten_no_write_of_what_is_contested() {
     let failure = json!({ "sequence": 1, "name": "r-1", "uid": "u", "message": "in our words" });
     ours.failure = serde_json::from_value(failure).unwrap();
     assert_eq!(begun.change_to(&ours).news, News::Nothing);
-    // Once it is stored, all that differs is news.
+    // Without the postponement, the difference is news.
     begun.contested_after = None;
     assert_eq!(begun.change_to(&ours).news, News::Ledger);
 }

@@ -1,4 +1,4 @@
-//! When sinks are looked at again: `ConfigMaps` are watched, Secrets are not. I/O.
+//! Schedule of looks at sinks: `ConfigMaps` are watched, Secrets are not. I/O.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use crate::{
     watched_kind::Watched,
 };
 
-/// So that a time has passed when somebody looks.
+/// Margin after which a time has surely passed.
 const JUST_AFTER: Duration = Duration::from_millis(50);
 
 impl Reconciliation<'_> {
@@ -34,14 +34,14 @@ impl Reconciliation<'_> {
         }
     }
 
-    /// The template by whose rules they are looked at: its uid and generation.
+    /// Returns the uid and generation of the template by whose rules sinks are looked at.
     pub(super) fn template_looked_for(&self) -> (String, i64) {
         let compiled = self.compiled.as_ref();
         let template = compiled.map(|it| (it.uid.clone(), it.generation));
         template.unwrap_or_default()
     }
 
-    /// Has the watch of `ConfigMaps` know whose changes concern this Runnable.
+    /// Tells the watch of `ConfigMaps` which of them concern this Runnable.
     pub(super) fn name_sinks(&self, wanted: &[OutputSink]) {
         let names = wanted.iter().filter(|it| it.kind == SinkKind::ConfigMap);
         let names = names.map(|sink| sink.name.clone()).collect();
@@ -49,19 +49,19 @@ impl Reconciliation<'_> {
         self.ctx.selections.name_sinks(&watched, &self.key, names);
     }
 
-    /// What is watched for the sake of sinks.
+    /// Returns the kind to watch for sinks, if any.
     pub(in crate::reconcile) fn watched_sinks(&self) -> Option<Watched> {
         let mut wanted = self.runnable.spec.write_outputs_to.iter().flatten();
         let is_watched = wanted.any(|sink| sink.kind == SinkKind::ConfigMap);
         is_watched.then(Watched::config_maps)
     }
 
-    /// What was found the last time, if it need not be looked at.
+    /// Returns what was found the last time, if no new look is needed.
     pub(super) fn known_sinks(&self, what: &LookedForSinks) -> Option<Sinks> {
         let polled = (!self.are_told(&what.sinks)).then(|| self.polled_after());
         let memory = lock(&self.memory);
         let now = boot_time();
-        // What was made or deleted just now, or is ahead, is looked at once more.
+        // A sink that was just created or deleted, or that is ahead, is looked at once more.
         let waiting = memory.sinks.is_waiting().then_some(CREATES_SETTLE_IN);
         let pause = polled.into_iter().chain(waiting).min();
         let known = memory.sinks.lately(what, waiting, now)?;
@@ -75,14 +75,14 @@ impl Reconciliation<'_> {
         is_known.then(|| known.clone())
     }
 
-    /// Whether all changes of the sinks are told.
+    /// Returns true if a watch reports all changes of the sinks.
     fn are_told(&self, wanted: &[OutputSink]) -> bool {
         let is_map = |sink: &OutputSink| sink.kind == SinkKind::ConfigMap;
         wanted.iter().all(is_map)
             && self.ctx.watches.state(&Watched::config_maps()) == WatchState::Synced
     }
 
-    /// When they are looked at again: what nobody watches, and what could not be written.
+    /// Returns the time until the next look, for unwatched sinks and for those that could not be written.
     pub(in crate::reconcile) fn sinks_again(&self) -> Option<Duration> {
         let wanted = self.runnable.spec.write_outputs_to.as_deref();
         let wanted = wanted.unwrap_or_default();

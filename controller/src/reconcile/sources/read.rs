@@ -20,17 +20,17 @@ use crate::{
     runnable_key::RunnableKey,
 };
 
-/// What is to be read.
+/// A source to read.
 pub(super) struct WantedSource<'a> {
-    /// The object.
+    /// Object to read.
     pub(super) object: &'a SourceObject,
-    /// What is asked for of it: keys, outputs or paths.
+    /// Keys, outputs or paths that are asked for.
     pub(super) keys: BTreeSet<&'a str>,
-    /// Where objects of its kind are.
+    /// Path of the objects of its kind.
     pub(super) path: ResourcePath,
 }
 
-/// A `ConfigMap`, as far as inputs come from it.
+/// A `ConfigMap`, reduced to what inputs come from.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ConfigMap {
@@ -41,7 +41,7 @@ struct ConfigMap {
     binary_data: BTreeMap<String, String>,
 }
 
-/// A Secret, the same. No value of it outlives the read.
+/// A Secret, likewise. No value outlives the read.
 #[derive(Deserialize)]
 struct Secret {
     metadata: Value,
@@ -49,7 +49,7 @@ struct Secret {
     data: BTreeMap<String, ByteString>,
 }
 
-/// A Runnable without the inputs that it has, of which it gives nothing.
+/// A Runnable without its own inputs, which are no source.
 struct WithoutInputs(Runnable);
 
 impl<'de> Deserialize<'de> for WithoutInputs {
@@ -97,13 +97,13 @@ impl Reconciliation<'_> {
             },
         };
         match read {
-            // Of any other 404 nobody knows who gave it.
+            // Any other 404 may come from elsewhere, such as a proxy.
             Err(error) if error.is_absent() => Ok(SourceRead::Absent),
             read => read,
         }
     }
 
-    /// What was read of a Runnable. Who reads it as the cache has it shares what is known of it.
+    /// Returns what was read of a Runnable. If the cache has the same version, its parsed state is shared.
     fn runnable_read(&self, runnable: &Runnable, keys: &BTreeSet<&str>) -> SourceRead {
         let mut read = SourceRead::runnable(runnable, keys);
         let cached = RunnableKey::of(runnable).find(&self.ctx.runnables);
@@ -114,7 +114,7 @@ impl Reconciliation<'_> {
         read
     }
 
-    /// Exactly one object must have the labels; two are enough to know that it is not one.
+    /// Finds the object with the labels: exactly one must match, and two show that it does not.
     async fn find_source(
         &self,
         account: &Requests,

@@ -1,4 +1,4 @@
-//! What is held to render from, and what is rendered.
+//! Tests of the memory held for rendering, and of the rendering.
 
 use std::{
     convert::Infallible,
@@ -21,12 +21,12 @@ use crate::{
     reconcile::ControllerContext, serve::wire, watch::Enqueuer,
 };
 
-/// A controller whose API server has this object, under any name, and nothing else.
+/// A controller whose API server has this object under any name, and nothing else.
 pub(in crate::reconcile) fn having(object: &Value) -> ControllerContext {
     counted(object, Arc::default())
 }
 
-/// The same, where any labels find it twice. How often the object was read is counted.
+/// Likewise, but any labels find the object twice, and reads of it are counted.
 fn counted(object: &Value, reads: Arc<AtomicUsize>) -> ControllerContext {
     let text = object.to_string().into_bytes();
     let twice = json!({ "metadata": {}, "items": [object, object] });
@@ -60,7 +60,7 @@ fn counted(object: &Value, reads: Arc<AtomicUsize>) -> ControllerContext {
     )
 }
 
-/// A Runnable with this in its spec, which is begun with.
+/// Begins a reconciliation of a Runnable with this in its spec.
 pub(in crate::reconcile) fn begun(
     ctx: &ControllerContext,
     mut spec: Value,
@@ -75,14 +75,15 @@ pub(in crate::reconcile) fn begun(
     (begun, account)
 }
 
-/// So many maps in each other, many times: a megabyte as a tree for ten kilobytes of text.
+/// Many chains of nested maps: a megabyte as a tree for ten kilobytes of text.
 fn chains(count: usize) -> Value {
     let chain = (0..50).fold(json!(1), |inside, _| json!({ "a": inside }));
     let chains = (0..count).map(|at| (format!("c{at}"), chain.clone()));
     Value::Object(chains.collect())
 }
 
-/// What becomes of inputs that are read out of such a text, as JSON or not, and whether that is heavy.
+/// Returns the number of inputs read out of this text, as JSON or not, or the error, and whether the reconciliation was
+/// heavy.
 async fn reads(inputs: usize, text: &Value, read_as: &str) -> (Result<usize, String>, bool) {
     let ctx = having(&json!({ "metadata": { "uid": "m" }, "data": { "key": text.to_string() } }));
     let from = (0..inputs).map(|at| {
@@ -134,7 +135,7 @@ async fn no_object_is_read_after_one_that_is_too_heavy() {
         let sourced = begun.sourced(&account, false).await;
         // Two matches are one too many, however light they are.
         assert_eq!(sourced.is_err(), is_heavy || is_by_label, "{sourced:?}");
-        // What is heavy is read once more with the place for much.
+        // Heavy objects are read once more with the place for heavy ones.
         let expected = if is_heavy { 2 } else { 4 };
         assert_eq!(reads.load(Ordering::Relaxed), expected);
     }

@@ -1,4 +1,4 @@
-//! When what inputs come from is read again, and which watches tell of its changes. I/O.
+//! Schedule of reads of sources, and the watches that report their changes. I/O.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,7 +19,7 @@ use crate::{
 };
 
 impl Reconciliation<'_> {
-    /// Whether every change of it is heard of.
+    /// Returns true if every change of the source causes an event.
     pub(super) fn is_watched(&self, object: &SourceObject) -> bool {
         let served = self.ctx.namespace.as_ref();
         let is_served = served.is_none_or(|it| it == object.namespace_in(&self.key.namespace));
@@ -36,13 +36,13 @@ impl Reconciliation<'_> {
         is_served && is_seen
     }
 
-    /// The watch that tells of changes of such an object, beside that of Runnables; none of Secrets, nor of a kind that is not
-    /// known.
+    /// Returns the watch that reports changes of such an object, beside that of Runnables. There is none for Secrets,
+    /// nor for an unknown kind.
     pub(super) fn watch_of(&self, object: &SourceObject) -> Option<Watched> {
         match object.kind {
             SourceKind::ConfigMap => Some(Watched::config_maps()),
             SourceKind::Secret | SourceKind::Runnable => None,
-            // It is refused, and nobody shall be asked to let the controller watch these.
+            // Reading it is refused, and no message shall suggest letting the controller watch Secrets.
             SourceKind::Any if object.is_secret() => None,
             SourceKind::Any => {
                 let (api_version, kind) = object.type_meta();
@@ -55,7 +55,7 @@ impl Reconciliation<'_> {
         }
     }
 
-    /// Has the watches know whose changes concern this Runnable.
+    /// Tells the watches which objects concern this Runnable.
     pub(super) fn name_sources(&self, objects: &BTreeSet<SourceObject>) {
         let before = lock(&self.memory).watched.clone();
         let before = before
@@ -73,7 +73,7 @@ impl Reconciliation<'_> {
         }
     }
 
-    /// What is watched for the inputs from other objects.
+    /// Returns the kinds to watch for inputs from other objects.
     pub(in crate::reconcile) fn watched_sources(&self) -> BTreeSet<Watched> {
         let sources = self
             .runnable
@@ -90,7 +90,7 @@ impl Reconciliation<'_> {
             .collect()
     }
 
-    /// For how long what was read may be relied on; without an end while its changes are told.
+    /// Returns the maximum age of a read source, or `None` if it is watched and the inputs are complete.
     pub(in crate::reconcile) fn pause_of_sources(&self, is_watched: bool) -> Option<Duration> {
         let are_wanting = lock(&self.memory).sources.are_wanting;
         if is_watched {
@@ -99,12 +99,12 @@ impl Reconciliation<'_> {
         Some(self.polled_after())
     }
 
-    /// How old what is not watched may be.
+    /// Returns the maximum age of what is not watched.
     pub(in crate::reconcile) fn polled_after(&self) -> Duration {
         polled_after(self.ctx.poll)
     }
 
-    /// When what inputs come from is read again: Secrets of whose changes nobody tells, and whatever gave none.
+    /// Returns the time until sources are read again: those that are not watched, and those that gave no value.
     pub(in crate::reconcile) fn sources_again(&self) -> Option<Duration> {
         if self.facts.runnable.deleting {
             return None;
@@ -115,7 +115,8 @@ impl Reconciliation<'_> {
         let polled = kinds.into_iter().filter_map(|kind| {
             let is_one = |object: &SourceObject| object.kind == kind && !self.is_watched(object);
             let (at, poll) = (memory.sources.oldest(is_one)?, self.poll_of(kind));
-            // What is old already could not be read, or something before it was wrong: that says when it is tried again.
+            // An older one could not be read, or an earlier error kept it from being read: that error has its own
+            // retry.
             let is_read = at + polled_after(poll) > now;
             Some(TENTH.over(if is_read {
                 (at + poll).saturating_sub(now)
@@ -131,7 +132,7 @@ impl Reconciliation<'_> {
     }
 }
 
-/// How old what is polled this often may be: who looks after a poll, or a little earlier, reads again.
+/// Returns the maximum age of what is polled at this interval. A read after a poll, or a little earlier, is a new one.
 pub(super) fn polled_after(poll: Duration) -> Duration {
     poll * 8 / 10
 }

@@ -1,4 +1,4 @@
-//! What is asked of runs and their pods, and how often.
+//! Tests of requests for runs and their pods, and of their number.
 
 mod events;
 
@@ -26,7 +26,7 @@ use crate::clock::{boot_time, moment};
 
 type Answer = (StatusCode, Value);
 
-/// What was asked, as method and path.
+/// Requests, as method and path.
 type Asked = Arc<Mutex<Vec<String>>>;
 
 fn compiled() -> Compiled {
@@ -41,7 +41,7 @@ fn compiled() -> Compiled {
     Compiled::new(&template)
 }
 
-/// What the template renders for a branch.
+/// Renders the template for a branch.
 fn rendering(branch: &str) -> Rendering {
     let compiled = compiled();
     let runnable = json!({ "metadata": { "name": "app", "namespace": "ns" }, "spec": { "inputs": { "branch": branch } } });
@@ -77,7 +77,7 @@ fn runnable(status: &Value) -> Runnable {
     serde_json::from_value(object).unwrap()
 }
 
-/// The second run, as its entry has it in a phase.
+/// Ledger entry of the second run in a phase.
 fn entry(phase: &str) -> Value {
     let mut entry = json!({
         "sequence": 2, "inputHash": hash("main"), "phase": phase, "apiVersion": "batch/v1", "kind": "Job", "name": "app-2",
@@ -109,7 +109,7 @@ fn job(sequence: i64) -> RunName {
     }
 }
 
-/// An API server on which the second run has failed, be it a Job or a Pod, and its pod has said why.
+/// Answers of an API server on which the second run, a Job or a Pod, has failed, and its pod says why.
 fn failed(request: &Request<Body>) -> Answer {
     let ended = json!({ "exitCode": 3, "message": "boom" });
     let of_pod = json!({ "phase": "Failed", "containerStatuses": [{ "name": "c", "state": { "terminated": ended } }] });
@@ -143,7 +143,7 @@ fn failed(request: &Request<Body>) -> Answer {
     (StatusCode::OK, body)
 }
 
-/// What is learnt of the pods of the second run when it is read.
+/// Returns the words of the second run's pods after a read of the run.
 async fn learnt(status: &Value, branch: &str) -> String {
     match said(failed, status, branch).await {
         PodsSaid::Words(said) => said.words,
@@ -186,7 +186,7 @@ async fn what_is_said_before_it_is_confirmed_is_kept_for_when_its_pods_are_gone(
     );
 }
 
-/// As after an eviction: the pod is deleted before the Job has failed.
+/// Answers as after an eviction: the pod is deleted before the Job has failed.
 fn without_pods(request: &Request<Body>) -> Answer {
     let (code, mut body) = failed(request);
     match request.uri().path() {
@@ -207,7 +207,7 @@ async fn that_the_pods_of_a_failed_job_are_gone_is_said_and_is_no_reason() {
     );
 }
 
-/// Its selector may have been another one then.
+/// The selector of the earlier run may have been another one.
 #[tokio::test]
 async fn a_run_of_something_else_than_what_is_rendered_now_may_hold_a_secret() {
     let mut superseded = entry("Created");
@@ -229,7 +229,7 @@ async fn a_run_of_something_else_than_what_is_rendered_now_may_hold_a_secret() {
     }
 }
 
-/// What a Pod that is the second run is read to say of itself.
+/// Returns the words of a Pod that is the second run itself.
 async fn said_by_pod(branch: &str, selected: &str) -> String {
     let ctx = serving(failed);
     let mut current = entry("Created");

@@ -1,4 +1,4 @@
-//! Records that another release has put otherwise, in a reconciliation that ends before it writes them anew.
+//! Tests of records that another release has put otherwise, in a reconciliation that ends before it rewrites them.
 
 use std::time::Duration;
 
@@ -16,13 +16,13 @@ use crate::{
     lock::lock,
 };
 
-/// Sooner than any of these waits ends.
+/// Ends before any of these waits.
 const SOON: Duration = Duration::from_secs(3);
 /// Longer than the pause between two writes of the same sources.
 const LONG: Duration = Duration::from_mins(2);
 const WAITS: [Waiting; 3] = [
     Waiting::FirstList,
-    // This process knows no time for it.
+    // This process knows no end for this one.
     Waiting::GracePeriod,
     Waiting::OtherRelease(LONG),
 ];

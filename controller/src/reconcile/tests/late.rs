@@ -1,4 +1,4 @@
-//! Answers that come late, and a process that slept.
+//! Tests of late answers, and of a process that slept.
 
 use std::sync::{
     Arc,
@@ -21,7 +21,8 @@ use crate::{
     memory::Operation,
 };
 
-/// A controller whose API server takes each status, and answers a read after so many seconds; how many statuses it took.
+/// A controller whose API server accepts each status and answers a read after this many seconds, with the number of
+/// accepted statuses.
 fn answering_after(seconds: &Arc<AtomicU64>) -> (Arc<ControllerContext>, Arc<AtomicUsize>) {
     answering(seconds, 0)
 }

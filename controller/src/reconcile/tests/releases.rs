@@ -1,4 +1,4 @@
-//! What another release of the controller or of the definitions wrote.
+//! Tests of the output of other releases of the controller or of the definitions.
 
 use std::sync::{Arc, Mutex};
 
@@ -18,7 +18,7 @@ use super::super::{
 use super::{API_VERSION, KIND, key, kinds, runnable, serving, users};
 use crate::clock::moment;
 
-/// A controller whose API server knows one kind and takes each status, and what it was asked beside events.
+/// A controller whose API server knows one kind and accepts each status, with the requests except those for events.
 fn asked() -> (Arc<ControllerContext>, Arc<Mutex<Vec<String>>>) {
     let asked = Arc::<Mutex<Vec<String>>>::default();
     let noted = asked.clone();
@@ -44,7 +44,7 @@ fn asked() -> (Arc<ControllerContext>, Arc<Mutex<Vec<String>>>) {
 
 fn needing(word: &str) -> Runnable {
     let mut needing = runnable("first");
-    // Later than what this process has written.
+    // Newer than what this process has written.
     needing.metadata.resource_version = Some("9".to_owned());
     if let Some(status) = &mut needing.status {
         status.needs = vec![word.to_owned()];
@@ -73,7 +73,7 @@ async fn nothing_is_asked_written_or_watched_for_one_that_a_newer_release_serves
     assert!(ctx.metrics.text().contains(counted));
 }
 
-/// Ends a reconciliation with an error of this category, and says which statuses were written.
+/// Ends a reconciliation with an error of this category, and returns the status writes.
 async fn written(
     ctx: &ControllerContext,
     asked: &Mutex<Vec<String>>,
@@ -95,7 +95,7 @@ async fn under_definitions_without_a_number_a_status_is_tried_before_it_is_writt
         name: Some("runnables.carto.run".to_owned()),
         ..ObjectMeta::default()
     }]);
-    // A controller of the former release may make the run: it is not in its way.
+    // A controller of the former release may make the run: no status stands in its way.
     let told = written(&ctx, &asked, Category::DefinitionsOutdated).await;
     assert_eq!(told, [""; 0]);
     let written = written(&ctx, &asked, Category::TemplateStampFailure).await;

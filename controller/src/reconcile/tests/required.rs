@@ -1,4 +1,4 @@
-//! What is asked of what pods may do, and how often.
+//! Tests of requests for the permissions of pods, and of their number.
 
 use std::{
     sync::{
@@ -17,7 +17,7 @@ use super::super::{ControllerContext, reconciliation::Reconciliation};
 use super::{runnable, serving};
 use crate::{budget::Budget, clock::moment, reviews::Asking};
 
-/// How often each question was asked: for the rules, and for one permission.
+/// Number of requests for the rules, and for one permission.
 #[derive(Default)]
 struct Asked {
     rules: AtomicUsize,
@@ -31,7 +31,7 @@ impl Asked {
     }
 }
 
-/// A controller whose API server lists these rules, and denies all.
+/// A controller whose API server lists these rules, and denies every permission.
 fn listing(rules: Value) -> (Arc<ControllerContext>, Arc<Asked>) {
     let asked = Arc::<Asked>::default();
     let heard = asked.clone();
@@ -51,7 +51,7 @@ fn listing(rules: Value) -> (Arc<ControllerContext>, Arc<Asked>) {
     (ctx, asked)
 }
 
-/// As much as a template may require.
+/// The maximum of permissions that a template may require.
 fn much() -> Needed {
     let permission = |number: usize| RequiredPermission {
         resource: format!("things{number}"),
@@ -64,7 +64,7 @@ fn much() -> Needed {
     }
 }
 
-/// What so many Runnables that need it are said to miss.
+/// Returns the missing permissions of this many Runnables that need `much`.
 async fn missing(ctx: &ControllerContext, runnables: usize) -> Vec<String> {
     let mut missing = Vec::new();
     for number in 0..runnables {
@@ -105,7 +105,7 @@ async fn what_rules_do_not_settle_is_asked_until_enough_is_missing_and_shared_as
     assert_eq!(said.len(), 200);
 }
 
-/// So many rules that the answer is long.
+/// A list of rules that is too long to be read.
 fn many_rules() -> Value {
     let rule = |number: usize| json!({ "verbs": ["*"], "apiGroups": [""], "resources": [format!("things{number}")] });
     let rules: Vec<Value> = (0..5_000).map(rule).collect();
@@ -123,7 +123,7 @@ async fn a_long_list_of_rules_is_not_read() {
 async fn an_answer_that_others_wait_for_waits_for_none_of_them() {
     let (ctx, asked) = listing(many_rules());
     let heavy = ctx.identity.connection().heavy().clone();
-    // Another one holds much, and is going to ask the same.
+    // Another reconciliation holds the place for heavy objects, and will ask the same.
     let _place = heavy.wait().await.unwrap();
     let requests = ctx.identity.of("ns", "pods").await.unwrap();
     let requests = requests.within(Arc::new(Budget::new(heavy, None)));

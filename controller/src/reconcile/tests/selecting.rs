@@ -1,4 +1,4 @@
-//! The object that a selector picks.
+//! Tests of the object that a selector picks.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Two controllers of which one knows a change for longer.
+//! Tests of two controllers of which one has known a change for longer.
 
 use std::{
     sync::{
@@ -31,7 +31,7 @@ use crate::{
 
 const PAUSE: Duration = Duration::from_mins(1);
 
-/// A controller whose API server takes each status, and how many it took.
+/// A controller whose API server accepts each status, with their number.
 fn taking() -> (Arc<ControllerContext>, Arc<AtomicUsize>) {
     let taken = Arc::new(AtomicUsize::new(0));
     let counted = taken.clone();
@@ -46,7 +46,7 @@ fn taking() -> (Arc<ControllerContext>, Arc<AtomicUsize>) {
     (ctx, taken)
 }
 
-/// Looks at the Runnable as it is stored under this version, where its change has to settle.
+/// Reconciles the Runnable as stored under this version, while its change is in debounce.
 async fn look(ctx: &ControllerContext, resource_version: &str) -> Duration {
     let mut stored = runnable("r");
     stored.metadata.resource_version = Some(resource_version.to_owned());

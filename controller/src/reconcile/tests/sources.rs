@@ -1,4 +1,4 @@
-//! Inputs that come from other objects, and what is remembered of them.
+//! Tests of inputs from other objects, and of what is remembered of them.
 
 use std::{
     sync::{
@@ -28,7 +28,7 @@ use crate::{
     watched_kind::Watched,
 };
 
-/// A controller whose API server answers so about the `ConfigMap`, and how often it was asked.
+/// A controller whose API server gives these answers about the `ConfigMap`, with the number of requests for it.
 fn answering(
     answer: impl Fn(usize) -> (StatusCode, Value) + Send + 'static,
 ) -> (Arc<ControllerContext>, Arc<AtomicUsize>) {
@@ -66,7 +66,7 @@ fn begin(ctx: &ControllerContext, runnable: Runnable) -> Box<Reconciliation<'_>>
     Reconciliation::begin(ctx, Arc::new(runnable), moment()).unwrap()
 }
 
-/// The value of the input, or what is said instead.
+/// Returns the value of the input, or the error message.
 async fn read(ctx: &ControllerContext, consistent: bool) -> Result<Value, String> {
     let mut begun = begin(ctx, sourced_runnable());
     let account = ctx.identity.own();
@@ -161,7 +161,7 @@ async fn what_was_put_off_and_is_not_decided_again_is_not_looked_at_without_a_pa
     lock(&memory).telling.moved_on(&moved, boot_time());
     assert!(lock(&memory).telling.puts_off(&moved, boot_time()));
     sleep(20);
-    // The inputs from other objects, say, are gone.
+    // For example, the inputs from other objects are gone.
     let begun = begin(&ctx, runnable("r"));
     let again = begun.finish(End::Settled).await;
     assert!(
@@ -205,7 +205,7 @@ async fn inputs_that_go_and_come_back_are_watched_again() {
     assert_eq!(ctx.selections.of(&watched), [key()]);
     let mut begun = begin(&ctx, sourced_runnable());
     begun.observe_watches().await;
-    // The template, say, is not there, so that nothing is read.
+    // Nothing is read, for example because the template does not exist.
     let mut without = begin(&ctx, runnable("r"));
     without.observe_watches().await;
     assert!(ctx.selections.of(&watched).is_empty());
@@ -234,7 +234,7 @@ async fn a_secret_that_cannot_be_read_any_more_is_not_asked_for_without_a_pause(
     sleep(10);
     let again = begun.sources_again().unwrap().as_secs();
     assert!((17..=22).contains(&again), "{again}");
-    // Since then nothing was read of it.
+    // Nothing was read of it since.
     for _ in 0..3 {
         sleep(60);
         let again = begun.sources_again().unwrap().as_secs();
@@ -242,14 +242,14 @@ async fn a_secret_that_cannot_be_read_any_more_is_not_asked_for_without_a_pause(
     }
 }
 
-/// So many maps in each other, many times: a megabyte as a tree for ten kilobytes of text.
+/// Many chains of nested maps: a megabyte as a tree for ten kilobytes of text.
 fn chains(count: usize) -> Value {
     let chain = (0..50).fold(json!(1), |inside, _| json!({ "a": inside }));
     let chains = (0..count).map(|at| (format!("c{at}"), chain.clone()));
     Value::Object(chains.collect())
 }
 
-/// A Runnable with inputs from so many other Runnables, each of which has an output like this.
+/// Reads inputs from this many other Runnables, each with this output.
 async fn reads_outputs(runnables: usize, output: Value) -> Result<usize, String> {
     let ctx = serving(move |request| {
         let name = request.uri().path().rsplit('/').next();
@@ -277,7 +277,7 @@ async fn reads_outputs(runnables: usize, output: Value) -> Result<usize, String>
 
 #[tokio::test]
 async fn what_is_read_of_all_objects_together_has_room_for_so_much_as_a_tree() {
-    // Thirty-two ordinary ones.
+    // Thirty-two ordinary outputs fit.
     let ordinary = json!({ "image": "registry.example.com/app@sha256:0", "tags": ["a", "b"] });
     let read = reads_outputs(32, ordinary).await;
     assert!(!read.is_err_and(|said| said.contains("MiB")));

@@ -1,4 +1,4 @@
-//! What becomes of runs that did not hear that they were told to stop.
+//! Tests of runs that missed the request to stop.
 
 use std::{
     sync::{Arc, Mutex},
@@ -25,7 +25,7 @@ use crate::{
     lock::lock,
 };
 
-/// A controller whose API server answers so many requests to change or delete a run with a conflict, and takes the rest.
+/// A controller whose API server answers this many changes or deletions of a run with a conflict, and accepts the rest.
 fn conflicting(conflicts: usize) -> Arc<ControllerContext> {
     let left = Mutex::new(conflicts);
     serving(move |request| {
@@ -45,7 +45,7 @@ fn conflicting(conflicts: usize) -> Arc<ControllerContext> {
     })
 }
 
-/// It is told by a patch.
+/// A stop request by patch.
 fn told_by_patch() -> StopRequest {
     let patch = json!({ "spec": { "paused": true } });
     let method = json!({ "mergePatch": patch });
@@ -74,12 +74,12 @@ fn stopping(ctx: &ControllerContext) -> Box<Reconciliation<'_>> {
     runnable.status = serde_json::from_value(status).unwrap();
     let mut begun = Reconciliation::begin(ctx, Arc::new(runnable), moment()).unwrap();
     begun.account = Some(ctx.identity.own().clone());
-    // That the run is to stop was written just now.
+    // The write of the stop request counts as just done.
     begun.has_written = true;
     begun
 }
 
-/// What is known after each time that it was told, and whether this process remembers having told it.
+/// Asks the run twice to stop. Returns the known outcome after each, and whether this process remembers a request.
 async fn told(request: StopRequest, conflicts: usize) -> (Vec<Option<StopOutcome>>, bool) {
     let ctx = conflicting(conflicts);
     let mut begun = stopping(&ctx);
@@ -102,7 +102,7 @@ async fn told(request: StopRequest, conflicts: usize) -> (Vec<Option<StopOutcome
 
 #[tokio::test]
 async fn a_run_that_had_changed_has_heard_nothing_and_is_told_once_more() {
-    // One that a queue holds is deleted as it was read.
+    // A run held by a queue is deleted as it was read.
     for request in [told_by_patch(), StopRequest::Delete] {
         let (known, remembered) = told(request, 1).await;
         assert_eq!(known, [None, Some(StopOutcome::Sent)]);
@@ -121,7 +121,7 @@ async fn one_that_changes_again_is_not_taken_for_told() {
     assert!(!remembered);
 }
 
-/// What is known once the request was answered with 404, and this message.
+/// Returns the known outcome of a request that was answered with 404 and this message.
 async fn told_of_nothing(message: &'static str) -> Option<StopOutcome> {
     let ctx = serving(move |request| match *request.method() {
         Method::PATCH => {
@@ -147,7 +147,7 @@ async fn a_version_that_is_served_no_more_is_not_taken_for_a_run_that_is_gone() 
     );
 }
 
-/// A controller whose API server takes every status, and no longer tells the time.
+/// A controller whose API server accepts every status, and gives no time any more.
 fn without_time() -> Arc<ControllerContext> {
     serving(|request| match *request.method() {
         Method::PUT => (

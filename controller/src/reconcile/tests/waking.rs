@@ -1,4 +1,4 @@
-//! When a Runnable that waits looks at the Runnables that it reads.
+//! Tests of when a waiting Runnable reads its sources again.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::{
     clock::boot_time, lock::lock, memory::tests::write_words, watch::dependents::Concerned,
 };
 
-/// True if a Runnable that has just written words is reconciled at once when one that it reads changes.
+/// Returns true if a Runnable that has just written a message is reconciled at once when a source changes.
 fn is_woken_at_once(outputs_changed: bool, waits_beside_inputs: bool) -> bool {
     let (enqueuer, waiting) = Enqueuer::new();
     let ctx = serving_with(enqueuer, |_| (StatusCode::NOT_FOUND, Value::Null));
@@ -36,7 +36,8 @@ async fn a_reader_that_waits_is_woken_at_once_for_outputs_only() {
     assert!(is_woken_at_once(false, false));
 }
 
-/// True if it is reconciled once more, at once, after a wait has ended: what it reads has changed before, and meanwhile or not.
+/// Returns true if a Runnable is reconciled at once after its wait. A source changes before the end of the wait, or
+/// also meanwhile.
 async fn is_woken_after_its_wait(changed_meanwhile: bool) -> bool {
     let (enqueuer, waiting) = Enqueuer::new();
     let (before, meanwhile) = (enqueuer.clone(), enqueuer.clone());
@@ -48,7 +49,7 @@ async fn is_woken_after_its_wait(changed_meanwhile: bool) -> bool {
         (StatusCode::NOT_FOUND, Value::Null)
     });
     later(&before);
-    // Its template is not there: it waits for no person any more.
+    // The template does not exist, so it no longer waits for approval.
     look(&ctx, "first").await;
     waiting.next().now_or_never().is_some()
 }

@@ -1,4 +1,4 @@
-//! Which Secrets are watched for a Runnable.
+//! Tests of the Secrets that are watched for a Runnable.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::{
     lock::lock,
 };
 
-/// One whose inputs come from these Secrets, and from a `ConfigMap`.
+/// A Runnable whose inputs come from these Secrets, and from a `ConfigMap`.
 fn reader(account: &str, secrets: &[&str]) -> Runnable {
     let mut reader = runnable("r");
     let secrets = secrets.iter().map(|name| {
@@ -39,7 +39,7 @@ fn account(ctx: &ControllerContext, name: &str) {
     });
 }
 
-/// What is watched for the Runnable, and as whom.
+/// Returns the watched Secrets of the Runnable, each with its account.
 fn watched(ctx: &ControllerContext) -> Vec<String> {
     let wanted = ctx.secrets.wanted(&key()).into_iter();
     wanted
@@ -55,7 +55,7 @@ fn object(name: &str) -> SourceObject {
     SourceObject::known(SourceKind::Secret, name)
 }
 
-/// A reconciliation has found these Secrets.
+/// Simulates that a reconciliation has found these Secrets.
 fn find(ctx: &ControllerContext, runnable: Runnable, names: &[&str]) {
     let begun = begin(ctx, runnable);
     for name in names {
@@ -111,7 +111,7 @@ async fn a_runnable_that_goes_leaves_no_watch_of_a_secret_behind() {
     find(&at_rest, of_one(), &["db"]);
     at_rest.sweep(|_| false);
     assert!(watched(&at_rest).is_empty());
-    // In the middle of its reconciliation, which has asked for it and finds it afterwards.
+    // The Runnable goes during a reconciliation that has registered the Secret and finds it afterwards.
     let busy = ctx(|ctx| ctx.forget(&runnable("r")));
     account(&busy, "one");
     look(&busy, of_one()).await;

@@ -1,4 +1,4 @@
-//! What the events of a run say, and the place of what the API server refuses.
+//! Tests of messages from the events of a run, and of places in refused objects.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{Asked, ControllerContext, entry, failed, job, reconciling, serving};
 use crate::{api::ResourcePath, clock::boot_time};
 
-/// A server that counts the lists of events, and answers them so.
+/// A controller whose API server gives this answer to lists of events, with the lists.
 fn with_events(answer: (StatusCode, Value)) -> (Arc<ControllerContext>, Asked) {
     let asked = Asked::default();
     let heard = asked.clone();
@@ -25,7 +25,7 @@ fn with_events(answer: (StatusCode, Value)) -> (Arc<ControllerContext>, Asked) {
     (ctx, asked)
 }
 
-/// Why a reconciliation of what rendered a branch says that the second run has no pod.
+/// Returns why the second run has no pod, according to a reconciliation that rendered this branch.
 async fn why_no_pod(ctx: &ControllerContext, branch: &str) -> Option<String> {
     let status = json!({ "currentRun": entry("Created") });
     let mut looking = reconciling(ctx, &status, branch);
@@ -69,7 +69,7 @@ async fn the_events_of_a_job_without_pods_are_asked_seldom_and_by_its_uid() {
     let (ctx, asked) = with_events((StatusCode::OK, json!({ "metadata": {}, "items": events })));
     let said = why_no_pod(&ctx, "main").await.unwrap();
     assert_eq!(said, "Job app-2 has made no pod yet: password=*** no room");
-    // The last words hold until the namespace may be asked again.
+    // The last cause holds until the namespace may be listed again.
     assert_eq!(why_no_pod(&ctx, "main").await, Some(said));
     let asked = asked.lock().unwrap().clone();
     assert_eq!(asked.len(), 1);
@@ -85,7 +85,7 @@ async fn events_are_not_asked_for_where_a_secret_may_be_in_them_or_they_were_ref
         assert_eq!(why_no_pod(&ctx, "main").await, None);
     }
     assert_eq!(asked.lock().unwrap().len(), 1);
-    // Another account may ask at once, and this one later.
+    // Another account may list at once, and this one later.
     let (pace, now) = (&ctx.event_pace, boot_time());
     assert!(pace.may_list("ns", now) && pace.is_refused("ns", "default", now));
     assert!(!pace.is_refused("ns", "default", now + Duration::from_hours(2)));
@@ -100,7 +100,7 @@ async fn a_value_of_another_type_is_placed_in_what_was_sent() {
         _ => failed(request),
     });
     let mut refused = reconciling(&ctx, &json!({ "currentRun": entry("Pending") }), "main");
-    // The kind is known by then.
+    // The kind is known after this read.
     refused.read_run(job(2)).await.unwrap();
     let path = ResourcePath::new("batch/v1", "jobs", Some("ns"));
     let account = ctx.identity.own();
