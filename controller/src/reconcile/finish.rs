@@ -148,7 +148,7 @@ impl Reconciliation<'_> {
                 Category::DefinitionsOutdated | Category::OtherController
             )
         {
-            // In a status it would stay while a controller of the former release makes the run all the same.
+            // In a status it would stay although a controller of the former release may make the run.
             self.tell_of_release(&outdated);
             return wait;
         }

@@ -1,4 +1,4 @@
-//! The end of a reconciliation: drops what is not needed any more, and schedules what depends on time.
+//! The end of a reconciliation: drops what is no longer needed, and schedules what depends on time.
 
 use std::time::Duration;
 

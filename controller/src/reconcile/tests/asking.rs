@@ -143,7 +143,7 @@ fn failed(request: &Request<Body>) -> Answer {
     (StatusCode::OK, body)
 }
 
-/// Returns the words of the second run's pods after a read of the run.
+/// Returns the message of the second run's pods after a read of the run.
 async fn learnt(status: &Value, branch: &str) -> String {
     match said(failed, status, branch).await {
         PodsSaid::Words(said) => said.words,
@@ -229,7 +229,7 @@ async fn a_run_of_something_else_than_what_is_rendered_now_may_hold_a_secret() {
     }
 }
 
-/// Returns the words of a Pod that is the second run itself.
+/// Returns the message of a Pod that is the second run itself.
 async fn said_by_pod(branch: &str, selected: &str) -> String {
     let ctx = serving(failed);
     let mut current = entry("Created");

@@ -147,7 +147,7 @@ async fn a_version_that_is_served_no_more_is_not_taken_for_a_run_that_is_gone() 
     );
 }
 
-/// A controller whose API server accepts every status, and gives no time any more.
+/// A controller whose API server accepts every status, and no longer gives the time.
 fn without_time() -> Arc<ControllerContext> {
     serving(|request| match *request.method() {
         Method::PUT => (
