@@ -1,4 +1,4 @@
-//! Wires everything together, and runs it until it is told to stop.
+//! Wires the parts of the controller together, and runs them until a stop signal.
 
 mod fair_queue;
 mod guarded;
@@ -49,7 +49,7 @@ use crate::{
     },
 };
 
-/// Runs the controller until SIGTERM or SIGINT. The error is a sentence for people.
+/// Runs the controller until SIGTERM or SIGINT. The error is a sentence for the user.
 pub async fn serve(flags: Flags) -> Result<(), String> {
     let config = Config::infer().await.map_err(|error| {
         format!("no API server is known: {error}\nhint: set KUBECONFIG to the path of a kubeconfig file, or run in a cluster")
@@ -87,14 +87,14 @@ pub async fn serve(flags: Flags) -> Result<(), String> {
     Ok(())
 }
 
-/// What must be there before Runnables are served.
+/// Returns a readiness that waits for everything Runnables need.
 #[must_use]
 pub fn unready() -> Readiness {
     Readiness::waiting_for(&[RUNNABLES, TEMPLATES, PROFILES, ACCOUNTS, OF_THIS_RELEASE])
 }
 
-/// Runs the controller over a connection until `stop`, and then until the reconciliations under way have
-/// ended. It needs no file, signal or listener of this machine, so that a simulation can run it.
+/// Runs the controller over a connection until `stop`, and then until running reconciliations have ended. It uses no
+/// file, signal or listener of this machine, so that a simulation can run it.
 pub async fn serve_over(
     connection: Connection,
     flags: &Flags,
@@ -158,13 +158,13 @@ pub async fn serve_over(
             template_task.abort();
             profile_task.abort();
         }
-        // Nobody would notice an edited template or profile any more: whoever started the process begins it anew.
+        // Edits of templates or profiles would go unnoticed, so the process ends and gets restarted.
         _ = &mut template_task => tracing::error!("the watch of templates ended by a mistake of the controller: stopping"),
         _ = &mut profile_task => tracing::error!("the watch of profiles ended by a mistake of the controller: stopping"),
     }
 }
 
-/// SIGTERM or SIGINT.
+/// Waits for SIGTERM or SIGINT.
 async fn signalled() {
     let terminated = async {
         match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {

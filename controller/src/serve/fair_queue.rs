@@ -1,14 +1,13 @@
-//! Whose turn it is to be reconciled. Pure.
+//! Fair order of reconciliations. Pure.
 //!
-//! A Runnable is reconciled by one task at a time. No namespace keeps the others waiting: how many of its
-//! Runnables are reconciled at the same time depends on how many namespaces have work. Within a namespace
-//! changes are begun before results are recorded, so that when many change at once the last run does not
-//! begin after the first has been brought to its end. An edited template has many Runnables run again:
-//! whatever else happens goes before that.
+//! A Runnable is reconciled by one task at a time. No namespace starves the others: its share of concurrent
+//! reconciliations depends on how many namespaces have work. Within a namespace changes start before results are
+//! recorded, so that when many change at once the last run need not wait for the end of the first. An edited template
+//! reruns many Runnables: everything else comes before that.
 //!
-//! Heavy Runnables have their turn one at a time, by namespaces and in order. What follows from a change of one takes long of the
-//! controller and of the API server, so that its namespace rests from such changes afterwards. Results of heavy ones and all light ones
-//! go on meanwhile.
+//! Heavy Runnables take turns one at a time, by namespace and in order. A change of one keeps the controller and the
+//! API server busy for long, so its namespace rests from such changes afterwards. Results of heavy ones, and all light
+//! ones, are not affected.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -17,84 +16,84 @@ use std::{
 
 use crate::runnable_key::RunnableKey;
 
-/// After so many Runnables with a change comes one without, so that results always get through.
+/// Number of changed Runnables in a row after which one without a change follows, so that results always get through.
 const CHANGES_IN_A_ROW: u32 = 3;
-/// One of so many reconciliations is for the Runnables of edited templates, whatever else waits.
+/// One in this many reconciliations is for Runnables of edited templates, whatever else waits.
 const FOR_TEMPLATES: u32 = 8;
-/// How many times as long as it took its namespace rests after a change of a heavy Runnable: such changes take a twentieth of the time. A
-/// status write of such a Runnable keeps one processor of the API server busy for as long as it takes.
+/// Length of a namespace's rest after a change of a heavy Runnable, as a multiple of its duration: such changes take a
+/// twentieth of the time. A status write of such a Runnable keeps one processor of the API server busy throughout.
 const REST: u32 = 19;
-/// The longest rest: an API server that hangs makes reconciliations long.
+/// Longest rest, since a slow API server makes reconciliations long.
 const LONGEST_REST: Duration = Duration::from_secs(30);
 
-/// How urgent it is to reconcile a Runnable, and why; the most urgent first.
+/// Urgency of a reconciliation; the most urgent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Priority {
     /// Its spec has changed.
     Changed,
-    /// Its template has changed, and with it that of many others, perhaps.
+    /// Its template has changed, and possibly those of many others with it.
     Template,
     /// A run has ended, or anything else.
     Other,
 }
 
-/// The turn of one Runnable.
+/// Turn of one Runnable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Turn {
     pub(super) key: RunnableKey,
-    /// It needs the place for heavy ones.
+    /// True if it needs the place for heavy ones.
     pub(super) is_heavy: bool,
 }
 
-/// Who is reconciled, and who waits for it.
+/// Running and waiting reconciliations.
 pub(super) struct FairQueue {
-    /// Reconciliations at the same time at most.
+    /// Maximum number of concurrent reconciliations.
     most: usize,
-    /// Reconciliations that namespaces share by need. The others are for namespaces in which none goes on: one each, so that a
-    /// namespace waits only for as many others as there are such places.
+    /// Number of reconciliations that namespaces share by need. The others are for idle namespaces, one each, so that
+    /// such a namespace waits only for as many others as there are such places.
     shared: usize,
-    /// Reconciliations that go on, and the namespaces that have any.
+    /// Number of running reconciliations, and of namespaces that have any.
     running: usize,
     busy: usize,
-    /// Runnables that wait, of all namespaces.
+    /// Number of waiting Runnables of all namespaces.
     waiting: usize,
     namespaces: HashMap<String, Namespace>,
-    /// Namespaces in which a light Runnable waits; the next one first.
+    /// Namespaces with a waiting light Runnable; the next one first.
     order: VecDeque<String>,
-    /// Namespaces in which a heavy Runnable waits, the same.
+    /// Namespaces with a waiting heavy Runnable, likewise.
     heavy_order: VecDeque<String>,
-    /// The heavy Runnable that is reconciled, and whether it has changed.
+    /// The heavy Runnable that is being reconciled, and whether it has changed.
     heavy: Option<(RunnableKey, bool)>,
-    /// The last turn was that of a heavy Runnable.
+    /// True if the last turn was that of a heavy Runnable.
     was_heavy: bool,
-    /// Namespaces that rest from changes of heavy Runnables, and until when.
+    /// Namespaces that rest from changes of heavy Runnables, with the end of each rest.
     rests: HashMap<String, Duration>,
-    /// The time at which it was last asked for the next one.
+    /// Time of the last call of `get`.
     asked_at: Duration,
 }
 
 #[derive(Default)]
 struct Namespace {
-    /// Those that are reconciled, and how urgently they are to be reconciled once more.
+    /// Runnables that are being reconciled, each with the priority of its next turn, if it was enqueued again.
     reconciling: HashMap<String, Option<Priority>>,
-    /// Light ones that wait, and the highest priority of each.
+    /// Waiting light Runnables, each with its highest priority.
     waiting: HashMap<String, Priority>,
-    /// Those that wait in their order, for each priority. One that has become more urgent is in two.
+    /// Order of the waiting ones, for each priority. One that has become more urgent is in two.
     changed: VecDeque<String>,
     of_templates: VecDeque<String>,
     others: VecDeque<String>,
-    /// Heavy ones that wait, in their order.
+    /// Waiting heavy ones, in order.
     heavy: VecDeque<String>,
-    /// The same, and whether each or its template has changed.
+    /// The same, each with whether it or its template has changed.
     heavy_waiting: HashMap<String, bool>,
-    /// How many with a change had their turn in a row.
+    /// Number of changed ones that had their turn in a row.
     row: u32,
-    /// How many had their turn since one of a template had.
+    /// Number of turns since the last one for a template.
     since_template: u32,
 }
 
 impl FairQueue {
-    /// For so many reconciliations at the same time.
+    /// Creates a queue for this many concurrent reconciliations.
     pub(super) fn new(concurrency: u16) -> Self {
         let most = usize::from(concurrency);
         Self {
@@ -113,7 +112,7 @@ impl FairQueue {
         }
     }
 
-    /// A Runnable is to be reconciled; if it is being reconciled, once more after that.
+    /// Enqueues a Runnable. If it is being reconciled, it follows once more after that.
     pub(super) fn enqueue(&mut self, key: &RunnableKey, priority: Priority) {
         let namespace = self.namespaces.entry(key.namespace.clone()).or_default();
         let was_empty = namespace.waiting.is_empty();
@@ -125,12 +124,12 @@ impl FairQueue {
         }
     }
 
-    /// How many wait for their turn. Those that are reconciled, and will be once more, do not.
+    /// Returns the number of waiting Runnables, without those that are being reconciled and will be once more.
     pub(super) fn waiting(&self) -> usize {
         self.waiting
     }
 
-    /// Begins the next reconciliation, if one may begin. Each Runnable is asked when it is its turn whether it `is_heavy`.
+    /// Begins the next reconciliation, if one may begin. Calls `is_heavy` for each Runnable when it is its turn.
     pub(super) fn get(
         &mut self,
         now: Duration,
@@ -140,7 +139,7 @@ impl FairQueue {
         if self.running >= self.most {
             return None;
         }
-        // Where there is one place, light ones get it as often as heavy ones.
+        // If there is one place, light ones get it as often as heavy ones.
         let first = if self.was_heavy {
             None
         } else {
@@ -154,8 +153,8 @@ impl FairQueue {
         Some(turn)
     }
 
-    /// When the next rest ends of a namespace in which a heavy Runnable waits: the next one has to be asked for then. One that has
-    /// ended since the last time it was is among them.
+    /// Returns the next end of a rest in a namespace with a waiting heavy Runnable, when `get` must be called again. It
+    /// includes rests that ended since the last call.
     pub(super) fn rest_ends(&self) -> Option<Duration> {
         let ends = self
             .heavy_order
@@ -164,9 +163,9 @@ impl FairQueue {
         ends.filter(|end| **end > self.asked_at).min().copied()
     }
 
-    /// The next light Runnable. Those that are heavy by now, and come before it, wait with the heavy ones from here on.
+    /// Takes the next light Runnable. Those before it that are heavy by now move to the heavy ones.
     fn get_light(&mut self, is_heavy: impl Fn(&RunnableKey) -> bool) -> Option<Turn> {
-        // At most as many namespaces as there are reconciliations have their share already.
+        // No more namespaces than there are reconciliations can have their share already.
         for _ in 0..self.order.len() {
             let name = self.order.pop_front()?;
             let has_room = self.has_room(&name);
@@ -203,7 +202,7 @@ impl FairQueue {
         None
     }
 
-    /// The next heavy Runnable. A namespace that may not have its turn yet keeps its place in the order.
+    /// Takes the next heavy Runnable. A namespace that may not have its turn yet keeps its place in the order.
     fn get_heavy(&mut self, now: Duration) -> Option<Turn> {
         if self.heavy.is_some() {
             return None;
@@ -231,7 +230,7 @@ impl FairQueue {
         })
     }
 
-    /// Whether one more of a namespace may be reconciled.
+    /// Returns true if one more Runnable of a namespace may be reconciled.
     fn has_room(&self, name: &str) -> bool {
         let namespace = self.namespaces.get(name);
         let reconciling = namespace.map_or(0, |it| it.reconciling.len());
@@ -250,7 +249,7 @@ impl FairQueue {
         }
     }
 
-    /// A reconciliation has ended that took so long. Whether the Runnable was enqueued meanwhile, and waits for the next.
+    /// Ends a reconciliation of this duration. Returns true if the Runnable was enqueued meanwhile, and waits again.
     pub(super) fn done(&mut self, key: &RunnableKey, now: Duration, took: Duration) -> bool {
         if let Some((_, has_changed)) = self.heavy.take_if(|(heavy, _)| heavy == key) {
             self.rests.retain(|_, end| *end > now);
@@ -298,19 +297,19 @@ impl Namespace {
         self.queue(priority).push_back(name.to_owned());
     }
 
-    /// It waits with the heavy ones from here on.
+    /// Moves a Runnable to the heavy ones.
     fn wait_as_heavy(&mut self, name: String, has_changed: bool) {
         self.heavy_waiting.insert(name.clone(), has_changed);
         self.heavy.push_back(name);
     }
 
-    /// The place of the next of the heavy ones. While the namespace `rests`, it is none that has changed.
+    /// Returns the position of the next heavy one. While the namespace `rests`, changed ones are skipped.
     fn next_heavy(&self, rests: bool) -> Option<usize> {
         let may = |name: &String| !rests || self.heavy_waiting.get(name) == Some(&false);
         self.heavy.iter().position(may)
     }
 
-    /// Takes the next of those that wait, with its priority.
+    /// Takes the next waiting Runnable, with its priority.
     fn get(&mut self) -> Option<(String, Priority)> {
         let next = self.next()?;
         if self.waiting.is_empty() {
@@ -344,8 +343,8 @@ impl Namespace {
             .or_else(|| self.take(Priority::Template))
     }
 
-    /// Takes the first that waits with this priority, and drops those before it that have become more urgent
-    /// since: were they left, they would pile up where one always waits.
+    /// Takes the first that waits with this priority. Those before it that have become more urgent are dropped, as they
+    /// would pile up.
     fn take(&mut self, priority: Priority) -> Option<(String, Priority)> {
         loop {
             let name = self.queue(priority).pop_front()?;

@@ -1,4 +1,4 @@
-//! Objects of our own kinds as they come: one that cannot be read fails no other.
+//! Objects of the controller's own kinds: one that cannot be read fails no other.
 
 mod metadata;
 
@@ -19,55 +19,54 @@ use crate::{
 };
 use metadata::ReadMeta;
 
-/// How much text may stand in an object of ours: a little more than a template can see, so that one that is
-/// only just too large is followed, and refused by the renderer. What the API server and we write into it
-/// beside does not count.
+/// Maximum text of an object: slightly more than a template can see, so that one just too large is followed, and
+/// refused by the renderer. The parts that the API server and the controller write do not count.
 const MAX_BYTES: usize = 1024 * 1024 + 64 * 1024;
 
-/// Other writers of a status that are kept in mind. The API server keeps some ten of those that do not apply.
+/// Maximum number of other status writers that are kept. The API server keeps about ten of those that do not apply.
 const MOST_WRITERS: usize = 20;
 
-/// An object, or why it is none. Unlike [`kube::core::DeserializeGuard`] it reads the text once: that
-/// one makes a tree of it first, at four times the cost.
+/// An object, or why it cannot be read. Unlike [`kube::core::DeserializeGuard`] it reads the text once: that one builds
+/// a tree first, at four times the cost.
 #[derive(Clone, Debug)]
 pub(super) struct Guarded<K> {
     pub(super) object: Result<K, Unreadable>,
-    /// Of an object that cannot be read.
+    /// Metadata of an object that cannot be read.
     pub(super) metadata: ObjectMeta,
 }
 
 /// An object that cannot be read.
 #[derive(Clone, Debug)]
 pub(super) struct Unreadable {
-    /// What is wrong with it, for people.
+    /// Error, as a text for users.
     pub(super) why: String,
-    /// The conditions in its status, which mostly can be read all the same.
+    /// Conditions of its status, which mostly can still be read.
     pub(super) stored: Vec<Condition>,
-    /// The words in its status for what a release has to know to do anything for it.
+    /// Features in its status that a release must know to do anything for it.
     pub(super) needs: Vec<String>,
-    /// It may have a value of a newer release: it is neither too large nor too deep.
+    /// True if it may have a value of a newer release: it is neither too large nor too deep.
     pub(super) may_be_newer: bool,
 }
 
-/// A kind of our own that is watched.
+/// One of the controller's own watched kinds.
 pub(super) trait OwnKind: Resource<DynamicType = ()> + Sized {
-    /// What users write.
+    /// Type of the spec, which users write.
     type Spec: DeserializeOwned;
-    /// What we write.
+    /// Type of the status, which the controller writes.
     type Status: DeserializeOwned;
 
-    /// Puts an object together.
+    /// Builds an object from its parts.
     fn of(metadata: ObjectMeta, spec: Self::Spec, status: Option<Self::Status>) -> Self;
 
-    /// A spec for an object of which only the metadata is known.
+    /// Returns a spec for an object of which only the metadata is known.
     fn blank() -> Self::Spec;
 
-    /// Fails if an object would take too much as a tree of values.
+    /// Checks that an object does not take too much memory as a tree of values.
     fn check(text: &str) -> serde_json::Result<()> {
         check_weight(text)
     }
 
-    /// Reads an object as it is to be kept.
+    /// Reads an object in the form that is kept.
     fn read(text: &str) -> serde_json::Result<Self> {
         serde_json::from_str(text).map(ReadParts::whole)
     }
@@ -77,8 +76,8 @@ impl OwnKind for CachedRunnable {
     type Spec = RunnableSpec;
     type Status = RunnableStatus;
 
-    /// That somebody else wrote the status is kept: the ledger may have been put back. That anybody did is kept of
-    /// a Runnable without a ledger only: it sets one that was never served apart from one whose ledger was taken.
+    /// Keeps other writers of the status: the ledger may have been put back. The controller's own writes are kept only
+    /// without a ledger, where they set a Runnable that was never served apart from one whose ledger was removed.
     fn of(mut metadata: ObjectMeta, spec: RunnableSpec, status: Option<RunnableStatus>) -> Self {
         let ledger = status
             .as_ref()
@@ -217,7 +216,7 @@ struct OnlyMetadata {
     metadata: ReadMeta,
 }
 
-/// The parts of an object, unread.
+/// Parts of an object as raw text.
 #[derive(Deserialize)]
 struct Outline<'a> {
     #[serde(borrow)]
@@ -242,7 +241,7 @@ struct OnlyConditions {
 }
 
 impl Outline<'_> {
-    /// The bytes that users wrote.
+    /// Returns the number of bytes that users wrote.
     fn bytes(&self) -> usize {
         let size = |part: Option<&RawValue>| part.map_or(0, |part| part.get().len());
         let fields = self
@@ -253,7 +252,7 @@ impl Outline<'_> {
     }
 }
 
-/// What an object says, unless it is too large or cannot be read.
+/// Reads an object, unless it is too large or malformed.
 fn whole<K: OwnKind>(text: &str) -> Result<K, Unreadable> {
     let mut may_be_newer = false;
     let why = if text.len() > MAX_BYTES
@@ -284,7 +283,7 @@ fn whole<K: OwnKind>(text: &str) -> Result<K, Unreadable> {
     })
 }
 
-/// What keeps an object from being read, and in which part of it.
+/// Returns why an object cannot be read, and which part of it.
 fn reason<K: OwnKind>(text: &str, error: &serde_json::Error) -> String {
     let outline = serde_json::from_str::<Outline<'_>>(text).ok();
     let fails = |part: Option<&RawValue>, read: fn(&str) -> serde_json::Result<()>| {
@@ -316,13 +315,13 @@ fn reason<K: OwnKind>(text: &str, error: &serde_json::Error) -> String {
 }
 
 impl<'de, K: OwnKind> Deserialize<'de> for Guarded<K> {
-    /// Never fails for what one object says: the list would fail with it.
+    /// Never fails for one bad object: the whole list would fail.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Box::<RawValue>::deserialize(deserializer)?;
         let object = whole(text.get());
         let metadata = match &object {
             Ok(_) => ObjectMeta::default(),
-            // What users wrote into it, many of a page may have too much of.
+            // User-written fields are dropped: many objects of a page may have too much of them.
             Err(_) => ObjectMeta {
                 labels: None,
                 annotations: None,

@@ -1,4 +1,4 @@
-//! Watches of our own kinds that no single malformed object stops.
+//! Watches of the controller's own kinds that no single malformed object stops.
 
 use futures::{Stream, StreamExt};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -13,10 +13,10 @@ use crate::{
     watch::{self, config, own::OwnWatches},
 };
 
-/// What is wrong where the API server does not know our own kinds.
+/// Message for an API server that does not know the controller's own kinds.
 const NOT_INSTALLED: &str = "the API server does not serve it, as the definitions of Cartouche are not installed: kubectl apply -k config/crd";
 
-/// A watch that no single malformed object stops, and that says what it waits for.
+/// Watches a kind. No single malformed object stops the watch, and it reports why it is not ready.
 pub(super) fn guarded<K>(
     api: Api<Guarded<K>>,
     own: &OwnWatches,
@@ -40,8 +40,8 @@ where
     })
 }
 
-/// Why a watch failed, in few words that strangers may read, as the log has the rest; a missing definition is the usual reason
-/// on a new cluster.
+/// Returns why a watch failed, briefly and without secrets, since the log has the rest. A missing definition is the
+/// usual reason on a new cluster.
 fn why(error: &watcher::Error) -> String {
     if is_not_installed(error) {
         NOT_INSTALLED.to_owned()
@@ -55,8 +55,8 @@ fn is_not_installed(error: &watcher::Error) -> bool {
     matches!(error, watcher::Error::InitialListFailed(Api(status)) if status.code == 404)
 }
 
-/// What cannot be read is not there, as far as the cache goes: nothing is done by what stood in it before,
-/// and what comes afterwards finds the object as a restart would.
+/// Opens an event. An unreadable object counts as deleted in the cache: its former content is no longer used, and once
+/// it is readable it is found as after a restart.
 fn opened<K: ReportUnreadable>(
     event: watcher::Event<Guarded<K>>,
     metrics: &Metrics,

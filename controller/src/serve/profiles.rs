@@ -1,4 +1,4 @@
-//! Serves profiles: keeps them known, writes their status, and enqueues the Runnables that a change may let go on.
+//! Serves profiles: keeps them known, writes their status, and enqueues the Runnables that a change may unblock.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ use crate::{
     watch::{config, own::OwnWatches},
 };
 
-/// What serving profiles needs.
+/// State for serving profiles.
 #[derive(Clone)]
 pub(super) struct ProfileServer {
     pub(super) ctx: Arc<ControllerContext>,
@@ -46,7 +46,7 @@ pub(super) struct ProfileServer {
 }
 
 impl ProfileServer {
-    /// Watches profiles, and namespaces while they are needed, for ever.
+    /// Watches profiles, and namespaces while they are needed. Never ends.
     pub(super) async fn serve(self, writer: reflector::store::Writer<ClusterRunProfile>) {
         let own = self.ctx.identity.own().clone();
         let api: Api<Guarded<ClusterRunProfile>> = Api::all(own.client());
@@ -96,7 +96,7 @@ impl ProfileServer {
         }
     }
 
-    /// Enqueues the Runnables whose next run is held back or was refused: no other is concerned by what profiles say.
+    /// Enqueues Runnables whose next run is held back or was refused: profiles concern no others.
     fn wake(&self, concerned: impl Fn(&Runnable) -> bool) {
         let waits = |runnable: &Runnable| {
             let known = self.ctx.memories.known(&RunnableKey::of(runnable));
@@ -169,7 +169,7 @@ impl ProfileServer {
     }
 }
 
-/// True if nothing holds back the next run of a Runnable, nor a request to choose its profile anew, as its status has it.
+/// Returns true if, by its status, nothing holds back the next run of a Runnable, nor a request to refresh its profile.
 fn is_well(runnable: &Runnable) -> bool {
     let status = runnable.status.as_ref();
     let said = status.and_then(|status| find(status, RUN_TEMPLATE_READY));

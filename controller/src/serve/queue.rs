@@ -1,7 +1,7 @@
-//! Reconciles Runnables: each when it is enqueued or its time has come, and when it is its turn.
+//! Reconciles Runnables: when they are enqueued or their time has come, in fair turns.
 //!
-//! kube's `Controller` does the same but for the turns, and has each wait for the next tick of its timer:
-//! one or two milliseconds of the ten that a change may take.
+//! kube's `Controller` does the same without turns, and makes each wait for the next tick of its timer: one or two of
+//! the ten milliseconds that a change may take.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -23,28 +23,28 @@ use crate::{
     backoff::STEPS, budget::HeavyPlace, lock::lock, metrics::Metrics, runnable_key::RunnableKey,
 };
 
-/// The longest wait: a reconciliation too many costs little, and a wait of years ends the process.
+/// Longest wait: a needless reconciliation costs little, and a wait of years panics in the timer.
 const LONGEST_WAIT: Duration = Duration::from_hours(1);
 
-/// Whose turn it is; reconciliations that go on may ask.
+/// Turns of Runnables; running reconciliations may use it.
 pub(super) struct Queue {
     fair: Mutex<FairQueue>,
-    /// When its time began.
+    /// Origin of its time.
     began: Instant,
     heavy: HeavyPlace,
     metrics: Metrics,
 }
 
-/// A reconciliation that has ended: with the time after which the next one is due, or in a panic.
+/// A reconciliation that has ended: with the time until the next one, or in a panic.
 struct Ended {
     key: RunnableKey,
-    /// How long it took, without its wait for the place for heavy ones.
+    /// Duration without the wait for the place for heavy ones.
     took: Duration,
     end: std::thread::Result<Option<Duration>>,
 }
 
 impl Queue {
-    /// For so many reconciliations at the same time.
+    /// Creates a queue for this many concurrent reconciliations.
     pub(super) fn new(concurrency: u16, heavy: HeavyPlace, metrics: Metrics) -> Self {
         Self {
             fair: Mutex::new(FairQueue::new(concurrency)),
@@ -54,9 +54,9 @@ impl Queue {
         }
     }
 
-    /// Reconciles whoever is enqueued, from when it is `ready` to when it has to `stop` and the reconciliations that go
-    /// on have ended. There is no `priority` for a Runnable that is not there any more. One that `is_heavy` gets its place; a
-    /// reconciliation says after which time the next one is due.
+    /// Reconciles enqueued Runnables from `ready` until `stop`, and then until running reconciliations have ended.
+    /// `priority` returns `None` for a Runnable that is gone. One that `is_heavy` gets the place for these. `reconcile`
+    /// returns the time until the next one.
     pub(super) async fn serve<L: Future<Output = Option<Duration>>>(
         &self,
         enqueued: impl Stream<Item = BTreeSet<RunnableKey>>,
@@ -71,7 +71,7 @@ impl Queue {
         let mut running = FuturesUnordered::new();
         let mut delayed = DelayedQueue::default();
         while !(stops && running.is_empty()) {
-            // Until it is asked for, the next one begins at no time.
+            // Until the next `get`, no rest ends.
             let rest_ends = self.rest_ends().filter(|_| is_ready && !stops);
             let due = tokio::select! {
                 Some(keys) = enqueued.next() => keys,
@@ -101,7 +101,7 @@ impl Queue {
         }
     }
 
-    /// Reconciles a Runnable; a heavy one once it has the place for these. Those that turned out to be heavy in the middle of a
+    /// Reconciles a Runnable; a heavy one once it has the place for these. Those that turn out to be heavy during a
     /// reconciliation wait for the place in the same order.
     async fn reconcile<L: Future<Output = Option<Duration>>>(
         &self,
@@ -114,15 +114,14 @@ impl Queue {
             None
         };
         let began = Instant::now();
-        // A mistake in one reconciliation ends that one: what it shares with others is only locked
-        // for a moment, and all of it may be lost.
+        // A panic ends only its own reconciliation: shared state is only locked for a moment, and may all be lost.
         let end = AssertUnwindSafe(reconcile(key.clone(), place)).catch_unwind();
         let end = end.await;
         let took = began.elapsed();
         Ended { key, took, end }
     }
 
-    /// A reconciliation has ended: when the next one is due.
+    /// Ends a reconciliation, and schedules the next.
     fn done(&self, Ended { key, took, end }: Ended, delayed: &mut DelayedQueue) {
         let panics = &mut delayed.panics;
         let after = if let Ok(after) = end {
@@ -137,7 +136,7 @@ impl Queue {
         }
     }
 
-    /// When the next reconciliation is due after one that ended in a panic: later each time.
+    /// Reports a panic, and returns the backoff until the next reconciliation.
     fn panicked(&self, key: &RunnableKey, panics: &mut HashMap<RunnableKey, u32>) -> Duration {
         self.metrics.panicked();
         tracing::error!(
@@ -156,7 +155,7 @@ impl Queue {
         self.metrics.queue_length(fair.waiting());
     }
 
-    /// A function of its own, so that the lock is not held while the loop over it locks again.
+    /// A function of its own, so that the lock is released before the loop over it locks again.
     fn get(&self, is_heavy: impl Fn(&RunnableKey) -> bool) -> Option<Turn> {
         let mut fair = lock(&self.fair);
         let next = fair.get(self.began.elapsed(), is_heavy);
@@ -164,19 +163,19 @@ impl Queue {
         next
     }
 
-    /// When a heavy Runnable may begin though nothing happens until then.
+    /// Returns the time at which a heavy Runnable may begin without any other event.
     fn rest_ends(&self) -> Option<Instant> {
         let end = lock(&self.fair).rest_ends()?;
         Some(self.began + end)
     }
 }
 
-/// When Runnables are reconciled though nobody enqueues them.
+/// Runnables that are reconciled after a time, unless they are enqueued before.
 #[derive(Default)]
 struct DelayedQueue {
     queue: DelayQueue<RunnableKey>,
     keys: HashMap<RunnableKey, delay_queue::Key>,
-    /// How many reconciliations of a Runnable have ended in a panic, one after the other.
+    /// Number of consecutive panics of each Runnable.
     panics: HashMap<RunnableKey, u32>,
 }
 

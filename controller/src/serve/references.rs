@@ -1,4 +1,4 @@
-//! What Runnables refer to: their accounts, the permissions of these, and definitions of kinds.
+//! Watches objects that Runnables depend on: their accounts, permissions of these, and definitions of kinds.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -21,7 +21,7 @@ use crate::{
     },
 };
 
-/// Watches what Runnables refer to. The receiver turns true when the accounts are known.
+/// Watches accounts, permissions and definitions. The receiver turns true once the accounts are listed.
 pub(super) fn watch_references(
     namespace: Option<String>,
     own: OwnWatches,
@@ -76,7 +76,7 @@ pub(super) fn watch_references(
     receiver
 }
 
-/// Accounts that came, changed or went concern the Runnables that name them.
+/// Enqueues the Runnables that name accounts which came, changed or went.
 fn refer(
     ctx: &ControllerContext,
     runnables: &Store<CachedRunnable>,

@@ -1,8 +1,7 @@
-//! Permissions and definitions that come: who waits for them tries again.
+//! Requeues Runnables that wait for permissions or definitions.
 //!
-//! They come in bursts, and the API server's authorizer and discovery may be behind their events. So what one
-//! event may cure is tried a moment later, once for all events that came meanwhile, and again a little after
-//! that.
+//! Events come in bursts, and the API server's authorizer and discovery may lag behind them. So the Runnables that an
+//! event may help are enqueued a moment later, once for all events in between, and again after some pauses.
 
 use std::{
     collections::HashMap,
@@ -17,27 +16,27 @@ use crate::{
     watch::references::Reference, watched_kind::Watched,
 };
 
-/// For how long events are gathered.
+/// Time for which events are gathered.
 const GATHERED: Duration = Duration::from_millis(100);
-/// When it is tried again, in seconds after the time before.
+/// Pauses between further requeues, in seconds.
 const AFTER_PERMISSIONS: &[u64] = &[2];
 const AFTER_DEFINITIONS: &[u64] = &[1, 2, 5];
-/// References that are kept apart at most; more are taken for all of their sort.
+/// Maximum number of references with a task of their own; further ones share a task for all of their sort.
 const MOST: usize = 32;
-/// Runnables that are enqueued at once at least, and the pause between so many: nobody's own wait is
-/// noticed, and thousands do not come together.
+/// Minimum number of Runnables that are enqueued at once, and the pause between such portions: no single wait is
+/// noticeable, and thousands do not come together.
 const AT_ONCE: usize = 50;
 const PORTIONS: usize = 20;
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// The references that have a task, and whether another event of each has come since.
+/// References that have a task, each with whether another event has come since.
 #[derive(Default)]
 pub(super) struct Requeues {
     under_way: Mutex<HashMap<Reference, bool>>,
 }
 
 impl Requeues {
-    /// An event may have cured what some wait for.
+    /// Handles an event that may have ended waits of Runnables.
     pub(super) fn trigger(self: &Arc<Self>, ctx: &Arc<ControllerContext>, reference: Reference) {
         let Some(mut task) = self.begin(reference) else {
             return;
@@ -63,7 +62,7 @@ impl Requeues {
         });
     }
 
-    /// The task of a reference; `None` if it has one already, which does its work once more.
+    /// Begins the task of a reference. Returns `None` if one exists, which then runs once more.
     fn begin(self: &Arc<Self>, reference: Reference) -> Option<RequeueTask> {
         let mut under_way = lock(&self.under_way);
         let every = match &reference {
@@ -91,7 +90,7 @@ impl Requeues {
     }
 }
 
-/// The task of a reference, until it is over or ends otherwise: the next event of the same begins another.
+/// Task of a reference. Once it is over or has ended otherwise, the next event begins another.
 struct RequeueTask {
     requeues: Arc<Requeues>,
     reference: Reference,
@@ -99,20 +98,20 @@ struct RequeueTask {
 }
 
 impl RequeueTask {
-    /// What has come until now is dealt with next.
+    /// Marks all events until now as handled.
     fn gathered(&self) {
         if let Some(again) = lock(&self.requeues.under_way).get_mut(&self.reference) {
             *again = false;
         }
     }
 
-    /// Whether nothing has come since.
+    /// Ends the task and returns true if no event has come since.
     fn is_over(&mut self) -> bool {
         let mut under_way = lock(&self.requeues.under_way);
         let again = under_way.get(&self.reference).copied().unwrap_or_default();
         if !again {
             under_way.remove(&self.reference);
-            // It may get another task from now on.
+            // From now on another task may begin.
             self.is_over = true;
         }
         !again
@@ -151,7 +150,7 @@ async fn requeue(ctx: &ControllerContext, reference: &Reference) {
     }
 }
 
-/// Whether the very version that is watched is served still: if not, its objects may be seen in another.
+/// Returns true if the very version that is watched is still served. If not, its objects may be seen in another.
 async fn is_served(ctx: &ControllerContext, watched: &Watched) -> bool {
     let (api_version, kind) = (&watched.kind.api_version, &watched.kind.kind);
     let found = ctx.kinds.find(api_version, kind).await;

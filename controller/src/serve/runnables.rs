@@ -1,4 +1,4 @@
-//! Serves Runnables: their watch, their reconciliation, and the end of it all.
+//! Serves Runnables: their watch, their reconciliation, and the shutdown.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -33,10 +33,10 @@ use crate::{
     watch::{Enqueued, own::OwnWatches, references::ACCOUNTS},
 };
 
-/// How long reconciliations under way may take to end after a signal to stop.
+/// Time for running reconciliations to end after a stop signal.
 const GRACE: Duration = Duration::from_secs(20);
 
-/// What serving Runnables needs.
+/// State for serving Runnables.
 pub(super) struct Runnables {
     pub(super) ctx: Arc<ControllerContext>,
     pub(super) store: Store<CachedRunnable>,
@@ -45,7 +45,7 @@ pub(super) struct Runnables {
 }
 
 impl Runnables {
-    /// Serves Runnables until `stop`, and then until the reconciliations under way have ended.
+    /// Serves Runnables until `stop`, and then until running reconciliations have ended.
     pub(super) async fn serve(
         self,
         flags: &Flags,
@@ -119,15 +119,15 @@ impl Runnables {
         self.ctx.reconcile(whole, cached.arrived()).await
     }
 
-    /// Whether a reconciliation holds much, by its inputs, or as the last one did by anything else: these have their turn one
-    /// after the other.
+    /// Returns true if a reconciliation holds much, by its inputs, or by anything else in the last one: these take
+    /// turns.
     fn is_heavy(&self, key: &RunnableKey) -> bool {
         let is_large = || key.find(&self.store).is_some_and(|it| it.is_large());
         let memory = self.ctx.memories.known(key);
         memory.is_some_and(|memory| lock(&memory).was_heavy(boot_time())) || is_large()
     }
 
-    /// Whether an event says more than that our own write has arrived.
+    /// Returns a filter for events that are more than echoes of the controller's own writes.
     fn news(&self) -> impl Fn(&CachedRunnable) -> Ready<bool> + Send + 'static {
         let memories = self.ctx.memories.clone();
         move |runnable| {
@@ -141,7 +141,7 @@ impl Runnables {
         }
     }
 
-    /// What events of Runnables mean beside a reconciliation.
+    /// Returns a handler of events of Runnables beside their reconciliation.
     fn noting(&self) -> impl Fn(&watcher::Event<CachedRunnable>) + Send + 'static {
         let (ctx, store) = (self.ctx.clone(), self.store.clone());
         let readiness = self.watches.readiness.clone();
@@ -157,7 +157,7 @@ impl Runnables {
                     ctx.sweep(|key| key.find(&store).is_some());
                     let all: Vec<RunnableKey> =
                         store.state().iter().map(|it| RunnableKey::of(it)).collect();
-                    // Who reads whom has to be known before it is told who changed.
+                    // The first pass records which Runnables read which; the second passes on changes.
                     for key in all.iter().chain(&all) {
                         ctx.source_changed(key);
                     }
@@ -171,8 +171,8 @@ impl Runnables {
     }
 }
 
-/// Without the accounts, the templates and the profiles every Runnable would look broken, or runs would be made without their
-/// profile; without the definitions they might be made under older ones.
+/// Waits for accounts, templates, profiles and definitions. Without them every Runnable would look broken, runs might
+/// lack their profile, or might be made under older definitions.
 async fn prepared(
     readiness: Readiness,
     mut accounts: watch::Receiver<bool>,
@@ -185,7 +185,7 @@ async fn prepared(
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     while definitions.are_awaited() {
-        // Older definitions may be there all the same.
+        // Definitions cannot be listed, and may be older ones.
         if let Some(why) = readiness.why_lacking(DEFINITIONS) {
             readiness.because(OF_THIS_RELEASE, why);
         }
@@ -199,9 +199,8 @@ async fn prepared(
     }
 }
 
-/// What is to be reconciled because of one event. The objects of a list are not in the store before all of
-/// it has come, and a reconciliation meanwhile would see what was there before and be the last one: they are
-/// reconciled when the list is complete.
+/// Returns the Runnable to reconcile for one event. The objects of a list are in the store only once it is complete,
+/// and are reconciled then: an earlier reconciliation would see the old state and be the last one.
 fn changed(event: watcher::Event<CachedRunnable>) -> Option<CachedRunnable> {
     match event {
         watcher::Event::Apply(runnable) => Some(runnable),
@@ -212,7 +211,7 @@ fn changed(event: watcher::Event<CachedRunnable>) -> Option<CachedRunnable> {
     }
 }
 
-/// Whether the spec is not what was reconciled last, or the template.
+/// Returns the priority of a Runnable: by its spec or template, if either has changed since its last reconciliation.
 fn priority(ctx: &ControllerContext, runnable: &CachedRunnable) -> Priority {
     let observed = runnable
         .status
@@ -235,7 +234,7 @@ mod tests {
 
     use super::*;
 
-    /// What is waited for a minute after the list of definitions could not be had.
+    /// Returns whether `prepared` ends within a minute after the list of definitions failed, and what is missing.
     async fn waits_for(is_forbidden: bool) -> (bool, Vec<String>) {
         let readiness = Readiness::waiting_for(&[ACCOUNTS, OF_THIS_RELEASE]);
         let definitions = Arc::new(Definitions::new(readiness.clone()));

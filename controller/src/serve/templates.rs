@@ -23,8 +23,8 @@ use crate::{
     template_status::Acceptance, watch::own::OwnWatches,
 };
 
-/// The uid and generation of each template whose Runnables were enqueued for it: a write of its status
-/// alone concerns none of them.
+/// The uid and generation of each template as last enqueued for its Runnables: a write of its status alone concerns
+/// none of them.
 #[derive(Default)]
 struct Generations(HashMap<String, (Option<String>, Option<i64>)>);
 
@@ -36,7 +36,8 @@ impl Generations {
     }
 }
 
-/// The templates or profiles that events ask to be reconciled: those of a list when all of it is in the store.
+/// Returns the templates or profiles that events ask to reconcile. Those of a list follow once all of it is in the
+/// store.
 pub(super) fn to_reconcile<K, E>(
     events: impl Stream<Item = Result<watcher::Event<K>, E>>,
     store: Store<K>,
@@ -57,7 +58,7 @@ where
     events.map_ok(templates).try_flatten()
 }
 
-/// What serving templates needs.
+/// State for serving templates.
 pub(super) struct TemplateServer {
     pub(super) ctx: Arc<ControllerContext>,
     pub(super) store: Store<ClusterRunTemplate>,
@@ -67,7 +68,7 @@ pub(super) struct TemplateServer {
 }
 
 impl TemplateServer {
-    /// Watches templates: keeps them compiled, writes their status, enqueues their Runnables.
+    /// Watches templates: keeps them compiled, writes their status, and enqueues their Runnables.
     pub(super) async fn serve(self, writer: reflector::store::Writer<ClusterRunTemplate>) {
         let own = self.ctx.identity.own().clone();
         let api: Api<Guarded<ClusterRunTemplate>> = Api::all(own.client());
@@ -82,7 +83,7 @@ impl TemplateServer {
         let warned = self.ctx.templates.with_news();
         let warned = warned.map(|template| Ok((*template).clone()));
         let mut enqueued = Generations::default();
-        // Runnables are enqueued when the store has the event already.
+        // Runnables are enqueued after the store has the event.
         let trigger = events.reflect(writer).inspect(move |event| {
             if let Ok(event) = event {
                 self.enqueue(event, &mut enqueued);
@@ -124,7 +125,7 @@ impl TemplateServer {
         }
     }
 
-    /// A template is another one than before.
+    /// Enqueues the Runnables of a template that has changed.
     fn edited(&self, name: &str) {
         enqueue_where(&self.ctx, &self.runnables, |runnable| {
             let concerned = runnable.spec.run_template_ref.name == name;

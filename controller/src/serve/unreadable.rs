@@ -1,4 +1,4 @@
-//! The status of an object of our own kinds that cannot be read says so. I/O.
+//! Reports objects of the controller's own kinds that cannot be read, in their status. I/O.
 
 mod kinds;
 
@@ -39,20 +39,20 @@ use crate::{
 pub(super) use kinds::ReportUnreadable;
 use kinds::message;
 
-/// Time between two events of one object which say that a newer release serves it.
+/// Minimum time between two events of one object that a newer release serves it.
 const TOLD_AGAIN_AFTER: Duration = Duration::from_hours(1);
 
-/// Time between two looks at one object that changes.
+/// Minimum time between two reads of one object that changes.
 const LOOKED_AT_AFTER: Duration = Duration::from_secs(10);
 
-/// An object, by kind, namespace and name.
+/// Kind, namespace and name of an object.
 type ObjectKey = (&'static str, Option<String>, String);
 
-/// Takes note of objects whose status is to say it.
+/// Queues objects whose status is to report that they cannot be read.
 #[derive(Clone)]
 pub(super) struct UnreadableReporter {
     keys: UnboundedSender<ObjectKey>,
-    /// Those in the channel: each object is in it once, however often it changes.
+    /// Objects in the channel: each is in it once, however often it changes.
     waiting: Arc<Mutex<HashSet<ObjectKey>>>,
     connection: Connection,
 }
@@ -85,7 +85,7 @@ impl UnreadableReporter {
         }
     }
 
-    /// Has the status of an object say it, unless it does already.
+    /// Queues an object whose status does not report the problem yet.
     pub(super) fn report<K: ReportUnreadable>(
         &self,
         metadata: &ObjectMeta,
@@ -124,11 +124,11 @@ struct ReportTask {
     metrics: Metrics,
     paces: Paces<ObjectKey>,
     waiting: Arc<Mutex<HashSet<ObjectKey>>>,
-    /// The time of the last event of each object that a newer release serves.
+    /// Time of the last event of each object that a newer release serves.
     told_newer: Mutex<HashMap<ObjectKey, Duration>>,
 }
 
-/// The fields of a status, unread: what is not replaced stays as it is, to the letter.
+/// Fields of a status as raw text, so that those not replaced stay the same to the letter.
 #[derive(Deserialize)]
 struct OnlyStatus {
     status: Option<BTreeMap<String, Box<RawValue>>>,
@@ -136,18 +136,18 @@ struct OnlyStatus {
 
 impl ReportTask {
     async fn run(self, mut received: UnboundedReceiver<ObjectKey>) {
-        // What they tell apart: objects of a newer release from wrong ones.
+        // Definitions tell objects of a newer release from wrong ones.
         while self.definitions.are_awaited() {
             sleep(Duration::from_millis(20)).await;
         }
-        // When each is tried, and how often it has failed.
+        // Time of the next try of each, and its number of failures.
         let mut due: HashMap<ObjectKey, (Instant, u32)> = HashMap::new();
         loop {
             let first = due.iter().min_by_key(|(_, (at, _))| *at);
             let first = first.map(|(key, (at, _))| (key.clone(), *at));
             tokio::select! {
                 key = received.recv() => match key {
-                    // What was put off, or failed, waits a moment at least: each look is a read of the whole object.
+                    // A postponed or failed one waits a moment at least: each try reads the whole object.
                     Some(key) => {
                         lock(&self.waiting).remove(&key);
                         let soon = Instant::now() + LOOKED_AT_AFTER;
@@ -179,7 +179,7 @@ impl ReportTask {
         }
     }
 
-    /// `Some`: for how long it is put off.
+    /// Reports one object. Returns the time for which that is postponed, or `None` if it is done.
     async fn report_one(&self, key: &ObjectKey) -> Result<Option<Duration>, ApiError> {
         let outcome = match key.0 {
             RUNNABLES => self.report::<CachedRunnable>(key).await,
@@ -195,8 +195,8 @@ impl ReportTask {
         }
     }
 
-    /// Replaces conditions and observedGeneration, on the condition that nobody has written since. Where somebody else
-    /// has written the ledger, there is an event only: a write would take away the note of that.
+    /// Replaces conditions and observedGeneration, on condition that no client has written since. If another client
+    /// wrote the ledger, only an event is published: a write would hide that from the managed fields.
     async fn report<K: ReportUnreadable>(
         &self,
         key: &ObjectKey,
@@ -207,7 +207,7 @@ impl ReportTask {
         let object: Guarded<K> =
             serde_json::from_str(text.get()).map_err(|error| no_object(&error))?;
         let metadata = object.meta().clone();
-        // It was mended meanwhile: the watch brings it.
+        // It was fixed meanwhile: the watch brings it.
         let Err(unreadable) = object.object else {
             return Ok(None);
         };
@@ -217,7 +217,7 @@ impl ReportTask {
             .now_for(&metadata)
             .unwrap_or_default();
         let newer = newer_release::known_needs(&unreadable.needs).err();
-        // A release that reads it may serve it: what that says of it stays.
+        // A release that can read the object may serve it, so its status stays.
         let newer = newer
             .map(|newer| (newer.category, newer.message))
             .or_else(|| {
@@ -229,7 +229,7 @@ impl ReportTask {
                 let object = K::of(metadata, K::blank(), None);
                 object.announce(why, &self.events, &self.metrics, now);
             }
-            // Definitions may turn back, which no event of this object tells.
+            // Definitions may be downgraded, without any event of this object.
             return Ok(Some(TOLD_AGAIN_AFTER));
         }
         let conditions = K::conditions(&unreadable, metadata.generation, now);
@@ -256,7 +256,7 @@ impl ReportTask {
         Ok(None)
     }
 
-    /// True if it is time for an event of an object that a newer release serves.
+    /// Returns true if it is time for an event of an object that a newer release serves.
     fn tells_of_newer(&self, key: &ObjectKey) -> bool {
         let (mut told, now) = (lock(&self.told_newer), boot_time());
         told.retain(|_, at| now < *at + TOLD_AGAIN_AFTER);
@@ -266,7 +266,7 @@ impl ReportTask {
     }
 }
 
-/// Whether the status has a ledger and the API server notes that somebody else wrote it last.
+/// Returns true if the status has a ledger and, by the managed fields, another client wrote a status.
 fn has_foreign_ledger(metadata: &ObjectMeta, status: &BTreeMap<String, Box<RawValue>>) -> bool {
     let entries = metadata.managed_fields.iter().flatten();
     let mut writers = entries.map(|entry| entry.manager.as_deref());
@@ -277,7 +277,7 @@ fn no_object(error: &serde_json::Error) -> ApiError {
     ApiError::Unanswered(format!("it is no object: {error}"))
 }
 
-/// The status of an object with other conditions.
+/// Returns the status of an object with other conditions.
 fn status_with(
     text: &RawValue,
     conditions: &[Condition],
@@ -286,7 +286,7 @@ fn status_with(
     let stored: OnlyStatus = serde_json::from_str(text.get())?;
     let mut status = stored.status.unwrap_or_default();
     status.insert("conditions".to_owned(), to_raw_value(conditions)?);
-    // What is due is not known any more.
+    // The pending change is no longer known.
     status.remove("pending");
     if let Some(generation) = generation {
         status.insert("observedGeneration".to_owned(), to_raw_value(&generation)?);

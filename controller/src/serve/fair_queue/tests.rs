@@ -15,7 +15,7 @@ fn waking(fair: &mut FairQueue, namespace: &str, names: impl IntoIterator<Item =
     }
 }
 
-/// The next one, where none is heavy.
+/// Takes the next one, if none is heavy.
 fn get(fair: &mut FairQueue) -> Option<RunnableKey> {
     Some(fair.get(Duration::ZERO, |_| false)?.key)
 }
@@ -24,12 +24,12 @@ fn done(fair: &mut FairQueue, key: &RunnableKey) -> bool {
     fair.done(key, Duration::ZERO, Duration::ZERO)
 }
 
-/// As many as may begin now, without one that ends.
+/// Begins as many as possible, without ending any.
 fn begun(fair: &mut FairQueue) -> Vec<RunnableKey> {
     std::iter::from_fn(|| get(fair)).collect()
 }
 
-/// One after the other, until nobody waits: their names.
+/// Reconciles one after the other until none waits, and returns their names.
 fn one_by_one(fair: &mut FairQueue) -> Vec<usize> {
     std::iter::from_fn(|| {
         let key = get(fair)?;
@@ -85,7 +85,7 @@ fn namespaces_with_work_share_alike() {
         .iter()
         .filter(|key| key.namespace == "a")
         .count();
-    // The first had its reconciliation before it was known that the other has work.
+    // The first was reconciled before it was known that the other has work.
     assert!((6..=7).contains(&of_a), "{of_a}");
 }
 

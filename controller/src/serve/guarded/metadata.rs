@@ -1,4 +1,4 @@
-//! The metadata of our own kinds, as far as anything reads it.
+//! Metadata of the controller's own kinds, reduced to what is used.
 
 use std::collections::BTreeMap;
 
@@ -53,7 +53,7 @@ impl From<ReadMeta> for ObjectMeta {
     }
 }
 
-/// Who wrote the status, and when; not which fields of it.
+/// Reads who wrote the status and when, without the fields.
 fn of_status<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Vec<ManagedFieldsEntry>>, D::Error> {

@@ -91,7 +91,7 @@ fn what_is_kept_as_a_tree_beside_the_inputs_is_bounded_wherever_it_stands() {
     );
     let guarded: Guarded<CachedRunnable> = serde_json::from_str(&selector).unwrap();
     assert!(guarded.object.is_err());
-    // Inputs are kept as text, and what the API server and the controller write is no user's.
+    // Inputs are kept as text, and parts that the API server and the controller write do not count.
     let fields = format!(
         r#","labels":{},"managedFields":[{{"fieldsV1":{heavy}}}]"#,
         labels(500)

@@ -12,7 +12,7 @@ fn key(name: &str) -> RunnableKey {
     }
 }
 
-/// Enqueuer by name, each so many milliseconds after the start.
+/// Enqueues by name, each this many milliseconds after the start.
 fn enqueued(at: &[(u64, &'static str)]) -> impl Stream<Item = BTreeSet<RunnableKey>> {
     let began = Instant::now();
     let enqueued = at.to_vec();
@@ -32,7 +32,7 @@ fn queue(concurrency: u16) -> Queue {
     Queue::new(concurrency, HeavyPlace::default(), Metrics::default())
 }
 
-/// Who was reconciled and at which second, when each reconciliation takes a second, in a minute.
+/// Returns who was reconciled in a minute, and at which second. Each reconciliation takes a second.
 async fn reconciling(
     concurrency: u16,
     enqueued: impl Stream<Item = BTreeSet<RunnableKey>>,

@@ -1,4 +1,4 @@
-//! The words of each of our kinds about an object that cannot be read.
+//! Status of each of the controller's own kinds for an object that cannot be read.
 
 use cartouche_crds::{ClusterRunProfile, ClusterRunTemplate};
 use cartouche_protocol::{category::Category, status, told::bounded};
@@ -13,19 +13,19 @@ use crate::{
     template_status,
 };
 
-/// A kind whose objects say in their status that they cannot be read.
+/// A kind whose status can report that an object cannot be read.
 pub(in crate::serve) trait ReportUnreadable: OwnKind {
-    /// The conditions of an object that cannot be read, beside those that stay.
+    /// Returns the conditions of an object that cannot be read, including those that stay.
     fn conditions(
         unreadable: &Unreadable,
         generation: Option<i64>,
         now: Timestamp,
     ) -> Vec<Condition>;
 
-    /// The spec that the schema wants in a write of the status; the server ignores it.
+    /// Returns the spec that the schema requires in a write of the status; the server ignores it.
     fn placeholder() -> Value;
 
-    /// Reports this beside the status, when it is news.
+    /// Reports a new problem beside the status.
     fn announce(self, _: (Category, String), _: &Events, _: &Metrics, _: Timestamp) {}
 }
 
@@ -102,8 +102,8 @@ pub(super) fn message(why: &str) -> String {
     ))
 }
 
-/// Without the line and column at which it was noticed. They mean nothing to people, since it is the API
-/// server's text, and another write of any field moves them: what has not changed would be reported anew.
+/// Removes the line and column of an error. They mean nothing to users, since the text is the API server's. Any write
+/// may move them, and the same problem would be reported anew.
 fn without_place(why: &str) -> &str {
     let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     let mut why = why;

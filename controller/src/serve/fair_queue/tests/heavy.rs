@@ -1,4 +1,4 @@
-//! The turns of heavy Runnables: here those whose name is 100 or more.
+//! Tests of turns of heavy Runnables: those named 100 or more.
 
 use super::*;
 
@@ -16,17 +16,17 @@ fn get(fair: &mut FairQueue, now: u64) -> Option<RunnableKey> {
     Some(turn.key)
 }
 
-/// Who may begin now, without one that ends.
+/// Begins as many as possible, without ending any.
 fn begun(fair: &mut FairQueue, now: u64) -> Vec<RunnableKey> {
     std::iter::from_fn(|| get(fair, now)).collect()
 }
 
-/// Ends one that took so many seconds.
+/// Ends one that took this many seconds.
 fn end(fair: &mut FairQueue, key: &RunnableKey, now: u64, took: u64) {
     fair.done(key, at(now), at(took));
 }
 
-/// The turns of so many seconds, with the second at which each began, where a reconciliation takes one.
+/// Returns the turns of this many seconds, with the second at which each began. Each reconciliation takes one.
 fn turns(fair: &mut FairQueue, seconds: u64) -> Vec<(u64, String, String)> {
     let mut seen = Vec::new();
     let mut running = Vec::new();
@@ -81,7 +81,7 @@ fn namespaces_take_turns_and_their_heavy_runnables_go_in_order() {
     let mut fair = FairQueue::new(16);
     waking(&mut fair, "a", [103, 101]);
     waking(&mut fair, "b", [107, 105]);
-    // It is in the lane already, and keeps its place there.
+    // It is among the heavy ones already, and keeps its place.
     fair.enqueue(&key("a", 101), Priority::Other);
     waking(&mut fair, "c", [100]);
     let expected = [
@@ -103,14 +103,14 @@ fn a_namespace_that_may_not_begin_stands_in_no_way_and_is_first_when_it_may() {
     assert_eq!(begun(&mut fair, 0), [key("a", 100)]);
     end(&mut fair, &key("a", 100), 1, 1);
     assert_eq!(begun(&mut fair, 1), [key("b", 200)]);
-    // "b" is at rest as well, and "a" comes before it.
+    // "b" rests as well, and "a" comes before it.
     end(&mut fair, &key("b", 200), 2, 0);
     assert_eq!(begun(&mut fair, 2), [key("b", 201)]);
     assert_eq!(begun(&mut fair, 20), [], "one at a time");
     end(&mut fair, &key("b", 201), 20, 0);
     assert_eq!(begun(&mut fair, 20), [key("a", 101)]);
 
-    // One that has its share of places.
+    // A namespace that has its share of places.
     let mut fair = FairQueue::new(4);
     waking(&mut fair, "a", [100, 101, 1, 2, 3]);
     assert_eq!(begun(&mut fair, 0).len(), 3);
@@ -122,7 +122,7 @@ fn a_namespace_that_may_not_begin_stands_in_no_way_and_is_first_when_it_may() {
     end(&mut fair, &key("b", 100), 21, 1);
     waking(&mut fair, "a", [4, 5]);
     assert_eq!(begun(&mut fair, 21), []);
-    // A light one after the heavy one of the other namespace, and then the heavy one before the next light one.
+    // A light one follows the heavy one of the other namespace, and then the heavy one comes before the next light one.
     for (ended, begins) in [(1, 4), (2, 101)] {
         end(&mut fair, &key("a", ended), 22, 22);
         assert_eq!(begun(&mut fair, 22), [key("a", begins)]);
@@ -132,7 +132,7 @@ fn a_namespace_that_may_not_begin_stands_in_no_way_and_is_first_when_it_may() {
 #[test]
 fn where_there_is_one_place_light_ones_get_every_other_turn() {
     let mut fair = FairQueue::new(1);
-    // So many that none has two heavy turns.
+    // So many that no namespace has two heavy turns.
     for namespace in ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"] {
         waking(&mut fair, namespace, 100..110);
         waking(&mut fair, namespace, 1..10);
@@ -178,7 +178,7 @@ fn who_is_heavy_when_its_turn_comes_waits_with_the_heavy_ones() {
         Some(turn.key)
     };
     assert_eq!(light(&mut fair), Some(first.clone()));
-    // It turns out to be heavy, and is enqueued meanwhile. Only those that began as heavy ones make their namespace rest.
+    // It turns out to be heavy, and is enqueued meanwhile. Only turns as a heavy one make the namespace rest.
     fair.enqueue(&first, Priority::Changed);
     assert!(fair.done(&first, at(1), at(1)));
     assert_eq!(heavy(&mut fair, 1), Some(second.clone()));
@@ -186,7 +186,7 @@ fn who_is_heavy_when_its_turn_comes_waits_with_the_heavy_ones() {
     fair.enqueue(&second, Priority::Changed);
     assert!(fair.done(&second, at(2), at(1)));
     assert_eq!(heavy(&mut fair, 5), None);
-    // Both are in the lane now, and stay there until their turn.
+    // Both are among the heavy ones now, and stay there until their turn.
     for key in [&first, &second] {
         fair.enqueue(key, Priority::Changed);
     }
@@ -198,7 +198,7 @@ fn who_is_heavy_when_its_turn_comes_waits_with_the_heavy_ones() {
     assert!(is_empty(&fair), "nothing is left");
 }
 
-/// A namespace that rests from the first second to the twentieth, in which another one that has changed waits.
+/// A namespace that rests from the first second to the twentieth, with another changed Runnable that waits.
 fn resting() -> FairQueue {
     let mut fair = FairQueue::new(4);
     waking(&mut fair, "a", [100, 101]);
@@ -213,7 +213,7 @@ fn a_result_of_a_heavy_one_waits_for_no_rest_and_brings_none() {
     for name in [100, 102] {
         fair.enqueue(&key("a", name), Priority::Other);
     }
-    // One that has changed since is no result alone.
+    // One that has changed since is more than a result.
     assert_eq!(begun(&mut fair, 2), [key("a", 100)]);
     waking(&mut fair, "a", [102]);
     end(&mut fair, &key("a", 100), 3, 1);
@@ -230,7 +230,7 @@ fn a_result_of_a_heavy_one_waits_for_no_rest_and_brings_none() {
 fn a_rest_that_ends_between_two_questions_is_not_missed() {
     let mut fair = resting();
     assert_eq!(begun(&mut fair, 19), []);
-    // However late this is asked.
+    // However late the call is.
     assert_eq!(fair.rest_ends(), Some(at(20)));
     assert_eq!(begun(&mut fair, 25), [key("a", 101)]);
 }
