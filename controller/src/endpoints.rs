@@ -1,4 +1,4 @@
-//! `/healthz`, `/readyz` and `/metrics`, for probes, Prometheus and strangers: the port asks for no name.
+//! `/healthz`, `/readyz` and `/metrics`, for probes, Prometheus and any client: the port needs no authentication.
 
 mod answers;
 mod connections;
@@ -13,16 +13,16 @@ use tokio::net::TcpListener;
 
 use crate::{lock::lock, metrics::Metrics};
 
-/// What the process still waits for before it serves Runnables, and what it has to do without.
+/// State of readiness: what the process waits for before it serves Runnables, and what it does without.
 #[derive(Clone, Default)]
 pub struct Readiness {
     missing: Arc<Mutex<Vec<(&'static str, String)>>>,
-    /// What is wrong, though Runnables are served.
+    /// Problems despite which Runnables are served.
     warnings: Arc<Mutex<Vec<String>>>,
     lacking: Arc<Mutex<BTreeMap<&'static str, Lacking>>>,
 }
 
-/// Why something is not watched.
+/// Reason why something is not watched.
 #[derive(Clone)]
 struct Lacking {
     why: String,
@@ -30,7 +30,7 @@ struct Lacking {
 }
 
 impl Readiness {
-    /// Waits for all of these.
+    /// Creates a readiness that waits for all of these.
     #[must_use]
     pub fn waiting_for(what: &[&'static str]) -> Self {
         Self {
@@ -41,7 +41,7 @@ impl Readiness {
         }
     }
 
-    /// One of them is there.
+    /// Marks one of them as present.
     pub fn reached(&self, what: &'static str) {
         let mut missing = lock(&self.missing);
         let before = missing.len();
@@ -51,7 +51,7 @@ impl Readiness {
         }
     }
 
-    /// Why one of them is not there yet, in few words that strangers may read: no account, no text of the API server.
+    /// Sets why one of them is missing, briefly and for any reader: without accounts and texts of the API server.
     pub fn because(&self, what: &'static str, why: String) {
         if let Some((_, reason)) = lock(&self.missing)
             .iter_mut()
@@ -61,7 +61,7 @@ impl Readiness {
         }
     }
 
-    /// One of them is missing, be it once more, for this reason.
+    /// Marks one of them as missing, possibly again, for this reason.
     pub fn misses(&self, what: &'static str, why: String) {
         let mut missing = lock(&self.missing);
         match missing.iter_mut().find(|(missing, _)| *missing == what) {
@@ -70,44 +70,44 @@ impl Readiness {
         }
     }
 
-    /// Whether any of these is missing.
+    /// Returns true if any of these is missing.
     #[must_use]
     pub fn is_missing(&self, any: &[&str]) -> bool {
         let missing = lock(&self.missing);
         missing.iter().any(|(missing, _)| any.contains(missing))
     }
 
-    /// Something cannot be watched now: what it would tell of is noticed later. The reason is for strangers as well.
+    /// Marks something as not watched now, so that its changes are noticed late. Any client may read the reason.
     pub fn lacks(&self, what: &'static str, why: String, is_forbidden: bool) {
         lock(&self.lacking).insert(what, Lacking { why, is_forbidden });
     }
 
-    /// It is watched again.
+    /// Marks it as watched again.
     pub fn has(&self, what: &'static str) {
         lock(&self.lacking).remove(what);
     }
 
-    /// What cannot be watched, a line each.
+    /// Returns what is not watched, one line each.
     #[must_use]
     pub fn lacking(&self) -> Vec<String> {
         let line = |(what, it): (&&str, &Lacking)| format!("without {what}: {}", it.why);
         lock(&self.lacking).iter().map(line).collect()
     }
 
-    /// Why the process does without this, if it does.
+    /// Returns why the process does without this, if it does.
     #[must_use]
     pub fn why_lacking(&self, what: &str) -> Option<String> {
         lock(&self.lacking).get(what).map(|it| it.why.clone())
     }
 
-    /// True if the process may not watch this. One that fails is no such: what it would tell of may be there.
+    /// Returns true if the process may not watch this. False for a watch that fails, whose objects may exist.
     #[must_use]
     pub fn may_not_watch(&self, what: &str) -> bool {
         let lacking = lock(&self.lacking);
         lacking.get(what).is_some_and(|it| it.is_forbidden)
     }
 
-    /// What is still missing, a line each.
+    /// Returns what is still missing, one line each.
     #[must_use]
     pub fn missing(&self) -> Vec<String> {
         let line = |(what, why): &(&'static str, String)| {
@@ -120,13 +120,13 @@ impl Readiness {
         lock(&self.missing).iter().map(line).collect()
     }
 
-    /// Says what is wrong now though Runnables are served, instead of what was said before.
+    /// Replaces the warnings about problems despite which Runnables are served.
     pub fn warn(&self, warnings: Vec<String>) {
         *lock(&self.warnings) = warnings;
     }
 
-    /// The answer of somebody who is ready. One kind that cannot be watched is no reason to take the
-    /// others away from their controller.
+    /// Returns the body of a ready answer. A kind that cannot be watched does not make the controller unready for the
+    /// others.
     fn well(&self) -> String {
         let warnings = lock(&self.warnings);
         let warnings = warnings

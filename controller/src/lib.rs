@@ -1,7 +1,7 @@
-//! The Cartouche controller: stamps one run per change and reports what came of it.
+//! The Cartouche controller: stamps one run per change and reports its outcome.
 //!
-//! Data goes one way: an event enqueues a Runnable ([`watch`]), it is observed, decided, acted on and
-//! reported ([`reconcile`]). What decides about runs is pure: [`cartouche_protocol`].
+//! Data flows one way: an event enqueues a Runnable ([`watch`]), and a reconciliation observes, decides, acts and
+//! reports ([`reconcile`]). Decisions about runs are pure: [`cartouche_protocol`].
 
 pub mod api;
 pub mod backoff;
@@ -37,18 +37,17 @@ use std::{ffi::OsString, process::ExitCode};
 
 use clap::Parser;
 
-/// Runs the controller with the given command line (the program's name first) until it is told to
-/// stop by SIGTERM or SIGINT.
+/// Runs the controller with the given command line (the program's name first) until SIGTERM or SIGINT.
 pub fn main_from(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     run(arguments.into_iter().collect())
 }
 
-// Not generic, so that no program that calls it compiles the whole controller again.
+// Not generic, so that callers do not compile the whole controller again.
 fn run(arguments: Vec<OsString>) -> ExitCode {
     let flags = match flags::Flags::try_parse_from(arguments) {
         Ok(flags) => flags,
         Err(error) => {
-            // Help and version come this way too, with an exit code of their own.
+            // Help and version are errors here too, with an exit code of their own.
             let _ = error.print();
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }

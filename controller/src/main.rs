@@ -1,9 +1,9 @@
-//! The controller's program.
+//! Program of the controller.
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // Test builds of a workspace share their features: this file may be beside the real one.
+    // Builds of a workspace unify features: a test build may replace the release program.
     if cfg!(feature = "mutants") {
         eprintln!(
             "error: this controller was built for tests, with the feature \"mutants\"\n\

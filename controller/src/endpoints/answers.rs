@@ -1,4 +1,4 @@
-//! What is answered on each path.
+//! Answers for each path.
 
 use std::{sync::Mutex, time::Duration};
 
@@ -14,17 +14,17 @@ const TEXT: &str = "text/plain";
 const METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 const CLASSIC: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// How long a text of metrics is answered from memory: each new one counts all Runnables.
+/// Time for which metrics are answered from memory: each new text counts all Runnables.
 const KEPT: Duration = Duration::from_secs(1);
 
-/// The metrics in both formats.
+/// Metrics in both formats.
 #[derive(Clone)]
 struct Text {
     open: Bytes,
     classic: Bytes,
 }
 
-/// Everything that is answered, from one truth.
+/// Answers of all paths.
 pub(super) struct Answers {
     readiness: Readiness,
     metrics: Metrics,
@@ -41,7 +41,7 @@ impl Answers {
         }
     }
 
-    /// The answer to a request for this path, to someone who accepts this.
+    /// Answers a request for this path with this `Accept` header.
     pub(super) fn to(&self, path: &str, accepts: Option<&HeaderValue>) -> Response<Full<Bytes>> {
         let (status, kind, body) = match path {
             "/healthz" => (StatusCode::OK, TEXT, Bytes::from_static(b"ok\n")),
@@ -87,7 +87,7 @@ impl Answers {
     }
 }
 
-/// Whether someone would rather have `text/plain` than OpenMetrics, by the weights in what they accept.
+/// Returns true if the client prefers `text/plain` to OpenMetrics, by the weights in its `Accept` header.
 fn wants_classic(accepts: Option<&HeaderValue>) -> bool {
     let accepts = accepts.and_then(|accepts| accepts.to_str().ok());
     let weight = |wanted: &[&str]| {
@@ -149,7 +149,7 @@ mod tests {
         }
     }
 
-    /// Or all replicas would be begun anew whenever the API server is away.
+    /// Otherwise all replicas would restart whenever the API server is away.
     #[tokio::test]
     async fn a_process_is_alive_whatever_it_waits_for() {
         let readiness = Readiness::waiting_for(&["things"]);

@@ -1,4 +1,4 @@
-//! The connections of strangers: few at a time, short heads, one answer each, and an end to each of them.
+//! Connections of arbitrary clients: few at a time, short heads, one answer each, and a time limit.
 
 use std::{convert::Infallible, net::IpAddr, sync::Arc, time::Duration};
 
@@ -13,15 +13,15 @@ use tokio::{
 
 use super::answers::Answers;
 
-/// Connections that are open at the same time.
+/// Maximum number of open connections.
 pub(super) const MOST: usize = 64;
-/// The longest head of a request: the shortest that hyper can be limited to.
+/// Longest head of a request, in bytes: the lowest limit that hyper supports.
 pub(super) const HEAD: usize = 8 * 1024;
-/// How long a head may take.
+/// Timeout of a head.
 pub(super) const HEAD_TIME: Duration = Duration::from_secs(3);
-/// How long a connection may take, with its answer.
+/// Timeout of a connection, including its answer.
 const TIME: Duration = Duration::from_secs(10);
-/// The pause after a connection that could not be accepted.
+/// Pause after a connection that could not be accepted.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Serves until the process ends.
@@ -39,7 +39,7 @@ pub(super) async fn accept(listener: TcpListener, answers: Answers) {
     }
 }
 
-/// One request, and the answer to it.
+/// Answers one request.
 async fn serve_one(stream: TcpStream, answers: Arc<Answers>) {
     let service = hyper::service::service_fn(|request: Request<Incoming>| {
         let accepts = request.headers().get(header::ACCEPT);
@@ -53,19 +53,19 @@ async fn serve_one(stream: TcpStream, answers: Arc<Answers>) {
         .header_read_timeout(HEAD_TIME)
         .keep_alive(false)
         .serve_connection(TokioIo::new(stream), service);
-    // Who asks may hang up, or never finish asking.
+    // The client may hang up, or never finish its request.
     let _ = connection.await;
 }
 
-/// The connections that are open, the oldest first.
+/// Open connections, the oldest first.
 #[derive(Default)]
 struct Open {
     connections: Vec<(IpAddr, AbortHandle)>,
 }
 
 impl Open {
-    /// Drops a connection if there are too many: the oldest of the address that has most of them. So one address cannot keep
-    /// out another, nor connections that stay silent a probe that asks at once.
+    /// Drops a connection if there are too many: the oldest of the address that has most. So no address shuts out
+    /// another, and silent connections do not shut out a probe.
     fn make_room(&mut self) {
         self.connections.retain(|(_, task)| !task.is_finished());
         if self.connections.len() < MOST {

@@ -1,4 +1,4 @@
-//! Strangers at the port, over real connections.
+//! Tests of arbitrary clients, over real connections.
 
 use std::{
     io::{ErrorKind, Read, Write},
@@ -17,10 +17,10 @@ use super::{
 };
 use crate::metrics::Metrics;
 
-/// How long an answer may take that is due at once, on a busy machine.
+/// Timeout of an immediate answer, on a busy machine.
 const SOON: Duration = Duration::from_secs(2);
 
-/// Serves in a thread of its own, until the process of the tests ends.
+/// Serves in a thread of its own, until the test process ends.
 fn begin() -> SocketAddr {
     let (tell, told) = mpsc::channel();
     thread::spawn(move || {
@@ -34,7 +34,7 @@ fn begin() -> SocketAddr {
     told.recv().unwrap()
 }
 
-/// A connection that has sent this, as far as the server has taken it.
+/// Returns a connection that has sent this text, as far as the server has read it.
 fn sent(address: SocketAddr, text: &str) -> TcpStream {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_write_timeout(Some(SOON)).unwrap();
@@ -42,7 +42,7 @@ fn sent(address: SocketAddr, text: &str) -> TcpStream {
     stream
 }
 
-/// What is answered before the connection is closed, if that is within the time.
+/// Returns the answer before the connection closes, or `None` if it stays open for this time.
 fn answered(mut stream: TcpStream, time: Duration) -> Option<String> {
     let mut answer = Vec::new();
     stream.set_read_timeout(Some(time)).unwrap();
@@ -53,8 +53,8 @@ fn answered(mut stream: TcpStream, time: Duration) -> Option<String> {
     }
 }
 
-/// Those of which the server still wants to hear something, once these are so many at most. A busy machine has [`SOON`] for that,
-/// which is less than the server gives a head.
+/// Returns the connections that the server keeps open, once there are at most `most`. A busy machine has [`SOON`] for
+/// each try, less than the server gives a head.
 fn left_open(mut streams: Vec<TcpStream>, most: usize) -> Vec<TcpStream> {
     for _ in 0..10 {
         streams = still_open(streams);
@@ -92,7 +92,7 @@ fn heads_without_an_end_are_answered_and_kept_by_nobody() {
             assert!(open.len() <= MOST, "{} after {number}", open.len());
         }
     }
-    // The answer to one of which not everything was read may be lost with the connection.
+    // An answer may be lost with a connection whose input was not read completely.
     let just_too_long = &head[..=HEAD];
     let answers = (0..20).filter_map(|_| answered(sent(address, just_too_long), SOON));
     let answer = answers.into_iter().find(|answer| !answer.is_empty());
