@@ -1,5 +1,5 @@
-//! Requests to the API server: each with a deadline, reads tried again and writes never, all
-//! counted, and the server's clock taken from every answer that is its own.
+//! Requests to the API server. Each has a deadline and is counted. Reads are retried, writes never. The server's clock
+//! is taken from every answer of its own.
 
 mod bounded;
 mod client;
@@ -38,32 +38,32 @@ pub(crate) use refused_values::UNPARSED;
 pub use watch_one::Told;
 pub use writes::CreateMode;
 
-/// How long a request may take, answer included, unless `--request-timeout` says otherwise. Giving up
-/// sooner is safe: a create whose answer never came counts as one that may have been carried out.
+/// Timeout of a request, including its answer, unless `--request-timeout` sets another. Giving up sooner is safe: a
+/// create without an answer counts as one that may have been carried out.
 pub const DEADLINE: Duration = Duration::from_secs(15);
-/// Objects in one page of a list.
+/// Number of objects in one page of a list.
 pub(crate) const PAGE_SIZE: u32 = 100;
 const PAGE: usize = PAGE_SIZE as usize;
-/// Objects that are kept of one list at most: more of one Runnable would be nobody's intent. How many
-/// others there are is up to whoever makes them, and costs time only.
+/// Maximum number of objects kept of one list: more of one Runnable are surely not intended. Other objects in the list
+/// are not limited, and cost only time.
 const MAX_KEPT: usize = 20_000;
-/// Pages that are asked for at most, so that a list ends even where a server says for ever that it goes on.
-/// Full ones have two million objects, more than a cluster holds.
+/// Maximum number of pages, so that a list ends even if a server always announces another page. This many full ones
+/// have two million objects, more than a cluster holds.
 const MAX_PAGES: usize = 20_000;
-/// How often a read is tried.
+/// Maximum number of tries of a read.
 const READ_ATTEMPTS: u32 = 3;
 
-/// Requests of one identity.
+/// Requests with one identity.
 #[derive(Clone)]
 pub struct Requests {
     connection: Connection,
     caller: Caller,
-    /// That of the reconciliation that they are made for.
+    /// Budget of the reconciliation that they serve.
     budget: Option<Arc<Budget>>,
 }
 
 impl Requests {
-    /// Requests over a connection, which carry the caller's identity.
+    /// Creates requests over a connection, with the caller's identity.
     #[must_use]
     pub fn new(connection: Connection, caller: Caller) -> Self {
         Self {
@@ -73,7 +73,7 @@ impl Requests {
         }
     }
 
-    /// The same within a budget: who reads what is heavy waits until no other does.
+    /// Limits the requests by a budget: a heavy read waits until no other reconciliation holds one.
     pub(crate) fn within(self, budget: Arc<Budget>) -> Self {
         Self {
             budget: Some(budget),
@@ -81,13 +81,13 @@ impl Requests {
         }
     }
 
-    /// A client with the same identity, for watches.
+    /// Returns a client with the same identity, for watches.
     #[must_use]
     pub fn client(&self) -> Client {
         self.connection.client(&self.caller)
     }
 
-    /// A consistent read of one object.
+    /// Reads one object consistently.
     pub async fn get<T: DeserializeOwned>(
         &self,
         path: &ResourcePath,
@@ -96,8 +96,8 @@ impl Requests {
         self.read(&path.named(name)).await
     }
 
-    /// A read of one object that is at least as new as a version of it that was seen: the API server need not ask
-    /// its store. A replica of it that is behind makes nobody wait twice: the read is a consistent one then.
+    /// Reads one object at least as new as a version that was seen: the API server need not ask its store. If its
+    /// replica is behind, a consistent read follows instead.
     pub async fn get_since<T: DeserializeOwned>(
         &self,
         path: &ResourcePath,
@@ -113,7 +113,7 @@ impl Requests {
         }
     }
 
-    /// The same requests, for answers that are known to be small, or are not read as trees.
+    /// Returns the same requests without a budget, for answers that are small, or not read as trees.
     pub(crate) fn unbudgeted(&self) -> Self {
         Self {
             budget: None,
@@ -121,8 +121,8 @@ impl Requests {
         }
     }
 
-    /// Gives each object of a consistent list to `keep`, which says whether it kept any of it; only a page of
-    /// text and one object are held meanwhile.
+    /// Passes each object of a consistent list to `keep`, which returns true if it kept any of it. Only a page of text
+    /// and one object are held meanwhile.
     pub async fn each(
         &self,
         path: &ResourcePath,
@@ -138,7 +138,8 @@ impl Requests {
         Ok(())
     }
 
-    /// Shows the first objects of a consistent list, about so many: whoever asks can do without the others.
+    /// Passes the first objects of a consistent list to `show`, about `most` of them, for callers that can do without
+    /// the rest.
     pub async fn show_some(
         &self,
         path: &ResourcePath,
@@ -155,7 +156,7 @@ impl Requests {
         Ok(())
     }
 
-    /// At most so many objects of a consistent list.
+    /// Returns at most `most` objects of a consistent list.
     pub async fn list_some(
         &self,
         path: &ResourcePath,
@@ -171,7 +172,7 @@ impl Requests {
         Ok(found)
     }
 
-    /// Gives the objects of a list to `keep` until it kept so `many`, and says whether there are more.
+    /// Passes the objects of a list to `keep` until it has kept `many`. Returns true if there are more.
     async fn pages(
         &self,
         path: &ResourcePath,
@@ -191,7 +192,7 @@ impl Requests {
             let page: Page<'_> = parsed(&text)?;
             let heaviest = page.items().map(|text| self.weighs(text.as_bytes())).max();
             if let Some((budget, heaviest)) = self.without_place(heaviest.unwrap_or_default()) {
-                // It may be long until there is one, and the page is large: it is asked for again.
+                // The wait may be long and the page is large: it is read again afterwards.
                 drop(text);
                 budget.pass(heaviest).await;
                 continue;
@@ -203,9 +204,9 @@ impl Requests {
             match page.next() {
                 None => return Ok(false),
                 Some(_) if kept >= many => return Ok(true),
-                // The same page would come again.
+                // The same page would follow again.
                 Some(next) if next == token => return Err(endless()),
-                // A page may have fewer objects than were asked for.
+                // A page may have fewer objects than requested.
                 Some(next) => next.clone_into(&mut token),
             }
         }
@@ -221,11 +222,11 @@ impl Requests {
         Ok(found)
     }
 
-    /// Reads anything by its path, again if need be.
+    /// Reads anything by its path, with retries.
     pub async fn read<T: DeserializeOwned>(&self, uri: &str) -> Result<T, ApiError> {
         let mut text = self.read_text(uri).await?;
         if let Some((budget, weight)) = self.without_place(self.weighs(&text)) {
-            // No text waits for the place.
+            // The text is dropped before the wait, and read again.
             drop(text);
             budget.pass(weight).await;
             text = self.read_text(uri).await?;
@@ -233,7 +234,7 @@ impl Requests {
         self.decoded(&text).await
     }
 
-    /// Something heavy that has no place yet, with the budget that gives it one.
+    /// Returns the budget and the weight, if the weight needs the place for heavy objects and does not have it.
     fn without_place(&self, weight: usize) -> Option<(&Budget, usize)> {
         let budget = self.budget.as_deref()?;
         (weight > LIGHT && !budget.has_place()).then_some((budget, weight))
@@ -246,12 +247,12 @@ impl Requests {
         parsed(text)
     }
 
-    /// The weight of a text as a tree, where that counts and may be much.
+    /// Returns the weight of a text as a tree, or zero if it is light or there is no budget.
     fn weighs(&self, text: &[u8]) -> usize {
         if self.budget.is_none() || most_weight(text.len()) <= LIGHT {
             return 0;
         }
-        // What cannot be read is no tree.
+        // Text that cannot be parsed is no tree.
         weight_of_levels(text, MAX_DEPTH).unwrap_or_default()
     }
 
@@ -289,7 +290,7 @@ impl Requests {
             Method::PATCH => "application/merge-patch+json",
             _ => "application/json",
         };
-        // What is decided by when a write has landed reckons with this.
+        // Decisions rely on this bound for when a write has taken effect.
         let most = match method {
             Method::GET => Duration::MAX,
             _ => DEADLINE,
@@ -314,7 +315,7 @@ impl Requests {
         }
     }
 
-    /// Reads an answer to its end. A write whose answer breaks off may have had its effect.
+    /// Reads an answer to its end. A write whose answer breaks off may have taken effect.
     async fn read_answer(&self, response: Response<Body>) -> Result<(HeaderMap, Bytes), ApiError> {
         let (head, body) = response.into_parts();
         let large = &self.connection.large;
@@ -344,7 +345,7 @@ fn unreadable(error: &serde_json::Error) -> ApiError {
     ApiError::Unanswered(format!("the answer cannot be read: {error}"))
 }
 
-/// The Status in a refusal; something between us and the API server may answer with other text.
+/// Returns the Status of a refusal. A proxy before the API server may answer with other text.
 fn refusal(code: StatusCode, text: &[u8]) -> Status {
     let mut status = serde_json::from_slice::<Status>(text).unwrap_or_else(|_| {
         let text = String::from_utf8_lossy(text);

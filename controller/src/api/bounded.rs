@@ -1,5 +1,5 @@
-//! No answer is read without a bound. What API server and etcd take for one object is bounded; how many
-//! such objects a page of a list has is not, and whoever may create objects of a watched kind decides on it.
+//! Bounds for all answers. The API server and etcd bound the size of one object, but not how many large ones a page
+//! has: anyone who may create objects of a watched kind decides on that.
 
 use std::{collections::HashMap, str::FromStr, sync::Mutex};
 
@@ -14,24 +14,24 @@ use super::page::Rest;
 use crate::lock::lock;
 
 const MIB: usize = 1024 * 1024;
-/// How large a page may be; a larger one is asked for again in parts. Pages of usual objects are far below.
+/// Maximum size of a page; a larger one is requested again in parts. Pages of usual objects are far below.
 pub(super) const PAGE_BYTES: usize = 8 * MIB;
-/// How large any other answer may be, and one event of a watch: far more than etcd takes for an object.
+/// Maximum size of any other answer, and of one event of a watch: far more than etcd accepts for an object.
 pub(super) const ANSWER_BYTES: usize = 16 * MIB;
-/// Up to this size an answer is small.
+/// Maximum size of a small answer.
 const SMALL: usize = MIB;
-/// By how much a page that was too large is made smaller.
+/// Factor by which a page that was too large shrinks.
 const SHRINK: usize = 8;
-/// Lists under way of which it is remembered how large their pages may be.
+/// Maximum number of running lists whose page sizes are remembered.
 const REMEMBERED: usize = 256;
 
-/// Why a body was not read to its end.
+/// Reason why a body was not read to its end.
 pub(super) enum Unread {
     TooLarge,
     Broken(kube::Error),
 }
 
-/// How many large answers are read at the same time; small ones wait for none.
+/// Limit of large answers that are read at the same time; small ones do not wait.
 pub(super) struct Large(Semaphore);
 
 impl Default for Large {
@@ -41,7 +41,7 @@ impl Default for Large {
 }
 
 impl Large {
-    /// Reads a body, unless it is larger.
+    /// Reads a body of at most `most` bytes.
     pub(super) async fn read(&self, mut body: Body, most: usize) -> Result<Bytes, Unread> {
         let (mut text, mut turn) = (Vec::new(), None);
         while let Some(frame) = body.frame().await {
@@ -52,7 +52,7 @@ impl Large {
             if size > most {
                 return Err(Unread::TooLarge);
             }
-            // All of it is in memory already: a turn would hold it while it waits.
+            // All of it is in memory already: a wait would only hold it longer.
             if text.is_empty() && body.is_end_stream() {
                 return Ok(data);
             }
@@ -65,7 +65,7 @@ impl Large {
     }
 }
 
-/// That an answer was too large.
+/// Returns the error for an answer that was too large.
 pub(super) fn too_large(what: &str) -> kube::Error {
     kube::Error::Service(
         format!(
@@ -76,7 +76,7 @@ pub(super) fn too_large(what: &str) -> kube::Error {
     )
 }
 
-/// The events of a watch, each a line, none of which is larger than anything else that is read.
+/// Returns the events of a watch, one line each, none larger than any other answer may be.
 pub(super) fn lines(body: Body) -> UnsyncBoxBody<Bytes, kube::Error> {
     let mut line = 0;
     let frames = body.into_data_stream().map(move |chunk| {
@@ -93,7 +93,7 @@ pub(super) fn lines(body: Body) -> UnsyncBoxBody<Bytes, kube::Error> {
     StreamBody::new(frames).boxed_unsync()
 }
 
-/// A page of a list that a request asks for.
+/// A request for a page of a list.
 #[derive(Debug)]
 pub(super) struct PageRequest {
     uri: Uri,
@@ -102,7 +102,7 @@ pub(super) struct PageRequest {
 }
 
 impl PageRequest {
-    /// `None` for a request of anything else, and for a list that is asked for as a whole.
+    /// Returns the page that a request is for; `None` for other requests, and for lists without pages.
     pub(super) fn by(request: &Request<Body>) -> Option<Self> {
         let query = request.uri().query()?;
         let parameter = |name: &str| {
@@ -117,7 +117,7 @@ impl PageRequest {
         })
     }
 
-    /// The same page with another limit.
+    /// Returns the URI of the same page with another limit.
     pub(super) fn with(&self, limit: usize) -> Uri {
         let query = self.uri.query().unwrap_or_default();
         let pairs = query.split('&').map(|pair| {
@@ -138,23 +138,22 @@ impl PageRequest {
     }
 }
 
-/// How large a page of so many objects may be: one object is read whatever its size, within reason.
+/// Returns the maximum size of a page of `limit` objects. A single object may be larger.
 pub(super) fn bound(limit: usize) -> usize {
     if limit > 1 { PAGE_BYTES } else { ANSWER_BYTES }
 }
 
-/// What to ask for instead of a page that was too large; `None` if it was one object already.
+/// Returns the limit to try after a page that was too large, or `None` if it was one object already.
 pub(super) fn smaller(limit: usize) -> Option<usize> {
     (limit > 1).then(|| (limit / SHRINK).max(1))
 }
 
-/// How many objects fit into the next page of the lists whose pages had to be made smaller, by the token
-/// of that page.
+/// Limits for the next pages of lists whose pages had to shrink, by the token of each page.
 #[derive(Default)]
 pub(super) struct Fitting(Mutex<HashMap<String, usize>>);
 
 impl Fitting {
-    /// How many objects to ask for.
+    /// Returns how many objects to request.
     pub(super) fn of(&self, asked: &PageRequest) -> usize {
         let known = asked
             .token
@@ -163,8 +162,8 @@ impl Fitting {
         known.unwrap_or(asked.limit).min(asked.limit)
     }
 
-    /// A page of so many objects was read. The one after it has as many as fit into half the room, if they
-    /// are like these: a few large objects do not make pages small for long.
+    /// Notes a page that was read with this limit. The next one gets as many as fit into half the room, if they are
+    /// alike: a few large objects do not keep pages small for long.
     pub(super) fn note(&self, asked: &PageRequest, limit: usize, page: &[u8]) {
         if limit >= asked.limit {
             return;

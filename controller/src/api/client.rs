@@ -20,11 +20,10 @@ use super::{
 };
 use crate::{budget::HeavyPlace, clock::boot_time, metrics::Metrics};
 
-/// How long the API server may be silent on a connection that it owes an answer: longer than a watch
-/// is open.
+/// Maximum silence of the API server on a connection with an open request: longer than a watch is open.
 const SILENCE: Duration = Duration::from_mins(1);
 
-/// How the controller acts as a ServiceAccount.
+/// Method by which the controller acts as a ServiceAccount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum IdentityMode {
     /// With `Impersonate-User`: needs the permission to impersonate ServiceAccounts.
@@ -33,19 +32,18 @@ pub enum IdentityMode {
     Token,
 }
 
-/// Whose identity a request carries.
+/// Identity that a request carries.
 #[derive(Clone, Debug)]
 pub enum Caller {
-    /// The controller's own.
+    /// The controller's own identity.
     Controller,
-    /// That of a ServiceAccount, by impersonation. Never empty: an empty user would be the
-    /// controller itself.
+    /// Identity of a ServiceAccount, by impersonation. Never empty: an empty user would be the controller itself.
     Impersonated(HeaderValue),
-    /// That of a ServiceAccount, by its own token.
+    /// Identity of a ServiceAccount, by its own token.
     Token(Bearer),
 }
 
-/// A token, and whether the API server took it so far. Clones are of the same token.
+/// A token, and whether the API server has refused it. Clones are of the same token.
 #[derive(Clone, Debug)]
 pub struct Bearer {
     header: HeaderValue,
@@ -53,7 +51,7 @@ pub struct Bearer {
 }
 
 impl Bearer {
-    /// A token that was just given out, as the header that carries it.
+    /// Wraps a new token, given as the header that carries it.
     #[must_use]
     pub fn new(mut header: HeaderValue) -> Self {
         header.set_sensitive(true);
@@ -63,14 +61,14 @@ impl Bearer {
         }
     }
 
-    /// Whether a request that carried it was answered with 401: no other will fare better.
+    /// Returns true if a request with it was answered with 401: no other will succeed.
     #[must_use]
     pub fn is_refused(&self) -> bool {
         self.refused.load(Ordering::Relaxed)
     }
 }
 
-/// The connection to the API server, shared by all callers.
+/// Connection to the API server, shared by all callers.
 #[derive(Clone)]
 pub struct Connection {
     own: Client,
@@ -84,10 +82,10 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Connects as a configuration says. Nothing is sent yet.
+    /// Creates a connection from a configuration. Sends nothing yet.
     pub fn new(mut config: Config, mode: IdentityMode, metrics: Metrics) -> kube::Result<Self> {
         configure(&mut config);
-        // Without credentials of its own, so that a token is all that a request carries.
+        // It has no credentials of its own, so that a request carries only a token.
         let anonymous = (mode == IdentityMode::Token).then(|| {
             let mut anonymous = config.clone();
             anonymous.auth_info = kube::config::AuthInfo::default();
@@ -99,8 +97,7 @@ impl Connection {
         })
     }
 
-    /// A connection over a client that exists already, which must repeat no request by itself.
-    /// Accounts can only be impersonated.
+    /// Creates a connection over an existing client, which must not retry by itself. Accounts can only be impersonated.
     #[must_use]
     pub fn over(own: Client, metrics: Metrics) -> Self {
         Self {
@@ -115,45 +112,45 @@ impl Connection {
         }
     }
 
-    /// The same, with accounts that have tokens: they go over the same client.
+    /// Allows accounts with tokens too, over the same client.
     #[cfg(test)]
     pub(crate) fn with_tokens(mut self) -> Self {
         self.anonymous = Some(self.own.clone());
         self
     }
 
-    /// Gives every request up after this time.
+    /// Sets the timeout of every request.
     #[must_use]
     pub fn with_deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
         self
     }
 
-    /// The place of the one who may hold much of what is read.
+    /// Returns the place for the reconciliation that may hold heavy objects.
     #[must_use]
     pub fn heavy(&self) -> &HeavyPlace {
         &self.heavy
     }
 
-    /// How long a request may take.
+    /// Returns the timeout of a request.
     #[must_use]
     pub fn deadline(&self) -> Duration {
         self.deadline
     }
 
-    /// The API server's clock.
+    /// Returns the API server's clock.
     #[must_use]
     pub fn clock(&self) -> &ServerClock {
         &self.clock
     }
 
-    /// What that clock says.
+    /// Returns the time by that clock.
     #[must_use]
     pub fn now(&self) -> Option<Timestamp> {
         self.clock.now()
     }
 
-    /// A client that acts as the caller.
+    /// Returns a client that acts as the caller.
     #[must_use]
     pub fn client(&self, caller: &Caller) -> Client {
         let connection = self.clone();
@@ -181,8 +178,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Sends one request as the caller, whatever identity it carried before. The page of a list is
-    /// here already when it is given out: one that is too large was asked for in parts.
+    /// Sends one request as the caller, whatever identity it carried before. A page of a list is returned complete: one
+    /// that is too large is requested in parts.
     pub(super) async fn send(
         &self,
         caller: &Caller,
@@ -195,7 +192,7 @@ impl Connection {
         }
     }
 
-    /// Asks for a page, and again for fewer objects until what comes is no larger than what is read.
+    /// Requests a page, and again fewer objects until the answer is within its bound.
     async fn page(
         &self,
         caller: &Caller,
@@ -225,8 +222,8 @@ impl Connection {
         }
     }
 
-    /// A list that a watch begins with has no deadline of its own: were its answer lost, nothing would be
-    /// watched for minutes.
+    /// Applies the timeout. The list at the start of a watch has none of its own: if its answer were lost, nothing
+    /// would be watched for minutes.
     async fn within<T>(&self, exchange: impl Future<Output = kube::Result<T>>) -> kube::Result<T> {
         match tokio::time::timeout(self.deadline, exchange).await {
             Ok(outcome) => outcome,
@@ -268,18 +265,18 @@ impl Connection {
 }
 
 impl Connection {
-    /// Asks the API server once more what time it is, since an answer differs from what was known.
+    /// Asks the API server for the time once more, since an answer differs from what was known.
     fn ask_the_time(self) -> BoxFuture<'static, ()> {
         Box::pin(async move {
             let mut request = Request::new(Body::empty());
             *request.uri_mut() = Uri::from_static(server_clock::CONFIRMED_AT);
-            // Should it fail, the next answer says it.
+            // If it fails, the next answer will do.
             let _ = self.within(self.one(&Caller::Controller, request)).await;
         })
     }
 }
 
-/// A request is counted when it ends, one that was given up too.
+/// Counts a request when it ends, even by a timeout.
 struct Counted<'a> {
     metrics: &'a Metrics,
     method: Method,
@@ -296,18 +293,17 @@ impl Drop for Counted<'_> {
     }
 }
 
-/// What every connection to the API server must be like.
+/// Sets what every connection to the API server needs.
 pub fn configure(config: &mut Config) {
-    // The default policy repeats a POST after 429, 503 and 504: one create could make several
-    // objects.
+    // The default policy repeats a POST after 429, 503 and 504: one create could make several objects.
     config.default_retry = false;
-    // The watches' own lists have no other deadline: one whose answer is lost would never end.
+    // The watches' own lists have no other timeout: one whose answer is lost would never end.
     config.read_timeout = Some(SILENCE);
-    // A connection that was idle is not late with its next answer.
+    // The time of an idle connection does not count against its next answer.
     config.reset_reader_on_write = true;
 }
 
-/// An empty identity would fall back to the controller's own permissions.
+/// Rejects an empty identity, which would fall back to the controller's own permissions.
 fn assert_named(identity: &HeaderValue) -> kube::Result<()> {
     if identity.is_empty() {
         return Err(kube::Error::Service(

@@ -1,21 +1,21 @@
-//! Which permission is missing, out of the answer of the API server.
+//! Extracts the missing permission from an answer of the API server.
 
 use super::ApiError;
 
-/// That somebody may not do something, as an authorizer of the API server answers.
+/// A denial, as an authorizer of the API server reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeniedRequest {
-    /// Who may not, as the API server knows them.
+    /// User that was denied, by the API server's name.
     pub user: String,
-    /// The verb.
+    /// Verb of the request.
     pub verb: String,
     /// `resource[.group]`, with a subresource as `resource/subresource[.group]`.
     pub resource: String,
 }
 
 impl ApiError {
-    /// The permission that is missing. `None` of any other answer: a quota, a webhook and a policy answer with the
-    /// same code as an authorizer, and only the text tells them apart
+    /// Returns the missing permission, or `None` for any other answer. A quota, a webhook and a policy answer with the
+    /// same code as an authorizer, and only the text differs
     /// (`k8s.io/apiserver/pkg/endpoints/handlers/responsewriters`, `forbiddenMessage`).
     #[must_use]
     pub fn denied(&self) -> Option<DeniedRequest> {

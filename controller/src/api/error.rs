@@ -1,43 +1,43 @@
-//! What can go wrong with a request, by what it means for the protocol.
+//! Errors of requests, by their meaning for the protocol.
 
 use cartouche_protocol::reconcile_error::Requeue;
 
 use super::refused_values;
 
-/// A request that did not give what it was sent for.
+/// Failure of a request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ApiError {
     /// The API server answered with an error.
     #[error("{message}")]
     Answered {
-        /// The HTTP status.
+        /// HTTP status code.
         code: u16,
-        /// The reason in its Status.
+        /// Reason in its Status.
         reason: String,
-        /// The message in its Status.
+        /// Message in its Status.
         message: String,
-        /// Causes with reason `NamespaceTerminating` were given.
+        /// True if it has causes with reason `NamespaceTerminating`.
         namespace_terminating: bool,
     },
-    /// No answer came, or none that could be read: a write may have had its effect.
+    /// No answer came, or no readable one: a write may have taken effect.
     #[error("{0}")]
     Unanswered(String),
-    /// It was never sent.
+    /// The request was never sent.
     #[error("{0}")]
     Unsent(String),
-    /// A status was written without these fields, which the definition that is installed does not know.
+    /// A status was written without these fields, which the installed definition does not know.
     #[error("the API server drops {}", .0.join(", "))]
     Dropped(Vec<String>),
 }
 
-/// That the API server answers with an error, in words that name no object.
+/// Returns a text for an error answer, without names of objects.
 pub(crate) fn answers(code: u16, reason: &str) -> String {
     let text = format!("the API server answers {code} {reason}");
     text.trim_end().to_owned()
 }
 
 impl ApiError {
-    /// What went wrong, in words that name no object and are the same each time.
+    /// Returns a short text that names no object and is the same each time.
     #[must_use]
     pub fn brief(&self) -> String {
         match self {
@@ -55,20 +55,19 @@ impl ApiError {
         }
     }
 
-    /// A permission is missing.
+    /// Returns true if a permission is missing.
     #[must_use]
     pub fn is_forbidden(&self) -> bool {
         self.code() == Some(403)
     }
 
-    /// What a watch asks for is too old to be told.
+    /// Returns true if a watch asked for a version that is too old.
     #[must_use]
     pub fn is_gone(&self) -> bool {
         self.code() == Some(410)
     }
 
-    /// What ends it, where a missing object or kind is no answer: a permission that somebody grants, or
-    /// nothing but trying again.
+    /// Returns what ends the error, if a missing object or kind is no answer: a granted permission, or only a retry.
     #[must_use]
     pub fn requeue(&self) -> Requeue {
         if self.is_forbidden() {
@@ -78,19 +77,19 @@ impl ApiError {
         }
     }
 
-    /// The kind takes no such requests.
+    /// Returns true if the kind does not support such requests.
     #[must_use]
     pub fn is_unsupported(&self) -> bool {
         self.code() == Some(405)
     }
 
-    /// There is no such object, or no such kind.
+    /// Returns true if there is no such object, or no such kind.
     #[must_use]
     pub fn is_not_found(&self) -> bool {
         self.code() == Some(404)
     }
 
-    /// The API server says that there is no such object. What stands between may answer with 404, too.
+    /// Returns true if the API server itself says that there is no such object. A proxy may answer with 404, too.
     #[must_use]
     pub fn is_absent(&self) -> bool {
         let is_told =
@@ -98,10 +97,10 @@ impl ApiError {
         is_told && !self.is_unserved()
     }
 
-    /// The version that was asked is served no more, which says nothing of the object.
+    /// Returns true if the requested version is no longer served, which says nothing about the object.
     #[must_use]
     pub fn is_unserved(&self) -> bool {
-        // What the API server says of a version of a custom kind, and of a path that nobody serves.
+        // Texts of the API server for a version of a custom kind, and for a path that is not served.
         let texts = [
             "could not find the requested resource",
             "404 page not found",
@@ -109,26 +108,26 @@ impl ApiError {
         matches!(self, Self::Answered { code: 404, message, .. } if texts.iter().any(|text| message.contains(text)))
     }
 
-    /// The server refused what it was asked, and not because it is overloaded or broken.
+    /// Returns true if the server refused the request, and not because it is overloaded or broken.
     #[must_use]
     pub fn is_refusal(&self) -> bool {
         matches!(self, Self::Answered { code: 400..500, .. }) && !self.is_passing()
     }
 
-    /// What was sent is no object of its kind.
+    /// Returns true if the sent object is not valid for its kind.
     #[must_use]
     pub fn is_invalid(&self) -> bool {
         matches!(self.code(), Some(400 | 413 | 422))
     }
 
-    /// A policy or a webhook does not admit it. These choose the status themselves, also one that says that the object is
-    /// invalid.
+    /// Returns true if a policy or a webhook rejected the object. These choose the status themselves, even one that
+    /// says that the object is invalid.
     #[must_use]
     pub fn is_not_admitted(&self) -> bool {
         let Self::Answered { code, message, .. } = self else {
             return false;
         };
-        // What comes after it may be of the object.
+        // Later text may come from the object.
         let own = message.split("Invalid value: ").next().unwrap_or_default();
         let of_policy =
             own.contains("ValidatingAdmissionPolicy '") && own.contains("denied request");
@@ -136,26 +135,27 @@ impl ApiError {
         matches!(code, 400 | 403 | 413 | 422) && (of_policy || of_webhook)
     }
 
-    /// A webhook that has to be asked does not answer. That heals as any error of the server does, but somebody has to see to it.
+    /// Returns true if a required webhook does not answer. The server may recover by itself, but a user should look
+    /// into it.
     #[must_use]
     pub fn is_silent_webhook(&self) -> bool {
         matches!(self, Self::Answered { code: 500, message, .. }
             if message.starts_with("Internal error occurred: failed calling webhook \""))
     }
 
-    /// A resourceVersion or uid was not the present one.
+    /// Returns true if a resourceVersion or uid was not the present one.
     #[must_use]
     pub fn is_conflict(&self) -> bool {
         matches!(self, Self::Answered { code: 409, reason, .. } if reason != "AlreadyExists")
     }
 
-    /// The name is taken.
+    /// Returns true if the name is taken.
     #[must_use]
     pub fn is_already_exists(&self) -> bool {
         matches!(self, Self::Answered { code: 409, reason, .. } if reason == "AlreadyExists")
     }
 
-    /// The namespace is being deleted, so that nothing can be made in it any more.
+    /// Returns true if the namespace is being deleted, so that nothing can be created in it.
     #[must_use]
     pub fn is_namespace_terminating(&self) -> bool {
         matches!(
@@ -167,8 +167,8 @@ impl ApiError {
         )
     }
 
-    /// The server refused for good: nothing was made, and nothing will be. Everything else (408,
-    /// 409, 429, 5xx, no answer) leaves open what became of a create.
+    /// Returns true if the server refused for good: nothing was created, and nothing will be. After everything else
+    /// (408, 409, 429, 5xx, no answer) the outcome of a create is unknown.
     #[must_use]
     pub fn is_definite_refusal(&self) -> bool {
         match self {
@@ -180,8 +180,8 @@ impl ApiError {
         }
     }
 
-    /// A create without effect was refused for what it is, and not for what it would create: an admission
-    /// webhook takes no such requests, or the object has a fixed name that is taken.
+    /// Returns true if a dry run was refused as such, not for its object: an admission webhook does not support dry
+    /// runs, or the fixed name of the object is taken.
     #[must_use]
     pub fn is_about_the_dry_run(&self) -> bool {
         let unsupported = matches!(
@@ -191,14 +191,14 @@ impl ApiError {
         unsupported || self.is_already_exists()
     }
 
-    /// As a text without the values that it names, and without anything between quotes: what the server refused may be a part of a
-    /// Secret, and a short one at that.
+    /// Returns the error as a text without values and without anything in quotes: they may be a part of a Secret, even
+    /// a short one.
     #[must_use]
     pub fn without_values(&self) -> String {
         refused_values::all_withheld(&self.to_string())
     }
 
-    /// It may pass by itself within moments.
+    /// Returns true if the error may pass by itself within moments.
     #[must_use]
     pub fn is_passing(&self) -> bool {
         match self {

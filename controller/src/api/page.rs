@@ -7,8 +7,8 @@ use serde_json::{Value, value::RawValue};
 
 use cartouche_protocol::object::Object;
 
-/// A page of a list; its items are still text, so that one that nobody can read spoils no other, and
-/// that only one at a time is a tree, which takes many times the room.
+/// A page of a list. Its items are still text: an unreadable one spoils no other, and only one at a time is a tree,
+/// which takes many times the memory.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Page<'a> {
@@ -28,7 +28,7 @@ pub(super) struct Meta {
     next: Option<String>,
 }
 
-/// Of a list only where it goes on.
+/// A list, reduced to its continuation.
 #[derive(Deserialize)]
 pub(super) struct Rest {
     #[serde(default)]
@@ -36,29 +36,29 @@ pub(super) struct Rest {
 }
 
 impl Rest {
-    /// The token of the next page, if there is one.
+    /// Returns the token of the next page, if there is one.
     pub(super) fn next(self) -> Option<String> {
         self.metadata.next.filter(|token| !token.is_empty())
     }
 }
 
 impl Page<'_> {
-    /// The token of the next page, if there is one.
+    /// Returns the token of the next page, if there is one.
     pub(super) fn next(&self) -> Option<&str> {
         let token = self.metadata.next.as_deref();
         token.filter(|token| !token.is_empty())
     }
 
-    /// Its items, unread.
+    /// Returns its items as text.
     pub(super) fn items(&self) -> impl Iterator<Item = &str> {
         let items = self.items.iter().flatten();
         items.map(|text| text.get())
     }
 
-    /// One of its items.
+    /// Parses one of its items.
     pub(super) fn object(&self, text: &str) -> serde_json::Result<Value> {
         let Object(mut item) = serde_json::from_str(text)?;
-        // Items of a list of a built-in kind carry neither.
+        // Items in a list of a built-in kind have neither field.
         if let Value::Object(fields) = &mut item {
             let kind = self.kind.trim_end_matches("List");
             fields

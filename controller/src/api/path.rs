@@ -1,15 +1,15 @@
-//! Where a kind lives on the API server.
+//! Paths and queries of the API server.
 
 use std::fmt::Write as _;
 
-/// The path of a kind, in a namespace or in the cluster.
+/// Path of a kind, in a namespace or in the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResourcePath {
     base: String,
 }
 
 impl ResourcePath {
-    /// `api_version` as in a manifest, the plural `resource`, and the namespace if there is one.
+    /// Creates a path from an `api_version` as in a manifest, the plural `resource`, and a namespace, if there is one.
     #[must_use]
     pub fn new(api_version: &str, resource: &str, namespace: Option<&str>) -> Self {
         let root = api_root(api_version);
@@ -20,13 +20,13 @@ impl ResourcePath {
         Self { base }
     }
 
-    /// All objects.
+    /// Returns the path of all objects.
     #[must_use]
     pub fn all(&self) -> &str {
         &self.base
     }
 
-    /// One object.
+    /// Returns the path of one object.
     #[must_use]
     pub fn named(&self, name: &str) -> String {
         let name = match name {
@@ -39,7 +39,7 @@ impl ResourcePath {
     }
 }
 
-/// The path of a version.
+/// Returns the path of an API version.
 #[must_use]
 pub fn api_root(api_version: &str) -> String {
     let root = if api_version.contains('/') {
@@ -50,7 +50,7 @@ pub fn api_root(api_version: &str) -> String {
     format!("/{root}/{api_version}")
 }
 
-/// The query for what carries these labels.
+/// Returns the query for objects with these labels.
 #[must_use]
 pub fn label_query<'a>(labels: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
     let pairs = labels
@@ -60,7 +60,7 @@ pub fn label_query<'a>(labels: impl IntoIterator<Item = (&'a str, &'a str)>) -> 
     format!("labelSelector={}", percent_encoded(&pairs.join(",")))
 }
 
-/// The query that selects by fields.
+/// Returns the query that selects by fields.
 pub fn field_query<'a>(fields: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
     let pairs = fields
         .into_iter()
@@ -69,7 +69,7 @@ pub fn field_query<'a>(fields: impl IntoIterator<Item = (&'a str, &'a str)>) -> 
     format!("fieldSelector={}", percent_encoded(&pairs.join(",")))
 }
 
-/// A value in a field selector, whose own signs are escaped (`k8s.io/apimachinery/pkg/fields`).
+/// Escapes the special characters of a value in a field selector (`k8s.io/apimachinery/pkg/fields`).
 fn literal(value: &str) -> String {
     let mut literal = String::with_capacity(value.len());
     for character in value.chars() {
@@ -81,8 +81,7 @@ fn literal(value: &str) -> String {
     literal
 }
 
-/// Encodes everything but letters, digits and `-._~`, so that a name or a label is never read as
-/// anything else.
+/// Encodes everything but letters, digits and `-._~`, so that a name or a label is never read as anything else.
 #[must_use]
 pub fn percent_encoded(text: &str) -> String {
     text.bytes().fold(String::new(), |mut out, byte| {

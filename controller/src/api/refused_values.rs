@@ -1,19 +1,19 @@
-//! The values that the API server repeats when it refuses an object, and how they are left out of its message.
+//! Removes values from messages in which the API server refuses an object.
 //!
-//! They may have come out of a Secret that only the account may read. Their form is that of
-//! `k8s.io/apimachinery/pkg/util/validation/field`: a mark, the value in quotes, as JSON or as Go writes it, and `: ` with more words.
+//! The values may come from a Secret that only the account may read. Their form is that of
+//! `k8s.io/apimachinery/pkg/util/validation/field`: a mark, the value in quotes, as JSON or as Go writes it, and `: `
+//! with more text.
 
-/// The words of a parser before it repeats the first letter of what it does not take.
+/// Text of a parser before it repeats the first unexpected letter.
 pub(crate) const UNPARSED: &str = "invalid character";
 
-/// Bytes of a refusal that are read: conditions and events hold no more, and the API server does not
-/// cut what it says.
+/// Maximum number of bytes read of a refusal: conditions and events hold no more, and the API server sends it in full.
 const MOST_READ: usize = 4 * cartouche_protocol::told::TEXT_BYTES;
-/// A longer value is left out of every message.
+/// Length in bytes above which a value is left out of every message.
 const LONG: usize = 64;
 const WITHHELD: &str = "(withheld)";
 
-/// Words before a value.
+/// Texts before a value.
 const MARKS: [&str; 4] = [
     "Invalid value: ",
     "Unsupported value: ",
@@ -21,18 +21,18 @@ const MARKS: [&str; 4] = [
     "Not found: ",
 ];
 
-/// A message without its long values.
+/// Returns a message without its long values.
 pub(super) fn long_withheld(message: &str) -> String {
     with_values(message, |value| {
         (value.len() > LONG).then(|| format!("(a value of {} bytes)", value.len()))
     })
 }
 
-/// A message without any value, and without anything else between quotes.
+/// Returns a message without any value, and without anything else in quotes.
 pub(super) fn all_withheld(message: &str) -> String {
     let text = with_values(message, |_| Some(WITHHELD.to_owned()));
     let (mut kept, mut rest) = (String::new(), text.as_str());
-    // The rest of such a sentence is about what stands there.
+    // The rest of the sentence is about the unexpected letter.
     if let Some(at) = rest.find(UNPARSED) {
         let (before, _) = rest.split_at(at + UNPARSED.len());
         rest = before;
@@ -46,7 +46,7 @@ pub(super) fn all_withheld(message: &str) -> String {
     kept + rest
 }
 
-/// The beginning of a message, with something in the place of some of its values.
+/// Returns the beginning of a message with some of its values replaced.
 fn with_values(message: &str, instead: impl Fn(&str) -> Option<String>) -> String {
     let (mut text, mut rest) = (String::new(), message);
     while text.len() < MOST_READ
@@ -64,7 +64,7 @@ fn with_values(message: &str, instead: impl Fn(&str) -> Option<String>) -> Strin
     text
 }
 
-/// The place of the first value in a text.
+/// Returns the position of the first value in a text.
 fn first_value(text: &str) -> Option<usize> {
     let ends = MARKS
         .iter()
@@ -72,7 +72,8 @@ fn first_value(text: &str) -> Option<usize> {
     ends.min()
 }
 
-/// The bytes of the value that a text begins with: to the end of its quotes, or to the `: ` that stands in no quotes and no brackets.
+/// Returns the length in bytes of the value at the start of a text: to the end of its quotes, or to a `: ` outside of
+/// quotes and brackets.
 fn end_of_value(text: &str) -> usize {
     if text.starts_with('"') {
         return closing_quote(text);
@@ -94,7 +95,7 @@ fn end_of_value(text: &str) -> usize {
     text.len()
 }
 
-/// The bytes to the end of the quotes that a text begins with.
+/// Returns the length in bytes of the quotes at the start of a text.
 fn closing_quote(text: &str) -> usize {
     let mut escaped = false;
     for (at, char) in text.char_indices().skip(1) {
@@ -127,7 +128,7 @@ mod tests {
         );
     }
 
-    /// Were each of them a call of its own, they would need more stack than there is.
+    /// With a recursive call for each of them, the stack would overflow.
     #[test]
     fn of_a_refusal_without_end_the_beginning_is_told() {
         let one = "spec.a: Invalid value: \"x\": no, ";

@@ -1,4 +1,4 @@
-//! What time it is for the API server.
+//! Clock of the API server.
 
 use std::{
     sync::{Arc, Mutex},
@@ -15,42 +15,42 @@ use k8s_openapi::{
 
 use crate::{clock::boot_time, lock::lock};
 
-/// The API server's clock, by its latest answer. Clones are one clock.
+/// The API server's clock, by its latest answer. Clones share one clock.
 #[derive(Clone, Default)]
 pub struct ServerClock(Arc<Mutex<Known>>);
 
-/// So long an answer may be under way that tells the time. When it was given nobody knows: the process may have been stopped
-/// before it came to read it, and the time would be behind by that.
+/// Maximum duration of a request whose answer may set the time. The moment of the answer is unknown: the process may
+/// have been stopped before it read it, and the time would lag by that.
 const PROMPT: Duration = Duration::from_secs(2);
-/// An answer that differs by more seconds from the time that was known tells of a jump, which another one has to confirm: by the
-/// time runs are told to stop, and nothing takes that back.
+/// Difference from the known time, in seconds, above which an answer indicates a jump. Another answer has to confirm
+/// it: runs are stopped by this time, which cannot be undone.
 const JUMP: i64 = 30;
-/// The path of an answer that confirms a jump. The API server itself serves it.
+/// Path of a request that confirms a jump. The API server itself serves it.
 pub(super) const CONFIRMED_AT: &str = "/version";
 
-/// The answers that tell the time.
+/// Answers that determine the time.
 #[derive(Default)]
 struct Known {
-    /// The answer that the time is reckoned by.
+    /// Answer that the time derives from.
     answered: Option<Answered>,
-    /// A later one that tells of a jump, as long as no other confirms or denies it.
+    /// Later answer that indicates a jump, until another one confirms or refutes it.
     doubted: Option<Answered>,
 }
 
 /// An answer of the API server.
 #[derive(Clone, Copy)]
 struct Answered {
-    /// The second that it names.
+    /// Its date, in seconds.
     date: i64,
-    /// When it came.
+    /// Time at which it came.
     at: Duration,
-    /// How long after its request.
+    /// Time that it took after its request.
     after: Duration,
 }
 
 impl Answered {
-    /// True if a later answer is of another clock, or of one that was set meanwhile. The time of each may be older than when it came,
-    /// by as long as it was under way.
+    /// Returns true if a later answer is of another clock, or of one that was set meanwhile. The date of each may be
+    /// older than its arrival, by at most the duration of its request.
     fn is_set_by(self, later: Self) -> bool {
         let seconds = |time: Duration| i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
         let passed = seconds(later.at.saturating_sub(self.at));
@@ -61,8 +61,8 @@ impl Answered {
     }
 }
 
-/// True if the API server itself answers a request of this path, as far as that is known without asking: the core group, and
-/// Cartouche's own. Another group may be that of an aggregated API server, whose clock is its own.
+/// Returns true if the API server itself is known to answer requests of this path: the core group, and Cartouche's own.
+/// Another group may be that of an aggregated API server with a clock of its own.
 #[must_use]
 pub(super) fn is_of_main(path: &str) -> bool {
     let group = path.strip_prefix("/apis/");
@@ -71,9 +71,9 @@ pub(super) fn is_of_main(path: &str) -> bool {
 }
 
 impl ServerClock {
-    /// The date of the latest answer that came soon, and the time that has gone by since, in whole seconds. It is never ahead
-    /// of what that server would say, as far as both clocks run alike, and behind by three seconds at most once one came
-    /// soon. `None` before the first answer.
+    /// Returns the date of the latest prompt answer, plus the time since, in whole seconds. It is never ahead of the
+    /// server's clock, as far as both run alike, and at most three seconds behind after a prompt answer. `None` before
+    /// the first answer.
     #[must_use]
     pub fn now(&self) -> Option<Timestamp> {
         let answered = lock(&self.0).answered?;
@@ -82,15 +82,15 @@ impl ServerClock {
         Timestamp::from_second(now).ok()
     }
 
-    /// The same, for what is said of an object.
+    /// Returns the time for the status of an object, never before its creation.
     #[must_use]
     pub fn now_for(&self, object: &ObjectMeta) -> Option<Timestamp> {
         let created = object.creation_timestamp.as_ref().map(|at| at.0);
         told_at(self.now(), created)
     }
 
-    /// Takes the time out of an answer of the API server itself to a request that was sent then, by [`boot_time`]. `true` if it tells of a
-    /// jump, so that another request should confirm it: until one does, the time goes on as it was known.
+    /// Takes the time from an answer of the API server itself to a request that was sent at `sent`, by [`boot_time`].
+    /// Returns true if it indicates a jump that another request should confirm. Until then, the known time continues.
     #[must_use]
     pub(super) fn read(&self, headers: &HeaderMap, sent: Duration) -> bool {
         let date = headers
@@ -122,7 +122,7 @@ impl Known {
                     self.doubted = Some(answer);
                     return true;
                 }
-                // It was under way already, and may be of the same moment.
+                // It was sent before the doubted answer came, and may be of the same moment.
                 Some(doubted) if sent < doubted.at => return false,
                 _ => {}
             }
@@ -147,7 +147,7 @@ mod tests {
         clock.now().map(|now| now.to_string())
     }
 
-    /// The same a moment ago, so that what is told now was asked for later.
+    /// Does the same a moment earlier, so that the next request is a later one.
     fn told_before(clock: &ServerClock, date: &'static str) -> Option<String> {
         let told = told(clock, date, 0);
         std::thread::sleep(Duration::from_millis(2));
@@ -182,7 +182,7 @@ mod tests {
             let clock = ServerClock::default();
             let first = told_before(&clock, "Thu, 01 Jan 2026 00:00:00 GMT");
             assert_eq!(told_before(&clock, jumped), first);
-            // One that was asked for before the first came may be of the same server, and of the same mistake.
+            // A request that was sent before the first answer may have met the same server with the same error.
             assert_eq!(told(&clock, again, 1), first);
             assert_ne!(told(&clock, again, 0), first);
         }
@@ -196,7 +196,7 @@ mod tests {
             assert_eq!(told_before(&clock, "Fri, 02 Jan 2026 00:00:00 GMT"), first);
             assert_eq!(told_before(&clock, "Thu, 01 Jan 2026 00:00:00 GMT"), first);
         }
-        // Two jumps that differ confirm each other no more.
+        // Two different jumps do not confirm each other either.
         assert_eq!(told_before(&clock, "Fri, 02 Jan 2026 00:00:00 GMT"), first);
         assert_eq!(told_before(&clock, "Sat, 03 Jan 2026 00:00:00 GMT"), first);
     }

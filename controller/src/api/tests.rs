@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use super::{ApiError, Caller, Connection, MAX_KEPT, MAX_PAGES, PAGE, Requests, ResourcePath};
 use crate::metrics::Metrics;
 
-/// Requests to a server whose list has, on its nth page, what `page` says.
+/// Requests to a server whose nth page of a list is `page(n)`.
 fn server(
     page: impl Fn(usize) -> Value + Clone + Send + Sync + 'static,
 ) -> (Requests, Arc<AtomicUsize>) {
@@ -41,7 +41,7 @@ fn things() -> ResourcePath {
     ResourcePath::new("a/v1", "things", Some("ns"))
 }
 
-/// A list of so many full pages.
+/// A list of this many full pages.
 fn full(pages: usize) -> impl Fn(usize) -> Value + Clone + Send + Sync {
     move |number| {
         let next = (number + 1 < pages).then(|| number.to_string());
@@ -105,7 +105,7 @@ async fn a_server_whose_empty_pages_do_not_end_is_left() {
     assert_eq!(asked.load(Ordering::Relaxed), MAX_PAGES);
 }
 
-/// The requests to a server that answers with these codes, one after the other, and an object.
+/// Reads an object since version 7 from a server that answers with these codes, and returns the requests.
 async fn read_since_seven(codes: &'static [u16]) -> (Result<Value, ApiError>, Vec<String>) {
     let asked = Arc::new(Mutex::new(Vec::new()));
     let uris = asked.clone();
@@ -155,7 +155,7 @@ async fn that_nothing_is_there_and_that_it_may_not_be_read_are_answers() {
     }
 }
 
-/// What the connection takes for the API server's time after an answer of that second, and some silence.
+/// Returns the connection after an answer with this date, and some silence.
 async fn time_after(date: &'static str, silence: Duration) -> Connection {
     let service = tower::service_fn(move |_: Request<Body>| async move {
         let answer = Response::builder().header("date", date);
@@ -180,7 +180,7 @@ async fn the_clock_of_the_api_server_goes_on_while_it_is_silent() {
     assert!(connection.now().unwrap() > answered);
 }
 
-/// An aggregated API server may say that it is any time, and a tenant may have its objects read.
+/// An aggregated API server may claim any time, and a tenant may cause reads of its objects.
 #[tokio::test]
 async fn an_answer_of_another_group_tells_no_time() {
     let service = tower::service_fn(move |request: Request<Body>| async move {
@@ -208,7 +208,7 @@ async fn an_answer_of_another_group_tells_no_time() {
     }
 }
 
-/// A jump is confirmed by a request of the controller's own, at once.
+/// A request of the controller's own confirms a jump at once.
 #[tokio::test]
 async fn a_clock_that_was_set_is_asked_once_more() {
     let asked = Arc::new(AtomicUsize::new(0));
@@ -255,7 +255,7 @@ async fn nothing_is_said_of_an_object_at_a_time_before_it_was() {
     assert!(connection.clock().now_for(&object(earlier)).unwrap() > earlier);
 }
 
-/// The condition that a deletion sends.
+/// Returns the precondition that a deletion sends.
 async fn condition_of_deletion(
     delete: impl AsyncFnOnce(Requests) -> Result<(), ApiError>,
 ) -> Value {
@@ -277,7 +277,7 @@ async fn condition_of_deletion(
     sent.lock().unwrap().take()
 }
 
-/// A run that a queue has let go since it was read is stopped in another way than by its deletion.
+/// A run that a queue has released since it was read is stopped in another way than by its deletion.
 #[tokio::test]
 async fn a_deletion_of_what_was_read_holds_for_that_version_only() {
     let read = json!({ "uid": "u", "resourceVersion": "7" });

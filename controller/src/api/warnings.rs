@@ -1,13 +1,13 @@
-//! What the API server warns of, beside an answer that is no error.
+//! Warnings of the API server in answers that are no errors.
 
 use http::{HeaderMap, header};
 
-/// Warnings of one answer that are read.
+/// Maximum number of warnings that are read of one answer.
 const MOST: usize = 10;
-/// Bytes of one that are kept: all that Pod Security says of a pod with a few containers.
+/// Maximum number of bytes kept of one: the full text of Pod Security for a pod with a few containers.
 const BYTES: usize = 640;
 
-/// The texts of the headers `Warning: 299 - "text"` (RFC 7234, 5.5; KEP-1693).
+/// Returns the texts of the headers `Warning: 299 - "text"` (RFC 7234, 5.5; KEP-1693).
 pub(super) fn of(headers: &HeaderMap) -> Vec<String> {
     let headers = headers.get_all(header::WARNING).iter().take(MOST);
     let mut warnings: Vec<String> = Vec::new();
@@ -19,7 +19,7 @@ pub(super) fn of(headers: &HeaderMap) -> Vec<String> {
     warnings
 }
 
-/// The fields of a status that the API server says it has dropped, since the definition does not know them (KEP-2885).
+/// Returns the fields of a status that the API server has dropped, since the definition does not know them (KEP-2885).
 pub(super) fn dropped_of_status(headers: &HeaderMap) -> Vec<String> {
     if !headers.contains_key(header::WARNING) {
         return Vec::new();
@@ -33,7 +33,7 @@ pub(super) fn dropped_of_status(headers: &HeaderMap) -> Vec<String> {
     of(headers).iter().filter_map(field).collect()
 }
 
-/// The first quoted string; in it a backslash stands before a quote or a backslash.
+/// Returns the first quoted string, in which a backslash escapes a quote or a backslash.
 fn text(header: &str) -> Option<String> {
     let (code, rest) = header.split_once(' ')?;
     let (_, quoted) = rest.split_once('"')?;

@@ -1,4 +1,4 @@
-//! Watches of one object, which tell nothing of it but that something has happened.
+//! Watches of one object that only report that something has happened.
 
 use std::{borrow::Cow, fmt};
 
@@ -14,22 +14,22 @@ use serde::{
 
 use super::{ApiError, Requests, ResourcePath, bounded, field_query, path::percent_encoded};
 
-/// Of the objects only metadata are sent.
+/// Requests only the metadata of the objects.
 const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 
-/// How much of a line is kept: type and version stand before labels, annotations and managed fields.
+/// Number of bytes kept of a line: type and version precede labels, annotations and managed fields.
 const HEAD_BYTES: usize = 16 * 1024;
 
-/// What a watch told.
+/// Event that a watch reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Told {
-    /// The object came, changed or went; otherwise it is only told how far the watch has come.
+    /// True if the object came, changed or went. False for a bookmark, which only advances the version.
     pub has_changed: bool,
-    /// From where it can be gone on.
+    /// Version from which the watch can continue.
     pub version: Option<String>,
 }
 
-/// What is read of a line, and nothing else: annotations may hold what a Secret holds.
+/// The needed fields of a line: annotations may hold the content of a Secret.
 #[derive(Default)]
 struct Event {
     what: String,
@@ -39,7 +39,7 @@ struct Event {
     reason: String,
 }
 
-/// Where fields of an event stand.
+/// Level of an event that fields belong to.
 #[derive(Clone, Copy)]
 enum Place {
     Line,
@@ -47,7 +47,7 @@ enum Place {
     Metadata,
 }
 
-/// Takes the fields of an event one after the other: those before the end of a line that was cut are known.
+/// Reads the fields of an event in order, so that those before the end of a cut line are known.
 struct Fields<'a>(Place, &'a mut Event);
 
 impl<'de> DeserializeSeed<'de> for Fields<'_> {
@@ -90,8 +90,8 @@ impl<'de> Visitor<'de> for Fields<'_> {
 }
 
 impl Requests {
-    /// Watches the object of this name, whether it is there or not, until the API server ends that after so many seconds.
-    /// It needs the permission to watch it, and none to list. Without a `since` it begins with the object as it is.
+    /// Watches the object of this name, existing or not, until the API server ends that after `seconds`. It needs the
+    /// permission to watch it, but not to list. Without `since` it begins with the present object.
     pub async fn watch_one(
         &self,
         path: &ResourcePath,
@@ -128,7 +128,7 @@ impl Requests {
     }
 }
 
-/// The lines of an answer as they come, each with its end unless it was cut.
+/// Returns the lines of an answer as they come, each with its line end unless it was cut.
 fn lines(
     body: impl Stream<Item = kube::Result<Bytes>> + Send + Unpin,
 ) -> impl Stream<Item = Result<Vec<u8>, ApiError>> + Send {
@@ -156,14 +156,14 @@ fn told(line: &[u8]) -> Result<Told, ApiError> {
     let is_error = event.what == "ERROR";
     let is_known = match read.and_then(|()| text.end()) {
         Ok(()) => event.has_object,
-        // What an error says stands at its end.
+        // The content of an error is at its end.
         Err(error) => {
             let is_cut = error.is_eof() && !line.ends_with(b"\n");
             is_cut && !is_error && event.version.is_some()
         }
     };
     if event.what.is_empty() || !is_known {
-        // The reason would show a part of what was sent.
+        // The reason would show a part of the line.
         return Err(ApiError::Unanswered(
             "an event of a watch cannot be read".into(),
         ));
@@ -197,7 +197,8 @@ mod tests {
         lines.iter().map(|line| told(line)).collect()
     }
 
-    /// The version of an event whose line is cut within `long`, which stands for a long text; `None` if it cannot be read.
+    /// Returns the version of an event whose line is cut within `long`, which stands for a long text, or `None` if the
+    /// event cannot be read.
     async fn version_of_cut(line: &str) -> Option<String> {
         let line = line.replace("long", &"0".repeat(2_000_000)) + "\n";
         let mut told = all(&[&line]).await;

@@ -1,4 +1,4 @@
-//! Writes: each is sent once, with what it must find as a condition.
+//! Writes: each is sent once, with preconditions for what it changes.
 
 use cartouche_crds::{API_VERSION, FIELD_MANAGER};
 use http::Method;
@@ -11,20 +11,20 @@ use serde_json::{Value, json};
 
 use super::{ApiError, Requests, ResourcePath, warnings};
 
-/// How long the API server may work on a create, or on a status, before it gives up; the basis of
-/// [`cartouche_protocol::ledger::MINIMUM_AGE`], and of how long an entry that was withdrawn is waited for.
+/// Timeout of the API server for a create or a status write. [`cartouche_protocol::ledger::MINIMUM_AGE`] derives from
+/// it, and so does the wait for an entry that was withdrawn.
 const WRITE_TIMEOUT: &str = "10s";
 
-/// What a create asks for.
+/// Mode of a create.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CreateMode {
-    /// The object.
+    /// Creates the object.
     Real,
-    /// Only what the server would make of it.
+    /// Only returns the object that the server would create.
     DryRun,
 }
 
-/// An object as far as a write of its status must give it: which one, and the status.
+/// The parts of an object that a write of its status must contain.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct StatusUpdate<'a, Status> {
@@ -36,7 +36,7 @@ struct StatusUpdate<'a, Status> {
 }
 
 impl Requests {
-    /// Creates an object, and gives what of the answer the caller wants to know. Never sent twice.
+    /// Creates an object, and returns the part of the answer that the caller asks for. Never sent twice.
     pub async fn create<T: DeserializeOwned>(
         &self,
         path: &ResourcePath,
@@ -55,7 +55,7 @@ impl Requests {
         self.once(Method::POST, &uri, body).await
     }
 
-    /// The same, with what the API server warns of: fields that it drops, and what is deprecated (KEP-2885).
+    /// Creates an object likewise, and returns the warnings: dropped fields, and deprecations (KEP-2885).
     pub async fn create_with_warnings<T: DeserializeOwned>(
         &self,
         path: &ResourcePath,
@@ -66,8 +66,8 @@ impl Requests {
         Ok((self.decoded(&text).await?, warnings::of(&head)))
     }
 
-    /// Replaces the status of an object of ours, on the condition that it is at this resourceVersion. Its
-    /// `spec` is ignored by the server, but its schema wants one. In doubt it is first tried without effect, so that nothing is
+    /// Replaces the status of an object of the controller's own kinds, if it is at this resourceVersion. Its `spec` is
+    /// ignored by the server, but required by the schema. If `in_doubt`, a dry run comes first, so that nothing is
     /// written of which the server would drop a part.
     pub async fn replace_status<T, K>(
         &self,
@@ -101,7 +101,7 @@ impl Requests {
         }
     }
 
-    /// Replaces an object, on the condition that it is at the resourceVersion that it carries.
+    /// Replaces an object, if it is at the resourceVersion in `object`.
     pub async fn replace<T: DeserializeOwned>(
         &self,
         path: &ResourcePath,
@@ -113,7 +113,7 @@ impl Requests {
         self.once(Method::PUT, &uri, bytes(object)?).await
     }
 
-    /// Sends a JSON merge patch (RFC 7386); with a uid in it an object that has taken the name is left alone.
+    /// Sends a JSON merge patch (RFC 7386). With a uid in it, another object of the same name is not changed.
     pub async fn merge(
         &self,
         path: &ResourcePath,
@@ -127,13 +127,13 @@ impl Requests {
             .map(drop)
     }
 
-    /// Deletes the object with this uid, and what it owns after it.
+    /// Deletes the object with this uid, and its dependents afterwards.
     pub async fn delete(&self, path: &ResourcePath, name: &str, uid: &str) -> Result<(), ApiError> {
         self.delete_if(path, name, "Background", json!({ "uid": uid }))
             .await
     }
 
-    /// The same of one that is still as it was read, in this resourceVersion.
+    /// Deletes the object likewise, if it still has this resourceVersion.
     pub async fn delete_as_read(
         &self,
         path: &ResourcePath,
@@ -145,7 +145,7 @@ impl Requests {
             .await
     }
 
-    /// Deletes the object with this uid, if it still has this resourceVersion, once all that it owns is gone.
+    /// Deletes the object with this uid, if it still has this resourceVersion, once its dependents are gone.
     pub async fn delete_last(
         &self,
         path: &ResourcePath,
@@ -174,7 +174,7 @@ impl Requests {
     }
 }
 
-/// The URI of the status of an object of ours.
+/// Returns the URI of the status of an object of the controller's own kinds.
 fn status_of<K: Resource<DynamicType = ()>>(object: &K) -> String {
     let meta = object.meta();
     let path = ResourcePath::new(API_VERSION, &K::plural(&()), meta.namespace.as_deref());
@@ -182,7 +182,7 @@ fn status_of<K: Resource<DynamicType = ()>>(object: &K) -> String {
     format!("{named}/status?fieldManager={FIELD_MANAGER}&timeout={WRITE_TIMEOUT}")
 }
 
-/// The body of a write to it.
+/// Returns the body of a write of a status.
 fn update_of<'a, K: Resource<DynamicType = ()>, Status: Serialize>(
     object: &K,
     resource_version: &str,
@@ -201,7 +201,7 @@ fn update_of<'a, K: Resource<DynamicType = ()>, Status: Serialize>(
     }
 }
 
-/// Where an object is created, in which way.
+/// Returns the URI of a create, with further parameters.
 fn created_at(path: &ResourcePath, way: &str) -> String {
     let all = path.all();
     format!("{all}?fieldManager={FIELD_MANAGER}&timeout={WRITE_TIMEOUT}{way}")
