@@ -204,7 +204,7 @@ impl Reconciliation<'_> {
     }
 
     /// Reads the object of one name. Needs no more permissions than Cartographer: where `get` is forbidden, `list`
-    /// finds it. If `seen` is given, the object need not be newer than that version.
+    /// finds it. If `seen` is given, an object of that version is new enough.
     pub(super) async fn read_object(
         &self,
         name: &RunName,

@@ -31,7 +31,7 @@ use crate::{
     runnable_key::RunnableKey,
 };
 
-/// Maximum age of the noted time in writes that decisions lead to.
+/// Maximum age of the noted time for a write that has to follow at once.
 const CLOCK_FRESH_FOR: Duration = Duration::from_secs(5);
 /// Pause after a conflict. The watch brings the change; this is for the case that it does not.
 pub(super) const CONFLICT_PAUSE: Duration = Duration::from_secs(2);

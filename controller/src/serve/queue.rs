@@ -71,7 +71,7 @@ impl Queue {
         let mut running = FuturesUnordered::new();
         let mut delayed = DelayedQueue::default();
         while !(stops && running.is_empty()) {
-            // Until the next `get`, no rest ends.
+            // While nothing may begin, the end of a rest must not wake the loop.
             let rest_ends = self.rest_ends().filter(|_| is_ready && !stops);
             let due = tokio::select! {
                 Some(keys) = enqueued.next() => keys,
