@@ -1,5 +1,5 @@
-//! Bounds for all answers. The API server and etcd bound the size of one object, but not how many large ones a page
-//! has: anyone who may create objects of a watched kind decides on that.
+//! Bounds for all answers. The API server and etcd bound the size of one object, but not the number of large ones in a
+//! page. Any user who may create objects of a watched kind decides on that.
 
 use std::{collections::HashMap, str::FromStr, sync::Mutex};
 

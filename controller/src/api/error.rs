@@ -180,8 +180,8 @@ impl ApiError {
         }
     }
 
-    /// Returns true if a dry run was refused as such, not for its object: an admission webhook does not support dry
-    /// runs, or the fixed name of the object is taken.
+    /// Returns true if a dry run was refused as such, not for its object. Either an admission webhook does not support
+    /// dry runs, or the fixed name of the object is taken.
     #[must_use]
     pub fn is_about_the_dry_run(&self) -> bool {
         let unsupported = matches!(

@@ -290,8 +290,8 @@ impl Reconciliation<'_> {
     }
 }
 
-/// Returns true if a list that fails is final: the account may not list the kind, so that it cannot have made runs of
-/// it, or the kind is not served. Other failures are retried.
+/// Returns true if a list that fails is final. Either the account may not list the kind, so that it cannot have made
+/// runs of it, or the kind is not served. Other failures are retried.
 fn is_left_out(error: &DiscoveryError) -> bool {
     match error {
         DiscoveryError::Unknown { .. } => true,

@@ -94,8 +94,8 @@ impl Reconciliation<'_> {
         watched.is_some_and(|watched| self.ctx.runs.exists(&watched, uid))
     }
 
-    /// Returns true if the object of an earlier run is known to be gone: it is missing from a synced watch, or from a
-    /// complete list made long after it began.
+    /// Returns true if the object of an earlier run is known to be gone. Either a synced watch lacks it, or a complete
+    /// list made long after it began.
     pub(super) fn is_missing(&self, entry: &HistoryEntry, uid: &str) -> bool {
         let Some(watched) = self.runs_of(entry) else {
             return false;

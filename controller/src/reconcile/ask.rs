@@ -1,5 +1,5 @@
-//! Asks the API server for a dry run of the rendered document, to compare it with a run, or to report the outcome to a
-//! user who is to approve it. I/O.
+//! Asks the API server for a dry run of the rendered document. The result is compared with a run, or reported to a user
+//! who is to approve one. I/O.
 
 use cartouche_protocol::{
     facts::DryRun,
@@ -143,8 +143,8 @@ fn answered(error: &ApiError) -> DryRun {
     }
 }
 
-/// Projects the server's version of an object onto the rendered fields: quantities are normalised, empty lists and
-/// unknown fields are gone, and fields that the server adds are left out.
+/// Projects the server's version of an object onto the rendered fields. Quantities are normalised, and empty lists and
+/// unknown fields are gone. Fields that the server adds are left out.
 fn projected(rendered: &Value, made: &Value) -> Value {
     match (rendered, made) {
         (Value::Object(rendered), Value::Object(made)) => rendered

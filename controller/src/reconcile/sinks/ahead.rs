@@ -10,8 +10,8 @@ use cartouche_protocol::{
 use crate::{clock::boot_time, lock::lock, reconcile::reconciliation::Reconciliation};
 
 impl Reconciliation<'_> {
-    /// Returns true if a sink has been ahead for so long that no controller is about to record its content, and the run
-    /// of that number has given no outputs. The run is read for that, since a watch may be stale.
+    /// Returns true if a sink has been ahead so long that no controller will record its content, and the run of that
+    /// number has given no outputs. The run is read for that, since a watch may be stale.
     pub(super) async fn is_waited_out(
         &self,
         ledger: &Ledger,
