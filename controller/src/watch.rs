@@ -1,7 +1,7 @@
-//! Which kinds are watched, and whom an event enqueues.
+//! The registry of watches by kind, and the routing of their events to Runnables.
 //!
-//! Kinds are known only at run time, so each has a task of its own: one that fails holds up no
-//! other. A kind is watched only while a Runnable needs it.
+//! Kinds are known only at run time, so each has a task of its own: one that fails holds up no other. A kind is watched
+//! only while a Runnable needs it.
 
 pub mod dependents;
 mod enqueuer;
@@ -44,19 +44,19 @@ use crate::{
     watched_kind::Watched,
 };
 
-/// A silent connection is noticed after this time; the server ends every watch then.
+/// Time after which the server ends every watch, so that a silent connection is noticed.
 const WATCH_SECONDS: u32 = 50;
-/// How long a watch that may not be had is left alone.
+/// Pause before the next try of a watch that is not permitted.
 const FORBIDDEN_PAUSE: Duration = Duration::from_secs(30);
 
-/// The watches of all kinds.
+/// Watches of all kinds.
 pub struct Watches {
     open: Mutex<HashMap<Watched, OpenWatch>>,
-    /// Watches that are open at most: kinds are chosen by those who write templates and selectors.
+    /// Maximum number of open watches: kinds are chosen by the authors of templates and selectors.
     most: usize,
-    /// The only namespace in which anything is watched, if there is one.
+    /// The only namespace in which anything is watched, or `None` for all.
     namespace: Option<String>,
-    /// Requests are given up after this time.
+    /// Deadline of a request.
     deadline: Duration,
     metrics: Metrics,
     readiness: Readiness,
@@ -65,7 +65,7 @@ pub struct Watches {
 struct OpenWatch {
     progress: Arc<Progress>,
     users: HashSet<RunnableKey>,
-    /// None while there is no place for it.
+    /// `None` while there is no place for it.
     task: Option<AbortHandle>,
 }
 
@@ -77,19 +77,19 @@ impl OpenWatch {
     }
 }
 
-/// The places that are taken: kinds that only wait for one take none.
+/// Counts the places that are taken: kinds that only wait for one take none.
 fn taken(open: &HashMap<Watched, OpenWatch>) -> usize {
     open.values().filter(|entry| entry.task.is_some()).count()
 }
 
 impl Watches {
-    /// Why the process does without a watch of its own, if it does.
+    /// Returns why one of the process's own watches is lacking, or `None` if it is not.
     #[must_use]
     pub fn why_lacking(&self, what: &str) -> Option<String> {
         self.readiness.why_lacking(what)
     }
 
-    /// No watch yet.
+    /// Creates a registry without watches.
     #[must_use]
     pub fn new(
         most: usize,
@@ -108,8 +108,8 @@ impl Watches {
         }
     }
 
-    /// Makes exactly these watches serve a Runnable, starting those that nobody had and stopping
-    /// those that nobody has any more, which are returned. `before` is what served it until now.
+    /// Makes exactly the watches in `now` serve a Runnable: starts those that no Runnable had, and stops those that
+    /// none has any more. Returns the stopped ones. `before` is the set that served it until now.
     pub fn want(
         &self,
         key: &RunnableKey,
@@ -147,7 +147,7 @@ impl Watches {
         closed
     }
 
-    /// A Runnable is gone: it needs no watch any more. Those that nobody has any more are returned.
+    /// Removes a deleted Runnable from all watches. Returns those that serve no Runnable any more, which are stopped.
     pub fn forget(
         &self,
         key: &RunnableKey,
@@ -172,7 +172,7 @@ impl Watches {
         closed
     }
 
-    /// A kind that nobody needed until now, which is watched if there is room.
+    /// Creates the entry of a kind that no Runnable needed until now. It is watched if there is room.
     fn begin(
         &self,
         watched: &Watched,
@@ -194,8 +194,8 @@ impl Watches {
         }
     }
 
-    /// Starts the watches of kinds that found no place, as far as there are places now. They stay polled
-    /// until their lists have come, which changes their state.
+    /// Starts the watches of kinds that found no place, as far as there are places now. They stay polled until their
+    /// lists have come, which changes their state.
     fn fill(
         &self,
         open: &mut HashMap<Watched, OpenWatch>,
@@ -212,7 +212,7 @@ impl Watches {
         }
     }
 
-    /// How well a kind is watched; `Starting` for one that nobody asked for.
+    /// Returns the state of the watch of a kind; `Starting` for a kind without an entry.
     #[must_use]
     pub fn state(&self, watched: &Watched) -> WatchState {
         lock(&self.open)
@@ -220,13 +220,13 @@ impl Watches {
             .map_or(WatchState::Starting, |open| open.progress.state())
     }
 
-    /// Why a watch fails, if it has for a while.
+    /// Returns why a watch fails, or `None` if it has not failed for a while.
     #[must_use]
     pub fn failing(&self, watched: &Watched) -> Option<String> {
         lock(&self.open).get(watched)?.progress.failing()
     }
 
-    /// A watch begins anew: until its list has come nothing is known of its kind.
+    /// Resets a watch that begins anew: until its list has come, nothing is known of its kind.
     pub fn restarted(&self, watched: &Watched, enqueuer: &Enqueuer) {
         let progress = lock(&self.open)
             .get(watched)
@@ -238,13 +238,13 @@ impl Watches {
         }
     }
 
-    /// A watch fares otherwise than before: those whom it serves.
+    /// Counts the watches after a change of state, and returns the Runnables that this one serves.
     fn state_changed(&self, watched: &Watched) -> Vec<RunnableKey> {
         self.count(&lock(&self.open));
         self.users(watched)
     }
 
-    /// Where the objects of a kind are watched.
+    /// Returns the API for the objects of a kind, in the namespace that is watched.
     fn api<K>(&self, client: Client, kind: &Kind) -> Api<K>
     where
         K: Resource<DynamicType = ApiResource, Scope = DynamicResourceScope>,
@@ -258,13 +258,13 @@ impl Watches {
         }
     }
 
-    /// The watches that serve anybody.
+    /// Returns all watches that serve a Runnable, those that wait for a place included.
     #[must_use]
     pub fn open(&self) -> Vec<Watched> {
         lock(&self.open).keys().cloned().collect()
     }
 
-    /// The Runnables that a watch serves.
+    /// Returns the Runnables that a watch serves.
     #[must_use]
     pub fn users(&self, watched: &Watched) -> Vec<RunnableKey> {
         lock(&self.open)
@@ -298,14 +298,14 @@ impl Watches {
     }
 }
 
-/// How everything is watched.
+/// Returns the configuration that all watches share.
 pub(crate) fn config() -> watcher::Config {
     watcher::Config::default()
         .timeout(WATCH_SECONDS)
         .page_size(PAGE_SIZE)
 }
 
-/// What a failed watch means, and how long to leave it alone.
+/// Failures of a watch in a row, which decide the pause before its next try.
 #[derive(Debug, Default)]
 pub(crate) struct Failures {
     in_a_row: u32,
@@ -318,7 +318,7 @@ impl Failures {
         }
     }
 
-    /// Whether a permission is missing, and the pause before the next try.
+    /// Returns true if a permission is missing, and the pause before the next try.
     pub(crate) fn after(&mut self, error: &watcher::Error) -> (bool, Duration) {
         use watcher::Error::{
             InitialListFailed, NoResourceVersion, WatchError, WatchFailed, WatchStartFailed,

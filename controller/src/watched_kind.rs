@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::discovery::Kind;
 
-/// Why a kind is watched.
+/// Purpose of the watch of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Purpose {
     /// Runs are of this kind.
@@ -13,17 +13,17 @@ pub enum Purpose {
     Selected,
 }
 
-/// A kind and why it is watched.
+/// A kind and the purpose of its watch.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Watched {
-    /// Why.
+    /// Purpose of the watch.
     pub purpose: Purpose,
     /// The kind.
     pub kind: Arc<Kind>,
 }
 
 impl Watched {
-    /// `ConfigMaps` that inputs come from, or selectors name.
+    /// Returns the kind of the `ConfigMaps` that inputs come from, or selectors name.
     #[must_use]
     pub fn config_maps() -> Self {
         Self {

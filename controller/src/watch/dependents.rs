@@ -1,5 +1,5 @@
-//! Which Runnables stem from which, and who is to look again when one changes: an index over the cache. Where no input comes
-//! from a Runnable, and no output goes to an object, it is empty, and costs nothing.
+//! Index of which Runnables derive from which, for the Runnables to enqueue when one changes. While no input comes from
+//! a Runnable, and no output goes to an object, it is empty, and costs nothing.
 
 mod links;
 mod sinks;
@@ -19,45 +19,46 @@ use crate::{lock::lock, memory::digest, runnable_key::RunnableKey};
 use links::Links;
 use sinks::{NamedObjects, Objects};
 
-/// Who reads whom.
+/// Index of Runnables and their sources.
 #[derive(Default)]
 pub struct Dependents(Mutex<Index>);
 
 #[derive(Default)]
 struct Index {
-    /// The Runnables that each reads, be they there or not.
+    /// Runnables that each reads, even if they do not exist.
     reads: Links<RunnableKey>,
-    /// The objects that each reads, and that have its outputs. Nothing before the first names any that it writes to.
+    /// Objects that each reads, and objects that have its outputs. `None` before the first Runnable names an object to
+    /// write to.
     objects: Option<Objects>,
-    /// Those whose reads do not count, since their account was not allowed to read.
+    /// Runnables whose reads do not count, since their account was not allowed to read.
     unread: HashSet<RunnableKey>,
-    /// How each that is read was last seen.
+    /// State in which each Runnable that is read was last seen.
     seen: HashMap<RunnableKey, Known>,
 }
 
 #[derive(Clone, PartialEq, Eq)]
 struct Known {
-    /// The revision of its outputs, and which have yet to be written.
+    /// Revision of its outputs, and the names of those that are not written yet.
     outputs: (Option<Revision>, BTreeSet<String>),
-    /// Of all that its dependents decide by.
+    /// Digest of all that its dependents decide by.
     bearing: u64,
 }
 
-/// Who is to look again.
+/// Runnables to enqueue after a change of one.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Concerned {
-    /// Those that read it.
+    /// Runnables that read it.
     pub readers: BTreeSet<RunnableKey>,
-    /// Whether what they have read of it may be old.
+    /// True if what they have read of it may be old.
     pub outputs_changed: bool,
-    /// Those that stem from these in turn, and may be held back by it: no further away than any whose inputs stem from few enough
-    /// objects to be run. If it reads or writes to others than before, also those that stem from it by way of objects: they may be
-    /// on a cycle now, or on none any more.
+    /// Runnables that derive from these in turn, and may be held back by it: as far away as a Runnable may be whose
+    /// inputs derive from few enough objects to be run. If it reads or writes to others than before, also those that
+    /// derive from it through objects: they may be on a cycle now, or on none any more.
     pub further: Vec<RunnableKey>,
 }
 
 impl RunnableKey {
-    /// The Runnable that a source is, if it is one.
+    /// Returns the key of the Runnable that a source is, or `None` for other sources.
     #[must_use]
     pub fn of_source(key: &SourceKey) -> Option<Self> {
         let (namespace, name) = key.as_runnable()?;
@@ -67,7 +68,7 @@ impl RunnableKey {
         })
     }
 
-    /// It, as a source of others.
+    /// Returns the key as that of a source.
     #[must_use]
     pub fn as_source(&self) -> SourceKey {
         SourceKey::runnable(&self.namespace, &self.name)
@@ -75,7 +76,7 @@ impl RunnableKey {
 }
 
 impl Dependents {
-    /// A Runnable is there, as `seen` shows it. Who is to look again.
+    /// Takes in a Runnable that exists, in the state `seen`. Returns the Runnables to enqueue.
     pub fn applied(
         &self,
         key: &RunnableKey,
@@ -93,7 +94,7 @@ impl Dependents {
             let reads = seen.reads.keys().filter_map(RunnableKey::of_source);
             let reads: BTreeSet<RunnableKey> = reads.collect();
             is_moved = index.reads.set(key, reads.clone()) != reads;
-            // An edit that leaves the sources as they are makes no claim of what was read.
+            // An edit that leaves the sources as they are does not change what was read.
             let is_as_read = names_the_same && !is_moved && !seen.is_observed();
             let counts =
                 sources.is_empty() || seen.has_read() || is_as_read && !index.unread.contains(key);
@@ -112,7 +113,7 @@ impl Dependents {
         }
     }
 
-    /// A Runnable is gone. Who is to look again.
+    /// Takes in that a Runnable was deleted. Returns the Runnables to enqueue.
     pub fn deleted(&self, key: &RunnableKey) -> Concerned {
         let mut index = lock(&self.0);
         index.reads.set(key, BTreeSet::new());
@@ -127,7 +128,7 @@ impl Dependents {
         }
     }
 
-    /// All that stem from a Runnable, as far as any may be held back by it.
+    /// Returns all Runnables that derive from a Runnable, as far as any may be held back by it.
     #[must_use]
     pub fn below(&self, key: &RunnableKey) -> Vec<RunnableKey> {
         let index = lock(&self.0);
@@ -135,7 +136,8 @@ impl Dependents {
         readers.chain(index.further(key, None)).collect()
     }
 
-    /// Those that are not there any more are forgotten, as after a watch that began anew.
+    /// Forgets Runnables that do not exist any more, as after a watch that began anew. Returns the Runnables to enqueue
+    /// for each.
     pub fn sweep(&self, exists: impl Fn(&RunnableKey) -> bool) -> Vec<(RunnableKey, Concerned)> {
         let gone: BTreeSet<RunnableKey> = {
             let index = lock(&self.0);
@@ -152,19 +154,20 @@ impl Dependents {
             .collect()
     }
 
-    /// True if what a Runnable reads holds back others, too: its account was allowed to read that.
+    /// Returns true if what a Runnable reads holds back others, too: its account was allowed to read that.
     #[must_use]
     pub fn has_read(&self, key: &RunnableKey) -> bool {
         !lock(&self.0).unread.contains(key)
     }
 
-    /// Whether it is known which objects Runnables name.
+    /// Returns true if the index knows which objects Runnables name.
     #[must_use]
     pub fn knows_objects(&self) -> bool {
         lock(&self.0).objects.is_some()
     }
 
-    /// One is about to be the first that writes to an object: these are all others. From now on it is kept which objects each names.
+    /// Starts to index the objects that Runnables name, since one is about to be the first that writes to an object.
+    /// `others` are all others.
     pub fn know_objects<'a>(&self, others: impl Iterator<Item = (RunnableKey, &'a Runnable)>) {
         let mut objects = Objects::default();
         for (key, other) in others {
@@ -173,7 +176,7 @@ impl Dependents {
         lock(&self.0).objects = Some(objects);
     }
 
-    /// The Runnables whose outputs an object has.
+    /// Returns the Runnables whose outputs an object has.
     #[must_use]
     pub fn writers(&self, object: &SourceKey) -> Vec<RunnableKey> {
         let index = lock(&self.0);
@@ -182,15 +185,15 @@ impl Dependents {
     }
 }
 
-/// Something that those who read a Runnable decide by.
+/// A change of something that the readers of a Runnable decide by.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct News {
-    /// What they have read of it may be old.
+    /// True if what they have read of it may be old.
     of_outputs: bool,
 }
 
 impl Index {
-    /// Takes down that what a Runnable reads counts, or does not. True if that is new.
+    /// Records that what a Runnable reads counts, or does not. Returns true if that is new.
     fn counts(&mut self, key: &RunnableKey, counts: bool) -> bool {
         if counts {
             self.unread.remove(key)
@@ -199,7 +202,7 @@ impl Index {
         }
     }
 
-    /// What is new of a Runnable since it was seen last, if anybody reads it.
+    /// Returns the change of a Runnable since it was seen last, or `None` if there is none or no Runnable reads it.
     fn news(&mut self, key: &RunnableKey, seen: impl Fn() -> Arc<Seen>) -> Option<News> {
         if !self.reads.leads_to(key) {
             self.seen.remove(key);
@@ -215,7 +218,8 @@ impl Index {
         (before.as_ref() != Some(&now)).then_some(News { of_outputs })
     }
 
-    /// Those that stem from those that read it; and those that stem from it by way of objects, if it has `written` to any of these.
+    /// Returns the Runnables that derive from its readers, and, if it has `written` to objects, those that derive from
+    /// it through these.
     fn further(
         &self,
         key: &RunnableKey,

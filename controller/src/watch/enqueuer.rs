@@ -1,4 +1,4 @@
-//! Runnables that are enqueued, until all of them are taken at once.
+//! Queue of Runnables to reconcile, all of which are taken at once.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,7 +14,7 @@ use tokio::{
 
 use crate::{lock::lock, runnable_key::RunnableKey};
 
-/// Each Runnable is in it once, however much it reads of what changes.
+/// Runnables that wait. Each is in it once, however many of its sources change.
 #[derive(Default)]
 struct Waiting {
     keys: Mutex<Keys>,
@@ -24,7 +24,7 @@ struct Waiting {
 #[derive(Default)]
 struct Keys {
     now: BTreeSet<RunnableKey>,
-    /// Those that are enqueued at a later time. None of them is in `now`.
+    /// Runnables that are enqueued at a later time. None of them is in `now`.
     later: BTreeMap<RunnableKey, Instant>,
     /// The earliest of these times, or an earlier one.
     next: Option<Instant>,
@@ -41,22 +41,22 @@ impl Keys {
     }
 }
 
-/// Enqueues Runnables.
+/// Sender of the queue: enqueues Runnables.
 #[derive(Clone)]
 pub struct Enqueuer(Arc<Waiting>);
 
-/// Takes those that were enqueued.
+/// Receiver of the queue: takes the Runnables that were enqueued.
 pub struct Enqueued(Arc<Waiting>);
 
 impl Enqueuer {
-    /// A way to enqueue, and the place where those are that were enqueued.
+    /// Creates both ends of an empty queue.
     #[must_use]
     pub fn new() -> (Self, Enqueued) {
         let waiting = Arc::<Waiting>::default();
         (Self(waiting.clone()), Enqueued(waiting))
     }
 
-    /// Has the Runnable reconciled soon.
+    /// Enqueues the Runnable to be reconciled soon.
     pub fn enqueue(&self, key: &RunnableKey) {
         let mut keys = lock(&self.0.keys);
         if !keys.now.contains(key) {
@@ -66,7 +66,7 @@ impl Enqueuer {
         }
     }
 
-    /// Has the Runnable reconciled after this time, or soon if there is none.
+    /// Enqueues the Runnable after this time, or soon if there is none.
     pub fn enqueue_in(&self, key: &RunnableKey, wait: Option<Duration>) {
         match wait {
             Some(wait) => self.enqueue_after(key, wait),
@@ -74,7 +74,7 @@ impl Enqueuer {
         }
     }
 
-    /// Has the Runnable reconciled after this time, or sooner if it is enqueued already.
+    /// Enqueues the Runnable after this time, unless it is enqueued already.
     pub fn enqueue_after(&self, key: &RunnableKey, wait: Duration) {
         let mut keys = lock(&self.0.keys);
         if !keys.now.contains(key) && !keys.later.contains_key(key) {
@@ -85,12 +85,12 @@ impl Enqueuer {
         }
     }
 
-    /// A reconciliation of the Runnable begins. It looks at all that has changed until now: that it was enqueued for later is over.
+    /// Drops the later time of a Runnable, whose reconciliation begins: it sees all that has changed until now.
     pub fn begins(&self, key: &RunnableKey) {
         lock(&self.0.keys).later.remove(key);
     }
 
-    /// Has the Runnable reconciled soon, if it is enqueued for a later time.
+    /// Enqueues the Runnable soon, if it is enqueued for a later time.
     pub fn hasten(&self, key: &RunnableKey) {
         let is_later = lock(&self.0.keys).later.contains_key(key);
         if is_later {
@@ -100,10 +100,11 @@ impl Enqueuer {
 }
 
 impl Enqueued {
-    /// All that wait, once there is one. No namespace waits behind the many of another.
+    /// Waits until a Runnable is enqueued and returns all that are. No namespace waits behind the many Runnables of
+    /// another.
     pub async fn next(&self) -> BTreeSet<RunnableKey> {
         loop {
-            // Other tasks have their turn though one comes after the other.
+            // Lets other tasks run even if this loop never has to wait.
             consume_budget().await;
             let keys = self.take();
             if !keys.is_empty() {
@@ -123,7 +124,7 @@ impl Enqueued {
         }
     }
 
-    /// All that wait. From now on each is enqueued anew, so that no event is lost on its reconciliation.
+    /// Takes all that wait. From now on each is enqueued anew, so that no event is lost on its reconciliation.
     pub(super) fn take(&self) -> BTreeSet<RunnableKey> {
         let mut keys = lock(&self.0.keys);
         keys.advance(Instant::now());
@@ -175,7 +176,7 @@ mod tests {
         assert_eq!(begin.elapsed().as_secs(), 5);
         assert_eq!(waiting.next().await, [key(1)].into());
         assert_eq!(begin.elapsed().as_secs(), 10);
-        // What comes meanwhile brings it forward.
+        // An event in the meantime brings the time forward.
         enqueuer.enqueue_after(&key(1), 10 * second);
         enqueuer.enqueue(&key(1));
         enqueuer.enqueue_after(&key(1), 10 * second);
@@ -207,7 +208,7 @@ mod tests {
             assert_eq!(waiting.next().await, [key(number)].into());
             assert_eq!(begin.elapsed().as_secs(), at);
         }
-        // What is to be soon is not over.
+        // A reconciliation that begins does not drop what is enqueued for soon.
         enqueuer.enqueue(&key(1));
         enqueuer.begins(&key(1));
         assert_eq!(waiting.next().await, [key(1)].into());

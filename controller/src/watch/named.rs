@@ -1,9 +1,9 @@
 //! Watches of single Secrets, each as the account of the Runnables whose inputs come from it: the controller itself may
 //! see none. All Runnables of an account share the watch of a Secret, which ends with the last of them.
 //!
-//! Names are chosen by those who write Runnables, so a name alone costs nothing: what is kept here, and watched, are Secrets that a
-//! read as the account has found. How many are kept and how many are watched has a bound, and namespaces share both. The others are read
-//! now and then, and each such read asks for a place again.
+//! The authors of Runnables choose the names, so a name alone costs nothing: only Secrets that a read as the account
+//! has found are kept here and watched. Both numbers have a bound, which the namespaces share. The other Secrets are
+//! read now and then, and each such read asks for a place again.
 
 mod follow;
 mod known;
@@ -28,27 +28,28 @@ use crate::{
 };
 use known::{Known, Refusal};
 
-/// Those that were refused do not come together when permissions have changed; and the authorizer may be behind.
+/// Mean delay before refused watches are tried again after permissions have changed: they do not come together, and the
+/// authorizer may be behind.
 const GRANTED: Duration = Duration::from_millis(500);
 
-/// Secrets that are kept in mind, of all namespaces, unless more may be watched.
+/// Maximum number of known Secrets in all namespaces, unless more may be watched.
 const MOST_KNOWN: usize = 10_000;
 
-/// A Secret, and as whom it is watched.
+/// A Secret and the account that watches it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct WatchedSecret {
-    /// Where both are.
+    /// Namespace of both.
     pub namespace: String,
-    /// The account.
+    /// Name of the account.
     pub account: String,
-    /// Its name.
+    /// Name of the Secret.
     pub name: String,
 }
 
-/// The watches of all Secrets that inputs come from.
+/// Watches of all Secrets that inputs come from.
 pub struct SecretWatches {
     known: Mutex<Known>,
-    /// Watches that may be open at the same time.
+    /// Maximum number of watches that are open at the same time.
     places: usize,
     identity: Arc<Identity>,
     memories: Arc<Memories>,
@@ -56,7 +57,7 @@ pub struct SecretWatches {
     metrics: Metrics,
 }
 
-/// How one watch fares, as its task knows it.
+/// State of one watch, as its task knows it.
 struct State {
     now: Mutex<ObjectWatch>,
     metrics: Metrics,
@@ -75,7 +76,7 @@ impl State {
         *lock(&self.now)
     }
 
-    /// It fares so from now on. The state before.
+    /// Sets the state and returns the one before.
     fn turn(&self, now: ObjectWatch) -> ObjectWatch {
         let before = std::mem::replace(&mut *lock(&self.now), now);
         self.metrics.object_watch(Some(now), Some(before));
@@ -90,7 +91,7 @@ impl Drop for State {
 }
 
 impl SecretWatches {
-    /// No watch yet, and so many at most.
+    /// Creates a registry without watches, for at most `most` of them.
     #[must_use]
     pub fn new(
         most: usize,
@@ -109,14 +110,15 @@ impl SecretWatches {
         }
     }
 
-    /// Makes a Runnable one of those that are told of exactly these, as far as they were found; all are of one namespace and account.
-    /// Those of which it must not believe what it has read before.
+    /// Makes a Runnable a user of exactly these Secrets, as far as they were found; all are of one namespace and
+    /// account. Returns those of which it must not rely on an earlier read.
     pub fn want(&self, key: &RunnableKey, now: BTreeSet<WatchedSecret>) -> Vec<WatchedSecret> {
         lock(&self.known).want(key, now)
     }
 
-    /// A read for a Runnable that wants it has found this Secret: it is watched from now on, if there is room. Whether others are told
-    /// of its changes already and this Runnable was not, so that its read may be old.
+    /// Takes in that a read for a Runnable has found this Secret, if it wants that: it is watched from now on, if there
+    /// is room. Returns true if a watch already reported its changes, but not to this Runnable, so that its read may be
+    /// old.
     pub fn found(self: &Arc<Self>, key: &RunnableKey, secret: &WatchedSecret) -> bool {
         let mut known = lock(&self.known);
         let Some(is_late) = known.join(key, secret) else {
@@ -132,12 +134,12 @@ impl SecretWatches {
         is_late
     }
 
-    /// A Runnable is gone: nothing is watched for it.
+    /// Removes a deleted Runnable: nothing is watched for it.
     pub fn forget(&self, key: &RunnableKey) {
         lock(&self.known).want(key, BTreeSet::new());
     }
 
-    /// Whether changes of a Secret are told.
+    /// Returns true if a watch reports the changes of a Secret.
     #[must_use]
     pub fn is_watched(&self, secret: &WatchedSecret) -> bool {
         let known = lock(&self.known);
@@ -145,13 +147,14 @@ impl SecretWatches {
         watch.is_some_and(|watch| watch.state.now() == ObjectWatch::Watched)
     }
 
-    /// How often a Runnable of this namespace reads Secrets that are not watched, where it does so as often as this usually.
+    /// Returns the interval at which a Runnable of this namespace reads Secrets that are not watched; never less than
+    /// `usual`.
     #[must_use]
     pub fn poll(&self, namespace: &str, usual: Duration) -> Duration {
         lock(&self.known).shares.poll(namespace, usual)
     }
 
-    /// Permissions have changed, in a namespace or everywhere: what may not be watched is tried again.
+    /// Tries refused watches again after permissions have changed, in a namespace or everywhere.
     pub fn granted(self: &Arc<Self>, namespace: Option<&str>) {
         let mut known = lock(&self.known);
         for secret in known.grant(namespace) {
@@ -159,13 +162,13 @@ impl SecretWatches {
         }
     }
 
-    /// What is watched for a Runnable.
+    /// Returns the Secrets that were found for a Runnable.
     #[cfg(test)]
     pub(crate) fn wanted(&self, key: &RunnableKey) -> BTreeSet<WatchedSecret> {
         lock(&self.known).joined(key)
     }
 
-    /// Begins the watch of one that is known and has none, if it is time and there is a place.
+    /// Begins the watch of a known Secret that has none, if it is time and there is a place.
     fn begin(self: &Arc<Self>, known: &mut Known, secret: &WatchedSecret) {
         let Some((secret, watch)) = known.watches.get_key_value(secret) else {
             return;
@@ -204,13 +207,14 @@ impl SecretWatches {
         known.begun(&secret, task.abort_handle());
     }
 
-    /// A watch fares otherwise: who relied on it goes by the clock from now on.
+    /// Sets the state of a watch. Runnables that relied on it are enqueued, to poll from now on.
     fn turn(&self, secret: &WatchedSecret, state: &Arc<State>, now: ObjectWatch) {
         let users = lock(&self.known).turn(secret, state, now);
         self.enqueue(users);
     }
 
-    /// The account may not watch it: the watch ends, and others have its place. `was_open`: it might before.
+    /// Ends a watch that the account may not open, and frees its place. `was_open` is true if the account was allowed
+    /// to before.
     fn refused(&self, secret: &WatchedSecret, state: &Arc<State>, was_open: bool) {
         let users = lock(&self.known).refused(secret, state, |before| {
             let refusals = before.filter(|_| !was_open).map_or(0, |it| it.refusals + 1);
@@ -225,12 +229,12 @@ impl SecretWatches {
         self.enqueue(users);
     }
 
-    /// The Secret may have changed: exactly this one is read again, by those whom it concerns.
+    /// Enqueues the Runnables that read a Secret that may have changed, to read exactly this one again.
     fn changed(&self, secret: &WatchedSecret) {
         let users = lock(&self.known).users(secret);
         for key in users {
             if let Some(memory) = self.memories.known(&key) {
-                // What was refused for what is rendered waits on: this may well leave that as it is.
+                // The wait after a refusal of the rendered object goes on: this change may well leave that as it is.
                 lock(&memory).secret_changed(&secret.name);
             }
             self.enqueuer.enqueue(&key);

@@ -1,4 +1,5 @@
-//! An object of which only the name is read: what else stands in it may be a page of trees, at a dozen times its text.
+//! Objects of which only the name is read: the rest may be a page of trees, which take a dozen times the memory of its
+//! text.
 
 use std::{borrow::Cow, marker::PhantomData};
 
@@ -6,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
 use serde::{Deserialize, Deserializer};
 
-/// An object of this kind. The API server sends no more than its metadata.
+/// An object of this kind. The API server sends only its metadata.
 #[derive(Clone, Debug)]
 pub(super) struct NamedObject<K> {
     pub(super) metadata: ObjectMeta,

@@ -1,10 +1,10 @@
-//! Objects of kinds that are known only at run time, as the client library wants them.
+//! Objects of kinds that are known only at run time, in the types of the client library.
 
 use kube::api::ApiResource;
 
 use crate::discovery::Kind;
 
-/// Makes a type with a field `metadata` an object of any kind.
+/// Implements `kube::Resource` of any kind for a type with a field `metadata`.
 macro_rules! watched_object {
     ($object:ty, only_metadata: $only_metadata:literal) => {
         impl ::kube::Resource for $object {
@@ -39,7 +39,7 @@ macro_rules! watched_object {
     };
 }
 
-/// A kind, as the client library wants it.
+/// Converts a kind to the type of the client library.
 pub(super) fn api_resource(kind: &Kind) -> ApiResource {
     let (group, version) = kind
         .api_version

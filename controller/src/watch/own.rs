@@ -1,5 +1,5 @@
-//! Watches of what the controller itself needs: Runnables and templates, and what they refer to without naming
-//! a kind. Nothing is polled in their place: that one fails is reported to operators, for as long as it does.
+//! Watches of what the controller itself needs: Runnables and templates, and what they refer to without naming a kind.
+//! There is no polling in their place: a failure is reported to operators as long as it lasts.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,20 +13,20 @@ use super::{
 };
 use crate::{endpoints::Readiness, metrics::Metrics};
 
-/// Where it is reported how the controller's own watches fare.
+/// The places where the state of the controller's own watches is reported.
 #[derive(Clone)]
 pub struct OwnWatches {
-    /// What the process does without.
+    /// Resources that the process lacks.
     pub readiness: Readiness,
-    /// Where it is counted.
+    /// Metrics that count them.
     pub metrics: Metrics,
-    /// Requests are given up after this time.
+    /// Deadline of a request.
     pub deadline: Duration,
 }
 
 impl OwnWatches {
-    /// The events of a watch. Errors are waited out, and reported: each, as `why` has it, while the watch is
-    /// waited for, and later once they last.
+    /// Returns the events of a watch. Errors are waited out and reported: while the watch is waited for, each in the
+    /// words of `why`; later, once they last.
     pub fn follow<K, E, W>(
         &self,
         what: &'static str,
@@ -57,7 +57,7 @@ impl OwnWatches {
         })
     }
 
-    /// The same for a watch whose errors are reported in few words.
+    /// Follows a watch as [`Self::follow`] does, and reports its errors in few words.
     pub fn follow_plainly<K, E>(
         &self,
         what: &'static str,
@@ -70,7 +70,7 @@ impl OwnWatches {
         self.follow(what, events, reason)
     }
 
-    /// Nothing needs this watch any more, and so nobody lacks it.
+    /// Takes a watch that nothing needs any more out of what is reported.
     pub fn unneeded(&self, what: &'static str) {
         self.readiness.has(what);
         self.metrics.own_watch_unneeded(what);
@@ -109,7 +109,7 @@ mod tests {
         }
     }
 
-    /// What is said, and counted.
+    /// Returns what is reported as lacking, and true if the metric shows the failure.
     fn said(own: &OwnWatches) -> (Vec<String>, bool) {
         let failing = r#"cartouche_watch_up{resource="things"} 0"#;
         (

@@ -1,4 +1,4 @@
-//! How a watch fares: whether its list has come, and whether it goes on.
+//! State of a watch: its list has come or not, and it goes on or fails.
 
 use std::{
     sync::{Arc, Mutex},
@@ -13,42 +13,41 @@ use tokio::time::{Instant, timeout};
 use super::Failures;
 use crate::{api::answers, backoff::PATIENCE, lock::lock};
 
-/// What a try may take beyond the deadline of its request.
+/// Time that a try may take beyond the deadline of its request.
 const SLACK: Duration = Duration::from_secs(5);
 
-/// How one watch fares, as its task knows it.
+/// State of one watch, as its task knows it.
 ///
-/// Nothing says that a watch has begun: kube's stream shows neither that, nor a bookmark, nor that the API
-/// server ended it after its time. But a try that gets no watch is over by the deadline of its request. So a
-/// watch that nothing was heard of for longer than that goes on, and one that breaks later than that has
-/// worked until then, unless a list is under way, which may take its time and still come to nothing.
+/// No event shows that a watch has begun: kube's stream hides that, as well as bookmarks and the end of a watch by the
+/// API server after its time. But a try that gets no watch is over by the deadline of its request. So a watch that was
+/// silent for longer than that goes on, and one that breaks later than that has worked until then, unless a list is in
+/// progress, which may take its time and still fail.
 #[derive(Debug)]
 pub struct Progress {
     inner: Mutex<ProgressState>,
-    /// How long a try takes at most that gets no watch.
+    /// Longest time of a try that gets no watch.
     a_try: Duration,
 }
 
 #[derive(Debug)]
 struct ProgressState {
     state: WatchState,
-    /// Its list has come.
+    /// True once its list has come.
     listed: bool,
-    /// A list is under way, or due.
+    /// True while a list is in progress, or about to begin.
     listing: bool,
-    /// When anything was last heard of it, or the pause behind an error ended.
+    /// Time of the last event, or of the end of the pause behind an error.
     since: Instant,
-    /// The first of the errors that nothing good came between.
+    /// Time of the first error since the watch last worked.
     erred: Option<Instant>,
-    /// Why it fails, once that has lasted. The first message stays, so that a status does not change with
-    /// every try.
+    /// Message of a failure that has lasted. The first message stays, so that a status does not change with every try.
     failing: Option<String>,
-    /// Why it may not be had.
+    /// Message of a refusal.
     refused: Option<String>,
 }
 
 impl ProgressState {
-    /// Once its list has come, a watch that works shows everything, whatever it was refused meanwhile.
+    /// Takes in that the watch works: once its list has come it shows everything, whatever was refused in between.
     fn works(&mut self) {
         if self.listed {
             self.state = WatchState::Synced;
@@ -56,7 +55,7 @@ impl ProgressState {
         (self.erred, self.failing, self.refused) = (None, None, None);
     }
 
-    /// Nothing was heard of it for longer than a try takes.
+    /// Takes in that the watch was silent for longer than a try takes.
     fn calm(&mut self) {
         if self.listed && !self.listing {
             self.works();
@@ -85,7 +84,7 @@ impl ProgressState {
 }
 
 impl Progress {
-    /// A watch that is about to begin, or never will; its requests are given up after the deadline.
+    /// Creates the state of a watch that is about to begin, or never will. `deadline` is that of its requests.
     #[must_use]
     pub fn new(state: WatchState, deadline: Duration) -> Self {
         let inner = ProgressState {
@@ -103,32 +102,31 @@ impl Progress {
         }
     }
 
-    /// How well the kind is watched; one whose watch fails is polled.
+    /// Returns the state of the watch of a kind; one that fails counts as polled.
     #[must_use]
     pub fn state(&self) -> WatchState {
         lock(&self.inner).effective()
     }
 
-    /// Why the watch fails, if it has for a while.
+    /// Returns why the watch fails, or `None` if it has not failed for a while.
     #[must_use]
     pub fn failing(&self) -> Option<String> {
         lock(&self.inner).failing.clone()
     }
 
-    /// Why nothing is heard of it, if it fails or may not be had.
+    /// Returns why the watch delivers nothing, if it fails or was refused.
     pub(super) fn silent(&self) -> Option<String> {
         let inner = lock(&self.inner);
         inner.failing.clone().or_else(|| inner.refused.clone())
     }
 
-    /// True if it may not be had, as it was answered last.
+    /// Returns true if the last answer was a refusal.
     pub(super) fn is_forbidden(&self) -> bool {
         let inner = lock(&self.inner);
         inner.failing.is_none() && inner.refused.is_some()
     }
 
-    /// Its task ended where none should, and it begins anew, knowing nothing. Whether that makes a
-    /// difference.
+    /// Resets a watch whose task ended unexpectedly and begins anew. Returns true if that changes its state.
     pub fn restart(&self) -> bool {
         self.change(|inner| {
             (inner.state, inner.listed) = (WatchState::Starting, false);
@@ -144,7 +142,7 @@ impl Progress {
         before != (inner.effective(), inner.failing.is_some())
     }
 
-    /// An event came, and was taken.
+    /// Takes in that an event was processed.
     fn came(&self, seen: Seen) -> bool {
         self.change(|inner| {
             inner.since = Instant::now();
@@ -172,7 +170,7 @@ impl Progress {
         })
     }
 
-    /// The pause behind an error is over.
+    /// Takes in that the pause behind an error is over.
     fn goes_on(&self) {
         lock(&self.inner).since = Instant::now();
     }
@@ -181,7 +179,7 @@ impl Progress {
         self.change(ProgressState::calm)
     }
 
-    /// Follows a watch to its end: each event is taken, and `on_change` called if that changed the state.
+    /// Follows a watch to its end: `take` gets each event, and `on_change` is called if the state changes.
     pub(super) async fn follow<K>(
         self: &Arc<Self>,
         what: &str,
@@ -196,18 +194,18 @@ impl Progress {
     }
 }
 
-/// The events of a watch that is followed: errors are waited out.
+/// Events of a watch that is followed: errors are waited out.
 pub(super) struct Following<E, T> {
     progress: Arc<Progress>,
     what: String,
     events: E,
     on_change: T,
     failures: Failures,
-    /// The event that was given out last; it counts when it was taken.
+    /// The event that was returned last; it counts once it was processed.
     given: Option<Seen>,
 }
 
-/// What an event shows of its watch.
+/// Information of an event about its watch.
 #[derive(Clone, Copy, Debug)]
 enum Seen {
     ListBegins,
@@ -243,7 +241,7 @@ where
         }
     }
 
-    /// The next event, once the one before was taken.
+    /// Returns the next event; the call shows that the one before was processed.
     pub(super) async fn next(&mut self) -> Option<watcher::Event<K>> {
         if let Some(given) = self.given.take()
             && self.progress.came(given)
@@ -276,13 +274,13 @@ where
     }
 }
 
-/// Whether an event shows that a watch works. Every try begins with the beginning of a list, which may
-/// still break off.
+/// Returns true if an event shows that a watch works. Every try begins with the beginning of a list, which may still
+/// break off.
 pub(super) fn is_good<K>(event: &watcher::Event<K>) -> bool {
     !matches!(event, watcher::Event::Init | watcher::Event::InitApply(_))
 }
 
-/// Why a watch fails, in words that name nothing of other namespaces: the log has all of it.
+/// Describes why a watch fails, in words that name nothing of other namespaces: the log has all of it.
 pub(crate) fn reason(error: &watcher::Error) -> String {
     use watcher::Error::{InitialListFailed, WatchError, WatchFailed, WatchStartFailed};
     let (InitialListFailed(cause) | WatchStartFailed(cause) | WatchFailed(cause)) = error else {

@@ -1,7 +1,7 @@
-//! What Runnables refer to without naming a kind: ServiceAccounts, permissions, definitions.
+//! Watches of what Runnables refer to without naming a kind: `ServiceAccounts`, permissions, definitions.
 //!
-//! Only metadata is watched, and of ServiceAccounts only the names are kept: the first list of a
-//! large cluster is read and dropped.
+//! Only metadata is watched, and of `ServiceAccounts` only the names are kept: the first list of a large cluster is
+//! read and dropped.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -31,17 +31,17 @@ use crate::{
     lock::lock,
 };
 
-/// What has to be known before any Runnable is served.
+/// Resource that must be listed before any Runnable is reconciled.
 pub const ACCOUNTS: &str = "serviceaccounts";
 
-/// What an event of a reference says.
+/// Change of what Runnables refer to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Reference {
-    /// Accounts came, changed or went: namespace and name of each.
+    /// Accounts were created, changed or deleted: namespace and name of each.
     Accounts(Vec<(String, String)>),
-    /// Permissions changed: in a namespace, or everywhere.
+    /// Permissions changed, in a namespace or everywhere.
     Permissions(Option<String>),
-    /// A definition came, changed or went: its name, or any of them.
+    /// A definition was created, changed or deleted: its name, or any of them.
     Definition(Option<String>),
 }
 
@@ -55,7 +55,7 @@ pub struct Accounts {
 }
 
 impl Accounts {
-    /// Whether an account exists, as far as the watch has shown.
+    /// Returns true if the watch has shown that an account exists.
     #[must_use]
     pub fn exists(&self, namespace: &str, name: &str) -> bool {
         lock(&self.names)
@@ -87,14 +87,14 @@ impl Accounts {
     }
 }
 
-/// Where references are watched, and where it is reported that some may not be.
+/// Parts that the watches of references need.
 #[derive(Clone)]
 pub struct References {
-    /// With the controller's own identity.
+    /// Client with the controller's own identity.
     pub client: Client,
-    /// The only namespace that is served, if there is one.
+    /// The only namespace that is served, or `None` for all.
     pub namespace: Option<String>,
-    /// Where it is reported how their watches fare.
+    /// The places where the state of their watches is reported.
     pub own: OwnWatches,
 }
 
@@ -114,7 +114,7 @@ impl References {
     }
 }
 
-/// Watches the ServiceAccounts for ever. `synced` turns true with the first complete list.
+/// Watches the `ServiceAccounts` for ever. `synced` turns true with the first complete list.
 pub async fn watch_accounts(
     references: References,
     accounts: Arc<Accounts>,
@@ -161,7 +161,7 @@ fn key(object: &ObjectMeta) -> Option<(String, String)> {
     Some((object.namespace.clone()?, object.name.clone()?))
 }
 
-/// Replaces the names by a complete list. Those that came or went.
+/// Replaces the names by a complete list. Returns those that were added or removed.
 fn relist(accounts: &Accounts, listed: Names) -> Vec<(String, String)> {
     let mut names = lock(&accounts.names);
     let mut changed = without(&listed, &names);
@@ -170,7 +170,7 @@ fn relist(accounts: &Accounts, listed: Names) -> Vec<(String, String)> {
     changed
 }
 
-/// The names that others lack.
+/// Returns the names that `others` lacks.
 fn without(names: &Names, others: &Names) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for (namespace, names) in names {
@@ -183,7 +183,7 @@ fn without(names: &Names, others: &Names) -> Vec<(String, String)> {
     found
 }
 
-/// Watches everything that grants permissions, for ever.
+/// Watches all objects that grant permissions, for ever.
 pub async fn watch_permissions(references: References, enqueue: impl Fn(Reference) + Clone) {
     let there = |object: &ObjectMeta| enqueue(Reference::Permissions(object.namespace.clone()));
     let everywhere = |_: &ObjectMeta| enqueue(Reference::Permissions(None));
@@ -205,7 +205,8 @@ pub async fn watch_permissions(references: References, enqueue: impl Fn(Referenc
     );
 }
 
-/// Watches the definitions of custom resources, for ever. Those of our own kinds are taken in before it is notified of them.
+/// Watches the definitions of custom resources, for ever. Those of the project's own kinds are taken in before
+/// `enqueue` is called for them.
 pub async fn watch_definitions(
     references: References,
     definitions: Arc<Definitions>,
@@ -242,7 +243,7 @@ pub async fn watch_definitions(
     }
 }
 
-/// What is kept of a definition until its list is complete.
+/// Returns the parts of a definition that are kept until its list is complete.
 fn numbered(object: ObjectMeta) -> ObjectMeta {
     let mut annotations = object.annotations;
     if let Some(annotations) = &mut annotations {
@@ -255,7 +256,7 @@ fn numbered(object: ObjectMeta) -> ObjectMeta {
     }
 }
 
-/// Notifies of every event; of a complete list once, since what happened before it is not known.
+/// Calls `notify` for every event, but only once for a complete list, since what happened before it is unknown.
 async fn watch_all<K>(
     references: &References,
     api: Api<NamedObject<K>>,

@@ -1,5 +1,5 @@
-//! A run as the watch delivers it: text, of which only a head is read at first. Most of what carries
-//! the label is none of the runs that still matter, and a tree takes many times the room of its text.
+//! A run as the watch delivers it: text, of which only a head is read at first. Most objects with the label are no runs
+//! that still matter, and a tree takes many times the memory of its text.
 
 use std::{borrow::Cow, collections::BTreeMap, fmt};
 
@@ -13,9 +13,9 @@ use serde_json::{Value, value::RawValue};
 
 use crate::discovery::Kind;
 
-/// The prefix of our own labels and annotations.
+/// Prefix of the project's own labels and annotations.
 const OURS: &str = "carto.run/";
-/// The kind of owner that a run has.
+/// Kind of the owner of a run.
 const RUNNABLE: &str = "Runnable";
 
 /// Any object.
@@ -23,13 +23,13 @@ const RUNNABLE: &str = "Runnable";
 pub(super) struct RunObject {
     head: RunHead,
     metadata: ObjectMeta,
-    /// Of an object that no Runnable controls there is none.
+    /// Text of the object; `None` if no Runnable controls it.
     text: Option<Box<RawValue>>,
-    /// Why there is no head.
+    /// Error of the head, if it cannot be read.
     unreadable: Option<String>,
 }
 
-/// What an object says about itself, as far as it makes it somebody's run.
+/// Head of an object: the fields that make it the run of a Runnable.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 struct RunHead {
@@ -54,11 +54,11 @@ struct RunHeadMeta {
     managed_fields: Writers,
 }
 
-/// Our own among labels or annotations.
+/// The project's own labels or annotations.
 #[derive(Clone, Debug, Default, Serialize)]
 struct Ours(BTreeMap<String, String>);
 
-/// Those among the owners that control; there is one at most.
+/// Owner references that control; there is one at most.
 #[derive(Clone, Debug, Default, Serialize)]
 struct Controllers(Vec<OwnerReference>);
 
@@ -78,7 +78,7 @@ struct OwnerReference {
 }
 
 impl RunObject {
-    /// Its head as an object, with the kind that was watched where it names none.
+    /// Returns the head as an object; the watched kind fills in for a missing one.
     pub(super) fn head(&self, watched: &Kind) -> Value {
         let mut head = self.head.clone();
         head.api_version
@@ -87,7 +87,7 @@ impl RunObject {
         serde_json::to_value(head).unwrap_or_default()
     }
 
-    /// All of it, if a Runnable controls it.
+    /// Returns the whole object, if a Runnable controls it.
     pub(super) fn read(&self, watched: &Kind) -> Option<Value> {
         let Object(mut object) = serde_json::from_str(self.text()?).ok()?;
         if let Value::Object(fields) = &mut object {
@@ -101,19 +101,19 @@ impl RunObject {
         Some(object)
     }
 
-    /// Its text as the API server sent it, if a Runnable controls it.
+    /// Returns the text that the API server sent, if a Runnable controls the object.
     pub(super) fn text(&self) -> Option<&str> {
         self.text.as_deref().map(RawValue::get)
     }
 
-    /// Why it cannot be read at all.
+    /// Returns the error of an object that cannot be read at all.
     pub(super) fn unreadable(&self) -> Option<&str> {
         self.unreadable.as_deref()
     }
 }
 
 impl<'de> Deserialize<'de> for RunObject {
-    /// Never fails for what one object says: the list would fail with it.
+    /// Never fails because of the content of one object: the whole list would fail with it.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Box::<RawValue>::deserialize(deserializer)?;
         let (head, unreadable) = match serde_json::from_str::<RunHead>(text.get()) {

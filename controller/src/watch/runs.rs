@@ -1,5 +1,4 @@
-//! Runs, as their watches show them: of most only that they are there; of those that still matter
-//! how they fare.
+//! Runs, as their watches show them: of most only their existence; of those that still matter also their state.
 
 use std::{
     collections::{HashMap, HashSet, hash_map::Entry},
@@ -29,7 +28,7 @@ use crate::{
 /// A uid in 16 bytes.
 type Uid = u128;
 
-/// What the watches of runs have shown.
+/// Runs that the watches have shown.
 #[derive(Default)]
 pub struct Runs {
     inner: Mutex<SeenRuns>,
@@ -39,14 +38,15 @@ pub struct Runs {
 #[derive(Default)]
 struct SeenRuns {
     owners: HashMap<Uid, RunOwner>,
-    /// Run to owner, for every run that exists, by kind.
+    /// Owner of each run that exists, by kind.
     live: HashMap<Watched, HashMap<Uid, Uid>>,
-    /// Owners whose runs were listed because the kind is polled, and when, by kind.
+    /// Times at which the runs of an owner were listed because the kind is polled, by kind.
     polled: HashMap<Watched, HashMap<Uid, Timestamp>>,
 }
 
 impl SeenRuns {
-    /// Runs, with their owners, are not there any more, and nothing showed them go. Whom that concerns.
+    /// Takes in that runs, given with their owners, are gone without an event. Returns the Runnables that this
+    /// concerns.
     fn vanished(&mut self, runs: impl Iterator<Item = (Uid, Uid)>) -> Vec<RunnableKey> {
         let mut gone: HashMap<Uid, HashSet<Uid>> = HashMap::new();
         for (run, owner) in runs {
@@ -64,7 +64,7 @@ impl SeenRuns {
 }
 
 impl Runs {
-    /// None yet; what is dropped is counted.
+    /// Creates an empty set, whose dropped runs are counted by `metrics`.
     #[must_use]
     pub fn counted_by(metrics: Metrics) -> Self {
         Self {
@@ -73,7 +73,7 @@ impl Runs {
         }
     }
 
-    /// The runs of a Runnable that still matter.
+    /// Returns the runs of a Runnable that still matter.
     #[must_use]
     pub fn cached_runs(&self, runnable_uid: &str) -> Vec<CachedRun> {
         lock(&self.inner)
@@ -83,9 +83,8 @@ impl Runs {
             .unwrap_or_default()
     }
 
-    /// A run was read: its cached run, if it is still the one that was seen `before` the read, is
-    /// brought up to date, so that it is not read again for the same news. A newer one is left
-    /// alone: it has enqueued the Runnable, and what was read may be older.
+    /// Updates the cached run of a run that was read, so that it is not read again for the same news. It must still be
+    /// the one that was seen `before` the read: a newer one has enqueued the Runnable, and what was read may be older.
     pub fn refresh(&self, runnable_uid: &str, before: Option<&CachedRun>, fetched: &FetchedRun) {
         let mut inner = lock(&self.inner);
         let (Some(before), Some(owner)) = (before, inner.owners.get_mut(&short(runnable_uid)))
@@ -93,7 +92,7 @@ impl Runs {
             return;
         };
         if before.deleted {
-            // It is there all the same: it lost its label, and nothing is known of how it goes from now on.
+            // The run exists all the same: it has lost its label, so its further state is unknown.
             owner.cached_runs.retain(|known| known != before);
             return;
         }
@@ -120,7 +119,7 @@ impl Runs {
         }
     }
 
-    /// Whether an object with this uid is known to be there.
+    /// Returns true if an object with this uid is known to exist.
     #[must_use]
     pub fn exists(&self, watched: &Watched, uid: &str) -> bool {
         lock(&self.inner)
@@ -144,7 +143,7 @@ impl Runs {
         }
     }
 
-    /// Takes in a run that exists, or that went. Whether that is news for its owner.
+    /// Takes in a run that exists, or that was deleted. Returns true if that is news for its owner.
     fn take_in(
         &self,
         watched: &Watched,
@@ -166,8 +165,8 @@ impl Runs {
         })
     }
 
-    /// An object that was a run of somebody's has lost that owner: nothing more is heard of it, so what was seen
-    /// of it counts no more. Whom that concerns.
+    /// Takes in an object that may have lost its owner: the watch shows no more of that run, so what was seen of it is
+    /// dropped. Returns the former owner, if there was one.
     fn disowned(&self, watched: &Watched, uid: &str, owner: Option<&str>) -> Option<RunnableKey> {
         let run = short(uid);
         let mut inner = lock(&self.inner);
@@ -183,7 +182,8 @@ impl Runs {
         Some(owner.key.clone())
     }
 
-    /// A new first list is complete: whatever it does not have went unseen. Those whom it concerns.
+    /// Takes in a new first list, which is complete: what it lacks was deleted unseen. Returns the Runnables that this
+    /// concerns.
     fn relisted(&self, watched: &Watched, listed: &HashMap<Uid, Uid>) -> Vec<RunnableKey> {
         let mut inner = lock(&self.inner);
         let before = inner
@@ -196,7 +196,7 @@ impl Runs {
         inner.vanished(gone)
     }
 
-    /// Keeps a cached run, while the Runnable is at the number `current`. Whether it is news.
+    /// Keeps a cached run of a Runnable that is at the number `current`. Returns true if it is news.
     fn put(
         &self,
         inner: &mut SeenRuns,
@@ -217,7 +217,7 @@ impl Runs {
     }
 }
 
-/// A uid is a UUID in practice; any other text is hashed.
+/// Shortens a uid. It is a UUID in practice; any other text is hashed.
 fn short(uid: &str) -> Uid {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let hex: String = uid.chars().filter(|char| *char != '-').collect();
@@ -231,22 +231,22 @@ fn short(uid: &str) -> Uid {
     Uid::from(hasher.finish())
 }
 
-/// What a watch of runs needs.
+/// Parts that a watch of runs needs.
 #[derive(Clone)]
 pub struct RunWatch {
-    /// Where events go.
+    /// The runs that were seen.
     pub runs: Arc<Runs>,
     /// The Runnables, as cached.
     pub runnables: Store<CachedRunnable>,
-    /// The templates, to see how a run fares.
+    /// The templates, which judge the state of a run.
     pub templates: Arc<Templates>,
-    /// Where it is put down what was made.
+    /// Memories of the runs that reconciliations made.
     pub memories: Arc<Memories>,
-    /// Whom to enqueue.
+    /// Queue of Runnables to reconcile.
     pub enqueuer: Enqueuer,
     /// The registry that this watch is in.
     pub watches: Arc<Watches>,
-    /// Where it is counted what cannot be read.
+    /// Metrics that count objects that cannot be read.
     pub metrics: Metrics,
 }
 
@@ -328,7 +328,7 @@ impl RunWatch {
         Some(run)
     }
 
-    /// Whether the reconciliation that made this run knows all that the watch shows of it.
+    /// Returns true if the reconciliation that made this run knows all that the watch shows of it.
     fn is_as_made(&self, key: &RunnableKey, cached_run: &CachedRun) -> bool {
         let memory = self.memories.known(key);
         memory.is_some_and(|memory| lock(&memory).state.is_as_made(cached_run))
@@ -341,8 +341,7 @@ impl RunWatch {
         object: &Value,
         deleted: bool,
     ) -> CachedRun {
-        // An end that comes while the template is not there is kept all the same: it is read when the
-        // template is back.
+        // An end that is seen while the template is missing is kept all the same: it is read when the template is back.
         let template = &runnable.spec.run_template_ref.name;
         let compiled = self.templates.cached(template);
         let status = runnable.status.as_ref();
@@ -351,7 +350,7 @@ impl RunWatch {
     }
 }
 
-/// Namespace of the object, and name of the Runnable that controls it.
+/// Returns the namespace of the object, and the name of the Runnable that controls it.
 fn owner(object: &Value) -> Option<RunnableKey> {
     let metadata = object.get("metadata")?;
     let owner = controlling_runnable(metadata)?;

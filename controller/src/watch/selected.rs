@@ -1,4 +1,5 @@
-//! Objects that selectors pick, or that inputs name, watched by their metadata: a match or a change enqueues the Runnable.
+//! Objects that selectors pick, or that inputs name, watched by their metadata: a match or a change enqueues the
+//! Runnable.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
@@ -19,42 +20,42 @@ use crate::{
     watched_kind::Watched,
 };
 
-/// Objects that change while a list is under way, of one Runnable, that are told apart at most.
+/// Maximum number of objects of one Runnable that are told apart if they change while a list is in progress.
 const MAX_TOUCHED: usize = 16;
 
-/// What Runnables select, by kind.
+/// Objects that Runnables select, by kind.
 #[derive(Default)]
 pub struct Selections {
     inner: Mutex<HashMap<Watched, HashMap<RunnableKey, Selection>>>,
 }
 
-/// What one Runnable selects.
+/// Objects that one Runnable selects.
 #[derive(Debug, Default)]
 struct Selection {
-    /// The objects that inputs come from.
+    /// Objects that inputs come from.
     sources: BTreeMap<SourceObject, Matches>,
-    /// The names of the objects that outputs go to.
+    /// Names of the objects that outputs go to.
     sinks: BTreeSet<String>,
-    /// The labels that an object must carry; none while nothing is picked by labels.
+    /// Labels that an object must carry; `None` while nothing is picked by labels.
     labels: Option<BTreeMap<String, String>>,
-    /// The uids of the objects that matched last, of two at most: that one of them is relabelled may be
-    /// what the Runnable waits for, and its labels alone do not say so.
+    /// Uids of the objects that matched last, two at most. The Runnable may wait for one of them to be relabelled, and
+    /// the new labels alone do not show that.
     uids: Vec<String>,
-    /// The uids of what has changed since the list was asked for that is under way.
+    /// Uids of the objects that have changed since the current list was requested.
     touched: Option<BTreeSet<String>>,
 }
 
-/// What is known of an object that inputs come from and that labels find.
+/// Objects that the labels of an input find.
 #[derive(Debug, Default)]
 struct Matches {
-    /// The uids of those that matched last, of two at most.
+    /// Uids of those that matched last, two at most.
     uids: Vec<String>,
-    /// It is asked just now: whatever happens to any object may be about one that nobody knows to match.
+    /// A read is in progress: an event of any object may be of one that is not known to match yet.
     is_asked: bool,
 }
 
 impl Selection {
-    /// Whether an event about an object concerns what is picked by labels: it matches, or it has matched.
+    /// Returns true if an event of an object concerns what is picked by labels: it matches, or it matched before.
     fn concerns(&self, object: &ObjectMeta) -> bool {
         let Some(labels) = &self.labels else {
             return false;
@@ -62,7 +63,7 @@ impl Selection {
         carries(object, labels) || self.uids.iter().any(|uid| object.uid.as_ref() == Some(uid))
     }
 
-    /// The objects that inputs come from, or outputs go to, of which this may be one.
+    /// Returns the objects that inputs come from, or outputs go to, of which this may be one.
     fn named(&self, own: &str, object: &ObjectMeta) -> Vec<SourceObject> {
         let is_it = |(source, matches): &(&SourceObject, &Matches)| {
             let namespace = object.namespace.as_deref();
@@ -93,7 +94,7 @@ impl Selection {
         sources.chain(sink).collect()
     }
 
-    /// Puts an event down while a list is under way.
+    /// Records an event while a list is in progress.
     fn touch(&mut self, object: &ObjectMeta) {
         if let (Some(touched), Some(uid)) = (&mut self.touched, &object.uid)
             && touched.len() < MAX_TOUCHED
@@ -110,7 +111,7 @@ fn carries(object: &ObjectMeta, labels: &BTreeMap<String, String>) -> bool {
 }
 
 impl Selections {
-    /// A Runnable asks which objects have these labels.
+    /// Records the labels that a Runnable is about to list by.
     pub fn ask(&self, watched: &Watched, key: &RunnableKey, labels: &BTreeMap<String, String>) {
         self.selection(watched, key, true, |selection| {
             if selection.labels.as_ref() != Some(labels) {
@@ -121,7 +122,7 @@ impl Selections {
         });
     }
 
-    /// Inputs of a Runnable come from these objects of this kind.
+    /// Sets the objects of this kind that inputs of a Runnable come from.
     pub fn name(&self, watched: &Watched, key: &RunnableKey, sources: BTreeSet<SourceObject>) {
         self.selection(watched, key, !sources.is_empty(), |selection| {
             let mut before = std::mem::take(&mut selection.sources);
@@ -130,12 +131,12 @@ impl Selections {
         });
     }
 
-    /// It is asked which objects the labels of such a source find.
+    /// Records that a read by the labels of such a source begins.
     pub fn find(&self, watched: &Watched, key: &RunnableKey, source: &SourceObject) {
         self.matches(watched, key, source, |matches| matches.is_asked = true);
     }
 
-    /// The answer, or that there is none: the uids of what matches.
+    /// Records the end of that read: the uids of what matches, empty if it failed.
     pub fn found(
         &self,
         watched: &Watched,
@@ -162,21 +163,21 @@ impl Selections {
         });
     }
 
-    /// Outputs of a Runnable go to the objects of these names.
+    /// Sets the names of the objects that outputs of a Runnable go to.
     pub fn name_sinks(&self, watched: &Watched, key: &RunnableKey, names: BTreeSet<String>) {
         self.selection(watched, key, !names.is_empty(), |selection| {
             selection.sinks = names;
         });
     }
 
-    /// A Runnable picks nothing of this kind by labels any more.
+    /// Forgets the labels by which a Runnable picked objects of this kind.
     pub fn unpick(&self, watched: &Watched, key: &RunnableKey) {
         self.selection(watched, key, false, |selection| {
             (selection.labels, selection.uids) = (None, Vec::new());
         });
     }
 
-    /// Changes what a Runnable selects of this kind, if it selects something, or is to.
+    /// Changes the selection of a Runnable of this kind, if it has one. `is_to` creates it.
     fn selection(
         &self,
         watched: &Watched,
@@ -196,7 +197,7 @@ impl Selections {
         }
     }
 
-    /// All Runnables that select something of this kind.
+    /// Returns all Runnables that select something of this kind.
     #[must_use]
     pub fn of(&self, watched: &Watched) -> Vec<RunnableKey> {
         let inner = lock(&self.inner);
@@ -205,8 +206,8 @@ impl Selections {
             .unwrap_or_default()
     }
 
-    /// The answer: the uids of what matches. Whether it may be old, because one of them has changed
-    /// since it was asked for; its event may have come when nobody knew that it matched.
+    /// Records the answer to a list: the uids of what matches. Returns true if the answer may be old, because one of
+    /// them has changed since the request: its event may have come before it was known to match.
     #[must_use]
     pub fn answer(&self, watched: &Watched, key: &RunnableKey, uids: Vec<String>) -> bool {
         let mut inner = lock(&self.inner);
@@ -221,7 +222,7 @@ impl Selections {
         is_old
     }
 
-    /// A Runnable selects nothing of this kind any more.
+    /// Removes the selection of a Runnable of this kind.
     pub fn remove(&self, watched: &Watched, key: &RunnableKey) {
         let mut inner = lock(&self.inner);
         if let Some(kind) = inner.get_mut(watched) {
@@ -232,7 +233,8 @@ impl Selections {
         }
     }
 
-    /// Those whom an event about an object concerns, whether it is picked, and which sources of inputs it may be.
+    /// Returns the Runnables that an event of an object concerns, each with true if the object is picked, and the
+    /// sources of inputs that it may be.
     fn concerned(
         &self,
         watched: &Watched,
@@ -258,7 +260,7 @@ impl Selections {
         concerned
     }
 
-    /// The objects of this kind that inputs of a Runnable come from.
+    /// Returns the objects of this kind that inputs of a Runnable come from.
     fn sources_of(&self, watched: &Watched, key: &RunnableKey) -> BTreeSet<SourceObject> {
         let inner = lock(&self.inner);
         let selection = inner.get(watched).and_then(|kind| kind.get(key));
@@ -267,14 +269,14 @@ impl Selections {
     }
 }
 
-/// What a watch of selected objects needs.
+/// Parts that a watch of selected objects needs.
 #[derive(Clone)]
 pub struct SelectedWatch {
-    /// What is selected.
+    /// The selections of all Runnables.
     pub selections: Arc<Selections>,
-    /// Where it is put down that a selected object may have changed.
+    /// Memories in which a possible change of a selected object is recorded.
     pub memories: Arc<Memories>,
-    /// Whom to enqueue.
+    /// Queue of Runnables to reconcile.
     pub enqueuer: Enqueuer,
     /// The registry that this watch is in.
     pub watches: Arc<Watches>,
@@ -294,9 +296,9 @@ impl SelectedWatch {
     fn take(&self, watched: &Watched, event: watcher::Event<SelectedObject>) {
         match event {
             watcher::Event::Init | watcher::Event::InitApply(_) => {}
-            // What happened before the list, or between two lists, is not known.
+            // Changes before the list, or between two lists, are unknown.
             watcher::Event::InitDone => {
-                // One that has begun to read is no user before it has.
+                // A Runnable that has begun to read is not among the users before it has finished.
                 let reading = self.selections.of(watched).into_iter();
                 let users: HashSet<RunnableKey> =
                     reading.chain(self.watches.users(watched)).collect();
@@ -334,10 +336,11 @@ impl SelectedWatch {
         }
     }
 
-    /// Something has `changed`, if that is news. What was refused for what is rendered waits on: this may well leave that as it is.
+    /// Enqueues a Runnable, if `changed` returns true for its memory. The wait after a refusal of the rendered object
+    /// goes on: this change may well leave that as it is.
     ///
-    /// Runnables that wait can feed each other: each write of one is a change for the other. All that such a change can bring, as
-    /// a rule, is words. It is looked at now and then.
+    /// Runnables that wait can feed each other: each write of one is a change for the other. As a rule such a change
+    /// only brings other words, so it is looked at after a pause.
     fn enqueue(
         &self,
         watched: &Watched,

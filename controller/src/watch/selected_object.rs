@@ -1,4 +1,4 @@
-//! An object that selectors may pick, as its watch delivers it: of its metadata what selectors ask for.
+//! An object that selectors may pick, as its watch delivers it: of its metadata only the fields that selectors use.
 
 use std::collections::BTreeMap;
 
@@ -6,13 +6,13 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-/// Any object. Who wrote which field of it, which may be as large and as deep as all of it, is passed over.
+/// Any object. The managed fields, which may be as large and as deep as all of it, are skipped.
 #[derive(Clone, Debug)]
 pub(super) struct SelectedObject {
     metadata: ObjectMeta,
 }
 
-/// Bytes of labels that are read. A hundred objects come at once, and 1 MB of short labels takes 12 MB.
+/// Maximum bytes of labels that are read. A hundred objects come at once, and 1 MB of short labels takes 12 MB.
 const MOST_LABELS: usize = 8 * 1024;
 
 #[derive(Default, Deserialize)]
@@ -33,7 +33,7 @@ struct SelectedMetadata<'a> {
     labels: Option<&'a RawValue>,
 }
 
-/// The labels of an object, unless they are too many.
+/// Parses the labels of an object, unless they are too many.
 fn labels(text: &RawValue) -> Option<BTreeMap<String, String>> {
     let text = text.get();
     let is_read = text.len() <= MOST_LABELS;
@@ -41,7 +41,7 @@ fn labels(text: &RawValue) -> Option<BTreeMap<String, String>> {
 }
 
 impl<'de> Deserialize<'de> for SelectedObject {
-    /// Never fails for what one object says: the list would fail with it.
+    /// Never fails because of the content of one object: the whole list would fail with it.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Box::<RawValue>::deserialize(deserializer)?;
         let OnlySelectedMetadata { metadata } =
@@ -59,7 +59,7 @@ impl<'de> Deserialize<'de> for SelectedObject {
     }
 }
 
-// The API server sends no more than the metadata.
+// The API server sends only the metadata.
 watched_object!(SelectedObject, only_metadata: true);
 
 #[cfg(test)]

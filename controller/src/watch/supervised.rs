@@ -1,4 +1,4 @@
-//! Watches go on for as long as somebody needs them: one that ends, or whose code fails, begins anew.
+//! Supervision of watches: one that ends or panics is begun anew.
 
 use std::panic::AssertUnwindSafe;
 
@@ -7,8 +7,8 @@ use tokio::time::{Instant, sleep};
 
 use crate::{backoff::TASKS, metrics::Metrics};
 
-/// Runs a task for ever: whenever it has ended or panicked that is logged and counted, `on_end` is called, and it is
-/// begun anew after a pause.
+/// Runs a task for ever: whenever it has ended or panicked, that is logged and counted, `on_end` is called, and the
+/// task is begun anew after a pause.
 pub async fn supervised<Task: Future<Output = ()>>(
     what: String,
     metrics: Metrics,
@@ -18,7 +18,7 @@ pub async fn supervised<Task: Future<Output = ()>>(
     let mut failures = 0;
     loop {
         let begun = Instant::now();
-        // What a panic leaves behind is guarded by locks that take no harm, or begins anew with the task.
+        // State that a panic leaves behind is guarded by locks that ignore poisoning, or begins anew with the task.
         let outcome = AssertUnwindSafe(async { run().await }).catch_unwind().await;
         let panicked = outcome.is_err();
         tracing::error!(what, panicked, "a task has ended and is begun anew");

@@ -1,4 +1,4 @@
-//! Who gets one of the places for watches, and who waits for one.
+//! Tests of the places for watches, and of the kinds that wait for one.
 
 use std::{
     collections::BTreeSet,
@@ -40,7 +40,7 @@ fn key(name: &str) -> RunnableKey {
     }
 }
 
-/// Watches with places for so many, and those that were begun.
+/// Watches with a number of places, and those that were begun.
 struct Scene {
     watches: Watches,
     begun: Mutex<Vec<(Watched, Arc<Progress>)>>,

@@ -1,4 +1,4 @@
-//! From whom to what, and back: both ways are there to ask at once.
+//! Links in both directions, each of which can be looked up directly.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -7,7 +7,7 @@ use std::{
 
 use crate::runnable_key::RunnableKey;
 
-/// Links of Runnables to something, of which none is kept that leads nowhere.
+/// Links of Runnables to something. Empty sets are not kept.
 pub(super) struct Links<T> {
     to: HashMap<RunnableKey, BTreeSet<T>>,
     from: HashMap<T, BTreeSet<RunnableKey>>,
@@ -23,7 +23,7 @@ impl<T> Default for Links<T> {
 }
 
 impl<T: Clone + Eq + Hash + Ord> Links<T> {
-    /// A Runnable has exactly these links from now on. Those that it had before.
+    /// Replaces the links of a Runnable. Returns those that it had before.
     pub(super) fn set(&mut self, key: &RunnableKey, to: BTreeSet<T>) -> BTreeSet<T> {
         let before = self.to.remove(key).unwrap_or_default();
         for end in before.difference(&to) {
@@ -44,7 +44,7 @@ impl<T: Clone + Eq + Hash + Ord> Links<T> {
         before
     }
 
-    /// Those with a link to this.
+    /// Returns the Runnables with a link to this.
     pub(super) fn from<'a>(
         &'a self,
         end: &T,
@@ -52,22 +52,22 @@ impl<T: Clone + Eq + Hash + Ord> Links<T> {
         self.from.get(end).into_iter().flatten()
     }
 
-    /// Whether anything has a link to this.
+    /// Returns true if anything has a link to this.
     pub(super) fn leads_to(&self, end: &T) -> bool {
         self.from.contains_key(end)
     }
 
-    /// What a Runnable has links to.
+    /// Returns the ends of a Runnable's links.
     pub(super) fn to<'a>(&'a self, key: &RunnableKey) -> impl Iterator<Item = &'a T> + use<'a, T> {
         self.to.get(key).into_iter().flatten()
     }
 
-    /// Whether a Runnable has links.
+    /// Returns true if a Runnable has links.
     pub(super) fn has(&self, key: &RunnableKey) -> bool {
         self.to.contains_key(key)
     }
 
-    /// The Runnables that have links.
+    /// Returns the Runnables that have links.
     pub(super) fn linked(&self) -> impl Iterator<Item = &RunnableKey> {
         self.to.keys()
     }

@@ -1,4 +1,4 @@
-//! Whose outputs objects have, and whose inputs come from these.
+//! Objects that have outputs of Runnables, and the Runnables whose inputs come from these objects.
 
 use std::collections::BTreeSet;
 
@@ -8,17 +8,18 @@ use cartouche_protocol::{references, sinks, trace::SourceKey};
 use super::links::Links;
 use crate::runnable_key::RunnableKey;
 
-/// The objects that a Runnable names, each as a whole.
+/// Objects that a Runnable names, each as a whole.
 #[derive(Default)]
 pub(super) struct NamedObjects {
-    /// Those that its inputs come from.
+    /// Objects that its inputs come from.
     reads: BTreeSet<SourceKey>,
-    /// Those that have its outputs.
+    /// Objects that have its outputs.
     writes: BTreeSet<SourceKey>,
 }
 
 impl NamedObjects {
-    /// Those that its spec names, and of those that it is to write the ones that it has written, by its status.
+    /// Collects the objects that the spec reads, and of the sinks in the spec those that the status says it has
+    /// written.
     pub(super) fn of(runnable: &Runnable) -> Self {
         let (spec, namespace) = (&runnable.spec, runnable.metadata.namespace.as_deref());
         let namespace = namespace.unwrap_or_default();
@@ -32,7 +33,7 @@ impl NamedObjects {
     }
 }
 
-/// The objects that Runnables name.
+/// Objects that Runnables name.
 #[derive(Default)]
 pub(super) struct Objects {
     readers: Links<SourceKey>,
@@ -40,7 +41,8 @@ pub(super) struct Objects {
 }
 
 impl Objects {
-    /// A Runnable has these from now on. Whether they are others than before, and all that have its outputs or had them.
+    /// Replaces the objects of a Runnable. Returns true if they are others than before, and all that have its outputs
+    /// or had them.
     pub(super) fn set(
         &mut self,
         key: &RunnableKey,
@@ -55,23 +57,23 @@ impl Objects {
         (is_new, written)
     }
 
-    /// The Runnables whose outputs an object has.
+    /// Returns the Runnables whose outputs an object has.
     pub(super) fn writers(&self, object: &SourceKey) -> impl Iterator<Item = &RunnableKey> {
         self.writers.from(object)
     }
 
-    /// Whose inputs come from an object.
+    /// Returns the Runnables whose inputs come from an object.
     pub(super) fn readers(&self, object: &SourceKey) -> impl Iterator<Item = &RunnableKey> {
         self.readers.from(object)
     }
 
-    /// Whose inputs come from what this one writes to.
+    /// Returns the Runnables whose inputs come from what this one writes to.
     pub(super) fn below<'a>(&'a self, key: &RunnableKey) -> impl Iterator<Item = &'a RunnableKey> {
         let written = self.writers.to(key);
         written.flat_map(|object| self.readers.from(object))
     }
 
-    /// The Runnables that name any.
+    /// Returns the Runnables that name any objects.
     pub(super) fn naming(&self) -> impl Iterator<Item = &RunnableKey> {
         self.readers.linked().chain(self.writers.linked())
     }

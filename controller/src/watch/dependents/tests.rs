@@ -38,7 +38,7 @@ fn apply(index: &Dependents, runnable: &Runnable) -> Concerned {
     index.applied(&RunnableKey::of(runnable), runnable, || seen.clone())
 }
 
-/// One that reads a `ConfigMap`, and writes to another one.
+/// Returns a Runnable that reads a `ConfigMap`, and writes to another one.
 fn through(name: &str, reads: &str, writes: &str) -> Runnable {
     let mut runnable = runnable(name, &[], &json!({}));
     let map = json!([{ "name": "x", "configMapKeyRef": { "name": reads, "key": "k" } }]);
@@ -52,7 +52,7 @@ fn through(name: &str, reads: &str, writes: &str) -> Runnable {
     runnable
 }
 
-/// The same for the first that writes to any object.
+/// Applies the first Runnable that writes to any object.
 fn first(index: &Dependents, runnable: &Runnable, others: &[Runnable]) -> Concerned {
     assert!(!index.knows_objects());
     let others = others.iter();
@@ -60,7 +60,7 @@ fn first(index: &Dependents, runnable: &Runnable, others: &[Runnable]) -> Concer
     apply(index, runnable)
 }
 
-/// `b` and `c` read `a`, and `d` reads both.
+/// Returns an index in which `b` and `c` read `a`, and `d` reads both.
 fn diamond() -> Dependents {
     let index = Dependents::default();
     for (name, reads) in [
@@ -156,12 +156,12 @@ fn whoever_stems_from_it_by_way_of_objects_looks_again_when_it_reads_or_writes_t
         index.writers(&SourceKey::object(("ConfigMap", ""), "space", "m", "")),
         [key("a")]
     );
-    // That it works, and how, is nothing to those whom no Runnable holds back.
+    // Its success and its state do not concern Runnables that no Runnable holds back.
     assert_eq!(apply(&index, &through("a", "n", "m")), Concerned::default());
     let elsewhere = apply(&index, &through("a", "n", "o"));
     assert_eq!(elsewhere.further, [key("b"), key("c"), key("a")]);
     assert_eq!(apply(&index, &through("a", "p", "o")), Concerned::default());
-    // By way of another object, and of a Runnable then.
+    // Through another object, and then through a Runnable.
     let moved = apply(&index, &through("b", "o", "p"));
     assert_eq!(moved.readers, keys(["c"]));
     assert_eq!(moved.further, [key("a"), key("b")]);
@@ -205,11 +205,11 @@ fn what_one_reads_or_writes_counts_once_its_status_says_so_and_who_stems_from_it
     assert_eq!(apply(&index, &a(1, &sinks(1, false))).further, [key("b")]);
     assert_eq!(index.writers(&object), [key("a")]);
     assert_eq!(apply(&index, &a(1, &sinks(2, false))), Concerned::default());
-    // An edit that leaves the sources as they are takes nothing back that was read.
+    // An edit that leaves the sources as they are takes back nothing that was read.
     assert!(index.has_read(&key("a")));
     assert_eq!(apply(&index, &a(2, &sinks(2, false))), Concerned::default());
     assert!(index.has_read(&key("a")));
-    // An edit of the sources that was not looked at yet, or a right that is gone: what it reads does not count.
+    // After an edit of the sources that is not observed yet, or with a permission revoked, its reads do not count.
     let mut moved = a(3, &sinks(2, false));
     moved.spec.inputs_from = runnable("a", &["d"], &json!({})).spec.inputs_from;
     assert_eq!(apply(&index, &moved).further, [key("b")]);
@@ -232,7 +232,7 @@ fn what_one_reads_or_writes_counts_once_its_status_says_so_and_who_stems_from_it
     assert_eq!(apply(&index, &a(2, &denied)).further, [key("b")]);
     assert!(!index.has_read(&key("a")));
     assert_eq!(apply(&index, &a(2, &denied)), Concerned::default());
-    // Another one's object is in its place.
+    // Another Runnable's object is in its place.
     denied["sinks"][0]["behind"] = json!(true);
     assert_eq!(apply(&index, &a(2, &denied)).further, [key("b")]);
     assert_eq!(index.writers(&object), []);

@@ -1,4 +1,5 @@
-//! The task of one watch: how it begins, goes on where it ended, and what becomes of it when it may not be had. I/O.
+//! The task of one watch: begins it, resumes it where it ended, and gives up its place if the account may not watch.
+//! I/O.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,27 +15,28 @@ use crate::{
     metrics::ObjectWatch,
 };
 
-/// How long a watch is open, give or take: those that began together do not end together, and none is open for longer
-/// than [`super::super::WATCH_SECONDS`].
+/// Mean time that a watch is open. It varies, so that watches that began together do not end together, and none is open
+/// for longer than [`super::super::WATCH_SECONDS`].
 const OPEN_FOR: Duration = Duration::from_secs(45);
-/// What the API server may take to end it beyond that.
+/// Time beyond that in which the API server ends the watch.
 const SLACK: Duration = Duration::from_secs(10);
-/// A watch that ends sooner has not worked.
+/// Shortest time of a watch that counts as working.
 const SHORT: Duration = Duration::from_secs(5);
-/// For how long what a watch begins with is gathered, so that a Secret that is there is not told of twice.
+/// Time for which the first events of a watch are gathered, so that a Secret that is there is not reported twice.
 const GATHERED: Duration = Duration::from_millis(100);
-/// A Secret that has changed is told of at once, and after that no more often than this: each time all who read it read it again.
+/// Least time between two reports of a Secret that changes again and again: after each one all its users read it again.
+/// The first is at once.
 const TOLD_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
-/// How a watch ended.
+/// End of a watch.
 enum End {
-    /// After its time.
+    /// It was open for its time.
     Over,
-    /// What it was to go on from is too old.
+    /// The version to resume from is too old.
     Gone,
-    /// The account may not.
+    /// The account may not watch it.
     Refused,
-    /// Otherwise.
+    /// Any other failure.
     Failed(String),
 }
 
@@ -50,7 +52,7 @@ impl From<ApiError> for End {
     }
 }
 
-/// Watches a Secret until it is aborted, which it is when its account may not.
+/// Watches a Secret until the task is aborted; a refusal has it aborted.
 pub(super) async fn follow(
     watches: Arc<SecretWatches>,
     secret: Arc<WatchedSecret>,
@@ -68,7 +70,8 @@ pub(super) async fn follow(
     std::future::pending::<()>().await;
 }
 
-/// Takes events until the watch ends, or for as long as this; `version` goes with them. What changes all the time is told of now and then.
+/// Takes events until the watch ends (the end is returned) or `until` (`None`). `version` is kept up to date. Calls
+/// `changed` at most once in [`TOLD_AGAIN_AFTER`].
 async fn take(
     events: &mut (impl Stream<Item = Result<Told, ApiError>> + Unpin),
     until: Instant,
@@ -107,7 +110,7 @@ struct Following<'a> {
 }
 
 impl Following<'_> {
-    /// Watches as long as the account may. Whether it might at all.
+    /// Watches as long as the account may. Returns true if the watch was ever open.
     async fn until_refused(&self) -> bool {
         let (mut version, mut failures, mut failing) = (None, 0, None::<Instant>);
         let mut was_open = false;
@@ -137,7 +140,7 @@ impl Following<'_> {
         }
     }
 
-    /// One request. `version` is from where it goes on; without one nobody knows what was before.
+    /// Makes one request. `version` is the version to resume from; without one, earlier changes are unknown.
     async fn once(&self, version: &mut Option<String>, was_open: &mut bool) -> End {
         let open_for = TENTH.over(OPEN_FOR);
         let until = Instant::now() + open_for + SLACK;
@@ -146,7 +149,7 @@ impl Following<'_> {
             account,
             name,
         } = self.secret;
-        // A token that has expired is had anew.
+        // This replaces a token that has expired.
         let requests = match self.watches.identity.of(namespace, account).await {
             Ok(requests) => requests,
             Err(error) if error.requeue == Requeue::OnRbac => return End::Refused,
@@ -159,7 +162,7 @@ impl Following<'_> {
             Err(error) => return error.into(),
         };
         *was_open = true;
-        // Whatever happened before it was open is told of at once; of what has happened since, events tell.
+        // Changes before the watch was open are reported at once; later ones by its events.
         let is_new = version.is_none();
         if is_new
             && let Some(end) = take(&mut events, Instant::now() + GATHERED, version, || {}).await

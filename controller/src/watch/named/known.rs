@@ -1,4 +1,4 @@
-//! The Secrets that were found, who is told of them, and how each is watched. No I/O.
+//! The Secrets that were found, the Runnables that use them, and the states of their watches. No I/O.
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -10,20 +10,20 @@ use tokio::{task::AbortHandle, time::Instant};
 use super::{State, WatchedSecret, shares::Shares};
 use crate::{metrics::ObjectWatch, runnable_key::RunnableKey};
 
-/// All that is known.
+/// Everything that is known of Secrets and their users.
 #[derive(Default)]
 pub(super) struct Known {
     pub(super) watches: HashMap<Arc<WatchedSecret>, SecretWatch>,
-    /// What each Runnable wants to be told of; none of those that want nothing.
+    /// Secrets that each Runnable wants to follow; a Runnable that wants none has no entry.
     wanted: HashMap<Arc<RunnableKey>, Wanted>,
     pub(super) shares: Shares,
 }
 
-/// What a Runnable wants to be told of.
+/// Secrets that a Runnable wants to follow.
 #[derive(Default)]
 struct Wanted {
     account: String,
-    /// How many names it gives, found or not.
+    /// Number of names that it gives, found or not.
     count: usize,
     /// Those that were found.
     joined: BTreeSet<Arc<WatchedSecret>>,
@@ -33,25 +33,25 @@ struct Wanted {
 pub(super) struct SecretWatch {
     users: HashSet<Arc<RunnableKey>>,
     pub(super) state: Arc<State>,
-    /// That of the watch, which has a place.
+    /// Task of the watch, which holds a place.
     task: Option<AbortHandle>,
     pub(super) refusal: Option<Refusal>,
 }
 
-/// The account may not watch it.
+/// A refusal: the account may not watch the Secret.
 pub(super) struct Refusal {
-    /// How often it was refused before, in a row.
+    /// Number of refusals before, in a row.
     pub(super) refusals: u32,
-    /// When it is tried again at the earliest, however often permissions change.
+    /// Earliest time of the next try, however often permissions change.
     pub(super) not_before: Instant,
-    /// When it is tried again, though nothing is heard of permissions.
+    /// Time of the next try if no change of permissions is seen.
     pub(super) again: Instant,
-    /// Permissions have changed since.
+    /// True if permissions have changed since.
     pub(super) is_granted: bool,
 }
 
 impl Refusal {
-    /// Whether it may be tried again.
+    /// Returns true if the watch may be tried again.
     pub(super) fn is_over(&self, now: Instant) -> bool {
         let from = if self.is_granted {
             self.not_before
@@ -69,13 +69,13 @@ impl Drop for SecretWatch {
 }
 
 impl SecretWatch {
-    /// Ends its task. Whether there was one.
+    /// Ends its task. Returns true if there was one.
     fn end(&mut self) -> bool {
         let task = self.task.take();
         task.inspect(AbortHandle::abort).is_some()
     }
 
-    /// It fares so from now on. Who relied on it until now.
+    /// Sets the state. Returns the users that relied on the watch until now, if they cannot any more.
     fn turn(
         &self,
         namespace: &str,
@@ -97,7 +97,7 @@ impl SecretWatch {
         }
     }
 
-    /// By how many more are told of changes when one more joins.
+    /// Returns the change of `told` when one user joins or leaves: 1 if the Secret is watched, else 0.
     fn told(&self) -> usize {
         usize::from(self.state.now() == ObjectWatch::Watched)
     }
@@ -129,7 +129,7 @@ impl Known {
             count: now.len(),
             joined: BTreeSet::new(),
         };
-        // What another account has read says nothing of what this one may read.
+        // A read as another account does not show what this one may read.
         let is_other = before.account != wanted.account;
         let mut doubted = Vec::new();
         for secret in now {
@@ -147,13 +147,13 @@ impl Known {
         doubted
     }
 
-    /// Whether nothing is left.
+    /// Returns true if nothing is left.
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
         self.watches.is_empty() && self.wanted.is_empty() && self.shares == Shares::default()
     }
 
-    /// What of the Secrets that a Runnable wants was found.
+    /// Returns the Secrets that a Runnable wants and that were found.
     #[cfg(test)]
     pub(super) fn joined(&self, key: &RunnableKey) -> BTreeSet<WatchedSecret> {
         let wanted = self.wanted.get(key);
@@ -161,8 +161,8 @@ impl Known {
         joined.map(|it| WatchedSecret::clone(it)).collect()
     }
 
-    /// Makes a Runnable that wants it one of those that are told of a Secret, if that is known. Whether others were told before; `None` if
-    /// it does not want that.
+    /// Makes a Runnable that wants it a user of a Secret, if that is known. Returns true if it joined a watch that
+    /// already reported changes, and `None` if it does not want the Secret.
     pub(super) fn join(&mut self, key: &RunnableKey, secret: &WatchedSecret) -> Option<bool> {
         let (key, wanted) = self.wanted.get_key_value(key)?;
         if wanted.account != secret.account {
@@ -182,7 +182,8 @@ impl Known {
         Some(watch.is_some_and(|watch| watch.told() > 0))
     }
 
-    /// Keeps a Secret in mind for a Runnable that wants it, unless it is kept already or there is no room. Whether it is kept.
+    /// Keeps a Secret for a Runnable that wants it, unless it is kept already or there is no room. Returns true if it
+    /// is kept.
     pub(super) fn keep(
         &mut self,
         key: &RunnableKey,
@@ -215,13 +216,13 @@ impl Known {
         true
     }
 
-    /// Whether a Secret is watched, or about to be.
+    /// Returns true if a Secret is watched, or about to be.
     pub(super) fn has_task(&self, secret: &WatchedSecret) -> bool {
         let watch = self.watches.get(secret);
         watch.is_some_and(|watch| watch.task.is_some())
     }
 
-    /// A Secret has the task of its watch, and with it a place.
+    /// Stores the task of the watch of a Secret, which takes a place.
     pub(super) fn begun(&mut self, secret: &WatchedSecret, task: AbortHandle) {
         if let Some(watch) = self.watches.get_mut(secret) {
             watch.task = Some(task);
@@ -230,7 +231,7 @@ impl Known {
         }
     }
 
-    /// A watch fares otherwise, if it is the one that is known. Who relied on it until now.
+    /// Sets the state of a watch, if it is the one that is known. Returns the users that relied on it until now.
     pub(super) fn turn(
         &mut self,
         secret: &WatchedSecret,
@@ -244,7 +245,7 @@ impl Known {
         })
     }
 
-    /// A watch was refused, and gives its place back. Who relied on it until now.
+    /// Ends a watch that was refused and frees its place. Returns the users that relied on it until now.
     pub(super) fn refused(
         &mut self,
         secret: &WatchedSecret,
@@ -263,7 +264,7 @@ impl Known {
         watch.turn(&secret.namespace, &mut self.shares, ObjectWatch::Refused)
     }
 
-    /// Permissions have changed. The Secrets whose watches were refused and may be tried again.
+    /// Takes in that permissions have changed. Returns the Secrets whose refused watches may be tried again.
     pub(super) fn grant(&mut self, namespace: Option<&str>) -> Vec<Arc<WatchedSecret>> {
         let now = Instant::now();
         let mut again = Vec::new();
@@ -282,7 +283,8 @@ impl Known {
         again
     }
 
-    /// Takes a place from the namespace with most of them, if that has more than this one even afterwards. Who relied on that watch.
+    /// Takes a place from the namespace with most of them, if that has no fewer than this one even afterwards. Returns
+    /// the users that relied on that watch, or `None` if no place was taken.
     pub(super) fn make_place(&mut self, namespace: &str) -> Option<Vec<Arc<RunnableKey>>> {
         let richer = self.shares.richer_than(namespace, |share| share.places)?;
         let mut watches = self.watches.iter_mut();
@@ -294,8 +296,8 @@ impl Known {
         Some(watch.turn(&secret.namespace, &mut self.shares, ObjectWatch::Full))
     }
 
-    /// Forgets a Secret that is not watched of the namespace with most of them, if that has more than this one even afterwards. Whether
-    /// there was one.
+    /// Forgets an unwatched Secret of the namespace with most Secrets, if that has no fewer than this one even
+    /// afterwards. Returns true if there was one.
     fn make_room(&mut self, namespace: &str) -> bool {
         let Some(richer) = self.shares.richer_than(namespace, |share| share.known) else {
             return false;
@@ -315,13 +317,13 @@ impl Known {
         true
     }
 
-    /// Who is told of a Secret.
+    /// Returns the users of a Secret.
     pub(super) fn users(&self, secret: &WatchedSecret) -> Vec<Arc<RunnableKey>> {
         let users = self.watches.get(secret).map(|watch| &watch.users);
         users.into_iter().flatten().cloned().collect()
     }
 
-    /// One more is told of a Secret, if it is known.
+    /// Adds a user to a Secret, if that is known.
     fn add_user(
         &mut self,
         key: &Arc<RunnableKey>,
@@ -338,7 +340,7 @@ impl Known {
         Some(known)
     }
 
-    /// A Runnable is told of a Secret no more; with the last one its watch ends.
+    /// Removes a user from a Secret; with the last one its watch ends.
     fn leave(&mut self, secret: &WatchedSecret, key: &Arc<RunnableKey>) {
         let Some(watch) = self.watches.get_mut(secret) else {
             return;

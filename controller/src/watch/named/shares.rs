@@ -1,21 +1,22 @@
-//! What each namespace takes of what all share: places, room in the registry, and reads of what is not watched. Pure.
+//! Shares of each namespace in common resources: places, known Secrets, and reads of what is not watched. Pure.
 
 use std::{collections::BTreeMap, time::Duration};
 
-/// Reads of all Secrets together that are not watched come one in this time, or a fifth sooner. Namespaces share that.
+/// Interval between reads of unwatched Secrets in all namespaces together; it may be a fifth shorter. Namespaces share
+/// these reads.
 const A_READ: Duration = Duration::from_micros(12_500);
 
 /// The shares of all namespaces.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Shares {
     of: BTreeMap<String, Share>,
-    /// What all take together.
+    /// Sum of all shares.
     sum: Share,
-    /// The namespaces in which anything is polled.
+    /// Number of namespaces in which anything is polled.
     polling: usize,
 }
 
-/// What the Runnables of a namespace take.
+/// Share of the Runnables of a namespace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Share {
     /// Watches that are open, or about to be.
@@ -24,7 +25,7 @@ pub(super) struct Share {
     pub(super) known: usize,
     /// Secrets that are named, once for each Runnable.
     pub(super) wanted: usize,
-    /// Those of them of whose changes a watch tells.
+    /// Those of them whose changes a watch reports.
     pub(super) told: usize,
 }
 
@@ -35,7 +36,7 @@ impl Share {
 }
 
 impl Shares {
-    /// What a namespace takes becomes another.
+    /// Changes the share of a namespace, and the sum.
     pub(super) fn change(&mut self, namespace: &str, change: impl Fn(&mut Share)) {
         let before = self.share(namespace);
         let mut now = before;
@@ -50,13 +51,13 @@ impl Shares {
         self.polling -= usize::from(before.polled() > 0);
     }
 
-    /// What all take.
+    /// Returns the sum of all shares.
     pub(super) fn sum(&self) -> Share {
         self.sum
     }
 
-    /// The namespace that takes most of something, if it is that much more than this one takes that the two are more even when one
-    /// goes from the one to the other.
+    /// Returns the namespace with the largest share, if it is at least two ahead of this one, so that the two are more
+    /// even when one unit moves.
     pub(super) fn richer_than(
         &self,
         namespace: &str,
@@ -68,7 +69,8 @@ impl Shares {
         richer.map(|(name, _)| name.as_str())
     }
 
-    /// How often a Runnable of a namespace reads what is not watched: as often as this, unless too much is read in all.
+    /// Returns the interval at which a Runnable of a namespace reads what is not watched: `usual`, unless all reads
+    /// together are too many.
     pub(super) fn poll(&self, namespace: &str, usual: Duration) -> Duration {
         let reads = self.share(namespace).polled().saturating_mul(self.polling);
         let reads = u32::try_from(reads).unwrap_or(u32::MAX);
@@ -96,7 +98,7 @@ mod tests {
         assert_eq!(shares.poll("few", USUAL), USUAL);
         let rate = 48_000.0 / poll.as_secs_f64() + 32.0 / USUAL.as_secs_f64();
         assert!(rate < 100.0, "{rate}");
-        // Those that are watched are not read.
+        // Watched Secrets are not read.
         shares.change("many", |share| share.told += 47_000);
         assert_eq!(shares.poll("many", USUAL), USUAL);
         shares.change("few", |share| share.wanted -= 32);

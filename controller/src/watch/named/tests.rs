@@ -1,4 +1,4 @@
-//! Who hears of a change, and what the API server is asked for it.
+//! Tests of who is enqueued after a change, and of the requests that this takes.
 
 mod scene;
 
@@ -83,7 +83,7 @@ async fn a_watch_is_that_of_an_account_and_ends_with_the_last_who_needs_it() {
     scene.watches.forget(&key("a"));
     sleep(MOMENT).await;
     assert!(scene.is_open(0));
-    // Its account is another, and its input gone.
+    // The account of `b` changes, and `c` has no input any more.
     scene.reads("b", "two", &["db"]);
     scene.reads("c", "two", &[]);
     sleep(MOMENT).await;
@@ -107,7 +107,7 @@ async fn who_joins_a_watch_does_not_rely_on_what_was_read_before() {
     assert_eq!(doubted, [secret("default", "db")]);
     assert!(scene.watches.want(&key("b"), wanted).is_empty());
     assert!(!scene.watches.found(&key("b"), &secret("default", "db")));
-    // One that began to read before the others found it.
+    // A Runnable that began to read before the others found it.
     let wanted = BTreeSet::from([secret("default", "late")]);
     scene.watches.want(&key("late"), wanted);
     scene.reads("a", "default", &["db", "late"]);
@@ -163,7 +163,7 @@ async fn beyond_the_cap_nothing_is_opened_until_a_place_is_free() {
     sleep(MOMENT).await;
     assert_eq!(scene.asked(), 2);
     assert!(scene.is_watched("default", "second") && !scene.is_watched("default", "third"));
-    // A watch that may not be had takes no place.
+    // A watch that is refused takes no place.
     scene.code.store(403, Ordering::SeqCst);
     scene.fail(1, 403);
     sleep(MOMENT).await;
@@ -226,7 +226,7 @@ async fn a_watch_that_is_refused_is_tried_again_when_permissions_change_and_seld
     assert_eq!(scene.asked(), 2);
     assert!(scene.is_watched("default", "db"));
     assert_eq!(scene.enqueued(), named(&["a"]));
-    // The right is taken: who relied on the watch goes by the clock again.
+    // The permission is revoked: users of the watch poll again.
     scene.code.store(403, Ordering::SeqCst);
     scene.end(1);
     sleep(MOMENT).await;
@@ -268,7 +268,7 @@ async fn a_watch_goes_on_where_it_ended_and_nothing_is_read_for_that() {
     assert!(scene.last_uri().ends_with("&resourceVersion=41"));
     assert!(scene.is_watched("default", "db") && scene.relies_on("a", "db"));
     assert_eq!((scene.asked(), scene.enqueued()), (2, named(&[])));
-    // From there it cannot go on: what happened meanwhile nobody tells.
+    // It cannot resume from there: changes in between are unknown.
     scene.fail(1, 410);
     sleep(MOMENT).await;
     assert!(!scene.last_uri().contains("resourceVersion"));
@@ -323,7 +323,7 @@ async fn a_watch_that_fails_is_relied_on_for_a_while_and_then_it_is_polled() {
     );
     scene.code.store(200, Ordering::SeqCst);
     let again = async {
-        // Nothing ends a watch here: each is given up after a minute.
+        // The server does not end watches here: each is given up after a minute.
         while !scene.is_watched("default", "db") {
             sleep(MOMENT).await;
         }

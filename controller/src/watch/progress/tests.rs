@@ -30,7 +30,7 @@ async fn a_watch_that_does_not_come_is_polled_and_comes_back() {
     let events = stream::iter(0..).then(|index| async move {
         match index {
             _ if begun.elapsed() > PATIENCE * 2 => Ok(Event::InitDone),
-            // Each try begins with this, and it is nothing good.
+            // Each try begins with this, which shows no success.
             _ if index % 2 == 0 => Ok(Event::Init),
             _ => Err(error(500)),
         }
@@ -127,7 +127,7 @@ async fn a_watch_whose_task_fails_again_and_again_keeps_nobody_waiting_for_its_l
     assert_eq!(progress.state(), WatchState::Polled);
 }
 
-/// How the state turns of a watch that has come, and that breaks at such intervals.
+/// Returns the states of a synced watch that breaks at these intervals.
 async fn breaking(every: Duration) -> Vec<WatchState> {
     let progress = starting();
     let said = RefCell::new(Vec::new());

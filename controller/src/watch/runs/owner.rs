@@ -1,4 +1,4 @@
-//! What was seen of the runs of one Runnable, and how much of it is kept.
+//! Runs that were seen of one Runnable, and the limits of what is kept of them.
 
 use std::collections::HashSet;
 
@@ -7,17 +7,17 @@ use cartouche_protocol::ledger::CachedRun;
 use super::{Uid, short};
 use crate::runnable_key::RunnableKey;
 
-/// Runs of one Runnable that are there and kept in mind at most. Anybody may put objects there that look like
-/// some, and while a run is refused or waits none of them can be set apart from those that matter.
+/// Maximum number of existing runs of one Runnable that are kept. Any user with access may create objects that look
+/// like runs, and while a run is refused or waits they cannot be told apart from those that matter.
 pub(super) const MOST: usize = 1_000;
-/// So many more may come before some are dropped: to choose them takes a walk over all.
+/// Number of further runs before some are dropped: the choice takes a walk over all.
 pub(super) const SLACK: usize = MOST / 10;
 
 /// A Runnable whose runs were seen.
 pub(super) struct RunOwner {
     pub(super) key: RunnableKey,
     pub(super) cached_runs: Vec<CachedRun>,
-    /// That some were dropped is in the log.
+    /// True once the log shows that some were dropped.
     logged: bool,
 }
 
@@ -30,13 +30,13 @@ impl RunOwner {
         }
     }
 
-    /// Keeps a cached run. Whether it is news.
+    /// Keeps a cached run. Returns true if it is news.
     pub(super) fn put(&mut self, cached_run: CachedRun) -> bool {
         let uid = &cached_run.run.uid;
         let known = self.cached_runs.iter_mut().find(|it| it.run.uid == *uid);
         match known {
             Some(known) if *known == cached_run => {
-                // A read for its sake must not be older than what was shown last, news or not.
+                // A read for this run must not be older than what was shown last, news or not.
                 known.version = cached_run.version;
                 known.pods_tell = cached_run.pods_tell;
                 known.standing = cached_run.standing;
@@ -48,14 +48,14 @@ impl RunOwner {
         true
     }
 
-    /// Drops what was seen of a run that is heard of no more; that it went stays.
+    /// Drops what was seen of a run that the watch no longer shows; a deletion that was seen stays.
     pub(super) fn unsee(&mut self, run: Uid) {
         self.cached_runs
             .retain(|it| it.deleted || short(&it.run.uid) != run);
     }
 
-    /// Runs are not there any more, and nothing showed them go. How one ended that was seen to end stays known;
-    /// one that was unfinished may have ended since, so of it nothing is.
+    /// Takes in that runs are gone without an event. The result of a run that was seen to end stays known. An
+    /// unfinished one may have ended since, so it is dropped.
     pub(super) fn vanished(&mut self, runs: &HashSet<Uid>) {
         let is_gone = |it: &CachedRun| runs.contains(&short(&it.run.uid));
         self.cached_runs
@@ -65,13 +65,12 @@ impl RunOwner {
         }
     }
 
-    /// Drops what is too much, and says how much that was.
+    /// Drops the surplus and returns its size.
     ///
-    /// The numbers next to the current one stay: one that is ahead of the ledger has all runs listed, and is
-    /// known for an unknown run when its number is given. Whatever else hangs on an object that is there is found
-    /// out by its name as well, by a read or by a create that finds the name taken, and when it goes its watch
-    /// shows it once more. What was seen to go is all that says so; a run of which it is forgotten
-    /// is `Lost`.
+    /// The numbers next to the current one stay: one that is ahead of the ledger has all runs listed, and is recognized
+    /// as an unknown run when its number is given. Any other object that exists is also found by its name, by a read or
+    /// by a create that finds the name taken, and its watch shows its deletion once more. A deletion that was seen has
+    /// no other source; a run of which it is forgotten is `Lost`.
     pub(super) fn make_room(&mut self, current: i64) -> usize {
         let dropped = self.drop_farthest(false, current) + self.drop_farthest(true, current);
         if dropped > 0 && !std::mem::replace(&mut self.logged, true) {
@@ -85,10 +84,10 @@ impl RunOwner {
         dropped
     }
 
-    /// The same of those that are there, or of those that were seen to go.
+    /// Drops the surplus of existing runs, or of those that were seen to be deleted. Returns its size.
     fn drop_farthest(&mut self, deleted: bool, current: i64) -> usize {
         let concerned = || self.cached_runs.iter().filter(|it| it.deleted == deleted);
-        // It is counted at each event, and ranked once in a while.
+        // The count is taken at each event, the ranking only once in a while.
         if concerned().count() < MOST + SLACK {
             return 0;
         }
@@ -100,7 +99,7 @@ impl RunOwner {
         let mut distances: Vec<u64> = concerned().map(distance).collect();
         distances.sort_unstable_by_key(|distance| std::cmp::Reverse(*distance));
         let surplus = distances.len() - MOST;
-        // Of those at the last distance that goes, some may stay.
+        // Of those at the last distance that is dropped, some may stay.
         let last = distances[surplus - 1];
         let farther = distances.partition_point(|distance| *distance > last);
         let mut left = surplus - farther;

@@ -1,4 +1,4 @@
-//! What lists show of runs whose kind may not be watched.
+//! Runs of kinds that may not be watched, as lists show them.
 
 use std::collections::HashSet;
 
@@ -10,28 +10,27 @@ use crate::{lock::lock, runnable_key::RunnableKey, watched_kind::Watched};
 
 /// A complete list of the runs of one kind and one Runnable.
 pub struct Poll<'a> {
-    /// The kind.
+    /// Kind of the runs.
     pub watched: &'a Watched,
-    /// The Runnable.
+    /// Key and uid of the Runnable.
     pub owner: (&'a RunnableKey, &'a str),
-    /// The runs that it controls: all that there are.
+    /// All runs that it controls.
     pub found: &'a [CachedRun],
-    /// The number of its current run.
+    /// Number of its current run.
     pub current: i64,
-    /// The API server's time.
+    /// Time of the API server.
     pub at: Option<Timestamp>,
 }
 
 impl Runs {
-    /// Takes a complete list in. What it has exists and what it lacks does not, as after the first list
-    /// of a watch; of the runs that it has, those are remembered that are to be kept. A run that was
-    /// unfinished in the list before may have ended since and been removed after that: unlike a watch, a
-    /// list never shows a run go unfinished.
+    /// Takes in a complete list. What it has exists and what it lacks does not, as after the first list of a watch; the
+    /// runs that `keep` accepts are kept. A run that was unfinished in the list before may have ended since and been
+    /// removed after that: unlike a watch, a list never shows the deletion of an unfinished run.
     pub fn polled(&self, poll: &Poll<'_>, keep: impl Fn(&CachedRun) -> bool) {
         let (key, owner) = (poll.owner.0, short(poll.owner.1));
         let mut inner = lock(&self.inner);
         let live = inner.live.entry(poll.watched.clone()).or_default();
-        // Whoever may create the kind decides how many there are.
+        // A set, since users who may create the kind decide how many there are.
         let found: HashSet<Uid> = poll.found.iter().map(|it| short(&it.run.uid)).collect();
         let mut gone: HashSet<Uid> = HashSet::new();
         live.retain(|run, of| {
@@ -55,7 +54,7 @@ impl Runs {
         }
     }
 
-    /// When the runs of a Runnable were last listed completely.
+    /// Returns the time at which the runs of a Runnable were last listed completely.
     #[must_use]
     pub fn polled_at(&self, watched: &Watched, runnable_uid: &str) -> Option<Timestamp> {
         let inner = lock(&self.inner);
@@ -63,8 +62,8 @@ impl Runs {
         polled.get(&short(runnable_uid)).copied()
     }
 
-    /// Nobody follows this kind any more: what is known of its runs is forgotten. Were one kept as being there, no
-    /// list of a later watch would say that it went.
+    /// Forgets the runs of a kind that is not followed any more. If one were kept as existing, no list of a later watch
+    /// would show its deletion.
     pub fn close(&self, watched: &Watched) {
         let mut inner = lock(&self.inner);
         inner.polled.remove(watched);

@@ -112,7 +112,7 @@ fn a_run_that_is_read_though_it_was_shown_to_go_has_lost_its_label_and_is_known_
     };
     let runs = runs(gone.clone());
     runs.refresh("owner", Some(&gone), &read(Verdict::Unknown));
-    // Were it removed after its end, it would count as deleted unfinished, and be made again.
+    // If it were kept and removed after its end, it would count as deleted unfinished, and be made again.
     assert_eq!(runs.cached_runs("owner"), []);
 }
 
@@ -140,7 +140,7 @@ fn watched() -> Watched {
     }
 }
 
-/// A complete list, so many seconds after the first.
+/// Takes in a complete list, so many seconds after the first.
 fn poll(runs: &Runs, found: &[CachedRun], seconds: i64) {
     let key = key();
     let poll = Poll {
@@ -183,8 +183,8 @@ fn of_a_kind_that_nobody_follows_and_of_a_runnable_that_is_gone_nothing_is_kept(
     assert!(lock(&runs.inner).polled.is_empty());
 }
 
-/// The kind was taken away while the API server was not heard, and is back: the list of its second life does not
-/// have the run, and nothing else would say that it went.
+/// The kind is removed while the API server is not reachable, and comes back: the list of its second life does not have
+/// the run, and nothing else would show its deletion.
 #[test]
 fn a_run_of_a_kind_that_was_not_followed_for_a_while_is_not_taken_to_be_there() {
     let key = key();
@@ -221,7 +221,7 @@ fn a_new_list_says_of_what_it_lacks_what_a_poll_says() {
     }
 }
 
-/// A run with a number that its name bears out.
+/// Returns a run with a number that its name confirms.
 fn numbered(sequence: i64) -> CachedRun {
     let mut seen = seen(Verdict::Unknown);
     let suffix = cartouche_templating::name_suffix("owner", sequence);

@@ -58,7 +58,7 @@ fn sizes() -> SourceObject {
     SourceObject::known(SourceKind::ConfigMap, "sizes")
 }
 
-/// Found by labels, in another namespace.
+/// An object found by labels, in another namespace.
 fn labelled() -> SourceObject {
     let any = AnyObject {
         api_version: "v1".to_owned(),
@@ -87,7 +87,7 @@ fn an_object_that_labels_find_for_an_input_is_known_by_its_uid_when_it_is_relabe
     assert!(concerned(there("two", BTreeMap::new())));
     selections.found(&watched(), &key(), &labelled(), vec!["one".to_owned()]);
     assert!(concerned(there("one", BTreeMap::new())) && !concerned(there("two", BTreeMap::new())));
-    // To be named again makes nobody forget it.
+    // A new set of sources keeps the matches of those that stay.
     selections.name(&watched(), &key(), [labelled(), sizes()].into());
     assert!(concerned(there("one", BTreeMap::new())));
 }
@@ -179,7 +179,7 @@ fn of_very_many_changes_one_counts_as_that_of_a_match() {
     assert!(selections.answer(&watched(), &key(), vec!["one".to_owned()]));
 }
 
-/// Whether an event of an object of this kind has a Runnable reconciled at once that has just written words.
+/// Returns true if an event of an object of this kind enqueues a Runnable at once that has just written words.
 fn is_enqueued_at_once(kind: Kind, waits_beside_inputs: bool) -> bool {
     let (enqueuer, waiting) = Enqueuer::new();
     let (metrics, readiness) = (Metrics::default(), Readiness::default());

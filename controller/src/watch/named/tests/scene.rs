@@ -37,7 +37,7 @@ use crate::{
 
 pub(super) const MOMENT: Duration = Duration::from_secs(3);
 
-/// A watch that was asked for.
+/// A watch that was requested.
 pub(super) struct Asked {
     pub(super) as_whom: String,
     pub(super) uri: String,
@@ -51,7 +51,7 @@ pub(super) struct Scene {
     metrics: Metrics,
     enqueued: Enqueued,
     pub(super) asked: Arc<Mutex<Vec<Asked>>>,
-    /// What a watch is answered with.
+    /// Status code of the answer to a watch.
     pub(super) code: Arc<AtomicU16>,
 }
 
@@ -74,7 +74,7 @@ fn answer(
     response
 }
 
-/// A token, by its number.
+/// Returns a token with this number.
 fn given(number: u16) -> Response<UnsyncBoxBody<Bytes, Infallible>> {
     let token = json!({ "status": { "token": format!("token-{number}") } });
     let mut response = Response::new(Full::from(token.to_string()).boxed_unsync());
@@ -135,7 +135,7 @@ impl Scene {
         }
     }
 
-    /// A Runnable that reads these Secrets as this account, and has found them.
+    /// Has a Runnable read these Secrets as this account, and find them.
     pub(super) fn reads(&self, runnable: &str, account: &str, names: &[&str]) {
         let wanted: BTreeSet<_> = names.iter().map(|name| secret(account, name)).collect();
         self.watches.want(&key(runnable), wanted.clone());
@@ -145,7 +145,7 @@ impl Scene {
         }
     }
 
-    /// Runnables of a namespace each find a Secret of their own.
+    /// Has Runnables of a namespace each find a Secret of their own.
     pub(super) fn find(&self, namespace: &str, numbers: Range<usize>) {
         for number in numbers {
             let (key, secret) = (numbered(namespace, number), secret_of(namespace, number));
@@ -154,7 +154,7 @@ impl Scene {
         }
     }
 
-    /// How many of those are watched.
+    /// Returns the number of those that are watched.
     pub(super) fn watched(&self, namespace: &str, numbers: Range<usize>) -> usize {
         let watched = |number: &usize| self.watches.is_watched(&secret_of(namespace, *number));
         numbers.filter(watched).count()
@@ -176,7 +176,7 @@ impl Scene {
         known.is_some()
     }
 
-    /// Who was enqueued since it was asked last.
+    /// Returns the Runnables that were enqueued since the last call.
     pub(super) fn enqueued(&self) -> BTreeSet<String> {
         let enqueued = self.enqueued.take().into_iter();
         enqueued.map(|key| key.name).collect()
@@ -190,7 +190,7 @@ impl Scene {
         lock(&self.asked).last().unwrap().uri.clone()
     }
 
-    /// The watch that was asked for at this place tells of something.
+    /// Sends an event on the watch with this index.
     pub(super) fn tell(&self, which: usize, what: &str, version: &str) {
         let event =
             json!({ "type": what, "object": { "metadata": { "resourceVersion": version } } });
@@ -208,13 +208,13 @@ impl Scene {
             .unwrap();
     }
 
-    /// The API server ends a watch.
+    /// Ends a watch as the API server does.
     pub(super) fn end(&self, which: usize) {
         let (closed, _) = mpsc::unbounded_channel();
         lock(&self.asked)[which].events = closed;
     }
 
-    /// Whether somebody still listens to a watch.
+    /// Returns true if the registry still listens to a watch.
     pub(super) fn is_open(&self, which: usize) -> bool {
         !lock(&self.asked)[which].events.is_closed()
     }
@@ -223,7 +223,7 @@ impl Scene {
         self.watches.is_watched(&secret(account, name))
     }
 
-    /// How many are in this state, as it is counted.
+    /// Returns the number of watches in this state, by the metric.
     pub(super) fn counted(&self, state: &str) -> i64 {
         let text = self.metrics.text();
         let start = format!("cartouche_watched_secrets{{state=\"{state}\"}} ");
