@@ -1,61 +1,60 @@
-//! When something that failed is tried again: the schedules of this controller, and how they are spread so
-//! that many that failed together do not come back together.
+//! Schedules of retries, and their spread: steps that failed together do not come back together.
 
 use std::time::Duration;
 
-/// A step of a Runnable, or a status that the API server did not take.
+/// Steps of a Runnable, and writes of a status that the API server refused.
 pub const STEPS: Schedule = Schedule::new(Duration::from_secs(1), Duration::from_mins(5), FIFTH);
-/// A step that something else has tried earlier than its time, again and again: in the end once a minute at most.
+/// Steps that changes elsewhere free again and again before their time: in the end once a minute at most.
 pub const FREED: Schedule = Schedule::new(Duration::from_secs(1), Duration::from_secs(67), TENTH);
-/// A create after one that was refused, of the same run or another, while no person changes anything: three in the
-/// first quarter of a minute, and then one a minute at most.
+/// Creates after one that was refused, of the same run or another, while no user changes anything: three in the first
+/// quarter of a minute, and then one a minute at most.
 pub const REFUSALS: Schedule =
     Schedule::new(Duration::from_millis(1_250), Duration::from_secs(67), TENTH).growing(8);
-/// A look at the pods of a run of which none runs: most soon do.
+/// Looks at the pods of a run of which none runs: most soon do.
 pub const PODS: Schedule = Schedule::new(Duration::from_secs(30), Duration::from_mins(5), FIFTH);
-/// A watch that fails for another reason than a permission.
+/// Watches that fail for another reason than a permission.
 pub const WATCHES: Schedule =
     Schedule::new(Duration::from_millis(500), Duration::from_secs(20), FIFTH);
-/// A watch of one object that fails for another reason than a permission. There may be many of them.
+/// Watches of one object that fail for another reason than a permission. There may be many of them.
 pub const OBJECT_WATCHES: Schedule =
     Schedule::new(Duration::from_secs(1), Duration::from_mins(1), FIFTH);
-/// One that may not be had, while no change of permissions is heard of: others than the API server may give them.
+/// Refused watches while no change of permissions is seen: authorizers other than the API server's may grant them.
 pub const REFUSED_WATCHES: Schedule =
     Schedule::new(Duration::from_mins(1), Duration::from_mins(10), FIFTH);
-/// A task that ended. There are few, and nobody is waited for.
+/// Tasks that ended. There are few, and none waits for another.
 pub const TASKS: Schedule = Schedule::new(
     Duration::from_secs(1),
     Duration::from_secs(30),
     Spread::NONE,
 );
-/// A read that is tried again within the same reconciliation.
+/// Reads that are retried within the same reconciliation.
 pub const READS: Schedule = Schedule::new(
     Duration::from_millis(100),
     Duration::from_millis(200),
     Spread::NONE,
 );
 
-/// How long a watch or a discovery that is needed may be without success before that is reported, and its kind is polled.
+/// Time without success after which a watch or a discovery that is needed is reported, and its kind polled.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Give or take a tenth: for what comes again and again in equal steps.
+/// A tenth more or less: for delays that repeat in equal steps.
 pub const TENTH: Spread = Spread { percent: 10 };
-/// Give or take a fifth.
+/// A fifth more or less.
 pub const FIFTH: Spread = Spread { percent: 20 };
-/// Give or take a half: for those that met each other, so that they do not meet again.
+/// A half more or less: for retries that collided, so that they do not collide again.
 pub const HALF: Spread = Spread { percent: 50 };
 
-/// By how much a delay may be shorter or longer.
+/// Share of a delay by which it may be shorter or longer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spread {
     percent: u8,
 }
 
 impl Spread {
-    /// Not at all.
+    /// No spread.
     const NONE: Self = Self { percent: 0 };
 
-    /// A delay, shortened or lengthened at random.
+    /// Shortens or lengthens a delay at random.
     #[must_use]
     pub fn over(self, delay: Duration) -> Duration {
         if self == Self::NONE {
@@ -71,9 +70,9 @@ impl Spread {
 pub struct Schedule {
     /// The delay after the first failure.
     pub first: Duration,
-    /// The longest delay.
+    /// The longest delay, before its spread.
     pub longest: Duration,
-    /// By how much each delay is longer than the one before.
+    /// Factor between one delay and the next.
     growth: u32,
     spread: Spread,
 }
@@ -88,19 +87,19 @@ impl Schedule {
         }
     }
 
-    /// The same, with delays that grow so many times.
+    /// Returns the schedule with another factor of growth.
     const fn growing(self, growth: u32) -> Self {
         Self { growth, ..self }
     }
 
-    /// No delay is longer than this.
+    /// Returns the upper bound of all delays.
     #[must_use]
     pub fn latest(&self) -> Duration {
         self.longest
             .mul_f64(1.0 + f64::from(self.spread.percent) / 100.0)
     }
 
-    /// The delay after a failure that so many `failures` in a row came before.
+    /// Returns the delay after a failure that followed `failures` others in a row.
     #[must_use]
     pub fn delay(&self, failures: u32) -> Duration {
         let delay = self
@@ -167,7 +166,7 @@ mod tests {
         }
     }
 
-    /// No other file draws a delay, or doubles one.
+    /// No other file draws a random delay, or doubles one.
     #[test]
     fn every_delay_is_drawn_here() -> std::io::Result<()> {
         let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");

@@ -1,4 +1,4 @@
-//! How much of what others wrote one reconciliation holds as trees of values, and that only one holds much.
+//! Budget of one reconciliation for trees of values that others wrote. Only one reconciliation may hold much.
 
 use std::{
     fmt,
@@ -27,30 +27,30 @@ impl Default for HeavyPlace {
 }
 
 impl HeavyPlace {
-    /// The place, once those have had it that have waited for longer.
+    /// Waits for the place, first come, first served.
     pub async fn wait(&self) -> Option<OwnedSemaphorePermit> {
-        // It is never closed.
+        // The semaphore is never closed.
         self.0.clone().acquire_owned().await.ok()
     }
 }
 
-/// What something is held for. What was held for the same before makes room for it.
+/// Purpose of what is held. A new value for a purpose replaces the former one.
 #[derive(Clone, Copy)]
 pub(crate) enum HeldFor {
-    /// To render the template: inputs, the selected object, and what inputs come from.
+    /// Rendering of the template: inputs, the selected object, and what inputs come from.
     Rendering,
-    /// To compare runs: what was listed of them.
+    /// Comparison of runs: what was listed of them.
     Runs,
-    /// To write sinks: what was read of them.
+    /// Writing of sinks: what was read of them.
     Sinks,
 }
 
-/// There is no room for something: with what is held already it weighs more than [`MAX_WEIGHT`].
+/// Error: with what is held already, something weighs more than [`MAX_WEIGHT`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TooHeavy {
-    /// What it weighs.
+    /// Weight of the new part.
     own: usize,
-    /// What all of it does.
+    /// Weight of everything.
     all: usize,
 }
 
@@ -65,7 +65,7 @@ impl fmt::Display for TooHeavy {
     }
 }
 
-/// What one reconciliation holds, and whether it has the place for much.
+/// Weights that one reconciliation holds, and its place if it has one.
 pub(crate) struct Budget {
     heavy: HeavyPlace,
     place: OnceCell<OwnedSemaphorePermit>,
@@ -74,7 +74,7 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// Nothing is held yet; the place may be had already.
+    /// Creates an empty budget; the place may be taken already.
     pub(crate) fn new(heavy: HeavyPlace, place: Option<OwnedSemaphorePermit>) -> Self {
         Self {
             heavy,
@@ -84,12 +84,12 @@ impl Budget {
         }
     }
 
-    /// Nothing that was held for this is needed any more.
+    /// Releases what was held for this purpose.
     pub(crate) fn renew(&self, held_for: HeldFor) {
         lock(&self.held)[held_for as usize] = 0;
     }
 
-    /// Something of this weight is held until the end, once there is a place for it.
+    /// Holds something of this weight until the end, once there is a place for it.
     pub(crate) async fn hold(&self, held_for: HeldFor, weight: usize) -> Result<(), TooHeavy> {
         let all = {
             let mut held = lock(&self.held);
@@ -106,7 +106,8 @@ impl Budget {
         Ok(())
     }
 
-    /// Something of this weight is read, and let go soon: waits until there is a place for it. Who has the place waits for nothing.
+    /// Waits until there is a place for something of this weight, which is read and soon dropped. The holder of the
+    /// place does not wait.
     pub(crate) async fn pass(&self, weight: usize) {
         if weight <= LIGHT {
             return;
@@ -116,7 +117,8 @@ impl Budget {
         let _ = self.place.get_or_try_init(wait).await;
     }
 
-    /// Something that is made once there is a place for it. Who waits for the place holds none of it, and makes it again.
+    /// Makes something once there is a place for it. A reconciliation that waits for the place holds none of it, and
+    /// makes it again.
     pub(crate) async fn in_place<T, E>(
         &self,
         make: impl Fn() -> Result<T, E>,
@@ -130,18 +132,18 @@ impl Budget {
         first.map_or_else(make, Ok)
     }
 
-    /// Whether it has the place for much.
+    /// Returns true if the reconciliation has the place.
     pub(crate) fn has_place(&self) -> bool {
         self.place.initialized()
     }
 
-    /// Whether the place was needed: it is taken before the next reconciliation begins.
+    /// Returns true if the place was needed: it is taken before the next reconciliation begins.
     pub(crate) fn was_heavy(&self) -> bool {
         self.is_heavy.load(Ordering::Relaxed)
     }
 }
 
-/// Fails if a text weighs more than is read.
+/// Fails if a text weighs more than the controller reads.
 pub(crate) fn check_weight(text: &str) -> serde_json::Result<()> {
     if most_weight(text.len()) <= MAX_WEIGHT {
         return Ok(());

@@ -1,4 +1,4 @@
-//! A Runnable as the cache keeps it: small, while nobody looks at it.
+//! A Runnable as the cache keeps it: small, while no reconciliation reads it.
 
 use std::{
     borrow::Cow,
@@ -22,11 +22,12 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use crate::clock::{boot_time, moment};
 
-/// Inputs that weigh more than this are kept as text: as values they may take a hundred times as much memory, and who may
-/// write Runnables would decide how much is left for others.
+/// Largest weight of inputs that are kept as values. Heavier ones are kept as text: as values they may take a hundred
+/// times as much memory, and the authors of Runnables would decide how much is left for others.
 const MOST_AS_VALUES: usize = 16 * 1024;
 
-/// The most that a Runnable weighs as a tree, without its inputs and its status. The tree is kept, and each reconciliation makes two more.
+/// Largest weight of a Runnable as a tree, without its inputs and its status. The tree is kept, and each reconciliation
+/// makes two more.
 const MOST_BESIDE_INPUTS: usize = 1024 * 1024;
 
 /// A Runnable that may lack its inputs, which [`Self::whole`] puts back.
@@ -35,11 +36,11 @@ pub struct CachedRunnable {
     runnable: Arc<Runnable>,
     /// The inputs that it lacks.
     inputs: Option<Inputs>,
-    /// When it was read out of an answer of the API server.
+    /// Time of arrival, as [`moment`] counts: when it was parsed from an answer of the API server.
     arrived: u64,
-    /// The same by [`boot_time`].
+    /// Time of arrival by [`boot_time`].
     came: Duration,
-    /// What decides about those whose inputs come from it, once any do.
+    /// State that decides for the Runnables whose inputs come from it, once there are any.
     seen: OnceLock<Arc<Seen>>,
 }
 
@@ -47,7 +48,7 @@ pub struct CachedRunnable {
 #[derive(Clone, Debug)]
 pub(crate) struct Inputs {
     text: Arc<RawValue>,
-    /// What they weigh as a tree.
+    /// Their weight as a tree.
     weight: usize,
 }
 
@@ -55,7 +56,7 @@ pub(crate) struct Inputs {
 pub struct Whole {
     /// The Runnable.
     pub(crate) runnable: Arc<Runnable>,
-    /// What its inputs weigh, which it lacks if that is more than [`MAX_WEIGHT`].
+    /// Weight of its inputs, which it lacks if that is more than [`MAX_WEIGHT`].
     pub(crate) weight: usize,
     /// The place that it needs, if it was taken.
     pub(crate) place: Option<OwnedSemaphorePermit>,
@@ -73,7 +74,7 @@ impl From<Arc<Runnable>> for Whole {
     }
 }
 
-/// The inputs of a Runnable, unread.
+/// The inputs of a Runnable, unparsed.
 #[derive(Deserialize)]
 struct OnlyInputs<'a> {
     #[serde(borrow)]
@@ -86,7 +87,7 @@ struct OnlyInputsOfSpec<'a> {
     inputs: Option<&'a RawValue>,
 }
 
-/// Takes inputs that weigh much out of the text of a Runnable, so that no tree is made of them.
+/// Removes heavy inputs from the text of a Runnable, so that they are not parsed into a tree.
 pub(crate) fn without_inputs(text: &str) -> serde_json::Result<(Cow<'_, str>, Option<Inputs>)> {
     let whole = Ok((Cow::Borrowed(text), None));
     if most_weight(text.len()) <= MOST_AS_VALUES {
@@ -94,7 +95,7 @@ pub(crate) fn without_inputs(text: &str) -> serde_json::Result<(Cow<'_, str>, Op
     }
     let read: Option<OnlyInputs<'_>> = serde_json::from_str(text).ok();
     let inputs = read.and_then(|read| read.spec.inputs);
-    // Of anything else it is said what is wrong with it.
+    // The parser of the whole reports what is wrong with any other value.
     let Some(inputs) = inputs.filter(|inputs| inputs.get().starts_with('{')) else {
         return whole;
     };
@@ -111,7 +112,7 @@ pub(crate) fn without_inputs(text: &str) -> serde_json::Result<(Cow<'_, str>, Op
     Ok((Cow::Owned(format!("{before}null{after}")), Some(inputs)))
 }
 
-/// The parts of a Runnable that are kept as trees, unread.
+/// The parts of a Runnable that are kept as trees, unparsed.
 #[derive(Deserialize)]
 struct BesideInputs<'a> {
     #[serde(borrow)]
@@ -133,12 +134,12 @@ struct KeptMetadata<'a> {
     finalizers: Option<&'a RawValue>,
 }
 
-/// Fails if labels, annotations and the spec without its inputs take too much as trees of values.
+/// Fails if labels, annotations and the spec without its inputs take too much memory as trees of values.
 pub(crate) fn check_beside_inputs(text: &str) -> serde_json::Result<()> {
     if most_weight(text.len()) <= MOST_BESIDE_INPUTS {
         return Ok(());
     }
-    // Of what cannot be read as this it is said elsewhere what is wrong with it.
+    // The parser of the whole reports what is wrong with a text that cannot be read here.
     let Ok(BesideInputs { metadata, spec }) = serde_json::from_str(text) else {
         return Ok(());
     };
@@ -167,13 +168,14 @@ pub(crate) fn check_beside_inputs(text: &str) -> serde_json::Result<()> {
 }
 
 impl CachedRunnable {
-    /// The same with the inputs that were taken out of its text.
+    /// Returns the Runnable with the inputs that were removed from its text.
     #[must_use]
     pub(crate) fn with(self, inputs: Option<Inputs>) -> Self {
         Self { inputs, ..self }
     }
 
-    /// All of it, but for inputs that are too heavy. They can be read, so that there is an error only by a mistake.
+    /// Returns the whole Runnable, without inputs that are too heavy. The text of the inputs was checked before, so an
+    /// error is a bug.
     pub fn whole(&self) -> serde_json::Result<Whole> {
         let Some(Inputs { text, weight }) = &self.inputs else {
             return Ok(self.runnable.clone().into());
@@ -189,26 +191,26 @@ impl CachedRunnable {
         })
     }
 
-    /// What decides about those whose inputs come from it.
+    /// Returns the state that decides for the Runnables whose inputs come from it.
     #[must_use]
     pub fn seen(&self) -> Arc<Seen> {
         let seen = || Arc::new(Seen::of(&self.runnable));
         self.seen.get_or_init(seen).clone()
     }
 
-    /// When it came, as [`moment`] counts: in this version it was on the API server then.
+    /// Returns the time of arrival, as [`moment`] counts: by then the API server had this version.
     #[must_use]
     pub fn arrived(&self) -> u64 {
         self.arrived
     }
 
-    /// When it came, by [`boot_time`].
+    /// Returns the time of arrival by [`boot_time`].
     #[must_use]
     pub fn came(&self) -> Duration {
         self.came
     }
 
-    /// Whether it takes so much memory as a whole that few should be whole at the same time.
+    /// Returns true if the whole takes so much memory that few should be whole at the same time.
     #[must_use]
     pub fn is_large(&self) -> bool {
         let inputs = self.inputs.as_ref();
@@ -228,7 +230,7 @@ impl From<Runnable> for CachedRunnable {
     }
 }
 
-/// All but the inputs, as it were.
+/// Gives access to all but the inputs that were removed.
 impl Deref for CachedRunnable {
     type Target = Runnable;
 
@@ -237,7 +239,7 @@ impl Deref for CachedRunnable {
     }
 }
 
-/// The kind of another type, for one that holds an object of it.
+/// Implements the kind of a type by that of the object inside it.
 macro_rules! kind_of {
     ($inner:ty) => {
         type DynamicType = ();
@@ -299,7 +301,7 @@ mod tests {
         cached
     }
 
-    /// Maps of one entry in each other.
+    /// Returns maps of one entry nested in each other.
     fn nested(chains: usize) -> Value {
         let chain = (0..58).fold(json!(1), |inside, _| json!({ "a": inside }));
         let chains = (0..chains).map(|at| (format!("c{at}"), chain.clone()));

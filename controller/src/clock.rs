@@ -1,4 +1,4 @@
-//! The clock that waits and ages are measured by.
+//! The clock that measures waits and ages.
 
 use std::{
     sync::{
@@ -11,8 +11,7 @@ use std::{
 static PLAYED: OnceLock<fn() -> Duration> = OnceLock::new();
 static MOMENTS: AtomicU64 = AtomicU64::new(1);
 
-/// The time since the machine started, on a clock that counts the time while it sleeps and never
-/// goes back.
+/// Returns the time since the machine started, on a clock that counts the time while it sleeps and never goes back.
 #[must_use]
 pub fn boot_time() -> Duration {
     let time = match PLAYED.get() {
@@ -24,13 +23,13 @@ pub fn boot_time() -> Duration {
     time
 }
 
-/// Puts another clock in place of the machine's, once for the whole process. A simulation whose time
-/// is its own needs that; nothing else does. `false` if that was done before.
+/// Replaces the machine's clock, once for the whole process. Only a simulation with a time of its own needs that.
+/// Returns false if it was done before.
 pub fn play_time(clock: fn() -> Duration) -> bool {
     PLAYED.set(clock).is_ok()
 }
 
-/// Counts up: what was taken earlier is less, in whichever thread.
+/// Returns the next number of a counter: earlier calls got lower ones, in any thread.
 #[must_use]
 pub fn moment() -> u64 {
     MOMENTS.fetch_add(1, Ordering::SeqCst)
@@ -59,12 +58,12 @@ pub(crate) mod asleep {
         pub(super) static SLEPT: Cell<Duration> = const { Cell::new(Duration::ZERO) };
     }
 
-    /// So many seconds go by on this thread.
+    /// Advances the time on this thread by seconds.
     pub(crate) fn sleep(seconds: u64) {
         sleep_for(Duration::from_secs(seconds));
     }
 
-    /// So much time goes by on this thread.
+    /// Advances the time on this thread.
     pub(crate) fn sleep_for(time: Duration) {
         SLEPT.set(SLEPT.get() + time);
     }

@@ -1,4 +1,4 @@
-//! The definitions of our own kinds that are installed. Under those of an older release nothing is intended: the API server
+//! Installed definitions of the project's own kinds. Under those of an older release no run is intended: the API server
 //! drops fields that they do not know, of the ledger and of what users ask for.
 
 use std::{
@@ -19,64 +19,64 @@ use kube::api::ObjectMeta;
 
 use crate::{clock::boot_time, endpoints::Readiness, lock::lock, mutants::schema};
 
-/// The watch of all definitions, as `/readyz` names it.
+/// Name in `/readyz` of the watch of all definitions.
 pub const DEFINITIONS: &str = "customresourcedefinitions";
 
-/// The definitions of our own kinds, and the watches of these.
+/// Names of the definitions of the project's own kinds, and of their watches.
 pub(crate) const RUNNABLES: &str = "runnables.carto.run";
 pub(crate) const PROFILES: &str = "clusterrunprofiles.carto.run";
 pub(crate) const TEMPLATES: &str = "clusterruntemplates.carto.run";
 
-/// The name in `/readyz` of the wait for definitions that are not older than the process.
+/// Name in `/readyz` of the wait for definitions that are not older than the process.
 pub(crate) const OF_THIS_RELEASE: &str = "definitions of this release";
-/// The cure.
+/// Advice to the user.
 const INSTALL: &str =
     "install the definitions of this release (kubectl apply --server-side -k config/crd)";
 
-/// Time for which nothing is intended after the API server has dropped a field, the first time and at most. One that has just got
-/// newer definitions goes on with the former ones for a moment.
+/// Times for which no run is intended after the API server has dropped a field: the first one and the longest. A server
+/// that has just got newer definitions uses the former ones for a moment.
 const HELD_FOR: Duration = Duration::from_secs(5);
 const HELD_AT_MOST: Duration = Duration::from_mins(5);
-/// Time after that in which each write of a status is first tried without effect.
+/// Time after that in which each write of a status is first tried as a dry run.
 const DOUBTED_FOR: Duration = Duration::from_mins(10);
 
-/// The definitions of our kinds, as the watch shows them.
+/// Definitions of the project's kinds, as the watch shows them.
 pub struct Definitions {
     state: Mutex<State>,
     readiness: Readiness,
-    /// Their list has come.
+    /// True once their list has come.
     is_listed: AtomicBool,
-    /// Runs are made again, and the Runnables have yet to be reconciled for that.
+    /// True once runs are made again, until the Runnables are reconciled for that.
     goes_on: AtomicBool,
 }
 
 #[derive(Default)]
 struct State {
-    /// The number of each that is installed.
+    /// Schema number of each that is installed.
     schemas: BTreeMap<&'static str, u32>,
     dropped: Option<Dropped>,
-    /// True if nothing is intended, as it was found last.
+    /// True if no run was intended at the last check.
     is_outdated: bool,
 }
 
-/// The API server has dropped fields of a status.
+/// Fields of a status that the API server has dropped.
 struct Dropped {
     fields: String,
-    /// Times in a row.
+    /// Number of times in a row.
     times: u32,
-    /// Nothing is intended until then, on the clock that goes on while the machine sleeps.
+    /// End of the time in which no run is intended, on the clock that goes on while the machine sleeps.
     held_until: Duration,
     doubted_until: Duration,
 }
 
 impl State {
-    /// The first of them that is older than this release.
+    /// Returns the first definition that is older than this release, and its schema number.
     fn older(&self) -> Option<(&'static str, u32)> {
         let mut schemas = self.schemas.iter().map(|(name, schema)| (*name, *schema));
         schemas.find(|(_, number)| *number < schema())
     }
 
-    /// Why nothing is intended, and for how long if that is known.
+    /// Returns why no run is intended, and for how long if that is known.
     fn why(&self, now: Duration) -> Option<(String, Option<Duration>)> {
         if let Some((name, number)) = self.older() {
             let why = format!(
@@ -94,7 +94,7 @@ impl State {
     }
 }
 
-/// The number of a definition, if it is one of ours.
+/// Returns the name and schema number of a definition, if it is one of the project's.
 fn ours(definition: &ObjectMeta) -> Option<(&'static str, u32)> {
     let name = definition.name.as_deref()?;
     let ours = [RUNNABLES, TEMPLATES, PROFILES];
@@ -104,7 +104,7 @@ fn ours(definition: &ObjectMeta) -> Option<(&'static str, u32)> {
 }
 
 impl Definitions {
-    /// Nothing is known yet.
+    /// Creates a state in which nothing is known yet.
     #[must_use]
     pub fn new(readiness: Readiness) -> Self {
         Self {
@@ -115,27 +115,28 @@ impl Definitions {
         }
     }
 
-    /// True once their list has come.
+    /// Returns true once their list has come.
     #[must_use]
     pub fn are_listed(&self) -> bool {
         self.is_listed.load(Ordering::Acquire)
     }
 
-    /// True while their list has yet to come. One that fails is tried on; one that is forbidden does not come.
+    /// Returns true while their list has yet to come. A list that fails is retried; one that is forbidden does not
+    /// come.
     #[must_use]
     pub fn are_awaited(&self) -> bool {
         !self.are_listed() && !self.readiness.may_not_watch(DEFINITIONS)
     }
 
-    /// These are all definitions of the cluster. One of ours that is not there does not count: nothing of its kind can be
-    /// asked for.
+    /// Takes in all definitions of the cluster. A missing one of the project's does not count: without it there are no
+    /// objects of its kind.
     pub fn list<'a>(&self, all: impl IntoIterator<Item = &'a ObjectMeta>) {
         let schemas = all.into_iter().filter_map(ours).collect();
         self.change(|state| state.schemas = schemas);
         self.is_listed.store(true, Ordering::Release);
     }
 
-    /// One came or changed.
+    /// Takes in a definition that was created or changed.
     pub fn put(&self, definition: &ObjectMeta) {
         if let Some((name, number)) = ours(definition) {
             self.change(|state| {
@@ -144,7 +145,7 @@ impl Definitions {
         }
     }
 
-    /// One is gone.
+    /// Takes in a definition that was deleted.
     pub fn remove(&self, definition: &ObjectMeta) {
         if let Some((name, _)) = ours(definition) {
             self.change(|state| {
@@ -153,7 +154,8 @@ impl Definitions {
         }
     }
 
-    /// Applies a change of them. The server may drop nothing any more after that, which the next writes try first.
+    /// Applies a change of the definitions. The server may drop nothing any more after that, which the next writes try
+    /// first.
     fn change(&self, change: impl FnOnce(&mut State)) {
         let now = boot_time();
         let mut state = lock(&self.state);
@@ -165,12 +167,13 @@ impl Definitions {
         self.settle(state, now);
     }
 
-    /// The API server has dropped these fields of a status, or would have: for how long nothing is intended.
+    /// Takes in that the API server has dropped these fields of a status, or would have. Returns how long no run is
+    /// intended.
     pub fn drop_fields(&self, fields: &[String], now: Duration) -> Duration {
         let mut state = lock(&self.state);
         let before = state.dropped.take();
         let is_told = before.as_ref().filter(|it| now < it.held_until);
-        // Many find it out at the same time.
+        // Many reconciliations find it out at the same time.
         let times = is_told.map_or_else(
             || before.as_ref().map_or(0, |it| it.times + 1),
             |it| it.times,
@@ -187,7 +190,7 @@ impl Definitions {
         held_until.saturating_sub(now)
     }
 
-    /// Why nothing is intended, if nothing is.
+    /// Returns the error of outdated definitions, or `None` if runs may be intended.
     #[must_use]
     pub fn outdated(&self) -> Option<ReconcileError> {
         self.outdated_at(boot_time())
@@ -204,8 +207,8 @@ impl Definitions {
         Some(newer_release::outdated(&why, INSTALL, requeue))
     }
 
-    /// True if a status is written only after it was tried without effect: the definitions bear no number, as those of
-    /// Cartographer, or have dropped fields of late.
+    /// Returns true if a status is written only after a dry run: the definitions bear no number, as those of
+    /// Cartographer, or have dropped fields lately.
     #[must_use]
     pub fn are_doubted(&self) -> bool {
         let state = lock(&self.state);
@@ -214,19 +217,19 @@ impl Definitions {
             || state.dropped.as_ref().is_some_and(is_doubted)
     }
 
-    /// True if one of them is of a newer release: what cannot be read may be of that.
+    /// Returns true if one of them is of a newer release, and with it perhaps an object that cannot be read.
     #[must_use]
     pub fn are_newer(&self) -> bool {
         let state = lock(&self.state);
         state.schemas.values().any(|number| *number > schema())
     }
 
-    /// True once after runs are made again: the Runnables have yet to be reconciled for that.
+    /// Returns true once after runs are made again: the Runnables have yet to be reconciled for that.
     pub(crate) fn take_recovery(&self) -> bool {
         self.goes_on.swap(false, Ordering::AcqRel)
     }
 
-    /// Says to strangers whether something is wrong with them.
+    /// Reports in the log and in `/readyz` if something is wrong with the definitions.
     fn settle(&self, mut state: MutexGuard<'_, State>, now: Duration) {
         let why = state.why(now).map(|(why, _)| why);
         let turns = why.is_some() != state.is_outdated;
@@ -334,7 +337,7 @@ mod tests {
         assert!(definitions.readiness.missing().is_empty());
         assert!(definitions.are_doubted());
         assert_eq!(definitions.drop_fields(&fields, later), 2 * HELD_FOR);
-        // What changes of definitions may have mended it.
+        // A change of definitions may have repaired it.
         definitions.put(&definition(TEMPLATES, NOW));
         assert_eq!(definitions.outdated(), None);
         assert!(definitions.are_doubted());

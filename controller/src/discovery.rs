@@ -1,4 +1,4 @@
-//! From `apiVersion` and kind to the resource that serves it. Kept until a request says otherwise.
+//! Mapping of `apiVersion` and kind to the resource that serves it. Kept until a request shows otherwise.
 
 mod hint;
 mod known;
@@ -19,7 +19,7 @@ use crate::{
 };
 use known::{Known, Lookup, ObjectsOf};
 
-/// A group is a DNS name and a version a DNS label: no longer one names anything.
+/// Maximum length of an `apiVersion`: a group is a DNS name and a version a DNS label.
 const MAX_API_VERSION: usize = 253 + 1 + 63;
 
 /// A resource of the API server.
@@ -31,24 +31,24 @@ pub struct Kind {
     pub kind: String,
     /// Its plural, as in paths.
     pub plural: String,
-    /// Whether its objects live in namespaces.
+    /// True if its objects live in namespaces.
     pub namespaced: bool,
 }
 
 impl Kind {
-    /// `ConfigMaps`, which every API server has at this place, as it has Secrets.
+    /// Returns the kind of `ConfigMaps`, which every API server has at this path, as it has Secrets.
     #[must_use]
     pub fn config_maps() -> Self {
         Self::in_namespaces("v1", "ConfigMap", "configmaps")
     }
 
-    /// Secrets.
+    /// Returns the kind of Secrets.
     #[must_use]
     pub fn secrets() -> Self {
         Self::in_namespaces("v1", "Secret", "secrets")
     }
 
-    /// Runnables, as this release has them.
+    /// Returns the kind of Runnables, in the version of this release.
     #[must_use]
     pub fn runnables() -> Self {
         Self::in_namespaces(API_VERSION, "Runnable", "runnables")
@@ -63,7 +63,7 @@ impl Kind {
         }
     }
 
-    /// The path of its objects, in a namespace where it has them.
+    /// Returns the path of its objects, in a namespace where it has them.
     #[must_use]
     pub fn path(&self, namespace: &str) -> ResourcePath {
         ResourcePath::new(
@@ -73,7 +73,7 @@ impl Kind {
         )
     }
 
-    /// Whether its objects are those of a kind: under the same or another version of its group.
+    /// Returns true if its objects are those of a kind: under the same or another version of its group.
     #[must_use]
     pub fn has_objects_of(&self, api_version: &str, kind: &str) -> bool {
         let group = |version: &str| {
@@ -85,14 +85,14 @@ impl Kind {
         same && self.kind == kind
     }
 
-    /// Its API group; empty for that of Pods.
+    /// Returns its API group; empty for that of Pods.
     #[must_use]
     pub fn group(&self) -> &str {
         let parts = self.api_version.split_once('/');
         parts.map_or("", |(group, _)| group)
     }
 
-    /// `plural[.group]`, as people write it.
+    /// Returns `plural[.group]`, as users write it.
     #[must_use]
     pub fn resource(&self) -> String {
         match self.group() {
@@ -102,26 +102,26 @@ impl Kind {
     }
 }
 
-/// Why a kind could not be found.
+/// Reason why a kind was not found.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DiscoveryError {
     /// The API server does not serve it.
     #[error("no matches for kind {kind:?} in version {api_version:?}")]
     Unknown {
-        /// The `apiVersion` asked for.
+        /// The requested `apiVersion`.
         api_version: String,
-        /// The kind asked for.
+        /// The requested kind.
         kind: String,
-        /// What was probably meant, if somebody looked for that.
+        /// The suggestion of what was probably meant, if one was made.
         hint: Option<String>,
     },
-    /// The API server could not be asked.
+    /// The request to the API server failed.
     #[error("{0}")]
     Api(#[from] ApiError),
 }
 
 impl DiscoveryError {
-    /// Nobody serves this kind.
+    /// Returns the error of a kind that the API server does not serve.
     pub(crate) fn unknown(api_version: &str, kind: &str) -> Self {
         Self::Unknown {
             api_version: api_version.to_owned(),
@@ -130,7 +130,7 @@ impl DiscoveryError {
         }
     }
 
-    /// What ends it: that somebody installs the kind, or what ends the failure of the request.
+    /// Returns the event that ends the error: the kind is installed, or the request succeeds.
     #[must_use]
     pub fn requeue(&self) -> Requeue {
         match self {
@@ -140,7 +140,7 @@ impl DiscoveryError {
     }
 }
 
-/// The kinds that the API server serves, as far as anybody asked.
+/// Kinds that the API server serves, as far as they were requested.
 #[derive(Clone)]
 pub struct Kinds {
     requests: Requests,
@@ -148,7 +148,7 @@ pub struct Kinds {
 }
 
 impl Kinds {
-    /// Asks with the controller's own identity: every user may read discovery.
+    /// Creates an empty cache. `requests` carry the controller's own identity: every user may read discovery.
     #[must_use]
     pub fn new(requests: Requests) -> Self {
         Self {
@@ -157,7 +157,7 @@ impl Kinds {
         }
     }
 
-    /// The resource that serves a kind.
+    /// Returns the resource that serves a kind.
     pub async fn find(&self, api_version: &str, kind: &str) -> Result<Arc<Kind>, DiscoveryError> {
         let unknown = || DiscoveryError::unknown(api_version, kind);
         if !is_api_version(api_version) {
@@ -176,8 +176,8 @@ impl Kinds {
         }
     }
 
-    /// The resource that serves the objects of a kind, under another version of its group if the one
-    /// that is asked for is served no more: they are the same objects.
+    /// Returns the resource that serves the objects of a kind, under another version of its group if the requested one
+    /// is no longer served: they are the same objects.
     pub async fn find_objects(
         &self,
         api_version: &str,
@@ -194,7 +194,7 @@ impl Kinds {
         found
     }
 
-    /// Why discovery fails for the objects of a kind, if it has for a while.
+    /// Returns why discovery fails for the objects of a kind, or `None` if it has not failed for a while.
     #[must_use]
     pub fn failing(&self, api_version: &str, kind: &str) -> Option<String> {
         let key = (api_version.to_owned(), kind.to_owned());
@@ -240,13 +240,13 @@ impl Kinds {
         Err(unknown())
     }
 
-    /// The resource that serves a kind, if that is known already.
+    /// Returns the resource that serves a kind, if that is known already.
     #[must_use]
     pub fn known(&self, api_version: &str, kind: &str) -> Option<Arc<Kind>> {
         lock(&self.known).known(api_version, kind, boot_time())
     }
 
-    /// The same for its objects; see [`Self::find_objects`].
+    /// Returns the resource that serves the objects of a kind, if that is known already; see [`Self::find_objects`].
     #[must_use]
     pub fn known_objects(&self, api_version: &str, kind: &str) -> Option<Arc<Kind>> {
         if let Some(kind) = self.known(api_version, kind) {
@@ -256,17 +256,17 @@ impl Kinds {
         lock(&self.known).moved(&key)
     }
 
-    /// Forgets everything: definitions came, went or changed.
+    /// Marks everything to be read again: definitions were created, deleted or changed.
     pub fn forget_all(&self) {
         lock(&self.known).doubt_all();
     }
 
-    /// Forgets one version, because a request for a kind of it was answered with 404.
+    /// Marks one version to be read again, because a request for a kind of it was answered with 404.
     pub fn forget(&self, api_version: &str) {
         lock(&self.known).doubt(api_version);
     }
 
-    /// The kinds of a version; none if it is not served.
+    /// Reads the kinds of a version; none if it is not served.
     async fn read(&self, api_version: &str) -> Result<HashMap<String, Arc<Kind>>, ApiError> {
         let uri = api_root(api_version);
         let list = match self.requests.read::<APIResourceList>(&uri).await {
@@ -289,8 +289,8 @@ impl Kinds {
         Ok(kinds.collect())
     }
 
-    /// The versions of a group, the preferred one first; none if it is not served. What says so is kept
-    /// as briefly as a version that is not served.
+    /// Reads the versions of a group, the preferred one first; none if it is not served. That answer is kept as briefly
+    /// as that a version is not served.
     async fn versions(&self, group: &str) -> Result<Vec<String>, ApiError> {
         let now = boot_time();
         // No version has such a name.
@@ -314,7 +314,7 @@ impl Kinds {
     }
 }
 
-/// `version` or `group/version`, of characters that cannot leave the path.
+/// Returns true for `version` or `group/version`, of characters that cannot leave the path.
 fn is_api_version(text: &str) -> bool {
     let parts: Vec<&str> = text.split('/').collect();
     text.len() <= MAX_API_VERSION

@@ -1,4 +1,5 @@
-//! Kubernetes Events about Runnables: best effort, bounded, and never in the way of a run. No namespace takes those of another.
+//! Kubernetes Events about Runnables: best effort, bounded, and never in the way of a run. No namespace takes the share
+//! of another.
 
 mod waiting;
 
@@ -23,32 +24,32 @@ use crate::{
     metrics::Metrics,
 };
 
-/// Events that may go out at once, in seconds of the usual rate.
+/// Length of a burst of events, in seconds of the usual rate.
 const BURST_SECONDS: f64 = 5.0;
-/// How long the API server may take for one.
+/// Time that the API server may take for one event.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The reason of the event that a run waits for a person.
+/// Reason of the event that a run waits for approval.
 const APPROVAL_REQUESTED: &str = "ApprovalRequested";
-/// The reason of the event that a run is told to stop.
+/// Reason of the event that a run is asked to stop.
 const RUN_STOPPED: &str = "RunStopped";
 
-/// What an event says. The reasons of Normal events are Cartographer's, where it has such events.
+/// Occasion of an event. The reasons of Normal events are Cartographer's, where it has such events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Occasion {
     /// A run was created: `resource.group/name`.
     Applied(String),
-    /// Retention deleted a run.
+    /// Retention deleted a run: `resource.group/name`.
     Removed(String),
-    /// A run gave new outputs.
+    /// A run has new outputs: `resource.group/name`.
     OutputChanged(String),
-    /// A run failed, and is going to be tried again: what is said of that.
+    /// A run failed, and will be retried: the message.
     RetryScheduled(String),
-    /// A run is due, and waits for a person to approve it: what is said of that.
+    /// The next run needs approval: the message.
     ApprovalRequested(String),
-    /// A run has worked for too long, and is told to stop: what is said of that.
+    /// A run took too long, and is asked to stop: the message.
     Stopped(String),
-    /// A condition turned False, or says something else than before.
+    /// A condition turned False, or its message changed.
     Warning {
         /// The condition's reason.
         reason: String,
@@ -57,17 +58,17 @@ pub enum Occasion {
     },
 }
 
-/// Where events are handed in.
+/// Queue of events to send.
 #[derive(Clone)]
 pub struct Events {
     waiting: Arc<Mutex<Waiting>>,
-    /// Says that some wait.
+    /// Wakes the sender.
     news: mpsc::Sender<()>,
     metrics: Metrics,
 }
 
 impl Events {
-    /// Starts the task that sends events, so many a second.
+    /// Starts the task that sends events, at a rate per second.
     #[must_use]
     pub fn start(requests: Requests, metrics: Metrics, rate: u32) -> Self {
         let (news, told) = mpsc::channel(1);
@@ -86,7 +87,7 @@ impl Events {
         }
     }
 
-    /// Hands in an event. Where too many wait, one is given up, and counted.
+    /// Enqueues an event. If too many wait, one is dropped, and counted.
     pub fn publish(
         &self,
         runnable: &Runnable,
@@ -124,12 +125,12 @@ impl Events {
             body,
         });
         self.metrics.events_dropped(given_up);
-        // One that was told already looks for all that wait.
+        // A full channel is fine: the sender then looks for all that wait anyway.
         let _ = self.news.try_send(());
     }
 }
 
-/// Leaves room for what generateName adds.
+/// Leaves room for the suffix of `generateName`.
 fn prefix(name: &str) -> &str {
     &name[..name.len().min(240)]
 }
@@ -174,11 +175,11 @@ struct Sender {
 }
 
 impl Sender {
-    /// Until nobody can hand in any more.
+    /// Runs until all [`Events`] are dropped.
     async fn send_all(mut self, mut news: mpsc::Receiver<()>) {
         while news.recv().await.is_some() {
             while !lock(&self.waiting).is_empty() {
-                // What is sent is chosen after the pause: something more urgent may have come meanwhile.
+                // The event is chosen after the pause: something more urgent may have come in between.
                 self.pace.turn().await;
                 let next = lock(&self.waiting).pop();
                 if let Some(event) = next {
@@ -203,7 +204,7 @@ impl Sender {
     }
 }
 
-/// So many a second, and some at once.
+/// Rate per second, with a burst.
 struct Pace {
     rate: f64,
     budget: f64,
@@ -219,7 +220,7 @@ impl Pace {
         }
     }
 
-    /// Waits until the next one may go out.
+    /// Waits until the next event may be sent.
     async fn turn(&mut self) {
         self.fill();
         if self.budget < 1.0 {

@@ -86,12 +86,12 @@ pub struct Flags {
     )]
     pub log: String,
 
-    /// The versions of hashes, which are those of the release: no flag sets them.
+    /// Versions of the hashes, which are those of the release: no flag sets them.
     #[arg(skip)]
     pub hashing: Hashing,
 }
 
-/// How logs are written.
+/// Format of the logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
     /// A line for people.
@@ -101,13 +101,13 @@ pub enum LogFormat {
 }
 
 impl Flags {
-    /// How long a request may take.
+    /// Returns the deadline of a request.
     #[must_use]
     pub fn request_timeout(&self) -> Duration {
         Duration::from_secs(self.request_timeout)
     }
 
-    /// How often polled kinds are listed.
+    /// Returns the interval at which polled kinds are listed.
     #[must_use]
     pub fn poll(&self) -> Duration {
         Duration::from_secs(self.poll_seconds)

@@ -1,4 +1,4 @@
-//! Acting as a Runnable's ServiceAccount: by impersonation, or with tokens of its own.
+//! Requests as a Runnable's ServiceAccount: by impersonation, or with tokens of its own.
 
 use std::{collections::HashMap, sync::Mutex, time::Duration};
 
@@ -18,10 +18,10 @@ use crate::{
     lock::lock,
 };
 
-/// How long a token is asked for.
+/// Requested lifetime of a token.
 const TOKEN_LIFETIME: Duration = Duration::from_hours(2);
 
-/// Gives out requests that carry a ServiceAccount's identity.
+/// Source of requests that carry a ServiceAccount's identity.
 pub struct Identity {
     connection: Connection,
     mode: IdentityMode,
@@ -32,7 +32,7 @@ pub struct Identity {
 #[derive(Clone)]
 struct Token {
     bearer: Bearer,
-    /// By the clock that counts sleep.
+    /// Time of creation, by the clock that counts sleep.
     born: Duration,
 }
 
@@ -53,7 +53,7 @@ struct TokenStatus {
 }
 
 impl Identity {
-    /// Identities over a connection.
+    /// Creates identities over a connection.
     #[must_use]
     pub fn new(connection: Connection, mode: IdentityMode) -> Self {
         let own = Requests::new(connection.clone(), Caller::Controller);
@@ -65,19 +65,19 @@ impl Identity {
         }
     }
 
-    /// The controller's own requests.
+    /// Returns the controller's own requests.
     #[must_use]
     pub fn own(&self) -> &Requests {
         &self.own
     }
 
-    /// The connection below.
+    /// Returns the connection below.
     #[must_use]
     pub fn connection(&self) -> &Connection {
         &self.connection
     }
 
-    /// Requests as a ServiceAccount.
+    /// Returns requests as a ServiceAccount.
     pub async fn of(&self, namespace: &str, account: &str) -> Result<Requests, ReconcileError> {
         // A name with a colon would be another user when impersonated.
         if !is_dns_subdomain(account) || namespace.is_empty() {
@@ -97,17 +97,17 @@ impl Identity {
         Ok(Requests::new(self.connection.clone(), caller))
     }
 
-    /// Forgets the token of an account, which may have been deleted and made anew.
+    /// Forgets the token of an account, which may have been deleted and created again.
     pub fn forget(&self, namespace: &str, account: &str) {
         lock(&self.tokens).remove(&(namespace.to_owned(), account.to_owned()));
     }
 
-    /// A token that is younger than half its life; an older one that still lives serves when no new
-    /// one can be had. None of them does that was refused: whoever was answered with that tries again
-    /// later, as after any other error, and with a new one.
+    /// Returns a token that is younger than half its life. An older one that is still valid serves if no new one can be
+    /// fetched. A refused one never does: the caller that got the refusal retries later, as after any other error, and
+    /// with a new one.
     async fn token(&self, namespace: &str, account: &str) -> Result<Bearer, ReconcileError> {
         let key = (namespace.to_owned(), account.to_owned());
-        // One that was refused, because its account was made anew unseen or the keys have changed, is
+        // A token that was refused, because its account was created again unseen or the keys have changed, would be
         // refused again.
         let kept = lock(&self.tokens).get(&key).cloned();
         let kept = kept.filter(|token| !token.bearer.is_refused());
@@ -157,7 +157,7 @@ impl Identity {
     }
 }
 
-/// Why no token can be had.
+/// Returns the diagnosis of a token that could not be fetched.
 fn without_token(namespace: &str, account: &str, error: &ApiError) -> Diagnosis {
     let (namespace, account) = (namespace.to_owned(), account.to_owned());
     match error.denied() {

@@ -1,4 +1,4 @@
-//! What was probably meant by a kind that is not served.
+//! Suggestion of the kind that was probably meant by one that is not served.
 
 use cartouche_templating::{
     kinds::{KnownKind, all},
@@ -8,12 +8,12 @@ use cartouche_templating::{
 use super::{DiscoveryError, Kinds};
 use crate::lock::lock;
 
-/// Names of kinds have at most so many characters.
+/// Maximum number of characters of a kind's name.
 const LONGEST_KIND: usize = 63;
 
 impl Kinds {
-    /// The same error, with what was probably meant if it is that nobody serves the kind. Nobody is asked for that, and nothing
-    /// is kept: many may name kinds that are not there, and as they like.
+    /// Adds the kind that was probably meant to an error of a kind that is not served. That takes no request, and
+    /// nothing is kept: users may name any number of missing kinds.
     pub(crate) fn with_hint(&self, error: DiscoveryError) -> DiscoveryError {
         let DiscoveryError::Unknown {
             api_version, kind, ..
@@ -36,7 +36,7 @@ impl Kinds {
             let known = lock(&self.known);
             (known.versions_with(kind), known.names(api_version))
         };
-        // Whatever has a dot in its group may not be installed.
+        // A group with a dot may not be installed.
         let built_in = all().filter(|it| it.kind == Some(kind) && !it.group.contains('.'));
         for other in built_in.filter_map(KnownKind::api_version) {
             if !elsewhere.contains(&other) {

@@ -1,34 +1,33 @@
-//! What is known of kinds, and for how long that is relied on. Pure.
+//! Knowledge of kinds, and the time for which it is used. Pure.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use super::Kind;
 use crate::backoff::PATIENCE;
 
-/// A kind that was not there is asked for again after this time at the earliest, so that thousands
-/// of Runnables of a missing kind cost one request.
+/// Least time between two requests for a missing kind, so that thousands of Runnables of it cost one request.
 const ABSENT_FOR: Duration = Duration::from_secs(2);
-/// Versions that are not served and are known not to be, at most (more are asked for each time), and
-/// kinds whose objects are known to be elsewhere.
+/// Maximum number of versions that are known not to be served (more are requested each time), and of kinds whose
+/// objects are known to be elsewhere.
 const MAX_ABSENT: usize = 1_000;
-/// A version that nobody asked for in this time is not kept.
+/// Time after which an unused version is dropped.
 const UNUSED_FOR: Duration = Duration::from_hours(1);
-/// Errors that lie further apart are none of the same series: nobody asked in between.
+/// Time between two errors from which on they belong to different series: there was no request in between.
 const UNASKED_FOR: Duration = Duration::from_mins(10);
-/// Whoever writes Runnables and templates chooses what is asked for. So of what is not served little is
-/// kept, and not for long, and what is served and not used leaves.
+/// Everything that is known of kinds. The authors of Runnables and templates choose what is requested: so little is
+/// kept of what is not served, and not for long, and served versions that are not used are dropped.
 #[derive(Default)]
 pub(super) struct Known {
     served: HashMap<String, Version>,
-    /// Versions that are not served, and when that was found.
+    /// Versions that are not served, and the time at which that was found.
     absent: HashMap<String, Duration>,
-    /// Where the objects of kinds are that are served no more under the version that was asked for.
+    /// Places of the objects of kinds that are no longer served under the requested version.
     moved: HashMap<ObjectsOf, Moved>,
-    /// Kinds of which nobody says where their objects are, because discovery fails.
+    /// Kinds whose objects cannot be found, because discovery fails.
     failing: HashMap<ObjectsOf, Failing>,
 }
 
-/// Where the objects of a kind are, if anywhere.
+/// The place of the objects of a kind, if there is one.
 struct Moved {
     found: Option<Arc<Kind>>,
     read: Duration,
@@ -38,7 +37,7 @@ struct Moved {
 
 /// A series of errors without an answer in between.
 struct Failing {
-    /// When it began, and when the last one was.
+    /// Times of the first and of the last error.
     errors: (Duration, Duration),
     /// The first message stays, so that what is reported of it does not change with every try.
     why: String,
@@ -47,35 +46,35 @@ struct Failing {
 #[derive(Clone)]
 struct Version {
     kinds: Arc<HashMap<String, Arc<Kind>>>,
-    /// When it was read, by the clock that counts sleep.
+    /// Time of the read, by the clock that counts sleep.
     read: Duration,
-    /// When it was last asked for.
+    /// Time of the last use.
     used: Duration,
-    /// It is read again before it is next relied on; until then it is what is known.
+    /// True if it is read again before its next use; until then it is what is known.
     stale: bool,
 }
 
-/// `apiVersion` and kind, as somebody asked for its objects.
+/// `apiVersion` and kind, as requested for its objects.
 pub(super) type ObjectsOf = (String, String);
 
-/// What is known of a kind.
+/// Knowledge of a kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Lookup {
     Found(Arc<Kind>),
-    /// It was not there a moment ago.
+    /// It was missing a moment ago.
     Absent,
-    /// The API server has to be asked.
+    /// A request to the API server is needed.
     Unknown,
 }
 
 impl Known {
-    /// Whether a version was not there a moment ago.
+    /// Returns true if a version was missing a moment ago.
     pub(super) fn is_absent(&self, api_version: &str, now: Duration) -> bool {
         let absent = self.absent.get(api_version);
         absent.is_some_and(|read| is_fresh(*read, now))
     }
 
-    /// The resource that serves a kind, if that is known already.
+    /// Returns the resource that serves a kind, if that is known already.
     pub(super) fn known(
         &mut self,
         api_version: &str,
@@ -87,7 +86,7 @@ impl Known {
         version.kinds.get(kind).cloned()
     }
 
-    /// The versions that are known to have a kind of this name.
+    /// Returns the versions that are known to have a kind of this name.
     pub(super) fn versions_with(&self, kind: &str) -> Vec<String> {
         let having = self.served.iter();
         let having = having.filter(|(_, version)| version.kinds.contains_key(kind));
@@ -96,7 +95,7 @@ impl Known {
         versions
     }
 
-    /// The kinds of a version, by name.
+    /// Returns the kinds of a version, by name.
     pub(super) fn names(&self, api_version: &str) -> Vec<String> {
         let version = self.served.get(api_version);
         let kinds = version.into_iter().flat_map(|version| version.kinds.keys());
@@ -105,17 +104,17 @@ impl Known {
         names
     }
 
-    /// Where the objects of a kind were when they were last looked for elsewhere.
+    /// Returns the place where the objects of a kind were last found under another version.
     pub(super) fn moved(&self, key: &ObjectsOf) -> Option<Arc<Kind>> {
         self.moved.get(key)?.found.clone()
     }
 
-    /// The kind is served as it was asked for.
+    /// Takes in that the kind is served as requested.
     pub(super) fn served_again(&mut self, key: &ObjectsOf) {
         self.moved.remove(key);
     }
 
-    /// All of it is asked for again before it is next relied on.
+    /// Marks everything to be read again before its next use.
     pub(super) fn doubt_all(&mut self) {
         self.absent.clear();
         for version in self.served.values_mut() {
@@ -126,19 +125,19 @@ impl Known {
         }
     }
 
-    /// The same of one version.
+    /// Marks one version to be read again before its next use.
     pub(super) fn doubt(&mut self, api_version: &str) {
         if let Some(version) = self.served.get_mut(api_version) {
             version.stale = true;
         }
     }
 
-    /// Discovery does not fail for this any more.
+    /// Takes in that discovery does not fail for this any more.
     pub(super) fn answered(&mut self, key: &ObjectsOf) {
         self.failing.remove(key);
     }
 
-    /// What is known of a kind without asking.
+    /// Returns what is known of a kind without a request.
     pub(super) fn look_up(&mut self, api_version: &str, kind: &str, now: Duration) -> Lookup {
         if self.is_absent(api_version, now) {
             return Lookup::Absent;
@@ -155,10 +154,10 @@ impl Known {
         }
     }
 
-    /// Puts down where the objects of a kind are.
+    /// Records the place of the objects of a kind.
     pub(super) fn put_moved(&mut self, key: ObjectsOf, found: Option<Arc<Kind>>, now: Duration) {
         if self.moved.len() >= MAX_ABSENT {
-            // Who needs one puts it down again.
+            // Those that are still needed are recorded again.
             self.moved.clear();
         }
         let moved = Moved {
@@ -169,7 +168,7 @@ impl Known {
         self.moved.insert(key, moved);
     }
 
-    /// What is known without asking of the objects of a kind that is served no more as it was.
+    /// Returns what is known without a request of the objects of a kind that is no longer served as it was.
     pub(super) fn look_up_moved(&mut self, key: &ObjectsOf, now: Duration) -> Lookup {
         let Some(moved) = self.moved.get(key).filter(|moved| !moved.stale) else {
             return Lookup::Unknown;
@@ -181,8 +180,8 @@ impl Known {
         }
     }
 
-    /// Nobody could say where the objects of a kind are. Of very many kinds those are followed that came
-    /// first, as long as they are asked for: were they to make room for others, no series would last.
+    /// Records that discovery failed for the objects of a kind. If there are very many kinds, the first ones are
+    /// followed as long as they are requested: if they made room for others, no series would last.
     pub(super) fn put_failing(&mut self, key: ObjectsOf, why: String, now: Duration) {
         if self.failing.len() >= MAX_ABSENT && !self.failing.contains_key(&key) {
             self.failing
@@ -208,7 +207,7 @@ impl Known {
         (last.saturating_sub(first) >= PATIENCE).then_some(&failing.why)
     }
 
-    /// Puts down what a version serves, and drops what nobody needs.
+    /// Records the kinds that a version serves, and drops what is not used.
     pub(super) fn put(
         &mut self,
         api_version: &str,
@@ -237,7 +236,7 @@ impl Known {
     }
 }
 
-/// Whether what was not there need not be asked for again yet.
+/// Returns true if something that was missing need not be requested again yet.
 fn is_fresh(read: Duration, now: Duration) -> bool {
     now.saturating_sub(read) < ABSENT_FOR
 }

@@ -12,7 +12,7 @@ use crate::{
 
 type Asked = Arc<Mutex<Vec<String>>>;
 
-/// The kinds of a server with one group, which has moved its Things from v0 to v1.
+/// Returns the kinds of a server with one group, which has moved its Things from v0 to v1.
 fn moved() -> (Kinds, Asked) {
     let asked = Asked::default();
     let log = asked.clone();
@@ -43,7 +43,7 @@ fn moved() -> (Kinds, Asked) {
     )
 }
 
-/// What is said of a kind that is not there.
+/// Returns the hint for a missing kind.
 async fn hint(api_version: &str, kind: &str) -> Option<String> {
     let (kinds, asked) = moved();
     kinds.find("a/v1", "Thing").await.unwrap();
@@ -65,7 +65,7 @@ async fn of_a_kind_that_is_not_there_it_is_said_what_was_probably_meant() {
     assert_eq!(said.as_deref(), Some("did you mean 'Thing'?"));
     let said = hint("b/v1", "Job").await;
     assert_eq!(said.as_deref(), Some("Job is in batch/v1"));
-    // Nobody knows whether Tekton is there.
+    // It is unknown whether Tekton is installed.
     assert_eq!(hint("b/v1", "TaskRun").await, None);
     assert_eq!(hint("a/v0", "Other").await, None);
     assert_eq!(hint("b/v1", &"J".repeat(100)).await, None);

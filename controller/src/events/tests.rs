@@ -1,4 +1,4 @@
-//! What reaches the API server of all that is handed in.
+//! Tests of which events reach the API server of all that are enqueued.
 
 use std::convert::Infallible;
 
@@ -14,7 +14,7 @@ use crate::{
     identity::Identity,
 };
 
-/// Events, and those that the API server has taken, as `namespace/name reason`.
+/// Returns events, and those that the API server has accepted, as `namespace/name reason`.
 fn begin() -> (Events, Arc<Mutex<Vec<String>>>) {
     let taken = Arc::<Mutex<Vec<String>>>::default();
     let log = taken.clone();
@@ -62,7 +62,7 @@ async fn a_flood_in_one_namespace_drops_no_event_of_another() {
         for runnable in &flooding {
             events.publish(runnable, &asks(number), None);
         }
-        // One victim after the other has something to say in the midst of it.
+        // One victim after the other publishes its own events in the midst of it.
         if number % 300 == 299
             && let Some(victim) = victims.get(number / 300)
         {

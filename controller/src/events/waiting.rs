@@ -1,4 +1,4 @@
-//! The events that wait to be sent: each namespace has a share of the room and its turn. Pure.
+//! Events that wait to be sent: each namespace has a share of the room and its turn. Pure.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -6,34 +6,34 @@ use serde_json::Value;
 
 use crate::mutants;
 
-/// Events that wait, of all namespaces.
+/// Maximum number of waiting events in all namespaces.
 pub(super) const MOST: usize = 1_000;
-/// Events that wait, of one namespace.
+/// Maximum number of waiting events of one namespace.
 pub(super) const MOST_OF_ONE: usize = 200;
-/// From so many of one namespace on only the newest of a reason of one object waits.
+/// Number of events of one namespace from which on only the newest of a reason and object waits.
 const CROWD: usize = 20;
 
-/// An event that is to be sent.
+/// An event to be sent.
 pub(super) struct Event {
     pub(super) namespace: String,
-    /// The uid of the object that it is about.
+    /// Uid of the object that it is about.
     pub(super) object: String,
     pub(super) reason: String,
     pub(super) is_warning: bool,
-    /// All of it, as the API server takes it.
+    /// The whole event, as the API server takes it.
     pub(super) body: Value,
 }
 
-/// Those that wait.
+/// All events that wait.
 #[derive(Default)]
 pub(super) struct Waiting {
     namespaces: BTreeMap<String, Share>,
-    /// The namespaces in which events wait; the next one first.
+    /// Namespaces in which events wait; the next one first.
     order: VecDeque<String>,
     count: usize,
 }
 
-/// The events of one namespace, the oldest first.
+/// Events of one namespace, the oldest first.
 #[derive(Default)]
 struct Share {
     warnings: VecDeque<Event>,
@@ -41,7 +41,7 @@ struct Share {
 }
 
 impl Waiting {
-    /// Takes an event in. How many are given up for it, or instead of it.
+    /// Adds an event. Returns the number of events that are dropped for it, or instead of it.
     pub(super) fn push(&mut self, event: Event) -> usize {
         let own = self.namespaces.get_mut(&event.namespace);
         if let Some(own) = own
@@ -62,7 +62,7 @@ impl Waiting {
         usize::from(is_full)
     }
 
-    /// Takes the next one out: of each namespace in turn, Warnings first.
+    /// Takes the next event: of each namespace in turn, Warnings first.
     pub(super) fn pop(&mut self) -> Option<Event> {
         let count = |namespace: &str| self.namespaces.get(namespace).map_or(0, Share::count);
         mutants::turns(&mut self.order, count);
@@ -96,8 +96,9 @@ impl Waiting {
         self.namespaces.get(namespace).map_or(0, Share::count)
     }
 
-    /// Gives up an event for this one: of the namespace with most of them, or of its own where that has its share already. The oldest that is
-    /// no Warning goes first, and no Warning of its own namespace for another event. Whether one is given up.
+    /// Drops an event for this one: of the namespace with most of them, or of its own if that has used its share. The
+    /// oldest that is no Warning goes first; an event that is no Warning pushes out no Warning of its own namespace.
+    /// Returns true if one was dropped.
     fn make_room(&mut self, event: &Event) -> bool {
         let own = self.count_of(&event.namespace);
         let shares = self.namespaces.iter();
@@ -135,7 +136,7 @@ impl Share {
         }
     }
 
-    /// Gives up those that this one says anew. How many.
+    /// Drops the waiting events that this one replaces. Returns their number.
     fn give_up_like(&mut self, event: &Event) -> usize {
         let before = self.count();
         self.queue(event.is_warning)

@@ -11,7 +11,7 @@ use crate::{
     metrics::Metrics,
 };
 
-/// Identities with tokens of a server that numbers those that it gives out, and takes none but this.
+/// Returns identities with the tokens of a server that numbers them and accepts only `taken`.
 fn with_tokens(taken: &Arc<Mutex<&'static str>>) -> Identity {
     let (taken, given) = (taken.clone(), Mutex::new(0));
     let service = tower::service_fn(move |request: Request<Body>| {
@@ -33,7 +33,7 @@ fn with_tokens(taken: &Arc<Mutex<&'static str>>) -> Identity {
     Identity::new(connection.with_tokens(), IdentityMode::Token)
 }
 
-/// One request as an account: the code of its answer, if that is an error.
+/// Makes one request as an account. Returns the code of the answer, if that is an error.
 async fn ask(identity: &Identity) -> Option<u16> {
     let requests = identity.of("ns", "default").await.unwrap();
     match requests.read::<Value>("/api/v1").await {
