@@ -1,5 +1,5 @@
-//! What this process remembers of a Runnable between reconciliations. All of it may be lost: a restart costs
-//! some reads and some patience, never a run.
+//! Memory of this process about a Runnable between reconciliations. All of it may be lost: a restart costs some reads
+//! and some delay, never a run.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
@@ -21,10 +21,10 @@ use crate::{
     clock::boot_time, lock::lock, picked::Picked, runnable_key::RunnableKey, watched_kind::Watched,
 };
 
-/// How long a Runnable that has held much counts as one that does.
+/// Time for which a Runnable that has held much counts as one that does.
 const HEAVY_FOR: Duration = Duration::from_mins(10);
 
-/// What is remembered of one Runnable.
+/// Memory of one Runnable.
 #[derive(Debug, Default)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -33,91 +33,92 @@ const HEAVY_FOR: Duration = Duration::from_mins(10);
 pub struct Memory {
     /// The uid that all of this is about.
     pub uid: String,
-    /// What decisions need of it.
+    /// State that decisions need.
     pub state: ProcessState,
-    /// The selected object, until an event says that it may have changed.
+    /// The selected object, until an event shows that it may have changed.
     pub picked: Option<Picked>,
-    /// What was read of the objects that inputs come from, the same.
+    /// Reads of the objects that inputs come from, each kept until an event shows that it may have changed.
     pub sources: KnownSources,
-    /// What is told of what it waits for, and of what its run was made from.
+    /// Times and pace of reports: on what it waits for, and on what its run was made from.
     pub telling: Telling,
-    /// What it remembers of its writes of the status.
+    /// Pace of its writes of the status.
     pub pace: StatusPace,
-    /// What it remembers of hashes of another release that it wrote anew.
+    /// Pace at which hashes of another release are replaced.
     pub rehashes: ContestedPace,
-    /// The pace at which what is recorded of runs is written.
+    /// Pace at which what is recorded of runs is written.
     pub records: ContestedPace,
-    /// What was found of the objects that outputs are written to, the same.
+    /// State of the objects that outputs are written to, kept until an event shows that one may have changed.
     pub sinks: KnownSinks,
-    /// How many events said that any of them may have changed.
+    /// Number of events that showed a possible change of any of them.
     pub changes: u64,
-    /// What failed, and until when it is not tried again: each step for itself, `MAX_BACKOFFS` at most.
+    /// Failures, each with the time of the next try: one per step, `MAX_BACKOFFS` at most.
     pub backoffs: Vec<Backoff>,
-    /// The last request to try at once what failed; none before the first look at the Runnable.
+    /// The last request of a user to retry at once; `None` before the first look at the Runnable.
     pub retry_asked: Option<Option<String>>,
-    /// A digest of what was rendered last, and the generation that it was rendered from.
+    /// Digest of what was rendered last, and the generation that it was rendered from.
     pub rendered: Option<(u64, i64)>,
-    /// The last reconciliation did not end with everything made that is due: a change of profiles may let it go on.
+    /// True if the last reconciliation left a pending change: a change of profiles may let it go on.
     pub is_unsettled: bool,
-    /// The last reconciliation ended with a run that waits for a person, for an earlier run or for permissions.
+    /// True if the last reconciliation ended with a run that waits for approval, for an earlier run or for permissions.
     pub waits_beside_inputs: bool,
-    /// When a reconciliation last held much of what others wrote: for a while another one waits until no other does.
+    /// Time at which a reconciliation last held much of what others wrote. For a while after it the next one first
+    /// waits until no other holds much.
     pub heavy_at: Option<Duration>,
-    /// Its template has changed since it was reconciled.
+    /// True if its template has changed since it was reconciled.
     pub of_edited_template: bool,
-    /// Its account may list its runs but not get them.
+    /// True if its account may list its runs but not get them.
     pub only_list: bool,
     /// Earlier runs that were looked for because no watch shows them.
     pub looked_for: LookedFor,
-    /// Runs that were told to stop.
+    /// Runs that were asked to stop.
     pub asked_to_stop: LookedFor,
-    /// Runs, by uid, that work and do not say since when, with the time at which each was first seen so.
+    /// Times at which runs without a start time were first seen to be at work, by uid.
     pub seen_at_work: BTreeMap<String, Timestamp>,
-    /// The runs, by uid, of which it was reported that they do not stop, and whether they had been told.
+    /// Uids of the runs that were reported not to stop, each with true if it had been asked to.
     pub reported_unstopped: BTreeSet<(String, bool)>,
-    /// For how long a change is known, where that counts.
+    /// Time for which the pending change has stayed the same.
     pub changes_due: Changes,
-    /// How long its spec has waited for a run, to be counted.
+    /// Time at which its spec changed, until its run is made.
     pub changed: ChangedSpec,
-    /// How often the API server was asked of late what it makes of what waits for a person.
+    /// Recent dry runs of the run that waits for approval.
     pub dry_runs: DryRuns,
-    /// What the account may not do.
+    /// Permissions that the account lacks.
     pub missing_permissions: Option<MissingPermissions>,
-    /// What the pods of its current run said.
+    /// Messages of the pods of its current run.
     pub pods: PodsMemory,
-    /// What is watched for it.
+    /// Kinds that are watched for it.
     pub watched: BTreeSet<Watched>,
-    /// When it was last reported that another controller writes the status.
+    /// Time of the last report that another controller writes the status.
     pub reported_other: Option<Duration>,
-    /// When it was last told that another release is needed, and a digest of why.
+    /// Digest of the last report that another release is needed, and its time.
     pub told_release: Option<(u64, Duration)>,
-    /// The unknown runs that were reported, by uid.
+    /// Uids of the unknown runs that were reported.
     pub reported: BTreeSet<String>,
-    /// That the kind of its runs is polled was reported.
+    /// True if it was reported that the kind of its runs is polled.
     pub reported_polling: bool,
-    /// A digest of the lines of its history of which it was said that they cannot be read.
+    /// Digest of the unreadable lines of its history that were reported.
     pub reported_history: Option<u64>,
-    /// A digest of the warnings of the API server that were told, and of the template that they are about.
+    /// Digest of the API server's warnings that were reported, and of the template that they are about.
     pub reported_warnings: Option<u64>,
-    /// The resourceVersion of which it was said that lines of its history are not kept.
+    /// The resourceVersion for which it was reported that lines of its history are not kept.
     pub reported_dropped: Option<String>,
-    /// The resourceVersion of which it was said that its ledger may have been put back.
+    /// The resourceVersion for which it was reported that its ledger may have been restored from a backup.
     pub reported_put_back: Option<String>,
 }
 
 impl Memory {
-    /// Whether this is our own latest write coming back, see [`ProcessState::is_echo`].
+    /// Returns true if this is the event of the process's own latest write, see [`ProcessState::is_echo`].
     pub fn is_echo(&mut self, uid: &str, resource_version: &str) -> bool {
         self.uid == uid && self.state.is_echo(resource_version)
     }
 
-    /// What is selected may have changed.
+    /// Takes in that the selected object may have changed.
     pub fn selection_changed(&mut self) {
         self.picked = None;
         self.changes += 1;
     }
 
-    /// What was read of these objects, which inputs come from or outputs go to, may be old. Whether that is news.
+    /// Takes in that objects which inputs come from or outputs go to may have changed. Returns true if that is news.
     pub fn sources_changed(&mut self, are: impl Fn(&SourceObject) -> bool) -> bool {
         let is_news = self.sinks.doubt_if(&are, boot_time()) || self.sources.name(&are);
         if is_news {
@@ -127,20 +128,21 @@ impl Memory {
         is_news
     }
 
-    /// True if it held much of late, although the last time it may have held little: its sources may change by turns.
+    /// Returns true if it held much lately, even if it held little the last time: its sources may alternate.
     #[must_use]
     pub fn was_heavy(&self, now: Duration) -> bool {
         self.heavy_at.is_some_and(|at| now < at + HEAVY_FOR)
     }
 
-    /// How long a change of a Runnable that is read is left alone: most such changes bring words, and it has just written some.
+    /// Returns the time for which a change of a Runnable that is read is left alone, if it waits and has just written
+    /// other words: most such changes only bring words.
     #[must_use]
     pub fn inputs_after(&self, now: Duration) -> Option<Duration> {
         let left = self.pace.looks_after(now);
         left.filter(|_| self.waits_beside_inputs)
     }
 
-    /// The Secret of this name that inputs come from may have changed.
+    /// Takes in that the Secret of this name, which inputs come from, may have changed.
     pub fn secret_changed(&mut self, name: &str) {
         self.sources_changed(|object| object.kind == SourceKind::Secret && object.name == name);
     }
@@ -150,13 +152,13 @@ impl Memory {
 #[derive(Default)]
 pub struct Memories {
     all: Mutex<HashMap<RunnableKey, Arc<Mutex<Memory>>>>,
-    /// Those that are not there any more, the latest last. A Runnable that can be read no more leaves as
-    /// well, and its runs go unseen: if it comes back with an old ledger, only the number tells.
+    /// Runnables that left, the latest last. A Runnable that can no longer be read leaves as well, and its runs are
+    /// unseen: if it comes back with an old ledger, only the number shows that.
     left: Mutex<VecDeque<Left>>,
 }
 
 impl Memories {
-    /// The memory of a Runnable; a new one when the uid is another than before.
+    /// Returns the memory of a Runnable; a new one if the uid has changed.
     #[must_use]
     pub fn of(&self, key: &RunnableKey, uid: &str) -> Arc<Mutex<Memory>> {
         let memory = lock(&self.all).entry(key.clone()).or_default().clone();
@@ -176,14 +178,14 @@ impl Memories {
         memory
     }
 
-    /// The memory of a Runnable, if there is one.
+    /// Returns the memory of a Runnable, if there is one.
     #[must_use]
     pub fn known(&self, key: &RunnableKey) -> Option<Arc<Mutex<Memory>>> {
         lock(&self.all).get(key).cloned()
     }
 
-    /// Forgets the Runnables that are not there any more, and says which. Whether they were deleted
-    /// nobody knows.
+    /// Forgets the Runnables that do not exist any more, and returns their keys and uids. It is unknown if they were
+    /// deleted.
     pub fn sweep(&self, exists: impl Fn(&RunnableKey) -> bool) -> Vec<(RunnableKey, String)> {
         let mut gone = Vec::new();
         lock(&self.all).retain(|key, memory| {
@@ -196,14 +198,15 @@ impl Memories {
         gone
     }
 
-    /// Forgets one Runnable, and says which uid it had.
+    /// Forgets one Runnable, and returns its uid.
     #[must_use]
     pub fn remove(&self, key: &RunnableKey, how: Leaving) -> Option<String> {
         let memory = lock(&self.all).remove(key)?;
         Some(self.leave(&memory, how))
     }
 
-    /// The Runnables that wait for what this event may have brought, freed to try at once.
+    /// Returns the Runnables that wait for what this event may have brought, and frees their steps to be retried at
+    /// once.
     #[must_use]
     pub fn waiting_for(&self, requeue: Requeue, namespace: Option<&str>) -> Vec<RunnableKey> {
         let mut enqueued = Vec::new();
@@ -223,7 +226,7 @@ impl Memories {
     }
 }
 
-/// What was told, to know it again. It never leaves the process.
+/// Digest of something that was reported, to recognize it. It never leaves the process.
 #[must_use]
 pub fn digest(told: impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();

@@ -1,4 +1,4 @@
-//! What failed, and when each step is tried again.
+//! Failures of steps, and the time at which each is retried.
 
 use std::time::Duration;
 
@@ -16,35 +16,35 @@ use crate::{
     clock::boot_time,
 };
 
-/// Steps of one Runnable that are held back at the same time; of more the first that may be tried again is
-/// forgotten.
+/// Maximum number of steps of one Runnable that are held back at the same time; beyond it, the one with the earliest
+/// next try is forgotten.
 pub(super) const MAX_BACKOFFS: usize = 16;
 
-/// What the pods of a run may do is asked no more often than this while anything of it is missing.
+/// Least time between two requests for the permissions of a run's pods, while any of them is missing.
 const ROUNDS_OF_PERMISSIONS: Duration = Duration::from_secs(10);
 
-/// Something that failed.
+/// A failure of a step.
 #[derive(Clone, Debug)]
 pub struct Backoff {
-    /// What it was.
+    /// The step.
     pub what: Operation,
-    /// What was wrong.
+    /// Its error.
     pub error: ReconcileError,
-    /// How often it has failed in a row.
+    /// Number of failures in a row.
     pub attempts: u32,
-    /// When it failed first in that row, by the API server's clock.
+    /// Time of the first of them, by the API server's clock.
     pub since: Option<Timestamp>,
-    /// When it is tried again, on the clock that goes on while the machine sleeps.
+    /// Time of the next try, on the clock that goes on while the machine sleeps.
     pub until: Duration,
-    /// When it is tried again at the earliest, whatever changes meanwhile.
+    /// Earliest time of the next try, whatever changes in between.
     pub not_before: Duration,
-    /// How often something else had it tried earlier, and when the last time.
+    /// Number of times that a change brought the next try forward, and the last such time.
     pub freed: (u32, Duration),
 }
 
 impl Backoff {
-    /// Something that may cure it has changed: it is tried at once, and then at growing intervals if that happens again and
-    /// again. Whether it may be tried now.
+    /// Takes in a change that may be the cure: the step is retried at once, and at growing intervals if that happens
+    /// again and again. Returns true if it may be tried now.
     fn free(&mut self, now: Duration) -> bool {
         let (times, last) = self.freed;
         let over = last + 2 * STEPS.longest < now;
@@ -52,7 +52,7 @@ impl Backoff {
         let pause = times.checked_sub(1).map(|before| FREED.delay(before));
         let earliest = pause.map_or(now, |pause| now.max(last + pause));
         let earliest = earliest.max(self.not_before);
-        // Not zero: what is over and what may be tried at once are not the same.
+        // Not zero: a backoff that is over differs from a step that may be tried at once.
         if earliest < self.until {
             self.until = earliest;
             self.freed = (times + 1, earliest);
@@ -61,7 +61,7 @@ impl Backoff {
     }
 }
 
-/// What can be held back.
+/// Step that can be held back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// Anything before the template is rendered, at this generation.
@@ -74,16 +74,16 @@ pub enum Operation {
     Read(String),
     /// Creating the run of a sequence.
     Create(i64),
-    /// Making a run after one that was refused, under its number or another, while no person has changed anything: the
-    /// digest of what they may have changed.
+    /// Making a run after one that was refused, under its number or another, while no user has changed anything. Holds
+    /// the digest of what users may change.
     Make(u64),
-    /// Asking whether the pods of a run may do what the template says that they need, whatever that is.
+    /// Checking if the pods of a run have the permissions that the template requires, whatever these are.
     AskPermissions,
     /// Deleting runs.
     Delete,
     /// Writing outputs to other objects.
     Sinks,
-    /// Telling runs of this kind to stop.
+    /// Asking runs of this kind to stop.
     Stop(String),
     /// Writing the status, at this generation.
     Status(i64),
@@ -92,9 +92,9 @@ pub enum Operation {
 }
 
 impl Memory {
-    /// Puts a failure down, and says how long to wait. The same failure waits longer each time.
+    /// Records a failure and returns its delay. The same failure waits longer each time.
     pub fn failed(&mut self, what: Operation, error: &ReconcileError, now: Duration) -> Duration {
-        // What has not failed again long after it could have been tried is over.
+        // A step that has not failed again long after it could have been retried has no failure any more.
         self.backoffs
             .retain(|backoff| backoff.until + 2 * STEPS.longest > now || backoff.what == what);
         let known = self
@@ -110,7 +110,7 @@ impl Memory {
             Requeue::After(wait) => wait.max(Duration::from_millis(100)),
             _ => STEPS.delay(attempts),
         };
-        // However often roles change.
+        // Roles may change at any rate.
         let least = match what {
             Operation::AskPermissions => ROUNDS_OF_PERMISSIONS,
             _ => Duration::ZERO,
@@ -121,8 +121,8 @@ impl Memory {
         {
             self.backoffs.swap_remove(first);
         }
-        // Whoever waits has not failed, and whatever fails in the end is tried again as soon as ever; nor does anybody try
-        // again sooner or later for what has its own time.
+        // A hold is no failure: if the step fails in the end, its delays begin with the first. An error with its own
+        // time does not change the number of attempts.
         let is_hold = error.category.is_hold();
         let (attempts, failures) = match error.requeue {
             _ if is_hold => (0, 0),
@@ -141,7 +141,7 @@ impl Memory {
         delay
     }
 
-    /// A step failed, of which is told how often it was tried. The error that says so.
+    /// Records a failure and returns its error, whose message has the number of attempts.
     pub fn failed_again(
         &mut self,
         what: &Operation,
@@ -160,12 +160,12 @@ impl Memory {
         backoff.since = backoff.since.or(clock);
         let again = (error.requeue != Requeue::OnChange).then(|| STEPS.latest());
         let message = told::with_tries(&error.message, backoff.attempts, backoff.since, again);
-        // The one that is found while it is held back is the one that was told.
+        // This error is returned while the step is held back, so it has the same message.
         backoff.error = ReconcileError { message, ..error };
         backoff.error.clone()
     }
 
-    /// The failure that still holds this back, and for how long.
+    /// Returns the failure that still holds this back, and the time left.
     #[must_use]
     pub fn in_backoff(
         &self,
@@ -178,24 +178,24 @@ impl Memory {
         Some((&backoff.error, backoff.until.saturating_sub(now)))
     }
 
-    /// The failure of a step that has not gone well since.
+    /// Returns the failure of a step that has not succeeded since.
     #[must_use]
     pub fn last_failure(&self, what: &Operation) -> Option<&Backoff> {
         self.backoffs.iter().find(|backoff| backoff.what == *what)
     }
 
-    /// All that could be done is done: what was wrong before a step could be taken is over.
+    /// Takes in that a reconciliation did everything it could: failures before rendering are over.
     pub fn is_well(&mut self) {
         self.backoffs
             .retain(|backoff| !matches!(backoff.what, Operation::Render(_)));
     }
 
-    /// It went well.
+    /// Removes the failure of a step that succeeded.
     pub fn succeeded(&mut self, what: &Operation) {
         self.backoffs.retain(|backoff| backoff.what != *what);
     }
 
-    /// Whether the pods of its run need permissions in this namespace that they do not have.
+    /// Returns true if the pods of its run lack permissions in this namespace.
     pub(super) fn lacks_permissions_in(&self, namespace: &str) -> bool {
         let mut diagnoses = self
             .backoffs
@@ -209,7 +209,8 @@ impl Memory {
         })
     }
 
-    /// Profiles have changed: what failed for them is tried at once, and whatever did where a run is made with one.
+    /// Takes in that profiles have changed: what failed because of them is retried at once, and any failure if a run is
+    /// made with a pinned one.
     pub fn profiles_changed(&mut self, is_pinned: bool) {
         self.retry_where(|error| {
             is_pinned
@@ -218,13 +219,14 @@ impl Memory {
         });
     }
 
-    /// Something that may cure it has changed: it is tried at once, but waits as long as before if
-    /// it fails again.
+    /// Takes in a change that may be the cure of anything: all steps are retried at once, but wait as long as before if
+    /// they fail again.
     pub fn retry_now(&mut self) {
         self.retry_where(|_| true);
     }
 
-    /// A person may ask to try at once what failed, each time by another value. Who has just begun has nothing that waits.
+    /// Takes in the request of a user to retry at once, which is new if its value is. The first request that a process
+    /// sees frees nothing: nothing waits yet.
     pub fn retry_asked(&mut self, request: Option<String>) {
         let before = self.retry_asked.as_ref();
         let is_new = request.is_some() && before.is_some_and(|before| *before != request);
@@ -234,14 +236,14 @@ impl Memory {
         }
     }
 
-    /// A person has changed what may be asked for: what was missing for it says nothing any more.
+    /// Takes in that a user has changed the required permissions: an earlier answer about missing ones is void.
     pub fn asks_permissions_anew(&mut self) {
         self.backoffs
             .retain(|backoff| backoff.what != Operation::AskPermissions);
     }
 
-    /// This is rendered now, at this generation: permissions that another run may not need are asked for anew, and an edit
-    /// has tried what was refused.
+    /// Takes in what is rendered now, at this generation: permissions that another run may not need are checked again,
+    /// and an edit frees a create that was refused.
     pub fn rendered(&mut self, hash: u64, generation: i64) {
         let Some((before, edited)) = self.rendered.replace((hash, generation)) else {
             return;
@@ -260,7 +262,7 @@ impl Memory {
         }
     }
 
-    /// The API server has refused the run of this number. `making`: what making any run is called.
+    /// Records that the API server has refused the run of this number. `making` is the step of making any run.
     pub fn refused(
         &mut self,
         sequence: i64,
@@ -275,13 +277,13 @@ impl Memory {
         error
     }
 
-    /// A run was made.
+    /// Removes the failures of making runs, since one was made.
     pub fn created(&mut self) {
         let of_runs = |what: &Operation| matches!(what, Operation::Create(_) | Operation::Make(_));
         self.backoffs.retain(|backoff| !of_runs(&backoff.what));
     }
 
-    /// The same for what failed in a certain way. Whether anything did.
+    /// Frees the steps that failed in a certain way. Returns true if there are any.
     pub(super) fn retry_where(&mut self, failed: impl Fn(&ReconcileError) -> bool) -> bool {
         let (mut any, mut is_free) = (false, false);
         for backoff in self
@@ -292,7 +294,7 @@ impl Memory {
             is_free |= backoff.free(boot_time());
             any = true;
         }
-        // What was granted is asked anew, where anything is tried for it.
+        // A granted permission is checked again once a step is tried.
         if is_free && let Some(kept) = &mut self.missing_permissions {
             kept.ask_again();
         }

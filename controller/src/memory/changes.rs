@@ -1,25 +1,26 @@
-//! For how long a change is known. A restart begins that anew.
+//! Time for which a change has been pending. A restart begins it anew.
 
 use std::time::Duration;
 
 use cartouche_protocol::facts::Settling;
 
-/// What is due, and since when.
+/// The pending change, and the times that decide its debounce.
 #[derive(Debug, Default)]
 pub struct Changes {
     /// The number that it would get, and a digest of its document and request.
     due: Option<(i64, u64)>,
     since: Duration,
-    /// Since when changes are held back, one after the other.
+    /// Time since which changes are held back, one after the other.
     first: Duration,
-    /// Since when nothing but something else holds back what is due.
+    /// Time since which only something else than the debounce holds back the pending change.
     let_go: Option<Duration>,
-    /// Since when it cannot be told what is due.
+    /// Time since which the pending change cannot be determined.
     unknown: Option<Duration>,
 }
 
 impl Changes {
-    /// What is due now, if anything is, where it has to stay the same for `pause`.
+    /// Takes in the pending change, if there is one, which has to stay the same for `pause`. Returns how long it has,
+    /// and how long changes are held back.
     pub fn seen(&mut self, due: Option<(i64, u64)>, pause: Duration, now: Duration) -> Settling {
         let number = |due: Option<(i64, u64)>| due.map(|(number, _)| number);
         if due.is_none() || number(due) != number(self.due) {
@@ -48,8 +49,9 @@ impl Changes {
         settling
     }
 
-    /// What was let go but waits, for a person say, was not held back by its changes: it may have settled without a look. Whoever
-    /// begins does so within the moment, in which another reading of what is due begins nothing anew.
+    /// Takes in another pending change. One that was free but waited for something else, such as approval, was not held
+    /// back by its changes: its pause may have ended without a look. A run that nothing else holds back begins within
+    /// the pause, in which another change starts nothing anew.
     fn changed(&mut self, pause: Duration, now: Duration, known_until: Duration) {
         let settled = self.since.saturating_add(pause);
         if settled <= known_until {
@@ -61,7 +63,8 @@ impl Changes {
         }
     }
 
-    /// It cannot be told what is due. What is the same afterwards was that all the time; else that time counts for nothing.
+    /// Takes in that the pending change cannot be determined. If it is the same afterwards, it was all the time; else
+    /// that time does not count.
     pub fn unknown(&mut self, now: Duration) {
         if self.due.is_some() {
             self.unknown.get_or_insert(now);
@@ -69,7 +72,7 @@ impl Changes {
     }
 }
 
-/// A changed spec that has no run yet, and when it came.
+/// A changed spec that has no run yet, and the time at which it arrived.
 #[derive(Debug, Default)]
 pub struct ChangedSpec {
     generation: Option<i64>,
@@ -77,19 +80,19 @@ pub struct ChangedSpec {
 }
 
 impl ChangedSpec {
-    /// A look at a spec that no status speaks of, which came then.
+    /// Takes in a spec that the status does not cover yet, with its time of arrival.
     pub fn came(&mut self, generation: Option<i64>, at: Duration) {
         if self.generation != generation {
             (self.generation, self.since) = (generation, Some(at));
         }
     }
 
-    /// Its run is made. Since when it has waited, unless it was left for something else meanwhile.
+    /// Takes in that its run is made. Returns the time of arrival, unless the spec was left for something else.
     pub fn made(&mut self) -> Option<Duration> {
         self.since.take()
     }
 
-    /// It makes no run, or waits for something else.
+    /// Takes in that the spec makes no run, or waits for something else.
     pub fn left(&mut self) {
         self.since = None;
     }
@@ -115,7 +118,7 @@ mod tests {
 
     const PAUSE: Duration = Duration::from_secs(10);
 
-    /// For how many seconds it is the same, and for how many changes are held back.
+    /// Returns the seconds for which it has been the same, and for which changes are held back.
     fn at(changes: &mut Changes, due: Option<u64>, seconds: u64) -> (u64, u64) {
         let due = due.map(|what| (1, what));
         let seen = changes.seen(due, PAUSE, Duration::from_secs(seconds));

@@ -1,25 +1,25 @@
-//! How often the API server was asked of late what it makes of what waits for a person.
+//! Limit of the dry runs of what waits for approval.
 
 use std::time::Duration;
 
 use cartouche_protocol::facts::DryRun;
 
-/// Dry runs of what waits for a person, at most within a minute. What is rendered may change again and again.
+/// Maximum number of dry runs of a Runnable within a minute. What is rendered may change again and again.
 pub const MOST_DRY_RUNS: u32 = 6;
 /// That minute.
 const DRY_RUN_WINDOW: Duration = Duration::from_mins(1);
 
-/// The dry runs of a while.
+/// Recent dry runs.
 #[derive(Debug, Default)]
 pub struct DryRuns {
     since: Duration,
     asked: u32,
-    /// A digest of what was asked about last, and the answer: the status may not have it yet.
+    /// Digest of the last question, and its answer: the status may not have it yet.
     last: Option<(u64, DryRun)>,
 }
 
 impl DryRuns {
-    /// Whether one more may be asked for, which counts as asked.
+    /// Counts a request for a dry run. Returns true if it is allowed.
     pub fn may_ask(&mut self, now: Duration) -> bool {
         if self.asked == 0 || now.saturating_sub(self.since) >= DRY_RUN_WINDOW {
             (self.since, self.asked) = (now, 0);
@@ -28,14 +28,14 @@ impl DryRuns {
         self.asked <= MOST_DRY_RUNS
     }
 
-    /// The answer about this, if it is the last one.
+    /// Returns the answer to this question, if it is the last one.
     #[must_use]
     pub fn answer(&self, about: u64) -> Option<DryRun> {
         let last = self.last.as_ref().filter(|(last, _)| *last == about);
         last.map(|(_, answer)| answer.clone())
     }
 
-    /// The server has answered about this.
+    /// Keeps the server's answer to this question.
     pub fn answered(&mut self, about: u64, answer: &DryRun) {
         self.last = Some((about, answer.clone()));
     }

@@ -1,4 +1,5 @@
-//! The pace at which events are listed. An API server keeps no copy of them in its memory: each list reads those of the whole namespace.
+//! Pace of lists of events. An API server keeps no copy of events in its memory: each list reads those of the whole
+//! namespace.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -8,27 +9,28 @@ use std::{
 
 use crate::lock::lock;
 
-/// Between two lists of one namespace.
+/// Least time between two lists of one namespace.
 const BETWEEN: Duration = Duration::from_secs(10);
-/// For how long an account that may not list events is not asked for them again: that right is optional, and hardly granted soon.
+/// Time for which an account that may not list events does not try again: that permission is optional, and hardly
+/// granted soon.
 const AFTER_REFUSAL: Duration = Duration::from_hours(1);
-/// Refusals that are remembered, at most.
+/// Maximum number of refusals that are kept.
 const MOST_REFUSALS: usize = 1_000;
 
-/// The times of the last lists.
+/// Times of the last lists.
 #[derive(Debug, Default)]
 pub struct EventPace(Mutex<Times>);
 
 #[derive(Debug, Default)]
 struct Times {
-    /// By namespace.
+    /// Time of the last list, by namespace.
     lists: HashMap<String, Duration>,
-    /// The refusals, by namespace and account.
+    /// Time of the last refusal, by namespace and account.
     refusals: BTreeMap<(String, String), Duration>,
 }
 
 impl EventPace {
-    /// True if the events of a namespace may be listed now, which counts as listing them.
+    /// Returns true if the events of a namespace may be listed now, which counts as listing them.
     pub fn may_list(&self, namespace: &str, now: Duration) -> bool {
         let mut times = lock(&self.0);
         let lists = &mut times.lists;
@@ -40,14 +42,14 @@ impl EventPace {
         is_free
     }
 
-    /// True while an account is not asked for events, since they were refused.
+    /// Returns true while an account does not list events, since they were refused.
     pub fn is_refused(&self, namespace: &str, account: &str, now: Duration) -> bool {
         let of = (namespace.to_owned(), account.to_owned());
         let refused = lock(&self.0).refusals.get(&of).copied();
         refused.is_some_and(|at| now < at.saturating_add(AFTER_REFUSAL))
     }
 
-    /// This account may not list the events of the namespace: others may, at once.
+    /// Records that this account may not list the events of the namespace. Other accounts may list them at once.
     pub fn refused(&self, namespace: &str, account: &str, now: Duration) {
         let mut times = lock(&self.0);
         times.lists.remove(namespace);

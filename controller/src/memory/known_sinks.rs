@@ -1,4 +1,4 @@
-//! When the objects that outputs are written to were looked at.
+//! State of the objects that outputs are written to, and the times at which it was read.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -10,46 +10,47 @@ use cartouche_protocol::{
 
 use crate::backoff::STEPS;
 
-/// What was found the last time, as long as nothing says that it may have changed. Times are of the clock that goes on while
-/// the machine sleeps.
+/// State of the sinks, until something shows that it may have changed. Times are of the clock that goes on while the
+/// machine sleeps.
 #[derive(Debug, Default)]
 pub struct KnownSinks {
     looked: Option<Looked>,
-    /// Objects that are wanted no more and are not there, and since when that is known.
+    /// Objects that are no longer wanted and do not exist, and the time since which that is known.
     absent: BTreeMap<SourceObject, Duration>,
-    /// Objects that have the outputs of a newer run than the ledger has, and since when that is known.
+    /// Objects that have the outputs of a newer run than the ledger has, and the time since which that is known.
     ahead: BTreeMap<SourceObject, Duration>,
-    /// How this process left each.
+    /// State in which this process left each object.
     left: BTreeMap<SourceObject, LeftSink>,
-    /// How often in a row somebody else had written one of them meanwhile.
+    /// Number of conflicts in a row with other writers of the sinks.
     pub conflicts: u8,
-    /// The run, by uid, that was read for its sensitive outputs, and the template by which: what it lacked then it does not give.
+    /// Uid of the run that was read for its sensitive outputs, and the template that read it: an output that was
+    /// missing then is not tried again.
     pub read_whole: Option<(String, (String, i64))>,
 }
 
-/// How this process left an object.
+/// State in which this process left an object.
 #[derive(Debug)]
 struct LeftSink {
-    /// A digest of what it had then.
+    /// Digest of its content at that time.
     had: u64,
-    /// How often in a row somebody else had changed it.
+    /// Number of changes by other writers in a row.
     changes: u32,
-    /// When it may be put right again.
+    /// Time from which on it may be corrected again.
     until: Duration,
-    /// It has been told that it is not put right yet.
+    /// True once it was reported that it is not corrected yet.
     is_told: bool,
 }
 
-/// For what sinks are looked at.
+/// Sinks of a Runnable, and what they are read for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LookedForSinks {
     /// The sinks.
     pub sinks: Vec<OutputSink>,
     /// The run that the outputs are of.
     pub from: Option<OutputsFrom>,
-    /// A digest of the outputs.
+    /// Digest of the outputs.
     pub outputs: u64,
-    /// The uid of the template, and its generation.
+    /// Uid and generation of the template.
     pub template: (String, i64),
 }
 
@@ -61,7 +62,7 @@ struct Looked {
 }
 
 impl KnownSinks {
-    /// What was found for the same, no longer ago than this where that is given.
+    /// Returns the state that was read for the same, within the last `pause` if that is given.
     #[must_use]
     pub fn lately(
         &self,
@@ -74,12 +75,12 @@ impl KnownSinks {
         is_fresh.then_some(&looked.found)
     }
 
-    /// They are about to be looked at. What was found for others says nothing any more, though these be looked for again.
+    /// Drops the state that was read for others, before these are read, even if those are wanted again later.
     pub fn look_for(&mut self, what: &LookedForSinks) {
         self.looked = self.looked.take().filter(|looked| looked.what == *what);
     }
 
-    /// This was found.
+    /// Keeps the state that was read.
     pub fn keep(&mut self, what: LookedForSinks, found: Sinks, now: Duration) {
         self.looked = Some(Looked {
             what,
@@ -88,7 +89,7 @@ impl KnownSinks {
         });
     }
 
-    /// An object that is wanted no more is not there. Whether that has been so for this long.
+    /// Records that an unwanted object does not exist. Returns true if that has been so for `pause`.
     pub fn is_absent_for(&mut self, object: &SourceObject, pause: Duration, now: Duration) -> bool {
         let since = *self.absent.entry(object.clone()).or_insert(now);
         let is_over = since + pause <= now;
@@ -98,39 +99,40 @@ impl KnownSinks {
         is_over
     }
 
-    /// Whether any is waited for: to stay away, or to be recorded.
+    /// Returns true if any object is waited for: to stay away, or to be recorded.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
         !self.absent.is_empty() || !self.ahead.is_empty()
     }
 
-    /// An object has the outputs of a newer run than the ledger has. Whether that has been so for this long.
+    /// Records that an object has the outputs of a newer run than the ledger has. Returns true if that has been so for
+    /// `pause`.
     pub fn is_ahead_for(&mut self, object: &SourceObject, pause: Duration, now: Duration) -> bool {
         *self.ahead.entry(object.clone()).or_insert(now) + pause <= now
     }
 
-    /// It has not, or not any more.
+    /// Records that an object does not have outputs of a newer run.
     pub fn is_in_line(&mut self, object: &SourceObject) {
         self.ahead.remove(object);
     }
 
-    /// Only these are wanted.
+    /// Forgets the objects that are not wanted.
     pub fn are_wanted(&mut self, is_wanted: impl Fn(&SourceObject) -> bool) {
         self.ahead.retain(|object, _| is_wanted(object));
         self.left.retain(|object, _| is_wanted(object));
     }
 
-    /// Whether an object is not as this process left it, of which this is a digest.
+    /// Returns true if an object with this digest differs from what this process left.
     #[must_use]
     pub fn is_changed(&self, object: &SourceObject, has: u64) -> bool {
         self.left.get(object).is_some_and(|left| left.had != has)
     }
 
-    /// An object is left with what this is a digest of. If somebody else had changed it, it was put right at once, and has to wait
-    /// longer each time that this happens again.
+    /// Records that an object is left with this digest. If another writer had changed it, it was corrected at once, and
+    /// the next correction waits longer each time.
     pub fn leave(&mut self, object: &SourceObject, has: u64, was_changed: bool, now: Duration) {
         let before = self.left.remove(object);
-        // What has not been changed again long after it could have been put right is over.
+        // An object that has not been changed again long after it could have been corrected begins anew.
         let before = before.filter(|left| left.until + 2 * STEPS.longest > now);
         let (changes, until) = before.map_or((0, now), |left| (left.changes, left.until));
         let (changes, until) = if was_changed {
@@ -147,7 +149,7 @@ impl KnownSinks {
         self.left.insert(object.clone(), left);
     }
 
-    /// Whether an object that somebody else has changed again is not put right yet. That is going to be told.
+    /// Returns true if an object that another writer has changed again is not corrected yet. The caller reports that.
     pub fn holds_off(&mut self, object: &SourceObject, now: Duration) -> bool {
         let left = self.left.get_mut(object);
         let held = left.filter(|left| left.until > now);
@@ -157,12 +159,12 @@ impl KnownSinks {
         })
     }
 
-    /// An object is another's now: only a change of it ends that, which is news.
+    /// Forgets an object that now belongs to another: only a change of it ends that, which is news.
     pub fn is_given_up(&mut self, object: &SourceObject) {
         self.left.remove(object);
     }
 
-    /// How long until the first that waits to be put right may be, of which it was told.
+    /// Returns the time until the first object that was reported as not corrected may be corrected.
     #[must_use]
     pub fn held_off_for(&self, now: Duration) -> Option<Duration> {
         let told = self.left.values().filter(|left| left.is_told);
@@ -170,18 +172,18 @@ impl KnownSinks {
         left.filter(|left| !left.is_zero()).min()
     }
 
-    /// It is there, or wanted again.
+    /// Records that an object exists, or is wanted again.
     pub fn is_back(&mut self, object: &SourceObject) {
         self.absent.remove(object);
     }
 
-    /// One of them may have changed.
+    /// Drops the state, since one of the objects may have changed.
     pub fn doubt(&mut self) {
         self.looked = None;
     }
 
-    /// The same, if it is one of these. That one which waits to be put right is changed once more is no news: `false` if that is
-    /// all.
+    /// Drops the state if one of these objects may have changed. Returns false if all of them wait to be corrected:
+    /// another change of those is no news.
     pub fn doubt_if(&mut self, are: impl Fn(&SourceObject) -> bool, now: Duration) -> bool {
         let is_known = |object: &SourceObject| {
             let left = self.left.get(object);
@@ -197,7 +199,7 @@ impl KnownSinks {
         is_news || changed.is_empty()
     }
 
-    /// When they were looked at, if that is known.
+    /// Returns the time of the read, if the state is known.
     #[must_use]
     pub fn looked_at(&self) -> Option<Duration> {
         self.looked.as_ref().map(|looked| looked.at)
@@ -264,7 +266,7 @@ mod tests {
         let mut now = Duration::from_hours(1);
         known.leave(&db, 1, false, now);
         let mut writes = Vec::new();
-        // Somebody else changes it ten times a second, for half an hour.
+        // Another writer changes it ten times a second, for half an hour.
         while now < Duration::from_mins(90) {
             assert!(!known.is_changed(&db, 1) && known.is_changed(&db, 2));
             if !known.holds_off(&db, now) {

@@ -1,4 +1,4 @@
-//! What was read of the objects that inputs come from.
+//! Reads of the objects that inputs come from.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -7,21 +7,22 @@ use cartouche_protocol::{references::SourceObject, sourced_inputs::SourceRead};
 
 use crate::picked::Kept;
 
-/// What was read so long ago at most counts as read now.
+/// Greatest age of a read that counts as current.
 const JUST: Duration = Duration::from_secs(1);
 
-/// What was read of each object, as long as nothing says that it may have changed. Times are of the clock that goes on
-/// while the machine sleeps.
+/// Last read of each object, until something shows that it may have changed. Times are of the clock that goes on while
+/// the machine sleeps.
 #[derive(Debug, Default)]
 pub struct KnownSources {
-    /// The sources that it was read for.
+    /// The sources that the objects were read for.
     of: Vec<InputSource>,
-    /// The account that it was read as.
+    /// The account that read them.
     account: String,
     known: BTreeMap<SourceObject, Known>,
-    /// They gave no inputs: what was read is looked at again, though nothing says that it has changed.
+    /// True if they gave no inputs: they are read again without a sign of change.
     pub are_wanting: bool,
-    /// Some of what nobody tells the changes of was read and found no place: it is read again as if it had.
+    /// True if an object that is not watched was read and not kept, for lack of room: it is read again as if it had
+    /// been kept.
     pub has_unkept: bool,
 }
 
@@ -29,15 +30,15 @@ pub struct KnownSources {
 struct Known {
     read: SourceRead,
     at: Duration,
-    /// Its place among all that is kept.
+    /// Its place among all objects that are kept.
     _place: Option<Arc<Kept>>,
 }
 
 impl KnownSources {
-    /// Forgets what was read for other sources, which may lack keys, or as another account, which may have had other rights. Whether it
-    /// was that.
+    /// Forgets what was read for other sources, which may lack keys, or as another account, which may have had other
+    /// permissions. Returns true if it did.
     pub fn become_for(&mut self, account: &str, sources: &[InputSource]) -> bool {
-        // One that reads nothing has been allowed nothing.
+        // A Runnable that reads nothing has been allowed nothing.
         let account = if sources.is_empty() { "" } else { account };
         let is_new = self.of != sources || self.account != account;
         if is_new {
@@ -50,14 +51,14 @@ impl KnownSources {
         is_new
     }
 
-    /// Whether an input comes from this namespace, by a reference that names it.
+    /// Returns true if an input comes from this namespace, by a reference that names it.
     #[must_use]
     pub fn are_in(&self, namespace: &str) -> bool {
         let mut objects = self.of.iter().filter_map(SourceObject::of);
         objects.any(|object| object.namespace.as_deref() == Some(namespace))
     }
 
-    /// Whether an input comes from any of these.
+    /// Returns true if an input comes from any of these.
     #[must_use]
     pub fn name(&self, are: impl Fn(&SourceObject) -> bool) -> bool {
         self.of
@@ -66,7 +67,7 @@ impl KnownSources {
             .any(|it| are(&it))
     }
 
-    /// What was read of an object, no longer ago than this where that is given.
+    /// Returns the last read of an object, within the last `pause` if that is given.
     #[must_use]
     pub fn lately(
         &self,
@@ -79,8 +80,8 @@ impl KnownSources {
         is_fresh.then(|| known.read.clone())
     }
 
-    /// What was read of an object a moment ago, and after this time: since the ledger was read, to which a write is bound, it need not be
-    /// read again.
+    /// Returns the last read of an object if it is current and not older than `since`. That is the read of the ledger,
+    /// to which a write is bound, so the object need not be read again.
     #[must_use]
     pub fn just_read(
         &self,
@@ -93,7 +94,7 @@ impl KnownSources {
         is_of_now.then(|| known.read.clone())
     }
 
-    /// This was read.
+    /// Keeps a read.
     pub fn keep(
         &mut self,
         object: SourceObject,
@@ -109,14 +110,14 @@ impl KnownSources {
         self.known.insert(object, known);
     }
 
-    /// When the first of these that are known was read.
+    /// Returns the time of the oldest read of these.
     #[must_use]
     pub fn oldest(&self, is_one: impl Fn(&SourceObject) -> bool) -> Option<Duration> {
         let all = self.known.iter().filter(|(known, _)| is_one(known));
         all.map(|(_, known)| known.at).min()
     }
 
-    /// These may have changed.
+    /// Forgets the reads of objects that may have changed.
     pub fn doubt(&mut self, are: impl Fn(&SourceObject) -> bool) {
         self.known.retain(|known, _| !are(known));
     }

@@ -1,32 +1,32 @@
-//! What is kept of Runnables that left.
+//! Latest numbers of Runnables that left.
 
 use std::sync::Mutex;
 
 use super::{Memories, Memory};
 use crate::lock::lock;
 
-/// Runnables that left whose latest number is kept.
+/// Maximum number of Runnables that left whose latest number is kept.
 pub(super) const MAX_LEFT: usize = 1_000;
 
-/// How a Runnable leaves.
+/// Way in which a Runnable leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leaving {
-    /// It was deleted, and comes back only if the cluster is put back to an earlier state.
+    /// It was deleted, and comes back only if the cluster is restored to an earlier state.
     Deleted,
-    /// It may only be unreadable, and comes back when that is mended.
+    /// It may only be unreadable, and comes back when that is repaired.
     Unreadable,
 }
 
 /// A Runnable that left.
 pub(super) struct Left {
     uid: String,
-    /// The number that it had reached.
+    /// The latest number that it had given.
     reached: i64,
     how: Leaving,
 }
 
 impl Memories {
-    /// Keeps the number that a Runnable had reached, and says its uid.
+    /// Keeps the latest number of a Runnable, and returns its uid.
     pub(super) fn leave(&self, memory: &Mutex<Memory>, how: Leaving) -> String {
         let (uid, reached) = {
             let memory = lock(memory);
@@ -40,7 +40,7 @@ impl Memories {
         uid
     }
 
-    /// However many are deleted, they push out none that may well come back.
+    /// Keeps one that left. Deleted ones, however many, push out none that may well come back.
     fn keep(&self, one: Left) {
         if one.reached <= 0 {
             return;
@@ -56,7 +56,7 @@ impl Memories {
         left.push_back(one);
     }
 
-    /// The number that a Runnable had reached when it left, if it comes back.
+    /// Returns the number that a Runnable had reached when it left, or 0.
     pub(super) fn left_at(&self, uid: &str) -> i64 {
         let mut left = lock(&self.left);
         let known = left.iter().position(|known| known.uid == uid);

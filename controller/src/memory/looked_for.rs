@@ -1,22 +1,22 @@
-//! Which earlier runs were looked for.
+//! Earlier runs that were looked for.
 
 use std::{
     collections::{BTreeSet, HashMap},
     time::Duration,
 };
 
-/// Earlier runs, by uid, that no watch shows, and when a read said no more of each than that it is there, or that it may
-/// not be read. On the clock that goes on while the machine sleeps.
+/// Earlier runs, by uid, that no watch shows, with the time of the last read. That read showed only that the run
+/// exists, or was not allowed. On the clock that goes on while the machine sleeps.
 #[derive(Debug, Default)]
 pub struct LookedFor(HashMap<String, Duration>);
 
 impl LookedFor {
-    /// These were looked for.
+    /// Records that these were looked for.
     pub fn add(&mut self, uids: impl IntoIterator<Item = String>, now: Duration) {
         self.0.extend(uids.into_iter().map(|uid| (uid, now)));
     }
 
-    /// Those that were a moment ago, and need not be looked for again. What was longer ago is forgotten.
+    /// Returns those that were looked for within the last `pause`, and need not be again. Forgets older ones.
     pub fn lately(&mut self, pause: Duration, now: Duration) -> BTreeSet<String> {
         self.0.retain(|_, at| *at + pause > now);
         self.0.keys().cloned().collect()

@@ -1,31 +1,31 @@
-//! What an account was found not to be allowed.
+//! Permissions that an account lacks.
 
 use std::time::Duration;
 
 use cartouche_protocol::diagnosis::Denied;
 
-/// Nobody asks again for so long, answered or not: a Runnable may be reconciled many times meanwhile.
+/// Time between two requests, answered or not: a Runnable may be reconciled many times in between.
 const KEPT_FOR: Duration = Duration::from_secs(5);
 
-/// An answer is told for so long while no other can be had, so that the message does not change to and fro.
+/// Time for which an answer is reported while there is no new one, so that the message does not flap.
 const TOLD_FOR: Duration = Duration::from_mins(1);
 
-/// Of what an answer holds: generation of the Runnable, uid and generation of its template.
+/// Subject of an answer: generation of the Runnable, uid and generation of its template.
 pub type About = (i64, String, i64);
 
-/// What an account may not do, as it was when it was asked. Times are by the clock that goes on while the machine
+/// Permissions that an account lacked at the last request. Times are by the clock that goes on while the machine
 /// sleeps.
 #[derive(Clone, Debug)]
 pub struct MissingPermissions {
     about: About,
-    /// When it was asked last, unless something may have been granted since.
+    /// Time of the last request, unless something may have been granted since.
     asked_at: Option<Duration>,
-    /// The last answer, and when it came.
+    /// The last answer, and its time.
     answer: Option<(Duration, Vec<Denied>)>,
 }
 
 impl MissingPermissions {
-    /// Nothing is known yet.
+    /// Creates the state before the first request.
     #[must_use]
     pub fn new(about: About) -> Self {
         Self {
@@ -35,20 +35,20 @@ impl MissingPermissions {
         }
     }
 
-    /// Whether it is about this.
+    /// Returns true if it is about this.
     #[must_use]
     pub fn is_about(&self, about: &About) -> bool {
         self.about == *about
     }
 
-    /// Whether it is time to ask.
+    /// Returns true if it is time for a request.
     #[must_use]
     pub fn is_due(&self, now: Duration) -> bool {
         self.asked_at
             .is_none_or(|asked| now.saturating_sub(asked) >= KEPT_FOR)
     }
 
-    /// It was asked; `None` if nobody says. That is no answer, but to ask again at once would bring no other.
+    /// Records a request; `None` if it has no answer, which another one at once would not have either.
     pub fn asked(&mut self, answer: Option<Vec<Denied>>, now: Duration) {
         self.asked_at = Some(now);
         if let Some(missing) = answer {
@@ -56,12 +56,12 @@ impl MissingPermissions {
         }
     }
 
-    /// Something may have been granted: it is asked again, and what was known is told until there is an answer.
+    /// Allows a request at once, since something may have been granted. The last answer is reported until then.
     pub fn ask_again(&mut self) {
         self.asked_at = None;
     }
 
-    /// What is missing, by the last answer.
+    /// Returns the missing permissions of the last answer, none if that is too old.
     #[must_use]
     pub fn told(&self, now: Duration) -> Vec<Denied> {
         let answer = self.answer.as_ref();

@@ -1,4 +1,4 @@
-//! What the pods of a run have said.
+//! Messages of the pods of a run.
 
 use std::time::Duration;
 
@@ -7,42 +7,42 @@ use cartouche_templating::{RunReason, Said};
 
 use crate::backoff::PODS;
 
-/// For how long the same has to be said before an event tells it. The first look is half a minute after the run was made, and the
-/// second one half a minute later, give or take a fifth.
+/// Time for which a hindrance has to last before an event reports it. The first look is half a minute after the run was
+/// made, and the second one half a minute later, give or take a fifth.
 const TOLD_AFTER: Duration = Duration::from_secs(24);
 
-/// A hindrance of a run, and its beginning.
+/// Hindrance of a run, and its beginning.
 #[derive(Clone, Copy, Debug)]
 struct Hindered {
     reason: RunReason,
     since: Duration,
-    /// An event has said it.
+    /// True once an event has reported it.
     is_told: bool,
 }
 
-/// What the pods of one run have said, and when they are looked at again.
+/// Messages of the pods of one run, and the time of the next look at them.
 #[derive(Debug, Default)]
 pub struct PodsMemory {
     uid: String,
-    /// Why the run failed.
+    /// The reason why the run failed.
     failure: Option<Said>,
-    /// Why it does not go on.
+    /// The reason why it does not go on.
     pub hindrance: Hindrance,
-    /// That is how a container ended, as of one that crashes again and again: a cause in any case.
+    /// True if that is the end of a container, such as one that crashes again and again: a cause in any case.
     pub is_failure: bool,
-    /// When to look why none of them runs, on the clock that goes on while the machine sleeps.
+    /// Time of the next look if none of them runs, on the clock that goes on while the machine sleeps.
     next_look: Option<Duration>,
     looks: u32,
-    /// Pods of it have failed, and it goes on.
+    /// True if pods of it have failed, and it goes on.
     is_failing: bool,
-    /// An event has said so.
+    /// True once an event has reported that.
     is_failure_told: bool,
-    /// The hindrance that needs a person.
+    /// The hindrance that needs a user.
     hindered: Option<Hindered>,
 }
 
 impl PodsMemory {
-    /// What is remembered of the pods of the run with this uid. That of any other is forgotten.
+    /// Returns the memory of the pods of the run with this uid. That of any other is forgotten.
     pub fn of(&mut self, uid: &str) -> &mut Self {
         if self.uid != uid {
             *self = Self {
@@ -53,16 +53,16 @@ impl PodsMemory {
         self
     }
 
-    /// They were asked why the run failed. What was said last stays when there is nobody left to say it: a Job that fails
-    /// may delete its pods. What kept them from their start is a cause only if the run was too late (`is_late`); how one of them
-    /// had ended is one in any case.
+    /// Takes in the answer of the pods to why the run failed. The last message stays if no pod is left to give one: a
+    /// Job that fails may delete its pods. What kept them from starting is a cause only if the run was too late
+    /// (`is_late`); the end of one of their containers is one in any case.
     pub fn asked(&mut self, said: Result<Option<Said>, String>, is_late: bool) -> PodsSaid {
         let is_cause = is_late || self.is_failure;
         let hindrance = self.hindrance.said().filter(|_| is_cause);
         let hindrance = hindrance.map(Said::of_last);
         let known = self.failure.clone().or(hindrance);
         match (said, known) {
-            // What they say later is how they were stopped.
+            // A later message only shows how they were stopped.
             _ if self.failure.is_some() => {
                 PodsSaid::Words(self.failure.clone().unwrap_or_default())
             }
@@ -76,7 +76,7 @@ impl PodsMemory {
         }
     }
 
-    /// Pods run. If none does later, they are looked at as seldom as before: a large Job always has gaps.
+    /// Takes in that pods run. If none does later, they are looked at as seldom as before: a large Job always has gaps.
     pub fn run(&mut self, now: Duration) {
         self.hindrance = Hindrance::Nothing;
         self.hindered = None;
@@ -86,13 +86,13 @@ impl PodsMemory {
         }
     }
 
-    /// How long until they are to be looked at. The first look is some time after it was first known that none runs.
+    /// Returns the time until the next look. The first one is some time after it was first known that none runs.
     pub fn until_look(&mut self, now: Duration) -> Duration {
         let next = *self.next_look.get_or_insert_with(|| now + PODS.delay(0));
         next.saturating_sub(now)
     }
 
-    /// A pod of it has failed: how is asked at once, and from then on as often as before.
+    /// Takes in that a pod has failed: the first one brings the next look forward to now.
     pub fn has_failed_pods(&mut self, now: Duration) {
         if !self.is_failing {
             self.is_failing = true;
@@ -100,7 +100,7 @@ impl PodsMemory {
         }
     }
 
-    /// This does not keep the run from going on any more.
+    /// Takes in that this hindrance is over.
     pub fn is_over(&mut self, reason: RunReason) {
         if matches!(&self.hindrance, Hindrance::Said(before) if before.reason == Some(reason)) {
             self.hindrance = Hindrance::Nothing;
@@ -108,21 +108,21 @@ impl PodsMemory {
         }
     }
 
-    /// They may not be looked at: that may be granted, but hardly soon.
+    /// Takes in that the pods may not be looked at: that may be granted, but hardly soon.
     pub fn refused(&mut self, now: Duration) {
         self.hindrance = Hindrance::Nothing;
         self.hindered = None;
         self.next_look = Some(now + PODS.longest);
     }
 
-    /// The last words about a Job without pods.
+    /// Returns the last message if it is that a Job has no pods.
     #[must_use]
     pub fn no_pod(&self) -> Option<Said> {
         let said = self.hindrance.said();
         said.filter(|it| it.reason == Some(RunReason::NoPodYet))
     }
 
-    /// They were looked at. `is_failure`: what they said is how a container ended.
+    /// Takes in the result of a look. `is_failure` is true if it is the end of a container.
     pub fn looked(&mut self, said: Hindrance, is_failure: bool, now: Duration) {
         self.hindrance = said;
         self.is_failure = is_failure;
@@ -133,7 +133,7 @@ impl PodsMemory {
             let same = self.hindered.filter(|it| it.reason == reason);
             same.unwrap_or(Hindered {
                 reason,
-                // What has failed needs no second look.
+                // A failure needs no second look.
                 since: if is_failing { Duration::ZERO } else { now },
                 is_told: self.is_failure_told && is_failing,
             })
@@ -141,7 +141,8 @@ impl PodsMemory {
         self.put_off(now);
     }
 
-    /// The words for an event about the hindrance, if one is to be published now: once for each hindrance. The call counts as publishing.
+    /// Returns the message for an event about the hindrance, if one is to be published now: once for each hindrance.
+    /// The call counts as publishing.
     pub fn to_tell(&mut self, now: Duration) -> Option<Said> {
         let hindered = self.hindered.as_mut()?;
         if hindered.is_told || now < hindered.since.saturating_add(TOLD_AFTER) {
@@ -152,7 +153,7 @@ impl PodsMemory {
         self.hindrance.said()
     }
 
-    /// The time until an event may be published about the hindrance, if one is to be.
+    /// Returns the time until an event may be published about the hindrance, if one is to be.
     #[must_use]
     pub fn until_told(&self, now: Duration) -> Option<Duration> {
         let hindered = self.hindered.filter(|it| !it.is_told)?;
@@ -241,7 +242,7 @@ mod tests {
             [PodsSaid::Nothing, unasked]
         );
         pods.looked(Hindrance::Said("no node".into()), false, NOW);
-        // Why it did not begin for a while is no reason of what became of it later.
+        // An early hindrance is no reason for a later failure.
         assert_eq!(pods.asked(Ok(None), false), PodsSaid::Nothing);
         assert_eq!(
             silence().map(|said| pods.asked(said, true)),
@@ -296,7 +297,7 @@ mod tests {
         pods.looked(pulls(), false, later);
         assert_eq!(pods.to_tell(later), None, "it begins anew");
         assert!(pods.to_tell(later + TOLD_AFTER).is_some());
-        // Another thing hinders it now.
+        // Another hindrance begins.
         let no_node = Said::new("no node", RunReason::Unschedulable);
         let again = later + TOLD_AFTER;
         pods.looked(Hindrance::Said(no_node), false, again);
@@ -315,7 +316,7 @@ mod tests {
         pods.looked(said(RunReason::PodFailed), true, NOW);
         assert!(pods.to_tell(NOW).is_some());
         assert_eq!(pods.to_tell(NOW), None);
-        // Another one has failed, and otherwise.
+        // Another pod has failed, in another way.
         pods.has_failed_pods(NOW);
         assert!(!pods.until_look(NOW).is_zero());
         pods.looked(said(RunReason::OomKilled), true, NOW);

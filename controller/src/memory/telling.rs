@@ -1,5 +1,5 @@
-//! When it is first told what a Runnable waits for, how often that what its run was made from has moved, and how often a
-//! person is asked. On the clock that goes on while the machine sleeps.
+//! Times of reports: the first one on what a Runnable waits for, the next one on moved sources, and the next request
+//! for approval. On the clock that goes on while the machine sleeps.
 
 use std::time::Duration;
 
@@ -12,51 +12,51 @@ use cartouche_protocol::{
 
 use super::digest;
 
-/// A wait that is over before this long is not told: most are, and each would cost two writes.
+/// Time after which a wait is reported: most are over before, and each would cost two writes.
 const TOLD_AFTER: Duration = Duration::from_secs(2);
-/// The least time between two writes which say that its sources have moved once more.
+/// Least time between two writes which report that its sources have moved once more.
 const TOLD_AGAIN_AFTER: Duration = Duration::from_secs(10);
 
-/// What is told of one Runnable.
+/// Pace of the reports on one Runnable.
 #[derive(Debug, Default)]
 pub struct Telling {
-    /// What rests on what the cache has of the Runnables that its inputs stem from.
+    /// Dependence on the cached Runnables that its inputs derive from.
     by_ancestors: ByAncestors,
-    /// When it was last written that its sources had moved.
+    /// Time of the last write that its sources had moved.
     moved_on: Option<Duration>,
-    /// The pace of such writes where another controller puts other sources in their place.
+    /// Pace of such writes if another controller replaces the sources.
     contested: ContestedPace,
-    /// They have moved since, which is written at this time at the latest.
+    /// Latest time for the write of a further move.
     put_off: Option<Duration>,
-    /// What a person was last asked to approve, if what it waits for since may only interrupt that.
+    /// Approval that was last asked for, if what the run waits for since may only interrupt that.
     asked: Option<String>,
-    /// The number of the run that a person is yet to be asked for.
+    /// Number of the run for which approval is yet to be asked.
     to_ask: Option<i64>,
-    /// The number that a person was last asked for, and when.
+    /// Number for which approval was last asked, and the time.
     asked_for: Option<(i64, Duration)>,
 }
 
-/// What rests on what the cache has of the Runnables that inputs stem from: then it counts what changes of these.
+/// Dependence on the cached Runnables that inputs derive from: if there is one, their changes matter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum ByAncestors {
-    /// Nothing.
+    /// No dependence.
     #[default]
     Nothing,
-    /// It is being decided whether a run is held back.
+    /// The decision if a run is held back is being made.
     Decision,
-    /// A run that is due is held back since then, as this process knows.
+    /// A pending run is held back since then, as this process knows.
     HeldSince(Duration),
 }
 
 impl ByAncestors {
-    /// It is about to be decided.
+    /// Takes in that the decision is about to be made.
     fn decide(&mut self) {
         if *self == Self::Nothing {
             *self = Self::Decision;
         }
     }
 
-    /// A run that is due is held back, now if it was not before: since when.
+    /// Takes in that a pending run is held back. Returns the time since which it is.
     fn hold(&mut self, now: Duration) -> Duration {
         let since = match *self {
             Self::HeldSince(since) => since,
@@ -67,53 +67,55 @@ impl ByAncestors {
     }
 }
 
-/// What holds a run back, as far as it matters for when that is told.
+/// State of a hold, as far as it decides when that is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hold {
-    /// It may well be over in a moment.
+    /// True if it may well be over in a moment.
     pub is_passing: bool,
-    /// The status says of the run already that what its inputs come from holds it back.
+    /// True if the status reports already that the sources of the run's inputs hold it back.
     pub is_written: bool,
 }
 
 impl Telling {
-    /// A run that is due is held back by what its inputs come from: how long until that is told, if it is not to be told now.
+    /// Takes in that the sources of its inputs hold a pending run back. Returns the time until that is reported, or
+    /// `None` for now.
     pub fn hold(&mut self, hold: Hold, now: Duration) -> Option<Duration> {
         let since = self.by_ancestors.hold(now);
         let is_early = hold.is_passing && !hold.is_written;
         left(since + TOLD_AFTER, now).filter(|_| is_early)
     }
 
-    /// Nothing of the kind holds a run back.
+    /// Takes in that no source holds a run back.
     pub fn is_free(&mut self) {
         self.by_ancestors = ByAncestors::Nothing;
     }
 
-    /// Whether what its inputs come from holds a run back.
+    /// Returns true if the sources of its inputs hold a run back.
     #[must_use]
     pub fn is_held(&self) -> bool {
         matches!(self.by_ancestors, ByAncestors::HeldSince(_))
     }
 
-    /// It is about to be decided by what the cache has of the Runnables that its inputs stem from.
+    /// Takes in that a decision by the cached Runnables that its inputs derive from is about to be made.
     pub fn decide(&mut self) {
         self.by_ancestors.decide();
     }
 
-    /// Whether anything rests on what the cache has of these.
+    /// Returns true if anything depends on these cached Runnables.
     #[must_use]
     pub fn is_of_ancestors(&self) -> bool {
         self.by_ancestors != ByAncestors::Nothing
     }
 
-    /// It was written that its sources had moved to these.
+    /// Records a write that its sources had moved to these.
     pub fn moved_on(&mut self, to: &Sources, now: Duration) {
         (self.moved_on, self.put_off) = (Some(now), None);
         self.contested.wrote(digest(to), now);
     }
 
-    /// Its sources have moved to these: whether that is put off, since it was written a moment ago. It is put down before
-    /// anything looks for a Runnable that waits for it: one that begins to wait looks for that.
+    /// Takes in that its sources have moved to these. Returns true if the write waits, since there was one a moment
+    /// ago. The caller does this before it looks for a Runnable that waits for this one: a Runnable that begins to wait
+    /// looks for that.
     pub fn puts_off(&mut self, to: &Sources, now: Duration) -> bool {
         let again = self.moved_on.map(|at| at + TOLD_AGAIN_AFTER);
         let contested = self.contested.left(digest(to), now).map(|left| now + left);
@@ -121,32 +123,32 @@ impl Telling {
         self.put_off.is_some()
     }
 
-    /// True if another controller has put other sources in place of these a moment ago: no Runnable that waits hastens the next
-    /// write of them.
+    /// Returns true if another controller has replaced these sources a moment ago: no Runnable that waits hastens the
+    /// next write of them.
     #[must_use]
     pub fn is_contested(&self, to: &Sources, now: Duration) -> bool {
         self.contested.left(digest(to), now).is_some()
     }
 
-    /// Nothing is put off, since a Runnable waits for it or nothing is new.
+    /// Drops the pending write, since a Runnable waits for it or nothing is new.
     pub fn puts_nothing_off(&mut self) {
         self.put_off = None;
     }
 
-    /// True if it is yet to be written that its sources have moved.
+    /// Returns true if a write of moved sources is pending.
     #[must_use]
     pub fn has_put_off(&self) -> bool {
         self.put_off.is_some()
     }
 
-    /// The time until what is put off is written.
+    /// Returns the time until the pending write.
     #[must_use]
     pub fn moves_on_after(&self, now: Duration) -> Option<Duration> {
         Some(self.put_off?.saturating_sub(now))
     }
 
-    /// This status follows that one: whether a person is to be asked to approve something for the first time is put down. What its
-    /// inputs come from may hold back what waits for a person, who is asked once for it all the same.
+    /// Takes in that status `after` follows `before`, and records a first request for approval. What its inputs come
+    /// from may hold back a run that waits for approval, which is asked for only once all the same.
     pub fn asks_anew(&mut self, before: &RunnableStatus, after: &RunnableStatus) {
         let known = wanted(before).or(self.asked.take());
         let wanted = wanted(after);
@@ -161,7 +163,7 @@ impl Telling {
         self.asked = wanted.or(known.filter(|_| is_interrupted));
     }
 
-    /// Whether a person is asked now for what waits by this status, which counts as asked.
+    /// Returns true if approval is asked for now by this status, which counts as asking.
     pub fn may_ask(&mut self, status: &RunnableStatus, now: Duration) -> bool {
         let number = status.pending.as_ref().map(|it| it.sequence);
         let still = |_: &i64| wanted(status).is_some();
@@ -173,8 +175,8 @@ impl Telling {
         asked.is_some()
     }
 
-    /// How long until a person is asked for what waits, if that is put off: the same number was asked for a moment ago, with
-    /// something else in it.
+    /// Returns the time until approval is asked for, if that waits: it was asked for the same number a moment ago, with
+    /// another content.
     #[must_use]
     pub fn asks_after(&self, now: Duration) -> Option<Duration> {
         let (number, asked_at) = self.asked_for?;
@@ -183,7 +185,7 @@ impl Telling {
     }
 }
 
-/// What approves the run that waits for a person.
+/// Returns the approval that the pending run waits for.
 fn wanted(status: &RunnableStatus) -> Option<String> {
     status.pending.as_ref()?.approval.clone()
 }
@@ -269,7 +271,7 @@ mod tests {
         let now = at(10 * hour);
         telling.moved_on(&ours, now);
         assert!(telling.is_contested(&ours, now) && !telling.is_contested(&sources("2"), now));
-        // Sources that are new are no fight.
+        // New sources are no fight.
         telling.moved_on(&sources("2"), now);
         assert!(!telling.puts_off(&ours, now + TOLD_AGAIN_AFTER));
     }

@@ -1,4 +1,4 @@
-//! What is held back, what is forgotten, and what is kept of those that leave.
+//! Tests of what is held back, of what is forgotten, and of what is kept of those that leave.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ use crate::{
     lock::lock,
 };
 
-/// Puts down that nothing but words of the status was written.
+/// Records a write of nothing but words of the status.
 pub(crate) fn write_words(memory: &mut Memory, now: Duration) {
     let says = |message: &str| -> Vec<Condition> {
         serde_json::from_value(serde_json::json!([{
@@ -86,7 +86,7 @@ fn what_failed_long_ago_is_forgotten_and_never_more_is_kept_than_fits() {
     assert_eq!(memory.backoffs.len(), 1);
 }
 
-/// A step that fails each time that it is tried, while something else frees it again and again: how often it is tried.
+/// Returns the number of tries of a step that always fails, while something else frees it again and again.
 fn tries(seconds: u64, mut free: impl FnMut(&mut Memory)) -> usize {
     let mut memory = Memory::default();
     let mut tries = 0;
@@ -146,8 +146,8 @@ fn an_edit_frees_what_was_refused_and_another_input_does_not() {
     assert!(is_held(&memory, Operation::List));
 }
 
-/// When runs are created that are all refused, within these hours. What is rendered is another each 20 ms, and `numbered` says
-/// whether that is another number.
+/// Returns the times at which runs are created that are all refused, within these hours. What is rendered changes each
+/// 20 ms; with `numbered`, each create has another number.
 fn refused_creates(hours: u64, numbered: bool) -> Vec<Duration> {
     let (mut memory, mut creates) = (Memory::default(), Vec::new());
     let begun = boot_time();
@@ -206,7 +206,7 @@ fn reached(memories: &Memories, uid: &str) -> i64 {
     lock(&memories.of(&key("a"), uid)).state.reached_sequence
 }
 
-/// Very many Runnables come and leave.
+/// Has very many Runnables come and leave.
 fn fill(memories: &Memories, how: Leaving) {
     for number in 0..MAX_LEFT {
         let name = number.to_string();
