@@ -1,4 +1,4 @@
-//! The metrics that operators watch. Label values come from closed sets: no names of users' objects.
+//! Metrics for operators. Label values come from closed sets: no names of users' objects.
 
 mod classic;
 mod labels;
@@ -26,23 +26,24 @@ use prometheus_client::{
 
 use crate::{lock::lock, survey::Survey};
 
-/// Says how all Runnables fare, and what time it is for the API server.
+/// Function that returns the state of all Runnables, and the time of the API server.
 type Surveyor = Box<dyn Fn() -> (Survey, Option<Timestamp>) + Send + Sync>;
 
 /// Durations for each method.
 type ByMethod = Family<MethodLabels, Histogram, fn() -> Histogram>;
 
-/// A number with digits behind the point.
+/// A number with decimal places.
 type Seconds = Gauge<f64, AtomicU64>;
 
-/// From 5 ms, which a change takes on an idle machine, to the time after which a request has been given up.
+/// Creates a histogram from 5 ms, which a change takes on an idle machine, to the time after which a request has been
+/// given up.
 fn durations() -> Histogram {
     Histogram::new([
         0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
     ])
 }
 
-/// The table of all metrics: the field, the name (that of a counter ends in `_total` when it is shown), and the help.
+/// Defines all metrics by a table of field, name (that of a counter ends in `_total` in the output), and help.
 macro_rules! metrics {
     ($($field:ident: $type:ty = $new:expr, $name:literal, $help:literal;)*) => {
         /// All metrics of the process.
@@ -50,7 +51,7 @@ macro_rules! metrics {
         pub struct Metrics {
             registry: Arc<Registry>,
             surveyor: Arc<OnceLock<Surveyor>>,
-            /// One answer at a time: each counts all Runnables anew.
+            /// Lock for one answer at a time: each counts all Runnables again.
             answering: Arc<Mutex<()>>,
             $($field: $type,)*
         }
@@ -64,7 +65,7 @@ macro_rules! metrics {
             }
         }
 
-        /// The names in the table, with the types.
+        /// Names in the table, with the types.
         #[cfg(test)]
         const TABLE: &[(&str, &str)] = &[$(($name, stringify!($type)),)*];
     };
@@ -152,12 +153,12 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Has all Runnables counted in this way whenever somebody asks.
+    /// Sets the function that counts all Runnables for each answer.
     pub fn surveyed_by(
         &self,
         surveyor: impl Fn() -> (Survey, Option<Timestamp>) + Send + Sync + 'static,
     ) {
-        // Only the first of a process counts: it serves once.
+        // Only the first one of a process counts: it serves once.
         drop(self.surveyor.set(Box::new(surveyor)));
     }
 
@@ -166,7 +167,7 @@ impl Metrics {
             return;
         };
         self.runnables.clear();
-        // So that a sum is 0 where there are none, and not nothing.
+        // A sum is then 0, instead of missing, if there are none.
         drop(self.runnables.get_or_create(&ReadyLabels::BEST));
         for ((ready, reason), count) in survey.ready {
             let labels = ReadyLabels { ready, reason };
@@ -193,19 +194,19 @@ impl Metrics {
         }
     }
 
-    /// All metrics as text, in the OpenMetrics format.
+    /// Returns all metrics as text, in the OpenMetrics format.
     #[must_use]
     pub fn text(&self) -> String {
         let _one = lock(&self.answering);
         self.survey();
         self.look_at_the_process();
         let mut text = String::new();
-        // Writing into a String cannot fail.
+        // Writing into a `String` cannot fail.
         let _ = encode(&mut text, &self.registry);
         text
     }
 
-    /// The same in the older text format, for those who ask for `text/plain`.
+    /// Converts the text to the older text format, for clients that ask for `text/plain`.
     #[must_use]
     pub fn classic(text: &str) -> String {
         classic::from_open_metrics(text)
@@ -306,7 +307,7 @@ impl Metrics {
             .set(count);
     }
 
-    /// An object is watched in this way from now on, and in the other no more.
+    /// Counts an object in the state `now`, and no longer in the state `before`.
     pub(crate) fn object_watch(&self, now: Option<ObjectWatch>, before: Option<ObjectWatch>) {
         let gauge = |state| {
             self.watched_secrets
@@ -320,14 +321,14 @@ impl Metrics {
         }
     }
 
-    /// The watch of something that the controller itself needs works, or does not.
+    /// Records if the watch of something that the controller itself needs works.
     pub(crate) fn own_watch(&self, resource: &'static str, works: bool) {
         self.watch_up
             .get_or_create(&ResourceLabels { resource })
             .set(i64::from(works));
     }
 
-    /// Nothing needs that watch any more.
+    /// Removes a watch that nothing needs any more.
     pub(crate) fn own_watch_unneeded(&self, resource: &'static str) {
         self.watch_up.remove(&ResourceLabels { resource });
     }

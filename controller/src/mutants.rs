@@ -1,8 +1,8 @@
 //! Deliberate mistakes, for tests that prove that a mistake would be noticed.
 //!
-//! Without the cargo feature `mutants`, which no shipped build has, every function here is the
-//! identity and [`makes`] is a constant `false`. With it, a process makes the one mistake that the
-//! environment variable [`VARIABLE`] names, and says so in its log; without the variable, none.
+//! Without the cargo feature `mutants`, which no shipped build has, every function here is the identity and [`makes`]
+//! is a constant `false`. With it, a process makes the one mistake that the environment variable [`VARIABLE`] names,
+//! and logs that; without the variable, none.
 
 mod approval;
 mod chain;
@@ -35,13 +35,13 @@ pub(crate) use pace::due;
 pub use releases::{LATER_FIELD, LATER_REVISION, LATER_VALUE, LATER_WORDS};
 pub(crate) use releases::{judged, said, schema, traced};
 
-/// Names the mistake that a process makes.
+/// Environment variable that names the mistake of a process.
 pub const VARIABLE: &str = "CARTOUCHE_MUTANT";
 
 /// A mistake in how runs are made. Each breaks one sentence of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Mutant {
-    /// The status is written over whatever is there.
+    /// The status is written without a precondition.
     NoPrecondition,
     /// Finished runs are deleted at any age.
     NoMinimumAge,
@@ -51,68 +51,70 @@ pub enum Mutant {
     GenerateNameOnly,
     /// The create is sent before anything is written.
     NoIntent,
-    /// The intent is written for a template out of the cache.
+    /// The intent is written for a template from the cache.
     StaleTemplate,
-    /// Whatever has the name is taken for our run.
+    /// Any object with the name is adopted as the run.
     AdoptUnchecked,
     /// Outputs are those of the run that ended last.
     OutputsByTime,
     /// A create without an answer is sent again at once.
     PostRetried,
-    /// A name that is taken is an error for good.
+    /// A name that is taken is a permanent error.
     TakenIsTheEnd,
     /// A further attempt has the number of the one before it.
     RetryUncounted,
-    /// What failed is tried again without a pause.
+    /// A failed run is retried without a pause.
     RetryAtOnce,
-    /// What somebody has cancelled is tried again.
+    /// A run that a user has cancelled is retried.
     CancelledRetried,
     /// A change waits until a further attempt may begin.
     ChangeWaits,
-    /// A run is told to stop before that is written.
+    /// A run is asked to stop before that is written.
     StopUnwritten,
-    /// A run is told to stop before its time is over.
+    /// A run is asked to stop before its time is over.
     StopEarly,
-    /// A run that was told to stop, and is gone, is made again.
+    /// A run that was asked to stop, and is gone, is made again.
     StoppedMadeAgain,
     /// A run begins beside one that it should wait for.
     RunsBeside,
-    /// A run begins as soon as the one before it was told to stop.
+    /// A run begins as soon as the one before it was asked to stop.
     ToldIsOver,
-    /// An approval counts for whatever is made under its number.
+    /// An approval counts for any run of its number.
     ApprovedByNumber,
-    /// What was approved is not compared again once a run has its number.
+    /// The approved document is not compared again once a run has its number.
     ApprovedUncompared,
-    /// What changes again and again runs at once.
+    /// A change runs at once, even if others follow it.
     NeverSettles,
-    /// The intent is written for outputs of others out of the memory.
+    /// The intent is written for outputs of other Runnables from the memory.
     SourcesRemembered,
     /// A run is made of several states of one ancestor.
     CoherenceUnchecked,
-    /// That the present run stems from something else by now is not written.
+    /// A change of the sources of the present run is not written.
     NeverMovesOn,
-    /// Of those that others stem from in turn nobody asks whether they have settled.
+    /// The ancestors of sources are not checked for having settled.
     AncestorsUnasked,
-    /// A number that another release has given is given up at once.
+    /// A number that another release has given is superseded at once.
     OtherReleaseSuperseded,
-    /// A status is written as soon as it says anything else, also in place of another process's words.
+    /// A status is written as soon as its words differ, even over the words of another process.
     WordsAtOnce,
     /// Events of the namespace with most of them always go first.
     FloodFirst,
 }
 
-/// Names the release that a process plays, of those that hash otherwise: `next` knows the hashes of this one, `after-next` does not.
-/// `otherwise` hashes as this one, has other words for how a run has failed and for templates and profiles, and traces sources otherwise. So does `later`, which hashes as `next`, needs definitions of a higher number, has other words, and writes fields that this one does not know.
+/// Environment variable that names the release which a process plays. `next` and `after-next` hash otherwise: `next`
+/// knows the hashes of this one, `after-next` does not. `otherwise` hashes as this one, has other words for how a run
+/// has failed and for templates and profiles, and traces sources otherwise. So does `later`, which hashes as `next`,
+/// needs definitions of a higher number, has other words, and writes fields that this one does not know.
 pub const RELEASE: &str = "CARTOUCHE_PLAYED_RELEASE";
 
-/// How this process hashes what is rendered.
+/// Returns the versions of the hashes of this process.
 #[cfg(not(feature = "mutants"))]
 #[must_use]
 pub(crate) const fn hashing(of_release: Hashing) -> Hashing {
     of_release
 }
 
-/// How this process hashes what is rendered.
+/// Returns the versions of the hashes of this process.
 #[cfg(feature = "mutants")]
 #[must_use]
 pub(crate) fn hashing(of_release: Hashing) -> Hashing {
@@ -125,7 +127,7 @@ pub(crate) fn hashing(of_release: Hashing) -> Hashing {
     Hashing { own, former }
 }
 
-/// Whether this process makes this mistake.
+/// Returns true if this process makes this mistake.
 #[cfg(not(feature = "mutants"))]
 #[must_use]
 pub const fn makes(_: Mutant) -> bool {
@@ -143,7 +145,7 @@ mod switched_on {
 
     use super::{Mutant, VARIABLE};
 
-    /// Whether this process makes this mistake.
+    /// Returns true if this process makes this mistake.
     #[must_use]
     pub fn makes(mutant: Mutant) -> bool {
         static MAKES: OnceLock<Option<Mutant>> = OnceLock::new();
@@ -153,7 +155,7 @@ mod switched_on {
     fn chosen() -> Option<Mutant> {
         let name = std::env::var(VARIABLE).ok()?;
         let chosen = Mutant::from_str(&name, false).ok();
-        // A name that means nothing would make a test pass that should fail.
+        // An unknown name would make a test pass that should fail.
         if chosen.is_some() {
             tracing::error!(name, "this controller makes a deliberate mistake");
         } else {
@@ -163,7 +165,7 @@ mod switched_on {
     }
 }
 
-/// What was decided.
+/// Returns the step of the decision, changed by the mistakes.
 pub(crate) fn decided(step: Step, facts: &Facts) -> Step {
     let step = concurrency::decided(lifecycle::decided(step, facts), facts);
     let step = debounce::decided(step, facts);
@@ -200,7 +202,7 @@ fn name_of_hash(ledger: &mut Ledger) {
     }
 }
 
-/// The outputs of an older run that has ended just now.
+/// Takes the outputs of an older run that has ended just now.
 fn outputs_by_time(ledger: &mut Ledger, facts: &Facts) {
     let unfinished = |entry: &&HistoryEntry| entry.result.is_none();
     for entry in facts.ledger.history.iter().filter(unfinished) {
@@ -222,7 +224,7 @@ fn outputs_by_time(ledger: &mut Ledger, facts: &Facts) {
     }
 }
 
-/// The time by which runs are old enough to be deleted.
+/// Returns the time that the minimum age of runs is measured by before they are deleted.
 pub(crate) fn later(now: Option<Timestamp>) -> Option<Timestamp> {
     if makes(Mutant::NoMinimumAge) {
         return now.map(|now| now + MINIMUM_AGE);
@@ -230,7 +232,7 @@ pub(crate) fn later(now: Option<Timestamp>) -> Option<Timestamp> {
     now
 }
 
-/// The object that is sent to be created.
+/// Returns the object that is sent to be created.
 pub(crate) fn object(mut object: Value) -> Value {
     if makes(Mutant::GenerateNameOnly)
         && let Some(Value::Object(metadata)) = object.get_mut("metadata")
@@ -240,8 +242,8 @@ pub(crate) fn object(mut object: Value) -> Value {
     object
 }
 
-/// The resourceVersion that a write of the status carries. Custom resources are never written
-/// without one, so whoever wants no precondition reads the `latest`.
+/// Returns the `resourceVersion` that a write of the status carries. Custom resources are never written without one, so
+/// a write without a precondition has to read the `latest`.
 pub(crate) async fn precondition<Read>(read: &str, latest: impl FnOnce() -> Read) -> String
 where
     Read: Future<Output = Option<Value>>,
@@ -257,7 +259,7 @@ where
     read.to_owned()
 }
 
-/// What was read under the name of the current run.
+/// Returns the run that was read under the name of the current run.
 pub(crate) fn found(mut found: Option<FetchedRun>, facts: &Facts) -> Option<FetchedRun> {
     if makes(Mutant::AdoptUnchecked)
         && let (Some(found), Some(current)) = (&mut found, &facts.ledger.current)
@@ -274,7 +276,8 @@ pub(crate) fn found(mut found: Option<FetchedRun>, facts: &Facts) -> Option<Fetc
     releases::read(found)
 }
 
-/// The answer to a create. `is_passing`: whether the same request may have another answer a moment later.
+/// Returns the answer to a create. `is_passing` returns true if the same request may have another answer a moment
+/// later.
 pub(crate) async fn answer<T, E, Send, Sent>(send: Send, is_passing: fn(&E) -> bool) -> Result<T, E>
 where
     Send: Fn() -> Sent,

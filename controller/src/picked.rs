@@ -1,5 +1,4 @@
-//! Objects that selectors picked: each kept once, however many Runnables select it, and not more of them
-//! than fit.
+//! Objects that selectors picked: each kept once, however many Runnables select it, and not more of them than fit.
 
 use std::{
     collections::HashMap,
@@ -12,8 +11,8 @@ use serde_json::Value;
 
 use crate::lock::lock;
 
-/// Bytes of memory that all objects which are kept take at most, as estimated. Whoever selects one that
-/// is not kept lists it at each reconciliation.
+/// Maximum bytes of memory of all objects that are kept, as estimated. A Runnable that selects another one lists it at
+/// each reconciliation.
 const MOST_BYTES: usize = 32 * 1024 * 1024;
 
 /// An object that a selector picked.
@@ -25,7 +24,7 @@ pub struct Picked {
     pub object: Arc<Kept>,
 }
 
-/// The objects that are kept. One leaves with the last Runnable that selects it.
+/// The objects that are kept. One is dropped with the last Runnable that selects it.
 #[derive(Clone, Default)]
 pub struct PickedObjects {
     shelf: Arc<Mutex<Shelf>>,
@@ -33,12 +32,12 @@ pub struct PickedObjects {
 
 #[derive(Default)]
 struct Shelf {
-    /// By uid. Of one object there may be several states for a moment, of which the latest is found.
+    /// Objects by uid. There may be several states of one for a moment, of which this is the latest.
     objects: HashMap<String, Weak<Kept>>,
     bytes: usize,
 }
 
-/// One object, while anybody selects it.
+/// One object, as long as a Runnable selects it.
 pub struct Kept {
     value: Arc<Value>,
     uid: String,
@@ -47,8 +46,8 @@ pub struct Kept {
 }
 
 impl PickedObjects {
-    /// Keeps an object. Another one that is the same in every respect, as an earlier Runnable's account
-    /// read it, serves for both. `None`: there is no room.
+    /// Keeps an object. An equal one, which the account of another Runnable has read before, serves for both. `None` if
+    /// there is no room.
     #[must_use]
     pub fn keep(&self, value: &Arc<Value>) -> Option<Arc<Kept>> {
         let uid = value.pointer("/metadata/uid")?.as_str()?;
@@ -74,7 +73,7 @@ impl PickedObjects {
 }
 
 impl Kept {
-    /// The object itself.
+    /// Returns the object itself.
     #[must_use]
     pub fn value(&self) -> Arc<Value> {
         self.value.clone()

@@ -1,4 +1,4 @@
-//! `ClusterRunProfile.status`: whether a profile can be used, and all that is wrong with it.
+//! `ClusterRunProfile.status`: the condition that a profile can be used, with all errors.
 
 use std::sync::Arc;
 
@@ -23,15 +23,15 @@ use crate::{
     template_status::{accepted, conditions},
 };
 
-/// Writes the status of profiles.
+/// Writer of the status of profiles.
 pub struct ProfileAcceptance {
     /// The profiles, compiled.
     pub profiles: Arc<ClusterProfiles>,
     /// The controller's own requests.
     pub requests: Requests,
-    /// For the API server's clock.
+    /// Connection with the API server's clock.
     pub connection: Connection,
-    /// What was written and what was refused.
+    /// Pace and refusals of the writes.
     pub writes: StatusWrites,
 }
 

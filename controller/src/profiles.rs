@@ -1,4 +1,4 @@
-//! The profiles of the cluster, and the labels of namespaces while a rule selects them.
+//! Profiles of the cluster, and the labels of namespaces while a rule selects them.
 
 use std::{
     collections::HashMap,
@@ -15,7 +15,7 @@ use crate::lock::lock;
 /// Namespaces, of which only the metadata is watched, while a rule selects them.
 pub(crate) const NAMESPACES: &str = "namespaces";
 
-/// Every profile, and what their rules need.
+/// All profiles, and the namespaces that their rules need.
 pub struct ClusterProfiles {
     known: Mutex<Known>,
     needs_namespaces: watch::Sender<bool>,
@@ -24,7 +24,7 @@ pub struct ClusterProfiles {
 #[derive(Default)]
 struct Known {
     all: Arc<Vec<Arc<KnownProfile>>>,
-    /// By namespace. `None` until the watch has shown all of them, and where none is open.
+    /// Labels by namespace. `None` until the watch has shown all of them, and while no watch is open.
     namespaces: Option<HashMap<String, Arc<Labels>>>,
 }
 
@@ -38,8 +38,8 @@ impl Default for ClusterProfiles {
 }
 
 impl ClusterProfiles {
-    /// What is known where it is decided about a Runnable in this namespace. A namespace that the watch has not shown has no
-    /// labels that anybody knows, and none has while the watch fails (`without_namespaces`): it may have others by now.
+    /// Returns the profiles for a decision about a Runnable in this namespace. The labels of a namespace are unknown if
+    /// the watch has not shown it, and while the watch fails (`without_namespaces`): they may have changed since.
     #[must_use]
     pub fn for_runnable(&self, namespace: &str, without_namespaces: bool) -> Profiles {
         let known = lock(&self.known);
@@ -50,7 +50,7 @@ impl ClusterProfiles {
         }
     }
 
-    /// Whether profiles or the labels of the namespace have changed since.
+    /// Returns true if profiles or the labels of the namespace have changed since.
     #[must_use]
     pub fn have_changed(&self, before: &Profiles, namespace: &str) -> bool {
         let now = self.for_runnable(namespace, false);
@@ -59,13 +59,13 @@ impl ClusterProfiles {
             || is_labelled && now.namespace_labels != before.namespace_labels
     }
 
-    /// Whether a rule selects namespaces.
+    /// Returns true if a rule selects namespaces.
     #[must_use]
     pub fn select_namespaces(&self) -> bool {
         *self.needs_namespaces.borrow()
     }
 
-    /// This state of a profile, compiled once.
+    /// Returns this state of a profile, compiled once.
     #[must_use]
     pub fn compiled(&self, object: &ClusterRunProfile) -> Arc<KnownProfile> {
         let known = lock(&self.known)
@@ -76,7 +76,7 @@ impl ClusterProfiles {
         known.unwrap_or_else(|| Arc::new(KnownProfile::new(object)))
     }
 
-    /// Takes in what a profile says now. Whether that is another than before: writes of its status do not count.
+    /// Takes in a profile. Returns true if it differs from before: writes of its status do not count.
     pub fn put(&self, object: &ClusterRunProfile) -> bool {
         if lock(&self.known).all.iter().any(|it| is_of(it, object)) {
             return false;
@@ -93,14 +93,14 @@ impl ClusterProfiles {
         true
     }
 
-    /// A profile is gone, or cannot be read.
+    /// Removes a profile that was deleted, or cannot be read.
     pub fn remove(&self, name: &str) {
         let mut known = lock(&self.known);
         Arc::make_mut(&mut known.all).retain(|it| it.version.name != name);
         self.settle_needs(&known);
     }
 
-    /// These are all.
+    /// Replaces all profiles.
     pub fn relist(&self, objects: &[Arc<ClusterRunProfile>]) {
         let profiles = objects.iter();
         let profiles = profiles.map(|object| self.compiled(object));
@@ -119,7 +119,7 @@ impl ClusterProfiles {
         });
     }
 
-    /// Tells whether a rule selects namespaces.
+    /// Returns a receiver that holds true while a rule selects namespaces.
     #[must_use]
     pub fn needs_namespaces(&self) -> watch::Receiver<bool> {
         self.needs_namespaces.subscribe()
@@ -134,7 +134,7 @@ impl ClusterProfiles {
         lock(&self.known).namespaces = Some(labelled.collect());
     }
 
-    /// Takes in one. Whether its labels are others than before.
+    /// Takes in a namespace. Returns true if its labels have changed.
     pub fn put_namespace(&self, metadata: &ObjectMeta) -> bool {
         let (name, labels) = (metadata.name.clone(), metadata.labels.clone());
         let (name, labels) = (name.unwrap_or_default(), labels.unwrap_or_default());
@@ -149,20 +149,20 @@ impl ClusterProfiles {
         true
     }
 
-    /// One is gone.
+    /// Removes a namespace.
     pub fn remove_namespace(&self, name: &str) {
         if let Some(all) = lock(&self.known).namespaces.as_mut() {
             all.remove(name);
         }
     }
 
-    /// The watch has ended: nobody tells of their labels any more.
+    /// Forgets all namespaces, since their watch has ended.
     pub fn forget_namespaces(&self) {
         lock(&self.known).namespaces = None;
     }
 }
 
-/// Whether this is the profile as it is now: writes of its status do not count.
+/// Returns true if this is the present state of the profile: writes of its status do not count.
 fn is_of(known: &KnownProfile, object: &ClusterRunProfile) -> bool {
     known.version.name == object.name_any()
         && Some(known.uid.as_str()) == object.metadata.uid.as_deref()
@@ -210,7 +210,7 @@ mod tests {
         assert!(!profiles.put_namespace(&namespace("ns", "test")));
         assert!(profiles.put_namespace(&namespace("ns", "production")));
         assert!(profiles.have_changed(&known, "ns"));
-        // A watch that fails tells nothing of labels that have changed since.
+        // A watch that fails does not show labels that have changed since.
         assert!(profiles.for_runnable("ns", true).lacks_namespace());
         // The rule moves to another profile: the watch, which sees only the outcome, goes on with what it has.
         profiles.remove("a");

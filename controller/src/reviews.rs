@@ -1,4 +1,4 @@
-//! What accounts may do, as the API server says it when it is asked as them. All who ask the same within some seconds share one
+//! Permissions of accounts, by the API server's reviews as these accounts. Equal requests within some seconds share one
 //! answer. I/O.
 
 mod rules;
@@ -13,10 +13,10 @@ pub use rules::Rules;
 use shared::Shared;
 
 const AUTHORIZATION: &str = "authorization.k8s.io/v1";
-/// Bytes of an answer that are read at most: who may write Roles decides how many rules there are.
+/// Maximum bytes of an answer that are read: the authors of Roles decide how many rules there are.
 const MOST_RULES_BYTES: usize = 256 * 1024;
 
-/// The answers that are shared.
+/// Answers that are shared.
 #[derive(Default)]
 pub struct Reviews {
     rules: Shared<InNamespace, Rules>,
@@ -31,7 +31,7 @@ struct InNamespace {
     account: String,
 }
 
-/// What it may do there.
+/// An action in that namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Question {
     group: String,
@@ -40,14 +40,14 @@ struct Question {
     verb: String,
 }
 
-/// The account that asks.
+/// The account whose permissions are reviewed.
 #[derive(Clone, Copy)]
 pub struct Asking<'a> {
     /// Its namespace.
     pub namespace: &'a str,
     /// Its name.
     pub name: &'a str,
-    /// Requests as it.
+    /// Requests as this account.
     pub requests: &'a Requests,
 }
 
@@ -61,14 +61,14 @@ impl Asking<'_> {
     }
 }
 
-/// The answer to a `SelfSubjectRulesReview`, as far as it is read.
+/// Answer to a `SelfSubjectRulesReview`, as far as it is read.
 #[derive(Default, Deserialize)]
 struct RulesReview {
     #[serde(default)]
     status: Rules,
 }
 
-/// The answer to a `SelfSubjectAccessReview`, the same.
+/// Answer to a `SelfSubjectAccessReview`, as far as it is read.
 #[derive(Deserialize)]
 struct AccessReview {
     status: Access,
@@ -83,8 +83,8 @@ struct Access {
 }
 
 impl Reviews {
-    /// What an account may do in a namespace, as far as the API server lists it. Where it does not answer, no rule is listed, and the
-    /// list is not complete.
+    /// Returns the permissions of an account in a namespace, as far as the API server lists them. Without an answer no
+    /// rule is listed, and the list is not complete.
     pub async fn rules(&self, asking: Asking<'_>, namespace: &str) -> std::sync::Arc<Rules> {
         let ask = async {
             let path = ResourcePath::new(AUTHORIZATION, "selfsubjectrulesreviews", None);
@@ -92,7 +92,7 @@ impl Reviews {
                 "apiVersion": AUTHORIZATION, "kind": "SelfSubjectRulesReview",
                 "spec": { "namespace": namespace },
             });
-            // Others wait for this answer, so that it must not wait for one of them: for the place of those who hold much.
+            // Other reconciliations wait for this answer, so it must not wait for the place of the heavy one.
             let requests = asking.requests.unbudgeted();
             let create = requests.create::<Box<RawValue>>(&path, &body, CreateMode::Real);
             let answer = Box::pin(create).await.ok();
@@ -102,7 +102,8 @@ impl Reviews {
         self.rules.get(key, Rules::are_few, ask).await
     }
 
-    /// Whether an account may do this with what a template names. The rules settle most of it; of the rest the API server is asked.
+    /// Returns true if an account may do this with what a template names. The rules settle most of it; the API server
+    /// is asked for the rest.
     pub async fn may(
         &self,
         asking: Asking<'_>,
@@ -128,7 +129,7 @@ impl Reviews {
         Ok(*answer)
     }
 
-    /// Permissions have changed, in a namespace or everywhere: what was said of them is old.
+    /// Forgets the answers for a namespace, or all, since permissions have changed there.
     pub fn forget(&self, namespace: Option<&str>) {
         let is_old = |it: &InNamespace| namespace.is_none_or(|namespace| it.namespace == namespace);
         self.rules.forget(is_old);
@@ -136,7 +137,7 @@ impl Reviews {
     }
 }
 
-/// The rules in an answer; a long one says nothing, and is not read.
+/// Parses the rules of an answer. A long one is not read, and its rules are unknown.
 fn rules_in(answer: &RawValue) -> Rules {
     if answer.get().len() > MOST_RULES_BYTES {
         return Rules::unknown();
@@ -169,7 +170,7 @@ async fn ask_access(
         allowed,
         evaluation_error,
     } = review.status;
-    // An authorizer that could not be asked has not said no.
+    // An authorizer that failed has not refused.
     if !allowed && !evaluation_error.is_empty() {
         return Err(ApiError::Unanswered(evaluation_error));
     }

@@ -20,7 +20,7 @@ pub struct RunnableKey {
 }
 
 impl RunnableKey {
-    /// The key of a Runnable.
+    /// Returns the key of a Runnable.
     #[must_use]
     pub fn of(runnable: &Runnable) -> Self {
         Self {
@@ -29,7 +29,7 @@ impl RunnableKey {
         }
     }
 
-    /// The Runnable, if the cache has it.
+    /// Returns the Runnable, if the cache has it.
     #[must_use]
     pub fn find(&self, runnables: &Store<CachedRunnable>) -> Option<Arc<CachedRunnable>> {
         runnables.get(&ObjectRef::new(&self.name).within(&self.namespace))

@@ -1,4 +1,4 @@
-//! Writes of statuses of templates and profiles: their pace, and when one that was refused is tried again. I/O.
+//! Writes of statuses of templates and profiles: their pace, and the retry of refused ones. I/O.
 
 use std::{
     borrow::Borrow,
@@ -21,12 +21,12 @@ use crate::{
     lock::lock,
 };
 
-/// Pause after a write that somebody else's came before, and until the API server's time is known.
+/// Pause after a conflict, and until the API server's time is known.
 pub(crate) const PAUSE: Duration = Duration::from_secs(5);
-/// A template whose write has not failed for so long has none that fails.
+/// Time after a failed write from which on the next failure counts as the first one.
 const FORGOTTEN_AFTER: Duration = Duration::from_mins(15);
 
-/// What is remembered of the writes of statuses of templates or profiles.
+/// State of the writes of statuses of templates or profiles.
 pub struct StatusWrites {
     refusals: Refusals,
     paces: Paces,
@@ -34,7 +34,7 @@ pub struct StatusWrites {
 }
 
 impl StatusWrites {
-    /// Before the first write; what the API server drops is noted with these definitions.
+    /// Creates the state before the first write. Fields that the API server drops are reported to `definitions`.
     #[must_use]
     pub fn new(definitions: Arc<Definitions>) -> Self {
         Self {
@@ -44,7 +44,7 @@ impl StatusWrites {
         }
     }
 
-    /// Whether a status is to be written now, and otherwise when to look again.
+    /// Returns `None` if a status is to be written now, and else the action to take instead.
     pub(crate) fn due(&self, name: &str, change: &Change) -> Option<Action> {
         match self.paces.due(name, change, boot_time()) {
             Due::Now => None,
@@ -57,7 +57,7 @@ impl StatusWrites {
     }
 }
 
-/// The pace of writes of each status, by what it is of.
+/// Pace of the writes of each status, by the key of its object.
 pub(crate) struct Paces<K = String>(Mutex<HashMap<K, StatusPace>>);
 
 impl<K> Default for Paces<K> {
@@ -67,7 +67,7 @@ impl<K> Default for Paces<K> {
 }
 
 impl<K: Eq + Hash> Paces<K> {
-    /// When a change is to be written.
+    /// Returns the time at which a change is to be written.
     pub(crate) fn due<Q>(&self, of: &Q, change: &Change, now: Duration) -> Due
     where
         K: Borrow<Q>,
@@ -85,7 +85,7 @@ impl<K: Eq + Hash> Paces<K> {
             .due(change, now)
     }
 
-    /// A change was written.
+    /// Records a write.
     pub(crate) fn wrote(&self, of: K, change: &Change, now: Duration) {
         let mut all = lock(&self.0);
         let is_of_use =
@@ -95,12 +95,12 @@ impl<K: Eq + Hash> Paces<K> {
     }
 }
 
-/// The templates whose status could not be written: how often in a row, and when the last time.
+/// Templates whose status could not be written: the number of failures in a row, and the time of the last one.
 #[derive(Default)]
 struct Refusals(Mutex<HashMap<String, (u32, Duration)>>);
 
 impl Refusals {
-    /// One more was refused: how long it is left alone.
+    /// Records a refusal. Returns the pause before the next try.
     fn add(&self, template: &str, now: Duration) -> Duration {
         let mut all = lock(&self.0);
         all.retain(|_, (_, last)| *last + FORGOTTEN_AFTER > now);
@@ -110,13 +110,13 @@ impl Refusals {
         pause
     }
 
-    /// It was written, or there is nothing to write.
+    /// Forgets the refusals: the status was written, or there is nothing to write.
     fn remove(&self, template: &str) {
         lock(&self.0).remove(template);
     }
 }
 
-/// Writes the status of a template or profile, and says when to try again.
+/// Writes the status of a template or profile. Returns the action that leads to the next try.
 pub(crate) async fn write<K, S>(
     requests: &Requests,
     writes: &StatusWrites,
@@ -130,7 +130,7 @@ where
 {
     let name = object.name_any();
     let version = object.resource_version().unwrap_or_default();
-    // Of the answer only whether there is one is read: a template may be large.
+    // The content of the answer is not read: a template may be large.
     let written = requests
         .replace_status::<IgnoredAny, _>(object, &version, (spec, status), false)
         .await;

@@ -1,4 +1,4 @@
-//! How all Runnables fare, counted when somebody asks for metrics.
+//! States of all Runnables, counted for each request of the metrics.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -17,30 +17,31 @@ use k8s_openapi::jiff::Timestamp;
 
 use crate::lock::lock;
 
-/// The reason of whatever is not Ready for a reason that is its run's: of those there may be any number.
+/// Reason of a Runnable that is not Ready for a reason of its run: there may be any number of those.
 const OF_ITS_RUN: &str = "Run";
 
-/// The reason of a Runnable whose status says nothing yet.
+/// Reason of a Runnable whose status has no Ready condition yet.
 const UNOBSERVED: &str = "Unobserved";
 
-/// All Runnables together.
+/// State of all Runnables together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Survey {
-    /// How many there are of each status and reason of Ready.
+    /// Number of Runnables for each status and reason of Ready.
     pub ready: BTreeMap<(&'static str, &'static str), i64>,
-    /// When the oldest run began that has not ended.
+    /// Start of the oldest run that has not ended.
     pub oldest_unfinished: Option<Timestamp>,
-    /// For how long the oldest change has waited.
+    /// Time for which the oldest change has waited.
     pub oldest_waiting: Option<Duration>,
 }
 
-/// Since when each Runnable has a spec that no status speaks of, by its uid, with the generation that its status speaks of. It goes from
-/// one survey to the next: an object that arrives once more, be it with a further change, has waited as long as before.
+/// Times since which Runnables have had a spec that the status does not cover, by uid, with the observed generation.
+/// They pass from one survey to the next: an object that arrives again, even with a further change, has waited as long
+/// as before.
 #[derive(Debug, Default)]
 pub struct WaitingSince(Mutex<HashMap<String, (Option<i64>, Duration)>>);
 
 impl Survey {
-    /// Counts these, each with the moment at which it arrived as it is. It is `moment`, and `now` for the API server.
+    /// Counts these, each with its time of arrival. The time is `moment`, and `now` for the API server.
     pub fn of<'a>(
         runnables: impl IntoIterator<Item = (&'a Runnable, Duration)>,
         waiting: &WaitingSince,
@@ -67,7 +68,7 @@ impl Survey {
     }
 }
 
-/// Since when it has waited that arrived as it is at this moment.
+/// Returns the time since which a Runnable has waited that arrived in its present state at `came`.
 fn since(
     runnable: &Runnable,
     came: Duration,
@@ -91,33 +92,33 @@ fn ready(runnable: &Runnable) -> (&'static str, &'static str) {
         |closed: &[&'static str], word: &str| closed.iter().find(|it| **it == word).copied();
     let status = among(&["True", "False"], &ready.status).unwrap_or("Unknown");
     let own = among(&[READY, RUN_LOST], &ready.reason);
-    // Whatever hinders it.
+    // It counts as in progress, whatever hinders it.
     let at_work = is_at_work(&ready.status, &ready.reason).then_some(RUN_IN_PROGRESS);
     let own = own.or(at_work);
     let reason = own.or_else(|| Category::parse(&ready.reason).map(Category::as_str));
     (status, reason.unwrap_or(OF_ITS_RUN))
 }
 
-/// The generation that the status speaks of.
+/// Returns the generation that the status covers.
 fn observed(runnable: &Runnable) -> Option<i64> {
     runnable.status.as_ref()?.observed_generation
 }
 
-/// Whether a spec waits that no status speaks of. One that waits to stay the same is no delay, nor is one that is still suspended, or
-/// that a newer release serves.
+/// Returns true if a spec waits that the status does not cover. A debounced spec does not count, nor does one that is
+/// still suspended, or that a newer release serves.
 fn is_unobserved(runnable: &Runnable) -> bool {
     let reason = ready(runnable).1;
     let is_suspended = runnable.spec.suspend == Some(true);
     observed(runnable) != runnable.metadata.generation
         && runnable.metadata.deletion_timestamp.is_none()
-        // Of one that cannot be read another status tells.
+        // The status of an unreadable Runnable is written elsewhere.
         && !runnable.spec.run_template_ref.name.is_empty()
         && reason != Category::Debouncing.as_str()
         && !(is_suspended && reason == Category::Suspended.as_str())
         && leaves_alone(runnable.status.as_ref()).is_none()
 }
 
-/// For how long a run has been intended that is not made, unless something that was asked for holds it back.
+/// Returns the time for which a run has been intended and not made, unless something requested holds it back.
 fn intended(runnable: &Runnable, now: Option<Timestamp>) -> Option<Duration> {
     let held = Category::parse(ready(runnable).1);
     if held.is_some_and(|it| it.is_hold() || it == Category::Rejected)
@@ -130,7 +131,7 @@ fn intended(runnable: &Runnable, now: Option<Timestamp>) -> Option<Duration> {
     Duration::try_from(now?.duration_since(intended.0)).ok()
 }
 
-/// When the runs of a Runnable began that have not ended, as far as that is known.
+/// Returns the start times of the runs of a Runnable that have not ended, as far as they are known.
 fn unfinished(runnable: &Runnable) -> impl Iterator<Item = Timestamp> {
     let status = runnable.status.iter();
     status.flat_map(|status| {
@@ -260,7 +261,7 @@ mod tests {
             survey.oldest_waiting
         };
         assert_eq!(waits(2, 1, 10, 12), Some(seconds(2)));
-        // A label was written, and then the spec once more.
+        // A label is written, and then the spec once more.
         assert_eq!(waits(2, 1, 20, 22), Some(seconds(12)));
         assert_eq!(waits(3, 1, 30, 32), Some(seconds(22)));
         // The first change was acted on.

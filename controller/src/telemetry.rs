@@ -6,7 +6,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::flags::LogFormat;
 
-/// Starts logging. An unusable filter is an error to show.
+/// Starts logging. An unusable filter is an error for the user.
 pub fn start(format: LogFormat, filter: &str) -> Result<(), String> {
     let filter = EnvFilter::try_new(filter)
         .map_err(|error| format!("--log {filter:?} is no filter: {error}"))?;

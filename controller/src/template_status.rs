@@ -1,4 +1,4 @@
-//! `ClusterRunTemplate.status`: whether a template is acceptable, and all that is wrong with it.
+//! `ClusterRunTemplate.status`: the condition that a template is accepted, with all errors.
 
 use std::sync::Arc;
 
@@ -24,18 +24,18 @@ use crate::{
     templates::Templates,
 };
 
-/// Whether Runnables can use the template.
+/// Type of the condition that Runnables can use the template.
 const ACCEPTED: &str = "Accepted";
 
-/// Writes the status of templates.
+/// Writer of the status of templates.
 pub struct Acceptance {
     /// The templates, compiled.
     pub templates: Arc<Templates>,
     /// The controller's own requests.
     pub requests: Requests,
-    /// For the API server's clock.
+    /// Connection with the API server's clock.
     pub connection: Connection,
-    /// What was written and what was refused.
+    /// Pace and refusals of the writes.
     pub writes: StatusWrites,
 }
 
@@ -82,7 +82,7 @@ fn status(
                 .collect();
             let own = (!own.is_empty()).then(|| bounded(own.join("; ")));
             let of_runs = of_runs(compiled, stored, warned);
-            // The latter are bounded each, and are read again: they must not be cut.
+            // The warnings of runs are bounded each, and are parsed again: they must not be cut.
             let warnings: Vec<String> = own.into_iter().chain(of_runs).collect();
             (TRUE, accepted(&warnings), warnings.join("; "))
         }
@@ -108,7 +108,7 @@ fn status(
     }
 }
 
-/// The reason of what can be used.
+/// Returns the reason of a condition that is true.
 pub(crate) fn accepted(warnings: &[String]) -> &'static str {
     if warnings.is_empty() {
         "Accepted"
@@ -117,16 +117,16 @@ pub(crate) fn accepted(warnings: &[String]) -> &'static str {
     }
 }
 
-/// Stands before what the API server warned of when runs were made.
+/// Text before the warnings of the API server that runs had.
 const OF_RUNS: &str = "of its runs the API server warns: ";
 
-/// Stands between two of them.
+/// Separator of these.
 const AND: &str = " / ";
-/// Warnings that are told.
+/// Maximum number of them that are reported.
 const MOST: usize = 5;
 
-/// What the API server warned of when runs of this state of the template were made, with what is told already: another
-/// controller, or this one before it was started again, may have been told something else.
+/// Joins the API server's warnings of runs of this state of the template with those in the status: another controller,
+/// or this one before a restart, may have had others.
 fn of_runs(
     compiled: &Compiled,
     stored: &ClusterRunTemplateStatus,
@@ -147,7 +147,7 @@ fn of_runs(
     (!all.is_empty()).then(|| format!("{OF_RUNS}{}", all.join(AND)))
 }
 
-/// The conditions of a template or profile that no Runnable can use.
+/// Returns the conditions of a template or profile that no Runnable can use.
 #[must_use]
 pub fn refused(
     stored: &[Condition],
@@ -163,7 +163,7 @@ pub fn refused(
     conditions(stored, value, generation, now)
 }
 
-/// The conditions of a template or profile.
+/// Returns the conditions of a template or profile.
 pub(crate) fn conditions(
     stored: &[Condition],
     value: ConditionValue,
@@ -171,7 +171,7 @@ pub(crate) fn conditions(
     now: Timestamp,
 ) -> Vec<Condition> {
     let value = mutants::judged(value);
-    // Tools that know no Accepted take this for what it is: only a change helps.
+    // Tools that do not know Accepted read this one: only a change helps.
     let stalled = (value.status == FALSE).then(|| ConditionValue {
         status: TRUE,
         ..value.clone()
@@ -200,7 +200,7 @@ mod tests {
         Compiled::new(&object)
     }
 
-    /// The status of this generation after these warnings.
+    /// Returns the status of this generation after these warnings.
     fn after(
         stored: &ClusterRunTemplateStatus,
         generation: i64,
@@ -263,7 +263,7 @@ mod tests {
         assert_eq!(message(&full), format!("{told} / d / e / f"));
     }
 
-    /// A warning of the template's own quotes what stands in it.
+    /// A warning of the template itself quotes its content.
     #[test]
     fn what_a_template_says_itself_is_not_read_as_a_warning_of_its_runs() {
         let mut stored = after(&ClusterRunTemplateStatus::default(), 1, &["a"]);
@@ -289,7 +289,7 @@ mod tests {
         let mut writes = 0;
         for second in 0..600 {
             let now = Duration::from_secs(second);
-            // The other release writes its own words over ours at once.
+            // The other release writes its own words over these at once.
             let change = Change::of_conditions(&theirs("b").conditions, &ours.conditions);
             if paces.due("t", &change, now) == Due::Now {
                 paces.wrote("t".to_owned(), &change, now);

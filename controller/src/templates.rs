@@ -1,4 +1,4 @@
-//! The templates, compiled once per generation.
+//! Templates, compiled once per generation.
 
 mod reads;
 mod warned;
@@ -23,7 +23,7 @@ use reads::Read;
 pub use reads::TemplateUnread;
 use warned::Warned;
 
-/// What tells one state of a template from another.
+/// Fields that identify one state of a template.
 #[derive(Deserialize)]
 struct TemplateHead {
     metadata: TemplateHeadMeta,
@@ -45,7 +45,7 @@ pub struct Templates {
 }
 
 impl Templates {
-    /// Templates out of a store that a watch fills.
+    /// Creates templates over a store that a watch fills.
     #[must_use]
     pub fn new(store: Store<ClusterRunTemplate>) -> Self {
         Self {
@@ -56,7 +56,7 @@ impl Templates {
         }
     }
 
-    /// The template as the cache has it.
+    /// Returns the template in the cache, compiled.
     #[must_use]
     pub fn cached(&self, name: &str) -> Option<Arc<Compiled>> {
         let object = self.store.get(&ObjectRef::new(name));
@@ -66,7 +66,7 @@ impl Templates {
         Some(self.compile(&*object?))
     }
 
-    /// The answer to a read of a template, which is read no further if it is compiled already.
+    /// Returns the template of an answer, which is parsed no further if this state is compiled already.
     fn answered(&self, answer: &RawValue) -> serde_json::Result<Arc<Compiled>> {
         let TemplateHead { metadata } = serde_json::from_str(answer.get())?;
         if let Some(kept) = self.kept(&metadata.name, Some(&metadata.uid), metadata.generation) {
@@ -76,7 +76,7 @@ impl Templates {
         Ok(self.compile(&serde_json::from_str(answer.get())?))
     }
 
-    /// A template that was read just now, compiled unless it is the one that is compiled already.
+    /// Returns a template that was read just now, compiled unless this state is compiled already.
     #[must_use]
     pub fn compile(&self, object: &ClusterRunTemplate) -> Arc<Compiled> {
         let (name, metadata) = (object.name_any(), &object.metadata);
@@ -85,7 +85,7 @@ impl Templates {
         }
         let compiled = Arc::new(Compiled::new(object));
         let mut kept = lock(&self.compiled);
-        // Those that are gone leave when another one comes.
+        // Deleted templates are dropped when another one comes.
         if kept.len() > self.store.len() {
             let exists = |name: &str| self.store.get(&ObjectRef::new(name)).is_some();
             kept.retain(|name, _| exists(name));
@@ -95,7 +95,7 @@ impl Templates {
         compiled
     }
 
-    /// The template, if this state of it is compiled already.
+    /// Returns the template, if this state of it is compiled already.
     fn kept(
         &self,
         name: &str,
@@ -106,7 +106,7 @@ impl Templates {
         kept.is_of(uid, generation).then_some(kept)
     }
 
-    /// Takes down what the API server warned of when a run of this state of a template was made.
+    /// Records the API server's warnings to the create of a run, if this state of the template is the cached one.
     pub fn warn(&self, compiled: &Compiled, texts: &[String]) {
         let Some(object) = self.store.get(&ObjectRef::new(&compiled.name)) else {
             return;
@@ -116,20 +116,20 @@ impl Templates {
         }
     }
 
-    /// What it warned of that the template itself is the reason of.
+    /// Returns the warnings that the template itself has caused.
     #[must_use]
     pub fn warnings(&self, compiled: &Compiled) -> Vec<String> {
         self.warned.of(compiled)
     }
 
-    /// The templates as they get another warning. Given out once.
+    /// Returns a stream of the templates that get another warning. Only the first call returns the events.
     pub fn with_news(&self) -> impl Stream<Item = Arc<ClusterRunTemplate>> + use<> {
         let (news, store) = (self.warned.news(), self.store.clone());
         let names = stream::iter(news).flatten();
         names.filter_map(move |name| std::future::ready(store.get(&ObjectRef::new(&name))))
     }
 
-    /// The kinds of all templates that name theirs without a tag.
+    /// Returns the kinds of all templates that name theirs without a tag.
     pub fn literal_kinds(&self) -> impl Iterator<Item = (String, String)> {
         self.store.state().into_iter().filter_map(|object| {
             let compiled = self.compile(&object);

@@ -209,8 +209,8 @@ impl Memory {
         })
     }
 
-    /// Takes in that profiles have changed: what failed because of them is retried at once, and any failure if a run is
-    /// made with a pinned one.
+    /// Takes in that profiles have changed: what failed because of them is retried at once, and any failure if the status
+    /// names the profile of its runs (`is_pinned`).
     pub fn profiles_changed(&mut self, is_pinned: bool) {
         self.retry_where(|error| {
             is_pinned

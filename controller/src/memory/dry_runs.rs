@@ -6,7 +6,7 @@ use cartouche_protocol::facts::DryRun;
 
 /// Maximum number of dry runs of a Runnable within a minute. What is rendered may change again and again.
 pub const MOST_DRY_RUNS: u32 = 6;
-/// That minute.
+/// Window of that limit.
 const DRY_RUN_WINDOW: Duration = Duration::from_mins(1);
 
 /// Recent dry runs.

@@ -1,12 +1,13 @@
-//! The text format that Prometheus had before OpenMetrics (0.0.4). Pure.
+//! Text format of Prometheus before OpenMetrics (0.0.4). Pure.
 //!
-//! Both say the same of what is counted here. The older one calls a counter by the name of its sample, and knows no end and no units.
+//! Both have the same content for these metrics. The older one names a counter as its sample, and has no end mark and
+//! no units.
 
 use std::fmt::Write;
 
 const COUNTER: &str = "counter";
 
-/// The same metrics, out of a text in the OpenMetrics format.
+/// Converts a text in the OpenMetrics format.
 pub(super) fn from_open_metrics(text: &str) -> String {
     let counters: Vec<&str> = text.lines().filter_map(counter).collect();
     let mut classic = String::with_capacity(text.len());
@@ -26,13 +27,13 @@ pub(super) fn from_open_metrics(text: &str) -> String {
         } else {
             ""
         };
-        // Writing into a String cannot fail.
+        // Writing into a `String` cannot fail.
         let _ = writeln!(classic, "# {what} {name}{suffix} {rest}");
     }
     classic
 }
 
-/// The name of the counter that this line declares.
+/// Returns the name of the counter that this line declares.
 fn counter(line: &str) -> Option<&str> {
     let (name, kind) = line.strip_prefix("# TYPE ")?.split_once(' ')?;
     (kind == COUNTER).then_some(name)

@@ -1,4 +1,4 @@
-//! The labels of metrics, and their closed sets of values.
+//! Labels of metrics, and their closed sets of values.
 
 use cartouche_crds::StopReason;
 use cartouche_protocol::conditions::READY;
@@ -48,7 +48,7 @@ pub(super) struct ReadyLabels {
 }
 
 impl ReadyLabels {
-    /// Those of a Runnable that is as it should be.
+    /// Labels of a healthy Runnable.
     pub(super) const BEST: Self = Self {
         ready: "True",
         reason: READY,
@@ -70,25 +70,25 @@ pub(super) struct VerbLabels {
     pub(super) verb: StatusVerb,
 }
 
-/// How a kind is watched.
+/// Way in which a kind is watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelValue)]
 pub enum WatchLabel {
     /// By a watch.
     Watched,
-    /// By lists now and then, for want of permissions.
+    /// By lists now and then, for lack of permissions.
     Polled,
     /// By lists now and then, because the watch fails.
     Failing,
 }
 
-/// How one object is watched that inputs come from.
+/// State of the watch of one object that inputs come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelValue)]
 pub enum ObjectWatch {
     /// It is not known yet.
     Starting,
     /// The watch shows changes.
     Watched,
-    /// The account may not.
+    /// The account may not watch it.
     Refused,
     /// There are too many.
     Full,
@@ -96,7 +96,7 @@ pub enum ObjectWatch {
     Failing,
 }
 
-/// A request for a status, as roles name it.
+/// Request for a status, by the verb of roles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StatusVerb {
     /// A read.
@@ -106,7 +106,7 @@ pub enum StatusVerb {
 }
 
 impl StatusVerb {
-    /// The word in a message.
+    /// Returns the word in a message.
     #[must_use]
     pub fn doing(self) -> &'static str {
         match self {
@@ -126,7 +126,7 @@ impl EncodeLabelValue for StatusVerb {
     }
 }
 
-/// The reason of a stop. A word that only another release knows is none of the closed set.
+/// Returns the label of a stop's reason. A word that only another release knows is not in the closed set.
 pub(super) fn of_stop(reason: Option<&StopReason>) -> &'static str {
     match reason {
         Some(StopReason::TimedOut) => "TimedOut",

@@ -1,11 +1,11 @@
-//! What the operating system says of the process. `None` where it does not say it in this way.
+//! Figures of the operating system about the process. `None` if it has none of this form.
 
 use std::{
     fs,
     time::{SystemTime, UNIX_EPOCH},
 };
 
-/// The machine's clock, as Prometheus reads it. It decides nothing.
+/// Returns the machine's clock, as Prometheus reads it. It decides nothing.
 pub(super) fn seconds_since_1970() -> f64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.unwrap_or_default().as_secs_f64()

@@ -1,4 +1,4 @@
-//! The table of the page beside the table of the code.
+//! Comparison of the metrics in the documentation with those in the code.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,7 +11,7 @@ use super::*;
 /// Names and labels.
 type Described = BTreeMap<String, BTreeSet<String>>;
 
-/// All metrics, each with all of its labels.
+/// Returns all metrics, each with all of its labels.
 fn counted() -> Metrics {
     let metrics = Metrics::default();
     metrics.surveyed_by(|| (Survey::default(), None));
@@ -27,7 +27,7 @@ fn counted() -> Metrics {
     metrics
 }
 
-/// The name of a sample, and of its labels. `le` is a label of every histogram.
+/// Returns the name of a sample, and of its labels. `le` is a label of every histogram.
 fn sample(line: &str) -> Option<(String, BTreeSet<String>)> {
     let (name, labels) = line.split_once([' ', '{'])?;
     let labels = if line.contains('{') { labels } else { "" };
@@ -37,7 +37,7 @@ fn sample(line: &str) -> Option<(String, BTreeSet<String>)> {
     Some((name.to_owned(), names))
 }
 
-/// The table of the code, with the labels of what a scrape shows.
+/// Returns the table of the code, with the labels of a scrape.
 fn in_code() -> Described {
     let text = counted().text();
     let samples: Described = text.lines().filter_map(sample).collect();
@@ -57,7 +57,7 @@ fn in_code() -> Described {
     described.collect()
 }
 
-/// The table of the page.
+/// Returns the table of the page.
 fn on_the_page() -> Described {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/operations.md");
     let page = fs::read_to_string(page).unwrap();
@@ -78,7 +78,7 @@ fn the_page_names_each_metric_and_its_labels() {
     assert_eq!(in_code(), on_the_page());
 }
 
-/// The metrics that a text names.
+/// Returns the metrics that a text names.
 fn named(text: &str) -> impl Iterator<Item = &str> {
     let starts = text.match_indices("cartouche_").map(|(at, _)| &text[at..]);
     starts.map(|rest| {

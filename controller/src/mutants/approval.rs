@@ -1,4 +1,4 @@
-//! Mistakes in what an approval is for.
+//! Mistakes in the scope of an approval.
 
 use cartouche_crds::{Approval, ApprovalPolicy};
 use cartouche_protocol::{
@@ -9,7 +9,7 @@ use cartouche_protocol::{
 
 use super::{Mutant, makes};
 
-/// The decision, but for the mistake.
+/// Returns the step of the decision, changed by the mistake.
 pub(super) fn decided(step: Step, facts: &Facts) -> Step {
     if makes(Mutant::ApprovedByNumber) {
         return by_number(step, facts);
@@ -20,7 +20,7 @@ pub(super) fn decided(step: Step, facts: &Facts) -> Step {
     step
 }
 
-/// An approval of the number is enough, whatever it is to make.
+/// An approval of the number is enough, whatever the run is to make.
 fn by_number(step: Step, facts: &Facts) -> Step {
     let given = facts.runnable.approved.as_deref().and_then(Approval::of);
     let wanted = wanted(&step, facts);
@@ -58,7 +58,7 @@ fn uncompared(step: Step, facts: &Facts) -> Step {
     }
 }
 
-/// The approval that a step waits for.
+/// Returns the approval that a step waits for.
 fn wanted(step: &Step, facts: &Facts) -> Option<Approval> {
     let mut facts = facts.clone();
     let step = match step {

@@ -9,12 +9,12 @@ use cartouche_protocol::{
 
 use super::{Mutant, makes};
 
-/// Whether a source has to be read, however lately it was.
+/// Returns true if a source has to be read, however recent the last read is.
 pub(crate) fn is_read(consistent: bool) -> bool {
     consistent && !makes(Mutant::SourcesRemembered)
 }
 
-/// Whether sources have to be coherent.
+/// Returns the required coherence of sources.
 pub(crate) fn coherence(asked: Coherence) -> Coherence {
     if makes(Mutant::CoherenceUnchecked) {
         return Coherence::Ignored;
@@ -22,7 +22,7 @@ pub(crate) fn coherence(asked: Coherence) -> Coherence {
     asked
 }
 
-/// Whom a source reads in turn.
+/// Returns the ancestors of a source that are followed.
 pub(crate) fn further<T>(ancestors: Vec<T>) -> Vec<T> {
     if makes(Mutant::AncestorsUnasked) {
         return Vec::new();
@@ -30,7 +30,7 @@ pub(crate) fn further<T>(ancestors: Vec<T>) -> Vec<T> {
     ancestors
 }
 
-/// What was decided. That the present run stems from something else by now is not written.
+/// Returns the step of the decision, without a write that the present run's sources have moved.
 pub(super) fn decided(step: Step, facts: &Facts) -> Step {
     if !makes(Mutant::NeverMovesOn) || !matches!(step, Step::Write(_, Change::MoveOn)) {
         return step;

@@ -1,4 +1,4 @@
-//! Mistakes in what may be at work at once.
+//! Mistakes in which runs may be at work at once.
 
 use cartouche_crds::ConcurrencyPolicy;
 use cartouche_protocol::{
@@ -10,7 +10,7 @@ use cartouche_protocol::{
 
 use super::{Mutant, makes};
 
-/// What was decided.
+/// Returns the step of the decision, changed by the mistakes.
 pub(super) fn decided(step: Step, facts: &Facts) -> Step {
     let waits = match &step {
         Step::Write(_, change) => *change == Change::MakeWay,
@@ -26,7 +26,7 @@ pub(super) fn decided(step: Step, facts: &Facts) -> Step {
     decide(&facts)
 }
 
-/// Whether everything that is at work was told to stop.
+/// Returns true if all runs at work were asked to stop.
 fn all_are_told(facts: &Facts) -> bool {
     let mut at_work = facts.ledger.at_work().peekable();
     at_work.peek().is_some() && at_work.all(|run| run.stop.is_some())

@@ -1,4 +1,4 @@
-//! A mistake in what has to stay the same for a while.
+//! A mistake in the debounce of changes.
 
 use cartouche_protocol::{
     category::Category,
@@ -8,7 +8,7 @@ use cartouche_protocol::{
 
 use super::{Mutant, makes};
 
-/// What was decided. What changes again and again runs at once.
+/// Returns the step of the decision, without the wait for a debounce.
 pub(super) fn decided(step: Step, facts: &Facts) -> Step {
     let waits = matches!(&step, Step::Stuck(problem) if problem.category == Category::Debouncing);
     if !waits || !makes(Mutant::NeverSettles) {

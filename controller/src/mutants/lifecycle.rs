@@ -1,4 +1,4 @@
-//! Mistakes in when runs are tried again, and when they are stopped.
+//! Mistakes in retries and stops of runs.
 
 use cartouche_crds::{CurrentRun, RunResult};
 use cartouche_protocol::{
@@ -10,7 +10,7 @@ use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::SignedDuration}
 
 use super::{Mutant, makes};
 
-/// What was decided.
+/// Returns the step of the decision, changed by the mistakes.
 pub(super) fn decided(step: Step, facts: &Facts) -> Step {
     let step = if makes(Mutant::CancelledRetried) {
         decide(&without_marks(facts))
@@ -30,7 +30,7 @@ pub(super) fn decided(step: Step, facts: &Facts) -> Step {
     }
 }
 
-/// Nobody has asked any run to stop.
+/// Returns the facts without any request to stop a run.
 fn without_marks(facts: &Facts) -> Facts {
     let mut facts = facts.clone();
     facts
@@ -86,7 +86,7 @@ fn recorded(mut ledger: Box<Ledger>, change: Change, facts: &Facts) -> Step {
     Step::Write(ledger, change)
 }
 
-/// The request instead of the write; the write once that was sent.
+/// Returns the request instead of the write; the write once that was sent.
 fn unwritten(ledger: Box<Ledger>, facts: &Facts) -> Step {
     let mut written = facts.clone();
     written.ledger = (*ledger).clone();
@@ -96,7 +96,7 @@ fn unwritten(ledger: Box<Ledger>, facts: &Facts) -> Step {
     }
 }
 
-/// No time is too short.
+/// Returns the step for a timeout of zero, if that is one of a stop.
 fn early(step: Step, facts: &Facts) -> Step {
     let mut hasty = facts.clone();
     hasty.policy.timeout = facts.policy.timeout.map(|_| SignedDuration::ZERO);

@@ -4,7 +4,7 @@ use cartouche_protocol::pace::Due;
 
 use super::{Mutant, makes};
 
-/// When a status is written.
+/// Returns the time at which a status is written.
 pub(crate) fn due(due: Due) -> Due {
     match due {
         Due::After(_) if makes(Mutant::WordsAtOnce) => Due::Now,

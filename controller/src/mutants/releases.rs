@@ -1,4 +1,5 @@
-//! Mistakes in what becomes of a number that another release has given; and no mistake, but what a later release may do otherwise.
+//! Mistakes in the handling of a number that another release has given; and differences of a later release, which are
+//! no mistakes.
 
 use cartouche_crds::{RunnableStatus, SCHEMA};
 use cartouche_protocol::{
@@ -12,45 +13,45 @@ use super::{Mutant, makes};
 
 /// A field of a status and of its current run that this release does not know.
 pub const LATER_FIELD: &str = "laterField";
-/// Its value.
+/// Value of that field.
 pub const LATER_VALUE: &str = "kept";
-/// The end of each message of a later release, and the beginning of those of templates and profiles.
+/// End of each message of a later release, and beginning of those of templates and profiles.
 pub const LATER_WORDS: &str = " (in later words)";
 
-/// A later release has this revision of each sensitive output.
+/// Revision of each sensitive output in a later release.
 pub const LATER_REVISION: &str = "later";
 
-/// The number that definitions of our kinds need.
+/// Returns the schema number that the definitions of the project's kinds need.
 #[cfg(not(feature = "mutants"))]
 pub(crate) const fn schema() -> u32 {
     SCHEMA
 }
 
-/// The status as this process writes it.
+/// Returns the status as this process writes it.
 #[cfg(not(feature = "mutants"))]
 pub(crate) const fn said(status: RunnableStatus) -> RunnableStatus {
     status
 }
 
-/// The words of this process about a template or profile.
+/// Returns the condition of a template or profile in the words of this process.
 #[cfg(not(feature = "mutants"))]
 pub(crate) const fn judged(value: ConditionValue) -> ConditionValue {
     value
 }
 
-/// The sources of inputs, as this process traces them.
+/// Returns the sources of inputs as this process traces them.
 #[cfg(not(feature = "mutants"))]
 pub(crate) const fn traced(dependencies: Dependencies) -> Dependencies {
     dependencies
 }
 
-/// A run as this process reads it.
+/// Returns a run as this process reads it.
 #[cfg(not(feature = "mutants"))]
 pub(super) const fn read(found: Option<FetchedRun>) -> Option<FetchedRun> {
     found
 }
 
-/// What is written of the current run.
+/// Returns the step with the current run as this process writes it.
 #[cfg(not(feature = "mutants"))]
 pub(super) const fn with_field(step: Step) -> Step {
     step
@@ -77,12 +78,12 @@ mod later {
         std::env::var(RELEASE).as_deref() == Ok("later")
     }
 
-    /// True for a release that only reads otherwise, and for a later one.
+    /// Returns true for a release that only reads otherwise, and for a later one.
     fn reads_otherwise() -> bool {
         matches!(std::env::var(RELEASE).as_deref(), Ok("later" | "otherwise"))
     }
 
-    /// The sources of inputs, as this process traces them: it leaves out the last of several.
+    /// Returns the sources of inputs as this process traces them: without the last of several.
     pub(crate) fn traced(mut dependencies: Dependencies) -> Dependencies {
         if reads_otherwise() {
             let traced = dependencies.traced.map(|it| it.written());
@@ -96,7 +97,8 @@ mod later {
         dependencies
     }
 
-    /// The words of this process about a template or profile. Warnings of the API server stay at the end, where they are read again.
+    /// Returns the condition of a template or profile in the words of this process. Warnings of the API server stay at
+    /// the end, where they are read again.
     pub(crate) fn judged(mut value: ConditionValue) -> ConditionValue {
         if reads_otherwise() {
             value.message.insert_str(0, LATER_WORDS);
@@ -104,7 +106,7 @@ mod later {
         value
     }
 
-    /// A run as this process reads it: it has other words for how a run has failed.
+    /// Returns a run as this process reads it, with other words for how it has failed.
     pub(in crate::mutants) fn read(mut found: Option<FetchedRun>) -> Option<FetchedRun> {
         let failed = found.iter_mut().filter(|it| it.failure.is_some());
         for found in failed.filter(|_| reads_otherwise()) {
@@ -113,12 +115,12 @@ mod later {
         found
     }
 
-    /// The number that definitions of our kinds need.
+    /// Returns the schema number that the definitions of the project's kinds need.
     pub(crate) fn schema() -> u32 {
         SCHEMA + u32::from(is_played())
     }
 
-    /// The status as this process writes it.
+    /// Returns the status as this process writes it.
     pub(crate) fn said(mut status: RunnableStatus) -> RunnableStatus {
         if reads_otherwise() {
             for output in status.sensitive_outputs.values_mut() {
@@ -136,7 +138,7 @@ mod later {
         having_field(&status).unwrap_or(status)
     }
 
-    /// What is written of the current run.
+    /// Returns the step with the current run as this process writes it.
     pub(in crate::mutants) fn with_field(step: Step) -> Step {
         let Step::Write(mut ledger, change) = step else {
             return step;
@@ -150,7 +152,7 @@ mod later {
         Step::Write(ledger, change)
     }
 
-    /// The object with the field. What cannot be read again stays without.
+    /// Adds the field to an object. `None` if the result cannot be parsed again.
     fn having_field<T: Serialize + DeserializeOwned>(object: &T) -> Option<T> {
         let mut object = serde_json::to_value(object).ok()?;
         object[LATER_FIELD] = Value::from(LATER_VALUE);
@@ -158,7 +160,7 @@ mod later {
     }
 }
 
-/// Takes it for one that is known to be of another document.
+/// Decides as if the number of another release were known to be of another document.
 pub(super) fn decided(step: Step, facts: &Facts) -> Step {
     let is_left = match &step {
         Step::Wait(Waiting::OtherRelease(_)) => true,
@@ -186,7 +188,7 @@ pub(super) fn decided(step: Step, facts: &Facts) -> Step {
     }
 }
 
-/// The entry that was bent is what it was.
+/// Restores the hash of the entry that was changed for the decision.
 fn keep_hash(facts: &Facts, ledger: &mut Ledger) {
     let Some(bent) = &facts.ledger.current else {
         return;

@@ -1,20 +1,20 @@
-//! The rules of a `SelfSubjectRulesReview`, matched as RBAC matches them. Pure.
+//! Rules of a `SelfSubjectRulesReview`, matched as RBAC matches them. Pure.
 
 use serde::Deserialize;
 
-/// Words of rules that are shared at most, and the bytes of them: who may write roles chooses how many there are.
+/// Maximum numbers of words of shared rules, and of their bytes: the authors of roles choose how many there are.
 const MOST_WORDS: usize = 2_000;
 const MOST_BYTES: usize = 64 * 1024;
 
-/// What an account may do in a namespace.
+/// Permissions of an account in a namespace.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Rules {
     #[serde(rename = "resourceRules")]
     listed: Vec<Rule>,
-    /// Some authorizer does not list what it allows, or denies.
+    /// True if an authorizer does not list all that it allows or denies.
     incomplete: bool,
-    /// Something that may have allowed more could not be read.
+    /// Error of something that may have allowed more and could not be read.
     evaluation_error: String,
 }
 
@@ -28,7 +28,7 @@ struct Rule {
 }
 
 impl Rules {
-    /// Nothing is known.
+    /// Returns rules of which nothing is known.
     pub(super) fn unknown() -> Self {
         Self {
             incomplete: true,
@@ -36,20 +36,20 @@ impl Rules {
         }
     }
 
-    /// Whether every authorizer lists what it allows.
+    /// Returns true if every authorizer lists what it allows.
     #[must_use]
     pub fn are_complete(&self) -> bool {
         !self.incomplete
     }
 
-    /// Whether they list this for the object of this name; without one, for objects of every name.
+    /// Returns true if they list this for the object of this name; without a name, for objects of every name.
     #[must_use]
     pub fn list(&self, verb: &str, group: &str, resource: &str, name: Option<&str>) -> bool {
         let mut rules = self.listed.iter();
         rules.any(|rule| rule.allows(verb, group, resource, name))
     }
 
-    /// Whether this is allowed, where the rules alone say that.
+    /// Returns the decision if the rules alone make it, or `None`.
     pub(super) fn settle(
         &self,
         verb: &str,
@@ -64,7 +64,7 @@ impl Rules {
         (is_listed || self.evaluation_error.is_empty()).then_some(is_listed)
     }
 
-    /// Whether they take little memory.
+    /// Returns true if they take little memory.
     pub(super) fn are_few(&self) -> bool {
         let (mut words, mut bytes) = (0, self.evaluation_error.len());
         for rule in &self.listed {
@@ -92,7 +92,7 @@ impl Rule {
             && (has(&self.resources, resource) || self.has_subresource(resource))
     }
 
-    /// Whether they have `*/subresource`, which stands for that of every resource.
+    /// Returns true if they have `*/subresource`, which stands for that of every resource.
     fn has_subresource(&self, resource: &str) -> bool {
         let of_any = |subresource: &str| {
             let has = |it: &String| it.strip_prefix("*/") == Some(subresource);
@@ -159,7 +159,7 @@ mod tests {
         };
         assert_eq!(settled(false, "", "jobs"), Some(true));
         assert_eq!(settled(false, "", "cronjobs"), Some(false));
-        // A binding whose role is not there, perhaps.
+        // For example a binding whose role is missing.
         assert_eq!(settled(false, "not found", "jobs"), Some(true));
         assert_eq!(settled(false, "not found", "cronjobs"), None);
         // A webhook may deny what roles allow.

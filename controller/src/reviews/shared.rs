@@ -1,4 +1,4 @@
-//! Answers that are had once for all who ask the same within some seconds.
+//! Answers that equal requests share for some seconds.
 
 use std::{
     collections::HashMap,
@@ -10,12 +10,13 @@ use std::{
 
 use crate::{clock::boot_time, lock::lock};
 
-/// How long an answer is shared, from when it was asked for.
+/// Time for which an answer is shared, from its request on.
 const SHARED_FOR: Duration = Duration::from_secs(5);
-/// Answers that are shared at the same time.
+/// Maximum number of answers that are shared at the same time.
 const MOST: usize = 128;
 
-/// Answers, and when each was asked for. The one who asks holds its place; the others wait for the answer.
+/// Shared answers, and the times of their requests. The caller that sends a request holds its place; the others wait
+/// for the answer.
 pub(super) struct Shared<K, V> {
     places: Mutex<HashMap<K, Place<V>>>,
     shared_for: Duration,
@@ -25,7 +26,7 @@ type Place<V> = Arc<tokio::sync::Mutex<Option<Asked<V>>>>;
 
 struct Asked<V> {
     at: Duration,
-    /// `None`: it failed, or is not to be shared.
+    /// `None` if it failed, or is not to be shared.
     answer: Option<Arc<V>>,
 }
 
@@ -39,7 +40,7 @@ impl<K, V> Default for Shared<K, V> {
 }
 
 impl<K: Hash + Eq, V> Shared<K, V> {
-    /// The answer, which is shared if it is `small`.
+    /// Returns the answer, which is shared if it `is_small`.
     pub(super) async fn get(
         &self,
         key: K,
@@ -53,7 +54,7 @@ impl<K: Hash + Eq, V> Shared<K, V> {
         }
     }
 
-    /// The same of a question that may not be answered. No answer is shared by nobody.
+    /// Returns the answer to a request that may fail. A failure is not shared.
     pub(super) async fn try_get<E>(
         &self,
         key: K,
@@ -75,7 +76,8 @@ impl<K: Hash + Eq, V> Shared<K, V> {
             if let Some(answer) = &known.answer {
                 return Ok(answer.clone());
             }
-            // Each asks by itself then. Were the place held meanwhile, they would ask one after the other.
+            // Each caller then sends its own request. If the place stayed locked, they would do that one after the
+            // other.
             drop(asked);
             return ask.await.map(Arc::new);
         }
@@ -89,18 +91,19 @@ impl<K: Hash + Eq, V> Shared<K, V> {
         answer
     }
 
-    /// True for an answer that was asked for late enough for one who came at this time. How long it took does not count.
+    /// Returns true if an answer was requested late enough for a caller that came at this time. The duration of the
+    /// request does not count.
     fn is_fresh(&self, asked: &Asked<V>, came: Duration) -> bool {
         came.saturating_sub(asked.at) < self.shared_for
     }
 
-    /// The place of an answer; one of its own, which nobody shares, where all are taken.
+    /// Returns the place of an answer; a private one if all are taken.
     fn place(&self, key: K) -> Place<V> {
         let mut places = lock(&self.places);
         if places.len() >= MOST && !places.contains_key(&key) {
             places.retain(|_, place| {
                 let asked = place.try_lock();
-                // One that is held is being asked for.
+                // A locked place has a request in progress.
                 asked.map_or(true, |asked| {
                     let is_fresh = |it: &Asked<V>| self.is_fresh(it, boot_time());
                     asked.as_ref().is_some_and(is_fresh)
@@ -113,7 +116,7 @@ impl<K: Hash + Eq, V> Shared<K, V> {
         places.entry(key).or_default().clone()
     }
 
-    /// These answers are old. Who has asked already gets the one that comes.
+    /// Forgets old answers. Callers that wait already get the answer of their request.
     pub(super) fn forget(&self, are: impl Fn(&K) -> bool) {
         lock(&self.places).retain(|key, _| !are(key));
     }
@@ -145,7 +148,7 @@ mod tests {
         assert_eq!(asked.get(), 3);
     }
 
-    /// What takes longer than it is shared for is still the answer of all who waited for it.
+    /// A request that takes longer than its answer is shared still has one answer for all callers that waited.
     #[tokio::test]
     async fn a_slow_answer_is_asked_for_once_and_one_that_fails_keeps_none_waiting_for_another() {
         let shared = Shared {

@@ -18,35 +18,35 @@ use crate::{
     lock::lock,
 };
 
-/// How long the answer to a read is used. The promise would hold for longer, but a run that waited should be of
-/// the template as it is.
+/// Time for which the answer to a read is used. It would hold for longer, but a run that waited should be of the
+/// present template.
 const FRESH_FOR: Duration = Duration::from_millis(100);
 
 /// A read that was sent, and its answer.
 #[derive(Clone)]
 pub(super) struct Read {
-    /// As [`moment`] counts.
+    /// Time of the request, as [`moment`] counts.
     sent: u64,
     at: Duration,
     answer: Shared<BoxFuture<'static, Result<Arc<Compiled>, TemplateUnread>>>,
 }
 
-/// Why a template was not read.
+/// Reason why a template was not read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TemplateUnread {
     /// There is none of that name.
     Absent,
-    /// What went wrong.
+    /// Another error: its message.
     Failed(String),
 }
 
 impl Templates {
-    /// A consistent read of a template for a Runnable that reached the cache at that [`moment`].
+    /// Reads a template consistently for a Runnable that reached the cache at that [`moment`].
     ///
-    /// What was sent after that may serve it: the write that follows proves, by its resourceVersion, that the
-    /// Runnable has not changed since it came, and the read lies in between, so that there was a moment in which both
-    /// were as they are rendered. But a look that writes nothing proves nothing, and may be for the sake of a change of
-    /// the template that the answer was overtaken by. So an answer serves it only if it is what the cache has.
+    /// A read that was sent after that may serve it. The write that follows proves, by its `resourceVersion`, that the
+    /// Runnable has not changed since it arrived. The read lies in between, so there was a moment in which both were as
+    /// they are rendered. But a reconciliation that writes nothing proves nothing, and its cause may be a change of the
+    /// template that came after the answer. So an answer serves it only if it is what the cache has.
     pub async fn read(
         self: &Arc<Self>,
         name: &str,
@@ -66,7 +66,7 @@ impl Templates {
         read.answer.await
     }
 
-    /// The latest read, if it was sent after that moment and has not failed.
+    /// Returns the latest read, if it was sent after that moment and has not failed.
     fn sent_since(&self, name: &str, moment: u64) -> Option<Read> {
         let read = lock(&self.reads).get(name).cloned();
         read.filter(|read| read.sent > moment && !matches!(read.answer.peek(), Some(Err(_))))
@@ -94,7 +94,7 @@ impl Templates {
                 Err(error) => Err(TemplateUnread::Failed(error.to_string())),
             }
         };
-        // A mistake in it is that of one look, not of all who share the answer.
+        // A panic then fails one reconciliation, not all that share the answer.
         let answer = AssertUnwindSafe(answer).catch_unwind().map(|outcome| {
             outcome.unwrap_or_else(|_| Err(TemplateUnread::Failed("reading it panicked".into())))
         });
@@ -104,7 +104,7 @@ impl Templates {
             answer: answer.boxed().shared(),
         };
         let mut reads = lock(&self.reads);
-        // Those of templates that are gone leave when another one comes.
+        // Reads of deleted templates are dropped when another one comes.
         if reads.len() > self.store.len() {
             reads.retain(|name, _| self.store.get(&ObjectRef::new(name)).is_some());
         }

@@ -1,4 +1,4 @@
-//! What the API server warned of when runs of a template were made, as far as the template itself is the reason.
+//! Warnings of the API server to creates of runs, as far as the template itself is the cause.
 
 use std::{collections::HashMap, sync::Mutex};
 
@@ -9,12 +9,12 @@ use serde_json::Value;
 
 use crate::lock::lock;
 
-/// Warnings of one template that are kept.
+/// Maximum number of warnings of one template that are kept.
 const MOST: usize = 5;
-/// Templates that may wait to be told so.
+/// Maximum number of templates with new warnings that wait.
 const QUEUE: usize = 1_000;
 
-/// The warnings of one state of a template.
+/// Warnings of one state of a template.
 #[derive(Debug, Default)]
 struct Warnings {
     uid: String,
@@ -22,7 +22,7 @@ struct Warnings {
     texts: Vec<String>,
 }
 
-/// The warnings of all templates.
+/// Warnings of all templates.
 pub(super) struct Warned {
     all: Mutex<HashMap<String, Warnings>>,
     news: Mutex<Sender<String>>,
@@ -41,12 +41,12 @@ impl Default for Warned {
 }
 
 impl Warned {
-    /// Names of templates as they get another warning. Given out once.
+    /// Returns the names of templates as they get another warning. Only the first call returns the receiver.
     pub(super) fn news(&self) -> Option<Receiver<String>> {
         lock(&self.unread).take()
     }
 
-    /// The warnings of this state of a template.
+    /// Returns the warnings of this state of a template.
     pub(super) fn of(&self, compiled: &Compiled) -> Vec<String> {
         let all = lock(&self.all);
         let known = all
@@ -55,7 +55,7 @@ impl Warned {
         known.map(|known| known.texts.clone()).unwrap_or_default()
     }
 
-    /// Takes down what the template itself is the reason of.
+    /// Records the warnings that the template itself has caused.
     pub(super) fn add(&self, object: &ClusterRunTemplate, compiled: &Compiled, texts: &[String]) {
         let own = |text: &&String| is_of_template(object, compiled, text);
         let own: Vec<&String> = texts.iter().filter(own).collect();
@@ -72,19 +72,19 @@ impl Warned {
             };
         }
         let before = known.texts.len();
-        // Two of them are parted by a slash between blanks.
+        // The separator of warnings must not be in one.
         for text in own.into_iter().map(|text| text.replace(" / ", "/")) {
             if known.texts.len() < MOST && !known.texts.contains(&text) {
                 known.texts.push(text);
             }
         }
         if known.texts.len() > before {
-            // Where too many wait, it is told with the next event of the template.
+            // If too many wait, the next event of the template has it reported.
             let _ = lock(&self.news).try_send(compiled.name.clone());
         }
     }
 
-    /// Forgets templates that are gone.
+    /// Forgets templates that were deleted.
     pub(super) fn retain(&self, exists: impl Fn(&str) -> bool) {
         lock(&self.all).retain(|name, _| exists(name));
     }
@@ -96,10 +96,10 @@ impl Warnings {
     }
 }
 
-/// Whether a warning is about what stands in the template: what a tenant gave as input is told to nobody else.
+/// Returns true if a warning is about the template's own text: the inputs of a tenant are not shown to others.
 fn is_of_template(object: &ClusterRunTemplate, compiled: &Compiled, text: &str) -> bool {
     let template = compiled.template.as_ref().ok();
-    // Where a tag decides of which kind a run is, so does a tenant.
+    // If a tag decides the kind of a run, so does a tenant.
     let Some((api_version, kind)) = template.and_then(|template| template.literal_kind()) else {
         return false;
     };
@@ -112,7 +112,7 @@ fn is_of_template(object: &ClusterRunTemplate, compiled: &Compiled, text: &str) 
     field.is_some_and(|field| is_written(&object.spec.template, field))
 }
 
-/// Whether a document has a field of this path, such as `spec.steps[0].name`.
+/// Returns true if a document has a field of this path, such as `spec.steps[0].name`.
 fn is_written(document: &Value, path: &str) -> bool {
     let mut value = document;
     for step in path.split('.') {

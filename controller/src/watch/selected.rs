@@ -20,7 +20,7 @@ use crate::{
     watched_kind::Watched,
 };
 
-/// Maximum number of objects of one Runnable that are told apart if they change while a list is in progress.
+/// Maximum number of objects of one Runnable that are distinguished if they change while a list is in progress.
 const MAX_TOUCHED: usize = 16;
 
 /// Objects that Runnables select, by kind.

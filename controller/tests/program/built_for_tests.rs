@@ -1,4 +1,4 @@
-//! A controller that can make mistakes on demand serves nobody.
+//! A controller that can make mistakes on demand does not start.
 
 #![cfg(feature = "mutants")]
 

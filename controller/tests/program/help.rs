@@ -1,4 +1,4 @@
-//! The help text in the documentation is the program's own.
+//! Comparison of the help text in the documentation with the program's own.
 
 use clap::CommandFactory;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 const BEGIN: &str = "<!-- begin: cartouche-controller --help -->\n";
 const END: &str = "<!-- end: cartouche-controller --help -->";
 
-/// Compares, or with `UPDATE_DOCS=1` (`just generate`) writes it.
+/// Compares the help text, or with `UPDATE_DOCS=1` (`just generate`) writes it.
 #[test]
 fn the_documentation_holds_the_help_text_of_this_program() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/operations.md");

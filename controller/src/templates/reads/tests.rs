@@ -36,7 +36,7 @@ struct Server {
     requests: Requests,
     asked: Arc<AtomicUsize>,
     stored: Arc<Mutex<Option<Value>>>,
-    /// While it is held no answer comes.
+    /// No answer comes while it is locked.
     answers: Arc<tokio::sync::Mutex<()>>,
 }
 
@@ -138,14 +138,14 @@ async fn an_answer_of_a_while_ago_serves_nobody_else() {
     let arrived = moment();
     assert_eq!(server.read(arrived).await, Ok(1));
     tokio::time::sleep(Duration::from_millis(120)).await;
-    // The cache has not heard of it yet.
+    // The cache does not have it yet.
     *server.stored.lock().unwrap() = Some(object(2));
     assert_eq!(server.read(arrived).await, Ok(2));
     assert_eq!(server.asked(), 2);
 }
 
-/// The first Runnable's read was answered before the template changed, and the answer comes after the change was shown:
-/// whoever looks because of that would see no change, and nothing would show it once more.
+/// The first Runnable's read is answered before the template changes, and the answer arrives after the event of the
+/// change: a reconciliation because of that event would see no change, and no other event would follow.
 #[tokio::test]
 async fn an_answer_that_was_overtaken_serves_nobody_else() {
     for (then, first) in [

@@ -8,7 +8,7 @@ use super::{Uid, short};
 use crate::runnable_key::RunnableKey;
 
 /// Maximum number of existing runs of one Runnable that are kept. Any user with access may create objects that look
-/// like runs, and while a run is refused or waits they cannot be told apart from those that matter.
+/// like runs, and while a run is refused or waits they cannot be distinguished from those that matter.
 pub(super) const MOST: usize = 1_000;
 /// Number of further runs before some are dropped: the choice takes a walk over all.
 pub(super) const SLACK: usize = MOST / 10;
