@@ -128,7 +128,7 @@ impl Definitions {
         !self.are_listed() && !self.readiness.may_not_watch(DEFINITIONS)
     }
 
-    /// Takes in all definitions of the cluster. A missing one of the project's does not count: without it there are no
+    /// Records all definitions of the cluster. A missing one of the project's does not count: without it there are no
     /// objects of its kind.
     pub fn list<'a>(&self, all: impl IntoIterator<Item = &'a ObjectMeta>) {
         let schemas = all.into_iter().filter_map(ours).collect();
@@ -136,7 +136,7 @@ impl Definitions {
         self.is_listed.store(true, Ordering::Release);
     }
 
-    /// Takes in a definition that was created or changed.
+    /// Records a definition that was created or changed.
     pub fn put(&self, definition: &ObjectMeta) {
         if let Some((name, number)) = ours(definition) {
             self.change(|state| {
@@ -145,7 +145,7 @@ impl Definitions {
         }
     }
 
-    /// Takes in a definition that was deleted.
+    /// Records a definition that was deleted.
     pub fn remove(&self, definition: &ObjectMeta) {
         if let Some((name, _)) = ours(definition) {
             self.change(|state| {
@@ -167,7 +167,7 @@ impl Definitions {
         self.settle(state, now);
     }
 
-    /// Takes in that the API server has dropped these fields of a status, or would have. Returns how long no run is
+    /// Records that the API server has dropped these fields of a status, or would have. Returns how long no run is
     /// intended.
     pub fn drop_fields(&self, fields: &[String], now: Duration) -> Duration {
         let mut state = lock(&self.state);

@@ -130,7 +130,7 @@ impl DiscoveryError {
         }
     }
 
-    /// Returns the event that ends the error: the kind is installed, or the request succeeds.
+    /// Returns what ends the error: that the kind is installed, or what ends the failure of the request.
     #[must_use]
     pub fn requeue(&self) -> Requeue {
         match self {

@@ -45,7 +45,7 @@ pub struct Memory {
     pub pace: StatusPace,
     /// Pace at which hashes of another release are replaced.
     pub rehashes: ContestedPace,
-    /// Pace at which what is recorded of runs is written.
+    /// Pace of the writes that record runs.
     pub records: ContestedPace,
     /// State of the objects that outputs are written to, kept until an event shows that one may have changed.
     pub sinks: KnownSinks,
@@ -112,13 +112,13 @@ impl Memory {
         self.uid == uid && self.state.is_echo(resource_version)
     }
 
-    /// Takes in that the selected object may have changed.
+    /// Records that the selected object may have changed.
     pub fn selection_changed(&mut self) {
         self.picked = None;
         self.changes += 1;
     }
 
-    /// Takes in that objects which inputs come from or outputs go to may have changed. Returns true if that is news.
+    /// Records that objects which inputs come from or outputs go to may have changed. Returns true if that is news.
     pub fn sources_changed(&mut self, are: impl Fn(&SourceObject) -> bool) -> bool {
         let is_news = self.sinks.doubt_if(&are, boot_time()) || self.sources.name(&are);
         if is_news {
@@ -142,7 +142,7 @@ impl Memory {
         left.filter(|_| self.waits_beside_inputs)
     }
 
-    /// Takes in that the Secret of this name, which inputs come from, may have changed.
+    /// Records that the Secret of this name, which inputs come from, may have changed.
     pub fn secret_changed(&mut self, name: &str) {
         self.sources_changed(|object| object.kind == SourceKind::Secret && object.name == name);
     }

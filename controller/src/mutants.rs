@@ -38,7 +38,7 @@ pub(crate) use releases::{judged, said, schema, traced};
 /// Environment variable that names the mistake of a process.
 pub const VARIABLE: &str = "CARTOUCHE_MUTANT";
 
-/// A mistake in how runs are made. Each breaks one sentence of the protocol.
+/// A mistake in making runs. Each breaks one sentence of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Mutant {
     /// The status is written without a precondition.

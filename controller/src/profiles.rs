@@ -76,7 +76,7 @@ impl ClusterProfiles {
         known.unwrap_or_else(|| Arc::new(KnownProfile::new(object)))
     }
 
-    /// Takes in a profile. Returns true if it differs from before: writes of its status do not count.
+    /// Records a profile. Returns true if it differs from before: writes of its status do not count.
     pub fn put(&self, object: &ClusterRunProfile) -> bool {
         if lock(&self.known).all.iter().any(|it| is_of(it, object)) {
             return false;
@@ -125,7 +125,7 @@ impl ClusterProfiles {
         self.needs_namespaces.subscribe()
     }
 
-    /// Takes in all namespaces.
+    /// Replaces the labels of all namespaces.
     pub fn put_namespaces(&self, all: impl IntoIterator<Item = ObjectMeta>) {
         let labelled = all.into_iter().map(|metadata| {
             let labels = Arc::new(metadata.labels.unwrap_or_default());
@@ -134,7 +134,7 @@ impl ClusterProfiles {
         lock(&self.known).namespaces = Some(labelled.collect());
     }
 
-    /// Takes in a namespace. Returns true if its labels have changed.
+    /// Records the labels of a namespace. Returns true if its labels have changed.
     pub fn put_namespace(&self, metadata: &ObjectMeta) -> bool {
         let (name, labels) = (metadata.name.clone(), metadata.labels.clone());
         let (name, labels) = (name.unwrap_or_default(), labels.unwrap_or_default());

@@ -95,7 +95,8 @@ impl<K: Eq + Hash> Paces<K> {
     }
 }
 
-/// Templates whose status could not be written: the number of failures in a row, and the time of the last one.
+/// Templates or profiles whose status could not be written: the number of failures in a row, and the time of the last
+/// one.
 #[derive(Default)]
 struct Refusals(Mutex<HashMap<String, (u32, Duration)>>);
 

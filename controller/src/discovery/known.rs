@@ -109,7 +109,7 @@ impl Known {
         self.moved.get(key)?.found.clone()
     }
 
-    /// Takes in that the kind is served as requested.
+    /// Records that the kind is served as requested.
     pub(super) fn served_again(&mut self, key: &ObjectsOf) {
         self.moved.remove(key);
     }
@@ -132,7 +132,7 @@ impl Known {
         }
     }
 
-    /// Takes in that discovery does not fail for this any more.
+    /// Records that discovery does not fail for this any more.
     pub(super) fn answered(&mut self, key: &ObjectsOf) {
         self.failing.remove(key);
     }

@@ -43,8 +43,8 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// Takes in a change that may be the cure: the step is retried at once, and at growing intervals if that happens
-    /// again and again. Returns true if it may be tried now.
+    /// Frees the step after a change that may be the cure: it is retried at once, and at growing intervals if that
+    /// happens again and again. Returns true if it may be tried now.
     fn free(&mut self, now: Duration) -> bool {
         let (times, last) = self.freed;
         let over = last + 2 * STEPS.longest < now;
@@ -184,7 +184,7 @@ impl Memory {
         self.backoffs.iter().find(|backoff| backoff.what == *what)
     }
 
-    /// Takes in that a reconciliation did everything it could: failures before rendering are over.
+    /// Records that a reconciliation did everything it could: failures before rendering are over.
     pub fn is_well(&mut self) {
         self.backoffs
             .retain(|backoff| !matches!(backoff.what, Operation::Render(_)));
@@ -209,8 +209,8 @@ impl Memory {
         })
     }
 
-    /// Takes in that profiles have changed: what failed because of them is retried at once, and any failure if the status
-    /// names the profile of its runs (`is_pinned`).
+    /// Records that profiles have changed: what failed because of them is retried at once, and any failure if the
+    /// status names the profile of its runs (`is_pinned`).
     pub fn profiles_changed(&mut self, is_pinned: bool) {
         self.retry_where(|error| {
             is_pinned
@@ -219,13 +219,13 @@ impl Memory {
         });
     }
 
-    /// Takes in a change that may be the cure of anything: all steps are retried at once, but wait as long as before if
-    /// they fail again.
+    /// Frees all steps after a change that may be the cure of any: they are retried at once, but wait as long as before
+    /// if they fail again.
     pub fn retry_now(&mut self) {
         self.retry_where(|_| true);
     }
 
-    /// Takes in the request of a user to retry at once, which is new if its value is. The first request that a process
+    /// Records the request of a user to retry at once, which is new if its value is. The first request that a process
     /// sees frees nothing: nothing waits yet.
     pub fn retry_asked(&mut self, request: Option<String>) {
         let before = self.retry_asked.as_ref();
@@ -236,13 +236,13 @@ impl Memory {
         }
     }
 
-    /// Takes in that a user has changed the required permissions: an earlier answer about missing ones is void.
+    /// Records that a user has changed the required permissions: an earlier answer about missing ones is void.
     pub fn asks_permissions_anew(&mut self) {
         self.backoffs
             .retain(|backoff| backoff.what != Operation::AskPermissions);
     }
 
-    /// Takes in what is rendered now, at this generation: permissions that another run may not need are checked again,
+    /// Records what is rendered now, at this generation: permissions that another run may not need are checked again,
     /// and an edit frees a create that was refused.
     pub fn rendered(&mut self, hash: u64, generation: i64) {
         let Some((before, edited)) = self.rendered.replace((hash, generation)) else {

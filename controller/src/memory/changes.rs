@@ -19,7 +19,7 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Takes in the pending change, if there is one, which has to stay the same for `pause`. Returns how long it has,
+    /// Records the pending change, if there is one, which has to stay the same for `pause`. Returns how long it has,
     /// and how long changes are held back.
     pub fn seen(&mut self, due: Option<(i64, u64)>, pause: Duration, now: Duration) -> Settling {
         let number = |due: Option<(i64, u64)>| due.map(|(number, _)| number);
@@ -49,7 +49,7 @@ impl Changes {
         settling
     }
 
-    /// Takes in another pending change. One that was free but waited for something else, such as approval, was not held
+    /// Records another pending change. One that was free but waited for something else, such as approval, was not held
     /// back by its changes: its pause may have ended without a look. A run that nothing else holds back begins within
     /// the pause, in which another change starts nothing anew.
     fn changed(&mut self, pause: Duration, now: Duration, known_until: Duration) {
@@ -63,7 +63,7 @@ impl Changes {
         }
     }
 
-    /// Takes in that the pending change cannot be determined. If it is the same afterwards, it was all the time; else
+    /// Records that the pending change cannot be determined. If it is the same afterwards, it was all the time; else
     /// that time does not count.
     pub fn unknown(&mut self, now: Duration) {
         if self.due.is_some() {
@@ -80,19 +80,19 @@ pub struct ChangedSpec {
 }
 
 impl ChangedSpec {
-    /// Takes in a spec that the status does not cover yet, with its time of arrival.
+    /// Records a spec that the status does not cover yet, with its time of arrival.
     pub fn came(&mut self, generation: Option<i64>, at: Duration) {
         if self.generation != generation {
             (self.generation, self.since) = (generation, Some(at));
         }
     }
 
-    /// Takes in that its run is made. Returns the time of arrival, unless the spec was left for something else.
+    /// Records that its run is made. Returns the time of arrival, unless the spec was left for something else.
     pub fn made(&mut self) -> Option<Duration> {
         self.since.take()
     }
 
-    /// Takes in that the spec makes no run, or waits for something else.
+    /// Records that the spec makes no run, or waits for something else.
     pub fn left(&mut self) {
         self.since = None;
     }

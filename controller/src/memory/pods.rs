@@ -53,7 +53,7 @@ impl PodsMemory {
         self
     }
 
-    /// Takes in the answer of the pods to why the run failed. The last message stays if no pod is left to give one: a
+    /// Records the answer of the pods to why the run failed. The last message stays if no pod is left to give one: a
     /// Job that fails may delete its pods. What kept them from starting is a cause only if the run was too late
     /// (`is_late`); the end of one of their containers is one in any case.
     pub fn asked(&mut self, said: Result<Option<Said>, String>, is_late: bool) -> PodsSaid {
@@ -76,7 +76,7 @@ impl PodsMemory {
         }
     }
 
-    /// Takes in that pods run. If none does later, they are looked at as seldom as before: a large Job always has gaps.
+    /// Records that pods run. If none does later, they are looked at as seldom as before: a large Job always has gaps.
     pub fn run(&mut self, now: Duration) {
         self.hindrance = Hindrance::Nothing;
         self.hindered = None;
@@ -92,7 +92,7 @@ impl PodsMemory {
         next.saturating_sub(now)
     }
 
-    /// Takes in that a pod has failed: the first one brings the next look forward to now.
+    /// Records that a pod has failed: the first one brings the next look forward to now.
     pub fn has_failed_pods(&mut self, now: Duration) {
         if !self.is_failing {
             self.is_failing = true;
@@ -100,7 +100,7 @@ impl PodsMemory {
         }
     }
 
-    /// Takes in that this hindrance is over.
+    /// Records that this hindrance is over.
     pub fn is_over(&mut self, reason: RunReason) {
         if matches!(&self.hindrance, Hindrance::Said(before) if before.reason == Some(reason)) {
             self.hindrance = Hindrance::Nothing;
@@ -108,7 +108,7 @@ impl PodsMemory {
         }
     }
 
-    /// Takes in that the pods may not be looked at: that may be granted, but hardly soon.
+    /// Records that the pods may not be looked at: that may be granted, but hardly soon.
     pub fn refused(&mut self, now: Duration) {
         self.hindrance = Hindrance::Nothing;
         self.hindered = None;
@@ -122,7 +122,7 @@ impl PodsMemory {
         said.filter(|it| it.reason == Some(RunReason::NoPodYet))
     }
 
-    /// Takes in the result of a look. `is_failure` is true if it is the end of a container.
+    /// Records the result of a look. `is_failure` is true if it is the end of a container.
     pub fn looked(&mut self, said: Hindrance, is_failure: bool, now: Duration) {
         self.hindrance = said;
         self.is_failure = is_failure;

@@ -42,21 +42,21 @@ enum ByAncestors {
     /// No dependence.
     #[default]
     Nothing,
-    /// The decision if a run is held back is being made.
+    /// It is being decided if a run is held back.
     Decision,
     /// A pending run is held back since then, as this process knows.
     HeldSince(Duration),
 }
 
 impl ByAncestors {
-    /// Takes in that the decision is about to be made.
+    /// Records that the decision is about to be made.
     fn decide(&mut self) {
         if *self == Self::Nothing {
             *self = Self::Decision;
         }
     }
 
-    /// Takes in that a pending run is held back. Returns the time since which it is.
+    /// Records that a pending run is held back. Returns the time since which it is.
     fn hold(&mut self, now: Duration) -> Duration {
         let since = match *self {
             Self::HeldSince(since) => since,
@@ -77,7 +77,7 @@ pub struct Hold {
 }
 
 impl Telling {
-    /// Takes in that the sources of its inputs hold a pending run back. Returns the time until that is reported, or
+    /// Records that the sources of its inputs hold a pending run back. Returns the time until that is reported, or
     /// `None` for now.
     pub fn hold(&mut self, hold: Hold, now: Duration) -> Option<Duration> {
         let since = self.by_ancestors.hold(now);
@@ -85,7 +85,7 @@ impl Telling {
         left(since + TOLD_AFTER, now).filter(|_| is_early)
     }
 
-    /// Takes in that no source holds a run back.
+    /// Records that no source holds a run back.
     pub fn is_free(&mut self) {
         self.by_ancestors = ByAncestors::Nothing;
     }
@@ -96,7 +96,7 @@ impl Telling {
         matches!(self.by_ancestors, ByAncestors::HeldSince(_))
     }
 
-    /// Takes in that a decision by the cached Runnables that its inputs derive from is about to be made.
+    /// Records that a decision by the cached Runnables that its inputs derive from is about to be made.
     pub fn decide(&mut self) {
         self.by_ancestors.decide();
     }
@@ -113,7 +113,7 @@ impl Telling {
         self.contested.wrote(digest(to), now);
     }
 
-    /// Takes in that its sources have moved to these. Returns true if the write waits, since there was one a moment
+    /// Records that its sources have moved to these. Returns true if the write waits, since there was one a moment
     /// ago. The caller does this before it looks for a Runnable that waits for this one: a Runnable that begins to wait
     /// looks for that.
     pub fn puts_off(&mut self, to: &Sources, now: Duration) -> bool {
@@ -147,7 +147,7 @@ impl Telling {
         Some(self.put_off?.saturating_sub(now))
     }
 
-    /// Takes in that status `after` follows `before`, and records a first request for approval. What its inputs come
+    /// Records that status `after` follows `before`, and records a first request for approval. What its inputs come
     /// from may hold back a run that waits for approval, which is asked for only once all the same.
     pub fn asks_anew(&mut self, before: &RunnableStatus, after: &RunnableStatus) {
         let known = wanted(before).or(self.asked.take());

@@ -1,4 +1,4 @@
-//! Mistakes in how Runnables read each other.
+//! Mistakes in the reads of Runnables by each other.
 
 use cartouche_crds::Coherence;
 use cartouche_protocol::{

@@ -38,7 +38,7 @@ struct Index {
 
 #[derive(Clone, PartialEq, Eq)]
 struct Known {
-    /// Revision of its outputs, and the names of those that are not written yet.
+    /// Revision of its outputs, and the names of the sensitive ones that are not written yet.
     outputs: (Option<Revision>, BTreeSet<String>),
     /// Digest of all that its dependents decide by.
     bearing: u64,
@@ -76,7 +76,7 @@ impl RunnableKey {
 }
 
 impl Dependents {
-    /// Takes in a Runnable that exists, in the state `seen`. Returns the Runnables to enqueue.
+    /// Records a Runnable that exists, in the state `seen`. Returns the Runnables to enqueue.
     pub fn applied(
         &self,
         key: &RunnableKey,
@@ -113,7 +113,7 @@ impl Dependents {
         }
     }
 
-    /// Takes in that a Runnable was deleted. Returns the Runnables to enqueue.
+    /// Records that a Runnable was deleted. Returns the Runnables to enqueue.
     pub fn deleted(&self, key: &RunnableKey) -> Concerned {
         let mut index = lock(&self.0);
         index.reads.set(key, BTreeSet::new());

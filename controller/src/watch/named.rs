@@ -116,7 +116,7 @@ impl SecretWatches {
         lock(&self.known).want(key, now)
     }
 
-    /// Takes in that a read for a Runnable has found this Secret, if it wants that: it is watched from now on, if there
+    /// Records that a read for a Runnable has found this Secret, if it wants that: it is watched from now on, if there
     /// is room. Returns true if a watch already reported its changes, but not to this Runnable, so that its read may be
     /// old.
     pub fn found(self: &Arc<Self>, key: &RunnableKey, secret: &WatchedSecret) -> bool {

@@ -47,7 +47,7 @@ struct ProgressState {
 }
 
 impl ProgressState {
-    /// Takes in that the watch works: once its list has come it shows everything, whatever was refused in between.
+    /// Records that the watch works: once its list has come it shows everything, whatever was refused in between.
     fn works(&mut self) {
         if self.listed {
             self.state = WatchState::Synced;
@@ -55,7 +55,7 @@ impl ProgressState {
         (self.erred, self.failing, self.refused) = (None, None, None);
     }
 
-    /// Takes in that the watch was silent for longer than a try takes.
+    /// Records that the watch was silent for longer than a try takes.
     fn calm(&mut self) {
         if self.listed && !self.listing {
             self.works();
@@ -142,7 +142,7 @@ impl Progress {
         before != (inner.effective(), inner.failing.is_some())
     }
 
-    /// Takes in that an event was processed.
+    /// Records that an event was processed.
     fn came(&self, seen: Seen) -> bool {
         self.change(|inner| {
             inner.since = Instant::now();
@@ -170,7 +170,7 @@ impl Progress {
         })
     }
 
-    /// Takes in that the pause behind an error is over.
+    /// Records that the pause behind an error is over.
     fn goes_on(&self) {
         lock(&self.inner).since = Instant::now();
     }

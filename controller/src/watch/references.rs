@@ -205,7 +205,7 @@ pub async fn watch_permissions(references: References, enqueue: impl Fn(Referenc
     );
 }
 
-/// Watches the definitions of custom resources, for ever. Those of the project's own kinds are taken in before
+/// Watches the definitions of custom resources, for ever. Those of the project's own kinds are recorded before
 /// `enqueue` is called for them.
 pub async fn watch_definitions(
     references: References,

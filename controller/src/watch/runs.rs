@@ -45,7 +45,7 @@ struct SeenRuns {
 }
 
 impl SeenRuns {
-    /// Takes in that runs, given with their owners, are gone without an event. Returns the Runnables that this
+    /// Records that runs, given with their owners, are gone without an event. Returns the Runnables that this
     /// concerns.
     fn vanished(&mut self, runs: impl Iterator<Item = (Uid, Uid)>) -> Vec<RunnableKey> {
         let mut gone: HashMap<Uid, HashSet<Uid>> = HashMap::new();
@@ -143,7 +143,7 @@ impl Runs {
         }
     }
 
-    /// Takes in a run that exists, or that was deleted. Returns true if that is news for its owner.
+    /// Records a run that exists, or that was deleted. Returns true if that is news for its owner.
     fn take_in(
         &self,
         watched: &Watched,
@@ -165,7 +165,7 @@ impl Runs {
         })
     }
 
-    /// Takes in an object that may have lost its owner: the watch shows no more of that run, so what was seen of it is
+    /// Records an object that may have lost its owner: the watch shows no more of that run, so what was seen of it is
     /// dropped. Returns the former owner, if there was one.
     fn disowned(&self, watched: &Watched, uid: &str, owner: Option<&str>) -> Option<RunnableKey> {
         let run = short(uid);
@@ -182,7 +182,7 @@ impl Runs {
         Some(owner.key.clone())
     }
 
-    /// Takes in a new first list, which is complete: what it lacks was deleted unseen. Returns the Runnables that this
+    /// Records a new first list, which is complete: what it lacks was deleted unseen. Returns the Runnables that this
     /// concerns.
     fn relisted(&self, watched: &Watched, listed: &HashMap<Uid, Uid>) -> Vec<RunnableKey> {
         let mut inner = lock(&self.inner);
@@ -293,7 +293,7 @@ impl RunWatch {
         }
     }
 
-    /// Takes in one object, and enqueues its owner if that is news.
+    /// Records one object, and enqueues its owner if that is news.
     fn show(&self, watched: &Watched, object: &RunObject, deleted: bool) -> Option<RunIdentity> {
         if let Some(error) = object.unreadable() {
             tracing::warn!(kind = watched.kind.resource(), %error, "an object cannot be read and is left alone");

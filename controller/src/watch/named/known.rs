@@ -264,7 +264,7 @@ impl Known {
         watch.turn(&secret.namespace, &mut self.shares, ObjectWatch::Refused)
     }
 
-    /// Takes in that permissions have changed. Returns the Secrets whose refused watches may be tried again.
+    /// Records that permissions have changed. Returns the Secrets whose refused watches may be tried again.
     pub(super) fn grant(&mut self, namespace: Option<&str>) -> Vec<Arc<WatchedSecret>> {
         let now = Instant::now();
         let mut again = Vec::new();

@@ -54,7 +54,7 @@ impl RunOwner {
             .retain(|it| it.deleted || short(&it.run.uid) != run);
     }
 
-    /// Takes in that runs are gone without an event. The result of a run that was seen to end stays known. An
+    /// Records that runs are gone without an event. The result of a run that was seen to end stays known. An
     /// unfinished one may have ended since, so it is dropped.
     pub(super) fn vanished(&mut self, runs: &HashSet<Uid>) {
         let is_gone = |it: &CachedRun| runs.contains(&short(&it.run.uid));

@@ -23,7 +23,7 @@ pub struct Poll<'a> {
 }
 
 impl Runs {
-    /// Takes in a complete list. What it has exists and what it lacks does not, as after the first list of a watch; the
+    /// Records a complete list. What it has exists and what it lacks does not, as after the first list of a watch; the
     /// runs that `keep` accepts are kept. A run that was unfinished in the list before may have ended since and been
     /// removed after that: unlike a watch, a list never shows the deletion of an unfinished run.
     pub fn polled(&self, poll: &Poll<'_>, keep: impl Fn(&CachedRun) -> bool) {

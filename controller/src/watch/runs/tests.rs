@@ -140,7 +140,7 @@ fn watched() -> Watched {
     }
 }
 
-/// Takes in a complete list, so many seconds after the first.
+/// Records a complete list, so many seconds after the first.
 fn poll(runs: &Runs, found: &[CachedRun], seconds: i64) {
     let key = key();
     let poll = Poll {
