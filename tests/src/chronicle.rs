@@ -1,10 +1,10 @@
-//! What happened in a namespace, by the API server's own record, as the judge of everybody is told it.
+//! The events of a namespace for the oracle, from the API server's audit log.
 //!
-//! A create that was answered made its run. One whose sender died or gave it up is written down as given
-//! up, or not at all if its API server was killed, and may have been carried out all the same: its run
-//! is known by its object, which a watch shows, or by the ledger that confirmed it
-//! (`cartouche-oracle` says what follows). Objects are told apart by their uid: two under one name are two runs.
-//! What somebody else is known to have made is no run, whatever it claims to be.
+//! A create that was answered made its run. A create whose sender died or gave it up is logged as given up,
+//! or not at all if its API server was killed. It may still have taken effect: then its object, which a watch
+//! shows, or the ledger that confirmed it reveals the run (`cartouche-oracle` says what follows). The uid
+//! identifies an object: two objects under one name are two runs. An object that is known to be made by
+//! another account is no run, whatever it claims to be.
 
 mod told;
 
@@ -34,15 +34,15 @@ use crate::{
     controller::Controller,
 };
 
-/// Where the statuses of Runnables are written.
+/// The resource that statuses of Runnables are written to.
 const STATUSES: &str = "runnables.carto.run/status";
 
-/// Reads on in the audit log, and keeps what is about one namespace.
+/// Reads new events of the audit log and keeps those of one namespace.
 #[derive(Debug)]
 pub struct Chronicle {
     file: PathBuf,
     account: Account,
-    /// Up to where the log is read, and the requests of accounts until there.
+    /// Offset up to which the log is read, and the requests of accounts until there.
     read: Mutex<(u64, Vec<AuditEvent>)>,
     told: Arc<Mutex<Told>>,
     watches: Vec<AbortHandle>,
@@ -55,7 +55,7 @@ impl Drop for Chronicle {
 }
 
 impl Chronicle {
-    /// From now on. Runs are of these kinds, and are made as this account.
+    /// Begins with the present end of the log. Runs are objects of these kinds and are made as this account.
     pub fn begin(cluster: &Cluster, account: &Account, kinds: &[ApiResource]) -> Result<Self> {
         let file = cluster.control_plane()?.audit_log();
         let file = file.context("there is an audit log")?;
@@ -76,8 +76,8 @@ impl Chronicle {
         })
     }
 
-    /// The requests that were answered until now, other than those of the tests themselves, as far
-    /// as `wanted`.
+    /// Returns the requests answered until now, other than those of the tests themselves, as far as `wanted`
+    /// returns a value for them.
     pub fn events<T>(&self, wanted: impl Fn(&AuditEvent) -> Option<T>) -> Result<Vec<T>> {
         let mut read = lock(&self.read);
         let (offset, events) = &mut *read;
@@ -89,7 +89,8 @@ impl Chronicle {
         Ok(events.iter().filter_map(wanted).collect())
     }
 
-    /// Those since the last call, which nobody is told: for a record that goes on for hours.
+    /// Returns the requests since the last call without passing them to the oracle, and ends the watches. For
+    /// a record that goes on for hours.
     pub fn news(&self) -> Result<Vec<AuditEvent>> {
         self.watches.iter().for_each(AbortHandle::abort);
         let mut read = lock(&self.read);
@@ -107,7 +108,7 @@ impl Chronicle {
         loop {
             bytes.clear();
             let length = file.read_until(b'\n', &mut bytes)?;
-            // A line that is being written is read the next time.
+            // The next read gets a line that is still being written.
             if !bytes.ends_with(b"\n") {
                 return Ok(events);
             }
@@ -122,8 +123,8 @@ impl Chronicle {
         }
     }
 
-    /// Remembers objects that exist: whoever takes runs away shows them before, since one whose create was
-    /// given up is known by its object only.
+    /// Records existing objects. Callers that take runs away show them before: if its create was given up,
+    /// only its object reveals a run.
     pub fn see(&self, objects: &[DynamicObject]) -> Result<()> {
         let mut told = lock(&self.told);
         for object in objects {
@@ -132,13 +133,13 @@ impl Chronicle {
         Ok(())
     }
 
-    /// What has happened until now, judged.
+    /// Returns everything that has happened until now, for judgement.
     pub fn past(&self, sight: Sight) -> Result<Past> {
         self.events(|_| None::<()>)?;
         Ok(lock(&self.told).past(sight))
     }
 
-    /// The objects of the runs that were made until now, by whatever create took effect, oldest first.
+    /// Returns the objects of the runs made until now, by any create that took effect, oldest first.
     pub fn made(&self) -> Result<Vec<Value>> {
         let past = self.past(Sight::Record)?;
         let told = lock(&self.told);
@@ -149,7 +150,7 @@ impl Chronicle {
         Ok(past.made().filter_map(object).collect())
     }
 
-    /// The statuses that controllers wrote for a Runnable, in the order in which they took effect.
+    /// Returns the statuses that controllers wrote for a Runnable, in the order in which they took effect.
     pub fn statuses(&self, runnable: &str) -> Result<Vec<Value>> {
         let controller = Controller::account().user();
         let mut written = self.events(|event| {
@@ -164,7 +165,8 @@ impl Chronicle {
         Ok(written.into_iter().map(|(_, status)| status).collect())
     }
 
-    /// What requests of a sort for runs, as the Runnables' account, that took effect sent.
+    /// Returns the bodies of the requests with this verb and resource that were made as the Runnables'
+    /// account and took effect.
     pub fn effects(&self, verb: &str, resource: &str) -> Result<Vec<Value>> {
         let account = self.account.user();
         self.events(|event| {
@@ -177,10 +179,10 @@ impl Chronicle {
     }
 }
 
-/// Sees all objects of a kind, for as long as it runs; begun anew where a server was killed.
+/// Watches all objects of a kind until it is aborted, and begins anew where a server was killed.
 async fn watch(objects: Api<DynamicObject>, kind: String, told: Arc<Mutex<Told>>) {
     loop {
-        // What goes wrong is tried again.
+        // Failures are retried.
         let _ = watch_once(&objects, &kind, &told).await;
         sleep(Duration::from_millis(200)).await;
     }
@@ -190,7 +192,7 @@ async fn watch_once(objects: &Api<DynamicObject>, kind: &str, told: &Mutex<Told>
     let list = objects.list(&ListParams::default()).await?;
     let see = |verb: Verb, object: &DynamicObject| -> Result<()> {
         let mut object = serde_json::to_value(object)?;
-        // Lists of built-in kinds do not say it.
+        // Lists of built-in kinds leave out the kind of their items.
         object["kind"] = kind.into();
         lock(told).see(verb, &object);
         Ok(())

@@ -26,10 +26,10 @@ pub use waiting::{Seen, eventually};
 
 use crate::control_plane::{self, ControlPlane, Options, log_tail_about, random};
 
-/// A cluster, with the rights of somebody who may do everything.
+/// A cluster with unrestricted rights.
 ///
-/// Cheap to clone. It holds a client, which lives on the async runtime that made it: a test makes
-/// its own with [`Cluster::shared`] or [`Cluster::start`] and does not keep it in a static.
+/// Cheap to clone. It holds a client, which lives on the async runtime that made it: a test makes its own
+/// with [`Cluster::shared`] or [`Cluster::start`] and does not keep it in a static.
 #[derive(Clone, Debug)]
 pub struct Cluster {
     client: DebugClient,
@@ -50,13 +50,13 @@ impl std::fmt::Debug for DebugClient {
     }
 }
 
-/// The control plane that the tests of a process share. A static is never dropped; its processes end
-/// with this process all the same.
+/// The control plane that the tests of a process share. A static is never dropped, but its processes end with
+/// this process.
 static SHARED: OnceCell<Arc<ControlPlane>> = OnceCell::const_new();
 
 impl Cluster {
-    /// The cluster that all tests of this process share: full, started at the first call. `demo` is
-    /// `env!("CARGO_BIN_EXE_demo")`. Tests keep out of each other's way with [`Self::namespace`].
+    /// Returns the cluster that all tests of this process share: full, started at the first call. `demo` is
+    /// `env!("CARGO_BIN_EXE_demo")`. Tests keep apart with [`Self::namespace`].
     pub async fn shared(demo: &str) -> Result<Self> {
         let start = || async {
             let plane = ControlPlane::start(demo, &Options::full()).await?;
@@ -66,13 +66,13 @@ impl Cluster {
         Self::of(Arc::clone(plane)).await
     }
 
-    /// A cluster of one's own, for tests that kill servers or need the cluster empty.
+    /// Starts a cluster of its own, for tests that kill servers or need the cluster empty.
     pub async fn start(demo: &str, options: &Options) -> Result<Self> {
         let plane = ControlPlane::start(demo, options).await?;
         Self::of(Arc::new(plane)).await
     }
 
-    /// The cluster of a control plane.
+    /// Returns the cluster of a control plane.
     pub async fn of(plane: Arc<ControlPlane>) -> Result<Self> {
         let kubeconfig = plane.admin_kubeconfig();
         Ok(Self {
@@ -86,8 +86,8 @@ impl Cluster {
         })
     }
 
-    /// A cluster that runs already, by a context (without one: the current one) of a kubeconfig.
-    /// Files that belong to it go into `folder`.
+    /// Connects to a running cluster by a context of a kubeconfig (the current one if `context` is `None`).
+    /// Files that belong to the cluster go into `folder`.
     pub async fn connect(
         kubeconfig: PathBuf,
         context: Option<String>,
@@ -106,13 +106,13 @@ impl Cluster {
         })
     }
 
-    /// A client that may do everything and never repeats a request by itself.
+    /// Returns a client that may do everything and never repeats a request by itself.
     #[must_use]
     pub fn client(&self) -> Client {
         self.client.0.clone()
     }
 
-    /// The objects of a kind in a namespace.
+    /// Returns the API of a kind in a namespace.
     #[must_use]
     pub fn api<K>(&self, namespace: &str) -> Api<K>
     where
@@ -121,33 +121,33 @@ impl Cluster {
         Api::namespaced(self.client(), namespace)
     }
 
-    /// The objects of a kind in all namespaces, or of a kind without namespaces.
+    /// Returns the API of a kind in all namespaces, or of a cluster-scoped kind.
     #[must_use]
     pub fn all<K: Resource<DynamicType = ()>>(&self) -> Api<K> {
         Api::all(self.client())
     }
 
-    /// The kubeconfig that [`Self::client`] was made from.
+    /// Returns the kubeconfig that [`Self::client`] was made from.
     #[must_use]
     pub fn kubeconfig(&self) -> &Path {
         &self.kubeconfig
     }
 
-    /// The control plane, unless the cluster is somebody else's.
+    /// Returns the control plane. Fails if the cluster was not started here.
     pub fn control_plane(&self) -> Result<&ControlPlane> {
         self.plane
             .as_deref()
             .context("this cluster was not started here")
     }
 
-    /// A folder for files that belong to this cluster.
+    /// Returns a folder for files that belong to this cluster.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Makes a namespace whose name begins with `prefix` and was never used before, with the
-    /// ServiceAccount `default` in it.
+    /// Makes a namespace whose name begins with `prefix` and was never used before, with the ServiceAccount
+    /// `default` in it.
     pub async fn namespace(&self, prefix: &str) -> Result<String> {
         let name = format!("{prefix}-{}", random::word::<3>()?);
         let namespace = serde_json::from_value(json!({ "metadata": { "name": name } }))?;
@@ -159,8 +159,8 @@ impl Cluster {
         Ok(name)
     }
 
-    /// Makes a ServiceAccount unless it is there: the one named `default` is made by
-    /// kube-controller-manager at some time.
+    /// Makes a ServiceAccount unless it exists: kube-controller-manager makes the one named `default` at some
+    /// time.
     async fn make_service_account(&self, namespace: &str, name: &str) -> Result<()> {
         let account = serde_json::from_value(json!({ "metadata": { "name": name } }))?;
         let accounts = self.api::<ServiceAccount>(namespace);
@@ -173,7 +173,7 @@ impl Cluster {
         }
     }
 
-    /// Shows the end of this log whenever something that was waited for does not come.
+    /// Shows the end of this log whenever a wait on this cluster fails.
     pub fn show_on_failure(&self, log: &Path) {
         let mut logs = self.logs.lock().unwrap_or_else(PoisonError::into_inner);
         if !logs.iter().any(|known| known == log) {
@@ -181,7 +181,7 @@ impl Cluster {
         }
     }
 
-    /// The last lines of the controllers' logs that have this in them.
+    /// Returns the last lines with this text in the controllers' logs.
     pub(crate) fn log_tails(&self, about: &str) -> String {
         let logs = self.logs.lock().unwrap_or_else(PoisonError::into_inner);
         let tails = logs.iter().map(|log| log_tail_about(log, about, 40) + "\n");

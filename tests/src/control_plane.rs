@@ -35,36 +35,37 @@ use supervise::{Program, Signal, Supervised};
 
 use crate::progress::{Progress, elapsed};
 
-/// How long a start may take: 2 s on an idle machine, many times that on a busy one.
+/// Maximum time of a start: 2 s on an idle machine, many times that on a busy one.
 const START: Duration = Duration::from_mins(2);
 
-/// Which programs a control plane has.
+/// Size of a control plane, by its programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Size {
-    /// etcd and the API server: starts fastest. Nothing owned is collected, namespaces do not go, and
+    /// etcd and the API server: starts fastest. Owned objects are not collected, namespaces do not go, and
     /// aggregated roles stay empty.
     Bare,
     /// With kube-controller-manager, which does all that. Jobs make pods, but these do not run.
     Controllers,
     /// Everything: Jobs complete, owned objects are collected, and KWOK plays a node.
     Full,
-    /// The same with a real node, whose containers do their work. Only where [`node::lacking`] lacks nothing.
+    /// The same with a real node, whose containers do real work. Requires that [`node::lacking`] returns
+    /// `None`.
     Containers,
 }
 
-/// What to start.
+/// Options of a start.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Which programs.
+    /// The programs to start.
     pub size: Size,
-    /// Whether the API server writes its audit log, which [`crate::cluster::Cluster::audit`] reads.
+    /// True if the API server writes its audit log, which [`crate::cluster::Cluster::audit`] reads.
     pub audit: bool,
-    /// How progress is shown.
+    /// Display of progress.
     pub progress: Progress,
 }
 
 impl Options {
-    /// etcd and the API server with an audit log. Only a first build shows progress.
+    /// Returns the options for etcd and the API server with an audit log. Only a first build shows progress.
     #[must_use]
     pub fn bare() -> Self {
         Self {
@@ -74,7 +75,7 @@ impl Options {
         }
     }
 
-    /// As [`Self::bare`], with kube-controller-manager.
+    /// Returns [`Self::bare`] with kube-controller-manager.
     #[must_use]
     pub fn controllers() -> Self {
         Self {
@@ -83,7 +84,7 @@ impl Options {
         }
     }
 
-    /// As [`Self::full`], with a real node in KWOK's place.
+    /// Returns [`Self::full`] with a real node in KWOK's place.
     #[must_use]
     pub fn containers() -> Self {
         Self {
@@ -92,7 +93,7 @@ impl Options {
         }
     }
 
-    /// Everything, with an audit log. Only a first build shows progress.
+    /// Returns the options for everything, with an audit log. Only a first build shows progress.
     #[must_use]
     pub fn full() -> Self {
         Self {
@@ -102,8 +103,8 @@ impl Options {
     }
 }
 
-/// A running control plane. Dropped, or when this process ends in whatever way, its processes are
-/// killed and its folder is removed (kept, if the variable `CARTOUCHE_KEEP` is set).
+/// A running control plane. When it is dropped or this process ends, in any way, its processes are killed and
+/// its folder is removed (kept if the variable `CARTOUCHE_KEEP` is set).
 #[derive(Debug)]
 pub struct ControlPlane {
     supervisor: PathBuf,
@@ -115,8 +116,8 @@ pub struct ControlPlane {
 }
 
 impl ControlPlane {
-    /// Builds what is missing and starts a control plane. `demo` is the path of the demo binary: in
-    /// an integration test, `env!("CARGO_BIN_EXE_demo")`.
+    /// Builds what is missing and starts a control plane. `demo` is the path of the demo binary: in an
+    /// integration test, `env!("CARGO_BIN_EXE_demo")`.
     pub async fn start(demo: impl Into<PathBuf>, options: &Options) -> Result<Self> {
         let demo = demo.into();
         let parts = Parts::of(&demo, options.size).await?;
@@ -169,8 +170,7 @@ impl ControlPlane {
             folder.join("audit-policy.yaml"),
             include_str!("control_plane/audit-policy.yaml"),
         )?;
-        // A name of its own, so that whoever kills all processes called `demo` leaves the supervisors
-        // to do their work.
+        // A name of its own, so that a command that kills all processes called `demo` spares the supervisors.
         let supervisor = folder.join("cartouche-supervisor");
         symlink(demo, &supervisor)?;
         Ok(Self {
@@ -191,31 +191,31 @@ impl ControlPlane {
         })
     }
 
-    /// The kubeconfig of somebody who may do everything.
+    /// Returns the kubeconfig of a user with unrestricted rights.
     #[must_use]
     pub fn admin_kubeconfig(&self) -> PathBuf {
         self.settings.identity.kubeconfig(identity::ADMIN)
     }
 
-    /// The audit log: one JSON document a line.
+    /// Returns the audit log, one JSON document a line, or `None` if there is none.
     #[must_use]
     pub fn audit_log(&self) -> Option<PathBuf> {
         self.settings.audit.then(|| self.settings.audit_log())
     }
 
-    /// The folder with everything that this control plane writes. It goes with the control plane.
+    /// Returns the folder with everything that this control plane writes. It is removed with the control
+    /// plane.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.settings.folder
     }
 
-    /// The path of the kubectl that belongs to the API server.
+    /// Returns the path of the kubectl that belongs to the API server.
     pub fn kubectl(&self) -> Result<&Path> {
         Ok(self.parts.path(Part::Kubectl)?)
     }
 
-    /// Kills a program (SIGKILL) and returns once it is gone. It stays away until
-    /// [`Self::restart`].
+    /// Kills a program (SIGKILL) and returns once it is gone. It stays away until [`Self::restart`].
     pub fn kill(&self, part: Part) -> Result<()> {
         if let Some(program) = self.running().remove(&part) {
             program.kill()?;
@@ -231,10 +231,9 @@ impl ControlPlane {
         }
     }
 
-    /// Starts a program again, killing it first if it runs, with the same data and the same port.
-    /// Returns once the API server serves again. KWOK begins anew then: it is no engine that a
-    /// server may die under, for it gives up a patch that an `EOF` or a status 500 was the answer to,
-    /// and the run would hang for ever.
+    /// Starts a program again, killing it first if it runs, with the same data and the same port. Returns
+    /// once the API server serves again. After a restart of a server KWOK starts anew too: it gives up a
+    /// patch that was answered with an `EOF` or a status 500, so that the run would hang for ever.
     pub async fn restart(&self, part: Part) -> Result<()> {
         self.kill(part)?;
         self.launch(part)?;
@@ -283,7 +282,7 @@ impl ControlPlane {
             .with_context(|| format!("starting {}", self.supervisor.display()))
     }
 
-    /// Waits until the API server says that it is ready, which includes the built-in roles.
+    /// Waits until the API server reports that it is ready, which includes the built-in roles.
     async fn api_server_ready(&self) -> Result<()> {
         let client = client(&self.admin_kubeconfig(), None).await?;
         let begin = Instant::now();
@@ -308,7 +307,7 @@ impl ControlPlane {
         }
     }
 
-    /// Fails if a program that should run has ended, with what it said.
+    /// Fails if a program that should run has ended, with its output.
     pub fn nothing_ended(&self) -> Result<()> {
         self.nothing_ended_but(None)
     }
@@ -319,7 +318,7 @@ impl ControlPlane {
         Ok(ended.flatten().is_some())
     }
 
-    /// The same of all but one.
+    /// Does the same for all programs but one.
     fn nothing_ended_but(&self, excepted: Option<Part>) -> Result<()> {
         let running = self.running();
         let others = running.iter().filter(|(part, _)| Some(**part) != excepted);
@@ -338,7 +337,7 @@ impl ControlPlane {
 
 impl Drop for ControlPlane {
     fn drop(&mut self) {
-        // The clients first: nobody then complains about servers that are gone.
+        // The clients first, so that they do not complain about servers that are gone.
         let mut running = self.running();
         running.remove(&Part::Kubelet);
         for part in Part::ALL.into_iter().rev() {
@@ -363,7 +362,7 @@ fn tidy_up(supervisor: &Path, folder: &Path) -> Result<Option<Supervised>> {
     Ok(Some(process))
 }
 
-/// A client that never repeats a request by itself: a repeated create makes two objects.
+/// Returns a client that never repeats a request by itself: a repeated create makes two objects.
 pub async fn client(kubeconfig: &Path, context: Option<&str>) -> Result<Client> {
     let reading = || format!("reading {}", kubeconfig.display());
     let options = KubeConfigOptions {
@@ -382,13 +381,13 @@ pub(crate) fn http_get(path: &str) -> Result<http::Request<Vec<u8>>> {
     Ok(http::Request::get(path).body(Vec::new())?)
 }
 
-/// The last lines of a log, under a heading; for error messages.
+/// Returns the last lines of a log, under a heading; for error messages.
 #[must_use]
 pub fn log_tail(log: &Path, lines: usize) -> String {
     log_tail_about(log, "", lines)
 }
 
-/// Of those that have this in them.
+/// Returns the last lines of a log that contain `about`, under a heading.
 pub(crate) fn log_tail_about(log: &Path, about: &str, lines: usize) -> String {
     let text = fs::read_to_string(log).unwrap_or_else(|error| error.to_string());
     let all: Vec<&str> = text.lines().filter(|line| line.contains(about)).collect();

@@ -24,23 +24,23 @@ use crate::{
     repository,
 };
 
-/// How long the controller may take to become ready, and to end once asked to.
+/// Maximum time until the controller is ready, and until it ends once asked to.
 const READY: Duration = Duration::from_mins(1);
 
-/// How the controller is started.
+/// Settings of the controller's process.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// Further command-line arguments.
     pub arguments: Vec<String>,
     /// Environment variables.
     pub environment: Vec<(String, String)>,
-    /// Another kubeconfig than one with a token of the controller's ServiceAccount: for a proxy in
+    /// A kubeconfig instead of the one with a token of the controller's ServiceAccount: for a proxy in
     /// between, or for another account.
     pub kubeconfig: Option<PathBuf>,
 }
 
 impl Settings {
-    /// The defaults with further command-line arguments.
+    /// Returns the defaults with further command-line arguments.
     #[must_use]
     pub fn with_arguments(arguments: &[&str]) -> Self {
         Self {
@@ -64,9 +64,9 @@ pub struct Controller {
 static SHARED: OnceCell<Controller> = OnceCell::const_new();
 
 impl Controller {
-    /// The cluster that all tests of this process share ([`Cluster::shared`]), as `prepare` leaves it, and a
-    /// controller with these settings that serves it; of those of the first call. Tests that stop or kill the
-    /// controller start a cluster of their own.
+    /// Returns the cluster that all tests of this process share ([`Cluster::shared`]) and a controller that
+    /// serves it. The first call prepares the cluster with `prepare`; its settings apply. Tests that stop or
+    /// kill the controller start a cluster of their own.
     pub async fn shared(
         demo: &str,
         settings: &Settings,
@@ -82,7 +82,7 @@ impl Controller {
         Ok((cluster, controller))
     }
 
-    /// The ServiceAccount of the shipped manifests.
+    /// Returns the ServiceAccount of the shipped manifests.
     #[must_use]
     pub fn account() -> Account {
         Account::new("cartouche-system", "cartouche-controller")
@@ -100,7 +100,8 @@ impl Controller {
         Ok(controller)
     }
 
-    /// As [`Self::start`], without waiting: for a cluster that has not everything yet.
+    /// Starts the controller as [`Self::start`] does, without waiting: for a cluster that is not complete
+    /// yet.
     pub async fn start_without_waiting(
         demo: impl AsRef<Path>,
         cluster: &Cluster,
@@ -134,18 +135,18 @@ impl Controller {
         })
     }
 
-    /// Where it serves `/healthz`, `/readyz` and `/metrics`.
+    /// Returns the address of `/healthz`, `/readyz` and `/metrics`.
     #[must_use]
     pub fn health_address(&self) -> SocketAddr {
         self.health
     }
 
-    /// The answer to a GET on its health address, if it is a 200: `controller.get("/metrics")`.
+    /// Returns the answer to a GET on the health address, if it is a 200: `controller.get("/metrics")`.
     pub async fn get(&self, path: &str) -> Result<String> {
         http_get(self.health, path).await
     }
 
-    /// Waits until it says that it is ready. Fails at once if it has ended.
+    /// Waits until the controller reports that it is ready. Fails at once if it has ended.
     pub async fn ready(&self) -> Result<()> {
         let ended = self
             .cluster
@@ -166,48 +167,49 @@ impl Controller {
         }
     }
 
-    /// Asks it to end (SIGTERM) and waits until it has.
+    /// Asks the controller to end (SIGTERM) and waits until it has.
     pub async fn stop(&self) -> Result<ExitStatus> {
         self.process.signal(Signal::Terminate)?;
         let ended = self.process.wait(READY).await;
         ended.with_context(|| log_tail(self.process.log(), 40))
     }
 
-    /// Kills it (SIGKILL) and returns once it is gone.
+    /// Kills the controller (SIGKILL) and returns once it is gone.
     pub fn kill(&self) -> Result<()> {
         self.process.kill()?;
         Ok(())
     }
 
-    /// Suspends it, as a long pause of its machine would.
+    /// Suspends the controller, as a long pause of its machine would.
     pub fn pause(&self) -> Result<()> {
         Ok(self.process.signal(Signal::Pause)?)
     }
 
-    /// Lets it run on after [`Self::pause`].
+    /// Lets the controller continue after [`Self::pause`].
     pub fn resume(&self) -> Result<()> {
         Ok(self.process.signal(Signal::Resume)?)
     }
 
-    /// Starts it again as it was started (killing it first, if it runs) and waits until it is ready.
+    /// Restarts the controller with the same settings (killing it first, if it runs) and waits until it is
+    /// ready.
     pub async fn restart(&mut self) -> Result<()> {
         self.restart_without_waiting()?;
         self.ready().await
     }
 
-    /// As [`Self::restart`], without waiting until it is ready.
+    /// Restarts as [`Self::restart`] does, without waiting until the controller is ready.
     pub fn restart_without_waiting(&mut self) -> Result<()> {
         self.process.kill()?;
         self.process = Supervised::start(&self.demo, &self.program)?;
         Ok(())
     }
 
-    /// Whether it still runs.
+    /// Returns true if the controller still runs.
     pub fn runs(&self) -> Result<bool> {
         Ok(self.process.ended()?.is_none())
     }
 
-    /// The most memory that it ever had, in bytes, as the kernel counted it.
+    /// Returns the peak of the controller's memory, in bytes, as the kernel counted it.
     pub fn peak_memory(&self) -> Result<u64> {
         let address = self.health.to_string();
         let mut peak = None;
@@ -228,13 +230,13 @@ impl Controller {
         Ok(peak.context("the controller is not among the processes")? * 1024)
     }
 
-    /// The file that it prints to.
+    /// Returns the file of the controller's output.
     #[must_use]
     pub fn log_file(&self) -> &Path {
         self.process.log()
     }
 
-    /// Everything that it printed, of all its starts.
+    /// Returns the output of the controller, of all its starts.
     pub fn log(&self) -> Result<String> {
         let log = self.process.log();
         std::fs::read_to_string(log).with_context(|| format!("reading {}", log.display()))
@@ -249,7 +251,7 @@ impl Drop for Controller {
     }
 }
 
-/// A GET over plain HTTP, without a library for it: the servers are our own.
+/// Sends a GET over plain HTTP, without a library: the servers are our own.
 async fn http_get(address: SocketAddr, path: &str) -> Result<String> {
     let answer = async {
         let mut stream = TcpStream::connect(address).await?;
@@ -273,9 +275,8 @@ async fn http_get(address: SocketAddr, path: &str) -> Result<String> {
 }
 
 impl Cluster {
-    /// Installs what `config/` ships for every cluster: the kinds, and the controller's account with
-    /// its roles. Needs kube-controller-manager, which fills in the role that is put together from
-    /// others.
+    /// Installs what `config/` ships for every cluster: the kinds, and the controller's account with its
+    /// roles. Needs kube-controller-manager, which fills in the aggregated role.
     pub async fn install_cartouche(&self) -> Result<()> {
         let config = repository().join("config");
         self.apply_files(&config.join("crd")).await?;

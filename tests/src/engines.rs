@@ -1,8 +1,8 @@
-//! What makes runs of custom kinds do something.
+//! Engines that run objects of custom kinds.
 //!
-//! [`Cluster::install_engines`] is for the demo: only the kinds are there, and KWOK plays what their
-//! engines would do. [`Tekton`], [`ArgoWorkflows`] and [`Kueue`] are the real controllers with their real
-//! definitions and roles, where KWOK plays no more than the kubelet. So is [`Flux`], which applies what is in Git.
+//! [`Cluster::install_engines`] is for the demo: it installs only the kinds, and KWOK plays their engines.
+//! [`Tekton`], [`ArgoWorkflows`] and [`Kueue`] are the real controllers with their real definitions and
+//! roles, where KWOK plays no more than the kubelet. So is [`Flux`], which applies what is in Git.
 
 mod argo;
 mod argo_executor;
@@ -25,7 +25,7 @@ pub use tekton::Tekton;
 
 use crate::{cluster::Cluster, repository};
 
-/// What KWOK plays for custom resources, below `tests/stages`.
+/// Stages of KWOK for custom resources, below `tests/stages`.
 const STAGES: [&str; 4] = [
     "taskrun.yaml",
     "pipelinerun.yaml",
@@ -34,8 +34,8 @@ const STAGES: [&str; 4] = [
 ];
 
 impl Cluster {
-    /// Defines Tekton's `TaskRun` and `PipelineRun`, Argo's `Workflow` and the `Backup` of the examples, and lets KWOK
-    /// play them. Annotations of a run say how it ends: see the comments in `tests/stages`.
+    /// Defines Tekton's `TaskRun` and `PipelineRun`, Argo's `Workflow` and the `Backup` of the examples, and
+    /// lets KWOK play them. Annotations of a run set how it ends: see the comments in `tests/stages`.
     pub async fn install_engines(&self) -> Result<()> {
         let root = repository();
         self.apply_files(&root.join("tests/engines")).await?;

@@ -1,6 +1,6 @@
-//! Errors as people read them.
+//! Errors for readers.
 
-/// An error and its causes, each said once: many errors say their causes themselves.
+/// Returns an error and its causes, each once: many errors repeat their causes themselves.
 #[must_use]
 pub fn in_full(error: &anyhow::Error) -> String {
     let mut text = String::new();

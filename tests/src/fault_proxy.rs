@@ -1,10 +1,10 @@
 //! A proxy between one controller and the API server that breaks chosen requests.
 //!
-//! The controller speaks plain HTTP to it, on the loopback interface, with its own token; the proxy
-//! passes everything on over TLS, unread but for what a request asks for. Each request, and each
-//! event of a watch, is counted by its sort ([`Call`]), and a chooser says which of them meets which
-//! [`Fault`]. Requests about other namespaces than the controller's own are passed on uncounted:
-//! tests share an API server.
+//! The controller speaks plain HTTP to the proxy, on the loopback interface, with its own token. The proxy
+//! passes everything on over TLS and reads only what a request asks for. It counts each request, and each
+//! event of a watch, by its sort ([`Call`]), and a chooser decides which of them meets which [`Fault`].
+//! Requests about other namespaces than the controller's own are passed on uncounted: tests share an API
+//! server.
 
 mod answer;
 mod call;
@@ -44,7 +44,7 @@ use crate::{
 };
 use desk::Desk;
 
-/// Asks the owner of the controller to kill it; the proxy goes on once this was answered.
+/// Order to the owner of the controller to kill it; the proxy continues once this was answered.
 pub type Crash = oneshot::Sender<()>;
 
 /// A running proxy; it ends when dropped.
@@ -63,8 +63,8 @@ impl Drop for FaultProxy {
 }
 
 impl FaultProxy {
-    /// Starts a proxy for a controller that serves one namespace. The receiver gets the orders to
-    /// kill it.
+    /// Starts a proxy for a controller that serves one namespace. The receiver gets the orders to kill the
+    /// controller.
     pub async fn start(
         cluster: &Cluster,
         namespace: &str,
@@ -84,7 +84,7 @@ impl FaultProxy {
         Ok((proxy, orders))
     }
 
-    /// For a controller behind the proxy, as its ServiceAccount, with these arguments.
+    /// Returns the settings of a controller behind the proxy, with its ServiceAccount and these arguments.
     pub async fn settings(&self, cluster: &Cluster, arguments: &[&str]) -> Result<Settings> {
         let account = Controller::account();
         let token = cluster.token(&account).await?;
@@ -101,64 +101,64 @@ impl FaultProxy {
         })
     }
 
-    /// Counts from one again, and from now on breaks what `chooser` says. It is given the sort of
-    /// each request and how many of that sort there have been.
+    /// Restarts the counts and breaks from now on what `chooser` selects. The chooser gets the sort of each
+    /// request and its number in that sort.
     pub fn begin(&self, chooser: Chooser) {
         self.desk.begin(chooser);
     }
 
-    /// Breaks nothing from now on. What is held back already stays so.
+    /// Breaks nothing from now on. Requests that are held back already stay so.
     pub fn spare(&self) {
         self.desk.choose(Box::new(|_, _| None));
     }
 
-    /// Lets one event pass that waits at a [`Fault::Gate`], or the next that comes to it.
+    /// Lets one event pass that waits at a [`Fault::Gate`], or the next one that arrives there.
     pub fn let_pass(&self) {
         self.desk.let_pass();
     }
 
-    /// From now on the requests that `waits` says wait until [`Self::release`]. They arrive after that
-    /// even if their sender has given them up or is dead.
+    /// Holds the requests that `waits` selects until [`Self::release`]. They arrive after that even if their
+    /// sender has given them up or is dead.
     pub fn hold(&self, waits: Waits) {
         self.desk.door.close(waits);
     }
 
-    /// How many requests have been held back since [`Self::hold`].
+    /// Returns the number of requests held back since [`Self::hold`].
     #[must_use]
     pub fn held(&self) -> usize {
         self.desk.door.came()
     }
 
-    /// Lets all go on that were held back, and holds no further ones back.
+    /// Lets all held requests go on and holds no further ones back.
     pub fn release(&self) {
         self.desk.door.open();
     }
 
-    /// Nothing goes through for so long, neither requests nor events.
+    /// Lets nothing through for this time, neither requests nor events.
     pub fn split(&self, time: Duration) {
         self.desk.split_for(time);
     }
 
-    /// What was asked since [`Self::begin`], in its order.
+    /// Returns the requests since [`Self::begin`], in their order.
     #[must_use]
     pub fn calls(&self) -> Vec<Counted> {
         self.desk.calls()
     }
 
-    /// How many requests and events were broken since [`Self::begin`].
+    /// Returns the number of requests and events broken since [`Self::begin`].
     #[must_use]
     pub fn broken(&self) -> usize {
         self.desk.broken()
     }
 
-    /// Whether something is still held back or on its way.
+    /// Returns true if something is still held back or on its way.
     #[must_use]
     pub fn is_busy(&self) -> bool {
         self.desk.is_busy()
     }
 }
 
-/// A client without an identity of its own: requests carry that of the controller.
+/// Returns a client without an identity of its own: requests carry that of the controller.
 async fn upstream(cluster: &Cluster) -> Result<Client> {
     let reading = || format!("reading {}", cluster.kubeconfig().display());
     let kubeconfig = Kubeconfig::read_from(cluster.kubeconfig()).with_context(reading)?;

@@ -1,7 +1,7 @@
-//! Where a test happens: a namespace, an account for its Runnables, and a template named after the namespace.
+//! The place of a test: a namespace, an account for its Runnables, and a template named after the namespace.
 //!
-//! Suites add what is their own: an engine, a proxy, a record. Whatever writes is tried again until it is done
-//! or patience ends, because servers are killed in tests. [`objects`] is for tests that read JSON.
+//! Suites add their own parts: an engine, a proxy, a record. Writes are retried until they succeed or
+//! patience ends, because tests kill servers. [`objects`] is for tests that read JSON.
 
 pub mod objects;
 
@@ -32,12 +32,12 @@ pub struct Fixture {
     pub namespace: String,
     /// The account of every Runnable.
     pub account: Account,
-    /// How long anything may take.
+    /// Maximum time of any wait.
     patience: Duration,
 }
 
 impl Fixture {
-    /// A namespace that is there, where Runnables name no account: theirs is `default`.
+    /// Returns the fixture of an existing namespace, where Runnables name no account: theirs is `default`.
     #[must_use]
     pub fn of(cluster: &Cluster, namespace: impl Into<String>, patience: Duration) -> Self {
         let namespace = namespace.into();
@@ -49,7 +49,7 @@ impl Fixture {
         }
     }
 
-    /// A new namespace, with an account of this name that has these rights.
+    /// Makes a namespace, with an account of this name that has these rights.
     pub async fn begin(
         cluster: &Cluster,
         prefix: &str,
@@ -62,7 +62,7 @@ impl Fixture {
         Ok(fixture)
     }
 
-    /// Lets an account of the namespace do exactly this in it, and makes the account unless it is there.
+    /// Gives an account of the namespace exactly these rights in it, and makes the account unless it exists.
     pub async fn allow(&self, account: &str, rights: &[Rights<'_>]) -> Result<Account> {
         let cluster = &self.cluster;
         cluster
@@ -81,13 +81,14 @@ impl Fixture {
         Controller::start(demo, &self.cluster, &Settings::with_arguments(&arguments)).await
     }
 
-    /// The Runnables.
+    /// Returns the API of the Runnables.
     #[must_use]
     pub fn runnables(&self) -> Api<Runnable> {
         self.cluster.api(&self.namespace)
     }
 
-    /// Looks until what is wanted is seen. The message of a failure has what controllers said of this namespace.
+    /// Looks until the wanted state is seen. The message of a failure has what controllers logged about this
+    /// namespace.
     pub async fn eventually<T, Looking, Look>(&self, what: &str, look: Looking) -> Result<T>
     where
         Looking: FnMut() -> Look,
@@ -103,7 +104,7 @@ impl Fixture {
         })
     }
 
-    /// Tries until it is done.
+    /// Retries until it succeeds.
     pub async fn tried<T, Trying, Try>(&self, what: &str, mut trying: Trying) -> Result<T>
     where
         Trying: FnMut() -> Try,
@@ -117,12 +118,12 @@ impl Fixture {
         .await
     }
 
-    /// Makes the template, or makes it another one.
+    /// Makes or replaces the template.
     pub async fn template(&self, spec: Value) -> Result<()> {
         self.template_named(&self.namespace, spec).await
     }
 
-    /// The same with another name.
+    /// Makes or replaces a template with another name.
     pub async fn template_named(&self, name: &str, spec: Value) -> Result<()> {
         self.put(json!({
             "apiVersion": "carto.run/v1alpha1", "kind": "ClusterRunTemplate",
@@ -132,7 +133,8 @@ impl Fixture {
         .map(drop)
     }
 
-    /// A Runnable as one writes it, of the template and the account unless its spec names others.
+    /// Returns the manifest of a Runnable. Unless its spec names others, it has the template and the account
+    /// of the fixture.
     #[must_use]
     pub fn manifest(&self, name: &str, mut spec: Value) -> Value {
         if spec["runTemplateRef"].is_null() {
@@ -164,10 +166,9 @@ impl Fixture {
             .await
     }
 
-    /// Replaces the status of a Runnable by what `edit` makes of it, as somebody with more rights
-    /// than anybody should have.
+    /// Replaces the status of a Runnable by the result of `edit`, as a user with excessive rights could.
     pub async fn edit_status(&self, name: &str, edit: impl Fn(&mut Value)) -> Result<()> {
-        // Not typed: it may be something that is no status.
+        // Not typed: the result may be no valid status.
         let runnables = self.api(RUNNABLE);
         let as_admin = PostParams {
             field_manager: Some("admin".to_owned()),
@@ -193,7 +194,7 @@ impl Fixture {
         self.within(self.patience, name, what, wanted).await
     }
 
-    /// As [`Self::until`], for this long at most.
+    /// Waits as [`Self::until`] does, for this long at most.
     pub async fn within(
         &self,
         at_most: Duration,
@@ -207,7 +208,7 @@ impl Fixture {
             .await
     }
 
-    /// The runs that carry a Runnable's name, oldest sequence first.
+    /// Returns the runs that carry a Runnable's name, lowest sequence first.
     pub async fn runs(&self, kind: Kind, runnable: &str) -> Result<Vec<DynamicObject>> {
         let of = ListParams::default().labels(&format!("carto.run/runnable-name={runnable}"));
         let mut runs = self.api(kind).list(&of).await?.items;
@@ -215,7 +216,7 @@ impl Fixture {
         Ok(runs)
     }
 
-    /// Waits until a run with this value exists, of those with these labels.
+    /// Waits until a run with this value exists, among those with these labels, and returns it.
     pub async fn run_for(
         &self,
         runs: &Api<DynamicObject>,
@@ -247,27 +248,27 @@ impl Fixture {
     }
 }
 
-/// The present run of a Runnable.
+/// Returns the present run of a Runnable.
 #[must_use]
 pub fn current(runnable: &Runnable) -> Option<&CurrentRun> {
     runnable.status.as_ref()?.current_run.as_ref()
 }
 
-/// The output `value`.
+/// Returns the output `value`.
 #[must_use]
 pub fn output(runnable: &Runnable) -> Option<i64> {
     let outputs = runnable.status.as_ref()?.outputs.as_ref()?;
     outputs.get("value")?.as_i64()
 }
 
-/// A condition, if the status has it.
+/// Returns a condition, if the status has it.
 #[must_use]
 pub fn condition<'a>(runnable: &'a Runnable, name: &str) -> Option<&'a Condition> {
     let conditions = &runnable.status.as_ref()?.conditions;
     conditions.iter().find(|condition| condition.type_ == name)
 }
 
-/// The sequence on a run, 0 without one.
+/// Returns the sequence on a run, or 0 without one.
 #[must_use]
 pub fn sequence(run: &DynamicObject) -> i64 {
     let label = run.labels().get(RUN_SEQUENCE_LABEL);

@@ -22,10 +22,10 @@ use tokio::{
     task::{AbortHandle, JoinSet},
 };
 
-/// What the answer to the first question of a fetch begins with: a line with its length, and an empty one.
+/// Beginning of the answer to the first request of a fetch: a line with its length, and an empty one.
 const ANNOUNCED: &[u8] = b"001e# service=git-upload-pack\n0000";
 
-/// A repository with one branch, `main`. Dropped, it is no longer served.
+/// A repository with one branch, `main`. It is no longer served when this value is dropped.
 #[derive(Debug)]
 pub struct Git {
     folder: PathBuf,
@@ -34,13 +34,13 @@ pub struct Git {
 }
 
 impl Git {
-    /// Why there can be no repository here: without git.
+    /// Returns the reason why there can be no repository here (git is missing), or `None`.
     pub async fn lacking() -> Option<String> {
         let version = git(Path::new("."), &["--version"]).await;
         version.err().map(|error| format!("{error:#}"))
     }
 
-    /// A new repository in this folder, and its server. Needs git.
+    /// Makes a new repository in this folder and serves it. Needs git.
     pub async fn serve(folder: PathBuf) -> Result<Self> {
         fs::create_dir_all(&folder)?;
         git(&folder, &["init", "--quiet", "--initial-branch=main"]).await?;
@@ -57,7 +57,7 @@ impl Git {
         })
     }
 
-    /// Where it can be fetched from.
+    /// Returns the URL to fetch from.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}/fleet", self.address)
@@ -88,7 +88,7 @@ impl Drop for Git {
     }
 }
 
-/// The command, which reads no settings but these.
+/// Returns a git command that reads no settings but these.
 fn command(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new("git");
     command
@@ -132,12 +132,12 @@ async fn serve(listener: TcpListener, folder: PathBuf) -> Infallible {
         let handle = move |request| answer(request, folder.clone());
         let connection =
             http1::Builder::new().serve_connection(TokioIo::new(stream), service_fn(handle));
-        // The client says what it misses.
+        // The client reports errors.
         connections.spawn(async move { drop(connection.await) });
     }
 }
 
-/// Both questions of a fetch: which branches there are, and what a commit consists of. Git itself answers them.
+/// Answers both requests of a fetch, for the branches and for the content of a commit, with Git itself.
 async fn answer(request: Request<Incoming>, folder: PathBuf) -> io::Result<Response<Full<Bytes>>> {
     let asks = request.method() == Method::GET;
     let body = request.into_body().collect().await;

@@ -1,5 +1,5 @@
-//! The commands that each program of the harness has beside its own: it starts the controller, and the
-//! supervisors of the control plane's processes, with them.
+//! The hidden commands of each program of the harness. With them it starts the controller, and the
+//! supervisors of the control plane's processes.
 
 use std::{ffi::OsString, iter, path::PathBuf, process::ExitCode};
 
@@ -11,45 +11,45 @@ use crate::control_plane::{
     supervisor,
 };
 
-/// What no help shows.
+/// Commands that no help shows.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Hidden {
-    /// Runs the controller.
+    /// Run the controller.
     #[command(hide = true, disable_help_flag = true)]
     Controller {
-        /// Its own.
+        /// Arguments of the controller.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
-    /// Runs a command until standard input is closed.
+    /// Run a command until standard input is closed.
     #[command(hide = true)]
     Supervise {
-        /// What it prints goes there.
+        /// File for its output.
         #[arg(long)]
         log: PathBuf,
-        /// The exit code after which it is run again.
+        /// Exit code after which it is run again.
         #[arg(long)]
         restart_on: Option<u8>,
         /// The command.
         #[arg(last = true, required = true)]
         command: Vec<OsString>,
     },
-    /// Removes a folder once standard input is closed.
+    /// Remove a folder once standard input is closed.
     #[command(hide = true)]
     TidyUp {
         /// The folder.
         folder: PathBuf,
     },
-    /// Runs the programs of a real node, as the first process of its namespaces.
+    /// Run the programs of a real node, as the first process of its namespaces.
     #[command(hide = true)]
     Node(Node),
-    /// Runs runc.
+    /// Run runc.
     #[command(hide = true, disable_help_flag = true)]
     Runc(Runc),
 }
 
 impl Hidden {
-    /// Does it.
+    /// Executes the command.
     pub fn execute(self) -> Result<ExitCode> {
         match self {
             Self::Controller { arguments } => {

@@ -11,14 +11,14 @@ pub struct Kind {
     pub group: &'static str,
     /// Its version.
     pub version: &'static str,
-    /// As manifests name it: `Job`.
+    /// Its name in manifests: `Job`.
     pub name: &'static str,
-    /// As roles name it: `jobs`.
+    /// Its name in roles: `jobs`.
     pub plural: &'static str,
 }
 
 impl Kind {
-    /// The kind of that group, version, name and plural.
+    /// Returns the kind of that group, version, name and plural.
     #[must_use]
     pub const fn new(
         group: &'static str,
@@ -34,14 +34,14 @@ impl Kind {
         }
     }
 
-    /// As manifests name its group and version.
+    /// Returns its group and version, as manifests name them.
     #[must_use]
     pub fn api_version(self) -> String {
         let text = format!("{}/{}", self.group, self.version);
         text.trim_start_matches('/').to_owned()
     }
 
-    /// As a client names it.
+    /// Returns its resource for a client.
     #[must_use]
     pub fn resource(self) -> ApiResource {
         ApiResource {
@@ -53,14 +53,14 @@ impl Kind {
         }
     }
 
-    /// As the audit log names it.
+    /// Returns its name in the audit log.
     #[must_use]
     pub fn audited(self) -> String {
         let text = format!("{}.{}", self.plural, self.group);
         text.trim_end_matches('.').to_owned()
     }
 
-    /// The right to do this with its objects.
+    /// Returns the right to use these verbs on its objects.
     #[must_use]
     pub const fn rights<'a>(self, verbs: &'a [&'a str]) -> Rights<'a> {
         Rights {
@@ -70,35 +70,35 @@ impl Kind {
         }
     }
 
-    /// What the original asked of a Runnable's ServiceAccount for runs of this kind.
+    /// Returns the rights that the original needed for a Runnable's ServiceAccount on runs of this kind.
     #[must_use]
     pub fn rights_of_a_runnable(self) -> Rights<'static> {
         Rights::of_a_runnable(self.group, self.plural)
     }
 }
 
-/// What runs may be, and what templates select.
+/// A kind that runs may have and that templates select.
 pub const CONFIG_MAP: Kind = Kind::new("", "v1", "ConfigMap", "configmaps");
-/// Whose values nobody may show.
+/// A kind whose values must never be shown.
 pub const SECRET: Kind = Kind::new("", "v1", "Secret", "secrets");
-/// A run without an engine.
+/// A kind of runs without an engine.
 pub const POD: Kind = Kind::new("", "v1", "Pod", "pods");
-/// As whom runs are made.
+/// The kind of accounts that make runs.
 pub const SERVICE_ACCOUNT: Kind = Kind::new("", "v1", "ServiceAccount", "serviceaccounts");
-/// What people are told.
+/// The kind of events for users.
 pub const EVENT: Kind = Kind::new("", "v1", "Event", "events");
-/// A run of the Job controller.
+/// The kind of runs of the Job controller.
 pub const JOB: Kind = Kind::new("batch", "v1", "Job", "jobs");
-/// One of our own.
+/// The kind of Runnables.
 pub const RUNNABLE: Kind = Kind::new("carto.run", "v1alpha1", "Runnable", "runnables");
-/// Another one of our own.
+/// The kind of profiles.
 pub const PROFILE: Kind = Kind::new(
     "carto.run",
     "v1alpha1",
     "ClusterRunProfile",
     "clusterrunprofiles",
 );
-/// The third one of our own.
+/// The kind of templates.
 pub const TEMPLATE: Kind = Kind::new(
     "carto.run",
     "v1alpha1",

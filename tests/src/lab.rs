@@ -1,6 +1,5 @@
-//! A small kind of runs for tests, and its engine: a run succeeds or fails as its `spec.play` says,
-//! or hangs until the test ends it. KWOK plays it ([`stages`]); where there is no KWOK, [`start`]
-//! does.
+//! A small kind of runs for tests, and its engine. A run succeeds or fails as its `spec.play` demands, or
+//! hangs until the test ends it. KWOK plays it ([`stages`]); without KWOK, [`start`] does.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -14,47 +13,47 @@ use tokio::task::AbortHandle;
 
 pub use crate::kind::{JOB, Kind};
 
-/// How often it looks for work.
+/// Interval between two looks for work.
 const INTERVAL: Duration = Duration::from_millis(50);
-/// How long one look at the runs may take.
+/// Maximum time of one look at the runs.
 const LOOK: Duration = Duration::from_secs(5);
 
-/// The controller watches it.
+/// A kind that the controller watches.
 pub const TRIAL: Kind = Kind::new("lab.test", "v1", "Trial", "trials");
-/// The controller has no right to watch it.
+/// A kind that the controller has no right to watch.
 pub const RECLUSE: Kind = Kind::new("lab.test", "v1", "Recluse", "recluses");
-/// The controller watches it. It has no subresource for its status, as Argo's Workflow: who creates one
-/// may give it a status at once. Nobody plays it.
+/// A kind that the controller watches. It has no status subresource, as Argo's Workflow: a client that
+/// creates one may set its status at once. It has no engine.
 pub const OMEN: Kind = Kind::new("lab.test", "v1", "Omen", "omens");
 
 /// The definitions of the kinds, and the right to watch Trials and Omens, as YAML.
 pub const KINDS: &str = include_str!("../lab/kinds.yaml");
 
-/// The file that says how KWOK plays the engine.
+/// Returns the file that defines how KWOK plays the engine.
 #[must_use]
 pub fn stages() -> PathBuf {
     crate::repository().join("tests/lab/stages.yaml")
 }
 
-/// Inputs for which a run succeeds and gives `value`.
+/// Returns inputs for which a run succeeds and gives `value`.
 #[must_use]
 pub fn succeeds(value: i64) -> Value {
     json!({ "value": value, "play": "succeed" })
 }
 
-/// Inputs for which a run fails.
+/// Returns inputs for which a run fails.
 #[must_use]
 pub fn fails(value: i64) -> Value {
     json!({ "value": value, "play": "fail" })
 }
 
-/// Inputs for which a run goes on until the test ends it with [`end`].
+/// Returns inputs for which a run goes on until the test ends it with [`end`].
 #[must_use]
 pub fn hangs(value: i64) -> Value {
     json!({ "value": value, "play": "hang" })
 }
 
-/// The template that passes such inputs on.
+/// Returns the template that passes these inputs on.
 #[must_use]
 pub fn template(kind: Kind) -> Value {
     json!({
@@ -71,7 +70,7 @@ pub fn template(kind: Kind) -> Value {
     })
 }
 
-/// The status of a run that ended.
+/// Returns the status of a run that ended.
 #[must_use]
 pub fn ended(succeeded: bool, value: &Value) -> Value {
     let (status, reason) = if succeeded {
@@ -97,7 +96,8 @@ pub fn ended(succeeded: bool, value: &Value) -> Value {
 pub fn start(trials: Api<DynamicObject>) -> AbortHandle {
     let play = async move {
         loop {
-            // The servers are killed meanwhile: the next look sees what this one missed, be it that its answer never came.
+            // Tests kill servers meanwhile: the next look sees what this one missed, even if its answer never
+            // came.
             let _ = tokio::time::timeout(LOOK, end_all(&trials)).await;
             tokio::time::sleep(INTERVAL).await;
         }

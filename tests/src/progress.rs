@@ -1,4 +1,4 @@
-//! Shows what is being waited for: a spinner with the time on a terminal, plain lines otherwise.
+//! Progress of waits: a spinner with the time on a terminal, plain lines otherwise.
 
 use std::{
     io::{self, IsTerminal, Write},
@@ -10,20 +10,20 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Where and how progress is shown. It goes to standard error, past the capture of the test
-/// runner: a first build takes minutes, and silence would look like a hang.
+/// Display of progress on standard error, past the capture of the test runner: a first build takes minutes,
+/// and silence would look like a hang.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// One line that is redrawn until the step is done.
     Live,
     /// One line when a step begins and one when it is done.
     Plain,
-    /// Nothing.
+    /// No output.
     Silent,
 }
 
 impl Progress {
-    /// Live on a terminal, plain otherwise.
+    /// Returns `Live` on a terminal, or else `Plain`.
     #[must_use]
     pub fn for_stderr() -> Self {
         let dumb = std::env::var("TERM").is_ok_and(|term| term == "dumb");
@@ -57,7 +57,7 @@ impl Progress {
         }
     }
 
-    /// Says one line.
+    /// Prints one line.
     pub fn note(self, line: &str) {
         if self != Self::Silent {
             say(&format!("{line}\n"));
@@ -65,7 +65,7 @@ impl Progress {
     }
 }
 
-/// Something under way.
+/// A step under way.
 #[derive(Debug)]
 pub struct Step {
     progress: Progress,
@@ -125,14 +125,14 @@ fn spin(what: String, begin: Instant, stop: Arc<AtomicBool>) -> JoinHandle<()> {
     })
 }
 
-/// Nobody can be told that telling failed.
+/// Prints a text. A failure cannot be reported anywhere.
 fn say(text: &str) {
     let mut stderr = io::stderr().lock();
     let _ = stderr.write_all(text.as_bytes());
     let _ = stderr.flush();
 }
 
-/// A duration as people read it: `0.4 s`, `12 s`, `3 min 05 s`.
+/// Returns a duration for readers: `0.4 s`, `12 s`, `3 min 05 s`.
 #[must_use]
 pub fn elapsed(duration: Duration) -> String {
     let seconds = duration.as_secs();

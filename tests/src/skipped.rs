@@ -1,4 +1,4 @@
-//! Tests that cannot be made here, told so that nobody takes them for passed.
+//! Reports of skipped tests, so that they do not count as passed.
 
 use std::{
     fs::OpenOptions,
@@ -6,11 +6,12 @@ use std::{
     thread,
 };
 
-/// Names a file that gets a line for every skipped test. `.ci/run` repeats them at its end.
+/// Variable with the name of a file that gets a line for every skipped test. `.ci/run` repeats them at its
+/// end.
 const FILE: &str = "CARTOUCHE_SKIPPED";
 
-/// Says that the present test is skipped for lack of something, where the test runner hides nothing:
-/// by itself it counts such a test as passed.
+/// Reports that the present test is skipped for lack of something, past the capture of the test runner, which
+/// counts it as passed.
 pub fn skipped(lacking: &str, why: &str) -> io::Result<()> {
     let current = thread::current();
     let test = current.name().unwrap_or("a test");

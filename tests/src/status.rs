@@ -4,7 +4,7 @@ use cartouche_crds::RunnableStatus;
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 use serde_json::Value;
 
-/// What only Cartouche keeps in a status.
+/// Fields that only Cartouche keeps in a status.
 pub const LEDGER: [&str; 5] = [
     "currentRun",
     "outputsFrom",
@@ -13,7 +13,7 @@ pub const LEDGER: [&str; 5] = [
     "breaker",
 ];
 
-/// Takes the ledger out of a status: the original's has none.
+/// Removes the ledger from a status: the original's has none.
 pub fn without_ledger(status: &mut Value) {
     if let Value::Object(fields) = status {
         for ours in LEDGER {
@@ -22,22 +22,22 @@ pub fn without_ledger(status: &mut Value) {
     }
 }
 
-/// A status after an edit of what it says.
+/// Returns a status after an edit.
 ///
 /// # Errors
 ///
-/// If it is none.
+/// If the value is no status.
 pub fn edited(status: Value, edit: impl FnOnce(&mut RunnableStatus)) -> serde_json::Result<Value> {
     let mut status: RunnableStatus = serde_json::from_value(status)?;
     edit(&mut status);
     serde_json::to_value(status)
 }
 
-/// A status that remembers everything as of long ago: of the first day of the Unix epoch.
+/// Returns a status with all times set to the first day of the Unix epoch.
 ///
 /// # Errors
 ///
-/// If it is none.
+/// If the value is no status.
 pub fn aged(status: Value) -> serde_json::Result<Value> {
     let age = |time: &mut Option<Time>| *time = time.take().map(|_| Time(Timestamp::UNIX_EPOCH));
     edited(status, |status| {

@@ -1,4 +1,4 @@
-//! What is told to the judge of requests and of objects that were seen.
+//! The requests and observed objects that the oracle judges.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -9,25 +9,25 @@ use serde_json::Value;
 use super::STATUSES;
 use crate::{cluster::AuditEvent, controller::Controller};
 
-/// What the judge is told.
+/// Input of the oracle.
 #[derive(Debug, Default)]
 pub(super) struct Told {
-    /// What runs are, as the audit log names it.
+    /// Resources of the runs, as the audit log names them.
     resources: Vec<String>,
-    /// Who makes runs: the account of the Runnables.
+    /// User that makes runs: the account of the Runnables.
     maker: String,
     events: Vec<Event>,
-    /// The objects, by uid, and by name what creates asked for that were given up.
+    /// Objects by uid, and by name the bodies of creates that were given up.
     pub(super) objects: BTreeMap<String, Value>,
     pub(super) given_up: BTreeMap<String, Value>,
-    /// The ends of runs that were seen, and the hashes on them, by uid.
+    /// Results and hashes of the runs seen, by uid.
     seen: BTreeMap<String, (Option<bool>, String)>,
     /// The newest resourceVersion in the log.
     latest: Time,
 }
 
 impl Told {
-    /// Nothing yet, of runs of these resources that this user makes.
+    /// Returns an empty value for runs of these resources that this user makes.
     pub(super) fn new(resources: Vec<String>, maker: String) -> Self {
         Self {
             resources,
@@ -36,7 +36,7 @@ impl Told {
         }
     }
 
-    /// Takes a request into account, whoever sent it.
+    /// Takes a request of any user into account.
     pub(super) fn read(&mut self, event: &AuditEvent) {
         let answered = event.response_object.as_ref();
         let version = answered.and_then(version);
@@ -69,7 +69,7 @@ impl Told {
             {
                 let run = Run::of(asked);
                 self.given_up.insert(run.name.clone(), asked.clone());
-                // Before anything else: when it arrived is not known.
+                // Before anything else, because the time of its arrival is unknown.
                 self.tell(0, Actor::Controller, Verb::GivenUp, Object::Run(run));
             }
             return;
@@ -110,8 +110,8 @@ impl Told {
         } else if (400..500).contains(&event.code()) {
             return;
         } else {
-            // Whose sender died may be written down as given up and yet be carried out. Its precondition is
-            // older than what it wrote.
+            // A request whose sender died may be logged as given up and still take effect. Its precondition
+            // is older than what it wrote.
             (Verb::GivenUp, event.request_object.as_ref())
         };
         let is_controller = event.user() == Controller::account().user();
@@ -123,7 +123,7 @@ impl Told {
         let Some((at, object)) = object.and_then(|object| Some((version(object)?, object))) else {
             return;
         };
-        // What somebody wrote who may write anything may be no status.
+        // A user with the rights to write anything may have written something that is no status.
         let status = serde_json::from_value(object["status"].clone()).unwrap_or_default();
         let annotation = |key: &str| {
             let text = object["metadata"]["annotations"][key].as_str();
@@ -138,7 +138,7 @@ impl Told {
         self.tell(at, actor, verb, Object::Runnable(runnable));
     }
 
-    /// An object that exists, or has existed.
+    /// Takes an object into account that exists or has existed.
     pub(super) fn see(&mut self, verb: Verb, object: &Value) {
         let run = Run::of(object);
         let at = version(object).unwrap_or(self.latest);
@@ -147,7 +147,7 @@ impl Told {
         let first = self.objects.entry(run.uid.clone());
         first.or_insert_with(|| object.clone());
         if news {
-            // Ours made it, if nobody else is known to have.
+            // Counts as ours unless another account is known to have made it.
             self.tell(
                 at,
                 Actor::Controller,
@@ -171,7 +171,7 @@ impl Told {
     }
 
     pub(super) fn past(&self, sight: Sight) -> Past {
-        // What is created is seen in the same version.
+        // A created object is seen in the same version.
         let order = |event: &&Event| (event.at, event.verb != Verb::Created);
         let mut events: Vec<&Event> = self.events.iter().collect();
         events.sort_by_key(order);
@@ -187,7 +187,7 @@ pub(super) fn version(object: &Value) -> Option<Time> {
     text(object, "/metadata/resourceVersion").parse().ok()
 }
 
-/// The uid of what a delete was answered to have deleted: the object, or word of it.
+/// Returns the uid of the deleted object from the answer to a delete, which is the object or a Status.
 fn deleted_uid(answer: &Value) -> Option<&str> {
     let uid = answer.pointer("/metadata/uid");
     uid.or_else(|| answer.pointer("/details/uid"))?.as_str()
@@ -212,7 +212,7 @@ mod tests {
         } })
     }
 
-    /// A create by an account, with the code of its answer; its object, if it was answered with one.
+    /// Returns a create by an account, with the code of its answer, and with its object if there is a uid.
     fn create(account: &str, code: u16, name: &str, uid: Option<&str>) -> AuditEvent {
         let mut asked = run(name, "", "1");
         asked["metadata"]["uid"].take();
@@ -256,7 +256,7 @@ mod tests {
         past.made().map(|run| run.uid.clone()).collect()
     }
 
-    /// The status of a Runnable whose current run this is.
+    /// Returns a write of the status of a Runnable whose current run this is.
     fn confirmed(name: &str, uid: &str) -> AuditEvent {
         status(&json!({
             "sequence": 1, "inputHash": "v1:0", "phase": "Created", "apiVersion": "lab.test/v1",
@@ -280,14 +280,14 @@ mod tests {
             create(RUNNER, 504, "app-1", None),
         ];
         assert_eq!(uids(&events, &[run("app-1", "two", "1")]), ["one", "two"]);
-        // Both creates were given up, and both were carried out.
+        // Both creates were given up, and both took effect.
         let events = [
             create(RUNNER, 504, "app-1", None),
             create(RUNNER, 504, "app-1", None),
         ];
         let seen = [run("app-1", "one", "1"), run("app-1", "two", "1")];
         assert_eq!(uids(&events, &seen), ["one", "two"]);
-        // Nobody saw the first, but a ledger confirmed it.
+        // No watch saw the first, but a ledger confirmed it.
         let confirmed = confirmed("app-1", "one");
         let events = [create(RUNNER, 504, "app-1", None), confirmed];
         assert_eq!(uids(&events, &seen[1..]).len(), 2);

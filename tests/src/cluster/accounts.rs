@@ -1,4 +1,4 @@
-//! Accounts with as few rights as possible, and clients that act as them.
+//! Accounts with minimal rights, and clients that act as them.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -28,14 +28,14 @@ const TOKEN_SECONDS: i64 = 24 * 3600;
 /// A ServiceAccount.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
-    /// Its namespace.
+    /// Namespace of the account.
     pub namespace: String,
-    /// Its name.
+    /// Name of the account.
     pub name: String,
 }
 
 impl Account {
-    /// The ServiceAccount of that name.
+    /// Returns the ServiceAccount of that name.
     pub fn new(namespace: impl Into<String>, name: impl Into<String>) -> Self {
         Self {
             namespace: namespace.into(),
@@ -43,7 +43,7 @@ impl Account {
         }
     }
 
-    /// As RBAC and the audit log name it.
+    /// Returns the user name, as RBAC and the audit log have it.
     #[must_use]
     pub fn user(&self) -> String {
         format!("system:serviceaccount:{}:{}", self.namespace, self.name)
@@ -57,12 +57,13 @@ pub struct Rights<'a> {
     pub group: &'a str,
     /// The resource, in plural: `jobs`.
     pub resource: &'a str,
-    /// What may be done.
+    /// The permitted verbs.
     pub verbs: &'a [&'a str],
 }
 
 impl<'a> Rights<'a> {
-    /// What the original asked of a Runnable's ServiceAccount: to list, create and delete the runs.
+    /// Returns the rights that the original needed for a Runnable's ServiceAccount: to list, create and
+    /// delete the runs.
     #[must_use]
     pub fn of_a_runnable(group: &'a str, resource: &'a str) -> Self {
         Self {
@@ -74,7 +75,7 @@ impl<'a> Rights<'a> {
 }
 
 impl Cluster {
-    /// Makes a ServiceAccount (unless it is there) that may do exactly this in its namespace.
+    /// Makes a ServiceAccount (unless it exists) that has exactly these rights in its namespace.
     pub async fn service_account(
         &self,
         namespace: &str,
@@ -87,8 +88,8 @@ impl Cluster {
         Ok(account)
     }
 
-    /// Gives a ServiceAccount exactly these rights in its namespace, instead of those that an
-    /// earlier call gave. An empty list takes all of them away.
+    /// Gives a ServiceAccount exactly these rights in its namespace, instead of those that an earlier call
+    /// gave. An empty list takes all of them away.
     pub async fn grant(&self, account: &Account, rights: &[Rights<'_>]) -> Result<()> {
         let Account { namespace, name } = account;
         let rules: Vec<Value> = rights
@@ -121,8 +122,8 @@ impl Cluster {
         Ok(())
     }
 
-    /// Whether the API server lets a user, or any ServiceAccount, do this with a kind: in a namespace, or in
-    /// all of them (`""`).
+    /// Returns true if the API server lets a user, such as a ServiceAccount, use this verb on a kind in a
+    /// namespace, or in all of them (`""`).
     pub async fn may(
         &self,
         user: &str,
@@ -144,7 +145,7 @@ impl Cluster {
         Ok(answer.status.is_some_and(|status| status.allowed))
     }
 
-    /// Waits until a user, or any ServiceAccount, may do this everywhere.
+    /// Waits until a user, such as a ServiceAccount, may use this verb on a kind everywhere.
     pub async fn allowed(
         &self,
         user: &str,
@@ -164,7 +165,7 @@ impl Cluster {
         .await
     }
 
-    /// A new token of a ServiceAccount, good for a day.
+    /// Returns a new token of a ServiceAccount, valid for a day.
     pub async fn token(&self, account: &Account) -> Result<String> {
         let request = TokenRequest {
             spec: TokenRequestSpec {
@@ -182,8 +183,8 @@ impl Cluster {
         Ok(status.token)
     }
 
-    /// A kubeconfig, in a file of its own, with a new token of a ServiceAccount and nothing else
-    /// that could give it rights.
+    /// Writes a kubeconfig, in a file of its own, with a new token of a ServiceAccount and no other
+    /// credentials.
     pub async fn kubeconfig_of(&self, account: &Account) -> Result<PathBuf> {
         let token = self.token(account).await?;
         let own = Kubeconfig::read_from(&self.kubeconfig)?;
@@ -206,12 +207,12 @@ impl Cluster {
         Ok(file)
     }
 
-    /// A client with the rights of a ServiceAccount.
+    /// Returns a client with the rights of a ServiceAccount.
     pub async fn client_of(&self, account: &Account) -> Result<Client> {
         control_plane::client(&self.kubeconfig_of(account).await?, None).await
     }
 
-    /// Deletes a ServiceAccount and makes it again: another one of the same name.
+    /// Deletes a ServiceAccount and makes another one of the same name.
     pub async fn recreate(&self, account: &Account) -> Result<()> {
         let accounts = self.api::<ServiceAccount>(&account.namespace);
         let old = accounts.get(&account.name).await?;

@@ -1,4 +1,4 @@
-//! The API server's own word on what was asked of it and what took effect.
+//! The API server's audit log: the requests that arrived and their effects.
 
 use std::{
     fs::File,
@@ -13,15 +13,15 @@ use serde_json::Value;
 
 use super::Cluster;
 
-/// Reads the audit log. What an answered request did is in it.
+/// Reader of the audit log, which has the effect of every answered request.
 #[derive(Clone, Debug)]
 pub struct AuditLog {
     file: PathBuf,
     begin: u64,
 }
 
-/// One request to the API server. A watch is written down when it begins and again when it ends;
-/// here it is one event, of its beginning.
+/// One request to the API server. The log has a watch when it begins and again when it ends; here it is one
+/// event, of its beginning.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AuditEvent {
@@ -33,7 +33,7 @@ pub struct AuditEvent {
     /// The path with its query.
     #[serde(rename = "requestURI")]
     pub request_uri: String,
-    /// When it came.
+    /// Time of arrival.
     #[serde(default, rename = "requestReceivedTimestamp")]
     pub received: Option<Timestamp>,
     user: User,
@@ -43,10 +43,10 @@ pub struct AuditEvent {
     object_ref: ObjectRef,
     #[serde(default)]
     response_status: ResponseStatus,
-    /// What was sent: for creates, for deletes, and for writes of Cartouche's own kinds.
+    /// Body of the request: for creates, for deletes, and for writes of Cartouche's own kinds.
     #[serde(default)]
     pub request_object: Option<Value>,
-    /// What was answered, for the same requests.
+    /// Body of the answer, for the same requests.
     #[serde(default)]
     pub response_object: Option<Value>,
 }
@@ -73,7 +73,7 @@ struct ResponseStatus {
 }
 
 impl AuditEvent {
-    /// Who was asked for: the impersonated user, if there is one.
+    /// Returns the user in whose name the request was made: the impersonated one, if there is one.
     #[must_use]
     pub fn acting_as(&self) -> &str {
         &self
@@ -83,19 +83,19 @@ impl AuditEvent {
             .username
     }
 
-    /// Who asked.
+    /// Returns the user that sent the request.
     #[must_use]
     pub fn user(&self) -> &str {
         &self.user.username
     }
 
-    /// Whether a ServiceAccount asked: all controllers do, and no test itself.
+    /// Returns true if a ServiceAccount sent the request: all controllers do, and no test does.
     #[must_use]
     pub fn is_of_an_account(&self) -> bool {
         self.user().starts_with("system:serviceaccount:")
     }
 
-    /// The resource in plural, with its group and subresource: `runnables.carto.run/status`, `pods`.
+    /// Returns the resource in plural, with its group and subresource: `runnables.carto.run/status`, `pods`.
     #[must_use]
     pub fn resource(&self) -> String {
         let mut name = self.object_ref.resource.clone();
@@ -108,13 +108,13 @@ impl AuditEvent {
         name
     }
 
-    /// The namespace, empty for a request across namespaces or for a kind without them.
+    /// Returns the namespace, empty for a request across namespaces or for a cluster-scoped kind.
     #[must_use]
     pub fn namespace(&self) -> &str {
         &self.object_ref.namespace
     }
 
-    /// The name of the object: of a create with `generateName`, the generated one.
+    /// Returns the name of the object: for a create with `generateName`, the generated one.
     #[must_use]
     pub fn name(&self) -> &str {
         let answered = self.response_object.as_ref();
@@ -125,14 +125,14 @@ impl AuditEvent {
         }
     }
 
-    /// The HTTP status of the answer.
+    /// Returns the HTTP status of the answer.
     #[must_use]
     pub fn code(&self) -> u16 {
         self.response_status.code
     }
 
-    /// Whether nobody knows what came of the request: its sender died or gave it up, or the API server
-    /// did. It may have been carried out.
+    /// Returns true if the effect of the request is unknown: its sender died or gave it up, or the API server
+    /// died. It may have taken effect.
     #[must_use]
     pub fn was_given_up(&self) -> bool {
         !(200..500).contains(&self.code()) && !self.is_dry_run()
@@ -142,7 +142,7 @@ impl AuditEvent {
         self.request_uri.contains("dryRun=")
     }
 
-    /// Whether the request did what it asked for, for real: a dry run has no effect.
+    /// Returns true if the request succeeded and was no dry run.
     #[must_use]
     pub fn took_effect(&self) -> bool {
         (200..300).contains(&self.code()) && !self.is_dry_run()
@@ -150,12 +150,12 @@ impl AuditEvent {
 }
 
 impl AuditLog {
-    /// The requests answered since this value was made, oldest first.
+    /// Returns the requests answered since this value was made, oldest first.
     pub fn events(&self) -> Result<Vec<AuditEvent>> {
         self.matching(|_| true, |_| true)
     }
 
-    /// Those in a namespace.
+    /// Returns the requests in a namespace, as [`Self::events`] does.
     pub fn in_namespace(&self, namespace: &str) -> Result<Vec<AuditEvent>> {
         // Most lines of a shared log belong to other tests: do not parse them.
         let marker = format!("\"namespace\":\"{namespace}\"");
@@ -165,18 +165,18 @@ impl AuditLog {
         )
     }
 
-    /// How many objects of a resource (`jobs.batch`) were created in a namespace.
+    /// Returns the number of objects of a resource (`jobs.batch`) that were created in a namespace.
     pub fn creates(&self, namespace: &str, resource: &str) -> Result<usize> {
         self.effects(namespace, resource, "create")
     }
 
-    /// How many objects of a resource were deleted one by one in a namespace.
+    /// Returns the number of objects of a resource that were deleted one by one in a namespace.
     pub fn deletes(&self, namespace: &str, resource: &str) -> Result<usize> {
         self.effects(namespace, resource, "delete")
     }
 
-    /// How many requests a user made (impersonating or not) with a verb on a resource, anywhere and
-    /// with whatever success.
+    /// Returns the number of requests of a user (impersonating or not) with a verb on a resource, in any
+    /// namespace and with any result.
     pub fn requests(&self, user: &str, verb: &str, resource: &str) -> Result<usize> {
         let quoted = format!("\"{user}\"");
         let found = self.matching(
@@ -228,7 +228,7 @@ impl AuditLog {
 }
 
 impl Cluster {
-    /// The audit log from now on. Fails if the cluster was started without one.
+    /// Returns the audit log from now on. Fails if the cluster was started without one.
     pub fn audit(&self) -> Result<AuditLog> {
         let file = self
             .control_plane()?

@@ -13,8 +13,8 @@ use crate::control_plane::http_get;
 const SERVED: Duration = Duration::from_mins(1);
 
 impl Cluster {
-    /// Waits until the API server serves every custom resource that is defined, and publishes its
-    /// schema, which it does some time later: KWOK and kubectl need that too.
+    /// Waits until the API server serves every defined custom resource and publishes its schema. The schema
+    /// comes later; KWOK and kubectl need it too.
     pub async fn definitions_served(&self) -> Result<()> {
         let what = "every custom resource to be served";
         self.eventually(what, SERVED, || async {

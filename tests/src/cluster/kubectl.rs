@@ -1,4 +1,4 @@
-//! What people do with kubectl, done with kubectl.
+//! Runs kubectl as users do.
 
 use std::{path::Path, process::Stdio};
 
@@ -8,7 +8,7 @@ use tokio::{io::AsyncWriteExt, process::Command};
 use super::Cluster;
 
 impl Cluster {
-    /// Runs kubectl and returns what it printed. Fails with what it said if its exit code is not 0.
+    /// Runs kubectl and returns its standard output. Fails with its output if its exit code is not 0.
     pub async fn kubectl(&self, arguments: &[&str]) -> Result<String> {
         self.kubectl_with_input(arguments, "").await
     }
@@ -23,7 +23,7 @@ impl Cluster {
         }
         let mut kubectl = command
             .args(arguments)
-            // A cache of discovery shared with other clusters on the same port would be wrong.
+            // Other clusters on the same port must not share a cache of discovery.
             .env("KUBECACHEDIR", self.folder.join("kubectl-cache"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -46,7 +46,7 @@ impl Cluster {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    /// Applies the objects of a YAML text: all of them, if they have a namespace, into this one.
+    /// Applies the objects of a YAML text, those with a namespace into this one.
     pub async fn apply_yaml(&self, namespace: &str, yaml: &str) -> Result<String> {
         self.kubectl_with_input(&["--namespace", namespace, "apply", "-f", "-"], yaml)
             .await

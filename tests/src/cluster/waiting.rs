@@ -1,4 +1,4 @@
-//! Waiting for something to become true, and saying well why it did not.
+//! Waits for a condition, with the state at the end in the message of a failure.
 
 use std::{
     fmt::Debug,
@@ -13,23 +13,23 @@ use serde::{Serialize, de::DeserializeOwned};
 use super::Cluster;
 use crate::{error_text::in_full, progress::elapsed};
 
-/// How often is looked.
+/// Interval between two looks.
 const INTERVAL: Duration = Duration::from_millis(50);
 
-/// How long one look may take: a request to a suspended server is never answered.
+/// Maximum time of one look: a suspended server never answers a request.
 const LOOK: Duration = Duration::from_secs(10);
 
-/// What one look at something found.
+/// Result of one look.
 #[derive(Debug)]
 pub enum Seen<T> {
-    /// It is as wanted.
+    /// The wanted state.
     Done(T),
-    /// Not yet: what it is like now, for the message if it stays so.
+    /// Not yet: the present state, for the message of a failure.
     NotYet(String),
 }
 
-/// Looks again and again until `look` finds what is wanted. An error of `look` counts as "not yet":
-/// servers are killed in tests. `what` completes the sentence "waited for ...".
+/// Looks repeatedly until `look` finds the wanted state. An error of `look` counts as "not yet", because
+/// tests kill servers. `what` completes the sentence "waited for ...".
 pub async fn eventually<T, Looking, Look>(
     what: &str,
     at_most: Duration,
@@ -60,8 +60,8 @@ where
 }
 
 impl Cluster {
-    /// [`eventually`], and if it fails also the ends of the logs of the controllers that were started
-    /// on this cluster.
+    /// Waits as [`eventually`] does. A failure also shows the ends of the logs of the controllers that were
+    /// started on this cluster.
     pub async fn eventually<T, Looking, Look>(
         &self,
         what: &str,
@@ -76,8 +76,8 @@ impl Cluster {
         outcome.map_err(|error| anyhow::anyhow!("{error:#}\n{}", self.log_tails("")))
     }
 
-    /// Waits until the named object is as wanted and returns it. The message of a failure shows the
-    /// object as it was last.
+    /// Waits until the named object is as wanted and returns it. The message of a failure shows the last
+    /// state of the object.
     pub async fn wait_for<K>(
         &self,
         api: &Api<K>,
@@ -120,7 +120,7 @@ impl Cluster {
     }
 }
 
-/// An object as YAML, without what only machines read.
+/// Returns an object as YAML, without its managed fields.
 fn shown<K: Clone + Serialize + ResourceExt>(object: &K) -> Result<String> {
     let mut object = object.clone();
     object.managed_fields_mut().clear();

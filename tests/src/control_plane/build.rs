@@ -15,8 +15,8 @@ use super::{
 };
 use crate::progress::Progress;
 
-/// The given parts, each with its path; those not built yet are built now. Of several processes
-/// that come here at once, one builds and the others wait.
+/// Returns the given parts, each with its path, and builds those that are not built yet. Of several processes
+/// that do this at once, one builds and the others wait.
 pub(super) fn built(
     demo: &Path,
     parts: &[Part],
@@ -37,7 +37,7 @@ pub(super) fn built(
     Ok(places.into_iter().map(|(p, path, _)| (p, path)).collect())
 }
 
-/// `<target>/control-plane`: the demo binary is `<target>/<profile>/demo`.
+/// Returns `<target>/control-plane`: the demo binary is `<target>/<profile>/demo`.
 pub(super) fn folder_for_builds(demo: &Path) -> PathBuf {
     let target = demo.parent().and_then(Path::parent);
     target.unwrap_or(Path::new(".")).join("control-plane")
@@ -130,7 +130,8 @@ fn build(demo: &Path, part: Part, version: &str, path: &Path) -> Result<(), Part
     fs::remove_file(&log).map_err(|e| at(&log, e))
 }
 
-/// Without the version, clients take the server for a development build and refuse it.
+/// Returns the flags that set the version. Without it, clients take the server for a development build and
+/// refuse it.
 fn linker_flags(version: &str) -> String {
     format!("-s -w -X k8s.io/component-base/version.gitVersion={version}")
 }
@@ -150,7 +151,7 @@ fn version(part: Part) -> Result<String, PartsError> {
         .ok_or(PartsError::NoVersion { file, module })
 }
 
-/// The version of `module` that a go.mod requires.
+/// Returns the version of `module` that a go.mod requires, if any.
 fn required_version<'a>(go_mod: &'a str, module: &str) -> Option<&'a str> {
     go_mod.lines().find_map(|line| {
         let mut words = line.split_whitespace().skip_while(|w| *w == "require");

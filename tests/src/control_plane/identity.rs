@@ -1,4 +1,4 @@
-//! Who the API server is (certificates) and who may speak to it (tokens, kubeconfigs).
+//! The identity of the API server (certificates) and of its clients (tokens, kubeconfigs).
 
 use std::{
     fmt::Write,
@@ -19,11 +19,11 @@ use rcgen::{
 
 use super::random;
 
-/// Everybody here may do everything. They have names of their own so that the audit log tells them
-/// apart; the controller under test is never one of them.
+/// These accounts have unrestricted rights. Each has its own name, so that the audit log shows which one
+/// acts. The controller under test is none of them.
 const ACCOUNTS: [&str; 5] = [ADMIN, CONTROLLER_MANAGER, SCHEDULER, KWOK, KUBELET];
 
-/// The person, or test, at the keyboard.
+/// The user at the keyboard, or the test.
 pub(super) const ADMIN: &str = "admin";
 pub(super) const CONTROLLER_MANAGER: &str = "kube-controller-manager";
 pub(super) const SCHEDULER: &str = "kube-scheduler";
@@ -37,14 +37,14 @@ pub(super) struct Identity {
 }
 
 impl Identity {
-    /// Makes everything new, for an API server at `https://127.0.0.1:<port>`.
+    /// Makes everything anew, for an API server at `https://127.0.0.1:<port>`.
     pub(super) fn create(folder: &Path, port: u16) -> Result<Self> {
         fs::create_dir_all(folder)?;
         let identity = Self {
             folder: folder.to_owned(),
         };
         identity.write_certificates()?;
-        // It signs the tokens of ServiceAccounts.
+        // This key signs the tokens of ServiceAccounts.
         let signer = KeyPair::generate()?;
         identity.write("service-accounts.key", &signer.serialize_pem())?;
         identity.write("service-accounts.pub", &signer.public_key_pem())?;
@@ -110,8 +110,8 @@ impl Identity {
         server
             .distinguished_name
             .push(DnType::CommonName, "kube-apiserver");
-        // The kubelet serves with it as well, to the API server, which shows it: nobody else can ask the kubelet for
-        // anything, though it listens for the whole machine.
+        // The kubelet serves with this certificate as well, and the API server shows it to the kubelet as its
+        // client. The kubelet listens for the whole machine, but accepts requests from the API server only.
         server.extended_key_usages = vec![
             ExtendedKeyUsagePurpose::ServerAuth,
             ExtendedKeyUsagePurpose::ClientAuth,
@@ -129,7 +129,7 @@ impl Identity {
     }
 }
 
-/// A kubeconfig for a token on a local API server.
+/// Returns a kubeconfig for a token on a local API server.
 fn kubeconfig(user: &str, token: &str, port: u16, authority: &Path) -> Kubeconfig {
     let cluster = Cluster {
         server: Some(format!("https://127.0.0.1:{port}")),
@@ -139,7 +139,7 @@ fn kubeconfig(user: &str, token: &str, port: u16, authority: &Path) -> Kubeconfi
     with_token(cluster, user, token)
 }
 
-/// A kubeconfig for a token on the given cluster.
+/// Returns a kubeconfig for a token on the given cluster.
 pub(crate) fn with_token(cluster: Cluster, user: &str, token: &str) -> Kubeconfig {
     const NAME: &str = "cartouche";
     Kubeconfig {

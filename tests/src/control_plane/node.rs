@@ -1,8 +1,9 @@
 //! A real node: kubelet, containerd and runc, as root.
 //!
-//! All of it, the containers as well, is in namespaces of its own for processes and mounts, whose first process is the
-//! hidden command `node`. When that one ends, in whatever way, the kernel ends the others and takes the mounts away; what is
-//! left are a folder and empty control groups, which [`super::supervisor::tidy_up`] removes.
+//! All of it, the containers as well, is in namespaces of its own for processes and mounts, whose first
+//! process is the hidden command `node`. When that one ends, in any way, the kernel ends the others and
+//! removes the mounts. A folder and empty control groups are left, which [`super::supervisor::tidy_up`]
+//! removes.
 
 mod config;
 mod groups;
@@ -45,7 +46,7 @@ const UNSHARE: [&str; 5] = [
     "--mount-proc",
 ];
 
-/// Why there can be no real node here; `None` if there can be one. Builds its programs unless they are there.
+/// Returns the reason why a real node cannot run here, or `None` if it can. Builds its programs if necessary.
 pub async fn lacking(demo: impl AsRef<Path>) -> Result<Option<String>> {
     if let Some(why) = unfit() {
         return Ok(Some(why));
@@ -59,7 +60,7 @@ pub async fn lacking(demo: impl AsRef<Path>) -> Result<Option<String>> {
     }
 }
 
-/// Why this machine cannot be a node.
+/// Returns the reason why this machine cannot be a node, or `None`.
 fn unfit() -> Option<String> {
     if !cfg!(target_os = "linux") {
         return Some("containers need Linux".to_owned());
@@ -81,12 +82,12 @@ fn unfit() -> Option<String> {
 }
 
 impl Settings {
-    /// What the node writes.
+    /// Returns the folder of the node's files.
     fn node(&self) -> PathBuf {
         self.folder.join("node")
     }
 
-    /// The node, from its first process on. The kubelet's output is the output of all.
+    /// Returns the program of the node, from its first process on. Its output has the output of all of them.
     pub(super) fn kubelet(&self, parts: &Parts, supervisor: &Path) -> Result<Program, PartsError> {
         Ok(Program::new("unshare", self.log("kubelet"))
             .args(UNSHARE)
@@ -105,13 +106,14 @@ impl Settings {
             .arg(self.identity.kubeconfig(super::identity::KUBELET))
             .arg("--root-dir")
             .arg(self.node().join("kubelet"))
-            // Else it looks for an address that others can reach it by, and takes none of this machine alone.
+            // Otherwise it looks for an address that others can reach, and accepts none that is local to this
+            // machine.
             .arg("--cloud-provider=external"))
     }
 }
 
 impl ControlPlane {
-    /// Starts the real node, and waits until pods can be scheduled to it.
+    /// Starts the real node and waits until pods can be scheduled to it.
     pub(super) async fn start_real_node(&self, demo: &Path) -> Result<()> {
         let folder = self.settings.node();
         fs::create_dir_all(&folder)?;
@@ -146,7 +148,7 @@ impl ControlPlane {
         }
     }
 
-    /// Gives a real node an image that has one program, built from source, and starts it.
+    /// Builds a program from source and gives a real node an image that has and starts only this program.
     pub async fn add_image(&self, demo: &Path, image: &str, part: Part) -> Result<()> {
         let folder = self.settings.node();
         let parts = Parts::prepared(demo, vec![part]).await?;

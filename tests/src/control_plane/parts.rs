@@ -1,4 +1,4 @@
-//! The programs that the control plane consists of, and where they come from.
+//! The programs of the control plane, and their sources.
 
 use std::{
     env, io,
@@ -19,23 +19,23 @@ pub enum Part {
     ApiServer,
     /// The controllers of the built-in kinds: Jobs, garbage collection, namespaces.
     ControllerManager,
-    /// Gives pods to nodes.
+    /// The scheduler of pods.
     Scheduler,
     /// The command line.
     Kubectl,
-    /// Plays kubelets, and the engines behind custom resources.
+    /// Player of kubelets, and of the engines behind custom resources.
     Kwok,
-    /// Runs the pods of a real node.
+    /// The agent that runs the pods of a real node.
     Kubelet,
-    /// Runs the kubelet's containers.
+    /// The container runtime of the kubelet.
     Containerd,
-    /// Stands between containerd and a container.
+    /// The process between containerd and a container.
     Shim,
     /// The command line of containerd.
     Ctr,
-    /// Makes a container.
+    /// The program that makes a container.
     Runc,
-    /// What some containers of a real node run; not needed for a node.
+    /// A program that some containers of a real node run; not needed for a node.
     OpenTofu,
     /// The controller of Tekton Pipelines: an engine, not needed for a control plane.
     Tekton,
@@ -60,7 +60,7 @@ impl Part {
         Self::Scheduler,
     ];
 
-    /// What a real node has, in KWOK's place.
+    /// The parts of a real node, in KWOK's place.
     pub const NODE: [Self; 5] = [
         Self::Runc,
         Self::Containerd,
@@ -69,7 +69,7 @@ impl Part {
         Self::Kubelet,
     ];
 
-    /// The file name of the program.
+    /// Returns the file name of the program.
     #[must_use]
     pub fn binary(self) -> &'static str {
         match self {
@@ -93,7 +93,7 @@ impl Part {
         }
     }
 
-    /// The Go package of the program.
+    /// Returns the Go package of the program.
     pub(super) fn package(self) -> &'static str {
         match self {
             Self::Etcd => "go.etcd.io/etcd/server/v3",
@@ -116,7 +116,7 @@ impl Part {
         }
     }
 
-    /// What is left out of the program: file systems that need libraries in C.
+    /// Returns the build tags, which leave out file systems that need libraries in C.
     pub(super) fn tags(self) -> &'static str {
         match self {
             Self::Containerd | Self::Shim | Self::Ctr => "no_btrfs,no_devmapper,no_zfs",
@@ -124,12 +124,12 @@ impl Part {
         }
     }
 
-    /// Whether it is built with a C compiler: runc enters the namespaces of a container in C.
+    /// Returns true if the program needs a C compiler: runc enters the namespaces of a container in C.
     pub(super) fn needs_c(self) -> bool {
         self == Self::Runc
     }
 
-    /// The folder below `tests/control-plane` whose go.mod pins the program.
+    /// Returns the folder below `tests/control-plane` whose go.mod pins the program.
     pub(super) fn go_mod_folder(self) -> &'static str {
         match self {
             Self::Kwok => "kwok",
@@ -144,7 +144,7 @@ impl Part {
         }
     }
 
-    /// The product that the program belongs to, and the module that has its version.
+    /// Returns the product of the program, and the module that has its version.
     pub(super) fn product(self) -> (&'static str, &'static str) {
         match self {
             Self::Etcd => ("etcd", "go.etcd.io/etcd/server/v3"),
@@ -167,23 +167,23 @@ impl Part {
     }
 }
 
-/// Where every program of the control plane is.
+/// The paths of the control plane's programs.
 #[derive(Clone, Debug)]
 pub struct Parts {
     found: Vec<(Part, PathBuf)>,
 }
 
-/// Why there is no control plane to start.
+/// Reason why the control plane cannot start.
 #[derive(Debug, Error)]
 pub enum PartsError {
-    /// There is no Go to build with.
+    /// Go is not installed.
     #[error(
         "the control plane needs {missing}, and neither a built copy nor Go was found\n\
          hint: install Go 1.26 or later (it is built once, about 6 minutes on two cores),\n\
          hint: or set KUBEBUILDER_ASSETS to a folder that holds {missing}"
     )]
     NoGo {
-        /// The programs that are missing.
+        /// The missing programs.
         missing: String,
     },
     /// Go could not build a program.
@@ -194,10 +194,10 @@ pub enum PartsError {
     Build {
         /// The program.
         binary: &'static str,
-        /// What Go said.
+        /// The output of Go.
         reason: String,
     },
-    /// The version is not where it should be.
+    /// A go.mod lacks the version.
     #[error("{} has no version of {module}", .file.display())]
     NoVersion {
         /// The go.mod.
@@ -210,13 +210,13 @@ pub enum PartsError {
     File {
         /// The file.
         path: PathBuf,
-        /// What went wrong.
+        /// The error.
         source: io::Error,
     },
 }
 
 impl Parts {
-    /// The parts of a control plane of this size.
+    /// Prepares the parts of a control plane of this size.
     pub(super) async fn of(demo: &Path, size: Size) -> anyhow::Result<Self> {
         let bare = [Part::Etcd, Part::ApiServer, Part::Kubectl];
         let controllers = [&bare[..], &[Part::ControllerManager]].concat();
@@ -229,14 +229,14 @@ impl Parts {
         Self::prepared(demo, wanted).await
     }
 
-    /// As [`Self::prepare`], for callers that are asynchronous.
+    /// Does the same as [`Self::prepare`], for asynchronous callers.
     pub(super) async fn prepared(demo: &Path, wanted: Vec<Part>) -> anyhow::Result<Self> {
         let demo = demo.to_owned();
         let prepare = move || Self::prepare(&demo, &wanted, Progress::for_stderr());
         Ok(tokio::task::spawn_blocking(prepare).await??)
     }
 
-    /// Finds the given parts, building what is neither in `KUBEBUILDER_ASSETS` nor built before.
+    /// Finds the given parts and builds those that are neither in `KUBEBUILDER_ASSETS` nor built before.
     ///
     /// `demo` is the demo binary: built programs are kept beside its profile folder, in
     /// `<target>/control-plane/<product>-<version>`.
@@ -255,7 +255,7 @@ impl Parts {
         Ok(Self { found })
     }
 
-    /// The path of a part.
+    /// Returns the path of a part.
     pub fn path(&self, part: Part) -> Result<&Path, PartsError> {
         self.found
             .iter()

@@ -10,13 +10,13 @@ use std::{
 
 use super::random;
 
-/// Below the ranges that Linux and macOS take the ports of outgoing connections from: a port found
-/// free here is not taken by one of those before its server starts, or while it is restarted.
+/// Below the ranges that Linux and macOS take the ports of outgoing connections from. So no outgoing
+/// connection takes a free port before its server starts, or while it restarts.
 const RANGE: Range<u16> = 20_000..32_000;
 
 static HANDED_OUT: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
 
-/// A port of the loopback interface that nobody listens on and that was not handed out before.
+/// Returns a free port of the loopback interface that was not handed out before.
 pub fn free_port() -> io::Result<u16> {
     let mut handed_out = HANDED_OUT
         .lock()

@@ -7,7 +7,7 @@ use super::{
     supervise::Program,
 };
 
-/// What the command lines have in common.
+/// Settings that the command lines have in common.
 #[derive(Debug)]
 pub(super) struct Settings {
     pub(super) folder: PathBuf,
@@ -40,7 +40,7 @@ impl Settings {
             .arg(format!("--listen-client-urls={address}"))
             .arg(format!("--advertise-client-urls={address}"))
             .arg("--listen-peer-urls=http://127.0.0.1:0")
-            // The data must outlive a killed process, which it does; not a power cut.
+            // The data survives a killed process without fsync, but not a power cut.
             .arg("--unsafe-no-fsync")
             .arg("--log-level=warn")
     }
@@ -61,7 +61,7 @@ impl Settings {
             .arg(identity.certificate())
             .arg("--tls-private-key-file")
             .arg(identity.key())
-            // To the kubelet, for logs. It knows itself by an address that nobody else has to find it by.
+            // For logs from the kubelet. Its address is the loopback one, which only this machine needs.
             .arg("--kubelet-certificate-authority")
             .arg(identity.authority())
             .arg("--kubelet-client-certificate")
@@ -82,8 +82,8 @@ impl Settings {
             .arg(self.folder.join("audit-policy.yaml"))
             .arg("--audit-log-path")
             .arg(self.audit_log())
-            // What was answered has been written down; and one file, not rotated, has it all.
-            // Megabytes; zero would mean a hundred, after which the log begins anew.
+            // Blocking: the log has every answered request. One file without rotation has it all. The size is
+            // in megabytes; zero would mean a hundred, after which the log begins anew.
             .args(["--audit-log-mode=blocking", "--audit-log-maxsize=1000000"])
     }
 
@@ -109,16 +109,16 @@ impl Settings {
             .args(["--kube-api-qps=500", "--kube-api-burst=1000"])
     }
 
-    /// `stages` are the files that say what KWOK plays.
+    /// Returns the command line of KWOK. `stages` are the files that define what KWOK plays.
     pub(super) fn kwok(&self, path: &Path, stages: &[PathBuf]) -> Program {
         let program = Program::new(path, self.log("kwok"))
-            // A Go program that crashes ends with 2, which this one does once in a while; what it
-            // cannot play ends it with 1.
+            // A crashed Go program ends with 2, which happens to KWOK once in a while. For a stage that it
+            // cannot play it ends with 1.
             .restart_on(2)
             .arg("--kubeconfig")
             .arg(self.identity.kubeconfig(KWOK))
             .arg(format!("--server-address=127.0.0.1:{}", self.kwok_port))
-            // A lease would keep a restarted KWOK from its node until it runs out.
+            // A lease would keep a restarted KWOK from its node until it expires.
             .args(["--manage-all-nodes", "--node-lease-duration-seconds=0"]);
         stages
             .iter()

@@ -1,4 +1,4 @@
-//! What KWOK plays: a node, its pods, and engines behind custom resources.
+//! The stages of KWOK: a node, its pods, and engines behind custom resources.
 
 use std::{
     net::{Ipv4Addr, TcpStream},
@@ -19,8 +19,8 @@ use crate::progress::elapsed;
 const NODE: &str = "kwok";
 
 impl ControlPlane {
-    /// Lets KWOK play further stages (files with objects of kind `Stage`) beside those it plays
-    /// already. The kinds that they name must be served by now. Needs a full control plane.
+    /// Lets KWOK play further stages (files with objects of kind `Stage`) beside the present ones. The API
+    /// server must serve their kinds by now. Needs a full control plane.
     pub async fn play(&self, stages: impl IntoIterator<Item = PathBuf>) -> Result<()> {
         self.add_stages(stages);
         self.kill(Part::Kwok)?;
@@ -43,7 +43,7 @@ impl ControlPlane {
         }
     }
 
-    /// Starts KWOK with a node, and waits until pods can be scheduled to it.
+    /// Starts KWOK with a node and waits until pods can be scheduled to it.
     pub(super) async fn start_node(&self) -> Result<()> {
         let folder = crate::repository().join("tests/stages");
         self.add_stages([folder.join("node.yaml"), folder.join("pod.yaml")]);
@@ -71,8 +71,8 @@ impl ControlPlane {
         }
     }
 
-    /// Starts KWOK and waits until it plays: only then does it open its port. It ends at once while the schema of a
-    /// kind is not published, which comes some time after the API server says that it is ready: then it is started
+    /// Starts KWOK and waits until it plays: only then does it open its port. KWOK ends at once while the
+    /// schema of a kind is not published, which comes some time after the API server is ready. Then it starts
     /// again.
     async fn start_kwok(&self) -> Result<()> {
         self.launch(Part::Kwok)?;
@@ -96,7 +96,7 @@ impl ControlPlane {
     }
 }
 
-/// Whether pods can be scheduled to it.
+/// Returns true if pods can be scheduled to the node.
 pub(super) fn ready(node: &Node) -> bool {
     let conditions = node.status.as_ref().and_then(|s| s.conditions.as_ref());
     let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_ref());

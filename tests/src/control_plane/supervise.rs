@@ -1,11 +1,10 @@
-//! Processes that end with their owner, however the owner ends.
+//! Processes that end with their owner, in whatever way the owner ends.
 //!
-//! Every process of the control plane runs under a supervisor: the demo binary's hidden command
-//! `supervise`, which holds one end of a pipe. The owner holds the other end and never hands it on,
-//! so the kernel closes it when the owner exits, crashes or is killed; the supervisor then kills its
-//! process group. The pipe also carries the signals that tests send, and another one says back when
-//! each was sent. That works the same on Linux
-//! and macOS and needs no unsafe code.
+//! Every process of the control plane runs under a supervisor: the demo binary's hidden command `supervise`,
+//! which holds one end of a pipe. The owner holds the other end and never hands it on, so the kernel closes
+//! it when the owner exits, crashes or is killed. The supervisor then kills its process group. The pipe also
+//! carries the signals that tests send, and a second pipe confirms each one. This works the same on Linux and
+//! macOS and needs no unsafe code.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -20,18 +19,18 @@ use std::{
 
 use crate::progress::elapsed;
 
-/// What can be sent to a supervised process.
+/// A signal to a supervised process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// Asks it to end (SIGTERM).
+    /// Asks the process to end (SIGTERM).
     Terminate,
-    /// Asks it to end as Ctrl-C does (SIGINT).
+    /// Asks the process to end as Ctrl-C does (SIGINT).
     Interrupt,
-    /// Ends it at once (SIGKILL).
+    /// Ends the process at once (SIGKILL).
     Kill,
-    /// Suspends it (SIGSTOP): what a long pause of the machine looks like.
+    /// Suspends the process (SIGSTOP), as a long pause of the machine would.
     Pause,
-    /// Lets it run on (SIGCONT).
+    /// Lets the process continue (SIGCONT).
     Resume,
 }
 
@@ -44,7 +43,7 @@ impl Signal {
         Self::Resume,
     ];
 
-    /// As it is written on the pipe.
+    /// Returns the word for this signal on the pipe.
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::Terminate => "terminate",
@@ -71,7 +70,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// The program at `path`; what it prints is appended to `log`.
+    /// Returns the program at `path`; its output is appended to `log`.
     pub fn new(path: impl Into<PathBuf>, log: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),
@@ -82,7 +81,7 @@ impl Program {
         }
     }
 
-    /// Lets the supervisor start it again whenever it ends by itself with this exit code.
+    /// Lets the supervisor restart the program whenever it ends by itself with this exit code.
     #[must_use]
     pub fn restart_on(mut self, code: u8) -> Self {
         self.restart_on = Some(code);
@@ -130,7 +129,7 @@ struct Leash {
 }
 
 impl Leash {
-    /// Returns once the order was carried out, or there is nobody left to carry it out.
+    /// Returns once the supervisor has carried the order out or is gone.
     fn order(&mut self, word: &str) -> io::Result<()> {
         match writeln!(self.orders, "{word}") {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
@@ -187,19 +186,19 @@ impl Supervised {
         })
     }
 
-    /// The file that has what the program printed.
+    /// Returns the file that has the program's output.
     #[must_use]
     pub fn log(&self) -> &Path {
         &self.log
     }
 
-    /// The name of the program, for messages.
+    /// Returns the name of the program, for messages.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Sends a signal and returns once it was sent. A program that has ended already is no error.
+    /// Sends a signal and returns once it was sent. It is no error if the program has ended already.
     pub fn signal(&self, signal: Signal) -> io::Result<()> {
         match lock(&self.leash).as_mut() {
             None => Ok(()),
@@ -207,8 +206,8 @@ impl Supervised {
         }
     }
 
-    /// How the program ended, or nothing while it runs. Ended by a signal, its code is 128 and the
-    /// number of the signal, as a shell says it.
+    /// Returns the exit status of the program, or `None` while it runs. After a signal, the code is 128 plus
+    /// the number of the signal, as in a shell.
     pub fn ended(&self) -> io::Result<Option<ExitStatus>> {
         lock(&self.supervisor).try_wait()
     }
@@ -244,12 +243,12 @@ impl Supervised {
 
 impl Drop for Supervised {
     fn drop(&mut self) {
-        // Nothing can be done about a supervisor that cannot be waited for, and it acts alone.
+        // A supervisor that cannot be waited for still acts alone.
         let _ = self.kill();
     }
 }
 
-/// A lock that outlives a panic elsewhere: a child process is in no state that a panic could spoil.
+/// Locks a mutex that outlives a panic elsewhere: a panic cannot spoil the state of a child process.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex
         .lock()

@@ -20,16 +20,17 @@ use tokio::{
 
 use super::{node::remove_groups, supervise::Signal};
 
-/// How long the directory of a control plane is tried to be removed: its processes are being
-/// killed at the same time and may still write.
+/// Maximum time to remove the directory of a control plane: its processes are being killed at the same time
+/// and may still write.
 const TIDY_UP: Duration = Duration::from_secs(10);
 
-/// How long a crashed program is left alone.
+/// Pause before a crashed program starts again.
 const BREATH: Duration = Duration::from_millis(200);
 
-/// Runs a command until it ends, standard input is closed, or this process is asked to end. A
-/// command that ends by itself with the exit code `restart_on` is run again.
-/// Returns the command's exit code; ended by a signal, 128 and the number of the signal.
+/// Runs a command until it ends, standard input is closed, or this process is asked to end. A command that
+/// ends by itself with the exit code `restart_on` runs again.
+///
+/// Returns the command's exit code, or 128 plus the number of the signal that ended it.
 pub fn supervise(log: &Path, restart_on: Option<u8>, command: &[OsString]) -> io::Result<u8> {
     let (program, arguments) = command
         .split_first()
@@ -52,13 +53,13 @@ pub fn supervise(log: &Path, restart_on: Option<u8>, command: &[OsString]) -> io
     outcome
 }
 
-/// How a command ended, with its exit code.
+/// End of a command, with its exit code.
 enum End {
     OfItself(u8),
     Killed(u8),
 }
 
-/// What this process is told to do with the command.
+/// Orders to this process about the command.
 struct Orders {
     words: Lines<BufReader<Stdin>>,
     hang_up: UnixSignal,
@@ -116,7 +117,7 @@ async fn run(command: Command, orders: &mut Orders) -> io::Result<End> {
     }
 }
 
-/// Tells the owner, who waits for it.
+/// Confirms an order to the owner, which waits for that.
 fn carried_out() -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     writeln!(stdout, "done")?;
@@ -154,7 +155,7 @@ fn code(status: ExitStatus) -> u8 {
     u8::try_from(code).unwrap_or(1)
 }
 
-/// Waits until standard input is closed, then removes `directory`, and the control groups named after it.
+/// Waits until standard input is closed, and then removes `directory` and the control groups named after it.
 pub fn tidy_up(directory: &Path) -> io::Result<()> {
     let mut ignored = Vec::new();
     io::stdin().read_to_end(&mut ignored)?;

@@ -18,8 +18,8 @@ use crate::{
 
 const NAMESPACE: &str = "argo";
 
-/// Argo's workflow-controller, as its own ServiceAccount under its own roles, and a stand-in for the
-/// executor that it puts into pods. Dropped, both end.
+/// Argo's workflow-controller, as its own ServiceAccount under its own roles, and a stand-in for the executor
+/// that it puts into pods. Both end when this value is dropped.
 #[derive(Debug)]
 pub struct ArgoWorkflows {
     _executor: Executor,
@@ -27,8 +27,7 @@ pub struct ArgoWorkflows {
 }
 
 impl ArgoWorkflows {
-    /// Installs Argo's definitions, roles and settings, and starts its controller. `demo` is the
-    /// demo binary.
+    /// Installs Argo's definitions, roles and settings, and starts its controller. `demo` is the demo binary.
     pub async fn start(demo: &Path, cluster: &Cluster) -> Result<Self, EngineError> {
         let path = module::program(demo, Part::ArgoWorkflows).await?;
         let folder = module::folder("argo", "github.com/argoproj/argo-workflows/v3").await?;
@@ -41,7 +40,7 @@ impl ArgoWorkflows {
             .arg("--kubeconfig")
             .arg(&kubeconfig)
             .args(["--namespace", NAMESPACE, "--qps=100", "--burst=200"])
-            // Nobody runs the image: KWOK plays the kubelet.
+            // The image never runs: KWOK plays the kubelet.
             .args(["--executor-image", "example.com/argo/executor"])
             .env("LEADER_ELECTION_DISABLE", "true")
             // Ten seconds as shipped: too long to wait for in a test.
@@ -53,7 +52,7 @@ impl ArgoWorkflows {
         })
     }
 
-    /// Lets the failures of what this cluster waits for show Argo's log.
+    /// Adds Argo's log to the messages of failed waits on this cluster.
     pub fn show_log(cluster: &Cluster) {
         cluster.show_on_failure(&cluster.folder().join("argo.log"));
     }
@@ -83,7 +82,7 @@ async fn install(cluster: &Cluster, manifests: &Path) -> anyhow::Result<()> {
     cluster.definitions_served().await
 }
 
-/// As `kubectl apply -k` of Argo's own kustomization does.
+/// Puts an object into the namespace, as `kubectl apply -k` of Argo's own kustomization does.
 fn put_into_namespace(object: &mut Value) {
     let kind = object["kind"].as_str().unwrap_or_default();
     if ["ServiceAccount", "ConfigMap", "Role", "RoleBinding"].contains(&kind) {

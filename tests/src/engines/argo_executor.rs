@@ -1,4 +1,4 @@
-//! What Argo's executor does in the pods of Workflows, done from outside: KWOK runs no containers.
+//! A stand-in for Argo's executor in the pods of Workflows, from outside: KWOK runs no containers.
 
 use std::{
     collections::BTreeMap,
@@ -23,14 +23,14 @@ use sha2::{Digest, Sha256};
 
 use crate::cluster::{Account, Cluster};
 
-/// How often is looked for pods.
+/// Interval between two looks for pods.
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// Pods that carry it have reported. `tests/stages/argo-pod.yaml` lets no pod end before.
+/// Annotation of pods that have reported. `tests/stages/argo-pod.yaml` lets no pod end before.
 const REPORTED: &str = "play.carto.run/reported";
 
-/// For every running pod of a Workflow it writes the outputs into a `WorkflowTaskResult`, as the
-/// pod's ServiceAccount, and then lets the pod end. Dropped, it stops.
+/// Writes the outputs of every running pod of a Workflow into a `WorkflowTaskResult`, as the pod's
+/// ServiceAccount, and then lets the pod end. It stops when it is dropped.
 #[derive(Debug)]
 pub(super) struct Executor {
     stop: Arc<AtomicBool>,
@@ -43,7 +43,7 @@ impl Executor {
         let (kubeconfig, folder) = (cluster.kubeconfig().to_owned(), cluster.folder().to_owned());
         let kubectl = cluster.control_plane()?.kubectl()?.to_owned();
         let stopped = Arc::clone(&stop);
-        // The runtime of the test that starts it ends with that test.
+        // A runtime of its own: that of the test that starts it ends with that test.
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
@@ -53,7 +53,7 @@ impl Executor {
                     return;
                 };
                 while !stopped.load(Ordering::Relaxed) {
-                    // The API server may be away; pods that could not be served come again.
+                    // The API server may be away; the next look sees the pods that were missed.
                     let _ = serve(&cluster).await;
                     tokio::time::sleep(INTERVAL).await;
                 }
@@ -89,7 +89,7 @@ async fn serve(cluster: &Cluster) -> Result<()> {
         }
         let mut annotations = BTreeMap::from([(REPORTED, "true".to_owned())]);
         if let Err(error) = report(cluster, &pod).await {
-            // As when the real executor may not write: the pod fails and says why.
+            // As when the real executor may not write: the pod fails with the reason.
             annotations.insert("play.carto.run/outcome", "fail".to_owned());
             annotations.insert("play.carto.run/message", format!("{error:#}"));
         }
@@ -141,7 +141,7 @@ async fn report(cluster: &Cluster, pod: &Pod) -> Result<()> {
     }
 }
 
-/// Argo gives its own variables to one container or another, depending on its version.
+/// Returns the value of a variable. The version of Argo decides which container has it.
 fn variable<'a>(spec: &'a PodSpec, name: &str) -> Option<&'a str> {
     let first = spec.init_containers.iter().flatten();
     let mut variables = first
@@ -151,8 +151,8 @@ fn variable<'a>(spec: &'a PodSpec, name: &str) -> Option<&'a str> {
     found.value.as_deref()
 }
 
-/// A parameter has the value of the environment variable of the same name in capitals, else the
-/// SHA-256 of the values of all variables: some real work that depends on what goes in.
+/// Returns the outputs. A parameter has the value of the environment variable of the same name in capitals,
+/// or else the SHA-256 of the values of all variables: real work that depends on the inputs.
 fn outputs(template: &Value) -> Vec<Value> {
     let list = |pointer: &str| template.pointer(pointer).and_then(Value::as_array);
     let variables = list("/container/env").cloned().unwrap_or_default();

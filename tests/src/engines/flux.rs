@@ -1,4 +1,4 @@
-//! The real controllers of Flux: what fetches from Git, and what applies it.
+//! The real controllers of Flux: one fetches from Git, the other applies.
 
 use std::{fs, path::Path};
 
@@ -14,11 +14,11 @@ use crate::{
 };
 
 const NAMESPACE: &str = "flux-system";
-/// In the order in which they are started: the second one watches kinds of the first one.
+/// In the order of their start: the second one watches kinds of the first one.
 const CONTROLLERS: [Part; 2] = [Part::SourceController, Part::KustomizeController];
 
-/// Flux's source-controller and kustomize-controller, each as its own ServiceAccount under its own roles, with those of the
-/// second one everything may be applied. Dropped, they are killed.
+/// Flux's source-controller and kustomize-controller, each as its own ServiceAccount under its own roles. The
+/// roles of the second one permit everything. Both are killed when this value is dropped.
 #[derive(Debug)]
 pub struct Flux {
     _controllers: Vec<Supervised>,
@@ -52,7 +52,7 @@ impl Flux {
         })
     }
 
-    /// Lets the failures of what this cluster waits for show the logs of both.
+    /// Adds the logs of both to the messages of failed waits on this cluster.
     pub fn show_log(cluster: &Cluster) {
         for part in CONTROLLERS {
             let log = format!("flux/{}.log", part.binary());
@@ -61,7 +61,7 @@ impl Flux {
     }
 }
 
-/// The definitions of a controller, its account, and its roles, as they are in the namespace of Flux.
+/// Returns the definitions of a controller, its account and its roles, in the namespace of Flux.
 async fn manifests(cluster: &Cluster, name: &str, config: &Path) -> anyhow::Result<Vec<Value>> {
     let account = json!({
         "apiVersion": "v1", "kind": "ServiceAccount",
@@ -76,7 +76,8 @@ async fn manifests(cluster: &Cluster, name: &str, config: &Path) -> anyhow::Resu
     Ok(objects)
 }
 
-/// A role or binding in Flux's namespace, of the account of this name: as written it is of another one in another namespace.
+/// Moves a role or binding into Flux's namespace and to the account of this name. As shipped it names another
+/// account in another namespace.
 fn of_account(mut role: Value, name: &str) -> Value {
     if ["Role", "RoleBinding"]
         .iter()

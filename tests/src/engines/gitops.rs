@@ -1,4 +1,4 @@
-//! What GitOps tools make of objects, told by their own libraries in a Go program.
+//! Effects of GitOps tools on objects, computed by their own libraries in a Go program.
 
 use std::{
     collections::BTreeMap,
@@ -14,38 +14,38 @@ use tokio::{io::AsyncWriteExt, process::Command};
 use super::module::EngineError;
 use crate::{cluster::Cluster, repository};
 
-/// What a tool says about an object.
+/// Verdict of a tool on an object.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 pub struct Verdict {
     /// `Current`, `InProgress`, `Failed` (kstatus); `Healthy`, `Progressing`, `Degraded` (Argo CD).
     pub status: String,
-    /// Why.
+    /// Reason of the status.
     pub message: String,
 }
 
-/// What Argo CD finds when it compares a namespace with Git, and does to it. Objects are written
+/// Result of a comparison of a namespace with Git by Argo CD, and of its sync. Objects are written
 /// `Kind/name`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ArgoSync {
-    /// What it takes for the application's.
+    /// Objects that Argo CD takes for the application's.
     pub managed: Vec<String>,
-    /// What has the mark of the application, whether it takes it or not.
+    /// Objects with the mark of the application, whether Argo CD takes them or not.
     pub carrying: Vec<String>,
-    /// What differs from Git, or is not in Git.
+    /// Objects that differ from Git, or are not in Git.
     pub out_of_sync: Vec<String>,
-    /// What was done: `Synced`, `Pruned`, `SyncFailed`.
+    /// Result of each object: `Synced`, `Pruned`, `SyncFailed`.
     pub results: BTreeMap<String, String>,
 }
 
-/// What Flux does to a namespace. Objects are written `Kind/name`.
+/// Result of a reconciliation of a namespace by Flux. Objects are written `Kind/name`.
 #[derive(Clone, Debug, Deserialize)]
 pub struct FluxSync {
-    /// What is in Git: `created`, `configured` or `unchanged`.
+    /// Objects in Git: `created`, `configured` or `unchanged`.
     pub applied: BTreeMap<String, String>,
-    /// What Git no longer has: `deleted` or `skipped`.
+    /// Objects that Git no longer has: `deleted` or `skipped`.
     pub pruned: BTreeMap<String, String>,
-    /// What it remembers until the next time.
+    /// Inventory for the next reconciliation.
     pub inventory: Vec<String>,
 }
 
@@ -57,7 +57,8 @@ pub struct GitOps {
 }
 
 impl GitOps {
-    /// Builds the program: in minutes on a machine that has not, in a second on one that has.
+    /// Builds the program: this takes minutes on a machine that has not built it before, and otherwise a
+    /// second.
     pub async fn build(cluster: &Cluster) -> Result<Self, EngineError> {
         let program = cluster.folder().join("gitops");
         let output = Command::new("go")
@@ -81,7 +82,7 @@ impl GitOps {
         ))
     }
 
-    /// The same program, which works on this cluster.
+    /// Returns the same program for this cluster.
     #[must_use]
     pub fn on(&self, cluster: &Cluster) -> Self {
         Self {
@@ -90,19 +91,19 @@ impl GitOps {
         }
     }
 
-    /// The status of an object as Flux, kpt and Helm compute it.
+    /// Returns the status of an object as Flux, kpt and Helm compute it.
     pub async fn kstatus(&self, object: &Value) -> Result<Verdict> {
         self.ask(&["kstatus"], &object.to_string()).await
     }
 
-    /// The health of an object by a script for Argo CD.
+    /// Returns the health of an object by a script for Argo CD.
     pub async fn argo_cd(&self, script: &Path, object: &Value) -> Result<Verdict> {
         let script = script.display().to_string();
         self.ask(&["argocd", &script], &object.to_string()).await
     }
 
-    /// A self-healing sync of an application that prunes, by Argo CD's engine. `tracking` is how it
-    /// knows its objects, `label` or `annotation`.
+    /// Runs a self-healing sync of an application that prunes, by Argo CD's engine. `tracking` is the way in
+    /// which it knows its objects, `label` or `annotation`.
     pub async fn argo_cd_sync(
         &self,
         tracking: &str,
@@ -114,8 +115,8 @@ impl GitOps {
         self.ask(&arguments, &lines(objects)).await
     }
 
-    /// A reconciliation of a Kustomization with prune, by Flux's library. `inventory` is that of the
-    /// reconciliation before.
+    /// Runs a reconciliation of a Kustomization with prune, by Flux's library. `inventory` is that of the
+    /// previous reconciliation.
     pub async fn flux_sync(
         &self,
         name: &str,

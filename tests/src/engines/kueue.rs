@@ -17,18 +17,18 @@ use crate::{
 const NAMESPACE: &str = "kueue-system";
 const SERVICE: &str = "kueue-webhook-service";
 const CERTIFICATE: &str = "kueue-webhook-server-cert";
-/// How long Kueue may take to make its certificate.
+/// Maximum time until Kueue has made its certificate.
 const SOON: Duration = Duration::from_secs(90);
 
-/// Kueue's manager, as its own ServiceAccount under its own roles. The API server calls its webhooks, so that a cluster of its own
-/// is best. Dropped, it is killed.
+/// Kueue's manager, as its own ServiceAccount under its own roles. The API server calls its webhooks, so a
+/// cluster of its own is best. It is killed when this value is dropped.
 #[derive(Debug)]
 pub struct Kueue {
     _manager: Supervised,
 }
 
 impl Kueue {
-    /// Installs what Kueue's own kustomization consists of, but for its Deployment and what that serves beside webhooks, and
+    /// Installs Kueue's own kustomization, without its Deployment and the services other than webhooks, and
     /// starts its manager. `demo` is the demo binary.
     pub async fn start(demo: &Path, cluster: &Cluster) -> Result<Self, EngineError> {
         let path = module::program(demo, Part::Kueue).await?;
@@ -55,7 +55,7 @@ impl Kueue {
         Ok(Self { _manager: manager })
     }
 
-    /// Lets the failures of what this cluster waits for show Kueue's log.
+    /// Adds Kueue's log to the messages of failed waits on this cluster.
     pub fn show_log(cluster: &Cluster) {
         cluster.show_on_failure(&cluster.folder().join("kueue/kueue.log"));
     }
@@ -97,7 +97,7 @@ fn call_at(object: &mut Value, port: u16) {
     }
 }
 
-/// Kueue's own settings, but for ports, and the kinds that it looks after.
+/// Returns Kueue's own settings, with other ports and with the kinds that it manages.
 fn settings_with(webhooks: u16, health: u16, certificates: &Path) -> Value {
     json!({
         "apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration",
@@ -109,7 +109,8 @@ fn settings_with(webhooks: u16, health: u16, certificates: &Path) -> Value {
     })
 }
 
-/// Puts the certificate that Kueue has made for itself where a kubelet would: it waits for that.
+/// Waits for the certificate that Kueue makes for itself and writes it where a kubelet would. Kueue waits for
+/// that.
 async fn mount(cluster: &Cluster, folder: &Path) -> anyhow::Result<()> {
     let secrets = cluster.api::<Secret>(NAMESPACE);
     let made = cluster.eventually("Kueue's certificate", SOON, || async {

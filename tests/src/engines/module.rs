@@ -1,4 +1,4 @@
-//! Engines come as Go modules: their programs are built, their manifests are read from them.
+//! Engines from Go modules: builds their programs and reads their manifests.
 
 use std::{
     fs, io,
@@ -16,13 +16,13 @@ use crate::{
     repository,
 };
 
-/// Why an engine does not run.
+/// Reason why an engine does not run.
 #[derive(Debug, Error)]
 pub enum EngineError {
-    /// Its module cannot be had here: tests with it are skipped.
+    /// The module is not available here: tests with it are skipped.
     #[error("{0}")]
     Absent(String),
-    /// Something else.
+    /// Another error.
     #[error(transparent)]
     Other(#[from] anyhow::Error),
 }
@@ -44,7 +44,7 @@ impl From<PartsError> for EngineError {
 }
 
 impl EngineError {
-    /// What it means that Go could not build something.
+    /// Classifies a failure of Go.
     pub(super) fn of_go(reason: String) -> Self {
         if is_about_download(&reason) {
             Self::Absent(reason)
@@ -54,13 +54,13 @@ impl EngineError {
     }
 }
 
-/// Whether Go failed because it could not fetch something. It then names the address, or says that
-/// it may not look.
+/// Returns true if Go failed because it could not fetch something. Its message then has the address, or says
+/// that lookups are disabled.
 fn is_about_download(reason: &str) -> bool {
     reason.contains("https://") || reason.contains("lookup disabled")
 }
 
-/// The path of an engine's program, built now unless it was before.
+/// Returns the path of an engine's program and builds it if necessary.
 pub(super) async fn program(demo: &Path, part: Part) -> Result<PathBuf, EngineError> {
     let demo = demo.to_owned();
     let prepare = move || Parts::prepare(&demo, &[part], Progress::for_stderr());
@@ -70,7 +70,7 @@ pub(super) async fn program(demo: &Path, part: Part) -> Result<PathBuf, EngineEr
     Ok(parts.path(part)?.to_owned())
 }
 
-/// The folder of a module, in the version that `tests/control-plane/<source>/go.mod` requires.
+/// Returns the folder of a module, in the version that `tests/control-plane/<source>/go.mod` requires.
 pub(super) async fn folder(source: &str, module: &str) -> Result<PathBuf, EngineError> {
     let output = Command::new("go")
         .args(["mod", "download", "-json", module])
@@ -88,7 +88,7 @@ pub(super) async fn folder(source: &str, module: &str) -> Result<PathBuf, Engine
     Err(EngineError::Absent(format!("{module}: {}", why.trim())))
 }
 
-/// The objects in a YAML file, or in those files of a folder whose names are wanted.
+/// Returns the objects in a YAML file, or in those files of a folder whose names are wanted.
 pub(super) fn objects(path: &Path, wanted: impl Fn(&str) -> bool) -> anyhow::Result<Vec<Value>> {
     let mut files = vec![path.to_owned()];
     if path.is_dir() {
@@ -109,8 +109,8 @@ pub(super) fn objects(path: &Path, wanted: impl Fn(&str) -> bool) -> anyhow::Res
     Ok(objects)
 }
 
-/// Takes the conversion webhook out of definitions: its server does not run here, and only one
-/// version of each kind is used.
+/// Removes the conversion webhook from definitions: its server does not run here, and only one version of
+/// each kind is used.
 pub(super) fn without_conversion(mut objects: Vec<Value>) -> Vec<Value> {
     for object in &mut objects {
         if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) {

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::module::{self, EngineError};
 use crate::{cluster::Cluster, repository};
 
-/// The module and, in it, the file of the definition.
+/// Modules, each with the path of the definition in it.
 const DEFINITIONS: [(&str, &str); 2] = [
     (
         "github.com/cert-manager/cert-manager",
@@ -18,8 +18,8 @@ const DEFINITIONS: [(&str, &str); 2] = [
 ];
 
 impl Cluster {
-    /// Defines cert-manager's `Certificate` and the `VolumeSnapshot` of the CSI snapshotter, and
-    /// lets KWOK play them (`tests/stages/certificate.yaml`, `volume-snapshot.yaml`).
+    /// Defines cert-manager's `Certificate` and the `VolumeSnapshot` of the CSI snapshotter, and lets KWOK
+    /// play them (`tests/stages/certificate.yaml`, `volume-snapshot.yaml`).
     pub async fn install_kinds_of_others(&self) -> Result<(), EngineError> {
         let mut objects = Vec::new();
         for (name, file) in DEFINITIONS {

@@ -13,16 +13,16 @@ use crate::{
 
 const NAMESPACE: &str = "tekton-pipelines";
 
-/// Tekton's controller, as its own ServiceAccount under its own roles. Its webhook, which sets
-/// defaults and validates, does not run. Dropped, it is killed.
+/// Tekton's controller, as its own ServiceAccount under its own roles. Its webhook, which sets defaults and
+/// validates, does not run. The controller is killed when this value is dropped.
 #[derive(Debug)]
 pub struct Tekton {
     _controller: Supervised,
 }
 
 impl Tekton {
-    /// Installs Tekton's definitions, roles and settings, and starts its controller. `demo` is the
-    /// demo binary.
+    /// Installs Tekton's definitions, roles and settings, and starts its controller. `demo` is the demo
+    /// binary.
     pub async fn start(demo: &Path, cluster: &Cluster) -> Result<Self, EngineError> {
         let path = module::program(demo, Part::Tekton).await?;
         let config = module::folder("tekton", "github.com/tektoncd/pipeline")
@@ -38,7 +38,7 @@ impl Tekton {
         })
     }
 
-    /// Lets the failures of what this cluster waits for show Tekton's log.
+    /// Adds Tekton's log to the messages of failed waits on this cluster.
     pub fn show_log(cluster: &Cluster) {
         cluster.show_on_failure(&cluster.folder().join("tekton.log"));
     }
@@ -82,7 +82,7 @@ fn program(path: &Path, log: &Path, kubeconfig: &Path) -> anyhow::Result<Program
         .arg(kubeconfig)
         .args(["-disable-ha", "-kube-api-qps=100", "-kube-api-burst=200"])
         .args(["-shell-image-win", "example.com/tekton/shell-win"]);
-    // Nobody runs the images: KWOK plays the kubelet.
+    // The images never run: KWOK plays the kubelet.
     for image in images {
         program = program
             .arg(format!("-{image}-image"))

@@ -1,4 +1,4 @@
-//! Answers that the proxy gives itself.
+//! Answers of the proxy itself.
 
 use std::io;
 
@@ -12,7 +12,7 @@ use serde_json::json;
 /// A body that may break off.
 pub(super) type Body = UnsyncBoxBody<Bytes, io::Error>;
 
-/// Cuts the connection: hyper closes it when a body or a service fails.
+/// Returns the error that cuts the connection: hyper closes it when a body or a service fails.
 pub(super) fn cut() -> io::Error {
     io::Error::new(io::ErrorKind::ConnectionReset, "cut by the fault proxy")
 }
@@ -23,7 +23,7 @@ pub(super) fn whole(bytes: Bytes) -> Body {
         .boxed_unsync()
 }
 
-/// The first half, and then the connection breaks.
+/// Returns a body that breaks the connection after the first half.
 pub(super) fn half(bytes: &Bytes) -> Body {
     let first = bytes.slice(..bytes.len() / 2);
     let frames = stream::iter([Ok(Frame::data(first)), Err(cut())]);
@@ -35,7 +35,7 @@ pub(super) fn half(bytes: &Bytes) -> Body {
     .boxed_unsync()
 }
 
-/// A Status as the API server answers it.
+/// Returns a Status in the form of the API server.
 pub(super) fn status(code: StatusCode, reason: &str) -> Response<Body> {
     let text = json!({
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
@@ -54,6 +54,6 @@ pub(super) fn status(code: StatusCode, reason: &str) -> Response<Body> {
     response
 }
 
-/// The event that tells a watch that it is too old.
+/// The event that marks a watch as too old.
 pub(super) const GONE: &str = "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\
      \"status\":\"Failure\",\"message\":\"too old resource version\",\"reason\":\"Expired\",\"code\":410}}\n";

@@ -1,4 +1,4 @@
-//! What a request asks for, read from its method and path.
+//! Sorts of requests, read from method and path.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ pub struct Call {
     /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`; `ask` for a create as a dry
     /// run, `event` for one event of a watch, `discover` for a list of kinds.
     pub verb: String,
-    /// `runnables.carto.run/status`, `events`; of a discovery, its path.
+    /// `runnables.carto.run/status`, `events`; for a discovery, its path.
     pub resource: String,
 }
 
@@ -22,7 +22,7 @@ impl fmt::Display for Call {
 }
 
 impl Call {
-    /// A sort of request.
+    /// Returns a sort of request.
     pub fn new(verb: impl Into<String>, resource: impl Into<String>) -> Self {
         Self {
             verb: verb.into(),
@@ -30,13 +30,13 @@ impl Call {
         }
     }
 
-    /// An event of the watch that this call began.
+    /// Returns an event of the watch that this call began.
     #[must_use]
     pub fn event(&self) -> Self {
         Self::new("event", &self.resource)
     }
 
-    /// Whether it changes something.
+    /// Returns true if the request changes something.
     #[must_use]
     pub fn writes(&self) -> bool {
         matches!(self.verb.as_str(), "create" | "update" | "patch" | "delete")
@@ -47,7 +47,7 @@ impl Call {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Asked {
     pub(super) call: Call,
-    /// Its namespace, or the name of an object that has none.
+    /// Namespace of the request, or the name of a cluster-scoped object.
     pub(super) place: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Counts what passes, and says what is broken.
+//! Counts requests and events, and selects the faults that they meet.
 
 use std::{
     collections::HashMap,
@@ -22,7 +22,7 @@ use super::{
     fault::Fault,
 };
 
-/// Says which fault a request meets, by its sort and by how many of that sort there have been.
+/// Selects the fault that a request meets, by its sort and by its number in that sort.
 pub type Chooser = Box<dyn FnMut(&Call, usize) -> Option<Fault> + Send>;
 
 /// The `number`-th request of a sort.
@@ -30,7 +30,7 @@ pub type Chooser = Box<dyn FnMut(&Call, usize) -> Option<Fault> + Send>;
 pub struct Counted {
     /// The sort.
     pub call: Call,
-    /// Which of that sort, from 1.
+    /// Number of the request in its sort, from 1.
     pub number: usize,
 }
 
@@ -44,9 +44,9 @@ pub(super) struct Desk {
     namespace: String,
     book: Mutex<Book>,
     crashes: mpsc::UnboundedSender<Crash>,
-    /// Requests that are held back or late, and crashes under way.
+    /// Number of requests that are held back or late, and of crashes under way.
     busy: AtomicUsize,
-    /// Told when the network splits.
+    /// Notified when the network splits.
     pub(super) split: Notify,
     /// Has a permit for each event that may pass.
     gate: Semaphore,
@@ -56,13 +56,14 @@ pub(super) struct Desk {
 
 struct Book {
     chooser: Chooser,
-    /// Nothing was counted before the scenario began; then lists are remembered, to be stale later.
+    /// False before the scenario begins: then nothing is counted, and lists are remembered, to be stale
+    /// later.
     begun: bool,
     counts: HashMap<Call, usize>,
     calls: Vec<Counted>,
     broken: usize,
     lists: HashMap<String, Bytes>,
-    /// The controller is about to be killed, and is not to get any further.
+    /// True while the controller is about to be killed and must not get any further.
     frozen: bool,
     split_until: Option<Instant>,
 }
@@ -75,7 +76,7 @@ impl fmt::Debug for Desk {
     }
 }
 
-/// Something is under way as long as this lives.
+/// Guard that marks something as under way as long as it lives.
 pub(super) struct Busy<'a>(&'a AtomicUsize);
 
 impl Drop for Busy<'_> {
@@ -136,8 +137,8 @@ impl Desk {
         Busy(&self.busy)
     }
 
-    /// A request as it is counted. A kind of this namespace alone has the name of the namespace in its
-    /// own; without it, it is the same kind in every namespace.
+    /// Reads a request as it is counted. The name of a kind that exists only for this namespace contains the
+    /// namespace. Without it, the kind has the same name in every namespace.
     pub(super) fn read(&self, head: &request::Parts) -> Asked {
         let query = head.uri.query().unwrap_or_default();
         let mut asked = Asked::read(&head.method, head.uri.path(), query);
@@ -146,13 +147,13 @@ impl Desk {
         asked
     }
 
-    /// Counts a request, and says what it meets.
+    /// Counts a request and returns the fault that it meets, if any.
     pub(super) fn meet(&self, asked: &Asked) -> Option<Fault> {
         let foreign = asked.place.as_ref().is_some_and(|p| *p != self.namespace);
         (!foreign).then(|| self.count(&asked.call)).flatten()
     }
 
-    /// Counts an event of a watch, and says what it meets.
+    /// Counts an event of a watch and returns the fault that it meets, if any.
     pub(super) fn meet_event(&self, watch: &Asked, line: &[u8]) -> Option<Fault> {
         let quoted = format!("\"{}\"", self.namespace);
         let own = line.windows(quoted.len()).any(|w| w == quoted.as_bytes());
@@ -191,7 +192,7 @@ impl Desk {
         self.book().lists.get(uri).cloned()
     }
 
-    /// From now on nothing of the controller is answered any more.
+    /// Answers no further requests of the controller.
     pub(super) fn freeze(&self) {
         self.book().frozen = true;
     }
@@ -200,13 +201,13 @@ impl Desk {
         self.book().frozen
     }
 
-    /// Has the controller killed, and returns when it is gone.
+    /// Has the controller killed and returns when it is gone.
     pub(super) async fn crash(&self) {
         let _busy = self.busy();
         self.freeze();
         let (killed, waiting) = oneshot::channel();
         if self.crashes.send(killed).is_ok() {
-            // The owner may be gone, too: then there is nobody left to kill.
+            // If the owner is gone too, there is no controller left to kill.
             let _ = waiting.await;
         }
         self.book().frozen = false;

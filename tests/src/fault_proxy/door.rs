@@ -1,7 +1,7 @@
-//! A door at which chosen requests wait until somebody opens it.
+//! A door at which chosen requests wait until the scenario opens it.
 //!
-//! A scenario closes it to do something while a request is on its way. It is no fault: the request
-//! is counted, and broken or not, as any other.
+//! A scenario closes it to act while a request is on its way. It is no fault: the request is counted, and
+//! broken or not, as any other.
 
 use std::sync::{
     Mutex, PoisonError,
@@ -12,13 +12,13 @@ use tokio::sync::watch;
 
 use super::call::Call;
 
-/// Says whether a request waits, by its sort and by what it sends.
+/// Selects the requests that wait, by their sort and body.
 pub type Waits = Box<dyn FnMut(&Call, &[u8]) -> bool + Send>;
 
 pub(super) struct Door {
-    /// Nobody waits at an open door.
+    /// `None` while the door is open.
     waits: Mutex<Option<Waits>>,
-    /// How many have come to it since it was closed.
+    /// Number of requests that came to the door since it was closed.
     came: AtomicUsize,
     open: watch::Sender<bool>,
 }
@@ -47,7 +47,7 @@ impl Door {
         self.came.load(Ordering::SeqCst)
     }
 
-    /// Whether this request has to wait.
+    /// Returns true if this request has to wait.
     pub(super) fn stops(&self, call: &Call, body: &[u8]) -> bool {
         let mut waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
         waits.as_mut().is_some_and(|waits| waits(call, body))

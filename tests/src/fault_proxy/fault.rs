@@ -1,39 +1,39 @@
-//! What can go wrong with one request, or with one event of a watch.
+//! Faults of one request, or of one event of a watch.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// How long an event is held back, and how long a watch has nothing but bookmarks.
+/// Time that an event is held back, and that a watch has nothing but bookmarks.
 pub const HELD: Duration = Duration::from_secs(3);
-/// How long a create that comes late is on its way: longer than the controllers of the plans wait.
+/// Time that a late create is on its way: longer than the controllers of the plans wait.
 pub const LATE: Duration = Duration::from_millis(2500);
-/// How long nothing goes through while the network is split.
+/// Time that nothing goes through while the network is split.
 pub const SPLIT: Duration = Duration::from_secs(4);
 
-/// How long what takes minutes takes: longer than any deadline of a request, and than any watch may be
-/// silent.
+/// Duration of the faults that last minutes: longer than any deadline of a request, and than any silence that
+/// a watch may have.
 pub const MINUTES: Duration = Duration::from_mins(3);
 
-/// What goes wrong.
+/// A fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fault {
     /// The controller dies before the request is sent.
     CrashBefore,
-    /// The controller dies when the API server has carried the request out.
+    /// The controller dies after the API server has carried the request out.
     CrashSent,
-    /// The controller dies when it has read the answer, before its next request.
+    /// The controller dies after it has read the answer, before its next request.
     CrashAnswered,
-    /// The request is lost on its way, and no answer ever comes.
+    /// The request is lost on its way and is never answered.
     Drop,
-    /// The request is carried out, and no answer ever comes.
+    /// The request is carried out and is never answered.
     LostReply,
-    /// The request arrives and is carried out when the controller has given it up.
+    /// The request arrives and is carried out after the controller has given it up.
     Late,
     /// The connection breaks before the request is sent on.
     Reset,
-    /// The connection breaks when the request was carried out.
+    /// The connection breaks after the request was carried out.
     ResetAnswered,
     /// The request is carried out, and the answer is 504.
     TimeoutAnswered,
@@ -45,31 +45,30 @@ pub enum Fault {
     Internal,
     /// 503 without effect.
     Unavailable,
-    /// The request is carried out, and the answer breaks off in its middle.
+    /// The request is carried out, and the answer breaks off in the middle.
     Truncated,
     /// Nothing goes through for [`SPLIT`], neither requests nor events.
     Partition,
-    /// A list is answered as it was before the scenario began, as by an API server that lags.
+    /// The answer to a list is the one from before the scenario, as from an API server that lags.
     StaleList,
-    /// This event and all after it come [`HELD`] later.
+    /// This event and all later ones arrive [`HELD`] later.
     Delay,
-    /// This event and all after it wait for [`super::FaultProxy::let_pass`].
+    /// This event and all later ones wait for [`super::FaultProxy::let_pass`].
     Gate,
     /// The event is lost, and the watch ends with 410 Gone.
     Gone,
     /// The watch ends before the event.
     End,
-    /// The event comes twice.
+    /// The event arrives twice.
     Twice,
-    /// For [`HELD`] there are only bookmarks; then the watch ends.
+    /// For [`HELD`] the watch has only bookmarks; then it ends.
     Bookmarks,
-    /// For [`MINUTES`] the watch says nothing at all, not even that the server has ended it; then it
-    /// ends before the event.
+    /// For [`MINUTES`] the watch is silent, even about its end by the server; then it ends before the event.
     Silence,
 }
 
 impl Fault {
-    /// For requests that change something.
+    /// Faults of requests that change something.
     pub const OF_WRITES: [Self; 13] = [
         Self::CrashBefore,
         Self::CrashSent,
@@ -85,7 +84,7 @@ impl Fault {
         Self::Unavailable,
         Self::Truncated,
     ];
-    /// For requests that read. A drop and a lost answer are the same here.
+    /// Faults of requests that read. A drop and a lost answer are the same here.
     pub const OF_READS: [Self; 9] = [
         Self::CrashBefore,
         Self::CrashSent,
@@ -97,14 +96,14 @@ impl Fault {
         Self::Unavailable,
         Self::Truncated,
     ];
-    /// For the beginning of a watch.
+    /// Faults of the beginning of a watch.
     pub const OF_WATCHES: [Self; 4] = [
         Self::CrashBefore,
         Self::CrashAnswered,
         Self::Reset,
         Self::Unavailable,
     ];
-    /// For an event of a watch.
+    /// Faults of an event of a watch.
     pub const OF_EVENTS: [Self; 7] = [
         Self::CrashBefore,
         Self::Delay,
@@ -115,7 +114,7 @@ impl Fault {
         Self::Partition,
     ];
 
-    /// Whether the controller dies of it.
+    /// Returns true if the controller dies of it.
     #[must_use]
     pub fn kills(self) -> bool {
         matches!(
@@ -124,7 +123,7 @@ impl Fault {
         )
     }
 
-    /// Its name in tables.
+    /// Returns its name in tables.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

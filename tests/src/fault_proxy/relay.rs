@@ -16,13 +16,13 @@ use super::{
     fault::{Fault, HELD, MINUTES, SPLIT},
 };
 
-/// How often there is a bookmark while there is nothing else.
+/// Number of bookmarks during [`HELD`].
 const BOOKMARKS: u32 = 6;
 
-/// The stream of a watch goes on.
+/// The stream of a watch continues.
 struct Goes;
 
-/// The body of a watch, passed on.
+/// Returns the body of a watch that passes its events on.
 pub(super) fn relay(from: kube::client::Body, watch: Asked, desk: Arc<Desk>) -> Body {
     let (to, body) = mpsc::channel(16);
     tokio::spawn(async move {
@@ -65,10 +65,10 @@ impl Stream {
         }
     }
 
-    /// `None` when the stream is over.
+    /// Passes an event on, or breaks it. Returns `None` when the stream is over.
     async fn event(&mut self, line: Bytes, desk: &Desk) -> Option<Goes> {
         if self.to.is_closed() {
-            // What nobody hears any more is no event.
+            // An event after the controller hung up does not count.
             return None;
         }
         match desk.meet_event(&self.watch, &line) {
@@ -112,7 +112,7 @@ impl Stream {
         self.to.send(Ok(Frame::data(line))).await.ok()
     }
 
-    /// Tells again and again what the controller knows already.
+    /// Sends bookmarks for what the controller knows already.
     async fn bookmarks(&mut self) -> Option<()> {
         let bookmark = self.last.as_ref().and_then(bookmark);
         for _ in 0..BOOKMARKS {
@@ -127,7 +127,7 @@ impl Stream {
     }
 }
 
-/// A bookmark as old as an event.
+/// Returns a bookmark with the version of an event.
 fn bookmark(event: &Bytes) -> Option<Bytes> {
     let event: Value = serde_json::from_slice(event).ok()?;
     let object = event.get("object")?;
@@ -135,7 +135,7 @@ fn bookmark(event: &Bytes) -> Option<Bytes> {
         "apiVersion": object.get("apiVersion")?, "kind": object.get("kind")?,
         "metadata": { "resourceVersion": object.pointer("/metadata/resourceVersion")? },
     });
-    // In the order in which the API server writes it.
+    // In the format of the API server.
     let event = format!("{{\"type\":\"BOOKMARK\",\"object\":{bookmark}}}\n");
     Some(Bytes::from(event))
 }

@@ -1,4 +1,4 @@
-//! Takes requests, passes them on, and breaks those that are to be broken.
+//! Takes requests, passes them on, and breaks the chosen ones.
 
 use std::{convert::Infallible, future::pending, io, sync::Arc, time::Duration};
 
@@ -18,7 +18,7 @@ use super::{
     relay,
 };
 
-/// How long the controller has to read an answer before it is killed; it gets no further meanwhile.
+/// Time that the controller has to read an answer before it is killed; it gets no further meanwhile.
 const READING: Duration = Duration::from_millis(30);
 
 /// Serves until it is aborted; connections end with it.
@@ -34,7 +34,7 @@ pub(super) async fn serve(listener: TcpListener, upstream: Client, desk: Arc<Des
         let handle = move |request| handle(request, upstream.clone(), desk.clone());
         let connection =
             http1::Builder::new().serve_connection(TokioIo::new(stream), service_fn(handle));
-        // A connection that breaks is what this is about.
+        // Broken connections are the purpose of this proxy.
         connections.spawn(async move { drop(connection.await) });
     }
 }
@@ -69,11 +69,11 @@ async fn handle(
     if !desk.door.stops(&asked.call, &taken.body) {
         return pass_on(fault, taken, &asked, desk).await;
     }
-    // In a task of its own: what is on its way arrives whether its sender lives or not.
+    // In a task of its own: a request on its way arrives even if its sender is dead.
     let waiting = tokio::spawn(async move {
         let busy = desk.busy();
         desk.door.pass().await;
-        // What is broken now may never be answered.
+        // A broken request may never be answered.
         drop(busy);
         pass_on(fault, taken, &asked, desk.clone()).await
     });
@@ -139,7 +139,7 @@ async fn broken(
     }
 }
 
-/// Has the controller killed. In a task of its own: that of the connection ends with the controller.
+/// Has the controller killed. In a task of its own, because that of the connection ends with the controller.
 fn crash(desk: Arc<Desk>, after: Duration) {
     desk.freeze();
     tokio::spawn(async move {
@@ -149,7 +149,7 @@ fn crash(desk: Arc<Desk>, after: Duration) {
     });
 }
 
-/// Faults of which the API server learns nothing.
+/// Answers a request with a fault that the API server does not see.
 async fn refused(fault: Fault) -> io::Result<Response<Body>> {
     Ok(match fault {
         Fault::Drop => return pending().await,
@@ -161,14 +161,14 @@ async fn refused(fault: Fault) -> io::Result<Response<Body>> {
     })
 }
 
-/// Carries a request out, whether its sender waits or not.
+/// Carries a request out, even if its sender no longer waits.
 async fn carry_out(taken: Taken, desk: Arc<Desk>, after: Duration) {
     let work = tokio::spawn(async move {
         let _busy = desk.busy();
         sleep(after).await;
         taken.sent().await.map(drop)
     });
-    // What came of it is in the API server's own record.
+    // The API server's audit log has the result.
     let _ = work.await;
 }
 
@@ -204,7 +204,7 @@ impl Taken {
         Ok(Response::from_parts(head, half(&bytes)))
     }
 
-    /// The answer of before, if there was one.
+    /// Returns the remembered answer, if there is one.
     async fn stale(self, asked: &Asked, desk: &Arc<Desk>) -> io::Result<Response<Body>> {
         match desk.remembered(&self.head.uri.to_string()) {
             None => self.answered(asked, desk).await,
@@ -220,7 +220,7 @@ impl Taken {
     }
 }
 
-/// What belongs to the connection with the API server and not to the answer.
+/// Removes headers that belong to the connection with the API server and not to the answer.
 fn clean(headers: &mut HeaderMap) {
     for name in [
         header::CONNECTION,

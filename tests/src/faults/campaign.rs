@@ -12,15 +12,15 @@ use super::{
 };
 use crate::cluster::Cluster;
 
-/// A plan and how it came out.
+/// A plan and its outcome.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Performed {
     /// The plan.
     #[serde(flatten)]
     pub plan: Plan,
-    /// How it came out.
+    /// Its outcome.
     pub outcome: Outcome,
-    /// How long it took, in seconds.
+    /// Its duration, in seconds.
     pub seconds: f64,
 }
 
@@ -42,13 +42,13 @@ pub async fn record_all(
     recordings.into_iter().collect()
 }
 
-/// Every plan of these recordings, scenario by scenario.
+/// Returns every plan of these recordings, scenario by scenario.
 #[must_use]
 pub fn enumerate(recordings: &BTreeMap<Scenario, Arc<Recording>>) -> Vec<Plan> {
     recordings.values().flat_map(|r| plans(r)).collect()
 }
 
-/// The same plans in an order that comes to every scenario early on, for a campaign that may be cut
+/// Returns the same plans in an order that reaches every scenario early, for a campaign that may be cut
 /// short.
 #[must_use]
 pub fn interleaved(plans: &[Plan]) -> Vec<Plan> {
@@ -60,8 +60,8 @@ pub fn interleaved(plans: &[Plan]) -> Vec<Plan> {
         .collect()
 }
 
-/// Carries plans out, several at a time, and tells of each. After `until`, if given, no further plan
-/// is begun.
+/// Carries plans out, several at a time, and reports each to `tell`. After `until`, if given, no further plan
+/// begins.
 pub async fn perform_all(
     demo: &str,
     cluster: &Cluster,

@@ -1,4 +1,4 @@
-//! Requests that are held back while a scenario does something.
+//! Requests that are held back while a scenario acts.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -9,12 +9,12 @@ use crate::{
     fault_proxy::{Call, Waits},
 };
 
-/// The creates of runs.
+/// Selects the creates of runs.
 pub(super) fn creates() -> Waits {
     Box::new(|call: &Call, _| call.verb == "create" && call.resource.starts_with("trials."))
 }
 
-/// The writes of a status that say of a run that it exists.
+/// Selects the writes of a status that confirm a run.
 pub(super) fn confirmations() -> Waits {
     Box::new(|call: &Call, body| {
         let written = serde_json::from_slice::<Value>(body).unwrap_or_default();
@@ -23,7 +23,7 @@ pub(super) fn confirmations() -> Waits {
     })
 }
 
-/// The first of them, and not those that are sent in its place.
+/// Selects the first of these requests, and not its repetitions.
 pub(super) fn first(mut of: Waits) -> Waits {
     let mut met = false;
     Box::new(move |call, body| {

@@ -1,7 +1,7 @@
-//! Delays and partitions of minutes: longer than every deadline, so that whoever sent a request has
-//! given it up or is dead, and others have gone on, when it arrives.
+//! Delays and partitions of minutes: longer than every deadline. When a request arrives, its sender has given
+//! it up or is dead, and others have gone on.
 //!
-//! They are few, and each takes as long as it says; `cargo faults run` plays them beside the plans.
+//! They are few, and each takes these minutes; `cargo faults run` plays them beside the plans.
 
 use std::time::Duration;
 
@@ -25,20 +25,20 @@ use crate::{
     lab::{hangs, succeeds},
 };
 
-/// How long an input stays while nothing else happens.
+/// Time that an input stays while nothing else happens.
 const PACE: Duration = Duration::from_secs(50);
 
-/// What takes minutes.
+/// A fault that lasts minutes.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ValueEnum,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Minutes {
-    /// A create arrives when the controller was restarted and the input has changed.
+    /// A create arrives after the controller was restarted and the input has changed.
     CreateBehindChange,
-    /// A create arrives when the restarted controller has sent it again.
+    /// A create arrives after the restarted controller has sent it again.
     CreateBehindItself,
-    /// The confirmation of a run arrives when the controller was restarted and the input has changed.
+    /// The confirmation of a run arrives after the controller was restarted and the input has changed.
     ConfirmationBehindChange,
     /// The watches of runs are silent, and the input changes.
     SilentWatch,
@@ -48,19 +48,19 @@ pub enum Minutes {
     UnansweredWrites,
 }
 
-/// How one came out.
+/// Outcome of one of them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Waited {
-    /// What took minutes.
+    /// The fault.
     pub what: Minutes,
-    /// How it came out.
+    /// Its outcome.
     pub outcome: Outcome,
-    /// How long it took, in seconds.
+    /// Its duration, in seconds.
     pub seconds: u64,
 }
 
 impl Minutes {
-    /// Its name on the command line and in tables.
+    /// Returns its name on the command line and in tables.
     #[must_use]
     pub fn name(self) -> String {
         self.to_possible_value()
@@ -68,7 +68,7 @@ impl Minutes {
             .unwrap_or_default()
     }
 
-    /// What happens, for tables.
+    /// Returns a description for tables.
     #[must_use]
     pub fn told(self) -> &'static str {
         match self {
@@ -99,7 +99,7 @@ impl Minutes {
             Self::CreateBehindChange => {
                 stage.proxy.hold(first(creates()));
                 overtaken(stage, late).await?;
-                // It lands now, behind the run of its successor.
+                // The create arrives now, behind the run of its successor.
                 ends(stage, &[(1, 1), (2, 2)]).await
             }
             Self::ConfirmationBehindChange => {
@@ -148,7 +148,7 @@ impl Minutes {
                 stage.proxy.split(MINUTES);
                 stage.finish(&stage.sees(1).await?, true).await?;
                 changes(stage, until, false).await?;
-                // Nobody saw the inputs between.
+                // The controller did not see the inputs between.
                 ends(stage, &[(1, 1), (2, 4)]).await
             }
         }
@@ -166,8 +166,8 @@ async fn settled(stage: &Stage) -> Result<()> {
     quiet(stage).await
 }
 
-/// A request is held back; its controller dies, the input changes, and another controller serves that
-/// long before the request goes on.
+/// Holds a request back, kills its controller, changes the input, and lets another controller serve until
+/// `late`, when the request goes on.
 async fn overtaken(stage: &Stage, late: Instant) -> Result<()> {
     begin(stage).await?;
     stage.holds().await?;
@@ -180,7 +180,7 @@ async fn overtaken(stage: &Stage, late: Instant) -> Result<()> {
     Ok(())
 }
 
-/// Three changes until then; each must have its run before the next, if any of them can have one.
+/// Makes three changes until then. Each must have its run before the next, if runs are possible.
 async fn changes(stage: &Stage, until: Instant, each_runs: bool) -> Result<()> {
     for value in 2..=4 {
         stage.change(APP, succeeds(value)).await?;
@@ -193,8 +193,8 @@ async fn changes(stage: &Stage, until: Instant, each_runs: bool) -> Result<()> {
     Ok(())
 }
 
-/// Waits until exactly these runs (number and value) were made and exist, all of them succeeded, the
-/// last gives the outputs, and nothing was ever wrong.
+/// Waits until exactly these runs (number and value) were made and exist, all of them succeeded, the last
+/// gives the outputs, and nothing was ever wrong.
 async fn ends(stage: &Stage, runs: &[(i64, i64)]) -> Result<()> {
     let begin = Instant::now();
     loop {
@@ -235,7 +235,7 @@ fn is_right(end: &End, runs: &[(i64, i64)]) -> bool {
         && end.outputs == json!([{ "value": value }, sequence])
 }
 
-/// Plays one. An error means that the harness failed; a controller that fails is a
+/// Plays one fault. An error means that the harness failed; a failure of the controller is an
 /// [`Outcome::Failed`].
 pub async fn wait(demo: &str, cluster: &Cluster, what: Minutes) -> Result<Waited> {
     let begin = Instant::now();

@@ -1,4 +1,4 @@
-//! A kind of runs that one stage has for itself, so that it can take it away.
+//! A kind of runs of one stage, which the stage can take away.
 
 use anyhow::Result;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -17,12 +17,12 @@ use crate::{
     lab::{self, TRIAL},
 };
 
-/// The group of such kinds, which the controller may watch whatever they are called.
+/// The group of these kinds. The controller may watch any kind in it.
 const GROUP: &str = "passing.lab.test";
 
 impl Stage {
-    /// Gives the stage a kind of its own in the place of Trials, named after its namespace, with the
-    /// same fields and the same engine.
+    /// Gives the stage a kind of its own in the place of Trials, named after its namespace, with the same
+    /// fields and the same engine.
     pub async fn with_own_kind(mut self) -> Result<Self> {
         let own = self.namespace.replace('-', "");
         let kind = GroupVersionKind::gvk(GROUP, "v1", &format!("Trial{own}"));
@@ -35,7 +35,7 @@ impl Stage {
         Ok(self)
     }
 
-    /// Takes the kind of the runs away, and with it all runs.
+    /// Removes the kind of the runs, and with it all runs.
     pub async fn remove_kind(&self) -> Result<()> {
         let (definitions, name) = (self.definitions(), self.definition());
         let trials = self.trials();
@@ -62,13 +62,13 @@ impl Stage {
         .await
     }
 
-    /// Makes the kind of the runs, and waits until it is served.
+    /// Makes the kind of the runs and waits until it is served.
     pub async fn add_kind(&self) -> Result<()> {
         let definitions = self.definitions();
         let definition: CustomResourceDefinition = serde_json::from_value(json!({
             "metadata": {
                 "name": self.definition(),
-                // By this the proxy knows whose kind it is.
+                // The label gives an event of the kind the namespace that the proxy looks for.
                 "labels": { "lab.test/stage": self.namespace },
             },
             "spec": {
@@ -111,7 +111,7 @@ impl Stage {
         .await
     }
 
-    /// Takes the stage's own kind away for good, if it has one.
+    /// Removes the stage's own kind for good, if it has one.
     pub(super) async fn clear_kind(&self) -> Result<()> {
         if self.kind.group == GROUP {
             self.remove_kind().await?;
@@ -119,7 +119,7 @@ impl Stage {
         Ok(())
     }
 
-    /// The hashes of a kind of its own are those of no other stage: they are numbered as they come.
+    /// Numbers the hashes in their order: those of a stage's own kind differ from those of other stages.
     pub(super) fn comparable(&self, end: End) -> Result<End> {
         if self.kind.group != GROUP {
             return Ok(end);
@@ -146,7 +146,7 @@ impl Stage {
     }
 }
 
-/// What was listed: nothing, if the kind is not served.
+/// Returns the listed objects, or none if the kind is not served.
 pub(super) fn none_without_kind(
     listed: kube::Result<kube::core::ObjectList<DynamicObject>>,
 ) -> Result<Vec<DynamicObject>> {

@@ -1,4 +1,4 @@
-//! One plan: how it is found, and how it is carried out.
+//! One plan: its enumeration from a recording, and its execution.
 
 use std::{fmt, time::Duration};
 
@@ -18,12 +18,12 @@ use crate::{
     fault_proxy::{Call, Counted, Fault},
 };
 
-/// How long nothing may happen before a scenario counts as over, or as prepared.
+/// Time without requests after which a scenario counts as over, or as prepared.
 const QUIET: Duration = Duration::from_millis(700);
-/// How often is looked.
+/// Interval between two looks.
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// What every controller asks for when it starts, whatever it serves. Broken in one scenario only.
+/// Resources that every controller asks for at its start, whatever it serves. Broken in one scenario only.
 const AT_START: [&str; 9] = [
     "serviceaccounts",
     "roles.rbac.authorization.k8s.io",
@@ -43,7 +43,7 @@ pub struct Plan {
     pub scenario: Scenario,
     /// The request.
     pub at: Counted,
-    /// What it meets.
+    /// The fault.
     pub fault: Fault,
 }
 
@@ -54,32 +54,32 @@ impl fmt::Display for Plan {
     }
 }
 
-/// A scenario without faults: what was asked, and how it ended.
+/// A scenario without faults: its requests and its end.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Recording {
     /// The scenario.
     pub scenario: Scenario,
-    /// What the controller asked for and was sent.
+    /// The requests of the controller and the events sent to it.
     pub calls: Vec<Counted>,
-    /// How it ended.
+    /// Its end.
     pub end: End,
 }
 
-/// How a plan came out.
+/// Outcome of a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// As without the fault.
+    /// The end is the same as without the fault.
     Held,
-    /// As the protocol declares undecidable, by its name.
+    /// The end is one that the protocol declares undecidable, with its name.
     Undecidable(String),
-    /// As without the fault; but the request did not come up this time.
+    /// The end is the same as without the fault, but the request did not occur this time.
     NotReached,
-    /// Otherwise; in words.
+    /// The end differs; in words.
     Failed(String),
 }
 
-/// Every plan of a recording.
+/// Returns every plan of a recording.
 #[must_use]
 pub fn plans(recording: &Recording) -> Vec<Plan> {
     let scenario = recording.scenario;
@@ -103,18 +103,19 @@ fn matters(scenario: Scenario, call: &Call) -> bool {
     if call.resource.starts_with("clusterruntemplates") && call.writes() {
         return false;
     }
-    // The others play how a single Runnable reads and hears; this one is about the order of writes.
+    // The others play reads and watches of a single Runnable; this one is about the order of writes.
     if scenario == Scenario::ChangedTogether && (!call.writes() || call.resource == "events") {
         return false;
     }
-    // And this one about how Runnables read each other.
+    // This one is about reads between Runnables.
     let is_read = call.verb == "get" || call.verb == "event";
     let of_others = call.writes() && call.resource != "events"
         || is_read && call.resource == "runnables.carto.run";
     if scenario == Scenario::Diamond && !of_others {
         return false;
     }
-    // And this one about the objects that outputs go to, and what is read and written of the Runnable for that.
+    // This one is about the objects that outputs go to, and about the reads and writes of the Runnable for
+    // that.
     let resource = call.resource.trim_end_matches("/status");
     if scenario == Scenario::Sinks && !RESOURCES.contains(&resource) {
         return false;
@@ -129,7 +130,7 @@ fn faults(call: &Call) -> Vec<Fault> {
     match call.verb.as_str() {
         "event" => Fault::OF_EVENTS.into(),
         "watch" => Fault::OF_WATCHES.into(),
-        // Nothing depends on what people are told.
+        // Nothing depends on events.
         "create" if call.resource == "events" => vec![
             Fault::CrashBefore,
             Fault::CrashAnswered,
@@ -150,9 +151,8 @@ fn faults(call: &Call) -> Vec<Fault> {
 pub async fn record(demo: &str, cluster: &Cluster, scenario: Scenario) -> Result<Recording> {
     for _ in 0..2 {
         let recording = record_once(demo, cluster, scenario).await?;
-        // A busy API server may write a create down as given up that it has carried out. That is no
-        // measure for anything.
-        // The original's runs were made before the record begins.
+        // A busy API server may log a create as given up that took effect. That recording is no measure for
+        // anything. The original's runs were made before the record begins.
         if is_whole(&recording.end.made) || scenario == Scenario::Takeover {
             return Ok(recording);
         }
@@ -160,7 +160,7 @@ pub async fn record(demo: &str, cluster: &Cluster, scenario: Scenario) -> Result
     record_once(demo, cluster, scenario).await
 }
 
-/// Whether the numbers of each Runnable's runs follow each other from 1 on.
+/// Returns true if the numbers of each Runnable's runs follow each other from 1 on.
 fn is_whole(made: &[Run]) -> bool {
     let of_one = made.chunk_by(|one, next| one.runnable == next.runnable);
     of_one
@@ -206,7 +206,7 @@ async fn recorded(stage: &Stage, scenario: Scenario) -> Result<Recording> {
 }
 
 async fn prepare(stage: &Stage, scenario: Scenario) -> Result<()> {
-    // The proxy remembers lists until it is told to begin, so that this counts nothing.
+    // The proxy remembers lists until `begin`, so this counts nothing.
     scenario
         .prepare(stage)
         .await
@@ -215,7 +215,7 @@ async fn prepare(stage: &Stage, scenario: Scenario) -> Result<()> {
     Ok(())
 }
 
-/// Waits until the controller has asked for nothing for a while, and nothing is on its way.
+/// Waits until the controller has sent no request for a while and none is on its way.
 pub async fn quiet(stage: &Stage) -> Result<()> {
     let begin = Instant::now();
     let mut seen = (stage.proxy.calls().len(), Instant::now());
@@ -234,7 +234,7 @@ pub async fn quiet(stage: &Stage) -> Result<()> {
     }
 }
 
-/// Carries a plan out. An error means that the harness failed; a controller that fails is a
+/// Carries a plan out. An error means that the harness failed; a failure of the controller is an
 /// [`Outcome::Failed`].
 pub async fn perform(
     demo: &str,
@@ -277,7 +277,7 @@ async fn play(stage: &Stage, scenario: Scenario, expected: &End) -> Result<Outco
         if (found != *expected && undecidable.is_none()) || stage.proxy.is_busy() {
             continue;
         }
-        // It has to stay so.
+        // The end has to stay the same.
         quiet(stage).await?;
         let twice = undecidable.and_then(|undecided| undecided.twice);
         let breaches = stage.record.breaches_of(Sight::Record, twice)?;
@@ -286,7 +286,7 @@ async fn play(stage: &Stage, scenario: Scenario, expected: &End) -> Result<Outco
         }
         let later = stage.end(APP).await?;
         if later != found {
-            // Too much of something does not pass; anything else may.
+            // Surplus does not pass with time; anything else may.
             continue;
         }
         return Ok(match undecidable {
@@ -297,7 +297,7 @@ async fn play(stage: &Stage, scenario: Scenario, expected: &End) -> Result<Outco
     }
 }
 
-/// What is otherwise than expected.
+/// Returns the lines that differ from the expected end.
 fn difference(expected: &End, found: &End) -> String {
     let text = |end: &End| serde_json::to_string_pretty(end).unwrap_or_default();
     let (expected, found) = (text(expected), text(found));

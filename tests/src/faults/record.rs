@@ -1,5 +1,4 @@
-//! What really happened in a namespace, by the API server's own word: its audit log, and the objects
-//! as they are.
+//! The API server's record of a namespace: its audit log, and the present objects.
 
 use std::{collections::BTreeMap, ops::Deref};
 
@@ -17,7 +16,7 @@ use crate::{
     fixture::objects::text,
 };
 
-/// A run, by what it was made of.
+/// A run, by its content.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Run {
     /// Its Runnable.
@@ -26,12 +25,12 @@ pub struct Run {
     pub sequence: i64,
     /// `spec.value`.
     pub value: Option<i64>,
-    /// The hash of what was rendered.
+    /// The hash of the rendered object.
     pub hash: Option<String>,
 }
 
 impl Run {
-    /// The run that a request made, if it made one of these resources.
+    /// Returns the run that a request made, if it made one of these resources.
     #[must_use]
     pub fn made_by(event: &AuditEvent, resource: &str) -> Option<Self> {
         let effect = event.verb == "create" && event.resource() == resource;
@@ -39,7 +38,7 @@ impl Run {
         (effect && event.took_effect()).then(|| Self::of(object))
     }
 
-    /// The run that an object is.
+    /// Reads the run from its object.
     #[must_use]
     pub fn of(object: &Value) -> Self {
         let metadata = &object["metadata"];
@@ -54,15 +53,15 @@ impl Run {
     }
 }
 
-/// What is compared: everything that a fault could have made different, and nothing that differs
-/// from one time to the next (uids, names, times, texts).
+/// State that is compared: everything that a fault could have changed, and nothing that differs each time
+/// (uids, names, times, texts).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct End {
-    /// The runs that were made as the account, by whatever create took effect.
+    /// The runs that were made as the account, by any create that took effect.
     pub made: Vec<Run>,
-    /// How many runs were deleted as the account.
+    /// Number of runs that were deleted as the account.
     pub deleted: usize,
-    /// The runs that exist.
+    /// The existing runs.
     pub exist: Vec<Run>,
     /// The present run: number, phase, result, hash, re-run request.
     pub current: Value,
@@ -72,19 +71,19 @@ pub struct End {
     pub outputs: Value,
     /// The conditions: type, status, reason.
     pub conditions: Vec<(String, String, String)>,
-    /// What the other Runnables of the scenario say; of their runs it is told above.
+    /// States of the other Runnables of the scenario; their runs are above.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub beside: BTreeMap<String, End>,
-    /// The objects that outputs were written to, with the number of the run that these are of.
+    /// The objects that outputs were written to, with the number of the run that gave these.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sinks: BTreeMap<String, Value>,
 }
 
-/// What happened in the namespace of a stage.
+/// Record of the namespace of a stage.
 #[derive(Debug)]
 pub struct Record {
     chronicle: Chronicle,
-    /// What the runs are, as the audit log names it.
+    /// Resource of the runs, as the audit log names it.
     resource: String,
 }
 
@@ -97,7 +96,7 @@ impl Deref for Record {
 }
 
 impl Record {
-    /// From now on, of runs of this kind.
+    /// Begins a record of runs of this kind.
     pub fn begin(cluster: &Cluster, account: &Account, kind: &ApiResource) -> Result<Self> {
         Ok(Self {
             chronicle: Chronicle::begin(cluster, account, std::slice::from_ref(kind))?,
@@ -105,32 +104,32 @@ impl Record {
         })
     }
 
-    /// The run that a request made, if it made one.
+    /// Returns the run that a request made, if it made one.
     #[must_use]
     pub fn run_made_by(&self, event: &AuditEvent) -> Option<Run> {
         let runner = event.acting_as().ends_with(":runner");
         Run::made_by(event, &self.resource).filter(|_| runner)
     }
 
-    /// The runs that were made, lowest number first.
+    /// Returns the runs that were made, lowest number first.
     pub fn runs(&self) -> Result<Vec<Run>> {
         let mut made: Vec<Run> = self.made()?.iter().map(Run::of).collect();
         made.sort();
         Ok(made)
     }
 
-    /// How many runs were deleted, not counting collected ones.
+    /// Returns the number of deleted runs, not counting collected ones.
     pub fn deleted(&self) -> Result<usize> {
         Ok(self.effects("delete", &self.resource)?.len())
     }
 
-    /// What the record shows that the protocol forbids, whatever else happened.
+    /// Returns the breaches of the protocol in the record, whatever else happened.
     pub fn breaches(&self) -> Result<Vec<String>> {
         self.breaches_of(Sight::Record, None)
     }
 
-    /// Those beside the one that the protocol declares undecidable for a scenario: that two runs have this
-    /// number. Nobody else may be excused for it. `Sight::Torn`, if API servers were killed.
+    /// Returns the breaches without the one that the protocol declares undecidable for a scenario: two runs
+    /// with the number `twice`. No other cause excuses it. Use `Sight::Torn` if API servers were killed.
     pub fn breaches_of(&self, sight: Sight, twice: Option<i64>) -> Result<Vec<String>> {
         let past = self.past(sight)?;
         let same = past
@@ -153,7 +152,7 @@ impl Record {
 }
 
 impl Stage {
-    /// How a Runnable and its runs are now.
+    /// Returns the present state of a Runnable and its runs.
     pub async fn end(&self, name: &str) -> Result<End> {
         let runnable = self.runnables().get(name).await?;
         let of = ListParams::default().labels("carto.run/runnable-name");
@@ -186,7 +185,7 @@ fn exist(runs: &[DynamicObject]) -> Result<Vec<Run>> {
     Ok(exist)
 }
 
-/// What the status of a Runnable says.
+/// Reads the state from the status of a Runnable.
 fn told(runnable: &Runnable) -> Result<End> {
     let status = serde_json::to_value(&runnable.status)?;
     let pick = |from: &Value, keys: &[&str]| -> Value {

@@ -1,4 +1,4 @@
-//! What the account of a stage may do.
+//! Rights of the account of a stage.
 
 use anyhow::Result;
 use k8s_openapi::api::rbac::v1::RoleBinding;
@@ -8,7 +8,7 @@ use super::stage::{PATIENCE, Stage};
 use crate::cluster::{Rights, Seen, eventually};
 
 impl Stage {
-    /// Gives the account what the original needed, or everything but the right to create.
+    /// Gives the account the rights that the original needed, or all of them without the right to create.
     pub async fn grant(&self, create: bool) -> Result<()> {
         let verbs: &[&str] = if create {
             &["list", "create", "delete"]
@@ -18,7 +18,7 @@ impl Stage {
         self.allow(verbs).await
     }
 
-    /// Gives the account these rights with the kind of the runs, and no others.
+    /// Gives the account these rights on the kind of the runs, and no others.
     pub async fn allow(&self, verbs: &[&str]) -> Result<()> {
         let rights = Rights {
             group: &self.kind.group,
@@ -32,7 +32,7 @@ impl Stage {
         .await
     }
 
-    /// Takes all rights of the account away, and returns when the API server refuses it a create.
+    /// Removes all rights of the account and returns when the API server refuses it a create.
     pub async fn revoke(&self) -> Result<()> {
         let bindings = self.cluster.api::<RoleBinding>(&self.namespace);
         let name = &self.account.name;

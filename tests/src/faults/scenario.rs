@@ -1,7 +1,7 @@
-//! What happens in a plan, beside its fault.
+//! The events of a plan, apart from its fault.
 //!
-//! Inputs move on only when the run before was made, so that nothing coalesces and every time makes
-//! the same runs.
+//! Inputs move on only after the previous run was made. So nothing coalesces, and the same runs are made
+//! every time.
 
 pub mod diamond;
 mod exceptions;
@@ -27,7 +27,7 @@ use crate::{
     status::without_ledger,
 };
 
-/// A scenario: how it is prepared, what happens then, and when it is over.
+/// A scenario: its preparation, its actions, and its end.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ValueEnum,
 )]
@@ -45,13 +45,13 @@ pub enum Scenario {
     TemplateChange,
     /// The selector picks another object.
     SelectorChange,
-    /// A re-run is asked for.
+    /// The user requests a re-run.
     Rerun,
     /// A run fails, and the input changes.
     FailedThenChanged,
-    /// Somebody deletes a run that is under way.
+    /// A user deletes a run that is under way.
     DeletedRun,
-    /// The account may not create runs, and then may.
+    /// The account may not create runs, and later it may.
     RejectedThenGranted,
     /// Old runs are deleted by the retention policy, and a new one is made.
     Retention,
@@ -59,48 +59,48 @@ pub enum Scenario {
     LostStatus,
     /// Objects of the original controller are taken over.
     Takeover,
-    /// The kind of a finished run is taken away and comes back, and the input changes.
+    /// The kind of a finished run is removed and comes back, and the input changes.
     KindRemoved,
-    /// The kind of a run is taken away while it is under way, and comes back, and the input changes.
+    /// The kind of a run is removed while the run is under way, and comes back, and the input changes.
     KindRemovedAmidRun,
-    /// The right to create is taken away while a create is on its way, and given back.
+    /// The right to create is removed while a create is on its way, and given back.
     RevokedAmidCreate,
-    /// Somebody deletes a run after it was made and before it is confirmed (the exception I1).
+    /// A user deletes a run after it was made and before it is confirmed (the exception I1).
     DeletedUnconfirmed,
     /// A run ends and is deleted while no controller runs (the exception I2).
     EndedUnseen,
-    /// A status of long ago is restored while no controller runs (the exception I3).
+    /// An old status is restored while no controller runs (the exception I3).
     RestoredStatus,
-    /// A run fails, is tried again a second later, and fails again, which was the last attempt.
+    /// A run fails, is retried a second later, and fails again, which was the last attempt.
     Retried,
-    /// A run works for longer than its timeout, and is told to stop.
+    /// A run works for longer than its timeout and is stopped.
     TimedOut,
-    /// An input changes while a run is at work that is to make way, and is told to stop.
+    /// An input changes while a run is at work that the new one replaces, so it is stopped.
     Replaced,
-    /// An input changes, and its run waits until somebody approves it.
+    /// An input changes, and its run waits for approval.
     Approved,
-    /// More Runnables change at once than are looked at, so that confirmations are put off.
+    /// More Runnables change at once than are reconciled at once, so that confirmations wait.
     ChangedTogether,
-    /// What two Runnables stem from changes, and so what reads both.
+    /// The common source of two Runnables changes, and so does the Runnable that reads both.
     Diamond,
-    /// An input changes, and so what outputs were written to; then they are to go elsewhere.
+    /// An input changes, and so do the objects that outputs were written to; then the outputs go elsewhere.
     Sinks,
 }
 
-/// Makes the ledger remember everything as an hour and more ago.
+/// Dates everything in the ledger to the Unix epoch, so that it is old.
 fn age(status: &mut Value) {
-    // Without a status the scenario fails.
+    // The scenario fails without a status.
     *status = crate::status::aged(status.take()).unwrap_or_default();
 }
 
-/// Whether the run with this number exists, as far as the ledger knows.
+/// Returns true if the run with this number exists, according to the ledger.
 #[must_use]
 pub fn made(runnable: &Runnable, sequence: i64) -> bool {
     current(runnable).is_some_and(|run| run.sequence == sequence && run.phase == RunPhase::Created)
 }
 
-/// Whether the run with this number has succeeded and given this output, and the status says so of
-/// the present generation.
+/// Returns true if the run with this number has succeeded and given this output, and the status is of the
+/// present generation.
 #[must_use]
 pub fn gives(runnable: &Runnable, sequence: i64, value: i64) -> bool {
     let ready = condition(runnable, "Ready").is_some_and(|ready| {
@@ -109,7 +109,7 @@ pub fn gives(runnable: &Runnable, sequence: i64, value: i64) -> bool {
     made(runnable, sequence) && ready && output(runnable) == Some(value)
 }
 
-/// What approves the run that waits for a person.
+/// Returns the value that approves the run that waits for approval, if any.
 fn wanted(runnable: &Runnable) -> Option<String> {
     let pending = runnable.status.as_ref()?.pending.as_ref()?;
     pending.approval.clone()
@@ -119,14 +119,14 @@ fn failed(runnable: &Runnable) -> bool {
     current(runnable).is_some_and(|run| run.result == Some(RunResult::Failed))
 }
 
-/// Whether the API server refused to make the present run.
+/// Returns true if the API server refused to make the present run.
 #[must_use]
 pub fn rejected(runnable: &Runnable) -> bool {
     current(runnable).is_some_and(|run| run.phase == RunPhase::Rejected)
 }
 
 impl Scenario {
-    /// Its name on the command line and in tables.
+    /// Returns its name on the command line and in tables.
     #[must_use]
     pub fn name(self) -> String {
         self.to_possible_value()
@@ -134,7 +134,7 @@ impl Scenario {
             .unwrap_or_default()
     }
 
-    /// Where it is played.
+    /// Returns the stage on which it is played.
     pub async fn set(self, demo: &str, cluster: &Cluster, name: &str) -> Result<Stage> {
         let mut stage = Stage::set(demo, cluster, name).await?;
         match self {
@@ -151,7 +151,7 @@ impl Scenario {
         }
     }
 
-    /// Everything before the first request that is counted.
+    /// Prepares everything before the first counted request.
     pub async fn prepare(self, stage: &Stage) -> Result<()> {
         match self {
             Self::FirstRun | Self::RevokedAmidCreate | Self::DeletedUnconfirmed => {
@@ -235,7 +235,7 @@ impl Scenario {
         }
     }
 
-    /// What happens.
+    /// Performs its actions.
     pub async fn act(self, stage: &Stage) -> Result<()> {
         match self {
             Self::FirstRun => stage
@@ -315,7 +315,7 @@ impl Scenario {
         }
     }
 
-    /// Whether it is over, as far as the Runnable tells; the rest is for the record to say.
+    /// Returns true if it is over, according to the Runnable; the record shows the rest.
     #[must_use]
     pub fn is_over(self, runnable: &Runnable) -> bool {
         match self {
@@ -346,7 +346,7 @@ impl Scenario {
     }
 }
 
-/// Two objects to select from, and a template that takes its value from the selected one.
+/// Makes two objects to select from, and a template that takes its value from the selected one.
 pub async fn sources(stage: &Stage) -> Result<()> {
     for (value, pick) in [(1, "one"), (2, "two")] {
         stage
@@ -362,7 +362,7 @@ pub async fn sources(stage: &Stage) -> Result<()> {
     stage.template(template).await
 }
 
-/// A template whose runs fail when they are told to stop, and an account that may do so.
+/// Makes a template whose runs fail when they are stopped, and an account that may stop them.
 async fn stoppable(stage: &Stage) -> Result<()> {
     stage.allow(&["list", "create", "delete", "patch"]).await?;
     let mut template = lab::template(TRIAL);
@@ -370,7 +370,7 @@ async fn stoppable(stage: &Stage) -> Result<()> {
     stage.template(template).await
 }
 
-/// Selects the object that carries this label.
+/// Returns a selector of the object that carries this label.
 #[must_use]
 pub fn selector(pick: &str) -> Value {
     json!({
@@ -379,7 +379,7 @@ pub fn selector(pick: &str) -> Value {
     })
 }
 
-/// Waits until so many runs are left.
+/// Waits until this number of runs is left.
 async fn left(stage: &Stage, count: usize) -> Result<()> {
     eventually("retention", PATIENCE, || async {
         let exist = stage.end(APP).await?.exist;

@@ -1,5 +1,5 @@
-//! Where a plan is played: a namespace, an account, a template, and a controller behind a proxy that
-//! serves this namespace only.
+//! The stage of a plan: a namespace, an account, a template, and a controller behind a proxy that serves this
+//! namespace only.
 
 use std::{net::SocketAddr, ops::Deref, sync::Arc, time::Duration};
 
@@ -25,11 +25,11 @@ use crate::{
 
 /// The Runnable of every scenario.
 pub const APP: &str = "app";
-/// How long anything may take that a fault holds up: restarts, pauses after failures, watches begun
-/// anew, and a busy machine.
+/// Maximum time of anything that a fault delays: restarts, pauses after failures, watches begun anew, and a
+/// busy machine.
 pub const PATIENCE: Duration = Duration::from_mins(2);
 
-/// A full control plane with Cartouche and the kinds of the lab.
+/// Starts a full control plane with Cartouche and the kinds of the lab.
 pub async fn prepared(demo: &str) -> Result<Cluster> {
     let cluster = Cluster::start(demo, &Options::full()).await?;
     install(&cluster).await?;
@@ -43,14 +43,14 @@ pub async fn install(cluster: &Cluster) -> Result<()> {
     strangers::settle(cluster).await
 }
 
-/// Where one plan is played.
+/// The stage of one plan.
 pub struct Stage {
     fixture: Fixture,
-    /// What stands between the controller and the API server.
+    /// The proxy between the controller and the API server.
     pub proxy: FaultProxy,
-    /// What the API server writes down.
+    /// The API server's record.
     pub record: Record,
-    /// Runnables whose status is compared beside that of [`APP`].
+    /// Runnables whose status is compared in addition to that of [`APP`].
     pub(super) beside: Vec<String>,
     /// The kind of the runs.
     pub(super) kind: ApiResource,
@@ -80,12 +80,12 @@ impl Deref for Stage {
 }
 
 impl Stage {
-    /// A stage without a controller.
+    /// Makes a stage without a controller.
     pub async fn set(demo: &str, cluster: &Cluster, name: &str) -> Result<Self> {
         let fixture = Fixture::begin(cluster, name, "runner", &[], PATIENCE).await?;
         let namespace = &fixture.namespace;
         let (proxy, orders) = FaultProxy::start(cluster, namespace).await?;
-        // Short, so that what is never answered does not take long.
+        // Short, so that a request without an answer does not take long.
         let arguments = ["--namespace", namespace, "--request-timeout", "2"];
         let settings = proxy.settings(cluster, &arguments).await?;
         let controller = Arc::new(Mutex::new(None));
@@ -108,7 +108,7 @@ impl Stage {
         Ok(stage)
     }
 
-    /// The controllers of this stage make this deliberate mistake.
+    /// Sets the deliberate mistake that the controllers of this stage make.
     pub fn mistaken(&mut self, mutant: Option<&str>) {
         let variable = cartouche_controller::mutants::VARIABLE;
         self.settings.environment = mutant
@@ -117,7 +117,7 @@ impl Stage {
             .collect();
     }
 
-    /// The controllers of this stage are started with further arguments.
+    /// Adds arguments for the controllers of this stage.
     pub(super) fn arguments(&mut self, further: &[&str]) {
         let further = further.iter().map(|&argument| argument.to_owned());
         self.settings.arguments.extend(further);
@@ -149,23 +149,23 @@ impl Stage {
         self.order(Controller::pause).await
     }
 
-    /// Lets it run on.
+    /// Lets the controller continue.
     pub async fn resume_controller(&self) -> Result<()> {
         self.order(Controller::resume).await
     }
 
-    /// Does this with the controller, if it was ever started.
+    /// Gives this order to the controller, if it was ever started.
     async fn order(&self, order: fn(&Controller) -> Result<()>) -> Result<()> {
         let place = self.controller.lock().await;
         place.as_ref().map_or(Ok(()), order)
     }
 
-    /// A further controller for this namespace, with no proxy and no mistake.
+    /// Starts a further controller for this namespace, without proxy and mistake.
     pub async fn second_controller(&self) -> Result<Controller> {
         self.start_controller_with(&self.demo, &[]).await
     }
 
-    /// The controller is begun anew as one of another release.
+    /// Starts the controller anew as one of another release.
     pub async fn begin_as(&mut self, release: &str) -> Result<()> {
         drop(self.controller.lock().await.take());
         let played = (RELEASE.to_owned(), release.to_owned());
@@ -173,7 +173,8 @@ impl Stage {
         self.start_controller().await
     }
 
-    /// A further controller for this namespace, of this release, with no proxy and with the mistake of the stage.
+    /// Starts a further controller for this namespace, of this release, without proxy and with the mistake of
+    /// the stage.
     pub async fn second_of_this_release(&self) -> Result<Controller> {
         let mut settings = Settings::with_arguments(&["--namespace", &self.namespace]);
         settings.environment.clone_from(&self.settings.environment);
@@ -181,14 +182,14 @@ impl Stage {
         Controller::start(&self.demo, &self.cluster, &settings).await
     }
 
-    /// Where the controller serves its health, if it was ever started: no other process has this
+    /// Returns the health address of the controller, if it was ever started: no other process has this
     /// address on its command line.
     pub async fn health_address(&self) -> Option<SocketAddr> {
         let place = self.controller.lock().await;
         place.as_ref().map(Controller::health_address)
     }
 
-    /// What the controller printed, of all its starts.
+    /// Returns the output of the controller, of all its starts.
     pub async fn log(&self) -> String {
         match &*self.controller.lock().await {
             Some(controller) => controller.log().unwrap_or_default(),
@@ -196,15 +197,15 @@ impl Stage {
         }
     }
 
-    /// Makes the stage's template, or makes it another one. Its runs are of the stage's kind.
+    /// Makes or replaces the stage's template. Its runs are of the stage's kind.
     pub async fn template(&self, mut spec: Value) -> Result<()> {
         spec["template"]["apiVersion"] = json!(self.kind.api_version);
         spec["template"]["kind"] = json!(self.kind.kind);
         self.fixture.template(spec).await
     }
 
-    /// Takes everything away again, so that later stages of the cluster have less to list. The
-    /// namespace stays: to delete one costs a hundred requests.
+    /// Removes everything, so that later stages of the cluster have less to list. The namespace stays: to
+    /// delete one costs a hundred requests.
     pub async fn clear(&self) -> Result<()> {
         drop(self.controller.lock().await.take());
         let background = DeleteParams::background();
@@ -218,7 +219,7 @@ impl Stage {
     }
 }
 
-/// Kills the controller whenever the proxy says so, and starts it again.
+/// Kills the controller on each order of the proxy, and starts it again.
 async fn kill_on_demand(
     mut orders: UnboundedReceiver<Crash>,
     controller: Arc<Mutex<Option<Controller>>>,
@@ -226,7 +227,7 @@ async fn kill_on_demand(
     while let Some(killed) = orders.recv().await {
         let mut place = controller.lock().await;
         if let Some(controller) = &mut *place {
-            // What cannot be killed or started shows in the outcome: nothing gets any further.
+            // A failure to kill or start shows in the outcome: nothing gets any further.
             let dead = controller.kill();
             let _ = killed.send(());
             if dead.is_ok() {

@@ -1,5 +1,6 @@
-//! Somebody who may create objects of the kind of the runs, and nothing else: objects that claim to be
-//! runs, or that hardly anybody can read, beside the runs of a stage and in a namespace of their own.
+//! Objects of an account that may create objects of the kind of the runs, and nothing else. They claim to be
+//! runs, or hardly any client can read them. They exist beside the runs of a stage and in a namespace of
+//! their own.
 
 use anyhow::{Context, Result};
 use kube::{
@@ -16,10 +17,10 @@ use crate::{
 
 /// Deeper than JSON parsers follow.
 const TOO_DEEP: usize = 140;
-/// How their names begin.
+/// Beginning of their names.
 const NAME: &str = "stranger-";
 
-/// Numbers that are none, or that nobody counts to.
+/// Numbers that are invalid or too high.
 const NUMBERS: [&str; 6] = [
     "0",
     "1.5",
@@ -29,13 +30,13 @@ const NUMBERS: [&str; 6] = [
     "99999999999999999999",
 ];
 
-/// Whether somebody made it who has no Runnable.
+/// Returns true if the object is one of them.
 #[must_use]
 pub fn is_strange(object: &DynamicObject) -> bool {
     object.name_any().starts_with(NAME)
 }
 
-/// Fills a namespace with all sorts of them, for all controllers of the cluster to meet: they watch a
+/// Fills a namespace with all sorts of them. All controllers of the cluster meet them, because they watch a
 /// kind everywhere.
 pub async fn settle(cluster: &Cluster) -> Result<()> {
     let namespace = cluster.namespace("strangers").await?;
@@ -47,13 +48,13 @@ pub async fn settle(cluster: &Cluster) -> Result<()> {
     make(cluster, &namespace, &kind, &objects).await
 }
 
-/// Puts those that can be read beside the runs of a stage: the tests list them, too.
+/// Puts the readable ones beside the runs of a stage: the tests list them, too.
 pub(super) async fn join(cluster: &Cluster, namespace: &str, kind: &ApiResource) -> Result<()> {
     let objects = readable(APP, &owner(cluster, namespace).await?);
     make(cluster, namespace, kind, &objects).await
 }
 
-/// An account that stays: what belongs to nobody would be collected.
+/// Returns an account that stays, as their owner: objects without an owner would be collected.
 async fn owner(cluster: &Cluster, namespace: &str) -> Result<Value> {
     let accounts = cluster.api::<k8s_openapi::api::core::v1::ServiceAccount>(namespace);
     let account = accounts.get("default").await?;
@@ -97,7 +98,7 @@ async fn make(
     Ok(())
 }
 
-/// An object that says it is a run of the Runnable with this name.
+/// Returns an object that claims to be a run of the Runnable with this name.
 fn object(name: &str, labels: &Value) -> Value {
     json!({ "metadata": { "name": format!("{NAME}{name}"), "labels": labels }, "spec": {} })
 }

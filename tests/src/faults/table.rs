@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt::Write, time::Duration};
 
 use super::{campaign::Performed, minutes::Waited, plan::Outcome};
 
-/// The results as a page of documentation. `all` is how many plans there are.
+/// Returns the results as a page of documentation. `all` is the number of plans.
 #[must_use]
 pub fn page(results: &[Performed], all: usize, long: &[Waited], took: Duration) -> String {
     let count =
@@ -45,7 +45,7 @@ pub fn page(results: &[Performed], all: usize, long: &[Waited], took: Duration) 
     page
 }
 
-/// Faults down, scenarios across, and in each field how many plans held of how many were reached.
+/// Writes faults down, scenarios across, and in each field the number of plans that held, of those reached.
 fn by_scenario(page: &mut String, results: &[Performed]) {
     if results.is_empty() {
         return;
@@ -80,7 +80,7 @@ fn by_scenario(page: &mut String, results: &[Performed]) {
     }
 }
 
-/// What took minutes, one by one.
+/// Writes the faults that last minutes, one by one.
 fn lasting(page: &mut String, long: &[Waited]) {
     if long.is_empty() {
         return;

@@ -1,15 +1,15 @@
-//! What can be said on the command line.
+//! The command line of the demo.
 
 use std::path::PathBuf;
 
 use cartouche_tests::hidden::Hidden;
 use clap::{Args, Parser};
 
-/// Runs the examples on a Kubernetes control plane of your own and shows what becomes of them.
+/// Run the examples on a Kubernetes control plane of your own and show their results.
 ///
-/// The control plane (etcd, kube-apiserver, kube-controller-manager, kube-scheduler, and KWOK in the
-/// place of kubelets) is built from its Go modules at the first start, which takes about 6 minutes
-/// on two cores. It listens on 127.0.0.1 only, and is gone when this command ends, however it ends.
+/// The control plane (etcd, kube-apiserver, kube-controller-manager, kube-scheduler, and KWOK in the place of
+/// kubelets) is built from its Go modules at the first start, which takes about 6 minutes on two cores. It
+/// listens on 127.0.0.1 only and is removed when this command ends, for whatever reason.
 #[derive(Debug, Parser)]
 #[command(
     name = "cargo demo",
@@ -37,22 +37,22 @@ pub(crate) struct Options {
     #[arg(long)]
     pub(crate) once: bool,
 
-    /// Run an example's containers on a real node (kubelet, containerd and runc, built at the first start) in KWOK's
-    /// place. Needs Linux and root; elsewhere KWOK plays as without it.
+    /// Run an example's containers on a real node (kubelet, containerd and runc, built at the first start)
+    /// instead of KWOK. Needs Linux and root; otherwise KWOK plays the node as without this flag.
     #[arg(long, conflicts_with_all = ["kubeconfig", "context"])]
     pub(crate) containers: bool,
 
-    /// How many seconds the outputs may take, of the first runs and again of those that follow.
+    /// Fail if outputs take longer than this many seconds, for the first runs and for each change.
     #[arg(long, value_name = "SECONDS", default_value_t = 180)]
     pub(crate) timeout: u64,
 
-    /// Use the cluster of this kubeconfig instead of starting one. The controller still runs here,
-    /// as its own ServiceAccount there.
+    /// Use the cluster of this kubeconfig instead of starting one. The controller still runs here, as its own
+    /// ServiceAccount there.
     #[arg(long, value_name = "FILE")]
     pub(crate) kubeconfig: Option<PathBuf>,
 
-    /// Use this context of the kubeconfig (without --kubeconfig: of the usual one) instead of
-    /// starting a cluster.
+    /// Use this context of the kubeconfig instead of starting a cluster. Without --kubeconfig, use the
+    /// default kubeconfig.
     #[arg(long, value_name = "NAME")]
     pub(crate) context: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! The examples, and the story told with them: `examples/*/` and `examples/demo.yaml`.
+//! The examples and the story of the demo: `examples/*/` and `examples/demo.yaml`.
 
 use std::{
     fs,
@@ -10,59 +10,59 @@ use cartouche_tests::repository;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// What `examples/demo.yaml` says.
+/// Content of `examples/demo.yaml`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct Script {
-    /// The namespace of the examples. Every Runnable in it takes part.
+    /// Namespace of the examples. Every Runnable in it takes part.
     pub(crate) namespace: String,
     /// Examples whose engine exists only where KWOK plays it.
     #[serde(default)]
     pub(crate) played_only: Vec<String>,
-    /// Examples whose containers have to work, which KWOK only plays.
+    /// Examples whose containers must do real work, which KWOK only plays.
     #[serde(default)]
     pub(crate) not_played: Vec<String>,
     /// The story on a real node.
     pub(crate) containers: OnRealNode,
-    /// What is changed, one after the other, once every output is there.
+    /// Changes to make, one after the other, once every output is there.
     pub(crate) changes: Vec<Change>,
 }
 
-/// What is told where containers work.
+/// The story where containers do real work.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct OnRealNode {
-    /// The only examples.
+    /// The only examples that are played.
     pub(crate) examples: Vec<String>,
-    /// What is changed instead.
+    /// Changes that replace those of the story.
     pub(crate) changes: Vec<Change>,
 }
 
-/// Something that a person does.
+/// A change that a user makes.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct Change {
-    /// What is told about it.
+    /// Text that the screen shows for the change.
     pub(crate) say: String,
-    /// The Runnable that it makes run again.
+    /// The Runnable that runs again because of the change.
     pub(crate) new_run_of: String,
-    /// What is done.
+    /// The action of the change.
     #[serde(flatten)]
     pub(crate) action: Action,
 }
 
-/// What is done.
+/// An action of a user.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum Action {
-    /// An object is patched.
+    /// Patches an object.
     Patch {
-        /// As kubectl names it: `runnable/hello`.
+        /// Name of the object as kubectl takes it: `runnable/hello`.
         object: String,
         /// A JSON merge patch.
         merge: Value,
     },
-    /// An output of one Runnable becomes an input of another.
+    /// Copies an output of one Runnable into an input of another.
     CopyOutput {
         /// The Runnable that has the output.
         from: String,
@@ -73,12 +73,12 @@ pub(crate) enum Action {
         /// The name of the input.
         input: String,
     },
-    /// The run that this Runnable waits with is approved.
+    /// Approves the pending run of this Runnable.
     Approve(String),
 }
 
 impl Script {
-    /// The Runnables whose next run somebody approves in the course of the story.
+    /// Returns the Runnables whose next run the story approves.
     pub(crate) fn approved(&self) -> impl Iterator<Item = &str> {
         self.changes
             .iter()
@@ -96,15 +96,14 @@ pub(crate) struct Example {
     pub(crate) folder: PathBuf,
 }
 
-/// The script of the story.
+/// Reads the script of the story.
 pub(crate) fn script() -> Result<Script> {
     let file = repository().join("examples/demo.yaml");
     let text = fs::read_to_string(&file).with_context(|| format!("reading {}", file.display()))?;
     serde_saphyr::from_str(&text).with_context(|| format!("reading {}", file.display()))
 }
 
-/// All examples that stand for themselves, in the order of their names: each folder with a
-/// kustomization and a Runnable.
+/// Returns all examples in the order of their names: each folder with a kustomization and a Runnable.
 pub(crate) fn all() -> Result<Vec<Example>> {
     in_folder(&repository().join("examples"))
 }
@@ -127,7 +126,7 @@ fn in_folder(folder: &Path) -> Result<Vec<Example>> {
     Ok(examples)
 }
 
-/// A folder that others build on, such as the namespace's, has none.
+/// Returns false for a folder that only serves others, such as the one of the namespace.
 fn has_runnable(folder: &Path) -> Result<bool> {
     for entry in fs::read_dir(folder)? {
         let file = entry?.path();

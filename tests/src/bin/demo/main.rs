@@ -1,7 +1,7 @@
-//! `cargo demo`: the examples on a control plane of one's own, and what becomes of them.
+//! `cargo demo`: runs the examples on a control plane of its own and shows their results.
 //!
-//! It holds three hidden commands too: tests and demo start the controller and the supervisors of
-//! the control plane's processes with them.
+//! It holds hidden commands too. With them, tests and demo start the controller and the supervisors of
+//! the control plane's processes.
 
 mod command_line;
 mod examples;

@@ -1,4 +1,4 @@
-//! What is known of the Runnables, and whether that is all that was expected of them.
+//! The observed state of the Runnables, and its comparison with the expected outputs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,23 +10,23 @@ use serde_json::Value;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Row {
     pub(crate) name: String,
-    /// Whether the status speaks of what is asked for now.
+    /// True if the status is of the present generation.
     pub(crate) observed: bool,
-    /// The status of the condition `Ready`; empty as long as there is none.
+    /// Status of the condition `Ready`; empty while there is none.
     pub(crate) ready: String,
-    /// Why it is not ready.
+    /// Reason of the condition `Ready`.
     pub(crate) reason: String,
     pub(crate) message: String,
-    /// The current run: its name and number.
+    /// Name and number of the current run.
     pub(crate) run: Option<(String, i64)>,
-    /// When the current run began, in seconds since 1970.
+    /// Start of the current run, in seconds since 1970.
     pub(crate) started: Option<i64>,
     pub(crate) outputs: BTreeMap<String, Value>,
-    /// The number of the run that the outputs are from.
+    /// Number of the run that gave the outputs.
     pub(crate) outputs_from: Option<i64>,
-    /// What approves the run that waits for a person.
+    /// Value that approves the run that waits for approval.
     pub(crate) approval: Option<String>,
-    /// The outputs that the template promises; nothing if there is no such template.
+    /// Outputs that the template promises; `None` if the template does not exist.
     pub(crate) promised: Option<BTreeSet<String>>,
 }
 
@@ -56,13 +56,13 @@ impl Row {
         }
     }
 
-    /// The number of the current run, 0 without one.
+    /// Returns the number of the current run, or 0 without one.
     pub(crate) fn sequence(&self) -> i64 {
         self.run.as_ref().map_or(0, |(_, sequence)| *sequence)
     }
 
-    /// What is missing, as a sentence; nothing if the run for the present inputs succeeded and gave
-    /// every output that the template promises.
+    /// Returns a sentence about what is missing, or `None` if the run for the present inputs succeeded and
+    /// gave every output that the template promises.
     pub(crate) fn lacks(&self) -> Option<String> {
         let Some(promised) = &self.promised else {
             return Some(format!("{}: its template does not exist", self.name));
@@ -100,14 +100,14 @@ impl Row {
     }
 }
 
-/// The Runnables in the order of their names.
+/// Returns the Runnables in the order of their names.
 pub(crate) fn rows(runnables: &[Runnable], templates: &[ClusterRunTemplate]) -> Vec<Row> {
     let mut rows: Vec<_> = runnables.iter().map(|r| Row::of(r, templates)).collect();
     rows.sort_by(|a, b| a.name.cmp(&b.name));
     rows
 }
 
-/// Everything that is missing. No Runnables at all is no success either.
+/// Returns everything that is missing. An empty list of Runnables is a failure too.
 pub(crate) fn lacking(rows: &[Row]) -> Vec<String> {
     if rows.is_empty() {
         return vec!["there is no Runnable".to_owned()];

@@ -1,4 +1,4 @@
-//! Where the story is shown: a table that is redrawn on a terminal, a line a change elsewhere.
+//! Output of the story: a table that is redrawn on a terminal, one line per change elsewhere.
 
 use std::{
     collections::BTreeMap,
@@ -20,9 +20,9 @@ pub(crate) struct Screen {
     terminal: bool,
     colour: bool,
     begin: Instant,
-    /// The lines of the table that stand at the end of the screen.
+    /// Number of table lines at the end of the screen.
     drawn: usize,
-    /// The line last written of each Runnable.
+    /// Last line written for each Runnable.
     told: BTreeMap<String, String>,
 }
 
@@ -40,7 +40,7 @@ impl Screen {
         }
     }
 
-    /// Shows the Runnables as they are now.
+    /// Shows the present state of the Runnables.
     pub(crate) fn show(&mut self, rows: &[Row]) -> io::Result<()> {
         if self.terminal {
             self.redraw(rows)
@@ -49,7 +49,7 @@ impl Screen {
         }
     }
 
-    /// Says something, above the table.
+    /// Prints a text above the table.
     pub(crate) fn say(&mut self, text: &str) -> io::Result<()> {
         let mut out = io::stdout().lock();
         write!(out, "{}", self.erase())?;
@@ -59,7 +59,7 @@ impl Screen {
         Ok(())
     }
 
-    /// Leaves the table where it is: what is said from now on stands below it.
+    /// Leaves the table where it is: later text appears below it.
     pub(crate) fn keep_table(&mut self) {
         self.drawn = 0;
     }
@@ -100,7 +100,7 @@ impl Screen {
     }
 }
 
-/// Columns and rows of the terminal.
+/// Returns columns and rows of the terminal.
 fn size() -> (usize, usize) {
     match tcgetwinsize(io::stdout()) {
         Ok(size) if size.ws_col > 0 && size.ws_row > 0 => {

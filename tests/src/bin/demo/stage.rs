@@ -25,7 +25,7 @@ use crate::{
     examples::{self, Script},
 };
 
-/// How long a cluster that should be there may take to answer for the first time.
+/// Time that an existing cluster has for its first answer.
 const ANSWER: Duration = Duration::from_secs(15);
 
 /// A cluster with Cartouche and the examples.
@@ -35,14 +35,14 @@ pub(crate) struct Stage {
     /// Runs until the story is over.
     controller: Controller,
     kubectl: PathBuf,
-    /// A cluster that was there before stays, with what was installed, but for the files here.
+    /// Folder for files if the cluster existed before. The cluster then keeps everything that was installed.
     visited: Option<TempDir>,
-    /// Whether containers work.
+    /// True if containers do real work.
     pub(crate) real_node: bool,
 }
 
 impl Stage {
-    /// Sets it up.
+    /// Sets the stage up.
     pub(crate) async fn set(demo: &Path, options: &Options, progress: Progress) -> Result<Self> {
         let script = examples::script()?;
         let ours = options.kubeconfig.is_none() && options.context.is_none();
@@ -102,7 +102,7 @@ impl Stage {
         Ok(())
     }
 
-    /// Why an example has no place here, if so.
+    /// Returns the reason why this stage leaves the example out, or `None`.
     fn left_out(&self, example: &str) -> Option<&'static str> {
         let among = |names: &[String]| names.iter().any(|name| name == example);
         if self.visited.is_some() {
@@ -112,7 +112,7 @@ impl Stage {
         is_not_played.then_some("its containers would have to work")
     }
 
-    /// The templates whose kind a visited cluster does not know, because their engine is not
+    /// Returns the templates whose kind a visited cluster does not serve, because their engine is not
     /// installed there. Their Runnables take no part.
     pub(crate) async fn without_engine(&self, progress: Progress) -> Result<BTreeSet<String>> {
         let mut without = BTreeSet::new();
@@ -148,7 +148,7 @@ impl Stage {
         }
     }
 
-    /// How to go on by hand.
+    /// Returns the text that shows how to continue by hand.
     pub(crate) fn invitation(&self) -> Result<String> {
         let folder = self.kubectl.parent().context("kubectl is in no folder")?;
         let ending = if self.visited.is_some() {
@@ -172,7 +172,7 @@ impl Stage {
 /// A cluster, its kubectl, and the folder for files if the cluster has none of its own.
 type Found = (Cluster, PathBuf, Option<TempDir>);
 
-/// Whether there can be a real node. Says so if not.
+/// Returns true if a real node can run here. Otherwise it prints the reason.
 async fn can_be_node(demo: &Path, progress: Progress) -> Result<bool> {
     let lacking = node::lacking(demo).await?;
     if let Some(why) = &lacking {
@@ -233,7 +233,7 @@ async fn answering(
     Ok(cluster)
 }
 
-/// The first file of `KUBECONFIG`, else `~/.kube/config`.
+/// Returns the first file of `KUBECONFIG`, or else `~/.kube/config`.
 fn usual_kubeconfig() -> Result<PathBuf> {
     let named = env::var_os("KUBECONFIG");
     let first = named

@@ -1,4 +1,4 @@
-//! What the demo does, from an empty machine to outputs.
+//! The course of the demo, from an empty machine to outputs.
 
 use std::{
     collections::BTreeSet,
@@ -26,13 +26,13 @@ use crate::{
     stage::Stage,
 };
 
-/// How often the cluster is looked at.
+/// Interval between two looks at the cluster.
 const INTERVAL: Duration = Duration::from_millis(250);
 
-/// How long a person looks at a table before the next change.
+/// Time for the user to read a table before the next change.
 const READING: Duration = Duration::from_secs(4);
 
-/// Tells the story, until it ends or a person ends it.
+/// Plays the story until it ends or the user ends it.
 pub(crate) fn run(options: Options) -> Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -40,14 +40,14 @@ pub(crate) fn run(options: Options) -> Result<ExitCode> {
     let outcome = runtime.block_on(async {
         let mut terminate = signal(SignalKind::terminate())?;
         tokio::select! {
-            // First, so that the story's own end by Ctrl-C is seen as such.
+            // First, so that the story handles Ctrl-C itself.
             biased;
             outcome = tell(options) => outcome,
             _ = tokio::signal::ctrl_c() => Ok(ExitCode::from(130)),
             _ = terminate.recv() => Ok(ExitCode::from(143)),
         }
     });
-    // A build that was interrupted is killed with this process, and not waited for.
+    // Does not wait for an interrupted build, which is killed with this process.
     runtime.shutdown_background();
     outcome
 }
@@ -97,10 +97,10 @@ struct Play {
     cluster: Cluster,
     /// Templates whose Runnables take no part.
     left_out: BTreeSet<String>,
-    /// Runnables that somebody is still to approve, until when they wait for that.
+    /// Runnables whose approval is still to come in the story. Until then, waiting is fine for them.
     to_approve: BTreeSet<String>,
     patience: Duration,
-    /// Whether containers work, and have printed something.
+    /// True if containers do real work and print something.
     real_node: bool,
 }
 
@@ -116,7 +116,7 @@ impl Play {
         Ok(())
     }
 
-    /// Shows what the container of a Runnable's present run, a Job, has printed.
+    /// Shows the output of the Job that is the present run of a Runnable.
     async fn printed(&mut self, row: &Row) -> Result<()> {
         let Some((run, _)) = &row.run else {
             return Ok(());
@@ -132,7 +132,7 @@ impl Play {
         Ok(())
     }
 
-    /// Gives a person the time to read what is on the screen.
+    /// Gives the user time to read the screen.
     async fn pause(&mut self) -> Result<()> {
         let begin = Instant::now();
         while begin.elapsed() < READING {
@@ -142,7 +142,7 @@ impl Play {
         Ok(())
     }
 
-    /// Makes a change and watches until the Runnable that it concerns has run again.
+    /// Makes a change and watches until its Runnable has run again.
     async fn change(&mut self, change: &Change) -> Result<()> {
         let before = self.row(&change.new_run_of).await?;
         self.screen.keep_table();
@@ -203,7 +203,7 @@ impl Play {
         Ok(())
     }
 
-    /// Shows the Runnables until nothing is lacking and `wanted` holds for each.
+    /// Shows the Runnables until nothing is missing and `wanted` holds for each.
     async fn watch_until(&mut self, wanted: impl Fn(&Row) -> bool) -> Result<Vec<Row>> {
         let begin = Instant::now();
         loop {
@@ -230,8 +230,8 @@ impl Play {
         }
     }
 
-    /// Shows the Runnables until a person has seen enough. Losing sight of them for a while, as when
-    /// somebody restarts the API server, is no reason to stop.
+    /// Shows the Runnables until the user ends the demo. A temporary failure, such as a restart of the API
+    /// server, does not stop it.
     async fn stay(&mut self) -> Result<ExitCode> {
         loop {
             if let Ok(rows) = self.rows().await {
@@ -262,7 +262,7 @@ impl Play {
     }
 }
 
-/// What waits for a person who is to come later lacks nothing.
+/// Returns everything that is missing, without the Runnables that wait for a later approval.
 fn lacking(
     rows: &[Row],
     to_approve: &BTreeSet<String>,

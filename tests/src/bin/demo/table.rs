@@ -4,23 +4,23 @@ use serde_json::Value;
 
 use crate::observation::Row;
 
-/// How a table is drawn.
+/// Style of a table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Style {
     pub(crate) colour: bool,
-    /// Longer lines are cut.
+    /// Maximum width; longer lines are cut.
     pub(crate) columns: usize,
 }
 
 const HEADINGS: [&str; 5] = ["RUNNABLE", "READY", "RUN", "AGE", "OUTPUTS"];
-/// Characters of one output, so that a digest does not hide the others.
+/// Maximum characters of one output, so that a digest does not hide the others.
 const LONGEST_VALUE: usize = 40;
 const GREEN: &str = "32";
 const RED: &str = "31";
 const YELLOW: &str = "33";
 const BOLD: &str = "1";
 
-/// The table, a heading first. `now` is in seconds since 1970.
+/// Returns the lines of the table, the heading first. `now` is in seconds since 1970.
 pub(crate) fn lines(rows: &[Row], now: i64, style: Style) -> Vec<String> {
     let cells: Vec<[String; 5]> = rows.iter().map(|row| cells(row, now)).collect();
     let widths: Vec<usize> = (0..HEADINGS.len())
@@ -37,7 +37,7 @@ pub(crate) fn lines(rows: &[Row], now: i64, style: Style) -> Vec<String> {
     lines
 }
 
-/// One Runnable in one line, for where a table cannot be redrawn.
+/// Returns one Runnable as one line, for output where a table cannot be redrawn.
 pub(crate) fn line(row: &Row) -> String {
     let [name, ready, run, ..] = cells(row, 0);
     let outputs = outputs(row, usize::MAX);
@@ -103,7 +103,7 @@ fn age_text(seconds: i64) -> String {
     }
 }
 
-/// Values come from a cluster: none of them may move the cursor.
+/// Replaces control characters: values come from a cluster and must not move the cursor.
 fn printable(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { ' ' } else { c })
@@ -127,7 +127,7 @@ fn cut(line: &str, columns: usize) -> String {
     kept + "…"
 }
 
-/// Colours the second cell of a line, which is cut already: what colours add has no width.
+/// Colours the second cell of a line that is already cut, because colour codes have no width.
 fn with_painted_ready(line: &str, row: &Row, widths: &[usize], style: Style) -> String {
     let colour = match row.ready.as_str() {
         "True" => GREEN,

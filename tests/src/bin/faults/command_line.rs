@@ -1,4 +1,4 @@
-//! What can be said on the command line.
+//! The command line of the fault plans.
 
 use std::path::PathBuf;
 
@@ -7,11 +7,11 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::soak;
 
-/// Breaks the requests of a controller of Runnables, and counts what comes of it.
+/// Break the requests of a controller of Runnables and count the consequences.
 ///
-/// A real API server and etcd are started on this machine. Between them and the controller stands a
-/// proxy that loses, delays, repeats and refuses requests, or has the controller killed at a chosen
-/// one. What happened is read in the API server's own record.
+/// This command starts a real API server and etcd on this machine. A proxy between them and the controller
+/// loses, delays, repeats and refuses requests, or has the controller killed at a chosen one. The API
+/// server's audit log shows what happened.
 #[derive(Debug, Parser)]
 #[command(
     name = "cargo faults",
@@ -31,27 +31,27 @@ pub(crate) struct CommandLine {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Shows the plans: plays each scenario without faults and breaks nothing.
+    /// Print the plans: play each scenario without faults and break nothing.
     List {
         #[command(flatten)]
         which: Which,
     },
-    /// Carries plans out. The exit code is 1 if one failed.
+    /// Carry out plans. The exit code is 1 if one failed.
     Run {
         #[command(flatten)]
         which: Which,
         /// Write the table of results to this file.
         #[arg(long, value_name = "FILE")]
         docs: Option<PathBuf>,
-        /// Only the plans that failed the last time; their results replace those of then.
+        /// Repeat only the plans that failed the last time and replace their results.
         #[arg(long)]
         again: bool,
-        /// Only plans without a result so far; theirs are added to those of the last time.
+        /// Run only plans that have no result yet and add their results to those of the last time.
         #[arg(long, conflicts_with = "again")]
         rest: bool,
     },
-    /// Random faults, kills and changes for so many minutes. The exit code is 1 if a run was made
-    /// twice or is missing at the end.
+    /// Run random faults, kills and changes for this many minutes. The exit code is 1 if a run was made twice
+    /// or is missing at the end.
     Soak {
         #[command(flatten)]
         options: soak::Options,
@@ -60,32 +60,32 @@ pub(crate) enum Command {
     Hidden(Hidden),
 }
 
-/// Which plans.
+/// Selection of plans.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Which {
-    /// Of this scenario only; can be given more than once.
+    /// Select only this scenario; can be given more than once.
     #[arg(long, value_enum)]
     pub(crate) scenario: Vec<Scenario>,
-    /// Only plans whose name contains this.
+    /// Select only plans whose name contains this text.
     #[arg(long, value_name = "TEXT")]
     pub(crate) plan: Option<String>,
-    /// Only every so many-th of them.
+    /// Select only every n-th plan.
     #[arg(long, value_name = "COUNT", default_value_t = 1)]
     pub(crate) every: usize,
-    /// Only the delays and partitions that last minutes. Without a choice among the plans they are played
-    /// beside all of them.
+    /// Select only the delays and partitions that last minutes. Without another selection they are played
+    /// beside all plans.
     #[arg(long, conflicts_with_all = ["scenario", "plan", "every"])]
     pub(crate) long: bool,
-    /// How many at the same time; each has a controller of its own.
+    /// Carry out this many plans at the same time, each with its own controller.
     #[arg(long, value_name = "COUNT", default_value_t = 8)]
     pub(crate) at_once: usize,
-    /// Begin no further plan after so many minutes.
+    /// Begin no further plan after this many minutes.
     #[arg(long, value_name = "COUNT")]
     pub(crate) minutes: Option<u64>,
 }
 
 impl Which {
-    /// Whether what takes minutes is asked for.
+    /// Returns true if the selection includes the faults that last minutes.
     pub(crate) fn has_long(&self) -> bool {
         self.long || (self.scenario.is_empty() && self.plan.is_none() && self.every <= 1)
     }

@@ -1,7 +1,7 @@
-//! `cargo faults`: every request of the controller, broken in every way that fits it; and the soak.
+//! `cargo faults`: breaks every request of the controller in every way that fits it, and runs the soak.
 //!
-//! It holds three hidden commands too: the controller and the supervisors of the control plane's
-//! processes are started with them.
+//! It holds hidden commands too. They start the controller and the supervisors of the control plane's
+//! processes.
 
 mod command_line;
 mod plans;
@@ -50,7 +50,7 @@ fn block_on(command: Command) -> Result<ExitCode> {
                 plans::run(itself, &which, docs.as_deref(), scope).await
             }
             Command::Soak { options } => soak::soak(itself, options).await,
-            // Answered before there was a runtime.
+            // `main` answers these before there is a runtime.
             Command::Hidden(_) => Ok(ExitCode::FAILURE),
         }
     })

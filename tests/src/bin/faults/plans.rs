@@ -42,7 +42,7 @@ pub(crate) async fn list(itself: &str, which: &Which) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Which of the chosen plans, after an earlier campaign.
+/// Selection among the chosen plans, after an earlier campaign.
 pub(crate) enum Scope {
     /// All of them.
     All,
@@ -52,15 +52,15 @@ pub(crate) enum Scope {
     Rest(Campaign),
 }
 
-/// The results of a campaign.
+/// Results of a campaign.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Campaign {
-    /// How many plans there were to choose from.
+    /// Number of plans to choose from.
     all: usize,
-    /// How long it took, in seconds.
+    /// Duration in seconds.
     seconds: u64,
     plans: Vec<Performed>,
-    /// What took minutes.
+    /// Results of the faults that last minutes.
     #[serde(default)]
     long: Vec<Waited>,
 }
@@ -76,7 +76,7 @@ impl Campaign {
         self.long.iter().filter(failed)
     }
 
-    /// Puts later results in the place of those of the same plans, or beside the others.
+    /// Replaces results of the same plans by later ones, and adds the others.
     fn with(mut self, later: Self) -> Self {
         for result in later.plans {
             self.plans.retain(|earlier| earlier.plan != result.plan);
@@ -159,13 +159,13 @@ pub(crate) async fn run(
     Ok(ExitCode::from(u8::from(failed)))
 }
 
-/// What takes minutes, if it is asked for.
+/// Returns the faults that last minutes, if they are selected.
 fn long(which: &Which) -> Vec<Minutes> {
     let all = Minutes::value_variants().iter().copied();
     all.filter(|_| which.has_long()).collect()
 }
 
-/// All of it at the same time: it mostly waits.
+/// Plays all of them at the same time, because they mostly wait.
 async fn wait_all(itself: &str, cluster: &Cluster, all: &[Minutes]) -> Result<Vec<Waited>> {
     let waiting = all.iter().map(|what| async {
         let waited = minutes::wait(itself, cluster, *what).await?;
@@ -213,7 +213,7 @@ fn file() -> PathBuf {
     repository().join("target/faults/plans.json")
 }
 
-/// Keeps the full list, for programs and for those that are carried out again.
+/// Keeps the full list, for other programs and for `--again` and `--rest`.
 fn keep(campaign: &Campaign) -> Result<PathBuf> {
     let file = file();
     fs::create_dir_all(repository().join("target/faults"))?;
@@ -221,7 +221,7 @@ fn keep(campaign: &Campaign) -> Result<PathBuf> {
     Ok(file)
 }
 
-/// The campaign that was kept last.
+/// Reads the campaign that was kept last.
 pub(crate) fn kept() -> Result<Campaign> {
     let file = file();
     let text = fs::read_to_string(&file)

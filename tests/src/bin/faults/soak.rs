@@ -1,8 +1,8 @@
 //! Random faults, kills and changes, for minutes or hours.
 //!
-//! An input moves on only when the API server's own record shows a run for it, so that every input must
-//! have exactly one run, however long it takes. What controllers say is not asked: neither for that,
-//! nor to count what was doubled or lost.
+//! An input moves on only when the API server's audit log shows a run for it. So every input must have
+//! exactly one run, however long it takes. The soak ignores what controllers report: neither the pace of
+//! inputs nor the counts of doubled and lost runs depend on it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -32,41 +32,41 @@ use kube::{
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-/// How long an input stays at least.
+/// Minimum time that an input stays.
 const PACE: Duration = Duration::from_secs(1);
-/// How often objects are listed, for runs that the record calls given up.
+/// Interval between lists of objects, which show runs that the audit log has as given up.
 const LISTING: Duration = Duration::from_secs(2);
-/// How long everything may take to come to rest when the faults have stopped.
+/// Maximum time until everything settles after the faults have stopped.
 const REST: Duration = Duration::from_mins(5);
 
-/// What happened until now, counted.
+/// Counts of everything that has happened.
 ///
-/// The judge of everybody (`cartouche-oracle`) is not asked, because a soak goes on for hours. It judges each
-/// event by all that was before: a run by every intent that a ledger gave, a number by every run that had it, a
-/// create that was given up whenever its run is known at last. For that its adapter to the audit log keeps each
-/// request, status and object from the beginning, and replays them in the order in which they took effect
-/// whenever it is asked. An hour with twenty Runnables has some ten thousand runs, and several statuses for
-/// each with a history in every one. What is kept here of a run is its uid and two counts.
+/// The oracle (`cartouche-oracle`) does not judge a soak, because a soak goes on for hours. It judges each
+/// event by all earlier ones: a run by every intent in a ledger, a number by every run that had it, a create
+/// that was given up whenever its run becomes known. So its adapter to the audit log keeps each request,
+/// status and object from the beginning. At each judgement it replays them in the order in which they took
+/// effect. An hour with twenty Runnables has some ten thousand runs, and several statuses for each with a
+/// history in every one. This tally keeps the uid and two counts of a run.
 ///
-/// Counted is that no number is given to two runs of a Runnable (S1), and that each input has one run: inputs
-/// only go up, so that a second run of one has no cause (S3), and one without a run was lost (L1). At the end
-/// the last outputs are asked for. Not judged are what a run is made of and whether it was intended (S2, S3),
-/// whether a ledger went back or was gone for a while (S3), whether outputs went back in between (S4), what
-/// clean-up deletes (S5), and whether the ledger knows every run (L2). No [`cartouche_oracle::Excuse`] is
-/// known: nobody here but clean-up deletes runs, and nobody takes statuses away, so that none is needed.
+/// It checks that each number has one run of a Runnable (S1), and that each input has one run. Inputs only go
+/// up, so a second run of one has no cause (S3), and one without a run was lost (L1). At the end it compares
+/// the last outputs. It does not judge the content of a run and whether it was intended (S2, S3), whether a
+/// ledger went back or was gone for a while (S3), whether outputs went back in between (S4), what clean-up
+/// deletes (S5), and whether the ledger knows every run (L2). It needs no [`cartouche_oracle::Excuse`]: here
+/// only clean-up deletes runs, and statuses are never reset.
 #[derive(Default)]
 struct Tally {
     /// The uids of all runs.
     uids: BTreeSet<String>,
-    /// How often each input of each Runnable was run.
+    /// Number of runs of each input of each Runnable.
     runs: BTreeMap<(String, i64), usize>,
-    /// How often each number of each Runnable was given.
+    /// Number of runs with each number of each Runnable.
     numbers: BTreeMap<(String, i64), usize>,
 }
 
 impl Tally {
-    /// Reads on in the API server's record. A create whose sender died may be written down as given
-    /// up although it was carried out: such a run is known by its object.
+    /// Reads new events of the audit log. The log may have a create whose sender died as given up although it
+    /// took effect. The object of such a run reveals it.
     fn read(&mut self, stage: &Stage, exist: &[DynamicObject]) -> Result<()> {
         for event in stage.record.news()? {
             let run = stage.record.run_made_by(&event);
@@ -105,7 +105,7 @@ impl Tally {
         again(&self.runs).max(again(&self.numbers))
     }
 
-    /// Inputs below the present one that were never run.
+    /// Counts the inputs below the present one that have no run.
     fn lost(&self, inputs: &BTreeMap<String, i64>, with_present: bool) -> usize {
         let missing = |(name, present): (&String, &i64)| {
             let end = present + i64::from(with_present);
@@ -117,7 +117,7 @@ impl Tally {
     }
 }
 
-/// Everything that goes on at the same time.
+/// State of everything that runs at the same time.
 struct Soak {
     stage: Stage,
     until: Instant,
@@ -127,22 +127,22 @@ struct Soak {
     kills: Mutex<usize>,
 }
 
-/// What is asked of a soak.
+/// Options of a soak.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Options {
-    /// How many minutes.
+    /// Run for this many minutes.
     minutes: u64,
-    /// How many Runnables.
+    /// Use this many Runnables.
     #[arg(long, value_name = "COUNT", default_value_t = 20)]
     runnables: usize,
-    /// Of a hundred requests, or events, so many are broken.
+    /// Break this percentage of requests and events.
     #[arg(long, value_name = "PERCENT", default_value_t = 3, value_parser = clap::value_parser!(u32).range(0..=100))]
     broken: u32,
-    /// Two controllers all the time, and every so many seconds one of them is killed (SIGKILL), in
-    /// turns. Otherwise the moments are chosen at random, and half of the time there is one only.
+    /// Run two controllers all the time and kill one of them (SIGKILL) at this interval, in turns. By default
+    /// the moments are random, and half of the time there is one controller only.
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     kill_every: Option<u64>,
-    /// Repeats the choices of an earlier soak (not its timing).
+    /// Repeat the choices of an earlier soak (not its timing).
     #[arg(long)]
     seed: Option<u64>,
 }
@@ -203,7 +203,7 @@ impl Soak {
         Instant::now() >= self.until
     }
 
-    /// Moves inputs on, each when the API server has a run for it.
+    /// Moves each input on when the API server has a run for it.
     async fn change(&self, mut rng: Rng) -> Result<()> {
         let mut changed = BTreeMap::<String, Instant>::new();
         let mut listed = Instant::now();
@@ -221,7 +221,7 @@ impl Soak {
                 if fresh || rng.bool() || !ran {
                     continue;
                 }
-                // Counted first: whether a patch took effect shows in the object at the latest.
+                // Counted first: the object shows whether a patch took effect.
                 lock(&self.inputs).insert(name.clone(), value + 1);
                 self.stage.change(&name, succeeds(value + 1)).await?;
                 changed.insert(name, Instant::now());
@@ -230,7 +230,7 @@ impl Soak {
         Ok(())
     }
 
-    /// Reads on in the record, and looks at the objects too if asked to.
+    /// Reads new events of the audit log, and lists the objects too if `list` is set.
     async fn count(&self, list: bool) -> Result<()> {
         let exist = if list {
             let trials = self.stage.trials();
@@ -249,7 +249,7 @@ impl Soak {
         Ok(())
     }
 
-    /// Two controllers, of which one dies every so often, in turns, and comes back at once.
+    /// Runs two controllers and kills one of them at every interval, in turns. The next one starts at once.
     async fn pair(&self, every: Duration) -> Result<()> {
         let mut second = self.stage.second_controller().await?;
         let mut next = Instant::now();
@@ -270,7 +270,7 @@ impl Soak {
         Ok(())
     }
 
-    /// Kills the controller now and then, and starts it again.
+    /// Kills the controller at random times and starts it again.
     async fn kill(&self, mut rng: Rng) -> Result<()> {
         while !self.is_over() {
             sleep(Duration::from_millis(rng.u64(2000..8000))).await;
@@ -282,7 +282,7 @@ impl Soak {
         Ok(())
     }
 
-    /// Half of the time there is a second controller, which ends by a kill, too.
+    /// Runs a second controller half of the time, which ends by a kill too.
     async fn double(&self, mut rng: Rng) -> Result<()> {
         while !self.is_over() {
             sleep(Duration::from_millis(rng.u64(5_000..15_000))).await;
@@ -294,7 +294,7 @@ impl Soak {
         Ok(())
     }
 
-    /// A line a minute.
+    /// Prints a line every minute.
     async fn tell(&self) -> Result<()> {
         for minute in 1.. {
             let line = Instant::now() + Duration::from_mins(1);
@@ -325,7 +325,7 @@ impl Soak {
         ))
     }
 
-    /// Faults stop; every last input must get its run and give its output.
+    /// Stops the faults. Then every last input must get its run and give its output.
     async fn end(self) -> Result<ExitCode> {
         self.stage.proxy.spare();
         self.stage.start_controller().await?;
@@ -367,7 +367,7 @@ impl Soak {
     }
 }
 
-/// Whether the run of this input has given its output.
+/// Returns true if the run of this input has given its output.
 fn gave(runnable: &Runnable, value: i64) -> bool {
     let status = runnable.status.as_ref();
     let current = status.and_then(|status| status.current_run.as_ref());
@@ -379,7 +379,7 @@ fn gave(runnable: &Runnable, value: i64) -> bool {
         })
 }
 
-/// Resident memory in KiB of the controller with this health address, where there is a /proc.
+/// Returns the resident memory, in KiB, of the controller with this health address; `None` without a `/proc`.
 fn resident(address: &str) -> Option<u64> {
     let mut processes = std::fs::read_dir("/proc").ok()?.flatten();
     let itself = processes.find(|process| {

@@ -1,4 +1,4 @@
-//! The API reference: a table of every field, from the same schema that the API server uses.
+//! The API reference: a table of every field, from the schema that the API server uses.
 
 use std::fmt::Write as _;
 
@@ -15,7 +15,7 @@ API version `carto.run/v1alpha1`. A field without a default is absent unless you
 `metadata` of both kinds is that of every Kubernetes object and is left out here.
 ";
 
-/// The whole page.
+/// Returns the whole page.
 pub fn markdown(definitions: &[Value]) -> String {
     let mut page = PREAMBLE.to_owned();
     for definition in definitions {
@@ -48,14 +48,14 @@ fn kind_section(definition: &Value, page: &mut String) {
     columns(version, page);
 }
 
-/// What stands beside the description of a whole part.
+/// Returns the note beside the description of a whole part.
 fn note(root: &Value) -> String {
     root.get("default")
         .map(|default| format!(" Default: `{default}`."))
         .unwrap_or_default()
 }
 
-/// The rows of all fields below `schema`, depth first.
+/// Returns the rows of all fields below `schema`, depth first.
 fn rows(path: &str, schema: &Value) -> Vec<String> {
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
         return Vec::new();
@@ -90,7 +90,7 @@ fn row(path: &str, schema: &Value, required: bool) -> String {
     )
 }
 
-/// A bar would end a table cell.
+/// Escapes bars, which would end a table cell.
 fn cell(content: &str) -> String {
     content.replace('|', "\\|")
 }
@@ -102,7 +102,7 @@ fn type_name(schema: &Value) -> String {
     if let Some(item) = schema.get("items") {
         return format!("list of {}", type_name(item));
     }
-    // A status has its fields listed, whatever other releases put beside them.
+    // A status has its fields listed, although it preserves unknown fields for other releases.
     let free = schema["x-kubernetes-preserve-unknown-fields"] == true
         && schema.get("properties").is_none();
     match (text(schema, "/type"), text(schema, "/format"), free) {
@@ -113,7 +113,7 @@ fn type_name(schema: &Value) -> String {
     }
 }
 
-/// What the API server refuses: limits, and the messages of the rules.
+/// Returns what the API server enforces: limits, and the messages of the rules.
 fn bounds(schema: &Value, required: bool) -> Vec<String> {
     let mut found = Vec::new();
     if required {

@@ -1,10 +1,10 @@
-//! `cargo generate`: writes what is derived from the code.
+//! `cargo generate`: writes the files that derive from the code.
 //!
 //! - `config/crd/*.yaml`: the definitions that are installed on a cluster;
 //! - `docs/api.md`: the reference of every field;
 //! - `docs/diagnoses.md`: what can be wrong with a Runnable, and what to do.
 //!
-//! With `--check` nothing is written; it fails if a file is not what the code says.
+//! With `--check` it writes nothing and fails if a file differs from the code.
 
 mod api_reference;
 mod diagnoses;
@@ -18,7 +18,7 @@ use std::{
 
 use serde_json::Value;
 
-/// A file, and the text that it should have.
+/// A file and its expected text.
 struct Generated {
     path: PathBuf,
     text: String,
@@ -105,14 +105,14 @@ fn at(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", shown(path)))
 }
 
-/// The path from the root of the repository, as a reader types it.
+/// Returns the path from the root of the repository.
 fn shown(path: &Path) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let path = path.strip_prefix(root).unwrap_or(path);
     path.display().to_string()
 }
 
-/// The text at `pointer`, or nothing.
+/// Returns the text at `pointer`, or an empty one.
 fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
     value
         .pointer(pointer)

@@ -24,7 +24,7 @@ fn integral(number: &Number) -> Number {
         .map_or_else(|| number.clone(), Number::from)
 }
 
-/// `<group>_<plural>.yaml`, the name that other generators of definitions use.
+/// Returns `<group>_<plural>.yaml`, the name that other generators of definitions use.
 pub fn file_name(definition: &Value) -> String {
     format!(
         "{}_{}.yaml",
@@ -33,7 +33,7 @@ pub fn file_name(definition: &Value) -> String {
     )
 }
 
-/// The file, with a line that says where it comes from.
+/// Returns the content of the file, with a line about its origin.
 pub fn yaml(definition: &Value) -> io::Result<String> {
     let body = serde_saphyr::to_string(definition).map_err(io::Error::other)?;
     Ok(format!(

@@ -1,4 +1,4 @@
-//! What the programs of the node are told in files.
+//! Configuration files of the node's programs.
 
 use std::{
     fs::{self, Permissions},
@@ -12,14 +12,14 @@ use serde_json::{Value, json};
 use super::{groups::group, image::PAUSE_IMAGE, inside::SOCKET};
 use crate::control_plane::{Part, Parts, programs::Settings};
 
-/// For the kubelet, in the node's folder.
+/// File name of the kubelet's configuration, in the node's folder.
 pub(super) const KUBELET: &str = "kubelet.json";
-/// For containerd.
+/// File name of containerd's configuration.
 pub(super) const CONTAINERD: &str = "containerd.toml";
 const RUNC: &str = "runc";
 const PLUGINS: &str = "cni/bin";
 
-/// What every pod hears of its network: it is alone, with an address that nobody has.
+/// Network plugin that gives every pod a network of its own, with an address that nothing uses.
 const PLUGIN: &str = r#"#!/bin/sh
 case "$CNI_COMMAND" in
 ADD) echo '{ "cniVersion": "1.0.0", "interfaces": [{ "name": "eth0", "sandbox": "'"$CNI_NETNS"'" }],
@@ -67,7 +67,7 @@ fn kubelet(settings: &Settings) -> Value {
         "containerRuntimeEndpoint": format!("unix://{}", folder.join(SOCKET).display()),
         "podLogsDir": folder.join("logs"),
         "volumePluginDir": folder.join("volume-plugins"),
-        // Only for the API server.
+        // Only the API server may connect.
         "authentication": {
             "anonymous": { "enabled": false },
             "webhook": { "enabled": false },
@@ -91,11 +91,12 @@ fn kubelet(settings: &Settings) -> Value {
 }
 
 fn containerd(folder: &Path, shim: &Path) -> String {
-    // A string of JSON is one of TOML.
+    // A JSON string is a valid TOML string.
     let path = |path: &Path| Value::from(path.to_string_lossy()).to_string();
     let at = |name: &str| path(&folder.join(name));
     let cri = "plugins.'io.containerd.cri.v1";
-    // Without plugins that make folders elsewhere, and without a profile that would stay in the machine's kernel.
+    // Without plugins that make folders elsewhere, and without a profile that would stay in the machine's
+    // kernel.
     format!(
         "version = 3\n\
          root = {root}\nstate = {state}\n\

@@ -8,13 +8,14 @@ use std::{
 
 const ROOT: &str = "/sys/fs/cgroup";
 
-/// The group above all containers of a control plane, as the kubelet names it: after the control plane's folder.
+/// Returns the group above all containers of a control plane, as the kubelet names it: after the control
+/// plane's folder.
 pub(super) fn group(folder: &Path) -> String {
     let name = folder.file_name().unwrap_or_default();
     format!("/{}", name.to_string_lossy())
 }
 
-/// Why there can be no groups here; `None` if there can be.
+/// Returns the reason why groups cannot be made here, or `None` if they can.
 pub(super) fn unfit() -> Option<String> {
     let name = format!("/cartouche-probe-{}", process::id());
     for group in everywhere(&name) {
@@ -25,7 +26,7 @@ pub(super) fn unfit() -> Option<String> {
     None
 }
 
-/// Removes the groups of a control plane, whose containers are gone.
+/// Removes the groups of a control plane whose containers are gone.
 pub(crate) fn remove_groups(folder: &Path) -> io::Result<()> {
     for path in everywhere(&group(folder)) {
         remove(&path)?;
@@ -33,7 +34,7 @@ pub(crate) fn remove_groups(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Where a group may be: in the one hierarchy, or in each.
+/// Returns the possible paths of a group: in the unified hierarchy, or in each of the others.
 fn everywhere(group: &str) -> Vec<PathBuf> {
     let at = |hierarchy: &Path| hierarchy.join(group.trim_start_matches('/'));
     let root = Path::new(ROOT);
@@ -46,7 +47,7 @@ fn everywhere(group: &str) -> Vec<PathBuf> {
     hierarchies.map(|path| at(&path)).collect()
 }
 
-/// A group goes when no group is below it. Its files are no files.
+/// Removes a group after those below it. Its files cannot be removed and need not be.
 fn remove(group: &Path) -> io::Result<()> {
     let entries = match fs::read_dir(group) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),

@@ -1,4 +1,4 @@
-//! The images of the node: `examples/runner`, which is all that its containers run.
+//! The images of the node: `examples/runner`, the only program that its containers run.
 
 use std::{
     env,
@@ -16,13 +16,13 @@ use crate::{control_plane::build, engines::sha256, progress::Progress};
 
 /// The example's image.
 pub const RUNNER_IMAGE: &str = "registry.example.com/runner:1";
-/// What holds a pod together: the same program, asleep.
+/// Image of the container that holds a pod together: the same program, asleep.
 pub(super) const PAUSE_IMAGE: &str = "registry.example.com/pause:1";
 
 /// The archive with both, in the node's folder.
 pub(super) const ARCHIVE: &str = "images.tar";
 
-/// The program's name, and where it is in the images. At `/runner` runs have their files.
+/// The program's name, and its path in the images. Runs have their files at `/runner`.
 const PROGRAM: &str = "runner";
 const PATH: &str = "/bin/runner";
 
@@ -35,7 +35,7 @@ pub(super) fn write(demo: &Path, folder: &Path) -> Result<()> {
     write_archive(&folder.join(ARCHIVE), &built(demo)?, PATH, &images)
 }
 
-/// Writes an archive with images, which differ in what they start, of one program.
+/// Writes an archive with images of one program, which differ in the command that they start.
 pub(super) fn write_archive(
     archive: &Path,
     program: &Path,
@@ -59,7 +59,7 @@ pub(super) fn write_archive(
     Ok(())
 }
 
-/// The program, linked statically: there is nothing else in an image. Cargo knows whether it has changed.
+/// Builds the program, linked statically because an image has nothing else. Cargo knows if it has changed.
 fn built(demo: &Path) -> Result<PathBuf> {
     let target = format!("{}-unknown-linux-gnu", env::consts::ARCH);
     let folder = build::folder_for_builds(demo).join("image");
@@ -73,7 +73,7 @@ fn built(demo: &Path) -> Result<PathBuf> {
             "--package",
             "cartouche-example-runner",
         ])
-        // With a target the flag does not concern what is run while it is built.
+        // With a target, the flag does not apply to build scripts.
         .args(["--target", &target, "--target-dir"])
         .arg(&folder)
         .env(

@@ -1,4 +1,4 @@
-//! What happens inside the node's namespaces: the hidden commands `node` and `runc`.
+//! The inside of the node's namespaces: the hidden commands `node` and `runc`.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -20,16 +20,17 @@ use serde_json::Value;
 
 use super::{config, image};
 
-/// Where containerd listens, in the node's folder.
+/// Socket of containerd, in the node's folder.
 pub(super) const SOCKET: &str = "containerd.sock";
 
-/// How long containerd may take to listen.
+/// Maximum time until containerd listens.
 const START: Duration = Duration::from_mins(1);
 
-/// Where programs write that are told to write elsewhere: nothing of that is to be seen outside.
+/// Folders that programs write to although they are configured to write elsewhere. Nothing of that must be
+/// seen outside.
 const HIDDEN: [&str; 3] = ["/run", "/var/lib", "/var/log"];
 
-/// Settings of the machine's kernel that the kubelet wants to be others. It gets copies that it may write.
+/// Settings of the machine's kernel that the kubelet wants to change. It gets copies that it may write.
 const SETTINGS: [&str; 6] = [
     "vm/overcommit_memory",
     "vm/panic_on_oom",
@@ -39,7 +40,7 @@ const SETTINGS: [&str; 6] = [
     "kernel/keys/root_maxbytes",
 ];
 
-/// What the first process of the node is told.
+/// Arguments of the first process of the node.
 #[derive(Clone, Debug, Args)]
 pub struct Node {
     #[arg(long)]
@@ -50,13 +51,13 @@ pub struct Node {
     ctr: PathBuf,
     #[arg(long)]
     kubelet: PathBuf,
-    /// For the kubelet.
+    /// Command line of the kubelet.
     #[arg(last = true)]
     arguments: Vec<OsString>,
 }
 
 impl Node {
-    /// Starts the programs of the node, and ends when one of them does.
+    /// Starts the programs of the node and ends when one of them does.
     pub fn run(&self) -> Result<()> {
         self.hide()?;
         let log = |name: &str| self.folder.with_file_name(name);
@@ -77,7 +78,8 @@ impl Node {
         watch(&[("containerd", containerd), ("the kubelet", kubelet)])
     }
 
-    /// Keeps what is done here from being seen outside, and the kubelet from changing the machine's kernel.
+    /// Hides everything that is done here from the outside, and keeps the kubelet from changing the machine's
+    /// kernel.
     fn hide(&self) -> Result<()> {
         let needed = [&self.folder, &self.containerd, &self.ctr, &self.kubelet];
         for hidden in HIDDEN {
@@ -98,7 +100,7 @@ impl Node {
         Ok(())
     }
 
-    /// Gives containerd the images, as soon as it takes them.
+    /// Gives containerd the images as soon as it accepts them.
     fn import(&self) -> Result<()> {
         let archive = self.folder.join(image::ARCHIVE);
         let begin = Instant::now();
@@ -142,7 +144,8 @@ fn mount<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Result<()> 
     Ok(())
 }
 
-/// Waits until one of these has ended. Whoever's parent has ended belongs to this process, and is waited for as well.
+/// Waits until one of these has ended. A process whose parent has ended belongs to this process, which waits
+/// for it as well.
 fn watch(programs: &[(&str, Child)]) -> Result<()> {
     loop {
         let (ended, status) = match wait(WaitOptions::empty()) {
@@ -158,20 +161,20 @@ fn watch(programs: &[(&str, Child)]) -> Result<()> {
     }
 }
 
-/// How runc is started.
+/// Arguments of runc's stand-in.
 #[derive(Clone, Debug, Args)]
 pub struct Runc {
-    /// The control group that a container's own is made below.
+    /// The control group above those of the containers.
     #[arg(long)]
     group: String,
     program: PathBuf,
-    /// Its own.
+    /// Arguments of runc itself.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     arguments: Vec<OsString>,
 }
 
 impl Runc {
-    /// Becomes runc, after a container that is to be made was changed to what runc can do.
+    /// Adapts the configuration of a new container to what runc can do, and then becomes runc.
     pub fn run(&self) -> Result<()> {
         let mut arguments = self.arguments.iter();
         if arguments.any(|argument| argument == "--bundle") {
@@ -188,9 +191,9 @@ impl Runc {
         let mut container: Value = serde_json::from_str(&text).with_context(reading)?;
         let linux = container.get_mut("linux").and_then(Value::as_object_mut);
         let linux = linux.with_context(|| format!("{}: no linux", config.display()))?;
-        // It was built without the library for that, and refuses it.
+        // This runc is built without the library for seccomp and refuses it.
         linux.remove("seccomp");
-        // Where it can be found and removed afterwards; its own name is the last one.
+        // A place where the group can be found and removed afterwards; its own name is the last one.
         if let Some(Value::String(path)) = linux.get_mut("cgroupsPath") {
             let own = path.rsplit('/').next().unwrap_or_default();
             *path = format!("{}/{own}", self.group);

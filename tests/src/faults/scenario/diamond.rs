@@ -11,9 +11,9 @@ use crate::{
     lab::{self, TRIAL, succeeds},
 };
 
-/// What all others stem from.
+/// The source of all others.
 pub const ROOT: &str = "a";
-/// What [`APP`] reads.
+/// The Runnables that [`APP`] reads.
 pub const BRANCHES: [&str; 2] = ["b", "c"];
 
 /// Lets the account read Runnables and `ConfigMaps`, and has the template show all inputs.
@@ -34,19 +34,19 @@ pub async fn readers(stage: &Stage) -> Result<()> {
     stage.template(template).await
 }
 
-/// The output of another Runnable as an input.
+/// Returns an input from the output of another Runnable.
 #[must_use]
 pub fn from(input: &str, of: &str, output: &str) -> Value {
     json!({ "name": input, "runnableRef": { "name": of, "output": output } })
 }
 
-/// One that takes its value from another.
+/// Returns a Runnable that takes its value from another.
 #[must_use]
 pub fn follows(of: &str) -> Value {
     json!({ "inputs": { "play": "succeed" }, "inputsFrom": [from("value", of, "value")] })
 }
 
-/// One that takes its value from the one branch, and shows that of the other.
+/// Returns a Runnable that takes its value from one branch and shows that of the other.
 #[must_use]
 pub fn joins() -> Value {
     let [one, other] = BRANCHES;

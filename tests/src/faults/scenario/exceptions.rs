@@ -1,4 +1,4 @@
-//! What no protocol can decide alone (`docs/exactly-once.md`, "Where it ends"), and what comes close.
+//! Cases that no protocol can decide alone (`docs/exactly-once.md`, "Where it ends"), and similar ones.
 
 use anyhow::{Context, Result, ensure};
 use cartouche_crds::{RunResult, Runnable};
@@ -17,12 +17,12 @@ use crate::{
     lab::{hangs, succeeds},
 };
 
-/// Whether it is not known how the present run ended.
+/// Returns true if the end of the present run is unknown.
 pub(super) fn lost(runnable: &Runnable) -> bool {
     current(runnable).is_some_and(|run| run.result == Some(RunResult::Lost))
 }
 
-/// Nothing more is made than so many runs until the inputs change.
+/// Fails if more than `count` runs are made before the inputs change.
 async fn at_most(stage: &Stage, count: usize) -> Result<()> {
     quiet(stage).await?;
     let what = "the runs to be listed";
@@ -38,7 +38,7 @@ async fn at_most(stage: &Stage, count: usize) -> Result<()> {
     Ok(())
 }
 
-/// The intent was written, and the account may not create any more when its create arrives.
+/// The intent was written, and the account may no longer create when its create arrives.
 pub(super) async fn revoked_amid_create(stage: &Stage) -> Result<()> {
     stage.proxy.hold(creates());
     let inputs = json!({ "inputs": succeeds(1) });
@@ -50,8 +50,8 @@ pub(super) async fn revoked_amid_create(stage: &Stage) -> Result<()> {
     stage.grant(true).await
 }
 
-/// I1. While its confirmation is on its way, somebody deletes the run. Who saw it go makes it again
-/// under the next number; who comes later can only take the create for one that never arrived.
+/// I1. A user deletes the run while its confirmation is on its way. A controller that saw the deletion makes
+/// the run again under the next number. A later one can only assume that the create never arrived.
 pub(super) async fn deleted_unconfirmed(stage: &Stage) -> Result<()> {
     stage.proxy.hold(confirmations());
     stage.runnable(APP, json!({ "inputs": hangs(1) })).await?;
@@ -68,8 +68,8 @@ pub(super) async fn deleted_unconfirmed(stage: &Stage) -> Result<()> {
     stage.change(APP, succeeds(2)).await
 }
 
-/// I2. How the run ended cannot be known: nothing is made until the inputs change, and the outputs
-/// of the run before stay.
+/// I2. The end of the run cannot be known: nothing is made until the inputs change, and the outputs of the
+/// previous run stay.
 pub(super) async fn ended_unseen(stage: &Stage) -> Result<()> {
     let run = stage.sees(2).await?;
     stage.finish(&run, true).await?;
@@ -86,8 +86,8 @@ pub(super) async fn ended_unseen(stage: &Stage) -> Result<()> {
     stage.change(APP, succeeds(3)).await
 }
 
-/// I3. The runs that the restored status does not know are there still: they are taken over, and the
-/// next run has a number above theirs.
+/// I3. The runs that the restored status does not know still exist: they are taken over, and the next run has
+/// a higher number.
 pub(super) async fn restored_status(stage: &Stage) -> Result<()> {
     let of_the_first = |status: &Value| {
         status.pointer("/currentRun/sequence") == Some(&json!(1))

@@ -1,4 +1,4 @@
-//! What the original controller leaves behind.
+//! Objects that the original controller leaves behind.
 
 use anyhow::Result;
 use serde_json::json;
@@ -8,7 +8,7 @@ use crate::{
     lab::succeeds,
 };
 
-/// A Runnable with two runs, the newer for its present inputs, as the original leaves them.
+/// Makes a Runnable with two runs, the newer for its present inputs, as the original leaves them.
 pub(super) async fn original_left(stage: &Stage) -> Result<()> {
     let runnable = stage
         .runnable(APP, json!({ "inputs": succeeds(2) }))

@@ -1,4 +1,4 @@
-//! The kind of the runs is taken away, and comes back.
+//! The kind of the runs is removed and comes back.
 
 use anyhow::Result;
 
@@ -13,13 +13,13 @@ async fn gone_and_back(stage: &Stage) -> Result<()> {
     stage.add_kind().await
 }
 
-/// A finished run is done, whatever becomes of its object.
+/// A finished run is done, even if its object goes.
 pub(super) async fn of_a_finished_run(stage: &Stage) -> Result<()> {
     gone_and_back(stage).await?;
     stage.change(APP, succeeds(2)).await
 }
 
-/// The run was deleted unfinished: it is made again once there is its kind.
+/// The run was deleted unfinished: it is made again once its kind exists.
 pub(super) async fn amid_a_run(stage: &Stage) -> Result<()> {
     gone_and_back(stage).await?;
     let what = "another run in the place of the one that was deleted";

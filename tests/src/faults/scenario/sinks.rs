@@ -1,4 +1,4 @@
-//! Outputs that are written to other objects, one of them a sensitive one.
+//! Outputs that are written to other objects, one of them sensitive.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::{
     lab::{self, TRIAL, succeeds},
 };
 
-/// What the requests are about that write outputs.
+/// Resources of the requests that write outputs.
 pub(in crate::faults) const RESOURCES: [&str; 3] = ["configmaps", "secrets", "runnables.carto.run"];
 
 fn to(kind: &str, name: &str) -> Value {
@@ -50,7 +50,7 @@ pub(super) async fn settled(stage: &Stage) -> Result<()> {
     stage.until(APP, "its output", first).await.map(drop)
 }
 
-/// Both are written anew; then one is taken away and another one made.
+/// Both objects are written anew; then one is removed and another one made.
 pub(super) async fn act(stage: &Stage) -> Result<()> {
     stage.change(APP, succeeds(2)).await?;
     stage
@@ -65,7 +65,7 @@ pub(super) fn is_over(runnable: &Runnable) -> bool {
     gives(runnable, 2, 2) && are_written(runnable, "other")
 }
 
-/// Whether the outputs of the second run are where they are to go.
+/// Returns true if the outputs of the second run have reached their objects.
 fn are_written(runnable: &Runnable, config_map: &str) -> bool {
     let sinks = runnable.status.iter().flat_map(|status| &status.sinks);
     let written = sinks.filter(|sink| sink.sequence == 2 && !sink.behind);
@@ -74,7 +74,7 @@ fn are_written(runnable: &Runnable, config_map: &str) -> bool {
 }
 
 impl Stage {
-    /// What stands in the objects that outputs were written to, and of which run it is.
+    /// Returns the content of the objects that outputs were written to, with the number of its run.
     pub(in crate::faults) async fn sinks(&self) -> Result<BTreeMap<String, Value>> {
         let mut sinks = BTreeMap::new();
         for kind in [SECRET, CONFIG_MAP] {

@@ -10,12 +10,12 @@ use crate::{
     lab::succeeds,
 };
 
-/// Looks at the same time; a quarter of them is kept free for other namespaces.
+/// Reconciles at the same time; a quarter of them is reserved for other namespaces.
 const CONCURRENCY: &str = "4";
 /// Runnables beside [`APP`].
 const BESIDE: [&str; 4] = ["app-b", "app-c", "app-d", "app-e"];
 
-/// More Runnables than looks: while some wait for theirs, what was made is not confirmed yet.
+/// Sets up more Runnables than reconciles: while some wait for theirs, their runs are not confirmed yet.
 pub(super) fn crowd(stage: &mut Stage) {
     stage.arguments(&["--concurrency", CONCURRENCY]);
     stage.beside = BESIDE.map(str::to_owned).into();

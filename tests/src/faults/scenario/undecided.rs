@@ -1,20 +1,20 @@
-//! Ends that the protocol declares undecidable, each by its name and to the last run.
+//! Ends that the protocol declares undecidable, each with its name and its exact runs.
 
 use serde_json::json;
 
 use super::Scenario;
 use crate::faults::record::{End, Run};
 
-/// What could not be decided.
+/// An undecidable end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Undecided {
-    /// By what name it is listed.
+    /// Its name in lists.
     pub name: &'static str,
-    /// The number that two runs were given, if that is it.
+    /// The number of two runs, if the end is that.
     pub twice: Option<i64>,
 }
 
-/// Nobody saw the run go: whether it had ended cannot be known, and nothing is made again.
+/// No controller saw the deletion of the run: its end cannot be known, and nothing is made again.
 const LOST: Undecided = Undecided {
     name: "Lost: the unfinished run was gone while nobody watched",
     twice: None,
@@ -31,7 +31,7 @@ const LATE: Undecided = Undecided {
 };
 
 impl Scenario {
-    /// What the protocol declares undecidable, if this end is that.
+    /// Returns the undecidable case if this end is one.
     #[must_use]
     pub fn undecidable(self, end: &End) -> Option<Undecided> {
         let numbered = |runs: &[Run]| -> Vec<(i64, i64)> {
@@ -71,7 +71,7 @@ impl Scenario {
     }
 }
 
-/// Whether the last change has its run, and the run its outputs.
+/// Returns true if the last change has its run, and the run its outputs.
 fn is_settled(end: &End, sequence: i64) -> bool {
     let current = &end.current;
     current.get("sequence") == Some(&json!(sequence))
@@ -79,7 +79,7 @@ fn is_settled(end: &End, sequence: i64) -> bool {
         && end.outputs == json!([{ "value": 2 }, sequence])
 }
 
-/// Whether the history says of a run that nobody knows how it ended.
+/// Returns true if the history has this run with an unknown end.
 fn is_lost(end: &End, sequence: i64) -> bool {
     let mut of_it = end
         .history
@@ -88,7 +88,7 @@ fn is_lost(end: &End, sequence: i64) -> bool {
     of_it.any(|entry| entry.get("result") == Some(&json!("Lost")))
 }
 
-/// Whether these runs have the same content.
+/// Returns true if these runs have the same content.
 fn is_same(runs: &[Run]) -> bool {
     runs.windows(2).all(|pair| pair[0].hash == pair[1].hash)
 }
