@@ -1,4 +1,4 @@
-//! The state that everything begins with.
+//! The first state.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ use crate::{
 };
 
 impl Checked {
-    /// The state that everything begins with.
+    /// Returns the first state.
     pub(crate) fn first_world(&self) -> World {
         let setup = &self.setup;
         let status = self.decisions.pool.status(&self.first_status());
@@ -124,7 +124,7 @@ impl Checked {
         }
     }
 
-    /// The current run of an earlier release: the first of the old runs.
+    /// Returns the current run of an earlier release: the first of the old runs.
     fn first_current(&self, sequence: i64, uid: Option<String>) -> Option<CurrentRun> {
         let old = self.setup.old_runs.first()?;
         let make = Make {

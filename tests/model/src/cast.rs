@@ -19,7 +19,7 @@ use crate::{
 
 /// The API server's clock. It stands still; see [`Pool::aged`].
 pub const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
-/// What happened less long ago is younger than the minimum age.
+/// The age of young things: less than the minimum age.
 pub const YOUNG: SignedDuration = SignedDuration::from_mins(30);
 /// The name of the Runnable.
 pub const RUNNABLE: &str = "runnable";
@@ -27,24 +27,24 @@ pub const RUNNABLE: &str = "runnable";
 pub const NAMESPACE: &str = "space";
 /// The name of its template.
 pub const TEMPLATE: &str = "template";
-/// Stands before the hash of a run that an earlier release made.
+/// Prefix of the hash of a run that an earlier release made.
 const EARLIER_VERSION: &str = "v0:";
 
-/// What the template renders for one input.
+/// The template's rendering of one input.
 #[derive(Clone, Debug)]
 pub struct Document {
     /// The document, as this release hashes it.
     pub rendered: Arc<Rendered>,
-    /// As a release hashes it that does it otherwise, and knows the hashes of this one.
+    /// The same for a release with another hash that knows the hashes of this one.
     pub next: Arc<Rendered>,
-    /// As one does that does not know them.
+    /// The same for a release with another hash that does not know them.
     pub after_next: Arc<Rendered>,
     /// The template.
     pub compiled: Arc<Compiled>,
 }
 
 impl Document {
-    /// As a worker of this release has it.
+    /// Returns the document as a worker of this release has it.
     #[must_use]
     pub fn by(&self, release: Release) -> &Arc<Rendered> {
         match release {
@@ -59,39 +59,39 @@ impl Document {
 #[derive(Clone, Debug)]
 pub struct Cast {
     documents: Vec<Document>,
-    /// Whether all runs have one creation time.
+    /// True if all runs have one creation time.
     same_second: bool,
 }
 
-/// The uid of the Runnable that was created for the n-th time under its name.
+/// Returns the uid of the Runnable that was created for the n-th time under its name.
 #[must_use]
 pub fn owner_uid(owner: u8) -> String {
     format!("owner-{owner}")
 }
 
-/// The uid of a run.
+/// Returns the uid of a run.
 #[must_use]
 pub fn run_uid(run: u16) -> String {
     format!("uid-{run}")
 }
 
-/// The run with this uid.
+/// Returns the run with this uid.
 #[must_use]
 pub fn run_of(uid: &str) -> Option<u16> {
     uid.strip_prefix("uid-")?.parse().ok()
 }
 
-/// The re-run request with this number; 0 is none.
+/// Returns the re-run request with this number; 0 is none.
 #[must_use]
 pub fn token(number: u8) -> Option<String> {
     (number > 0).then(|| format!("again-{number}"))
 }
 
 impl Cast {
-    /// The documents of a configuration. With its `kinds`, odd ones are of another kind than even ones.
+    /// Returns the documents of a configuration. With its `kinds`, odd ones are of another kind than even
+    /// ones.
     ///
-    /// # Panics
-    /// If the template of the model does not compile or render.
+    /// # Panics If the template of the model does not compile or render.
     #[must_use]
     #[expect(clippy::expect_used, reason = "the template is fixed")]
     pub fn new(setup: &Configuration) -> Self {
@@ -139,19 +139,19 @@ impl Cast {
         }
     }
 
-    /// A document.
+    /// Returns a document.
     #[must_use]
     pub fn document(&self, number: u8) -> &Document {
         &self.documents[usize::from(number)]
     }
 
-    /// The number of the kind of a document.
+    /// Returns the number of the kind of a document.
     #[must_use]
     pub fn kind(&self, document: u8) -> u8 {
         kind_number(self.document(document).rendered.kind())
     }
 
-    /// The hash that a run of this make carries.
+    /// Returns the hash that a run of this make carries.
     #[must_use]
     pub fn hash(&self, make: &Make) -> String {
         let document = self.document(make.document);
@@ -166,17 +166,17 @@ impl Cast {
         }
     }
 
-    /// When a run was created.
+    /// Returns the creation time of a run.
     #[must_use]
     pub fn created(&self, uid: u16, make: &Make) -> Timestamp {
         let second = if self.same_second { 0 } else { i64::from(uid) };
         let aged = if make.old { 3_600 } else { 0 };
-        // What is early was there before any intent that is as young.
+        // An early object is older than any young intent.
         let early = if make.early { 1_000 } else { 0 };
         NOW - SignedDuration::from_secs(aged + early - second)
     }
 
-    /// The object as the API server has it. `None` for the result: it is still running.
+    /// Returns the object as the API server has it. The result is `None` while it still runs.
     #[must_use]
     pub fn object(&self, pool: &Pool, uid: u16, make: &Make, result: Option<bool>) -> Value {
         let name = pool.named(make.name);
@@ -207,7 +207,7 @@ impl Cast {
         object
     }
 
-    /// The object as it was sent: by Cartouche, or without a number by the original controller.
+    /// Returns the object as it was sent: by Cartouche, or, without a number, by the original controller.
     fn sent(&self, name: &RunName, make: &Make) -> Value {
         let rendered = &self.document(make.document).rendered;
         let uid = owner_uid(make.owner);
@@ -246,7 +246,7 @@ impl Cast {
     }
 }
 
-/// What the API server notes of an object whose status came with it.
+/// Returns the API server's record of an object that was created with its status.
 fn written_whole() -> Value {
     let label = format!("f:{RUNNABLE_NAME_LABEL}");
     json!({
@@ -255,7 +255,7 @@ fn written_whole() -> Value {
     })
 }
 
-/// The number of a kind: 1 for the second one that a configuration may have.
+/// Returns the number of a kind: 1 for the second one that a configuration may have.
 #[must_use]
 pub fn kind_number(kind: &str) -> u8 {
     u8::from(kind == "Other")

@@ -1,4 +1,4 @@
-//! The configurations that are checked, by name.
+//! The checked configurations, by name.
 
 mod approval;
 mod debounce;
@@ -49,7 +49,7 @@ fn faults(crashes: u8, losses: u8) -> Left {
     }
 }
 
-/// All configurations of the code as it is.
+/// Returns all configurations of the unmodified code.
 #[must_use]
 #[allow(clippy::too_many_lines)] // a table
 pub fn configurations() -> Vec<Configuration> {

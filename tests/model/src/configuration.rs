@@ -1,29 +1,29 @@
-//! What is explored: which inputs, how many workers, which faults.
+//! Configuration of an exploration: inputs, workers and faults.
 
 use cartouche_crds::{ApprovalPolicy, Backoff, ConcurrencyPolicy, RetentionPolicy, Retry};
 use cartouche_protocol::policy::{Asks, Policy};
 
 use crate::mutant::Mutant;
 
-/// What the Runnable's status says at first.
+/// The Runnable's first status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Before {
-    /// Nothing: the Runnable is new.
+    /// None: the Runnable is new.
     #[default]
     Nothing,
     /// The original controller served it: conditions and outputs, no ledger.
     Original,
     /// An earlier release of Cartouche served it: a ledger whose hash is of another version.
     EarlierVersion,
-    /// A ledger of this release, whose run has ended. Somebody has a copy of it, and has written to the status beside
-    /// it in this very second.
+    /// A ledger of this release, whose run has ended. A user has a copy of it and has written to the status
+    /// beside it in this very second.
     Copied,
     /// A ledger whose history is full.
     FullHistory,
 }
 
-/// A run that exists at first: its document, its number (0: made by the original controller), and
-/// whether the server keeps other values than it was sent.
+/// A run that exists at first: its document, its number (0: made by the original controller), and whether the
+/// server keeps other values than it was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OldRun {
     /// Its document.
@@ -34,7 +34,7 @@ pub struct OldRun {
     pub rewritten: bool,
 }
 
-/// How a copy of the status is put back.
+/// Circumstances of a restore of the status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Restored {
     /// With the controllers stopped.
@@ -42,23 +42,23 @@ pub enum Restored {
     Stopped,
     /// While they work, and have nothing under way.
     Beside,
-    /// Beside them, in the storage of the API server or under the name of the controller: no note tells of it.
+    /// Beside them, in the storage of the API server or under the name of the controller: without a note.
     Unnoted,
 }
 
-/// The release of a controller, as far as hashes tell.
+/// The release of a controller, as far as its hashes matter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Release {
     /// This one.
     #[default]
     Present,
-    /// One that hashes otherwise, and knows the hashes of this one.
+    /// One with other hashes that knows the hashes of this one.
     Next,
-    /// One that hashes otherwise, and knows no other hashes.
+    /// One with other hashes that knows no hashes but its own.
     AfterNext,
 }
 
-/// How often things may still go wrong.
+/// Number of faults and events that may still happen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Left {
     /// Crashes of a worker.
@@ -77,25 +77,25 @@ pub struct Left {
     pub restores: u8,
     /// Watches of runs that lose events.
     pub gaps: u8,
-    /// Deletions and creations of the Runnable.
+    /// Deletions of the Runnable, each followed by its creation.
     pub rebirths: u8,
-    /// Objects of others under the name that the ledger reserved.
+    /// Foreign objects under the name that the ledger reserved.
     pub strangers: u8,
     /// Objects with owner, number, hash and name of a run that is not made yet.
     pub forgeries: u8,
-    /// How often the Runnable is suspended.
+    /// Suspensions of the Runnable.
     pub suspensions: u8,
-    /// How often the name of the template is mistyped.
+    /// Typing errors in the name of the template.
     pub mistypes: u8,
-    /// Runs that the original controller makes beside us.
+    /// Runs that the original controller makes beside this one.
     pub original_runs: u8,
-    /// Statuses that the original controller writes beside us.
+    /// Statuses that the original controller writes beside this one.
     pub original_writes: u8,
-    /// Runs that somebody cancels.
+    /// Runs that a user cancels.
     pub cancels: u8,
-    /// Whether the time of the runs may be over.
+    /// Expiries of the timeout of the runs.
     pub timeouts: u8,
-    /// How often somebody approves what waits, before everything else is at rest.
+    /// Approvals of the waiting run before everything else is at rest.
     pub approvals: u8,
 }
 
@@ -103,7 +103,7 @@ pub struct Left {
 #[derive(Clone, Debug)]
 #[allow(clippy::struct_excessive_bools)] // switches, each on its own
 pub struct Configuration {
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
     /// Documents and re-run requests, one after the other.
     pub inputs: Vec<(u8, u8)>,
@@ -113,45 +113,45 @@ pub struct Configuration {
     pub beside: Release,
     /// Faults.
     pub left: Left,
-    /// What the input is read from: the template, or the Runnable itself.
+    /// True if the input is in the template, and not in the Runnable itself.
     pub by_template: bool,
-    /// The template's cache may go back once, after a restart.
+    /// True if the template's cache may go back once, after a restart.
     pub template_goes_back: bool,
-    /// Odd documents are of another kind.
+    /// True if odd documents are of another kind.
     pub kinds: bool,
-    /// The template gives every run the same name.
+    /// True if the template gives every run the same name.
     pub fixed_name: bool,
-    /// Runs may fail.
+    /// True if runs may fail.
     pub fails: bool,
-    /// How often what failed is tried again.
+    /// Number of retries of a failed run.
     pub retries: i64,
-    /// Whether runs may be at work at once.
+    /// Concurrency of runs.
     pub concurrency: ConcurrencyPolicy,
-    /// Whether somebody has to approve each run.
+    /// True if each run needs approval.
     pub approval: bool,
-    /// Whether what is rendered has to stay the same for a while.
+    /// True if the rendered object has to stay the same for a while.
     pub debounce: bool,
-    /// Runs are stopped by their deletion.
+    /// True if runs are stopped by their deletion.
     pub stop_deletes: bool,
-    /// Finished runs are deleted but for one of each sort.
+    /// True if finished runs are deleted, all but one of each sort.
     pub retires: bool,
-    /// Time passes.
+    /// True if time passes.
     pub time: bool,
-    /// Runs of the kind are polled, not watched.
+    /// True if runs of the kind are polled, not watched.
     pub polled: bool,
-    /// The watch of runs is never behind when a pass begins.
+    /// True if the watch of runs is never behind when a pass begins.
     pub prompt_watch: bool,
-    /// Reads are no steps of their own: what a pass reads before it writes is read at once.
+    /// True if reads are no steps of their own: all reads before a write happen at once.
     pub coarse: bool,
-    /// A pass may end when its create was answered, and leave the rest to the next.
+    /// True if a pass may end once its create was answered, and leave the rest to the next.
     pub puts_off: bool,
-    /// To call a run lost takes time.
+    /// True if it takes time until a missing run counts as lost.
     pub grace: bool,
-    /// What has to come in the end comes without the help of time.
+    /// True if everything that must happen happens without the help of time.
     pub at_once: bool,
-    /// How a copy of the status is put back.
+    /// Circumstances of a restore of the status.
     pub restored: Restored,
-    /// Runs are forged right before they are intended, without a status.
+    /// True if runs are forged right before they are intended, without a status.
     pub bare_forgeries: bool,
     /// Assumption: users delete runs only once they are confirmed and nothing is on its way.
     pub patient_users: bool,
@@ -161,15 +161,15 @@ pub struct Configuration {
     pub before: Before,
     /// The first runs.
     pub old_runs: Vec<OldRun>,
-    /// A run of the original controller is on its way at first.
+    /// True if a run of the original controller is on its way at first.
     pub original_on_its_way: bool,
-    /// All runs have one creation time.
+    /// True if all runs have one creation time.
     pub same_second: bool,
-    /// Losing the status loses all of it, not only what the original controller would drop.
+    /// True if a loss of the status loses all of it, not only what the original controller would drop.
     pub wipes_all: bool,
     /// Runs without a change of the cause, before they are slowed.
     pub runaway_runs: i64,
-    /// Properties that are known not to hold here; the catalogue says why.
+    /// Properties that are known not to hold here; the catalogue has the reason.
     pub known: &'static [&'static str],
     /// The mistake.
     pub mutant: Mutant,
@@ -222,19 +222,19 @@ impl Default for Configuration {
 }
 
 impl Configuration {
-    /// The document that an input renders.
+    /// Returns the document that an input renders.
     #[must_use]
     pub fn document(&self, input: u8) -> u8 {
         self.inputs[usize::from(input)].0
     }
 
-    /// The re-run request that comes with an input.
+    /// Returns the re-run request that comes with an input.
     #[must_use]
     pub fn token(&self, input: u8) -> u8 {
         self.inputs[usize::from(input)].1
     }
 
-    /// The Runnable's generation.
+    /// Returns the Runnable's generation.
     #[must_use]
     pub fn generation(&self, input: u8) -> u8 {
         if self.by_template || self.runaway_runs < 30 {
@@ -244,21 +244,20 @@ impl Configuration {
         }
     }
 
-    /// The template's generation.
+    /// Returns the template's generation.
     #[must_use]
     pub fn template_generation(&self, input: u8) -> u8 {
         if self.by_template { input + 1 } else { 1 }
     }
 
-    /// What is asked for beside what is run.
+    /// Returns the policy of the Runnable.
     ///
-    /// # Panics
-    /// If that is no policy.
+    /// # Panics If that is no policy.
     #[must_use]
     #[expect(clippy::expect_used, reason = "the policy is fixed")]
     pub fn asked(&self) -> Policy {
         let backoff = Backoff {
-            // Longer than clocks may be apart, so that an attempt before its time shows.
+            // Longer than clock skew, so that an attempt before its time shows.
             initial: Some("1m".to_owned()),
             ..Backoff::default()
         };
@@ -277,13 +276,13 @@ impl Configuration {
         Policy::of(&asks, &Asks::default()).expect("a policy")
     }
 
-    /// Whether runs are told to stop.
+    /// Returns true if runs are stopped.
     #[must_use]
     pub fn stops(&self) -> bool {
         self.left.timeouts > 0 || self.concurrency == ConcurrencyPolicy::Replace
     }
 
-    /// How many finished runs are kept.
+    /// Returns the number of finished runs to keep.
     #[must_use]
     pub fn policy(&self) -> RetentionPolicy {
         let most = if self.retires { 1 } else { 1_000 };
@@ -293,25 +292,25 @@ impl Configuration {
         }
     }
 
-    /// Whether the status may be lost, or go back.
+    /// Returns true if the status may be lost, or go back.
     #[must_use]
     pub fn loses_status(&self) -> bool {
         self.left.wipes + self.left.restores + self.left.original_writes > 0
     }
 
-    /// Whether runs are recognised by their content.
+    /// Returns true if runs are recognised by their content.
     #[must_use]
     pub fn adopts(&self) -> bool {
         !matches!(self.before, Before::Nothing | Before::Copied) || self.original_beside_us()
     }
 
-    /// Whether the original controller still works.
+    /// Returns true if the original controller still works.
     #[must_use]
     pub fn original_beside_us(&self) -> bool {
         self.left.original_runs + self.left.original_writes > 0 || self.original_on_its_way
     }
 
-    /// The highest number of a document.
+    /// Returns the highest number of a document.
     #[must_use]
     pub fn last_document(&self) -> u8 {
         let inputs = self.inputs.iter().map(|(document, _)| *document);

@@ -1,4 +1,4 @@
-//! The controller's own decisions, asked with real facts: the only place where facts are made.
+//! The controller's own decisions on real facts. Only this module makes facts.
 
 mod facts;
 
@@ -32,50 +32,50 @@ use crate::{
     world::{Knowledge, Make, Shown, Uid},
 };
 
-/// What a worker does next.
+/// The next move of a worker.
 #[derive(Clone, Debug)]
 pub enum Move {
-    /// Read template and selected object.
+    /// Reads template and selected object.
     RenderAgain,
-    /// List runs.
+    /// Lists runs.
     List {
-        /// Of all kinds.
+        /// True for runs of all kinds.
         every_kind: bool,
     },
-    /// Read a name.
+    /// Reads a name.
     Read(NameId),
-    /// Read who wrote the ledger last.
+    /// Reads the last writer of the ledger.
     ReadLedgerWriter,
-    /// Ask what becomes of an object like the run.
+    /// Probes the fate of an object like the run.
     Probe,
-    /// Ask the server what it makes of the document, and compare with this run.
+    /// Asks the server for its form of the document, and compares it with this run.
     Ask(NameId),
-    /// Send a create.
+    /// Sends a create.
     Create(Make),
-    /// Tell a run to stop.
+    /// Stops a run.
     Stop(Uid),
-    /// Write a status.
+    /// Writes a status.
     Write(StatusId, Change),
-    /// Wait.
+    /// Waits.
     Rest,
-    /// Wait for another controller's word about the run that is missing.
+    /// Waits for a report of another controller about the missing run.
     AwaitWord,
-    /// Be stuck, but look after the runs that exist.
+    /// Is stuck, but looks after the existing runs.
     LookAfter(ProblemId),
-    /// End the pass.
+    /// Ends the pass.
     End(End),
 }
 
-/// How a pass ends.
+/// End of a pass.
 #[derive(Clone, Debug)]
 pub struct End {
-    /// What is still to be written, if it says anything new.
+    /// Status that is still to be written, if it has anything new.
     pub tell: Option<StatusId>,
     /// Runs to delete.
     pub retire: Vec<Uid>,
-    /// Looked at again without an event.
+    /// True if the worker looks again without an event.
     pub again: bool,
-    /// Nothing is left to do.
+    /// True if nothing is left to do.
     pub settled: bool,
 }
 
@@ -91,7 +91,7 @@ pub struct Decisions {
 }
 
 impl Decisions {
-    /// Nothing decided yet.
+    /// Returns an empty memory of decisions.
     #[must_use]
     pub fn new(cast: Cast) -> Self {
         Self {
@@ -102,7 +102,7 @@ impl Decisions {
         }
     }
 
-    /// What the controller does next, with this knowledge.
+    /// Returns the controller's next move with this knowledge.
     pub fn next(&self, setup: &Configuration, knowledge: &Knowledge) -> Arc<Move> {
         let key = hashed(knowledge);
         let made = self.made.read().unwrap_or_else(PoisonError::into_inner);
@@ -139,14 +139,14 @@ impl Decisions {
                 self.complain(&facts, &problem)
             }
             Step::Wait(Waiting::GracePeriod) => Move::AwaitWord,
-            // It is known what the server says of what waits for a person.
+            // The server's answer about the run that waits for approval is known.
             Step::DryRun(_) | Step::AskPermissions(_) | Step::Wait(_) => Move::Rest,
             Step::Stuck(problem) => Move::LookAfter(self.pool.problem(&problem)),
             Step::Settled => self.settle(setup, knowledge, &facts),
         }
     }
 
-    /// What the annotation says that approves this number of this document.
+    /// Returns the annotation that approves this number of this document.
     #[must_use]
     pub fn approval(&self, approved: Option<(u16, u8)>) -> Option<String> {
         let (number, document) = approved?;
@@ -154,7 +154,7 @@ impl Decisions {
         Some(format!("{number}:{hash}"))
     }
 
-    /// The run that a status says to wait for somebody's approval.
+    /// Returns the run that waits for approval according to a status.
     #[must_use]
     pub fn waiting(&self, setup: &Configuration, status: StatusId) -> Option<(u16, u8)> {
         let stored = self.pool.stored(status);
@@ -203,7 +203,7 @@ impl Decisions {
         })
     }
 
-    /// What `write.rs` does around the request.
+    /// Acts as `write.rs` around the request.
     fn write(
         &self,
         setup: &Configuration,
@@ -230,7 +230,7 @@ impl Decisions {
         Move::Write(self.pool.status(&status), change)
     }
 
-    /// What `reconciliation.rs` and `apply_retention.rs` do at the end.
+    /// Acts as `reconciliation.rs` and `apply_retention.rs` at the end.
     fn settle(&self, setup: &Configuration, knowledge: &Knowledge, facts: &Facts) -> Move {
         let status = status::status(facts, &facts.ledger, None);
         let plan = setup.retires.then(|| {
@@ -255,7 +255,7 @@ impl Decisions {
         is_told.then(|| self.pool.status(status))
     }
 
-    /// Whether an event of a run is kept, with this status in the cache.
+    /// Returns true if an event of a run is kept, with this status in the cache.
     pub fn matters(&self, status: StatusId, shown: &Shown) -> bool {
         let key = (status, shown.uid);
         let known = self
@@ -301,7 +301,7 @@ impl Decisions {
         answer
     }
 
-    /// Whether a cached run is kept when a pass ends with this knowledge.
+    /// Returns true if a cached run is kept when a pass ends with this knowledge.
     pub fn needs(
         &self,
         mutant: Mutant,
@@ -321,7 +321,7 @@ impl Decisions {
     }
 }
 
-/// The problem that the next decision will name, for the write that comes before it.
+/// Returns the problem that the next decision will name, for the write that comes before it.
 fn named_conflict(facts: &Facts) -> Option<ReconcileError> {
     let mut facts = facts.clone();
     if let Some(current) = &mut facts.ledger.current {

@@ -11,7 +11,7 @@ use stateright::{Checker, HasDiscoveries, Model};
 
 use crate::{configuration::Configuration, model::Checked, pool::hashed};
 
-/// What can be explored: a model of which a fresh one, that knows nothing yet, can be had at any time.
+/// An explorable model: its setup can make a fresh one, without any knowledge, at any time.
 pub trait Explored:
     Model<
         State: Clone + Debug + Hash + PartialEq + Send + Sync,
@@ -21,13 +21,13 @@ pub trait Explored:
     + Sync
     + 'static
 {
-    /// What it is made from.
+    /// Configuration of the model.
     type Setup: Clone;
 
-    /// A model of which nothing is known yet.
+    /// Returns a model without any knowledge.
     fn fresh(setup: Self::Setup) -> Self;
 
-    /// What the setup is called.
+    /// Returns the name of a setup.
     fn name(setup: &Self::Setup) -> &'static str;
 }
 
@@ -43,35 +43,35 @@ impl Explored for Checked {
     }
 }
 
-/// How far to explore.
+/// Limits of an exploration.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// States at most.
+    /// Maximum number of states.
     pub states: usize,
-    /// Threads.
+    /// Number of threads.
     pub threads: usize,
 }
 
-/// What was found.
+/// Result of an exploration.
 #[derive(Debug)]
 pub struct Finding<M = Checked> {
     /// The configuration's name.
     pub name: &'static str,
-    /// Different states.
+    /// Number of different states.
     pub states: usize,
     /// Steps to the farthest of them.
     pub depth: usize,
-    /// How long it took.
+    /// Duration.
     pub time: Duration,
-    /// Whether every state was explored.
+    /// True if every state was explored.
     pub exhausted: bool,
     /// Broken properties.
     pub broken: Vec<&'static str>,
-    /// The states that were explored, for counter-examples.
+    /// The explored model, for counter-examples.
     pub model: M,
 }
 
-/// Explores until something is broken, all is explored, or the limit is reached.
+/// Explores until a property is broken, all is explored, or the limit is reached.
 #[must_use]
 pub fn explore<M: Explored>(setup: M::Setup, limits: Limits) -> Finding<M> {
     let began = Instant::now();
@@ -96,7 +96,7 @@ pub fn explore<M: Explored>(setup: M::Setup, limits: Limits) -> Finding<M> {
     }
 }
 
-/// One way to break a property.
+/// A sequence of actions that breaks a property.
 #[derive(Debug)]
 pub struct CounterExample<A = crate::model::Action> {
     /// The property.
@@ -105,7 +105,7 @@ pub struct CounterExample<A = crate::model::Action> {
     pub actions: Vec<A>,
 }
 
-/// A shortest way to break any property.
+/// Returns a shortest way to break any property.
 #[must_use]
 pub fn shortest<M: Explored>(model: &M) -> Option<CounterExample<M::Action>> {
     let properties = model.properties();

@@ -1,4 +1,4 @@
-//! What users, time and faults do to a state.
+//! Effects of users, time and faults on a state.
 
 mod status;
 pub(crate) mod time;
@@ -16,7 +16,7 @@ use crate::{
 };
 
 impl Checked {
-    /// One action.
+    /// Performs one action.
     pub(crate) fn happen(&self, world: &mut World, action: Action) {
         match action {
             Action::Change => self.change(world),
@@ -85,7 +85,8 @@ impl Checked {
         }
     }
 
-    /// Somebody approves what the status says to wait, be that out of date by now. Whether there was anything new to approve.
+    /// Approves the run that waits according to the status, even if that is out of date by now. Returns true
+    /// if there was a new run to approve.
     pub(crate) fn approve(&self, world: &mut World) -> bool {
         let waiting = self
             .decisions
@@ -105,8 +106,8 @@ impl Checked {
         Self::add_run(world, Run::new(make));
     }
 
-    /// Somebody puts an object under the name that the ledger reserved: a copy of our run, say, labels
-    /// and annotations and all, that was brought back from a backup. Only its owner is not ours.
+    /// Puts a foreign object under the name that the ledger reserved: for example a copy of our run from a
+    /// backup, with labels and annotations. Only its owner differs.
     fn intrude(&self, world: &mut World) {
         let stored = self.decisions.pool.stored(world.runnable.status);
         let reserved = stored.current_run.as_ref();
@@ -124,16 +125,17 @@ impl Checked {
         Self::add_run(world, Run::new(make));
     }
 
-    /// Somebody who may create the kind of the runs, and knows all that is public, makes the object of the
-    /// next number: before it is intended, or in the moment after, before the create arrives. It ends as
-    /// if it had been a run.
+    /// Forges the object of the next number: before it is intended, or just after, before the create arrives.
+    /// The forger may create the kind of the runs and knows everything public. The object ends as if it had
+    /// been a run.
     fn forge(&self, world: &mut World, early: bool) {
         let stored = self.decisions.pool.stored(world.runnable.status);
         let ledger = Ledger::of(&stored);
         let pending = ledger.current.as_ref();
         let pending = pending.filter(|current| current.phase != RunPhase::Created);
         let bare = self.setup.bare_forgeries;
-        // A forger cannot be told from a Runnable without a ledger, nor whoever is quicker than a create.
+        // A forgery cannot be distinguished for a Runnable without a ledger, nor when it arrives before a
+        // create.
         if bare && (!early || ledger.current.is_none()) {
             return;
         }
@@ -168,7 +170,7 @@ impl Checked {
         self.setup.token(now) != self.setup.token(now - 1)
     }
 
-    /// The write of a status has its effect, and its answer is lost.
+    /// The write of a status takes effect, and its answer is lost.
     fn act_unanswered(&self, world: &mut World, worker: usize) {
         let mut after = world.clone();
         self.act(&mut after, worker);
@@ -177,7 +179,7 @@ impl Checked {
         }
         let before = &world.workers[worker];
         let memory = Memory {
-            // What it read before it wrote stays known.
+            // Facts that it read before it wrote stay known.
             unknown_runs: after.workers[worker].memory.unknown_runs.clone(),
             known_writers: after.workers[worker].memory.known_writers,
             ..before.memory.clone()
@@ -237,7 +239,7 @@ fn cancel(run: &mut Run, left: &mut Left) {
     run.result = Some(false);
 }
 
-/// Events of roles wake whoever waits for a right.
+/// Takes or gives the right to create. Events of roles wake all workers.
 fn change_rights(world: &mut World) {
     world.left.rights -= 1;
     world.forbidden = !world.forbidden;
@@ -258,8 +260,8 @@ fn mistype(world: &mut World, mistyped: bool) {
     world.touch();
 }
 
-/// Memory and watches are lost. What the cache held may come again: a new list may be answered by an
-/// API server that lags.
+/// Loses memory and watches of a worker. The cache may come back: an API server that lags may answer the new
+/// list.
 fn crash(world: &mut World, index: usize) {
     let worker = &mut world.workers[index];
     worker.pass = None;

@@ -1,10 +1,10 @@
-//! The model before the judge of everybody, `cartouche-oracle`: a state is shown as what has happened so far, and
-//! a step as the next event.
+//! The model before the oracle, `cartouche-oracle`: a state becomes the events so far, and a step becomes the
+//! next event.
 //!
-//! The model restores and empties statuses only where nothing is lost by it, so that of the excuses those for
-//! I1 ([`Run::hasty`]) and for runs that nothing can know of ([`Run::is_forgotten`]) remain. What is
-//! judged here in addition is what only the model sees: of which inputs a run is intended, and that none is
-//! while its Runnable is suspended.
+//! The model restores and empties statuses only where nothing is lost by it. So of the excuses, those for I1
+//! ([`Run::hasty`]) and for runs that nothing can know of ([`Run::is_forgotten`]) remain. This module also
+//! judges what only the model sees: of which inputs a run is intended, and that none is while its Runnable is
+//! suspended.
 
 use std::collections::BTreeMap;
 
@@ -30,17 +30,17 @@ pub const S4: u8 = 2;
 pub const S5: u8 = 4;
 /// A run was begun while the Runnable was suspended.
 pub const SUSPENDED: u8 = 8;
-/// A run was told to stop of which no ledger says so, or that is taken back.
+/// A run was stopped without an entry in a ledger, or with one that is taken back.
 pub const S7: u8 = 16;
 
 /// A run was intended while another one may have been at work.
 pub const S6: u8 = 32;
-/// A run was intended that nobody has approved.
+/// A run was intended without approval.
 pub const S8: u8 = 64;
-/// A run was intended of what had not stayed the same for long enough.
+/// A run was intended of a rendering that had not stayed the same for long enough.
 pub const SETTLED: u8 = 128;
 
-/// Judges a write of the status that has its effect now.
+/// Judges a write of the status that takes effect now.
 pub(crate) fn write(
     model: &Checked,
     world: &mut World,
@@ -64,7 +64,7 @@ pub(crate) fn write(
     if change == Some(Change::Intent) && may_overlap(model, world) {
         world.ghost.broken |= S6;
     }
-    // Nobody makes way for a run that may not begin.
+    // No run is replaced by one that may not begin.
     let is_held = world.runnable.suspended || knowledge.suspended;
     if change == Some(Change::MakeWay) && is_held {
         world.ghost.broken |= S7;
@@ -80,7 +80,7 @@ pub(crate) fn write(
         if model.setup.debounce && is_new && !knowledge.settled {
             world.ghost.broken |= SETTLED;
         }
-        // The resourceVersion of the write stands for the spec, too.
+        // The resourceVersion of the write covers the spec, too.
         if world.runnable.suspended || knowledge.suspended {
             world.ghost.broken |= SUSPENDED;
         }
@@ -89,23 +89,23 @@ pub(crate) fn write(
     }
 }
 
-/// Whether a run is of the document and the request of the one before.
+/// Returns true if a run is of the document and the request of the previous one.
 fn goes_on(old: &RunnableStatus, new: &CurrentRun) -> bool {
     let before = old.current_run.as_ref();
     let asks = new.rerun_token.is_some() && new.rerun_token.as_deref() != old.last_answered();
     before.is_some_and(|before| before.input_hash == new.input_hash) && !asks
 }
 
-/// Whether a create that is on its way may make a run beside the one that is intended, where none may be.
+/// Returns true if a create on its way may make a run beside the intended one, where none may be.
 fn may_overlap(model: &Checked, world: &World) -> bool {
-    // While the run of a name is there no create makes another one; and who deletes it meanwhile is I1.
+    // While the run of a name exists, no create makes another one. A user who deletes it meanwhile is I1.
     let is_made = |make: &Make| world.runs.iter().any(|run| run.make.name == make.name);
     let may_land = |make: &Make| make.owner == world.runnable.owner && !is_made(make);
     let mut on_their_way = world.wire.iter().map(|request| &request.make);
     model.setup.concurrency != ConcurrencyPolicy::Allow && on_their_way.any(may_land)
 }
 
-/// Whether the run before was of the same document and request, under a hash of another version.
+/// Returns true if the previous run was of the same document and request, under a hash of another version.
 fn repeats(
     model: &Checked,
     world: &World,
@@ -129,14 +129,14 @@ fn repeats(
         && !deleted
 }
 
-/// Judges a create that is sent now. One that was sent before the Runnable was suspended may still land.
+/// Judges a create that is sent now. One that was sent before the Runnable was suspended may still arrive.
 pub(crate) fn create(world: &mut World, knowledge: &Knowledge) {
     if knowledge.suspended {
         world.ghost.broken |= SUSPENDED;
     }
 }
 
-/// Judges that a create lands now: beside no other run, where none may be.
+/// Judges that a create arrives now: beside no other run, where none may be.
 pub(crate) fn arrive(model: &Checked, world: &mut World, make: &Make) {
     let is_at_work = |run: &Run| {
         run.is_there() && run.result.is_none() && !run.make.forged && run.make.owner == make.owner
@@ -144,8 +144,8 @@ pub(crate) fn arrive(model: &Checked, world: &mut World, make: &Make) {
     if model.setup.concurrency != ConcurrencyPolicy::Allow && world.runs.iter().any(is_at_work) {
         world.ghost.broken |= S6;
     }
-    // Hashes of two releases do not tell that they are of one change. Where such releases are beside each other no document comes
-    // back, so that each is to run once.
+    // Hashes of two releases do not show that they are of one change. Where two such releases work at the
+    // same time no document returns, so each must run once.
     let is_of_same = |run: &Run| {
         let (one, other) = (&run.make, make);
         !one.forged
@@ -156,10 +156,10 @@ pub(crate) fn arrive(model: &Checked, world: &mut World, make: &Make) {
     }
 }
 
-/// Judges that a run is told to stop now: its time is over, and the ledger says so already.
+/// Judges that a run is stopped now: its timeout has expired, and the ledger records that already.
 pub(crate) fn stop(model: &Checked, world: &mut World, run: Uid) {
     let (ledger, uid) = (model.decisions.ledger(world.runnable.status), run_uid(run));
-    // Of what a status lost meanwhile it says nothing.
+    // A ledger that a status lost meanwhile says nothing of it.
     let is_unwritten = ledger.knows(&uid) && ledger.stop_of(&uid).is_none();
     let stop = ledger.stop_of(&uid);
     let makes_way = match stop {
@@ -171,7 +171,7 @@ pub(crate) fn stop(model: &Checked, world: &mut World, run: Uid) {
     }
 }
 
-/// Judges a delete of retention that has its effect now.
+/// Judges a delete of retention that takes effect now.
 pub(crate) fn retire(model: &Checked, world: &mut World, run: usize) {
     let mut past = past(model, world, |_| true);
     let run = known(
@@ -190,7 +190,7 @@ pub(crate) fn one_for_each_number(model: &Checked, world: &World) -> bool {
     past.verdict().violations.is_empty()
 }
 
-/// S2: what the ledger says of a run is so, and no run of another is in it.
+/// S2: the ledger's record of a run is true, and no foreign run is in it.
 pub(crate) fn content_is_as_recorded(model: &Checked, world: &World) -> bool {
     let mut past = past(model, world, |_| true);
     let status = model.decisions.pool.stored(world.runnable.status);
@@ -229,7 +229,7 @@ fn event(verb: Verb, object: Object) -> Event {
     }
 }
 
-/// What has happened so far, of these runs.
+/// Returns the events so far, of these runs.
 fn past(model: &Checked, world: &World, wanted: impl Fn(&Run) -> bool) -> Past {
     let runs = (0..).zip(&world.runs).filter(|(_, run)| wanted(run));
     let status = model.decisions.pool.stored(world.runnable.status);
@@ -275,7 +275,7 @@ fn known(model: &Checked, number: Uid, run: &Run) -> Known {
         cancelled: make.cancelled,
     };
     Known {
-        // When it went is not known: not before the present number was given.
+        // The time of the deletion is unknown: not before the present number was given.
         gone: (!run.is_there()).then_some(1),
         cut_short: run.presence == Presence::Deleted && run.result.is_none(),
         unrecorded: run.hasty,

@@ -1,4 +1,4 @@
-//! What a worker sees when it looks around: the watches that it has, and what they have shown.
+//! A worker's view at the beginning of a pass: its watches, and what they have shown.
 
 use cartouche_crds::RunnableStatus;
 use cartouche_protocol::ledger::Ledger;
@@ -11,7 +11,7 @@ use crate::{
 };
 
 impl Checked {
-    /// The watches that are needed, and what they have shown.
+    /// Starts the needed watches and takes over what they have shown.
     pub(crate) fn look_around(&self, world: &mut World, index: usize) {
         if self.setup.prompt_watch {
             self.hear(world, index);
@@ -60,9 +60,9 @@ impl Checked {
         world.workers[index].pass = Some(pass);
     }
 
-    /// What the worker still waits for, of what it remembers of the current run.
+    /// Takes over what the worker still waits for, from its memory of the current run.
     fn take_in_waits(&self, memory: &mut Memory, knowledge: &mut Knowledge) {
-        // Where nobody has to wait for another controller's word, all the time for it has passed.
+        // Where no worker has to wait for a report of another controller, the time for it has passed.
         knowledge.grace_over = !self.setup.grace;
         knowledge.unobserved_run = None;
         if memory.unobserved_run.is_none() && memory.missing.is_none() {
@@ -141,7 +141,7 @@ impl Checked {
     }
 }
 
-/// No watch shows the current run: it is looked at again without an event.
+/// Returns true if no watch shows the current run, so that the worker looks again without an event.
 fn is_out_of_sight(ledger: &Ledger, knowledge: &Knowledge) -> bool {
     let current = ledger.current.as_ref();
     let unfinished = current.filter(|current| current.result.is_none());

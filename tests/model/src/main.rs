@@ -17,20 +17,20 @@ use cartouche_model::{
 };
 use clap::Parser;
 
-/// Checks the protocol that makes runs, in every order of faults.
+/// Check the protocol that makes runs, in every order of faults.
 ///
-/// Fails when a property does not hold, or when a mistake on purpose is not found.
+/// Fails when a property does not hold, or when a deliberate mistake is not found.
 #[derive(Parser)]
 struct Flags {
-    /// Configurations whose name begins with one of these; without any, all.
+    /// Explore only configurations whose name begins with one of these.
     names: Vec<String>,
     /// Explore without a limit.
     #[arg(long)]
     all: bool,
-    /// States that are generated at most, for each configuration.
+    /// Generate at most this many states for each configuration.
     #[arg(long, default_value_t = 400_000)]
     states: usize,
-    /// Threads.
+    /// Use this many threads.
     #[arg(long, default_value_t = 2)]
     threads: usize,
     /// Print every step of counter-examples.
@@ -74,7 +74,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Every step of a counter-example.
+/// Renders every step of a counter-example.
 type Story<M> = fn(&M, &CounterExample<<M as stateright::Model>::Action>) -> String;
 
 impl Flags {
@@ -83,7 +83,8 @@ impl Flags {
         self.names.is_empty() || self.names.iter().any(begins)
     }
 
-    /// [`Self::check`] of these configurations, and of these mistakes on purpose, as far as they are wanted.
+    /// Runs [`Self::check`] on these configurations and deliberate mistakes, as far as they are selected.
+    /// Returns true if all are as expected.
     fn check_all<M: Explored>(
         &self,
         configurations: Vec<M::Setup>,
@@ -101,7 +102,7 @@ impl Flags {
         as_expected
     }
 
-    /// Explores, and says what was found. Whether it was as expected.
+    /// Explores, and prints the finding. Returns true if it is as expected.
     fn check<M: Explored>(
         &self,
         setup: M::Setup,
@@ -116,7 +117,7 @@ impl Flags {
         };
         let found = explore::<M>(setup, limits);
         let unknown = found.broken.iter().any(|broken| !known.contains(broken));
-        // Nothing is lost if nobody reads it any more.
+        // A lost line is no failure when standard output is closed.
         let _ = tell(&found, known, mistake, self.trace.then_some(story));
         if mistake {
             !found.broken.is_empty()

@@ -1,4 +1,4 @@
-//! The model as stateright explores it: first states, actions, properties.
+//! The model for stateright: first states, actions, properties.
 
 use stateright::{Model, Property};
 
@@ -15,14 +15,14 @@ use crate::{
 /// A configuration, ready to be explored.
 #[derive(Debug)]
 pub struct Checked {
-    /// What is explored.
+    /// The explored configuration.
     pub setup: Configuration,
     /// The controller's decisions.
     pub decisions: Decisions,
     pub(crate) verdicts: Verdicts,
 }
 
-/// What can happen next.
+/// A possible next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// The inputs move on.
@@ -37,23 +37,23 @@ pub enum Action {
     Hear(usize),
     /// A worker's watch of runs lost events, and lists.
     ListAnew(usize),
-    /// A worker goes on to its next request.
+    /// A worker proceeds to its next request.
     Act(usize),
     /// The same, and the answer to its write is lost.
     ActUnanswered(usize),
     /// A create on the wire meets its fate.
     Deliver(usize, Fate),
-    /// A worker crashes, and starts again.
+    /// A worker crashes and starts again.
     Crash(usize),
     /// A run ends.
     Finish(Uid, bool),
-    /// Somebody deletes a run.
+    /// A user deletes a run.
     Delete(Uid),
-    /// Somebody cancels a run, and it ends at once.
+    /// A user cancels a run, and it ends at once.
     Cancel(Uid),
     /// The time of the next attempt comes.
     Due,
-    /// The time of the runs is over.
+    /// The timeout of the runs expires.
     Overdue,
     /// The right to create is taken or given.
     Rights,
@@ -61,11 +61,11 @@ pub enum Action {
     Wipe,
     /// A backup is taken.
     BackUp,
-    /// It is restored.
+    /// The backup is restored.
     Restore,
-    /// The time for another controller's word about a missing run is over, for a worker.
+    /// The time for another controller's report about a missing run is over, for a worker.
     GraceEnds(usize),
-    /// What is due has stayed the same for long enough, for a worker.
+    /// The pending change has stayed the same for long enough, for a worker.
     Settle(usize),
     /// Half a minute passes.
     Pause,
@@ -75,23 +75,23 @@ pub enum Action {
     Rebirth,
     /// The original controller makes a run.
     OriginalRun,
-    /// A stranger makes an object under the name that the ledger reserved.
+    /// A foreign object appears under the name that the ledger reserved.
     Stranger,
-    /// Somebody forges the run of the next number, before or after it is intended.
+    /// A forger makes the run of the next number, before or after it is intended.
     Forge {
-        /// Before.
+        /// True for before.
         early: bool,
     },
     /// The Runnable is suspended, or resumed.
     Suspend(bool),
-    /// The name of its template is mistyped, or mended.
+    /// The name of its template is mistyped, or corrected.
     Mistype(bool),
-    /// Somebody approves the run that the status says to wait.
+    /// A user approves the run that waits according to the status.
     Approve,
 }
 
 impl Checked {
-    /// A configuration of which nothing is known yet.
+    /// Returns a configuration without any knowledge.
     #[must_use]
     pub fn new(setup: Configuration) -> Self {
         let cast = Cast::new(&setup);

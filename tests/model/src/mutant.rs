@@ -1,7 +1,7 @@
 //! Deliberate mistakes that the check must catch.
 //!
-//! A mistake in a decision is made by bending what the decision is given, or what it gives; a mistake
-//! of the loop around it is made in `worker` and `server`.
+//! A mistake in a decision bends the input or the result of the decision; a mistake in the loop around it is
+//! in `worker` and `server`.
 
 mod approval;
 mod overlap;
@@ -28,14 +28,14 @@ use crate::{cast::NOW, process::CLOCK};
 /// One mistake, or none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mutant {
-    /// The code as it is.
+    /// The unmodified code.
     #[default]
     None,
     /// The status is written without a resourceVersion.
     NoPrecondition,
     /// Finished runs are deleted at any age.
     NoMinimumAge,
-    /// The name of a run is made of its hash.
+    /// The name of a run derives from its hash.
     NameOfHash,
     /// Runs have a prefix and a random ending, as the original's.
     GenerateName,
@@ -43,13 +43,13 @@ pub enum Mutant {
     NoIntent,
     /// The intent is written for a template out of the cache.
     StaleTemplate,
-    /// Whatever has the name is taken for our run.
+    /// Any object with the name counts as our run.
     AdoptUnchecked,
     /// Outputs are those of the run that finished last.
     OutputsByTime,
-    /// A create without an answer is sent again later, without a look at the ledger.
+    /// A create without an answer is repeated later, without a look at the ledger.
     CreateRetried,
-    /// A name that is taken is an error for good.
+    /// A taken name is a permanent error.
     TakenIsTheEnd,
     /// The intent counts as the confirmation.
     ConfirmSkipped,
@@ -61,28 +61,28 @@ pub enum Mutant {
     UnfinishedRetired,
     /// A superseded entry without an answer is dropped without a look at its name.
     UnansweredDropped,
-    /// A ledger that is gone is begun anew.
+    /// A lost ledger is begun anew.
     NoRebuild,
-    /// A ledger that is made out of the runs that exist gives the outputs of the oldest.
+    /// A rebuilt ledger gives the outputs of the oldest run.
     OldestOutputs,
-    /// Nobody waits until the creates of an earlier controller have ended.
+    /// The worker does not wait until the creates of an earlier controller have ended.
     NoQuietPeriod,
-    /// A ledger that reality has overtaken is believed.
+    /// A ledger that is behind reality is believed.
     NoCatchUp,
-    /// What claims to be ahead is forgotten before anybody has asked who wrote the ledger, and marks of others are
-    /// not read.
+    /// Claims to be ahead are forgotten before the worker has asked who wrote the ledger, and marks of others
+    /// are not read.
     AheadForgotten,
-    /// Whatever claims to be ahead of the ledger is believed.
+    /// All claims to be ahead of the ledger are believed.
     AheadIsTrue,
-    /// What has owner, number, hash and name of a run is one, whenever and however it was made.
+    /// An object with owner, number, hash and name of a run counts as one, regardless of its age and origin.
     AgeUnchecked,
     /// `spec.suspend` is not read.
     SuspensionIgnored,
-    /// A ledger that is gone for a moment counts as one that is gone for long.
+    /// A ledger that is missing for a moment counts as one that is missing for long.
     SettledAtOnce,
     /// Any status without a ledger counts as one that this process wrote.
     ReportTakenForOwn,
-    /// Who has written the status is not asked.
+    /// The worker ignores the writer of the status.
     WritersIgnored,
     /// A note of writers is remembered while another write may leave the same one.
     NotedAtOnce,
@@ -90,62 +90,63 @@ pub enum Mutant {
     NumberForgotten,
     /// An object that claimed to be ahead of the ledger is not remembered.
     UnknownForgotten,
-    /// Our own write is no news, even if a pass was put off until it arrives.
+    /// Our own write is no news, even if a pass waits until it arrives.
     EchoUnheard,
-    /// That a run is missing is not remembered: each time another controller's word is waited for anew.
+    /// A missing run is not remembered: each time the worker waits anew for another controller's report.
     GraceEndless,
     /// A run that no watch has shown is never looked for.
     UnobservedForever,
-    /// Whatever a watch shows of a run that this process made is no news.
+    /// Nothing that a watch shows of a run that this process made is news.
     SightsIgnored,
-    /// What failed is tried again under its number.
+    /// A failed run is retried under its number.
     RetrySameNumber,
-    /// What failed is tried again though no ledger says when.
+    /// A failed run is retried although no ledger has a time for it.
     RetryUnplanned,
     /// Attempts are not counted.
     AttemptsUncounted,
-    /// That somebody cancelled a run is not read.
+    /// A cancellation by a user is not read.
     CancelIgnored,
     /// A change waits until the next attempt is due.
     ChangeWaitsForRetry,
-    /// A run is told to stop before the ledger says so.
+    /// A run is stopped before the ledger records it.
     StopUnwritten,
-    /// A run that was told to stop, and went, is made again.
+    /// A run that was stopped and is gone is made again.
     StoppedRunAgain,
-    /// A run that was told to stop, and went, counts as lost.
+    /// A run that was stopped and is gone counts as lost.
     StoppedRunLost,
-    /// That a run was told to stop is not kept.
+    /// The stop of a run is not kept.
     StopForgotten,
-    /// A run is told to stop once in its life.
+    /// A run is stopped once in its life.
     StopToldOnce,
     /// A change that waits for another run counts as one that has run.
     WaitingChangeForgotten,
-    /// What nobody has seen is not at work.
+    /// An unseen run is not at work.
     UnseenNotAtWork,
-    /// What nobody has seen counts as given up, and no ledger says so.
+    /// An unseen run counts as given up, and no ledger records it.
     WithdrawnUnwritten,
-    /// A run that somebody deleted is at work for ever.
+    /// A run that a user deleted is at work for ever.
     DeletedAtWork,
-    /// A run that was told to stop is at work no more.
+    /// A run that was stopped is at work no more.
     ReplacedAtOnce,
-    /// What made way for another document is over, even if it is wanted again.
+    /// A run that was replaced by another document is over, even if it is wanted again.
     ReplacedForGood,
-    /// What changes again and again runs at once.
+    /// A rendering that changes again and again runs at once.
     DebounceIgnored,
     /// A number that another release has given is given up at once.
     OtherReleaseSuperseded,
-    /// A number that another release has given is given up when its intent is old, though creates may still be sent for it.
+    /// A number that another release has given is given up when its intent is old, though creates may still
+    /// be sent for it.
     OtherReleaseOld,
     /// An approval counts for each run of its document.
     ApprovedByHash,
-    /// An approval counts for whatever is made under its number.
+    /// An approval counts for any run under its number.
     ApprovedByNumber,
-    /// Nobody asks for an approval once there was one.
+    /// No approval is needed once there was one.
     ApprovedOnce,
 }
 
 impl Mutant {
-    /// The facts that a decision is given.
+    /// Bends the facts of a decision.
     pub(crate) fn bend_facts(self, mut facts: Facts) -> Facts {
         match self {
             Self::AdoptUnchecked => adopt_anything(&mut facts),
@@ -187,7 +188,7 @@ impl Mutant {
         facts
     }
 
-    /// What comes of a decision.
+    /// Bends the result of a decision.
     pub(crate) fn bend_step(self, facts: &Facts, step: Step) -> Step {
         match (self, step) {
             (Self::OtherReleaseSuperseded, step) => releases::superseded_at_once(facts, step),
@@ -259,7 +260,7 @@ impl Mutant {
         }
     }
 
-    /// What a process remembers, before and after one of its functions has changed that.
+    /// Bends the memory of a process, after one of its functions has changed it.
     pub(crate) fn bend_state(self, state: &mut ProcessState) {
         match self {
             Self::SettledAtOnce => {
@@ -278,7 +279,7 @@ impl Mutant {
         }
     }
 
-    /// The status that a process begins with.
+    /// Bends the status that a process begins with.
     pub(crate) fn bend_stored<'a>(
         self,
         state: &mut ProcessState,
@@ -297,7 +298,7 @@ impl Mutant {
         }
     }
 
-    /// The ledger that retention is given.
+    /// Bends the ledger for retention.
     pub(crate) fn bend_retired(self, mut ledger: Ledger) -> Ledger {
         if self == Self::UnfinishedRetired {
             let unfinished = ledger.history_mut().iter_mut();

@@ -1,4 +1,4 @@
-//! Counter-examples, for people.
+//! Counter-examples for readers.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ use crate::{
     world::{Worker, World},
 };
 
-/// Every step of a counter-example, with the state that it leads to.
+/// Returns every step of a counter-example, with the state that it leads to.
 #[must_use]
 pub fn story(model: &Checked, example: &CounterExample) -> String {
     let mut text = String::new();

@@ -1,8 +1,8 @@
-//! What a state of the model only refers to: statuses and names of runs, each kept once.
+//! Values that a state of the model only refers to: statuses and names of runs, each kept once.
 //!
-//! A state holds the real status of the Runnable, but as a number, so that millions of states fit
-//! into memory and are compared at once. The number is a hash of the content: it is the same in
-//! every run and on every thread.
+//! A state holds the real status of the Runnable, but as a number, so that millions of states fit into memory
+//! and are compared at once. The number is a hash of the content: it is the same in every run and on every
+//! thread.
 
 use std::{
     collections::HashMap,
@@ -28,7 +28,7 @@ pub struct NameId(u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ProblemId(u64);
 
-/// Every status and name that was met.
+/// Every status and name so far.
 #[derive(Debug, Default)]
 pub struct Pool {
     statuses: RwLock<HashMap<u64, Arc<RunnableStatus>>>,
@@ -46,7 +46,7 @@ impl Pool {
         StatusId(id)
     }
 
-    /// The status with this number.
+    /// Returns the status with this number.
     pub fn stored(&self, id: StatusId) -> Arc<RunnableStatus> {
         get(&self.statuses, id.0).unwrap_or_default()
     }
@@ -58,7 +58,7 @@ impl Pool {
         NameId(id)
     }
 
-    /// The name with this number.
+    /// Returns the name with this number.
     pub fn named(&self, id: NameId) -> Arc<RunName> {
         get(&self.names, id.0).unwrap_or_else(|| {
             Arc::new(RunName {
@@ -71,7 +71,7 @@ impl Pool {
 
     /// Keeps a problem.
     pub fn problem(&self, problem: &ReconcileError) -> ProblemId {
-        // What would approve it is in no message.
+        // No message contains the value that would approve it.
         let wanted = problem.diagnosis.as_ref().and_then(|it| it.wanted());
         let wanted = wanted.map(ToString::to_string);
         let id = hashed(&(problem.category, &problem.message, wanted));
@@ -79,13 +79,13 @@ impl Pool {
         ProblemId(id)
     }
 
-    /// The problem with this number.
+    /// Returns the problem with this number.
     pub fn met(&self, id: ProblemId) -> Option<Arc<ReconcileError>> {
         get(&self.problems, id.0)
     }
 
-    /// The same status after more than the minimum age has passed. "Now" stands still in the model,
-    /// so everything else moves back.
+    /// Returns the same status after more than the minimum age. The clock stands still in the model, so
+    /// everything else moves back.
     pub fn aged(&self, id: StatusId) -> StatusId {
         if let Some(aged) = read(&self.aged).get(&id) {
             return *aged;
@@ -118,7 +118,7 @@ impl Pool {
         aged
     }
 
-    /// The same status when the time of the next attempt has come.
+    /// Returns the same status when the time of the next attempt has come.
     pub fn due(&self, id: StatusId) -> StatusId {
         let stored = self.stored(id);
         let retry_at = |status: &RunnableStatus| status.current_run.as_ref()?.retry_at.clone();
@@ -139,7 +139,7 @@ fn back(time: &mut Time) {
     }
 }
 
-/// A hash that is the same in every process.
+/// Returns a hash that is the same in every process.
 pub fn hashed(value: &(impl Hash + ?Sized)) -> u64 {
     let mut hasher = DefaultHasher::new();
     value.hash(&mut hasher);

@@ -1,4 +1,4 @@
-//! What a worker remembers, as the state that the controller keeps: its own functions change it.
+//! A worker's memory, as the controller's state, changed by the controller's own functions.
 
 use std::time::Duration;
 
@@ -20,20 +20,20 @@ use crate::{
     world::{Cached, Shown, Uid},
 };
 
-/// The time on the clock of every worker. It stands still: what began long ago, began at zero.
+/// The time on the clock of every worker. It stands still: anything that began long ago began at zero.
 pub(crate) const CLOCK: Duration = UNOBSERVED_FOR;
 
-/// What a worker remembers from one pass to the next, gone after a crash: the compact form of the
-/// controller's `ProcessState`.
+/// A worker's memory from one pass to the next, lost in a crash: the compact form of the controller's
+/// `ProcessState`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Memory {
-    /// The incarnation of the Runnable that all of this is about.
+    /// The incarnation of the Runnable that this memory is about.
     pub owner: u8,
     /// See `ProcessState`.
     pub written: Option<u8>,
     /// See `ProcessState`.
     pub waits_for_cache: bool,
-    /// The note of other writers that there was when the ledger proved to be ours.
+    /// The note of other writers at the time when the ledger proved to be ours.
     pub known_writers: u8,
     /// See `ProcessState`.
     pub wrote_ledger: bool,
@@ -47,7 +47,7 @@ pub struct Memory {
     pub without_ledger: Option<WithoutLedger>,
     /// See `ProcessState`.
     pub unobserved_run: Option<Awaited>,
-    /// See `ProcessState`. Only where calling a run lost takes time.
+    /// See `ProcessState`. Only where it takes time until a run counts as lost.
     pub missing: Option<Awaited>,
     /// See `ProcessState`.
     pub made: Option<Shown>,
@@ -55,50 +55,50 @@ pub struct Memory {
     pub unconfirmed: Option<Shown>,
     /// See `ProcessState`.
     pub unknown_runs: Vec<Unknown>,
-    /// Kinds that are watched, as bits.
+    /// Watched kinds, as bits.
     pub kinds: u8,
-    /// Runs that were told to stop.
+    /// Runs that were stopped.
     pub told: Vec<Uid>,
-    /// What is due, as document and re-run request, and whether it has stayed the same for long enough. Only where that
-    /// counts.
+    /// The pending change, as document and re-run request, and true if it has stayed the same for long
+    /// enough. Only where that counts.
     pub due: Option<(u8, u8, bool)>,
 }
 
-/// How long a worker has seen no ledger.
+/// Absence of the ledger, as a worker has seen it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct WithoutLedger {
-    /// Creates have settled.
+    /// True if creates have settled.
     pub settled: bool,
-    /// The resourceVersion that was seen without one.
+    /// The resourceVersion that was seen without a ledger.
     pub version: u8,
 }
 
-/// A run that something is still to be heard of.
+/// A run that the worker waits to hear of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Awaited {
-    /// Which.
+    /// The run.
     pub run: Uid,
-    /// It was waited for long enough.
+    /// True if the worker has waited for long enough.
     pub over: bool,
 }
 
 /// An object that claimed to be ahead of a ledger of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Unknown {
-    /// Which.
+    /// The object.
     pub run: Uid,
     /// The number that it claims.
     pub number: i64,
-    /// It is older than any intent that is still to come.
+    /// True if it is older than any future intent.
     pub old: bool,
 }
 
-/// Who else has written the status, as the API server notes it.
+/// Returns the API server's notes of other writers of the status.
 pub(crate) fn noted(cached: &Cached) -> Vec<ManagedFieldsEntry> {
     writers(if cached.noted { cached.writers } else { 0 })
 }
 
-/// The note of others' latest write.
+/// Returns the note of the latest write by others.
 fn writers(seconds: u8) -> Vec<ManagedFieldsEntry> {
     let other = ManagedFieldsEntry {
         manager: Some("restore".to_owned()),
@@ -109,13 +109,13 @@ fn writers(seconds: u8) -> Vec<ManagedFieldsEntry> {
     (seconds > 0).then_some(other).into_iter().collect()
 }
 
-/// When that was. Each second that is noted is another.
+/// Returns the time of a note. Each noted second is another.
 pub(crate) fn noted_at(seconds: u8) -> Timestamp {
     NOW - SignedDuration::from_hours(1) + SignedDuration::from_mins(i64::from(seconds))
 }
 
 impl Decisions {
-    /// Has one of the controller's functions change what a worker remembers.
+    /// Lets one of the controller's functions change a worker's memory.
     pub(crate) fn remember<T>(
         &self,
         mutant: Mutant,
@@ -129,7 +129,7 @@ impl Decisions {
         answer
     }
 
-    /// The state that a memory stands for.
+    /// Returns the state that a memory stands for.
     fn state(&self, memory: &Memory) -> ProcessState {
         ProcessState {
             written: memory.written.map(u64::from),
@@ -195,7 +195,7 @@ impl Decisions {
         memory.unconfirmed = memory.unconfirmed.filter(|_| state.unconfirmed.is_some());
     }
 
-    /// The answer to the create of a run.
+    /// Returns the answer to the create of a run.
     fn made(&self, shown: &Shown) -> Option<Box<FetchedRun>> {
         let (cast, make) = (&self.cast, &shown.make);
         let object = cast.object(&self.pool, shown.uid, make, shown.result);
@@ -207,7 +207,7 @@ impl Decisions {
         self.made(shown).map(|made| CachedRun::of(&made))
     }
 
-    /// What a run says of itself.
+    /// Returns the identity of a run.
     pub(crate) fn identity(&self, shown: &Shown) -> Option<RunIdentity> {
         let object = self
             .cast
@@ -215,7 +215,7 @@ impl Decisions {
         RunIdentity::of(&object)
     }
 
-    /// A run as a watch keeps it, beside this status.
+    /// Returns a run as a watch keeps it, beside this status.
     pub(crate) fn seen(&self, status: StatusId, shown: &Shown, deleted: bool) -> Option<CachedRun> {
         let object = self
             .cast
@@ -226,7 +226,7 @@ impl Decisions {
         Some(digested(Some(compiled), history, run, &object, deleted))
     }
 
-    /// The ledger of a status.
+    /// Returns the ledger of a status.
     pub(crate) fn ledger(&self, status: StatusId) -> Ledger {
         Ledger::of(&self.pool.stored(status))
     }

@@ -1,4 +1,4 @@
-//! What a pass reads before it goes on: renderings, lists, names, who wrote the ledger.
+//! Reads of a pass before it continues: renderings, lists, names, the writer of the ledger.
 
 use cartouche_protocol::{facts::LedgerWriter, ledger::RunIdentity};
 use k8s_openapi::jiff::SignedDuration;
@@ -14,7 +14,7 @@ use crate::{
 };
 
 impl Checked {
-    /// The template, after the Runnable.
+    /// Reads the template, after the Runnable.
     pub(crate) fn render_again(&self, world: &mut World, index: usize) {
         let newest = world.runnable.input;
         let Some(pass) = &mut world.workers[index].pass else {
@@ -27,7 +27,7 @@ impl Checked {
         self.look_around(world, index);
     }
 
-    /// The runs that the Runnable controls.
+    /// Lists the runs that the Runnable controls.
     pub(crate) fn list(&self, world: &mut World, index: usize, every_kind: bool) {
         let shown: Vec<_> = world.shown().collect();
         let Some(pass) = &mut world.workers[index].pass else {
@@ -43,7 +43,7 @@ impl Checked {
         knowledge.listed_every_kind = every_kind;
     }
 
-    /// Who wrote `currentRun` last.
+    /// Reads the last writer of `currentRun`.
     pub(crate) fn read_ledger_writer(&self, world: &mut World, index: usize) {
         let World {
             runnable,
@@ -53,7 +53,7 @@ impl Checked {
         } = world;
         let Worker { memory, pass, .. } = &mut workers[index];
         let Some(pass) = pass else { return };
-        // Whoever has written since is waited for.
+        // The worker waits for a later write by others.
         if pass.version != runnable.version {
             give_up(world, index);
             return;
@@ -77,7 +77,7 @@ impl Checked {
         knowledge.unknown_runs = memory.unknown_runs.iter().map(|it| it.run).collect();
     }
 
-    /// What the watch has shown of runs that claim to be ahead of the ledger.
+    /// Returns the runs in the watch that claim to be ahead of the ledger.
     fn ahead(&self, knowledge: &Knowledge) -> Vec<RunIdentity> {
         let ledger = self.decisions.ledger(knowledge.stored);
         let owner = owner_uid(knowledge.owner);
@@ -88,7 +88,7 @@ impl Checked {
             .collect()
     }
 
-    /// What the server makes of the document, beside the run of this name.
+    /// Asks the server for its form of the document, beside the run of this name.
     pub(crate) fn ask(&self, world: &mut World, index: usize, name: NameId) {
         let live = world.holder(name);
         let Some(pass) = &mut world.workers[index].pass else {
@@ -100,14 +100,14 @@ impl Checked {
     }
 }
 
-/// One name.
+/// Reads one name.
 pub(crate) fn read(world: &mut World, index: usize, name: NameId) {
     let holder = world.holder(name);
     let Worker { pass, seen, .. } = &mut world.workers[index];
     let Some(pass) = pass else { return };
     let knowledge = &mut pass.knowledge;
     if let Some(shown) = holder {
-        // A cached run that is newer than what this pass began with is left alone.
+        // A cached run that is newer than the pass stays as it is.
         let seen = &mut seen[usize::from(shown.uid)];
         let mut known = knowledge.cached_runs.iter();
         let before = known

@@ -1,4 +1,4 @@
-//! The API server: what a request does when it arrives, and what the watches deliver.
+//! The API server: the effect of a request that arrives, and the events of the watches.
 
 use cartouche_protocol::ledger::Change;
 
@@ -11,12 +11,12 @@ use crate::{
     world::{Known, Make, Outcome, Presence, Request, Run, Shown, Stage, Uid, World},
 };
 
-/// What happens to a create on the wire.
+/// Fate of a create on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It arrives, and its answer, too.
+    /// It arrives, and so does its answer.
     Answered,
-    /// It arrives, and its answer, too; what was made is confirmed by the next pass.
+    /// It arrives, and so does its answer; the next pass confirms the run.
     PutOff,
     /// It arrives; its answer is lost.
     AnswerLost,
@@ -27,7 +27,7 @@ pub enum Fate {
 }
 
 impl Checked {
-    /// Replaces the status, with the resourceVersion that the pass began with. Whether that was still
+    /// Replaces the status, with the resourceVersion that the pass began with. Returns true if that was still
     /// the present one.
     pub(crate) fn put(
         &self,
@@ -46,7 +46,7 @@ impl Checked {
             return false;
         }
         judge::write(self, world, &pass.knowledge, status, change);
-        // The status has one owner: who wrote it last.
+        // The status has one owner: its last writer.
         world.runnable.marked = false;
         world.runnable.noted = false;
         world.runnable.status = status;
@@ -67,8 +67,8 @@ impl Checked {
         true
     }
 
-    /// A run is told to stop. An engine ends it when it likes, if at all; or it is deleted, unless it has changed since it
-    /// was seen at work.
+    /// Stops a run. An engine ends it at any time, if at all; or it is deleted, unless it has changed since
+    /// it was seen at work.
     pub(crate) fn stop(&self, world: &mut World, index: usize, uid: Uid) {
         judge::stop(self, world, uid);
         if let Some(run) = world.runs.get_mut(usize::from(uid))
@@ -86,7 +86,7 @@ impl Checked {
         }
     }
 
-    /// A create on the wire meets its fate.
+    /// Decides the fate of a create on the wire.
     pub(crate) fn deliver(&self, world: &mut World, request: usize, fate: Fate) {
         let Request {
             sender,
@@ -125,7 +125,7 @@ impl Checked {
         pass.stage = Stage::Deciding;
     }
 
-    /// What of a create is on the wire after its fate.
+    /// Puts what is left of a create after its fate back on the wire.
     fn send_again(&self, world: &mut World, make: Make, fate: Fate, endless: bool) {
         if fate == Fate::Delayed {
             world.wire.push(Request {
@@ -162,7 +162,7 @@ impl Checked {
         Outcome::Created(Shown { uid, make, result })
     }
 
-    /// An object is there now.
+    /// Adds an object.
     pub(crate) fn add_run(world: &mut World, run: Run) -> Uid {
         let uid = Uid::try_from(world.runs.len()).unwrap_or(Uid::MAX);
         world.runs.push(run);
@@ -172,7 +172,7 @@ impl Checked {
         uid
     }
 
-    /// A name that no other object has.
+    /// Returns a name that no other object has.
     pub(crate) fn random_name(&self, make: Make, number: usize) -> crate::pool::NameId {
         let pool = &self.decisions.pool;
         let rendered = &self.decisions.cast.document(make.document).rendered;
@@ -183,7 +183,7 @@ impl Checked {
         })
     }
 
-    /// The next delete of a pass that has settled, with the uid as its precondition.
+    /// Performs the next delete of a pass that has settled, with the uid as its precondition.
     pub(crate) fn retire_one(&self, world: &mut World, index: usize) {
         let Some(pass) = &mut world.workers[index].pass else {
             return;
@@ -198,7 +198,7 @@ impl Checked {
         }
     }
 
-    /// All that the watches of runs have to deliver arrives.
+    /// Delivers all events of the watches of runs.
     pub(crate) fn hear(&self, world: &mut World, index: usize) {
         let wanted = world.workers[index].memory.kinds;
         let first = wanted & !world.workers[index].complete;
@@ -224,7 +224,8 @@ impl Checked {
         worker.complete |= wanted;
     }
 
-    /// The watches of runs lost events: a new list says what is there, and not what went.
+    /// Replaces lost events of the watches of runs by a new list, which has the existing runs but not the
+    /// deletions.
     pub(crate) fn list_anew(&self, world: &mut World, index: usize) {
         for uid in 0..world.runs.len() {
             let run = world.runs[uid];
@@ -246,7 +247,7 @@ impl Checked {
         }
     }
 
-    /// One event of the watch; see `show` of the controller's `watch/runs.rs`.
+    /// Delivers one event of the watch; see `show` of the controller's `watch/runs.rs`.
     fn show(&self, world: &mut World, index: usize, uid: usize, deleted: bool) {
         let run = world.runs[uid];
         let worker = &mut world.workers[index];
@@ -274,7 +275,7 @@ impl Checked {
         worker.woken |= news && !as_made;
     }
 
-    /// Whether the pass that made this run knows all that the watch shows of it.
+    /// Returns true if the pass that made this run knows everything that the watch shows of it.
     fn is_as_made(
         &self,
         memory: &mut Memory,
@@ -282,7 +283,7 @@ impl Checked {
         shown: &Shown,
         deleted: bool,
     ) -> bool {
-        // Without one that was made, none is.
+        // Saves the comparison where nothing was made.
         if memory.made.is_none() {
             return false;
         }
@@ -297,7 +298,7 @@ impl Checked {
                 .remember(self.setup.mutant, memory, |state| state.is_as_made(&seen))
     }
 
-    /// Whether a watch of runs has anything to deliver.
+    /// Returns true if a watch of runs has anything to deliver.
     pub(crate) fn has_news(&self, world: &World, index: usize) -> bool {
         let worker = &world.workers[index];
         let wanted = worker.memory.kinds;
@@ -313,7 +314,7 @@ impl Checked {
         worker.complete & wanted != wanted || world.runs.iter().zip(&worker.seen).any(late)
     }
 
-    /// Whether a create for this name may still arrive.
+    /// Returns true if a create for this name may still arrive.
     pub(crate) fn is_outstanding(&self, world: &World, make: &Make) -> bool {
         let awaited = |status| {
             let stored = self.decisions.pool.stored(status);

@@ -1,8 +1,9 @@
-//! What comes of a state when faults stop and everybody gets their turn.
+//! The end of a state when faults stop and every worker gets its turn.
 //!
-//! From every state that is reached, fair schedules are played to their end: requests arrive, caches
-//! catch up, workers work, runs succeed, time passes. What a status asks its user for is done last: it
-//! must have been said. Rounds that were played before are not played again, so this costs little more than one round a state.
+//! From every reached state, fair schedules are played to their end: requests arrive, caches catch up,
+//! workers work, runs succeed, time passes. Actions that a status asks its user for come last, because the
+//! status must ask first. Rounds that were played before are not played again, so this costs little more than
+//! one round a state.
 
 use std::{
     collections::HashMap,
@@ -27,15 +28,15 @@ use crate::{
     world::{Ghost, Presence, Run, Uid, World},
 };
 
-/// Rounds after which a schedule is said never to come to rest.
+/// Rounds after which a schedule counts as never coming to rest.
 const MOST_ROUNDS: usize = 80;
-/// Turns in one round after which its passes are said never to end.
+/// Turns in one round after which its passes count as never ending.
 const MOST_TURNS: usize = 200;
 
-/// What can be wrong at the end.
+/// A property that is broken at the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Broken {
-    /// Not exactly one newest run for the final input, or its outputs are missing.
+    /// The final input does not have exactly one newest run, or its outputs are missing.
     L1 = 1,
     /// A run of ours is unknown to the ledger.
     L2 = 2,
@@ -43,22 +44,22 @@ pub enum Broken {
     Restless = 4,
 }
 
-/// Ends that are known already, by state and schedule.
+/// Known ends, by state and schedule.
 pub type Verdicts = RwLock<HashMap<u64, u8>>;
 
-/// In which order everybody gets their turn.
+/// Order of the turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Schedule {
     /// One worker after the other, whole passes; runs end when nothing else is left to do.
     InTurn,
-    /// The other way round; runs end as soon as they can.
+    /// The reverse order; runs end as soon as they can.
     Reverse,
     /// Request by request.
     LockStep,
 }
 
 impl Checked {
-    /// Whether no fair schedule ends in this way.
+    /// Returns true if no fair schedule ends in this way.
     pub(crate) fn settles(&self, world: &World, broken: Broken) -> bool {
         if world.ghost.broken != 0 {
             return true;
@@ -128,7 +129,7 @@ impl Checked {
         verdict
     }
 
-    /// One round. `false` when its passes never end.
+    /// Plays one round. Returns false when its passes never end.
     fn round(&self, world: &mut World, schedule: Schedule) -> bool {
         world.ghost = Ghost::default();
         if schedule == Schedule::Reverse {
@@ -160,7 +161,7 @@ impl Checked {
         self.hear(world, worker);
     }
 
-    /// These workers end the passes that they have, or have reason to begin, taking turns.
+    /// Lets these workers take turns and end the passes that they have, or have reason to begin.
     fn work(&self, world: &mut World, workers: &[usize]) -> bool {
         let mut busy: Vec<usize> = workers
             .iter()
@@ -191,14 +192,15 @@ impl Checked {
         if !self.is_up_to_date(world) && !self.says_what_is_in_the_way(world) {
             verdict |= Broken::L1 as u8;
         }
-        // Without its template a Runnable has no rights to list by: what was lost is found again with it.
+        // Without its template a Runnable has no rights to list by: the ledger finds lost runs again when the
+        // template is back.
         if !world.runnable.mistyped && !judge::knows_all(self, world) {
             verdict |= Broken::L2 as u8;
         }
         verdict
     }
 
-    /// L1: the current run is the newest, is for the final input, and the status tells its end.
+    /// L1: returns true if the current run is the newest and for the final input, and the status has its end.
     fn is_up_to_date(&self, world: &World) -> bool {
         let stored = self.decisions.pool.stored(world.runnable.status);
         let document = self.setup.document(world.runnable.input);
@@ -227,7 +229,7 @@ impl Checked {
                 let was_stopped = current.stop.is_some() && !run.is_there();
                 let has_failed = run.result == Some(false) || was_stopped;
                 let reason = current.stop.as_ref().map(|stop| &stop.reason);
-                // What made way for another document, and is the last one, has not run.
+                // The last document has not run if its run was replaced by another one.
                 let is_wanted = reason == Some(&StopReason::Replaced);
                 has_failed && !is_wanted && self.is_tried_often_enough(&stored, run)
             }
@@ -249,8 +251,8 @@ impl Checked {
         is_own && newest && for_input && told && outputs && ready
     }
 
-    /// Whether what failed is not to be tried again, or its time is to come where no time passes. Nobody plans that for what
-    /// was cancelled, or is only found again.
+    /// Returns true if a failed run is not to be retried, or its retry is in the future where no time passes.
+    /// No retry is planned for a run that was cancelled, or that a rebuild found again.
     fn is_tried_often_enough(&self, stored: &RunnableStatus, run: &Run) -> bool {
         let ledger = Ledger::of(stored);
         let policy = self.setup.asked();
@@ -266,7 +268,8 @@ impl Checked {
         is_exhausted || run.make.cancelled || is_found_again
     }
 
-    /// Whether all is at rest though the time of a run is over, or it is to make way, and nobody has told it to stop.
+    /// Returns true if all is at rest although the timeout of a run has expired, or it is to be replaced, and
+    /// no worker has stopped it.
     fn leaves_at_work(&self, world: &World) -> bool {
         let ledger = self.decisions.ledger(world.runnable.status);
         let is_left = |uid: Uid| {
@@ -281,8 +284,8 @@ impl Checked {
         !world.runnable.mistyped && at_work.any(is_left)
     }
 
-    /// A user does what the status asks for: resumes the Runnable, deletes the object that has the name
-    /// of the next run. Whether there was anything to do.
+    /// Performs the action that the status asks the user for: resumes the Runnable, approves, or deletes the
+    /// object that has the name of the next run. Returns true if there was anything to do.
     fn make_way(&self, world: &mut World) -> bool {
         if world.runnable.suspended || world.runnable.mistyped {
             world.runnable.suspended = false;
@@ -300,8 +303,8 @@ impl Checked {
         true
     }
 
-    /// The object of somebody else that has the name of the run to be made. One of our own earlier runs
-    /// may have it only where the template gives all of them this name.
+    /// Returns the foreign object that has the name of the run to be made. One of our own earlier runs may
+    /// have it only where the template gives all of them this name.
     fn in_the_way(&self, world: &World) -> Option<Uid> {
         let stored = self.decisions.pool.stored(world.runnable.status);
         let current = stored.current_run.as_ref()?;
@@ -314,15 +317,16 @@ impl Checked {
         (!is_it && (!own || self.setup.fixed_name)).then_some(holder.uid)
     }
 
-    /// Whether the status asks for somebody's approval of what is rendered now, which is not given yet.
+    /// Returns true if the status asks for an approval of the present rendering that is not given yet.
     fn is_to_be_approved(&self, world: &World) -> bool {
         let document = self.setup.document(world.runnable.input);
         let waiting = self.decisions.waiting(&self.setup, world.runnable.status);
         waiting.is_some_and(|it| it.1 == document && world.runnable.approved != Some(it))
     }
 
-    /// Whether no run can be made for now, and the status says why. Where somebody else has written it and no list can be
-    /// had to compare it with, nothing is written into it, and an event says why.
+    /// Returns true if no run can be made for now and the status gives the reason. Where another client has
+    /// written the status and no list is available for a comparison, the status stays and an event gives the
+    /// reason.
     fn says_what_is_in_the_way(&self, world: &World) -> bool {
         if world.runnable.mistyped && world.runnable.marked {
             return true;
@@ -351,7 +355,7 @@ fn own(world: &World) -> impl Iterator<Item = &Run> {
     world.runs.iter().filter(is_own)
 }
 
-/// Whether any run was still under way.
+/// Ends all runs. Returns true if any of them was still under way.
 fn finish_all(world: &mut World) -> bool {
     let mut any = false;
     for run in world.runs.iter_mut().filter(|run| run.is_there()) {

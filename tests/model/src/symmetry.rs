@@ -1,10 +1,9 @@
-//! States that differ in nothing that matters are made equal.
+//! Makes states equal that differ in nothing that matters.
 
 use crate::world::World;
 
 impl World {
-    /// Only the order of resourceVersions matters: numbers that nobody holds are squeezed out, so
-    /// that equal states are found equal.
+    /// Removes unused resourceVersions: only their order matters, and equal states must be found equal.
     pub fn squeeze_versions(&mut self) {
         let mut held = [false; 256];
         self.each_version(&mut |version| held[usize::from(*version)] = true);
@@ -35,7 +34,7 @@ impl World {
         }
     }
 
-    /// Workers are interchangeable: one order stands for both.
+    /// Sorts workers, which are interchangeable: one order stands for both.
     pub fn sort_workers(&mut self) {
         if self.workers.len() == 2 && self.workers[0] > self.workers[1] {
             self.workers.swap(0, 1);

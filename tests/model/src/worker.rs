@@ -1,4 +1,4 @@
-//! A worker: the loop of `controller/src/reconcile.rs`, cut at every request and every look at a cache.
+//! A worker: the loop of `controller/src/reconcile.rs`, split at every request and every look at a cache.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ impl Checked {
         worker.woken |= !echo;
     }
 
-    /// Begins a pass, or carries on with it: up to and with its next request.
+    /// Begins or continues a pass, up to and with its next request.
     pub(crate) fn act(&self, world: &mut World, worker: usize) {
         if world.workers[worker].pass.is_none() && !self.begin(world, worker) {
             return;
@@ -77,7 +77,7 @@ impl Checked {
         }
     }
 
-    /// For how long what is due has been that.
+    /// Records whether the pending change has stayed the same.
     fn note_what_is_due(&self, worker: &mut Worker) {
         let Some(pass) = worker.pass.as_mut().filter(|_| self.setup.debounce) else {
             return;
@@ -97,7 +97,7 @@ impl Checked {
         knowledge.settled = worker.memory.due.is_some_and(|it| it.2);
     }
 
-    /// `false` when the cache is older than our own last write.
+    /// Begins a pass. Returns false when the cache is older than the worker's own last write.
     fn begin(&self, world: &mut World, index: usize) -> bool {
         if self.setup.prompt_watch {
             self.hear(world, index);
@@ -197,7 +197,7 @@ impl Checked {
         world.wire.sort_unstable();
     }
 
-    /// What `write.rs` does with the answer.
+    /// Acts on the answer as `write.rs` does.
     fn write(&self, world: &mut World, index: usize, status: StatusId, change: Change) {
         let intended = matches!(change, Change::Intent | Change::Renumber);
         let unwritten = self.setup.mutant == Mutant::NoIntent && intended;
@@ -233,7 +233,7 @@ impl Checked {
         }
     }
 
-    /// The mutant that takes the intent for the confirmation sends, and looks no further.
+    /// Sends the create in the mutant that takes the intent for the confirmation, and looks no further.
     fn send_unconfirmed(&self, world: &mut World, index: usize) {
         let Some(pass) = world.workers[index].pass.take() else {
             return;
@@ -273,7 +273,7 @@ impl Checked {
 }
 
 impl Checked {
-    /// The current run is missing: only time, or another controller, says more.
+    /// Remembers that the current run is missing: only time, or another controller, reveals more.
     fn await_word(&self, world: &mut World, index: usize) {
         let worker = &mut world.workers[index];
         let Some(pass) = worker.pass.take() else {
@@ -286,7 +286,7 @@ impl Checked {
             });
     }
 
-    /// All runs that exist were compared with the ledger.
+    /// Remembers that all existing runs were compared with the ledger.
     fn remember_comparison(&self, world: &mut World, index: usize) {
         let worker = &mut world.workers[index];
         let Some(pass) = &worker.pass else {
@@ -303,7 +303,7 @@ impl Checked {
     }
 }
 
-/// A pass that would have to wait ends; the next one begins with what there is then.
+/// Ends a pass that would have to wait; the next one begins with the state of then.
 pub(crate) fn give_up(world: &mut World, index: usize) {
     world.workers[index].pass = None;
     world.workers[index].woken = true;
@@ -315,7 +315,7 @@ fn learn(world: &mut World, index: usize, learn: impl FnOnce(&mut Knowledge)) {
     }
 }
 
-/// What a pass knows before it has looked around.
+/// Returns the knowledge of a pass before it has looked around.
 fn known_at_first(
     cached: &Cached,
     input: u8,

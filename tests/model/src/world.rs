@@ -1,4 +1,4 @@
-//! A state of the model: the API server, the workers, and what is still to go wrong.
+//! A state of the model: the API server, the workers, and the faults that are left.
 
 use cartouche_protocol::facts::{LedgerState, LedgerWriter};
 
@@ -8,17 +8,17 @@ use crate::{
     process::Memory,
 };
 
-/// A run that was ever made; its uid.
+/// The uid of a run that was ever made.
 pub type Uid = u16;
 
-/// Who controls an object that somebody else put under the name of a run.
+/// Owner of a foreign object under the name of a run.
 pub const STRANGER: u8 = u8::MAX;
 
-/// What a run is, from its creation on.
+/// Properties of a run from its creation on.
 #[allow(clippy::struct_excessive_bools)] // facts, each on its own
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Make {
-    /// Which incarnation of the Runnable controls it, or [`STRANGER`].
+    /// The incarnation of the Runnable that controls it, or [`STRANGER`].
     pub owner: u8,
     /// Its sequence; 0 for a run that the original controller made.
     pub number: u16,
@@ -28,28 +28,28 @@ pub struct Make {
     pub token: u8,
     /// Its kind and name.
     pub name: NameId,
-    /// The server keeps other values than it was sent.
+    /// True if the server keeps other values than it was sent.
     pub rewritten: bool,
-    /// Its hash is of another version.
+    /// True if its hash is of an earlier version.
     pub earlier_version: bool,
-    /// Its hash is of the next release's version.
+    /// True if its hash is of the next release's version.
     pub next_version: bool,
-    /// Older than the minimum age.
+    /// True if it is older than the minimum age.
     pub old: bool,
-    /// Somebody who may create the kind made it, with all that is public: owner, number, hash, name.
+    /// True if a user who may create the kind made it, with everything public: owner, number, hash, name.
     pub forged: bool,
-    /// It was there long before the name was intended.
+    /// True if it existed long before the name was intended.
     pub early: bool,
-    /// Whoever forged it gave it no status at first, as a run has none.
+    /// True if its forger gave it no status at first, as a run has none.
     pub bare: bool,
-    /// Somebody has cancelled it, which its end shows.
+    /// True if a user has cancelled it, which its end shows.
     pub cancelled: bool,
-    /// It was told to stop because of its timeout.
+    /// True if it was stopped.
     pub told: bool,
 }
 
 impl Make {
-    /// A make to fill in.
+    /// Returns a make to fill in.
     #[must_use]
     pub fn of(owner: u8, number: u16, document: u8, name: NameId) -> Self {
         Self {
@@ -71,37 +71,36 @@ impl Make {
     }
 }
 
-/// Whether an object is still there.
+/// Presence of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Presence {
-    /// It is.
+    /// It exists.
     There,
     /// The controller deleted it.
     Retired,
-    /// Somebody else deleted it.
+    /// Another client deleted it.
     Deleted,
 }
 
-/// A run as the API server has, or had it.
+/// A run as the API server has it, or had it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Run {
-    /// What it is.
+    /// Its properties.
     pub make: Make,
-    /// Whether it succeeded; `None` while it runs.
+    /// True if it succeeded; `None` while it runs.
     pub result: Option<bool>,
-    /// Whether it is still there.
+    /// Its presence.
     pub presence: Presence,
-    /// Exception I1: somebody deleted it before it was confirmed, or while a create of it was on its
-    /// way.
+    /// Exception I1: a user deleted it before it was confirmed, or while a create of it was on its way.
     pub hasty: bool,
-    /// The status was lost or restored since it was made.
+    /// True if the status was lost or restored since it was made.
     pub forgettable: bool,
-    /// It had succeeded by then.
+    /// True if it had succeeded by then.
     pub had_succeeded: bool,
 }
 
 impl Run {
-    /// A run that was just made.
+    /// Returns a run that was just made.
     #[must_use]
     pub fn new(make: Make) -> Self {
         Self {
@@ -114,25 +113,25 @@ impl Run {
         }
     }
 
-    /// Whether the object exists.
+    /// Returns true if the object exists.
     #[must_use]
     pub fn is_there(&self) -> bool {
         self.presence == Presence::There
     }
 
-    /// Gone, and the status was lost since: nothing can know of it.
+    /// Returns true if it is gone and the status was lost since: nothing can know of it.
     #[must_use]
     pub fn is_forgotten(&self) -> bool {
         self.forgettable && !self.is_there()
     }
 }
 
-/// A run as somebody saw it.
+/// A run as it was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Shown {
-    /// Which.
+    /// Its uid.
     pub uid: Uid,
-    /// What it is.
+    /// Its properties.
     pub make: Make,
     /// Its result then.
     pub result: Option<bool>,
@@ -144,27 +143,28 @@ pub struct Shown {
 pub struct Cached {
     /// Its resourceVersion.
     pub version: u8,
-    /// How far its inputs had moved on.
+    /// Index of its inputs.
     pub input: u8,
     /// Its incarnation.
     pub owner: u8,
-    /// No run may be made.
+    /// True if no run may be made.
     pub suspended: bool,
-    /// It names no template that there is.
+    /// True if it names no existing template.
     pub mistyped: bool,
-    /// The run that somebody has approved: its number and its document.
+    /// The run that a user has approved: its number and its document.
     pub approved: Option<(u16, u8)>,
     /// Its status.
     pub status: StatusId,
-    /// Somebody else wrote the ledger last, as the API server notes it.
+    /// True if another client wrote the ledger last, according to the API server.
     pub marked: bool,
-    /// Somebody else has written a part of the status since a controller last wrote it.
+    /// True if another client has written a part of the status since a controller last wrote it.
     pub noted: bool,
-    /// In how many different seconds somebody else has written the status: the API server notes the latest.
+    /// Number of different seconds in which other clients have written the status: the API server notes the
+    /// latest.
     pub writers: u8,
 }
 
-/// What became of a create, as its sender knows.
+/// The outcome of a create, as its sender knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Outcome {
     /// The object of the answer.
@@ -179,7 +179,7 @@ pub enum Outcome {
     Unknown,
 }
 
-/// Everything that a pass decides by; the compact form of the controller's `Facts`.
+/// The knowledge that a pass decides by; the compact form of the controller's `Facts`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[allow(clippy::struct_excessive_bools)] // facts, each on its own
 pub struct Knowledge {
@@ -187,23 +187,23 @@ pub struct Knowledge {
     pub release: Release,
     /// The incarnation of the Runnable.
     pub owner: u8,
-    /// The Runnable was suspended.
+    /// True if the Runnable was suspended.
     pub suspended: bool,
-    /// Its template was not found.
+    /// True if its template was not found.
     pub mistyped: bool,
     /// See [`Cached::approved`].
     pub approved: Option<(u16, u8)>,
-    /// How far the inputs had moved on when the Runnable was read.
+    /// Index of the inputs when the Runnable was read.
     pub spec: u8,
-    /// How far the inputs had moved on that the rendering is of.
+    /// Index of the inputs that the rendering is of.
     pub input: u8,
-    /// Whether they were read consistently after the Runnable.
+    /// True if they were read consistently after the Runnable.
     pub consistent: bool,
     /// The status as it is stored.
     pub stored: StatusId,
-    /// Whether the watch of the current run's kind has delivered its first list.
+    /// True if the watch of the current run's kind has delivered its first list.
     pub watched: bool,
-    /// What the watch of runs showed, and whether it was their end.
+    /// The runs that the watch showed, with true for a deletion.
     pub cached_runs: Vec<(Shown, bool)>,
     /// Kinds whose watch is complete, as bits, and runs that it knows to exist. Only where
     /// something is retired.
@@ -224,7 +224,7 @@ pub struct Knowledge {
     pub other_writer: bool,
     /// See `Facts`.
     pub ledger_writer: Option<LedgerWriter>,
-    /// The server was asked what becomes of an object like the run.
+    /// True if the server was asked about the fate of an object like the run.
     pub probed: bool,
     /// See `Facts`.
     pub listed: Option<Vec<Shown>>,
@@ -238,24 +238,24 @@ pub struct Knowledge {
     pub created: Option<Outcome>,
     /// See `Facts`.
     pub only_attempt: bool,
-    /// What the pass is stuck on, while it looks after the runs that exist.
+    /// The problem that the pass is stuck on, while it looks after the existing runs.
     pub stuck: Option<ProblemId>,
-    /// The time of the runs is over.
+    /// True if the timeout of the runs has expired.
     pub overdue: bool,
-    /// Runs that this process remembers to have told to stop.
+    /// Runs that this process remembers to have stopped.
     pub told: Vec<Uid>,
-    /// What is due has stayed the same for long enough.
+    /// True if the pending change has stayed the same for long enough.
     pub settled: bool,
 }
 
-/// Where a pass stands.
+/// Stage of a pass.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Stage {
     /// The next step is to be decided.
     Deciding,
     /// A create was sent.
     Creating,
-    /// Nothing is left but to delete these.
+    /// Only these are left to delete.
     Retiring(Vec<Uid>),
 }
 
@@ -264,26 +264,26 @@ pub enum Stage {
 pub struct Pass {
     /// The resourceVersion that a write must carry.
     pub version: u8,
-    /// What it decides by.
+    /// The knowledge that it decides by.
     pub knowledge: Knowledge,
-    /// Where it stands.
+    /// Its stage.
     pub stage: Stage,
-    /// The ledger was read so recently that a create may be sent.
+    /// True if the ledger was read so recently that a create may be sent.
     pub prompt: bool,
-    /// It has written the status, so that what it read was no stale cache.
+    /// True if it has written the status, which proves that its cache was not stale.
     pub has_written: bool,
 }
 
-/// What the watch of runs holds of one run.
+/// A watch's knowledge of one run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Seen {
-    /// What the watch has said of it so far.
+    /// The last state that the watch has shown.
     pub known: Known,
-    /// The cached run that is kept, with the result at the time, and whether it was its end.
+    /// The cached run, with its result at the time, and true for its deletion.
     pub cached_run: Option<(Option<bool>, bool)>,
 }
 
-/// What a watch has said of an object.
+/// A watch's knowledge of an object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Known {
     /// Nothing.
@@ -302,15 +302,15 @@ pub struct Worker {
     pub release: Release,
     /// The Runnable, as cached.
     pub cache: Option<Cached>,
-    /// The template, as cached: how far it had moved on.
+    /// Index of the template, as cached.
     pub template: u8,
     /// The runs, as watched.
     pub seen: Vec<Seen>,
     /// Kinds whose first list is complete, as bits.
     pub complete: u8,
-    /// What it remembers.
+    /// Its memory.
     pub memory: Memory,
-    /// Something woke it.
+    /// True if something woke it.
     pub woken: bool,
     /// The look under way.
     pub pass: Option<Pass>,
@@ -319,29 +319,29 @@ pub struct Worker {
 /// A create on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Request {
-    /// Who waits for the answer, if somebody still does.
+    /// The worker that waits for the answer, if one still does.
     pub sender: Option<u8>,
-    /// What is asked for.
+    /// The run to create.
     pub make: Make,
-    /// Nobody keeps to any deadline with it (only in one mutant).
+    /// True if it has no deadline (only in one mutant).
     pub endless: bool,
 }
 
-/// What only the properties read.
+/// State that only the properties read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Ghost {
-    /// Properties that were broken, as bits of `judge`.
+    /// Broken properties, as bits of `judge`.
     pub broken: u8,
     /// The newest input that an intent was written for.
     pub newest_input: u8,
-    /// A backup was restored, and nothing was made since.
+    /// True if a backup was restored, and nothing was made since.
     pub restored: bool,
 }
 
 /// A state.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct World {
-    /// The Runnable as stored: how far its inputs have moved on, incarnation, status and version.
+    /// The Runnable as stored: index of its inputs, incarnation, status and version.
     pub runnable: Cached,
     /// Every run ever made.
     pub runs: Vec<Run>,
@@ -349,28 +349,28 @@ pub struct World {
     pub wire: Vec<Request>,
     /// The controllers.
     pub workers: Vec<Worker>,
-    /// Creates are forbidden.
+    /// True if creates are forbidden.
     pub forbidden: bool,
-    /// The time of the runs is over.
+    /// True if the timeout of the runs has expired.
     pub overdue: bool,
     /// A copy of the status.
     pub backup: Option<StatusId>,
-    /// Who writes the status now does so in the second of the latest note of others.
+    /// True if a write to the status now is in the second of the latest note of others.
     pub same_second: bool,
     /// Faults that are left.
     pub left: Left,
-    /// For the properties.
+    /// State for the properties.
     pub ghost: Ghost,
 }
 
 impl World {
-    /// The live object that holds a name.
+    /// Returns the live object that holds a name.
     #[must_use]
     pub fn holder(&self, name: NameId) -> Option<Shown> {
         self.shown().find(|shown| shown.make.name == name)
     }
 
-    /// All live objects.
+    /// Returns all live objects.
     pub fn shown(&self) -> impl Iterator<Item = Shown> {
         let numbered = (0..).zip(&self.runs);
         numbered
@@ -382,7 +382,7 @@ impl World {
             })
     }
 
-    /// A new resourceVersion of the Runnable.
+    /// Gives the Runnable a new resourceVersion.
     pub fn touch(&mut self) {
         self.runnable.version += 1;
     }

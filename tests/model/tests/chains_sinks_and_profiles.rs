@@ -7,7 +7,7 @@ use cartouche_model::{
     sink::{self, SinkModel},
 };
 
-/// States of each configuration; `just model` explores more.
+/// Number of states of each configuration; `just model` explores more.
 const STATES: usize = 30_000;
 /// The mutant that hides longest shows after 15,000 different ones.
 const STATES_TO_A_MUTANT: usize = 100_000;

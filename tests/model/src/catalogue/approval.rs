@@ -1,11 +1,11 @@
-//! The configurations in which somebody has to approve each run.
+//! Configurations in which each run needs approval.
 
 use cartouche_crds::ConcurrencyPolicy;
 
 use super::{ab, faults, plain};
 use crate::configuration::{Configuration, Left};
 
-/// Alone, and with one thing more each.
+/// Returns approval alone, and with one addition each.
 #[allow(clippy::too_many_lines)] // a table
 pub(super) fn configurations() -> Vec<Configuration> {
     vec![
@@ -119,7 +119,7 @@ pub(super) fn approval() -> Configuration {
     }
 }
 
-/// The same once more on request, which takes an approval of its own.
+/// The same once more on request, which needs an approval of its own.
 pub(super) fn token() -> Configuration {
     Configuration {
         name: "one.approval.token",
@@ -128,7 +128,7 @@ pub(super) fn token() -> Configuration {
     }
 }
 
-/// Somebody deletes runs.
+/// Users delete runs.
 pub(super) fn deleted() -> Configuration {
     Configuration {
         name: "one.approval.delete",

@@ -1,9 +1,9 @@
-//! The configurations in which what is rendered has to stay the same for a while.
+//! Configurations with a debounce: the rendered object must stay the same for a while.
 
 use super::{ab, approval, faults, plain};
 use crate::configuration::{Configuration, Left};
 
-/// Alone, and with one thing more each.
+/// Returns the debounce alone, and with one addition each.
 pub(super) fn configurations() -> Vec<Configuration> {
     vec![
         debounce(),
@@ -52,7 +52,7 @@ pub(super) fn configurations() -> Vec<Configuration> {
     ]
 }
 
-/// A, B, A, each of which has to stay.
+/// A, B, A, each of which has to stay the same.
 pub(super) fn debounce() -> Configuration {
     Configuration {
         name: "one.debounce",

@@ -1,9 +1,9 @@
-//! The configurations in which the status is lost, or put back from a backup.
+//! Configurations in which the status is lost, or restored from a backup.
 
 use super::{ab, abc, faults, plain};
 use crate::configuration::{Configuration, Left};
 
-/// With one worker and with two.
+/// Returns those with one worker and with two.
 pub(super) fn configurations() -> Vec<Configuration> {
     vec![
         Configuration {
@@ -77,7 +77,7 @@ pub(super) fn configurations() -> Vec<Configuration> {
     ]
 }
 
-/// A backup comes back that does not name the kind of the newer runs.
+/// A backup is restored that does not name the kind of the newer runs.
 pub(super) fn restored_kinds() -> Configuration {
     Configuration {
         name: "one.restore.kinds",

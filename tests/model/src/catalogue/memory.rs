@@ -1,14 +1,14 @@
-//! The configurations in which it matters what a worker remembers that was not stopped.
+//! Configurations in which the memory of a running worker matters.
 
 use super::{ab, abc, faults, plain};
 use crate::configuration::{Before, Configuration, Left, OldRun, Restored};
 
-/// One for each thing that is remembered.
+/// Returns one for each remembered fact.
 pub(super) fn configurations() -> Vec<Configuration> {
     vec![
         restored_beside(),
         restored_unnoted(),
-        // Without a note nothing tells of outputs that were given since under the same number.
+        // Without a note nothing reveals outputs that were given since under the same number.
         Configuration {
             name: "one.restore.unnoted.limits",
             inputs: abc(),
@@ -19,7 +19,8 @@ pub(super) fn configurations() -> Vec<Configuration> {
             known: &["S4"],
             ..restored_unnoted()
         },
-        // Nor of newer runs, to who has not seen their numbers: they are not ours, and what made them runs again.
+        // A worker that has not seen their numbers does not recognise newer runs: they are not ours, and
+        // their cause runs again.
         Configuration {
             name: "one.restore.unnoted.restart",
             left: Left {
@@ -41,8 +42,8 @@ pub(super) fn configurations() -> Vec<Configuration> {
     ]
 }
 
-/// A backup comes back, perhaps in the very second of an earlier note. The worker that did not make the newer run
-/// does not watch its kind: only the note tells.
+/// A backup is restored, perhaps in the very second of an earlier note. The worker that did not make the
+/// newer run does not watch its kind: only the note reveals the restore.
 pub(super) fn restored_beside() -> Configuration {
     Configuration {
         name: "two.restore.beside",
@@ -63,7 +64,7 @@ pub(super) fn restored_beside() -> Configuration {
     }
 }
 
-/// The backup comes back without a note: only the number that the worker gave tells.
+/// The backup is restored without a note: only the number that the worker gave reveals it.
 pub(super) fn restored_unnoted() -> Configuration {
     Configuration {
         name: "one.restore.unnoted",
@@ -78,8 +79,8 @@ pub(super) fn restored_unnoted() -> Configuration {
     }
 }
 
-/// Somebody makes the object of the next number, as a controller would, and the watch shows it before the number is
-/// given.
+/// A user makes the object of the next number, as a controller would, and the watch shows it before the
+/// number is given.
 pub(super) fn forged_before() -> Configuration {
     Configuration {
         name: "one.forger.bare",
@@ -93,7 +94,7 @@ pub(super) fn forged_before() -> Configuration {
     }
 }
 
-/// A run is gone, and perhaps nobody saw it go.
+/// A run is gone, perhaps unseen.
 pub(super) fn lost() -> Configuration {
     Configuration {
         name: "one.lost",
@@ -127,7 +128,7 @@ pub(super) fn unobserved() -> Configuration {
     }
 }
 
-/// Nothing but events wakes the worker.
+/// Only events wake the worker.
 pub(super) fn events() -> Configuration {
     Configuration {
         name: "one.events",

@@ -1,4 +1,4 @@
-//! The configurations in which each mistake on purpose shows.
+//! Configurations that reveal each deliberate mistake.
 
 use super::{
     ab, approval, debounce, faults, lost_status::restored_kinds, memory, overlap, plain, releases,
@@ -9,7 +9,7 @@ use crate::{
     mutant::Mutant,
 };
 
-/// One configuration for each mistake.
+/// Returns one configuration for each mistake.
 #[must_use]
 pub fn mutants() -> Vec<Configuration> {
     let mut all = of_decisions();
@@ -214,7 +214,7 @@ fn of_decisions() -> Vec<Configuration> {
     ]
 }
 
-/// Those in what a process remembers.
+/// Mistakes in the memory of a process.
 fn of_memory() -> Vec<Configuration> {
     let all = [
         (
@@ -256,7 +256,7 @@ fn of_memory() -> Vec<Configuration> {
     named(all)
 }
 
-/// Those in trying again what failed.
+/// Mistakes in retries.
 fn of_retries() -> Vec<Configuration> {
     let all = [
         (
@@ -288,7 +288,7 @@ fn of_retries() -> Vec<Configuration> {
     named(all)
 }
 
-/// Those in telling runs to stop.
+/// Mistakes in stopping runs.
 fn of_stops() -> Vec<Configuration> {
     let all = [
         (
@@ -320,7 +320,7 @@ fn of_stops() -> Vec<Configuration> {
     named(all)
 }
 
-/// Those in keeping runs from being at work at once.
+/// Mistakes in the concurrency of runs.
 fn of_overlap() -> Vec<Configuration> {
     let all = [
         (
@@ -367,7 +367,7 @@ fn of_overlap() -> Vec<Configuration> {
     named(all)
 }
 
-/// Those in what has to settle, and in what an approval is for.
+/// Mistakes in the debounce and in approvals.
 fn of_approval() -> Vec<Configuration> {
     let all = [
         (

@@ -1,11 +1,11 @@
-//! The configurations in which no two runs may be at work at once.
+//! Configurations in which no two runs may be at work at once.
 
 use cartouche_crds::ConcurrencyPolicy;
 
 use super::{ab, faults, plain};
 use crate::configuration::{Configuration, Left};
 
-/// Each policy alone, and with one thing more each.
+/// Returns each policy alone, and with one addition each.
 #[allow(clippy::too_many_lines)] // a table
 pub(super) fn configurations() -> Vec<Configuration> {
     vec![
@@ -128,7 +128,7 @@ pub(super) fn configurations() -> Vec<Configuration> {
     ]
 }
 
-/// A, B, A, of which only what is last need run; runs may fail.
+/// A, B, A, of which only the last must run; runs may fail.
 pub(super) fn latest() -> Configuration {
     Configuration {
         name: "one.latest",
@@ -141,7 +141,7 @@ pub(super) fn latest() -> Configuration {
     }
 }
 
-/// Somebody deletes runs, too.
+/// Users delete runs, too.
 pub(super) fn deleted() -> Configuration {
     Configuration {
         name: "one.latest.delete",
@@ -155,7 +155,7 @@ pub(super) fn deleted() -> Configuration {
     }
 }
 
-/// Nothing goes wrong, and what made way is wanted again.
+/// No fault occurs, and a replaced document is wanted again.
 pub(super) fn wanted_again() -> Configuration {
     Configuration {
         left: faults(0, 0),
@@ -163,7 +163,7 @@ pub(super) fn wanted_again() -> Configuration {
     }
 }
 
-/// The same, where what is at work is told to stop.
+/// The same, with runs at work being stopped.
 pub(super) fn replace() -> Configuration {
     Configuration {
         name: "one.replace",

@@ -1,9 +1,9 @@
-//! The configurations in which a pass may end when its create was answered, and the next one confirms.
+//! Configurations in which a pass may end once its create was answered, and the next one confirms.
 
 use super::{ab, faults, plain, retention};
 use crate::configuration::{Configuration, Left};
 
-/// With each sort of fault that can come between a create and its confirmation.
+/// Returns one with each sort of fault that can occur between a create and its confirmation.
 pub(super) fn configurations() -> Vec<Configuration> {
     let puts_off = || Configuration {
         puts_off: true,

@@ -1,9 +1,10 @@
-//! The configurations in which two releases are beside each other that hash in two ways.
+//! Configurations with two releases at the same time that hash differently.
 
 use super::{ab, faults, plain};
 use crate::configuration::{Configuration, Left, Release};
 
-/// The later release knows the hashes of the other one, or it does not.
+/// Returns those in which the later release knows the hashes of the other one, and those in which it does
+/// not.
 pub(super) fn configurations() -> Vec<Configuration> {
     vec![
         beside(),
@@ -25,7 +26,7 @@ pub(super) fn configurations() -> Vec<Configuration> {
             name: "two.releases.latest",
             concurrency: cartouche_crds::ConcurrencyPolicy::LatestOnly,
             left: faults(0, 1),
-            // Each tells its own hash of what waits.
+            // Each reports its own hash of the waiting run.
             known: &["comes to rest"],
             ..beside()
         },
@@ -39,7 +40,7 @@ pub(super) fn configurations() -> Vec<Configuration> {
     ]
 }
 
-/// A release and the next one, while it takes over.
+/// A release and the next one, while the next one takes over.
 pub(super) fn beside() -> Configuration {
     Configuration {
         name: "two.releases",
@@ -51,7 +52,7 @@ pub(super) fn beside() -> Configuration {
     }
 }
 
-/// The same with a single change, of which a create may be late.
+/// The same with a single change, whose create may be late.
 pub(super) fn one_change() -> Configuration {
     Configuration {
         inputs: vec![(0, 0)],

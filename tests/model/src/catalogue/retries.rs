@@ -1,9 +1,9 @@
-//! The configurations in which what failed is tried again.
+//! Configurations with retries.
 
 use super::{ab, faults, plain};
 use crate::configuration::{Configuration, Left};
 
-/// Alone, and with one thing more each.
+/// Returns retries alone, and with one addition each.
 #[allow(clippy::too_many_lines)] // a table
 pub(super) fn configurations() -> Vec<Configuration> {
     vec![
@@ -45,7 +45,7 @@ pub(super) fn configurations() -> Vec<Configuration> {
             left: faults(1, 1),
             ..retry()
         },
-        // A TTL takes what failed before it is tried again, or somebody what had not ended.
+        // A TTL deletes a failed run before its retry, or a user deletes an unfinished one.
         Configuration {
             name: "one.retry.delete",
             left: Left {
@@ -108,7 +108,7 @@ pub(super) fn retry() -> Configuration {
     }
 }
 
-/// A change has to come without the time of the next attempt.
+/// A change must take effect without waiting for the next attempt.
 pub(super) fn changed_at_once() -> Configuration {
     Configuration {
         name: "one.retry.at-once",
@@ -119,7 +119,7 @@ pub(super) fn changed_at_once() -> Configuration {
     }
 }
 
-/// What is found again is not tried again.
+/// A run that a rebuild found again is not retried.
 pub(super) fn lost_status() -> Configuration {
     Configuration {
         name: "one.retry.wipe",
@@ -131,7 +131,7 @@ pub(super) fn lost_status() -> Configuration {
     }
 }
 
-/// Somebody cancels a run.
+/// A user cancels a run.
 pub(super) fn cancelled() -> Configuration {
     Configuration {
         name: "one.retry.cancel",

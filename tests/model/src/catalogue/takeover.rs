@@ -1,9 +1,9 @@
-//! The configurations in which the original controller made what is there, or works beside us.
+//! Configurations in which the original controller made the existing objects, or works beside this one.
 
 use super::{ab, faults, plain};
 use crate::configuration::{Before, Configuration, Left, OldRun};
 
-/// What it leaves behind, one configuration for each sort.
+/// Returns one configuration for each sort of object that it leaves behind.
 #[allow(clippy::too_many_lines)] // a table
 pub(super) fn configurations() -> Vec<Configuration> {
     vec![

@@ -1,9 +1,9 @@
-//! The configurations in which the time of runs is over.
+//! Configurations with timeouts of runs.
 
 use super::{ab, faults, plain};
 use crate::configuration::{Configuration, Left};
 
-/// Alone, and with one thing more each.
+/// Returns timeouts alone, and with one addition each.
 #[allow(clippy::too_many_lines)] // a table
 pub(super) fn configurations() -> Vec<Configuration> {
     vec![
@@ -132,7 +132,7 @@ pub(super) fn configurations() -> Vec<Configuration> {
     ]
 }
 
-/// The time of runs is over at some moment.
+/// The timeout of runs expires at some moment.
 fn overdue(crashes: u8, losses: u8) -> Left {
     Left {
         timeouts: 1,
@@ -140,7 +140,7 @@ fn overdue(crashes: u8, losses: u8) -> Left {
     }
 }
 
-/// One document, whose run may fail, and may be told to stop.
+/// One document, whose run may fail and may be stopped.
 pub(super) fn timeout() -> Configuration {
     Configuration {
         name: "one.timeout",
@@ -152,7 +152,7 @@ pub(super) fn timeout() -> Configuration {
     }
 }
 
-/// What stops a run takes it away.
+/// Stopping a run deletes it.
 pub(super) fn deleted() -> Configuration {
     Configuration {
         name: "one.timeout.deletes",

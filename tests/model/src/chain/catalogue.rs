@@ -1,4 +1,4 @@
-//! The configurations of chains that are checked, and those in which each mistake shows.
+//! The checked configurations of chains, and those that reveal each mistake.
 
 use cartouche_protocol::sources::WaitFor;
 
@@ -26,7 +26,7 @@ fn failures(count: u8) -> Left {
     }
 }
 
-/// All configurations of the code as it is.
+/// Returns all configurations of the unmodified code.
 #[must_use]
 pub fn configurations() -> Vec<Setup> {
     let mut all = pairs();
@@ -81,7 +81,7 @@ fn lines() -> Vec<Setup> {
     ]
 }
 
-/// Nothing but changes of the input.
+/// Only changes of the input.
 fn changes() -> Vec<Setup> {
     vec![
         Setup {
@@ -118,7 +118,7 @@ fn changes() -> Vec<Setup> {
     ]
 }
 
-/// Something else besides.
+/// Further faults.
 fn faults() -> Vec<Setup> {
     let with = |name, inputs: &[u8], left| Setup {
         name,
@@ -177,7 +177,7 @@ fn faults() -> Vec<Setup> {
     ]
 }
 
-/// One configuration for each mistake, and the property that it breaks.
+/// Returns one configuration for each mistake, and the property that it breaks.
 #[must_use]
 pub fn mutants() -> Vec<(Setup, &'static str)> {
     let all = of_readiness().into_iter().chain(of_provenance());
@@ -192,7 +192,7 @@ pub fn mutants() -> Vec<(Setup, &'static str)> {
     all.map(named).collect()
 }
 
-/// A mistake: what it is called, the property that it breaks, and where it shows.
+/// A mistake: its name, the property that it breaks, the mutant, and the configuration that reveals it.
 type Mistake = (&'static str, &'static str, Mutant, Setup);
 
 fn shaped(shape: Shape, inputs: &[u8], left: Left) -> Setup {
@@ -204,7 +204,7 @@ fn shaped(shape: Shape, inputs: &[u8], left: Left) -> Setup {
     }
 }
 
-/// Those in what holds a run back.
+/// Mistakes in readiness, which holds a run back.
 fn of_readiness() -> Vec<Mistake> {
     let edited = Left {
         edits: 1,
@@ -256,7 +256,7 @@ fn of_readiness() -> Vec<Mistake> {
     ]
 }
 
-/// Those in what something is said to be made from.
+/// Mistakes in provenance.
 fn of_provenance() -> Vec<Mistake> {
     let nothing = Left::default();
     let rerun = Left {

@@ -1,4 +1,4 @@
-//! What is wrong with an intent, with a move, and with what a ledger says. None of it asks the rules that it judges.
+//! Judges intents, moves, and the content of ledgers, without the rules that it judges.
 
 use std::collections::BTreeMap;
 
@@ -20,9 +20,9 @@ use crate::cast::token;
 pub const C1: u8 = 1;
 /// A value was missing.
 pub const C2: u8 = 2;
-/// It was on a cycle.
+/// The Runnable was on a cycle.
 pub const C3: u8 = 4;
-/// It was one more than A has given different outputs.
+/// The run was one more than A has given different outputs.
 pub const ONCE: u8 = 8;
 /// A source was at work, or one further up as far as the cache showed it.
 pub const HELD: u8 = 16;
@@ -31,7 +31,7 @@ pub const FRESH: u8 = 32;
 /// The ledger moved on, and nothing had moved.
 pub const STILL: u8 = 64;
 
-/// Judges an intent that has its effect now, by what was read for it.
+/// Judges an intent that takes effect now, by the sources that were read for it.
 pub(super) fn intent(
     model: &Chain,
     world: &mut World,
@@ -79,7 +79,7 @@ fn is_incoherent(model: &Chain, read: &[(Who, Stored)]) -> bool {
     differs
 }
 
-/// With its edit A is on a cycle, and so is everybody between it and D.
+/// Returns true on a cycle: with its edit A is on one, and so is every Runnable between it and D.
 fn is_on_cycle(
     model: &Chain,
     who: Who,
@@ -93,8 +93,8 @@ fn is_on_cycle(
     model.setup.shape != Shape::Pair && root.looped
 }
 
-/// Whether anybody that it stems from was at work: a source as it was read, and all further ones as the cache shows them. Whoever
-/// is suspended gives nothing else, whatever it stems from itself.
+/// Returns true if any ancestor was at work: a source as it was read, and all further ones as the cache shows
+/// them. A suspended Runnable gives nothing new, even if its own sources change.
 fn is_beside_work(model: &Chain, who: Who, cache: &[Stored], read: &[(Who, Stored)]) -> bool {
     let seen = |of: Who| {
         let read = read.iter().find(|(it, _)| *it == of);
@@ -118,7 +118,7 @@ fn is_beside_work(model: &Chain, who: Who, cache: &[Stored], read: &[(Who, Store
     false
 }
 
-/// Whether a source, as it was read, had a run that had not ended, or another spec than it had run for.
+/// Returns true if a source, as it was read, had an unfinished run, or another spec than it had run for.
 fn is_at_work(model: &Chain, who: Who, source: &Stored) -> bool {
     if source.suspended {
         return false;
@@ -136,7 +136,8 @@ fn is_at_work(model: &Chain, who: Who, source: &Stored) -> bool {
     is_asked || has_changed || ledger.runs().any(|(.., result)| result.is_none())
 }
 
-/// Judges a move of the ledger that has its effect now. Whoever reads A itself moves only if A has given something else.
+/// Judges a move of the ledger that takes effect now. A reader of A itself moves only if A has given other
+/// outputs.
 pub(super) fn moves(world: &mut World, who: Who, root: Option<u8>) {
     let seen = &mut world.ghost.root[who];
     if root.is_some() && *seen == root {
@@ -145,7 +146,7 @@ pub(super) fn moves(world: &mut World, who: Who, root: Option<u8>) {
     *seen = root;
 }
 
-/// C4: the current run, and the run that gave the outputs, are of what their sources say.
+/// C4: the provenance of the current run, and of the run that gave the outputs, is true.
 pub(super) fn tells_the_truth(model: &Chain, world: &World) -> bool {
     world.stored.iter().enumerate().all(|(who, stored)| {
         let status = model.kept.stored(stored.status);

@@ -1,4 +1,4 @@
-//! What a worker knows of the Runnables, and what is rendered from that.
+//! A worker's knowledge of the Runnables, and the renderings of that.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::cast::token;
 
-/// What B reads of what A was given: it does not tell 1 from 2.
+/// B's view of A's input: it does not distinguish 1 from 2.
 pub(super) const COARSE: [u8; 3] = [0, 1, 1];
 
 /// The account of all of them.
@@ -23,25 +23,25 @@ pub(super) const ACCOUNT: &str = "space/default";
 
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
 
-/// The key of a Runnable.
+/// Returns the key of a Runnable.
 #[must_use]
 pub fn key(who: Who) -> SourceKey {
     SourceKey::runnable("space", NAMES[who])
 }
 
-/// Who has a key.
+/// Returns the Runnable with this key.
 #[must_use]
 pub fn who(key: &SourceKey) -> Option<Who> {
     let (_, name) = key.as_str().rsplit_once('/')?;
     NAMES.iter().position(|it| *it == name)
 }
 
-/// The uid of a Runnable.
+/// Returns the uid of a Runnable.
 pub(super) fn owner(who: Who) -> String {
     format!("uid-{}", NAMES[who])
 }
 
-/// The outputs of a run of this document.
+/// Returns the outputs of a run of this document.
 pub(super) fn outputs(of: Who, document: Document) -> BTreeMap<String, serde_json::Value> {
     let [one, other] = document.read;
     let out = |value: u8| BTreeMap::from([("out".to_owned(), json!(value))]);
@@ -58,13 +58,13 @@ pub(super) fn outputs(of: Who, document: Document) -> BTreeMap<String, serde_jso
     }
 }
 
-/// The revision of outputs.
+/// Returns the revision of outputs.
 pub(super) fn revision(outputs: &BTreeMap<String, serde_json::Value>) -> Revision {
     Revision::of_outputs(outputs, &BTreeMap::new())
 }
 
 impl Chain {
-    /// The sources of a Runnable, and which output of each it reads.
+    /// Returns the sources of a Runnable, and the output of each that it reads.
     pub(super) fn reads(&self, who: Who, own: &Stored) -> &'static [(Who, &'static str)] {
         match (who, self.setup.shape) {
             (A, _) if own.looped => &[(D, "out")],
@@ -85,7 +85,7 @@ impl Chain {
         }
     }
 
-    /// A Runnable as it is seen.
+    /// Returns a Runnable as a reader sees it.
     pub(super) fn seen(&self, who: Who, stored: &Stored) -> Seen {
         let status = self.kept.stored(stored.status);
         let sources = self.reads(who, stored).iter();
@@ -108,7 +108,7 @@ impl Chain {
         })
     }
 
-    /// All Runnables: these as they were read, the others as they are cached.
+    /// Returns all Runnables: these as they were read, the others as they are cached.
     pub(super) fn known(&self, cache: &[Stored], read: &[(Who, Stored)]) -> Known {
         let cached = cache.iter().enumerate();
         let mut known: Known = cached
@@ -121,7 +121,7 @@ impl Chain {
         self.setup.mutant.bend_known(known, read)
     }
 
-    /// The sources of a Runnable, with the values that are read of them.
+    /// Returns the sources of a Runnable, with the values that it reads from them.
     pub(super) fn sources(
         &self,
         who: Who,
@@ -147,7 +147,7 @@ impl Chain {
             .collect()
     }
 
-    /// What a Runnable's template renders. `None` while a value is missing.
+    /// Returns the rendering of a Runnable's template, or `None` while a value is missing.
     pub(super) fn document(
         &self,
         who: Who,
@@ -164,15 +164,15 @@ impl Chain {
                 _ => return None,
             };
         }
-        // That something is read is told from that nothing is.
+        // Distinguishes a source that gives 0 from no source at all.
         if who == A && own.looped {
             document.read[1] = 1;
         }
         Some(document)
     }
 
-    /// What something was made from, as far as it bears on a document of this Runnable: whether a rendering from just that is
-    /// this document. What is not traced says nothing.
+    /// Returns true if a rendering from just this provenance is the document, as far as it bears on a
+    /// document of this Runnable. Untraced sources prove nothing.
     pub(super) fn is_made_from(&self, who: Who, document: Document, sources: &Sources) -> bool {
         let [one, other] = document.read;
         let root = sources.get(&key(A)).and_then(|named| {

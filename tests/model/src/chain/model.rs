@@ -1,4 +1,4 @@
-//! The model as stateright explores it: first states, actions, properties.
+//! The model for stateright: first states, actions, properties.
 
 use std::{
     collections::HashMap,
@@ -21,17 +21,17 @@ use crate::{explore::Explored, settling::Verdicts};
 /// A chain, ready to be explored.
 #[derive(Debug)]
 pub struct Chain {
-    /// What is explored.
+    /// The explored configuration.
     pub setup: Setup,
     pub(super) kept: Kept,
     pub(super) decided: RwLock<HashMap<u64, Arc<Next>>>,
     pub(super) verdicts: Verdicts,
 }
 
-/// What can happen next.
+/// A possible next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// A is given its next input.
+    /// A gets its next input.
     Change,
     /// A run ends.
     Finish(usize, bool),
@@ -41,9 +41,9 @@ pub enum Action {
     Look(usize, Who),
     /// A worker reads the next source.
     Read(usize),
-    /// A worker writes what it has decided.
+    /// A worker writes its decision.
     Write(usize),
-    /// Somebody asks for another run of A.
+    /// A user requests another run of A.
     Rerun,
     /// C is suspended, or resumed.
     Suspend(bool),
@@ -166,7 +166,7 @@ impl Chain {
     }
 }
 
-/// The spec changes.
+/// Changes the spec.
 pub(super) fn edited(own: &mut Stored, edit: impl FnOnce(&mut Stored)) {
     edit(own);
     own.generation += 1;

@@ -1,6 +1,6 @@
 //! Deliberate mistakes that the check must catch.
 //!
-//! A mistake in a rule is made by bending what the rule is given, or what it gives; that of a look is made in `worker`.
+//! A mistake in a rule bends the input or the result of the rule; a mistake in a look is in `worker`.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use super::{
 /// One mistake, or none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mutant {
-    /// The code as it is.
+    /// The unmodified code.
     #[default]
     None,
     /// Sources of different revisions are no reason to wait.
@@ -27,28 +27,28 @@ pub enum Mutant {
     RevisionByNumber,
     /// The ledger keeps the sources that the current run was intended with.
     NoMovingOn,
-    /// The ledger takes the sources that are there each time, whether they moved or not.
+    /// The ledger takes the present sources each time, whether they moved or not.
     AlwaysMoves,
-    /// Outputs of a superseded run count as made from what the current one was made from.
+    /// Outputs of a superseded run count as made from the sources of the current one.
     LateOfPresent,
-    /// What is intended is rendered from what the cache shows of the sources.
+    /// An intent is rendered from the cached values of the sources.
     CachedValue,
     /// A status counts as that of the present spec.
     GenerationUnread,
-    /// What is missing counts as empty.
+    /// A missing value counts as empty.
     MissingIsEmpty,
-    /// Nobody asks who stems from whom.
+    /// Cycles are not detected.
     CycleUnchecked,
-    /// Outputs of which nobody knows what they were made from count as made from nothing.
+    /// Outputs of unknown provenance count as made from nothing.
     UnknownIsNothing,
-    /// Outputs that are found again count as made from what is there now.
+    /// Outputs that a rebuild finds again count as made from the present sources.
     RebuiltOfPresent,
-    /// Only sources, and the sources of these, are waited for.
+    /// A Runnable waits only for its sources and the sources of these.
     NearOnly,
 }
 
 impl Mutant {
-    /// What is seen of a Runnable.
+    /// Bends the view of a Runnable.
     pub(super) fn bend_seen(self, mut seen: Seen) -> Seen {
         match self {
             Self::RevisionByNumber => {
@@ -65,7 +65,7 @@ impl Mutant {
         seen
     }
 
-    /// What is known of all, of which these were read.
+    /// Bends the knowledge of all Runnables, of which these were read.
     pub(super) fn bend_known(self, mut known: Known, read: &[(Who, Stored)]) -> Known {
         if self == Self::NearOnly {
             let direct: Vec<SourceKey> = read.iter().map(|(who, _)| key(*who)).collect();
@@ -78,7 +78,7 @@ impl Mutant {
         known
     }
 
-    /// What is read of a source.
+    /// Bends a source that was read.
     pub(super) fn bend_source(self, mut source: Source) -> Source {
         if self == Self::MissingIsEmpty && source.value == Value::Missing {
             source.value = Value::Given;
@@ -86,7 +86,7 @@ impl Mutant {
         source
     }
 
-    /// What stands beside a ledger after a transition.
+    /// Bends the provenance beside a ledger after a transition.
     pub(super) fn bend_provenance(
         self,
         before: &Ledger,

@@ -1,4 +1,4 @@
-//! Counter-examples, for people.
+//! Counter-examples for readers.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::explore::CounterExample;
 
-/// Every step of a counter-example, with the state that it leads to.
+/// Returns every step of a counter-example, with the state that it leads to.
 #[must_use]
 pub fn story(model: &Chain, example: &CounterExample<Action>) -> String {
     let mut text = String::new();

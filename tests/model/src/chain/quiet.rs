@@ -1,4 +1,4 @@
-//! What comes of a state when nothing more happens to it and everybody gets their turn.
+//! The end of a state when nothing more happens to it and every worker gets its turn.
 
 use std::sync::PoisonError;
 
@@ -19,21 +19,21 @@ use super::{
 };
 use crate::{cast::token, pool::hashed};
 
-/// Rounds after which a schedule is said never to come to rest.
+/// Rounds after which a schedule counts as never coming to rest.
 const MOST_ROUNDS: usize = 60;
-/// Looks at one Runnable in one turn after which they are said never to end.
+/// Looks at one Runnable in one turn after which they count as never ending.
 const MOST_LOOKS: usize = 10;
 
-/// What can be wrong at the end.
+/// A property that is broken at the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Broken {
-    /// A Runnable has not run for what is there, and does not say truly why.
+    /// A Runnable has not run for its present inputs, and does not report truly why.
     C5 = 1,
     /// There is no end.
     Restless = 2,
 }
 
-/// In which order everybody gets their turn.
+/// Order of the turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Order {
     /// Sources first; runs end when nothing else is left to do.
@@ -43,7 +43,7 @@ pub(super) enum Order {
 }
 
 impl Chain {
-    /// Whether no fair schedule ends in this way.
+    /// Returns true if no fair schedule ends in this way.
     pub(super) fn rests(&self, world: &World, broken: Broken) -> bool {
         if world.ghost.broken != 0 {
             return true;
@@ -53,7 +53,8 @@ impl Chain {
             .all(|order| self.played(world, order) & broken as u8 == 0)
     }
 
-    /// Rounds that were played before are not played again, so this costs little more than one round a state.
+    /// Plays a schedule to its end. Rounds that were played before are not played again, so this costs little
+    /// more than one round a state.
     fn played(&self, world: &World, order: Order) -> u8 {
         let mut world = world.clone();
         world.left = Left::default();
@@ -77,7 +78,7 @@ impl Chain {
                     verdict = Broken::C5 as u8;
                     break;
                 }
-                // What a condition asks its user for is done last: it must have been said.
+                // The user's action comes last, because the condition must ask for it first.
                 Some(false) if make_way(&mut world) => {}
                 Some(false) => {
                     verdict = 0;
@@ -102,8 +103,8 @@ impl Chain {
         }
     }
 
-    /// Everybody looks at everything, and if nothing comes of that, runs end. Whether anything happened; `None` if a look never
-    /// ends.
+    /// Lets every worker look at everything, and ends runs if that changes nothing. Returns true if anything
+    /// happened, or `None` if a look never ends.
     fn round(&self, world: &mut World, order: Order) -> Option<bool> {
         let before = world.clone();
         if order == Order::Back {
@@ -119,7 +120,7 @@ impl Chain {
         Some(!is_same || self.finish_all(world))
     }
 
-    /// `false` if a look never ends.
+    /// Lets every worker look at everything. Returns false if a look never ends.
     fn look_at_all(&self, world: &mut World, order: Order) -> bool {
         for index in 0..world.workers.len() {
             self.end_pass(world, index);
@@ -155,7 +156,7 @@ impl Chain {
         self.write_pass(world, index);
     }
 
-    /// Whether any run was still under way.
+    /// Ends all runs. Returns true if any run was still under way.
     fn finish_all(&self, world: &mut World) -> bool {
         let mut any = false;
         while let Some(at_work) = world.runs.iter().position(|run| run.result.is_none()) {
@@ -175,7 +176,8 @@ impl Chain {
         })
     }
 
-    /// C5: it has run for what is there, and stands by what that stems from, if that is of one revision each.
+    /// C5: returns true if the Runnable has run for its present inputs and has their provenance, if the
+    /// sources are of one revision each.
     fn has_run(&self, world: &World, who: Who) -> bool {
         let own = &world.stored[who];
         let known = self.known(&world.stored, &[]);
@@ -206,8 +208,8 @@ impl Chain {
         current.input_hash == document.hash() && is_answered && ended && is_told
     }
 
-    /// Whether what a condition names is so: then somebody else has a reason of their own, or nobody but a person or a change
-    /// of the input can help.
+    /// Returns true if the condition names a true cause: then another Runnable has a cause of its own, or
+    /// only a user or a change of the input can help.
     fn is_true(&self, world: &World, own: Who, hold: &Hold) -> bool {
         let Hold::Sources(readiness) = hold else {
             return world.stored[own].suspended;
@@ -231,7 +233,7 @@ impl Chain {
         }
     }
 
-    /// Whether it has none, and says why, or its run has failed.
+    /// Returns true if the Runnable has no outputs, and reports why or its run has failed.
     fn lacks_outputs(&self, source: &Stored) -> bool {
         let status = self.kept.stored(source.status);
         let current = status.current_run.as_ref();
@@ -248,7 +250,8 @@ impl Chain {
     }
 }
 
-/// A user does what a condition asks for: resumes C, or takes the edit of A back. Whether there was anything to do.
+/// Performs the action that a condition asks the user for: resumes C, or takes the edit of A back. Returns
+/// true if there was anything to do.
 fn make_way(world: &mut World) -> bool {
     let suspended = world.stored.get_mut(C).filter(|it| it.suspended);
     if let Some(suspended) = suspended {

@@ -24,7 +24,7 @@ pub(super) fn run_name(who: Who, number: i64) -> String {
     format!("run-{}", name_suffix(&owner(who), number))
 }
 
-/// What a run says of itself.
+/// Returns the identity of a run.
 pub(super) fn identity(run: &Run) -> RunIdentity {
     let number = i64::from(run.number);
     RunIdentity {
@@ -42,13 +42,13 @@ pub(super) fn identity(run: &Run) -> RunIdentity {
     }
 }
 
-/// The run that has this uid.
+/// Returns the run that has this uid.
 pub(super) fn run_of<'a>(world: &'a World, who: Who, uid: &str) -> Option<&'a Run> {
     let mut runs = world.runs.iter();
     runs.find(|run| run.of == who && identity(run).uid == uid)
 }
 
-/// A run that has ended, as it is read.
+/// Returns a run that has ended, as it is read.
 pub(super) fn fetched(run: &Run) -> FetchedRun {
     let succeeded = run.result == Some(true);
     FetchedRun {
@@ -84,13 +84,13 @@ pub(super) fn fetched(run: &Run) -> FetchedRun {
     }
 }
 
-/// Without the runs that bear on nothing any more.
+/// Removes the entries that no longer bear on anything.
 pub(super) fn trimmed(ledger: Ledger) -> Ledger {
     let source = ledger.outputs_from.as_ref().map(|from| from.sequence);
     ledger.forget(|entry| entry.result.is_some() && Some(entry.sequence) != source)
 }
 
-/// A status that holds a ledger, and says what holds the next run back.
+/// Returns a status that holds a ledger and names the cause that holds the next run back.
 pub(super) fn status(ledger: &Ledger, said: &Word, observed: Option<i64>) -> RunnableStatus {
     let current = ledger.current.as_ref();
     let succeeded = current.is_some_and(|run| run.result == Some(RunResult::Succeeded));
@@ -108,7 +108,7 @@ pub(super) fn status(ledger: &Ledger, said: &Word, observed: Option<i64>) -> Run
         status: TRUE,
         ..ready.clone()
     };
-    // As of one whose run has failed, and that nothing else keeps back.
+    // As for a Runnable whose run has failed and that nothing else holds back.
     let stalled =
         (has_failed && said.is_none()).then(|| condition(&[], STALLED, stalled, observed, NOW));
     let ready = condition(&[], READY, ready, observed, NOW);

@@ -1,10 +1,10 @@
-//! What is explored: which chain, and what may happen to it.
+//! Configuration of an exploration: the chain, and the events that may happen to it.
 
 use cartouche_protocol::sources::WaitFor;
 
 use super::mutant::Mutant;
 
-/// Who reads whom.
+/// Shape of the chain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Shape {
     /// B reads A.
@@ -17,7 +17,7 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// How many Runnables it has.
+    /// Returns its number of Runnables.
     #[must_use]
     pub fn size(self) -> usize {
         match self {
@@ -27,39 +27,39 @@ impl Shape {
     }
 }
 
-/// How often things may still happen.
+/// Number of events that may still happen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Left {
     /// Runs that fail.
     pub failures: u8,
-    /// Re-runs of A that somebody asks for.
+    /// Re-runs of A that a user requests.
     pub reruns: u8,
-    /// How often C is suspended.
+    /// Suspensions of C.
     pub suspensions: u8,
-    /// How often the status of B is lost.
+    /// Losses of the status of B.
     pub losses: u8,
-    /// How often A is edited to read D, which makes a cycle.
+    /// Edits of A to read D, which makes a cycle.
     pub edits: u8,
 }
 
 /// One configuration.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
-    /// Who reads whom.
+    /// Its shape.
     pub shape: Shape,
-    /// What A is given, one after the other, from 0 to 2. B does not tell 1 from 2.
+    /// Inputs of A, one after the other, from 0 to 2. B does not distinguish 1 from 2.
     pub inputs: Vec<u8>,
-    /// Whether everything has run for the first input already.
+    /// True if everything has run for the first input already.
     pub has_run: bool,
     /// Workers at once.
     pub workers: u8,
-    /// What else may happen.
+    /// Further events that may happen.
     pub left: Left,
-    /// Each read of a source is a step.
+    /// True if each read of a source is a step.
     pub by_requests: bool,
-    /// What D waits for.
+    /// The policy by which D waits for its sources.
     pub wait_for: WaitFor,
     /// The mistake.
     pub mutant: Mutant,

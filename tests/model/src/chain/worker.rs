@@ -1,4 +1,4 @@
-//! A look of a worker at a Runnable, cut at its consistent reads and at its write.
+//! A look of a worker at a Runnable, split at its consistent reads and at its write.
 
 use cartouche_protocol::{
     ledger::{Change, Due, Fate, Intent, Ledger, ListedRun, RunIdentity, rebuild},
@@ -19,19 +19,19 @@ use crate::{
     pool::{get, hashed, keep},
 };
 
-/// What comes of a look.
+/// Result of a look.
 #[derive(Clone, Debug)]
 pub enum Next {
-    /// The run for what is there exists, or is held back by this.
+    /// The run for the present inputs exists, or this cause holds it back.
     Say(Word),
-    /// A run of this document is intended, made from this, if that is known.
+    /// A run of this document is intended, with this provenance if it is known.
     Intend(Document, Option<Sources>),
-    /// The current run is of what is there, which stems from something else by now.
+    /// The current run is of the present inputs, whose sources have changed.
     MoveOn(Sources),
 }
 
 impl Chain {
-    /// Decides by what was read of the sources, and by the cache of all others. Of what was decided before it is known.
+    /// Decides by the read sources, and by the cache of all others. Earlier decisions are remembered.
     fn decide(&self, who: Who, own: &Stored, cache: &[Stored], read: &[(Who, Stored)]) -> Next {
         let plain = |stored: &Stored| Stored {
             version: 0,
@@ -98,7 +98,7 @@ impl Chain {
         moved.map_or(Next::Say(None), Next::MoveOn)
     }
 
-    /// A worker that does nothing else looks at a Runnable.
+    /// Lets an idle worker look at a Runnable.
     pub(super) fn look(&self, world: &mut World, index: usize, who: Who) {
         let own = world.stored[who];
         world.workers[index].cache[who] = own;
@@ -128,7 +128,7 @@ impl Chain {
         while !self.setup.by_requests && self.read(world, index) {}
     }
 
-    /// The next source is read consistently. `false` when all are.
+    /// Reads the next source consistently. Returns false when all are read.
     pub(super) fn read(&self, world: &mut World, index: usize) -> bool {
         let Some(pass) = &mut world.workers[index].pass else {
             return false;
@@ -144,7 +144,7 @@ impl Chain {
         true
     }
 
-    /// What was decided after all reads is written, unless somebody else has written meanwhile.
+    /// Writes the decision after all reads, unless another worker has written meanwhile.
     pub(super) fn write_pass(&self, world: &mut World, index: usize) {
         let Some(pass) = world.workers[index].pass.take() else {
             return;
@@ -194,7 +194,7 @@ impl Chain {
         }
     }
 
-    /// The ledger with the intent, and with the run that is made at once.
+    /// Returns the ledger with the intent, and with the run that is made at once.
     fn intended(
         world: &mut World,
         who: Who,
@@ -228,7 +228,7 @@ impl Chain {
         after.confirm(&identity(&run)).unwrap_or(after)
     }
 
-    /// The status says what it says already, or this.
+    /// Writes this word into the status unless it is there already.
     fn say(&self, world: &mut World, who: Who, ledger: &Ledger, said: &Word) {
         let stored = &world.stored[who];
         let status = self.kept.stored(stored.status);
@@ -238,7 +238,7 @@ impl Chain {
         }
     }
 
-    /// Writes a status that speaks of the present generation.
+    /// Writes a status of the present generation.
     fn write(
         &self,
         world: &mut World,
@@ -275,7 +275,7 @@ impl Chain {
         stored.version += 1;
     }
 
-    /// A run ends, and its end is recorded, whoever sees it.
+    /// Ends a run and records its end; the observer does not matter.
     pub(super) fn finish(&self, world: &mut World, index: usize, succeeds: bool) {
         let run = &mut world.runs[index];
         run.result = Some(succeeds);
@@ -299,8 +299,8 @@ impl Chain {
         world.runs.retain(counts);
     }
 
-    /// A ledger that was lost is made out of the runs that exist. What that status says is of no generation: nobody has
-    /// compared it with the spec yet. `false` without any run.
+    /// Rebuilds a lost ledger from the existing runs. The new status has no generation, because no worker has
+    /// compared it with the spec yet. Returns false without any run.
     fn rebuild(&self, world: &mut World, who: Who) -> bool {
         let own: Vec<Run> = world
             .runs

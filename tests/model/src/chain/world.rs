@@ -1,4 +1,4 @@
-//! A state of the model: the Runnables, their runs, the workers, and what is still to happen.
+//! A state of the model: the Runnables, their runs, the workers, and the events that may still happen.
 
 use std::{
     collections::HashMap,
@@ -14,16 +14,16 @@ use crate::pool::{Pool, StatusId, get, hashed, keep};
 /// A Runnable: 0 is A.
 pub type Who = usize;
 
-/// The one that reads none, but for an edit.
+/// The Runnable without sources, unless edited.
 pub const A: Who = 0;
-/// The one whose status may be lost.
+/// The Runnable whose status may be lost.
 pub const B: Who = 1;
-/// The one that may be suspended.
+/// The Runnable that may be suspended.
 pub const C: Who = 2;
-/// The last one.
+/// The last Runnable.
 pub const D: Who = 3;
 
-/// What a run is made of: the own input, and the values that were read. What is not read is 0.
+/// Content of a run: the own input, and the values that were read. An unread value is 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Document {
     /// The own input.
@@ -32,11 +32,11 @@ pub struct Document {
     pub read: [u8; 2],
 }
 
-/// What stands for a value that is not there, in a mutant.
+/// Stands for a missing value, in a mutant.
 pub const EMPTY: u8 = u8::MAX;
 
 impl Document {
-    /// Its hash.
+    /// Returns its hash.
     #[must_use]
     pub fn hash(self) -> String {
         let [one, other] = self.read;
@@ -51,15 +51,15 @@ impl Document {
 /// A run of a Runnable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Run {
-    /// Whose.
+    /// Its Runnable.
     pub of: Who,
     /// Its number.
     pub number: u8,
-    /// What it was made of.
+    /// Its content.
     pub document: Document,
     /// The re-run request on it.
     pub token: u8,
-    /// Whether it succeeded; `None` while it runs.
+    /// True if it succeeded; `None` while it runs.
     pub result: Option<bool>,
 }
 
@@ -70,21 +70,21 @@ pub struct Stored {
     pub version: u8,
     /// Its generation.
     pub generation: u8,
-    /// How far its input has moved on.
+    /// Index of its present input.
     pub input: u8,
     /// The re-run request on it; 0 is none.
     pub token: u8,
-    /// No run may be intended.
+    /// True if no run may be intended.
     pub suspended: bool,
-    /// It reads the last one.
+    /// True if it reads the last one.
     pub looped: bool,
     /// Its status.
     pub status: StatusId,
-    /// What stands beside the ledger in it.
+    /// The provenance beside the ledger in the status.
     pub provenance: ProvenanceId,
-    /// What its condition says.
+    /// The word of its condition.
     pub word: WordId,
-    /// How often it has given other outputs than before. Only the properties read it.
+    /// Number of times that it has given other outputs than before. Only the properties read it.
     pub given: u8,
 }
 
@@ -92,16 +92,16 @@ pub struct Stored {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ProvenanceId(u64);
 
-/// What a condition says, by its hash; 0 for nothing.
+/// The word of a condition, by its hash; 0 for nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct WordId(u64);
 
-/// A look that reads, and is going to write.
+/// A look that has begun to read and will write.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Pass {
-    /// At whom.
+    /// The Runnable.
     pub of: Who,
-    /// It, as the look began.
+    /// The Runnable as the look began.
     pub own: Stored,
     /// Its sources, as far as they are read.
     pub read: Vec<Stored>,
@@ -116,16 +116,16 @@ pub struct Worker {
     pub pass: Option<Pass>,
 }
 
-/// What only the properties read.
+/// State that only the properties read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Ghost {
-    /// Properties that were broken, as bits of `judge`.
+    /// Broken properties, as bits of `judge`.
     pub broken: u8,
-    /// How many runs each Runnable was given.
+    /// Number of runs of each Runnable.
     pub intents: [u8; 4],
-    /// How far each source had come that the last intent of each Runnable read.
+    /// Progress of each source that the last intent of each Runnable read.
     pub newest: [[u8; 2]; 4],
-    /// What A had given when its readers last wrote that they had seen it. `None` if they have forgotten.
+    /// Progress of A when its readers last wrote that they had seen it. `None` if they have forgotten.
     pub root: [Option<u8>; 4],
 }
 
@@ -138,14 +138,14 @@ pub struct World {
     pub runs: Vec<Run>,
     /// The controllers.
     pub workers: Vec<Worker>,
-    /// What may still happen.
+    /// Events that may still happen.
     pub left: Left,
-    /// For the properties.
+    /// State for the properties.
     pub ghost: Ghost,
 }
 
 impl World {
-    /// Only whether two versions of one Runnable are the same matters: numbers that nobody holds are squeezed out.
+    /// Removes unused version numbers: of two versions of one Runnable, only their equality matters.
     pub fn squeeze(&mut self) {
         for who in 0..self.stored.len() {
             let mut held: Vec<u8> = Vec::new();
@@ -161,7 +161,7 @@ impl World {
         self.workers.sort_unstable();
     }
 
-    /// Leaves out what only the properties of a step read.
+    /// Clears the state that only the properties of a step read.
     pub fn forget_the_past(&mut self) {
         self.ghost = Ghost::default();
         let workers = self.workers.iter_mut();
@@ -186,7 +186,7 @@ impl World {
     }
 }
 
-/// What a state only refers to, each kept once.
+/// Values that a state only refers to, each kept once.
 #[derive(Debug, Default)]
 pub struct Kept {
     statuses: Pool,
@@ -194,15 +194,15 @@ pub struct Kept {
     words: RwLock<HashMap<u64, Arc<Word>>>,
 }
 
-/// What holds a run back, as a condition says it.
+/// The cause that holds a run back, as a condition reports it.
 pub type Word = Option<Hold>;
 
-/// What holds a run back.
+/// A cause that holds a run back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hold {
-    /// It is suspended.
+    /// The Runnable is suspended.
     Suspended,
-    /// Its sources.
+    /// Its sources are not ready.
     Sources(Box<cartouche_protocol::sources::Readiness>),
 }
 
@@ -212,7 +212,7 @@ impl Kept {
         self.statuses.status(status)
     }
 
-    /// The status with this number.
+    /// Returns the status with this number.
     pub fn stored(&self, id: StatusId) -> Arc<RunnableStatus> {
         self.statuses.stored(id)
     }
@@ -224,12 +224,12 @@ impl Kept {
         ProvenanceId(id)
     }
 
-    /// The provenance with this number.
+    /// Returns the provenance with this number.
     pub fn provenance_of(&self, id: ProvenanceId) -> Arc<Provenance> {
         get(&self.provenances, id.0).unwrap_or_default()
     }
 
-    /// Keeps what a condition says.
+    /// Keeps the word of a condition.
     pub fn word(&self, word: &Word) -> WordId {
         if word.is_none() {
             return WordId::default();
@@ -239,7 +239,7 @@ impl Kept {
         WordId(id)
     }
 
-    /// What the condition with this number says.
+    /// Returns the word with this number.
     pub fn word_of(&self, id: WordId) -> Word {
         get(&self.words, id.0).and_then(|word| (*word).clone())
     }

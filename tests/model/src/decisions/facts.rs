@@ -1,4 +1,4 @@
-//! What a worker knows, as the facts that the controller decides by.
+//! A worker's knowledge, as the facts of the controller's decisions.
 
 use std::time::Duration;
 
@@ -64,7 +64,7 @@ impl Decisions {
             unobserved_run: knowledge.unobserved_run.map(cast::run_uid),
             grace_over: knowledge.grace_over,
             ledger_writer: knowledge.ledger_writer,
-            // No webhook of the model takes or gives anything.
+            // No webhook of the model adds or removes anything.
             probe: knowledge.probed.then_some(Probe {
                 marked: true,
                 with_status: false,
@@ -77,7 +77,7 @@ impl Decisions {
                     (name, reader.read(shown.as_ref()))
                 })
                 .collect(),
-            // No time passes amid what a worker does.
+            // No time passes during a step of a worker.
             read_since: knowledge
                 .reads
                 .iter()
@@ -98,7 +98,7 @@ impl Decisions {
     }
 }
 
-/// What is asked for beside what is run. Now stands still, so that the timeout moves.
+/// Returns the policy of the Runnable. The clock stands still, so the timeout moves.
 fn policy(setup: &Configuration, knowledge: &Knowledge) -> Policy {
     let mut policy = setup.asked();
     if setup.left.timeouts > 0 {
@@ -195,7 +195,7 @@ fn watch_state(setup: &Configuration, knowledge: &Knowledge) -> WatchState {
     }
 }
 
-/// What became of a create, with what is read in the object.
+/// Returns the outcome of a create, with the content that `read` finds in the object.
 fn created(outcome: &Outcome, read: impl Fn(&Shown) -> Option<FetchedRun>) -> CreateOutcome {
     let no_object = || CreateOutcome::Unknown(refusal("the answer is no object", Requeue::Backoff));
     match outcome {
@@ -248,7 +248,7 @@ fn refusal(text: &str, requeue: Requeue) -> ReconcileError {
     ReconcileError::new(Category::StampedObjectRejectedByAPIServer, requeue, text)
 }
 
-/// The Runnable names no template that there is.
+/// Returns the error for a Runnable that names no existing template.
 fn not_found() -> ReconcileError {
     ReconcileError::new(
         Category::RunTemplateNotFound,

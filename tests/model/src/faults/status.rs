@@ -1,4 +1,4 @@
-//! What others do to the status: they empty it, or put a copy of it back.
+//! Effects of others on the status: they empty it, or restore a copy of it.
 
 use cartouche_crds::RunnableStatus;
 use cartouche_oracle::is_loss;
@@ -7,10 +7,10 @@ use super::crash;
 use crate::{configuration::Restored, model::Checked, pool::StatusId, world::World};
 
 impl Checked {
-    /// The ledger is gone: the original controller wrote the status, or all of it is lost.
+    /// Removes the ledger: the original controller wrote the status, or all of it is lost.
     pub(super) fn wipe(&self, world: &mut World) {
         let mut status = (*self.decisions.pool.stored(world.runnable.status)).clone();
-        // Exception I3: a status that says nothing at all gives nobody a reason to wait.
+        // Exception I3: an empty status gives no reason to wait.
         let unsafe_now = self.setup.wipes_all && !is_still(world);
         if status.current_run.is_none() || unsafe_now {
             return;
@@ -30,7 +30,7 @@ impl Checked {
         self.replace(world, self.decisions.pool.status(&status));
     }
 
-    /// A backup is restored with nothing on its way; that something is, is exception I3.
+    /// Restores a backup with nothing on its way; a restore while something is on its way is exception I3.
     pub(super) fn restore(&self, world: &mut World) {
         let Some(backup) = world
             .backup
@@ -58,7 +58,7 @@ impl Checked {
         }
     }
 
-    /// Somebody writes another status. Whether anything that it said of runs is lost.
+    /// Writes another status. Returns true if any record of runs is lost.
     fn replace(&self, world: &mut World, status: StatusId) -> bool {
         let old = self.decisions.pool.stored(world.runnable.status);
         let new = self.decisions.pool.stored(status);
@@ -74,15 +74,16 @@ impl Checked {
     }
 }
 
-/// The API server notes who has written, and in which second. Two writes in one second leave the same note.
+/// Records the API server's note of a write by another client and of its second. Two writes in one second
+/// leave the same note.
 fn note(world: &mut World) {
     world.runnable.noted = true;
     world.runnable.writers += u8::from(!world.same_second);
-    // Of no interest if there is no other write to come.
+    // Of no interest if no other write is to come.
     world.same_second = world.left.restores > 0;
 }
 
-/// Nothing is on its way, and no worker is about to send anything.
+/// Returns true if nothing is on its way, and no worker is about to send anything.
 fn is_still(world: &World) -> bool {
     world.wire.is_empty() && world.workers.iter().all(|worker| worker.pass.is_none())
 }

@@ -1,4 +1,4 @@
-//! What time does to a state. "Now" stands still, so everything else moves.
+//! Effects of time on a state. The clock stands still, so everything else moves.
 
 use crate::{
     model::Checked,
@@ -7,7 +7,7 @@ use crate::{
 };
 
 impl Checked {
-    /// Half a minute passes: whatever was sent has arrived, and nothing that was read before is recent.
+    /// Lets half a minute pass: everything sent has arrived, and nothing read before is recent.
     pub(crate) fn pause(&self, world: &mut World) -> bool {
         if !self.may_pass(world) {
             return false;
@@ -22,7 +22,7 @@ impl Checked {
                 worker.woken |= !without.settled;
                 without.settled = true;
             }
-            // The watch has not shown a run that was made: it is looked for.
+            // The watch has not shown a run that was made: the worker looks for it.
             if let Some(unobserved) = &mut worker.memory.unobserved_run {
                 worker.woken |= !unobserved.over;
                 unobserved.over = true;
@@ -32,13 +32,13 @@ impl Checked {
         *world != before
     }
 
-    /// Whether the next attempt at what failed has a time that is still to come.
+    /// Returns true if the next attempt after a failure is at a future time.
     pub(crate) fn awaits_retry(&self, world: &World) -> bool {
         let pool = &self.decisions.pool;
         self.setup.retries > 0 && pool.due(world.runnable.status) != world.runnable.status
     }
 
-    /// The time of the next attempt comes, for whoever knows of it. They look again by themselves.
+    /// Lets the time of the next attempt come. Workers that know of it look again by themselves.
     pub(crate) fn come_due(&self, world: &mut World) -> bool {
         if !self.awaits_retry(world) {
             return false;
@@ -50,7 +50,7 @@ impl Checked {
         true
     }
 
-    /// Wherever a status is kept.
+    /// Changes the status wherever it is kept.
     fn each_status(&self, world: &mut World, change: impl Fn(&Pool, StatusId) -> StatusId) {
         let change = |status: &mut StatusId| *status = change(&self.decisions.pool, *status);
         change(&mut world.runnable.status);
@@ -64,7 +64,7 @@ impl Checked {
         }
     }
 
-    /// More than the minimum age passes.
+    /// Lets more than the minimum age pass.
     pub(crate) fn age(&self, world: &mut World) -> bool {
         if !self.may_pass(world) {
             return false;
@@ -119,7 +119,7 @@ fn grow_old(pass: &mut Pass) {
     }
 }
 
-/// The runs have worked for longer than their timeout, for whoever looks. They look again by themselves.
+/// Lets the timeout of the runs expire. Workers look again by themselves.
 pub(super) fn end_time_of_runs(world: &mut World) {
     world.left.timeouts -= 1;
     world.overdue = true;
@@ -128,7 +128,7 @@ pub(super) fn end_time_of_runs(world: &mut World) {
     }
 }
 
-/// What is due has stayed the same for long enough. Whoever waits for that looks again.
+/// Lets the pending change have stayed the same for long enough. A worker that waits for that looks again.
 pub(crate) fn settle(worker: &mut Worker) -> bool {
     let due = worker.memory.due.as_mut();
     let Some(due) = due.filter(|due| !due.2) else {

@@ -1,9 +1,9 @@
-//! Mistakes in what an approval is for.
+//! Mistakes in the scope of an approval.
 
 use cartouche_crds::Approval;
 use cartouche_protocol::facts::Facts;
 
-/// An approval counts for whatever is wanted, if only this of it fits.
+/// Counts an approval for the wanted run if only these parts fit.
 pub(super) fn count_if(facts: &mut Facts, fits: impl Fn(&Approval, &Approval) -> bool) {
     let given = facts.runnable.approved.as_deref().and_then(Approval::of);
     let (Some(given), Ok(rendering)) = (given, &facts.rendering) else {

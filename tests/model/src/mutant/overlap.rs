@@ -6,7 +6,7 @@ use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::SignedDuration}
 
 use crate::cast::NOW;
 
-/// What nobody has seen does not count.
+/// Ignores unseen runs.
 pub(super) fn forget_unseen(facts: &mut Facts) {
     let current = facts.ledger.current.as_ref();
     if current.is_some_and(|current| current.phase != RunPhase::Created) {
@@ -14,7 +14,7 @@ pub(super) fn forget_unseen(facts: &mut Facts) {
     }
 }
 
-/// What nobody has seen, and is not wanted any more, was given up long ago.
+/// Counts unseen runs that are no longer wanted as given up long ago.
 pub(super) fn give_up_unseen(facts: &mut Facts) {
     let Ok(rendering) = &facts.rendering else {
         return;
@@ -31,14 +31,14 @@ pub(super) fn give_up_unseen(facts: &mut Facts) {
     }
 }
 
-/// What was told to stop does not count.
+/// Ignores runs that were stopped.
 pub(super) fn forget_stopped(facts: &mut Facts) {
     if facts.ledger.at_work().all(|run| run.stop.is_some()) {
         facts.policy.concurrency = ConcurrencyPolicy::Allow;
     }
 }
 
-/// What waits counts as what is at work.
+/// Counts a waiting change as the one at work.
 pub(super) fn count_as_run(facts: &Facts) -> Step {
     let Ok(rendering) = &facts.rendering else {
         return Step::Settled;
@@ -51,7 +51,7 @@ pub(super) fn count_as_run(facts: &Facts) -> Step {
     Step::Write(Box::new(ledger), Change::Record)
 }
 
-/// Whether another document is to run after a run that was seen to be deleted unfinished.
+/// Returns true if another document is to run after a run that was seen to be deleted unfinished.
 pub(super) fn follows_a_deletion(facts: &Facts) -> bool {
     let current = facts.ledger.current.as_ref();
     let at_work = current.filter(|current| current.result.is_none() && !is_wanted(facts, current));
@@ -60,7 +60,7 @@ pub(super) fn follows_a_deletion(facts: &Facts) -> bool {
         .is_some_and(|run| run.deleted)
 }
 
-/// Whether what made way for another document is to run again.
+/// Returns true if a run that was replaced by another document is to run again.
 pub(super) fn follows_what_made_way(facts: &Facts) -> bool {
     let current = facts.ledger.current.as_ref();
     let reason = |current: &CurrentRun| Some(current.stop.as_ref()?.reason.clone());

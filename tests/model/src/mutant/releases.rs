@@ -1,4 +1,4 @@
-//! Mistakes in what becomes of a number that another release has given.
+//! Mistakes about a number that another release has given.
 
 use cartouche_protocol::{
     decide::{Step, Waiting, another_document, decide},
@@ -6,7 +6,7 @@ use cartouche_protocol::{
     ledger::{Change, Due, Ledger},
 };
 
-/// It is given up at once.
+/// Gives the number up at once.
 pub(super) fn superseded_at_once(facts: &Facts, step: Step) -> Step {
     match step {
         Step::Wait(Waiting::OtherRelease(_)) => superseded(facts),
@@ -15,7 +15,7 @@ pub(super) fn superseded_at_once(facts: &Facts, step: Step) -> Step {
     }
 }
 
-/// It is given up when its intent is old, and is not withdrawn before that.
+/// Gives the number up when its intent is old, and does not withdraw it before that.
 pub(super) fn superseded_when_old(facts: &Facts, step: Step) -> Step {
     let is_other = matches!(facts.due(&facts.ledger), Some(Due::OtherHash(_)));
     match step {
@@ -24,7 +24,7 @@ pub(super) fn superseded_when_old(facts: &Facts, step: Step) -> Step {
     }
 }
 
-/// What is done about an entry that is known to be of another document.
+/// Returns the step for an entry that is known to be of another document.
 fn superseded(facts: &Facts) -> Step {
     let Ok(rendering) = &facts.rendering else {
         return Step::Settled;
@@ -41,7 +41,7 @@ fn superseded(facts: &Facts) -> Step {
     }
 }
 
-/// The entry that was bent is what it was.
+/// Gives the bent entry its hash back.
 fn keep_hash(facts: &Facts, ledger: &mut Ledger) {
     let Some(bent) = &facts.ledger.current else {
         return;

@@ -1,4 +1,4 @@
-//! Mistakes in trying again what failed.
+//! Mistakes in retries.
 
 use cartouche_crds::RunResult;
 use cartouche_protocol::{
@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::cast::NOW;
 
-/// Any failure is tried again now.
+/// Plans a retry of any failure now.
 pub(super) fn plan(facts: &mut Facts) {
     if let Some(current) = &mut facts.ledger.current
         && current.result == Some(RunResult::Failed)
@@ -18,7 +18,7 @@ pub(super) fn plan(facts: &mut Facts) {
     }
 }
 
-/// Nobody has cancelled anything.
+/// Ignores all cancellations.
 pub(super) fn forget_cancels(facts: &mut Facts) {
     for cached_run in &mut facts.cached_runs {
         cached_run.asked = Asked::No;
@@ -34,13 +34,13 @@ pub(super) fn forget_cancels(facts: &mut Facts) {
     }
 }
 
-/// Whether the next attempt is still to come.
+/// Returns true if the next attempt is still to come.
 pub(super) fn is_ahead(facts: &Facts) -> bool {
     let ahead = facts.policy.ahead(&facts.ledger);
     ahead.is_some_and(|ahead| ahead.at > NOW)
 }
 
-/// A further attempt has the number and the name of the one before.
+/// Gives a further attempt the number and the name of the previous one.
 pub(super) fn keep_number(facts: &Facts, ledger: &mut Ledger) {
     if let (Some(before), Some(current)) = (&facts.ledger.current, &mut ledger.current)
         && current.attempt > before.attempt

@@ -1,4 +1,4 @@
-//! Mistakes in telling runs to stop.
+//! Mistakes in stopping runs.
 
 use cartouche_crds::RunResult;
 use cartouche_protocol::{
@@ -8,7 +8,7 @@ use cartouche_protocol::{
 };
 use cartouche_templating::kinds::StopRequest;
 
-/// No ledger says that anything was told to stop.
+/// Removes all stops from the ledger.
 pub(super) fn forget(ledger: &mut Ledger) {
     if let Some(current) = &mut ledger.current {
         current.stop = None;
@@ -19,14 +19,14 @@ pub(super) fn forget(ledger: &mut Ledger) {
         .for_each(|entry| entry.stop = None);
 }
 
-/// Whatever the ledger says is to stop was told so.
+/// Counts every recorded stop as sent.
 pub(super) fn count_as_told(facts: &mut Facts) {
     let at_work = facts.ledger.at_work().filter(|run| run.stop.is_some());
     let told = at_work.map(|run| (run.uid.to_owned(), StopOutcome::Sent));
     facts.stops = told.collect();
 }
 
-/// The run that this ledger says is to stop is told so, and nothing is written.
+/// Returns the step that stops a run as this ledger demands, although nothing is written.
 pub(super) fn told(facts: &Facts, ledger: &Ledger) -> Step {
     let mut at_work = ledger.at_work();
     let new = at_work.find(|run| run.stop.is_some() && !facts.stops.contains_key(run.uid));
@@ -40,7 +40,7 @@ pub(super) fn told(facts: &Facts, ledger: &Ledger) -> Step {
     })
 }
 
-/// What failed after it was told to stop is lost.
+/// Counts a run that failed after its stop as lost.
 pub(super) fn lose(ledger: &mut Ledger) {
     if let Some(current) = &mut ledger.current
         && current.stop.is_some()

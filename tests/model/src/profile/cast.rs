@@ -25,7 +25,7 @@ use crate::{
 
 /// The uid of the Runnable.
 pub(super) const OWNER: &str = "owner";
-/// Numbers that may be given.
+/// Maximum number of a run.
 const NUMBERS: u8 = 12;
 
 /// A ledger, by the hash of its content.
@@ -40,7 +40,7 @@ pub struct ObjectId(u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ApprovalId(u64);
 
-/// All of it, each kept once.
+/// All of them, each kept once.
 #[derive(Debug)]
 pub struct Cast {
     /// The template.
@@ -48,23 +48,23 @@ pub struct Cast {
     ledgers: RwLock<HashMap<u64, Arc<Ledger>>>,
     objects: RwLock<HashMap<u64, Arc<Value>>>,
     approvals: RwLock<HashMap<u64, Arc<String>>>,
-    /// Whether a person has to approve each run.
+    /// True if each run needs approval.
     pub(super) is_guarded: bool,
-    /// What was decided, by what was known.
+    /// Decisions, by the knowledge that they derive from.
     pub(super) decided: RwLock<HashMap<u64, Arc<Next>>>,
 }
 
-/// The name of a profile.
+/// Returns the name of a profile.
 pub(super) fn profile_name(profile: usize) -> &'static str {
     ["a", "b"][profile]
 }
 
-/// The request to choose anew with this number.
+/// Returns the request with this number to choose anew.
 pub(super) fn request(number: u8) -> Option<String> {
     (number > 0).then(|| number.to_string())
 }
 
-/// A profile as the API server has it, which tells its name and its generation to every run.
+/// Returns a profile as the API server has it. It gives every run its name and its generation.
 #[expect(clippy::expect_used, reason = "all of it is fixed")]
 pub(super) fn profile(number: usize, profile: Profile) -> KnownProfile {
     let rules = match profile.rule {
@@ -81,7 +81,7 @@ pub(super) fn profile(number: usize, profile: Profile) -> KnownProfile {
     KnownProfile::new(&object)
 }
 
-/// What a ledger, or an object, is pinned to.
+/// Returns the pin of a ledger or an object with this profile and request.
 pub(super) fn pin(name: &str, token: Option<&str>) -> Option<Pin> {
     let profile = ["a", "b"].iter().position(|it| *it == name)?;
     Some(Pin {
@@ -90,7 +90,7 @@ pub(super) fn pin(name: &str, token: Option<&str>) -> Option<Pin> {
     })
 }
 
-/// The pin of a ledger.
+/// Returns the pin of a ledger.
 pub(super) fn pin_of(ledger: &Ledger) -> Option<Pin> {
     let pinned = ledger.profile.as_deref()?;
     pin(&pinned.name, pinned.refresh_token.as_deref())
@@ -117,7 +117,7 @@ impl Cast {
         }
     }
 
-    /// What the template renders of inputs.
+    /// Returns the template's rendering of inputs.
     #[expect(clippy::expect_used, reason = "the template is fixed")]
     pub(super) fn rendered(&self, value: &str) -> (Context, Rendered) {
         let runnable = json!({
@@ -137,7 +137,7 @@ impl Cast {
         LedgerId(id)
     }
 
-    /// The ledger with this number.
+    /// Returns the ledger with this number.
     pub(super) fn ledger(&self, id: LedgerId) -> Ledger {
         let ledger = get(&self.ledgers, id.0);
         ledger.map(|ledger| (*ledger).clone()).unwrap_or_default()
@@ -150,12 +150,13 @@ impl Cast {
         ApprovalId(id)
     }
 
-    /// The text with this number.
+    /// Returns the text with this number.
     pub(super) fn approval(&self, id: ApprovalId) -> Option<String> {
         get(&self.approvals, id.0).map(|text| (*text).clone())
     }
 
-    /// The object to create for the current entry of a ledger, with this profile, and what is rendered made with it.
+    /// Returns the object to create for the current entry of a ledger, with this profile and the rendering
+    /// made with it.
     pub(super) fn sent(
         &self,
         made: &Rendered,
@@ -191,7 +192,7 @@ impl Cast {
         Some(ObjectId(id))
     }
 
-    /// A run as the API server shows it.
+    /// Returns a run as the API server shows it.
     pub(super) fn shown(&self, run: Run) -> Value {
         let object = get(&self.objects, run.object.0);
         let mut object = object.map(|object| (*object).clone()).unwrap_or_default();
@@ -199,24 +200,24 @@ impl Cast {
         object
     }
 
-    /// What an object says about itself.
+    /// Returns the identity of an object.
     pub(super) fn identity(&self, object: ObjectId) -> RunIdentity {
         RunIdentity::of(&self.shown(Run { uid: 0, object })).unwrap_or_default()
     }
 
-    /// The profile that made an object what it is.
+    /// Returns the profile that shaped an object.
     pub(super) fn place(&self, object: ObjectId) -> Option<String> {
         let object = self.shown(Run { uid: 0, object });
         object["spec"]["place"].as_str().map(str::to_owned)
     }
 
-    /// The inputs that an object was made of.
+    /// Returns the inputs that an object was made of.
     pub(super) fn input(&self, object: ObjectId) -> Option<u8> {
         let object = self.shown(Run { uid: 0, object });
         object["spec"]["input"].as_str()?.parse().ok()
     }
 
-    /// The number of the run of this name.
+    /// Returns the number of the run of this name.
     pub(super) fn number(&self, name: &str) -> Option<u8> {
         let (_, rendered) = self.rendered("");
         (1..=NUMBERS).find(|number| rendered.run_name(OWNER, i64::from(*number)) == name)

@@ -1,4 +1,4 @@
-//! The configurations of profiles that are checked, and those in which each mistake shows.
+//! The checked configurations of profiles, and those that reveal each mistake.
 
 use super::{
     model::Setup,
@@ -6,7 +6,7 @@ use super::{
     world::{Left, Rule},
 };
 
-/// One profile, which is for everybody, and one that is for nobody yet.
+/// One profile for every Runnable, and one that is for none yet.
 const ONE: [Option<Rule>; 2] = [Some(Rule::Anybody), Some(Rule::Nobody)];
 
 fn setup(name: &'static str, workers: usize, left: Left) -> Setup {
@@ -20,7 +20,8 @@ fn setup(name: &'static str, workers: usize, left: Left) -> Setup {
     }
 }
 
-/// One in which a person has to approve each run, and does so at any moment, for what would be made then.
+/// Returns a configuration in which each run needs approval. The user approves at any moment what would be
+/// made then.
 fn guarded(name: &'static str, workers: usize, left: Left) -> Setup {
     Setup {
         approval: true,
@@ -42,7 +43,7 @@ fn changes(profiles: u8) -> Left {
     }
 }
 
-/// All configurations of the code as it is.
+/// Returns all configurations of the unmodified code.
 #[must_use]
 pub fn configurations() -> Vec<Setup> {
     let none = Setup {
@@ -145,7 +146,7 @@ pub fn configurations() -> Vec<Setup> {
     all
 }
 
-/// Those in which a person approves what a profile then changes.
+/// Returns those in which a profile changes after an approval.
 fn of_approvals() -> [Setup; 5] {
     [
         guarded("profile.approved", 1, approved(2, 2)),
@@ -177,7 +178,7 @@ fn of_approvals() -> [Setup; 5] {
     ]
 }
 
-/// One configuration for each mistake, and the property that it breaks.
+/// Returns one configuration for each mistake, and the property that it breaks.
 #[must_use]
 pub fn mutants() -> Vec<(Setup, &'static str)> {
     let mistake = |name, left, mutant, property| {

@@ -1,4 +1,4 @@
-//! What a worker decides, by the code of the controller.
+//! A worker's decisions, by the code of the controller.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -27,27 +27,27 @@ use crate::{
     pool::{get, hashed, keep},
 };
 
-/// What comes next.
+/// The next step.
 #[derive(Clone, Debug)]
 pub(super) enum Next {
-    /// The template is read.
+    /// Reads the template.
     Render,
-    /// Runs are listed.
+    /// Lists runs.
     List,
-    /// A name is read, by its number.
+    /// Reads a name, by its number.
     Read(u8),
-    /// It is read who wrote the ledger.
+    /// Reads the writer of the ledger.
     ReadWriter,
-    /// Something is to be done.
+    /// Has this effect.
     Do(Effect),
-    /// Nothing can be done about a new run: whether that is since no profile can be used.
+    /// Cannot make a new run; true if the reason is that no profile can be used.
     Stuck(bool),
-    /// There is nothing to be done.
+    /// Has nothing to do.
     Rest,
 }
 
 impl Cast {
-    /// What a worker decides that knows this.
+    /// Returns the decision of a worker with this knowledge.
     pub(super) fn next(&self, known: &Known, mutant: Mutant) -> Next {
         let key = hashed(known);
         if let Some(decided) = get(&self.decided, key) {
@@ -103,7 +103,7 @@ impl Cast {
         }
     }
 
-    /// What is sent for the current entry.
+    /// Returns the object to send for the current entry.
     fn object(
         &self,
         known: &Known,
@@ -185,8 +185,8 @@ impl Cast {
         }
     }
 
-    /// What is to be approved of what would be made by what is known: for a number that was given and has no run, or for the next
-    /// one, if something is due.
+    /// Returns the approvable part of the run that this knowledge would make: for a number that was given and
+    /// has no run, or for the next one, if a change is pending.
     pub(super) fn approvable(&self, known: &Known) -> Option<(Approved, ApprovalId)> {
         let facts = self.facts(known, Mutant::None);
         let (ledger, rendering) = (&facts.ledger, facts.rendering.as_ref().ok()?);
@@ -303,7 +303,7 @@ fn profiles(known: &Known, ledger: &Ledger, mutant: Mutant) -> Profiles {
         && known.profiles[usize::from(pin.profile)].is_none()
         && is_pending(ledger)
     {
-        // It is decided as if the create could be sent.
+        // Decides as if the create could be sent.
         let generation = 0;
         let rule = Rule::Nobody;
         there.push((pin.profile.into(), Profile { generation, rule }));
@@ -321,7 +321,7 @@ fn is_pending(ledger: &Ledger) -> bool {
     current.is_some_and(|current| current.phase == RunPhase::Pending)
 }
 
-/// What would be chosen if the Runnable were pinned to nothing.
+/// Returns the profile that would be chosen for an unpinned Runnable.
 fn chosen_anew(facts: &Facts) -> Option<PinnedProfile> {
     let rendering = facts.rendering.as_ref().ok()?;
     let unpinned = Ledger {
@@ -343,7 +343,7 @@ fn refreshed_early(facts: &Facts) -> Option<Step> {
     })
 }
 
-/// What is written, with the mistake that is made.
+/// Returns the ledger to write, with the mistake.
 fn written(mut ledger: Ledger, change: ledger::Change, facts: &Facts, mutant: Mutant) -> Ledger {
     use ledger::Change::{Intent, Rebuild, Refresh};
     match (mutant, change) {

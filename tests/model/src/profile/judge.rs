@@ -1,4 +1,4 @@
-//! What must not happen, judged by all that the world has seen.
+//! Forbidden events, judged by the whole history of the world.
 
 use cartouche_crds::RunPhase;
 
@@ -7,21 +7,21 @@ use super::{
     world::{Approved, Change, Given, Known, Pin, Profiles, Rule, World},
 };
 
-/// A number was given though the inputs are those of the run before.
+/// A number was given though the inputs are those of the previous run.
 pub(super) const P1: u8 = 1;
 /// The pin has changed without a request.
 pub(super) const P2: u8 = 2;
-/// A run is made with another profile than its entry says, or there are two of a number.
+/// A run is made with another profile than its entry has, or a number has two runs.
 pub(super) const P3: u8 = 4;
 /// A number is given, or a request followed, with another profile than the one that matches best.
 pub(super) const PINNED: u8 = 8;
-/// A profile was used that is not there, or that only a run names and no rule gives.
+/// A profile was used that does not exist, or that only a run names and no rule gives.
 pub(super) const PROOF: u8 = 16;
 
-/// A run is made of something that no person has approved for its number.
+/// A run is made without approval of its content for its number.
 pub(super) const APPROVED: u8 = 32;
 
-/// The one profile of the highest rank; `None` if there is none, or several.
+/// Returns the one profile of the highest rank; `None` if there is none, or several.
 fn best(profiles: Profiles) -> Option<u8> {
     let rule = |profile: usize| profiles[profile].map_or(Rule::Nobody, |it| it.rule);
     let highest = (0..profiles.len()).map(rule).max()?;
@@ -41,7 +41,8 @@ impl World {
         self.broken |= property;
     }
 
-    /// A worker that knows this writes this ledger, and nobody has written since it read the one before.
+    /// Judges a write of this ledger by a worker with this knowledge. No other worker has written since it
+    /// read the previous ledger.
     pub(super) fn judge_write(
         &mut self,
         cast: &Cast,
@@ -76,7 +77,7 @@ impl World {
         }
     }
 
-    /// Number and pin of the newest run.
+    /// Returns number and pin of the newest run.
     fn newest(&self, cast: &Cast) -> Option<(i64, Option<Pin>)> {
         let runs = self.runs.iter().map(|run| cast.identity(run.object));
         let newest = runs.max_by_key(|run| run.sequence)?;
@@ -133,7 +134,7 @@ impl World {
         self.given.push(Given { input, pin: after });
     }
 
-    /// A create has made a run.
+    /// Judges a run that a create has made.
     pub(super) fn judge_made(&mut self, cast: &Cast, object: ObjectId) {
         let run = cast.identity(object);
         let number = run.sequence.and_then(|it| usize::try_from(it - 1).ok());

@@ -1,4 +1,4 @@
-//! The model as stateright explores it: first states, actions, properties.
+//! The model for stateright: first states, actions, properties.
 
 use std::fmt::Write as _;
 
@@ -14,64 +14,64 @@ use super::{
 };
 use crate::explore::{CounterExample, Explored};
 
-/// Rounds of a fair schedule after which workers keep each other busy.
+/// Rounds of a fair schedule after which workers count as keeping each other busy.
 const ROUNDS: usize = 12;
-/// Steps of one look, at most.
+/// Maximum number of steps of one look.
 const STEPS: usize = 20;
 
-/// What is explored.
+/// Configuration of an exploration.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
-    /// The rules of the profiles that there are at first.
+    /// The rules of the first profiles.
     pub rules: [Option<Rule>; 2],
-    /// Workers.
+    /// Number of workers.
     pub workers: usize,
-    /// What may happen.
+    /// Events that may happen.
     pub left: Left,
-    /// Whether a person has to approve each run.
+    /// True if each run needs approval.
     pub approval: bool,
-    /// The mistake that is made.
+    /// The deliberate mistake.
     pub mutant: Mutant,
 }
 
 /// A Runnable and its profiles, ready to be explored.
 #[derive(Debug)]
 pub struct ProfileModel {
-    /// What is explored.
+    /// The explored configuration.
     pub setup: Setup,
     pub(super) cast: Cast,
 }
 
-/// What can happen next.
+/// A possible next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// A profile is another one, or none.
+    /// A profile changes, or is deleted.
     Profile(usize, Option<Profile>),
-    /// Somebody asks to choose anew.
+    /// A user requests to choose anew.
     Request,
-    /// Somebody changes the inputs.
+    /// A user changes the inputs.
     Input,
-    /// A person approves what would be made.
+    /// A user approves the run that would be made.
     Approve,
     /// The ledger is lost.
     Wipe,
     /// A worker's cache takes over the Runnable.
     Observe(usize),
-    /// The same of the profiles.
+    /// A worker's cache takes over the profiles.
     ObserveProfiles(usize),
-    /// The same of the runs.
+    /// A worker's cache takes over the runs.
     ObserveRuns(usize),
     /// A worker begins a look.
     Look(usize),
-    /// It goes on with it.
+    /// A worker proceeds with its look.
     Step(usize),
-    /// It crashes.
+    /// A worker crashes.
     Crash(usize),
     /// A create arrives whose sender has crashed.
     Arrive(usize),
-    /// It never arrives.
+    /// A create whose sender has crashed never arrives.
     Lose(usize),
 }
 
@@ -90,7 +90,7 @@ impl Explored for ProfileModel {
     }
 }
 
-/// Every step of a counter-example.
+/// Returns every step of a counter-example.
 #[must_use]
 pub fn story(model: &ProfileModel, example: &CounterExample<Action>) -> String {
     let mut world = model.first_world();
@@ -200,7 +200,7 @@ impl ProfileModel {
         world.workers.sort_unstable();
     }
 
-    /// A person approves what would be made next, or for the number that was given, by all that there is now.
+    /// Approves the run that would be made next, or for the number that was given, by the present state.
     fn approve(&self, world: &mut World) {
         if let Some((seen, text)) = self.approvable(world)
             && world.stored.approved != Some(text)
@@ -211,7 +211,7 @@ impl ProfileModel {
         }
     }
 
-    /// Whether a fair schedule comes to rest with everything as it should be.
+    /// Returns true if a fair schedule comes to rest with everything as it should be.
     fn rests(&self, world: &World) -> bool {
         if world.broken != 0 {
             return true;
@@ -263,7 +263,7 @@ impl ProfileModel {
     }
 }
 
-/// What a profile may become.
+/// Returns the possible changes of profiles.
 fn changes(profiles: Profiles) -> Vec<Action> {
     let rules = [Rule::Nobody, Rule::Anybody, Rule::OfTemplate];
     let mut changes = Vec::new();

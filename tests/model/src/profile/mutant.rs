@@ -3,18 +3,18 @@
 /// One mistake, or none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mutant {
-    /// The code as it is.
+    /// The unmodified code.
     #[default]
     None,
-    /// What the profile says is part of what is hashed.
+    /// The content of the profile is part of the hash.
     InHash,
     /// The pin is not written with the intent.
     Unwritten,
-    /// A ledger that was lost is made anew without the pin.
+    /// A lost ledger is rebuilt without the pin.
     NotRebuilt,
-    /// The profile is chosen again for a create that is repeated.
+    /// The profile is chosen again for a repeated create.
     ChosenAgain,
-    /// The pin that a run names counts as one that the status has.
+    /// The pin that a run names counts as one in the status.
     Believed,
     /// A request is followed while a run is on its way.
     RefreshedWhilePending,
@@ -22,10 +22,11 @@ pub enum Mutant {
     TokenForgotten,
     /// The profile is chosen anew for each run.
     Followed,
-    /// Of several that match, the first is taken.
+    /// Of several matching profiles, the first is taken.
     TieIgnored,
-    /// What was approved is compared when the number is given, and not again before the create.
+    /// The approval is compared when the number is given, and not again before the create.
     ComparedOnce,
-    /// A run that may have been made is not looked for, though no create is sent since its profile is gone.
+    /// The worker does not look for a run that may have been made, because its profile is gone and no create
+    /// is sent.
     NotLookedFor,
 }

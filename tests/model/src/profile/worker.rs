@@ -7,11 +7,11 @@ use super::{
     world::{Answer, Approved, Effect, Known, Pass, Profiles, Run, Stored, World},
 };
 
-/// Reads of one look, at most.
+/// Maximum number of reads of one look.
 const READS: usize = 20;
 
 impl ProfileModel {
-    /// Begins a look with what is in the caches. Whether it ends with no profile to use.
+    /// Begins a look with the content of the caches. Returns true if it ends without a usable profile.
     pub(super) fn look(&self, world: &mut World, index: usize) -> bool {
         let is_settled = !may_arrive(world);
         let worker = &world.workers[index];
@@ -23,7 +23,8 @@ impl ProfileModel {
         self.go_on(world, index, known)
     }
 
-    /// What a person sees who approves what would be made by all that there is now, and what he writes.
+    /// Returns the content that a user sees and approves, of the run that would be made in the present state,
+    /// and the text of the approval.
     pub(super) fn approvable(&self, world: &World) -> Option<(Approved, ApprovalId)> {
         if !self.setup.approval {
             return None;
@@ -32,7 +33,8 @@ impl ProfileModel {
         self.cast.approvable(&known)
     }
 
-    /// Decides and reads, up to what has an effect. Whether the look ends before with no profile to use.
+    /// Decides and reads, up to the next effect. Returns true if the look ends before that without a usable
+    /// profile.
     fn go_on(&self, world: &mut World, index: usize, mut known: Known) -> bool {
         let mut is_held = false;
         for _ in 0..READS {
@@ -67,7 +69,7 @@ impl ProfileModel {
         u8::try_from(sequence).ok()
     }
 
-    /// What a look does next. Whether it ends then with no profile to use.
+    /// Performs the next step of a look. Returns true if it ends then without a usable profile.
     pub(super) fn step(&self, world: &mut World, index: usize) -> bool {
         let Some(Pass { mut known, effect }) = world.workers[index].pass.take() else {
             return false;
@@ -87,7 +89,7 @@ impl ProfileModel {
                 self.go_on(world, index, known)
             }
             Effect::Send(object) => {
-                // Whoever has just written the ledger knows that it is the latest.
+                // A worker that has just written the ledger knows that it is the latest.
                 if is_latest || known.has_written {
                     let effect = Effect::Arrive(object);
                     world.workers[index].pass = Some(Pass { known, effect });
@@ -101,7 +103,7 @@ impl ProfileModel {
         }
     }
 
-    /// A create arrives at the API server.
+    /// Delivers a create to the API server.
     pub(super) fn arrive(&self, world: &mut World, object: super::cast::ObjectId) -> Answer {
         let name = self.cast.identity(object).name;
         let mut runs = world.runs.iter();
@@ -117,7 +119,7 @@ impl ProfileModel {
 }
 
 impl Known {
-    /// What caches show.
+    /// Returns the knowledge from caches.
     fn at_first(own: Stored, profiles: Profiles, seen: Vec<Run>) -> Self {
         Self {
             own,
@@ -135,7 +137,8 @@ impl Known {
     }
 }
 
-/// Whether a create can be on its way, or can still be sent by somebody who has just written its entry.
+/// Returns true if a create can be on its way, or can still be sent by a worker that has just written its
+/// entry.
 fn may_arrive(world: &World) -> bool {
     let mut passes = world.workers.iter().filter_map(|it| it.pass.as_ref());
     let is_sent = |pass: &Pass| match pass.effect {

@@ -2,7 +2,7 @@
 
 use super::cast::{ApprovalId, LedgerId, ObjectId};
 
-/// Profiles that there may be.
+/// Maximum number of profiles.
 pub const PROFILES: usize = 2;
 
 /// The Runnable as it is stored, or as a cache has it.
@@ -14,15 +14,15 @@ pub struct Stored {
     pub input: u8,
     /// The request to choose anew; 0 for none.
     pub request: u8,
-    /// What a person has written to approve a run.
+    /// The approval that a user has written.
     pub approved: Option<ApprovalId>,
-    /// Whether a controller has written its status.
+    /// True if a controller has written its status.
     pub is_served: bool,
-    /// What its status says of runs.
+    /// The ledger of its status.
     pub ledger: LedgerId,
 }
 
-/// For which Runnables a profile is.
+/// The Runnables that a profile is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Rule {
     /// For none.
@@ -45,16 +45,16 @@ pub struct Profile {
 /// All profiles, by number.
 pub type Profiles = [Option<Profile>; PROFILES];
 
-/// A run that there is.
+/// An existing run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Run {
     /// Its uid.
     pub uid: u8,
-    /// What it is.
+    /// Its object.
     pub object: ObjectId,
 }
 
-/// The run that a number was given for.
+/// A run that a number was given for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Given {
     /// Its inputs.
@@ -63,18 +63,18 @@ pub struct Given {
     pub pin: Option<Pin>,
 }
 
-/// The run that a person has seen, and approved.
+/// A run that a user has seen and approved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Approved {
     /// Its number.
     pub number: u8,
     /// Its inputs.
     pub input: u8,
-    /// The profile that it was to be made with, by number and generation.
+    /// The profile that the user saw, by number and generation.
     pub profile: Option<(u8, u8)>,
 }
 
-/// What a Runnable is pinned to.
+/// The pin of a Runnable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Pin {
     /// The profile.
@@ -83,60 +83,60 @@ pub struct Pin {
     pub request: u8,
 }
 
-/// What became of a create.
+/// The outcome of a create.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Answer {
     /// The run was made.
     Made(Run),
-    /// There is one of that name.
+    /// A run of that name exists.
     Exists,
 }
 
-/// What a worker knows in a look.
+/// A worker's knowledge in a look.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "facts that have nothing to do with each other"
 )]
 pub struct Known {
-    /// The Runnable, and after each write what was written.
+    /// The Runnable, with the worker's own writes.
     pub own: Stored,
     /// The profiles.
     pub profiles: Profiles,
     /// The runs that the watch shows.
     pub seen: Vec<Run>,
-    /// No create can be on its way.
+    /// True if no create can be on its way.
     pub is_settled: bool,
-    /// The template was read consistently.
+    /// True if the template was read consistently.
     pub is_consistent: bool,
-    /// Runs by a list.
+    /// Runs from a list.
     pub listed: Option<Vec<Run>>,
     /// Runs by their numbers, as far as their names were read.
     pub read: Vec<(u8, Option<Run>)>,
-    /// Who wrote the ledger was read.
+    /// True if the writer of the ledger was read.
     pub knows_writer: bool,
-    /// What became of the create.
+    /// The outcome of the create.
     pub answer: Option<Answer>,
-    /// It has written the ledger itself.
+    /// True if the worker has written the ledger itself.
     pub has_written: bool,
-    /// Nothing can be done about a new run.
+    /// True if no new run can be made.
     pub is_stuck: bool,
 }
 
-/// Why the ledger changes.
+/// The reason of a change of the ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Change {
     /// A number is given.
     Intent,
     /// The profile was chosen anew.
     Refresh,
-    /// It was made out of the runs.
+    /// The ledger was rebuilt from the runs.
     Rebuild,
     /// Anything else.
     Record,
 }
 
-/// What is to be done next, and has an effect.
+/// The next step that has an effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Effect {
     /// The ledger is written.
@@ -150,9 +150,9 @@ pub enum Effect {
 /// A look under way.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Pass {
-    /// What is known.
+    /// The worker's knowledge.
     pub known: Known,
-    /// What comes next.
+    /// The next step.
     pub effect: Effect,
 }
 
@@ -163,13 +163,13 @@ pub struct Worker {
     pub cache: Stored,
     /// The profiles, as cached.
     pub profiles: Profiles,
-    /// How many runs the watch has shown.
+    /// Number of runs that the watch has shown.
     pub seen: usize,
     /// The look under way.
     pub pass: Option<Pass>,
 }
 
-/// What may still happen.
+/// Events that may still happen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Left {
     /// Changes of profiles and their rules.
@@ -178,9 +178,9 @@ pub struct Left {
     pub requests: u8,
     /// Changes of the inputs.
     pub inputs: u8,
-    /// Approvals of what would be made, before everything else is at rest.
+    /// Approvals of the run that would be made, before everything else is at rest.
     pub approvals: u8,
-    /// Statuses that are lost.
+    /// Losses of the status.
     pub wipes: u8,
     /// Crashes of a worker.
     pub crashes: u8,
@@ -195,18 +195,18 @@ pub struct World {
     pub profiles: Profiles,
     /// The runs, in the order in which they were made.
     pub runs: Vec<Run>,
-    /// Creates of nobody who still waits for an answer.
+    /// Creates whose sender no longer waits for an answer.
     pub wire: Vec<ObjectId>,
     /// The controllers.
     pub workers: Vec<Worker>,
-    /// What each number was given for, from 1 on.
+    /// The content that each number was given for, from 1 on.
     pub given: Vec<Given>,
-    /// What a person has approved, in order.
+    /// The approvals of the user, in order.
     pub approved: Vec<Approved>,
-    /// The pin is one that only a run names.
+    /// True if only a run names the pin.
     pub is_unproven: bool,
-    /// What may still happen.
+    /// Events that may still happen.
     pub left: Left,
-    /// Properties that were broken, as bits of `judge`.
+    /// Broken properties, as bits of `judge`.
     pub broken: u8,
 }

@@ -1,4 +1,4 @@
-//! The configurations of sinks that are checked, and those in which each mistake shows.
+//! The checked configurations of sinks, and those that reveal each mistake.
 
 use super::{model::Setup, mutant::Mutant, world::Left};
 
@@ -18,7 +18,7 @@ fn runs(runs: u8) -> Left {
     }
 }
 
-/// All configurations of the code as it is.
+/// Returns all configurations of the unmodified code.
 #[must_use]
 pub fn configurations() -> Vec<Setup> {
     vec![
@@ -69,7 +69,7 @@ pub fn configurations() -> Vec<Setup> {
     ]
 }
 
-/// One configuration for each mistake, and the property that it breaks.
+/// Returns one configuration for each mistake, and the property that it breaks.
 #[must_use]
 pub fn mutants() -> Vec<(Setup, &'static str)> {
     let mistake = |name, left, mutant, property| {

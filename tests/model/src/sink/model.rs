@@ -1,4 +1,4 @@
-//! The model as stateright explores it: first states, actions, properties.
+//! The model for stateright: first states, actions, properties.
 
 use std::fmt::Write as _;
 
@@ -11,33 +11,33 @@ use super::{
 };
 use crate::explore::{CounterExample, Explored};
 
-/// Rounds of a fair schedule after which workers keep each other busy.
+/// Rounds of a fair schedule after which workers count as keeping each other busy.
 const ROUNDS: usize = 12;
 
-/// What is explored.
+/// Configuration of an exploration.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
-    /// What may happen.
+    /// Events that may happen.
     pub left: Left,
-    /// Whether the status names the sink from the beginning.
+    /// True if the status names the sink from the beginning.
     pub named: bool,
-    /// The mistake that is made.
+    /// The deliberate mistake.
     pub mutant: Mutant,
 }
 
 /// A sink, ready to be explored.
 #[derive(Debug)]
 pub struct SinkModel {
-    /// What is explored.
+    /// The explored configuration.
     pub setup: Setup,
 }
 
-/// What can happen next.
+/// A possible next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// There is a new run.
+    /// A new run begins.
     Begin,
     /// A run succeeds.
     End(usize),
@@ -45,19 +45,19 @@ pub enum Action {
     Observe(usize),
     /// A worker begins a look.
     Look(usize),
-    /// It goes on with it.
+    /// A worker proceeds with its look.
     Step(usize),
-    /// It crashes.
+    /// A worker crashes.
     Crash(usize),
-    /// Somebody deletes the sink.
+    /// A user deletes the sink.
     Delete,
-    /// Somebody else makes an object of its name.
+    /// Another client makes an object of its name.
     Intrude,
     /// The Runnable is edited to want the sink, or not to.
     Edit,
-    /// The ledger is put back to the first run, and the others are gone.
+    /// The ledger is restored to the first run, and the others are gone.
     Restore,
-    /// Somebody gives the sink the number of the current run, of which it has nothing.
+    /// A user gives the sink the number of the current run, which has not written to it.
     Forge,
 }
 
@@ -73,7 +73,7 @@ impl Explored for SinkModel {
     }
 }
 
-/// Every step of a counter-example.
+/// Returns every step of a counter-example.
 #[must_use]
 pub fn story(model: &SinkModel, example: &CounterExample<Action>) -> String {
     let mut world = model.first_world();
@@ -173,7 +173,7 @@ impl SinkModel {
         world.workers.sort_unstable();
     }
 
-    /// Whether a fair schedule comes to rest with the sink as it should be.
+    /// Returns true if a fair schedule comes to rest with the sink as it should be.
     fn follows(&self, world: &World) -> bool {
         if world.broken != 0 {
             return true;
@@ -200,7 +200,8 @@ impl SinkModel {
         false
     }
 
-    /// A worker that writes the status first reads the sink after each: one such look is enough.
+    /// Returns true for a worker with the mistake [`Mutant::StatusFirst`] that has read the sink. It reads
+    /// the sink after each write of the status: one such look is enough.
     fn is_at_rest(&self, world: &World, worker: usize) -> bool {
         let pass = world.workers[worker].pass;
         self.setup.mutant == Mutant::StatusFirst && pass.is_some_and(|it| it.found.is_some())
@@ -211,7 +212,7 @@ fn is_right(world: &World) -> bool {
     let stored = &world.stored;
     match world.object {
         Some(object) if !object.is_ours => true,
-        // Nothing says what it should have.
+        // Without outputs the sink may have anything.
         Some(_) if stored.wants && stored.outputs == 0 => true,
         Some(object) => {
             let has = object.sequence == object.content && object.sequence == stored.outputs;

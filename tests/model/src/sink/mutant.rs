@@ -3,12 +3,12 @@
 /// One mistake, or none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mutant {
-    /// The code as it is.
+    /// The unmodified code.
     #[default]
     None,
-    /// The sink is written whatever has become of it.
+    /// The sink is written even if it has changed since it was read.
     NoResourceVersion,
-    /// Whatever has the name counts as ours.
+    /// Any object with the name counts as ours.
     OwnerUnread,
     /// The status is written before the sink.
     StatusFirst,
@@ -18,12 +18,12 @@ pub enum Mutant {
     NewerUnheeded,
     /// The sink is made before the status names it.
     Unnamed,
-    /// A sink that is not there is forgotten at once.
+    /// A missing sink is forgotten at once.
     Hasty,
     /// A sink of a number that was never given stays as it is.
     NeverOverwritten,
-    /// A sink that is ahead stays as it is, whoever has made it so.
+    /// A sink that is ahead stays as it is, regardless of its writer.
     AheadForEver,
-    /// A sink that is ahead is put back though its run has given what it has.
+    /// A sink that is ahead is reset although its run has given its content.
     Impatient,
 }

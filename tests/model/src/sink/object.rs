@@ -27,7 +27,7 @@ fn sink() -> OutputSink {
     }
 }
 
-/// The ledger of a Runnable.
+/// Returns the ledger of a Runnable.
 pub(super) fn ledger(stored: Stored) -> Ledger {
     let current = json!({
         "sequence": stored.current, "inputHash": "v1:a", "phase": "Created", "apiVersion": "v1", "kind": "Run", "name": "run",
@@ -51,7 +51,7 @@ fn outputs(number: u8) -> BTreeMap<String, Value> {
     [("number".to_owned(), json!(number.to_string()))].into()
 }
 
-/// What a sink gets of the run of a number.
+/// Returns the content of a sink for the run of a number.
 pub(super) fn content(number: u8) -> Content {
     let (open, sensitive) = (outputs(number), Sensitive::default());
     let given = Given {
@@ -62,7 +62,7 @@ pub(super) fn content(number: u8) -> Content {
     given.content(&sink())
 }
 
-/// The object as the API server shows it.
+/// Returns the object as the API server shows it.
 fn shown(object: Object) -> Value {
     let of = sinks::of(&sink());
     let mut shown = created(
@@ -79,12 +79,13 @@ fn shown(object: Object) -> Value {
     shown
 }
 
-/// The object as the controller reads it.
+/// Returns the object as the controller reads it.
 pub(super) fn found(object: Object, ledger: &Ledger) -> Option<FoundSink> {
     FoundSink::of(SourceKind::Secret, shown(object), &RUNNABLE, ledger)
 }
 
-/// What the API server has after the controller has made the object, or has put another in its place.
+/// Returns the number on the object, and the number of its content, after the controller has made or replaced
+/// it.
 pub(super) fn sent(before: Option<&FoundSink>, number: u8) -> (u8, u8) {
     let (of, sequence) = (sinks::of(&sink()), i64::from(number));
     let sent = match before {

@@ -11,13 +11,13 @@ use super::{
 
 /// A sink has outputs of an older run than before.
 pub(super) const BACK: u8 = 1;
-/// Another's object was touched.
+/// A foreign object was written or deleted.
 pub(super) const ANOTHERS: u8 = 2;
-/// The status says what was never written.
+/// The status has a record that was never written.
 pub(super) const TOLD: u8 = 4;
 
 impl SinkModel {
-    /// Begins a look, if there is anything to do by what the cache has.
+    /// Begins a look, if the cache shows anything to do.
     pub(super) fn look(&self, world: &mut World, worker: usize) {
         let own = world.workers[worker].cache;
         let mut next = own;
@@ -55,7 +55,7 @@ impl SinkModel {
         }
     }
 
-    /// The next step of a look.
+    /// Performs the next step of a look.
     pub(super) fn step(&self, world: &mut World, worker: usize) {
         let Some(mut pass) = world.workers[worker].pass else {
             return;
@@ -83,7 +83,7 @@ impl SinkModel {
         world.workers[worker].pass = goes_on.then_some(pass);
     }
 
-    /// Whether the look goes on.
+    /// Writes the sink. Returns true if the look continues.
     fn write_sink(&self, world: &mut World, pass: &mut Pass) -> bool {
         let ledger = object::ledger(pass.next);
         let found = pass.found.and_then(|it| object::found(it, &ledger));
@@ -96,7 +96,7 @@ impl SinkModel {
                 return false;
             }
             if matches!(holder, Holder::Ours(_)) {
-                // As it was read. It is forgotten once it is seen to be gone.
+                // The sink is deleted as it was read. It is forgotten once it is seen to be gone.
                 if world.object.is_some() && world.object != pass.found {
                     return false;
                 }
@@ -153,8 +153,8 @@ impl SinkModel {
         true
     }
 
-    /// Whether half a minute may have passed, since nobody is about to record the run of this number, and that run is seen to have given
-    /// nothing.
+    /// Returns true if half a minute may have passed, because no worker is about to record the run of this
+    /// number, and that run is seen to have given nothing.
     fn is_waited_out(&self, world: &World, number: i64) -> bool {
         let number = u8::try_from(number).unwrap_or_default();
         let passes = world.workers.iter().filter_map(|worker| worker.pass);
@@ -167,14 +167,14 @@ impl SinkModel {
         }
     }
 
-    /// Whether half a minute cannot have passed yet: somebody is about to make the sink.
+    /// Returns true if half a minute cannot have passed yet, because a worker is about to make the sink.
     fn may_land(&self, world: &World) -> bool {
         let passes = world.workers.iter().filter_map(|worker| worker.pass);
         let mut writing = passes.filter(|pass| pass.stage == Stage::WriteSink && pass.own.wants);
         self.setup.mutant != Mutant::Hasty && writing.next().is_some()
     }
 
-    /// Whether the look goes on.
+    /// Writes the status. Returns true if the look continues.
     fn write_status(&self, world: &mut World, pass: &mut Pass) -> bool {
         if pass.own == pass.next {
             return self.after_status(pass);
@@ -200,7 +200,7 @@ impl SinkModel {
 }
 
 impl World {
-    /// A worker is about to write the outputs of this number to the object that is there, or to delete it.
+    /// Judges a worker that is about to write the outputs of this number to the object, or to delete it.
     fn judge_touch(&mut self, number: u8) {
         let Some(object) = self.object else {
             return;

@@ -1,6 +1,6 @@
 //! A state of the model: the Runnable, its runs, the object, and the workers.
 
-/// Runs of the Runnable at most.
+/// Maximum number of runs.
 pub const RUNS: usize = 4;
 
 /// The Runnable as it is stored, or as a cache has it. Numbers of runs; 0 for none.
@@ -8,43 +8,43 @@ pub const RUNS: usize = 4;
 pub struct Stored {
     /// Its resourceVersion.
     pub version: u8,
-    /// Whether its spec names the sink.
+    /// True if its spec names the sink.
     pub wants: bool,
     /// Its current run.
     pub current: u8,
     /// The run that its outputs are of.
     pub outputs: u8,
-    /// Whether the status names the sink.
+    /// True if the status names the sink.
     pub named: bool,
-    /// The run whose outputs the status says that the sink has.
+    /// The run whose outputs the sink has according to the status.
     pub told: u8,
 }
 
 /// The object that has the name of the sink.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Object {
-    /// Which it is.
+    /// Its identity.
     pub uid: u8,
     /// Its resourceVersion.
     pub version: u8,
-    /// Whether the Runnable owns it.
+    /// True if the Runnable owns it.
     pub is_ours: bool,
     /// The run whose outputs it has, by its annotation.
     pub sequence: u8,
-    /// The same by its content.
+    /// The same, by its content.
     pub content: u8,
 }
 
-/// How far a look has come.
+/// Stage of a look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Stage {
-    /// The sink is to be read.
+    /// Reads the sink next.
     ReadSink,
-    /// The Runnable is to be read again.
+    /// Reads the Runnable again next.
     ReadAgain,
-    /// The sink is to be written.
+    /// Writes the sink next.
     WriteSink,
-    /// The status is to be written.
+    /// Writes the status next.
     WriteStatus,
 }
 
@@ -53,11 +53,11 @@ pub enum Stage {
 pub struct Pass {
     /// The Runnable as the look began.
     pub own: Stored,
-    /// The same as it is to be written.
+    /// The Runnable as the look will write it.
     pub next: Stored,
     /// The sink as it was read.
     pub found: Option<Object>,
-    /// What comes next.
+    /// The next step.
     pub stage: Stage,
 }
 
@@ -70,7 +70,7 @@ pub struct Worker {
     pub pass: Option<Pass>,
 }
 
-/// What may still happen.
+/// Events that may still happen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Left {
     /// New runs.
@@ -79,13 +79,13 @@ pub struct Left {
     pub crashes: u8,
     /// Deletions of the sink by hand.
     pub deletions: u8,
-    /// Somebody else's objects in its place.
+    /// Foreign objects in its place.
     pub strangers: u8,
     /// Edits of the spec.
     pub edits: u8,
-    /// Ledgers that are put back to the first run.
+    /// Restores of the ledger to the first run.
     pub restores: u8,
-    /// Times that somebody gives the sink the number of the current run.
+    /// Forgeries that give the sink the number of the current run.
     pub forgeries: u8,
 }
 
@@ -94,17 +94,17 @@ pub struct Left {
 pub struct World {
     /// The Runnable.
     pub stored: Stored,
-    /// Which runs have succeeded, and are there.
+    /// True for each run that has succeeded and exists.
     pub ended: [bool; RUNS + 1],
     /// The sink.
     pub object: Option<Object>,
-    /// Counts objects and their versions.
+    /// Counter of objects and their versions.
     pub count: u8,
     /// The controllers.
     pub workers: Vec<Worker>,
-    /// What may still happen.
+    /// Events that may still happen.
     pub left: Left,
-    /// Properties that were broken, as bits of `worker`.
+    /// Broken properties, as bits of `worker`.
     pub broken: u8,
     /// The highest number whose outputs were ever written to a sink.
     pub written: u8,
