@@ -1,4 +1,4 @@
-//! A person has to approve each run, and does so rightly, late or wrongly.
+//! Approvals: each run needs one, and the user gives it rightly, late or wrongly.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -11,10 +11,10 @@ use crate::{
     store::{Change, Key, Store},
 };
 
-/// Who has to be asked in a plan.
+/// The objects that ask for approval in a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asked {
-    /// It is the templates that say so.
+    /// True if the templates ask for it, false if the Runnables do.
     pub by_template: bool,
 }
 
@@ -27,24 +27,24 @@ impl Asked {
     }
 }
 
-/// What somebody is going to write, and when.
+/// A planned approval, with its time.
 struct Plan {
     at: Duration,
-    /// What was seen to wait when it was planned.
+    /// The waiting run at the time of planning.
     seen: String,
     text: String,
 }
 
-/// Who looks at what waits, and approves it.
+/// The user who approves waiting runs.
 pub struct Approver {
     random: fastrand::Rng,
     planned: BTreeMap<Key, Plan>,
-    /// What was approved last.
+    /// The last approval.
     last: String,
 }
 
 impl Approver {
-    /// That of a seed.
+    /// Returns the approver of a seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self {
@@ -54,7 +54,8 @@ impl Approver {
         }
     }
 
-    /// Looks at what waits, and writes what is due. Whoever saw something may write it when something else waits by then.
+    /// Looks at waiting runs, and writes the approvals whose time has come. Another run may be waiting by
+    /// then.
     pub fn look(&mut self, store: &mut Store) {
         let waiting: BTreeMap<Key, String> = store
             .all(Resource::Runnables, NAMESPACE)
@@ -82,7 +83,7 @@ impl Approver {
         now + Duration::from_secs_f64(self.random.f64() * 8.0)
     }
 
-    /// Mostly what waits; else what was approved before, another number, or a part.
+    /// Returns mostly the waiting run, or else an earlier approval, another number, or a part.
     fn text(&mut self, seen: &str) -> String {
         let (number, hash) = seen.split_once(':').unwrap_or((seen, ""));
         let number: i64 = number.parse().unwrap_or_default();
@@ -94,7 +95,7 @@ impl Approver {
         }
     }
 
-    /// Whether something is still to be written.
+    /// Returns true if an approval is still to be written.
     #[must_use]
     pub fn is_busy(&self) -> bool {
         !self.planned.is_empty()
@@ -102,7 +103,7 @@ impl Approver {
 }
 
 fn write(store: &mut Store, key: &Key, text: &str) {
-    // What was deleted stays as it is.
+    // A deleted object stays deleted.
     let _ = store.change(key, SOMEBODY, |object| {
         if !object["metadata"]["annotations"].is_object() {
             object["metadata"]["annotations"] = json!({});
@@ -111,7 +112,7 @@ fn write(store: &mut Store, key: &Key, text: &str) {
     });
 }
 
-/// How many approvals were written, right or wrong.
+/// Returns the number of written approvals, right or wrong.
 #[must_use]
 pub fn approvals(log: &[Change]) -> usize {
     let mut known: BTreeMap<&str, &str> = BTreeMap::new();

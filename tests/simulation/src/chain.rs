@@ -1,5 +1,5 @@
-//! A diamond of Runnables: B and C read A, and D reads both. What a run gives holds what it was made from, so that of
-//! each run it can be told from which state of the others it stems, whatever any status says.
+//! A diamond of Runnables: B and C read A, and D reads both. The output of a run holds its content. So each
+//! run reveals from which states of the others it derives, independent of any status.
 
 mod cycle;
 
@@ -15,21 +15,21 @@ use crate::{
     store::{Key, Store},
 };
 
-/// How many Runnables it has.
+/// Number of Runnables in it.
 pub const MEMBERS: usize = 4;
-/// Between the values that a run is made of.
+/// Separator of the values that a run is made of.
 const BETWEEN: &str = " | ";
 
 /// A member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Role {
-    /// It reads no other.
+    /// The member that reads no other.
     A,
-    /// It reads of A what often stays the same.
+    /// The member that reads an output of A that often stays the same.
     B,
-    /// It reads all of A.
+    /// The member that reads all of A.
     C,
-    /// It reads B and C.
+    /// The member that reads B and C.
     D,
 }
 
@@ -37,7 +37,7 @@ impl Role {
     /// All of them, in order.
     pub const ALL: [Self; MEMBERS] = [Self::A, Self::B, Self::C, Self::D];
 
-    /// Whom it reads, and which outputs of them.
+    /// Returns the members that it reads, with their outputs.
     #[must_use]
     pub fn reads(self) -> &'static [(Self, &'static str)] {
         match self {
@@ -54,19 +54,19 @@ impl Role {
 pub struct Chain {
     /// The number of A; the others follow it.
     pub first: usize,
-    /// Which of them read the `ConfigMap`.
+    /// True for each of them that reads the `ConfigMap`.
     pub sized: [bool; MEMBERS],
-    /// Each run of A gives something else, whatever it is made of.
+    /// True if each run of A gives other outputs, whatever its content.
     pub by_uid: bool,
-    /// D wants that those which it reads have succeeded.
+    /// True if D requires that its sources have succeeded.
     pub strict: bool,
-    /// D does not ask of how many states its inputs are.
+    /// True if D does not require that its inputs are of one state.
     pub ignored: bool,
-    /// What D reads of this one it takes as it is, and waits for nothing.
+    /// The source that D reads without waiting for it.
     pub at_once: Option<Role>,
 }
 
-/// The key of the `ConfigMap` that some of them read.
+/// Returns the key of the `ConfigMap` that some of them read.
 #[must_use]
 pub fn sizes() -> Key {
     Key {
@@ -76,14 +76,14 @@ pub fn sizes() -> Key {
     }
 }
 
-/// The `ConfigMap` at first.
+/// Returns the first state of the `ConfigMap`.
 #[must_use]
 pub fn sizes_object() -> Value {
     json!({ "metadata": { "name": "sizes", "namespace": NAMESPACE }, "data": { "small": "s0", "other": "n0" } })
 }
 
 impl Chain {
-    /// Draws one, whose A has this number.
+    /// Draws a diamond whose A has this number.
     pub fn draw(random: &mut fastrand::Rng, first: usize) -> Self {
         Self {
             first,
@@ -95,14 +95,14 @@ impl Chain {
         }
     }
 
-    /// Whom a member reads, and which outputs of them, but for what it takes as it is.
+    /// Returns the members that it reads and waits for, with their outputs.
     pub fn awaits(&self, role: Role) -> impl Iterator<Item = &'static (Role, &'static str)> {
         let at_once = self.at_once.filter(|_| role == Role::D);
         let reads = role.reads().iter();
         reads.filter(move |(of, _)| Some(*of) != at_once)
     }
 
-    /// Whom it stems from and waits for, in order.
+    /// Returns the ancestors that it waits for, in order.
     #[must_use]
     pub fn ancestors(&self, role: Role) -> BTreeSet<Role> {
         let awaited: BTreeSet<Role> = self.awaits(role).map(|(of, _)| *of).collect();
@@ -110,7 +110,7 @@ impl Chain {
         further.chain(awaited.iter().copied()).collect()
     }
 
-    /// Of the value of a member's run what takes part in what is coherent: not what was taken as it was.
+    /// Returns the part of a run's value that coherence covers: without the source that is not waited for.
     #[must_use]
     pub fn traced(&self, role: Role, value: &str) -> String {
         let mut parts = parts(value);
@@ -124,49 +124,49 @@ impl Chain {
         parts.join(BETWEEN)
     }
 
-    /// Whether D may be made of several states, or may run beside those that it reads.
+    /// Returns true if D may be made of several states, or may run beside its sources.
     #[must_use]
     pub fn is_loose(&self) -> bool {
         self.ignored || self.at_once.is_some()
     }
 
-    /// What the Runnable with this number is in it.
+    /// Returns the role of the Runnable with this number, if any.
     #[must_use]
     pub fn role(&self, number: usize) -> Option<Role> {
         Role::ALL.get(number.checked_sub(self.first)?).copied()
     }
 
-    /// What the Runnable of this name is in it.
+    /// Returns the role of the Runnable of this name, if any.
     #[must_use]
     pub fn role_of(&self, name: &str) -> Option<Role> {
         self.role(name.strip_prefix('r')?.parse().ok()?)
     }
 
-    /// The number of a member.
+    /// Returns the number of a member.
     #[must_use]
     pub fn number(&self, role: Role) -> usize {
         self.first + role as usize
     }
 
-    /// The key of a member.
+    /// Returns the key of a member.
     #[must_use]
     pub fn key(&self, role: Role) -> Key {
         runnable(self.number(role))
     }
 
-    /// The number of its template: each member has its own.
+    /// Returns the number of its template: each member has its own.
     #[must_use]
     pub fn template(role: Role) -> usize {
         TEMPLATES + role as usize
     }
 
-    /// Whether it reads the `ConfigMap`.
+    /// Returns true if it reads the `ConfigMap`.
     #[must_use]
     pub fn is_sized(&self, role: Role) -> bool {
         self.sized[role as usize]
     }
 
-    /// The template of a member.
+    /// Returns the template of a member.
     #[must_use]
     pub fn template_object(&self, role: Role) -> Value {
         let mut names: Vec<String> = (0..role.reads().len())
@@ -195,7 +195,7 @@ impl Chain {
         })
     }
 
-    /// A member.
+    /// Returns a member.
     #[must_use]
     pub fn runnable_object(&self, role: Role, input: &str) -> Value {
         let mut from: Vec<Value> = role
@@ -233,7 +233,7 @@ impl Chain {
         object
     }
 
-    /// What a run of a member gives: its status, but for the end.
+    /// Returns the outputs of a member's run: its status without the end.
     #[must_use]
     pub fn gives(&self, role: Role, value: &str, uid: &str) -> Value {
         let mut parts: Vec<String> = value.split(BETWEEN).map(str::to_owned).collect();
@@ -250,8 +250,8 @@ impl Chain {
         json!({ "answer": answer(&parts), "side": side })
     }
 
-    /// The values that a run of a member is made of, if it sees this `own` input, this of others and this size. `None`: one
-    /// is not there.
+    /// Returns the values that a member's run is made of with this `own` input, these outputs and this size;
+    /// `None` if one is missing.
     #[must_use]
     pub fn slots(
         &self,
@@ -271,7 +271,7 @@ impl Chain {
         Some(slots)
     }
 
-    /// The value of the run that a member has to have for what is there now.
+    /// Returns the value of the run that a member must have in the present state.
     #[must_use]
     pub fn wanted(&self, store: &Store, role: Role) -> Option<String> {
         let text = |key: &Key, pointer: &str| {
@@ -290,7 +290,7 @@ impl Chain {
     }
 }
 
-/// The own input of a member, as it stands in its runs.
+/// Returns the own input of a member, as its runs have it.
 #[must_use]
 pub fn own(role: Role, input: &str) -> String {
     if role == Role::A {
@@ -300,19 +300,19 @@ pub fn own(role: Role, input: &str) -> String {
     }
 }
 
-/// The values that a run is made of, one by one.
+/// Returns the values that a run is made of, one by one.
 #[must_use]
 pub fn parts(value: &str) -> Vec<&str> {
     value.split(BETWEEN).collect()
 }
 
-/// Two inputs of A are the same to B.
+/// Returns the class of an input. Two inputs of A are the same to B.
 fn class(input: &str) -> &'static str {
     if input == "i0" { "x" } else { "y" }
 }
 
-/// What a value says of the state of A and of the `ConfigMap` that it stems from, and more than one word where it stems from more
-/// than one state.
+/// Returns the states of A and of the `ConfigMap` that a value derives from. There is more than one word for
+/// an object if the value derives from more than one state of it.
 #[must_use]
 pub fn states(value: &str) -> BTreeMap<char, Vec<String>> {
     let mut states: BTreeMap<char, Vec<String>> = BTreeMap::new();
@@ -344,7 +344,7 @@ mod tests {
         at_once: None,
     };
 
-    /// What D is made of when B and C have seen these inputs of A.
+    /// Returns the content of D when B and C have seen these inputs of A.
     fn made(of_b: &str, of_c: &str) -> String {
         let given = |input: &str| DIAMOND.gives(Role::A, input, "uid");
         let text = |value: &Value, field: &str| value[field].as_str().unwrap().to_owned();

@@ -67,7 +67,7 @@ pub async fn serve(
     Ok(())
 }
 
-/// The library's client as it makes one itself, over simulated TCP.
+/// Returns a client as the library makes one itself, over simulated TCP.
 fn client() -> turmoil::Result<Client> {
     let mut config = Config::new(format!("http://{SERVER}:{PORT}").parse::<Uri>()?);
     cartouche_controller::api::configure(&mut config);
@@ -91,7 +91,7 @@ fn client() -> turmoil::Result<Client> {
     Ok(Client::new(service, "default"))
 }
 
-/// A simulated connection, as the HTTP client wants it.
+/// A simulated connection, in the form that the HTTP client needs.
 struct Socket(TokioIo<TcpStream>);
 
 impl Connected_ for Socket {

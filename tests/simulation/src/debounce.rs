@@ -1,4 +1,4 @@
-//! What is rendered has to stay the same for a while before it runs.
+//! Debounce: a rendering must stay the same for a while before it runs.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -6,17 +6,17 @@ use serde_json::{Value, json};
 
 use crate::{discovery::Resource, store::Change};
 
-/// How long changes have to stay in a plan.
+/// The debounce of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Debounce {
     /// In seconds.
     pub seconds: u64,
-    /// It is the templates that say so.
+    /// True if the templates ask for it, false if the Runnables do.
     pub by_template: bool,
 }
 
 impl Debounce {
-    /// Draws how long.
+    /// Draws a debounce.
     pub fn draw(random: &mut fastrand::Rng) -> Self {
         Self {
             seconds: random.u64(2..=8),
@@ -31,14 +31,14 @@ impl Debounce {
         }
     }
 
-    /// How long a change has to stay.
+    /// Returns the time that a change has to stay the same.
     #[must_use]
     pub fn pause(self) -> Duration {
         Duration::from_secs(self.seconds)
     }
 }
 
-/// Of how many changes it was said that they settle.
+/// Returns the number of changes that were reported as settling.
 #[must_use]
 pub fn held(log: &[Change]) -> usize {
     let runnables = log

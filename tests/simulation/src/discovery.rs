@@ -1,4 +1,4 @@
-//! The kinds that the simulated API server serves, and what it says of them.
+//! The kinds of the simulated API server, and its discovery of them.
 
 use serde_json::{Value, json};
 
@@ -23,15 +23,15 @@ pub enum Resource {
     Runnables,
     /// Their templates.
     Templates,
-    /// Their profiles, of which there are none.
+    /// Their profiles. There are none.
     Profiles,
     /// One kind of runs.
     Tasks,
     /// Another kind of runs.
     Builds,
-    /// What selectors select.
+    /// Objects that selectors select.
     Sources,
-    /// What inputs come from.
+    /// Objects that inputs come from.
     ConfigMaps,
 }
 
@@ -60,7 +60,7 @@ const fn row(
 }
 
 const RBAC: &str = "rbac.authorization.k8s.io/v1";
-/// The version of the kinds that are nobody's but the simulation's.
+/// The version of the simulation's own kinds.
 pub const EXAMPLE: &str = "example.dev/v1";
 
 /// In the order of [`Resource`].
@@ -83,7 +83,7 @@ const TABLE: [Row; 14] = [
 ];
 
 impl Resource {
-    /// The resource that a path names.
+    /// Returns the resource that a path names.
     #[must_use]
     pub fn find(api_version: &str, plural: &str) -> Option<Self> {
         TABLE
@@ -96,44 +96,44 @@ impl Resource {
         &TABLE[self as usize]
     }
 
-    /// Its `apiVersion`.
+    /// Returns its `apiVersion`.
     #[must_use]
     pub fn api_version(self) -> &'static str {
         self.row().api_version
     }
 
-    /// Its kind.
+    /// Returns its kind.
     #[must_use]
     pub fn kind(self) -> &'static str {
         self.row().kind
     }
 
-    /// Whether its objects live in namespaces.
+    /// Returns true if its objects live in namespaces.
     #[must_use]
     pub fn is_namespaced(self) -> bool {
         self.row().namespaced
     }
 
-    /// Whether its objects are runs.
+    /// Returns true if its objects are runs.
     #[must_use]
     pub fn is_run(self) -> bool {
         matches!(self, Self::Tasks | Self::Builds)
     }
 
-    /// Whether it is one of Cartouche's own kinds.
+    /// Returns true if it is one of Cartouche's own kinds.
     #[must_use]
     pub fn is_ours(self) -> bool {
         matches!(self, Self::Runnables | Self::Templates)
     }
 
-    /// Whether the status is a subresource.
+    /// Returns true if the status is a subresource.
     #[must_use]
     pub fn has_status(self) -> bool {
         self.is_ours() || self.is_run()
     }
 }
 
-/// What the server says of the kinds of one version; `None` for a version that it does not serve.
+/// Returns the server's list of the kinds of one version, or `None` for a version that it does not serve.
 #[must_use]
 pub fn resource_list(api_version: &str) -> Option<Value> {
     let rows = TABLE.iter().filter(|row| row.api_version == api_version);

@@ -16,26 +16,26 @@ use crate::{
     store::{Change, Happened, Key, Store},
 };
 
-/// Who ends runs.
+/// Actor that ends runs.
 const ENGINE: &str = "engine";
-/// Who takes away what is deleted in the foreground, or with its owner.
+/// Actor that removes objects that are deleted in the foreground, or with their owner.
 pub(crate) const COLLECTOR: &str = "garbage collector";
-/// How long the garbage collector takes at times.
+/// Delay of the garbage collector at times.
 const A_WHILE: Duration = Duration::from_secs(3);
 
 /// A run that is under way.
 struct Work {
-    /// When it ends.
+    /// Time of its end.
     end: Duration,
-    /// Whether it succeeds.
+    /// True if it succeeds.
     succeeds: bool,
-    /// Whether it would work until it is told to stop.
+    /// True if it works until it is stopped.
     hangs: bool,
-    /// What becomes of it when it is told to stop; nothing once it is.
+    /// Its reaction to a stop; `None` after that.
     heed: Option<Heed>,
 }
 
-/// What draws how runs are told to stop.
+/// Source of the reactions to stops.
 struct Hanging {
     random: fastrand::Rng,
     chance: f64,
@@ -49,14 +49,14 @@ pub struct Engine {
     working: BTreeMap<String, Work>,
     hanging: Option<Hanging>,
     chain: Option<Chain>,
-    /// When runs go that are deleted in the foreground.
+    /// Times at which runs go that are deleted in the foreground.
     going: BTreeMap<Key, Duration>,
-    /// Up to this version it has looked at what happened.
+    /// Version up to which it has handled changes.
     looked: u64,
 }
 
 impl Engine {
-    /// That of a plan.
+    /// Returns the engine of a plan.
     #[must_use]
     pub fn new(plan: &Plan) -> Self {
         Self {
@@ -73,7 +73,7 @@ impl Engine {
         }
     }
 
-    /// Takes up the runs that are new, and ends those that are due.
+    /// Takes up the new runs, and ends those whose time has come.
     pub fn run(&mut self, store: &mut Store, random: &mut fastrand::Rng) {
         let new = store
             .log()
@@ -89,7 +89,7 @@ impl Engine {
                     self.begin(change, store.elapsed, random);
                 }
                 Happened::Changed if is_told(&change.object) => self.hear(change, store.elapsed),
-                // Nobody waits for the end of one that hangs.
+                // The end of a run that hangs is not awaited.
                 Happened::Deleted if self.hanging.is_some() => {
                     self.working.retain(|known, _| Some(known.as_str()) != uid);
                     self.going.remove(&change.key);
@@ -103,7 +103,7 @@ impl Engine {
             end_run(store, &uid, work.succeeds, self.chain);
         }
         for (key, _) in self.going.extract_if(.., |_, at| *at <= now) {
-            // Somebody may have taken it away meanwhile.
+            // Another actor may have removed it meanwhile.
             let _ = store.delete(&key, COLLECTOR);
         }
     }
@@ -120,7 +120,7 @@ impl Engine {
             hangs: false,
             heed: None,
         };
-        // What is a stranger's, or the original's, nobody may ever stop.
+        // Runs of strangers and of the original may never be stopped.
         if let Some(Hanging { random, chance }) = &mut self.hanging
             && makes_a_run(change)
         {
@@ -138,7 +138,7 @@ impl Engine {
         self.working.insert(uid.to_owned(), work);
     }
 
-    /// A run is told to stop.
+    /// Stops a run.
     fn hear(&mut self, change: &Change, now: Duration) {
         let work = uid(&change.object).and_then(|uid| self.working.get_mut(uid));
         let heed = work.and_then(|work| {
@@ -149,7 +149,7 @@ impl Engine {
                 Heed::Never(time) => (now + time, work.succeeds),
                 Heed::Succeeds(time) => (now + time, true),
             };
-            // What hangs ends by nothing else.
+            // A run that hangs ends by nothing else.
             if end < work.end || work.hangs {
                 (work.end, work.succeeds) = (end, succeeds);
             }
@@ -157,7 +157,7 @@ impl Engine {
         });
         if is_going(&change.object) && !self.going.contains_key(&change.key) {
             let at = match heed {
-                // It goes without a word.
+                // It goes without a result.
                 Some((Heed::AtOnce | Heed::After(_), end)) => {
                     self.working
                         .retain(|known, _| Some(known.as_str()) != uid(&change.object));
@@ -171,14 +171,14 @@ impl Engine {
         }
     }
 
-    /// Whether a run is under way, or on its way out.
+    /// Returns true if a run is under way, or on its way out.
     #[must_use]
     pub fn is_busy(&self) -> bool {
         !self.working.is_empty() || !self.going.is_empty()
     }
 }
 
-/// How likely a run works until it is told to stop, where runs are told to.
+/// Returns the probability that a run works until it is stopped, where runs are stopped.
 fn hanging(plan: &Plan) -> Option<f64> {
     let of_timeouts = plan.stops.as_ref().map(|stops| stops.hanging);
     of_timeouts.or(plan.overlap.map(|_| 0.0))
@@ -193,13 +193,13 @@ fn has_ended(store: &Store, run: &Key) -> bool {
     run.is_some_and(|run| run.pointer("/status/conditions").is_some())
 }
 
-/// What a run with this uid gives if it succeeds.
+/// Returns the output of a run with this uid if it succeeds.
 #[must_use]
 pub fn answer(uid: &str) -> String {
     format!("answer of {uid}")
 }
 
-/// A run ends.
+/// Ends a run.
 pub(crate) fn end_run(store: &mut Store, uid: &str, succeeds: bool, chain: Option<Chain>) {
     let runs = [Resource::Tasks, Resource::Builds];
     let found = runs
@@ -221,6 +221,6 @@ pub(crate) fn end_run(store: &mut Store, uid: &str, succeeds: bool, chain: Optio
     status["conditions"] = json!([{
         "type": "Succeeded", "status": if succeeds { "True" } else { "False" }, "reason": "Ended", "message": "",
     }]);
-    // It is there: it was just found.
+    // It exists: it was just found.
     let _ = store.change(&key, ENGINE, |run| run["status"] = status);
 }

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// As many are kept.
+/// Maximum number that is kept.
 const MOST: usize = 20_000;
 
 /// An Event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arrived {
-    /// When it arrived, since the simulation began.
+    /// Time of its arrival, since the simulation began.
     pub at: Duration,
     /// The host that sent it.
     pub host: String,
@@ -29,7 +29,7 @@ pub struct Events {
 }
 
 impl Events {
-    /// Takes one down, if there is room.
+    /// Records an Event, if there is room.
     pub fn arrive(&mut self, event: &Value, host: &str, at: Duration) {
         if self.are_too_many() {
             return;
@@ -47,13 +47,13 @@ impl Events {
         });
     }
 
-    /// Those that were taken down.
+    /// Returns the recorded Events.
     #[must_use]
     pub fn arrived(&self) -> &[Arrived] {
         &self.arrived
     }
 
-    /// True if no more are taken down.
+    /// Returns true if no more are recorded.
     #[must_use]
     pub fn are_too_many(&self) -> bool {
         self.arrived.len() >= MOST

@@ -1,4 +1,4 @@
-//! What becomes of requests while there is trouble.
+//! The fate of requests while there is trouble.
 
 use std::{collections::BTreeMap, fmt::Debug, time::Duration};
 
@@ -6,7 +6,7 @@ use http::Method;
 
 use crate::requests::{Call, Target};
 
-/// What becomes of a request.
+/// The fate of a request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fate {
     /// It is served.
@@ -15,47 +15,47 @@ pub enum Fate {
     Lost,
     /// It is refused with this status, and has no effect.
     Refused(u16),
-    /// It has its effect after this time.
+    /// It takes effect after this time.
     Late(Duration),
-    /// It has its effect; the answer comes after this time.
+    /// It takes effect; the answer comes after this time.
     Slow(Duration),
-    /// It has its effect; no answer ever comes.
+    /// It takes effect; no answer ever comes.
     Unanswered,
-    /// It has its effect, and is answered with this status all the same.
+    /// It takes effect, and is still answered with this status.
     Belied(u16),
-    /// It has its effect; the connection ends without an answer.
+    /// It takes effect; the connection ends without an answer.
     Reset,
-    /// It has its effect; the connection ends in the middle of the answer.
+    /// It takes effect; the connection ends in the middle of the answer.
     Truncated,
 }
 
-/// What becomes of a watch that was opened.
+/// The fate of an open watch.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct WatchFate {
-    /// How late every event is.
+    /// Delay of every event.
     pub lag: Duration,
-    /// After this time nothing is told for a while.
+    /// Time after which it is silent, and for how long.
     pub stall: Option<(Duration, Duration)>,
-    /// The connection ends after this time.
+    /// Time after which the connection ends.
     pub cut: Option<Duration>,
-    /// It says at once that its history is gone.
+    /// True if it reports at once that its history is gone.
     pub expired: bool,
 }
 
-/// How much goes wrong.
+/// Source of faults.
 pub struct Faults {
     random: fastrand::Rng,
-    /// How likely a request meets one.
+    /// Probability that a request meets one.
     pub chance: f64,
-    /// Whether the accounts may create no runs.
+    /// True if the accounts may create no runs.
     pub forbidden: bool,
     /// True if a watch of runs fails for one of the controllers, for good.
     pub deaf: bool,
-    /// How often there was which.
+    /// Number of faults of each kind.
     pub counts: Counts,
 }
 
-/// How often there was what.
+/// Counts by name.
 pub type Counts = BTreeMap<String, usize>;
 
 /// Counts a fault by its kind.
@@ -65,11 +65,11 @@ pub fn count(counts: &mut Counts, fault: &impl Debug) {
     *counts.entry(kind.to_owned()).or_default() += 1;
 }
 
-/// Answers that say nothing of the effect.
+/// Answers that reveal nothing of the effect.
 const FAILURES: [u16; 4] = [429, 500, 503, 504];
 
 impl Faults {
-    /// As many as `chance` says.
+    /// Returns faults of this probability.
     #[must_use]
     pub fn new(random: fastrand::Rng, chance: f64) -> Self {
         Self {
@@ -89,7 +89,7 @@ impl Faults {
         self.random.f64() < self.chance
     }
 
-    /// What becomes of a request that is no watch.
+    /// Returns the fate of a request that is no watch.
     pub fn fate(&mut self, call: &Call) -> Fate {
         if !self.strikes() {
             return Fate::Served;
@@ -124,8 +124,8 @@ impl Faults {
         }
     }
 
-    /// How many versions a list of a whole cluster is behind. What the protocol reads consistently
-    /// is read by name, or in one namespace.
+    /// Returns the number of versions that a list of a whole cluster is behind. The protocol's consistent
+    /// reads are by name, or in one namespace.
     pub fn behind(&mut self, call: &Call) -> u64 {
         let everywhere = matches!(call.target(), Target::All(resource, namespace) if namespace.is_empty() && resource.is_namespaced());
         if everywhere && self.strikes() {
@@ -136,7 +136,7 @@ impl Faults {
         }
     }
 
-    /// What becomes of a watch.
+    /// Returns the fate of a watch.
     pub fn watch_fate(&mut self) -> WatchFate {
         let mut fate = WatchFate::default();
         if self.chance == 0.0 {

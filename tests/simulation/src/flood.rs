@@ -1,5 +1,5 @@
-//! Tenants who flood events, and tenants who are to lose none to that. All name an account that is not there, and another one
-//! again and again: each change is a status and a Warning.
+//! Tenants that flood events, and tenants that must not lose any because of that. All name an account that
+//! does not exist, and change it again and again: each change is a status and a Warning.
 
 use serde_json::json;
 
@@ -10,22 +10,23 @@ use crate::{
     strangers::STRANGER,
 };
 
-/// The namespace of those who flood.
+/// The namespace of the tenants that flood.
 pub(crate) const FLOOD: &str = "flood";
-/// The namespace of those of whom each Warning has to arrive.
+/// The namespace of the tenants whose Warnings must all arrive.
 pub(crate) const QUIET: &str = "quiet";
-/// Events a second that a controller sends where there is a flood, which has three a second.
+/// Events per second that a controller sends where there is a flood, which has three per second.
 pub(crate) const RATE: u32 = 1;
 
-/// So many that what is left of each of them in a queue keeps others waiting for longer than is allowed.
+/// Number of flooding Runnables: so many that the queued events of each delay the others for longer than is
+/// allowed.
 const FLOODING: u64 = 40;
-/// Those that change with each tide, one after the other.
+/// Number of those that change with each tide, one after the other.
 const AT_ONCE: u64 = 6;
 const QUIET_ONES: u64 = 3;
-/// Tides between two changes of these.
+/// Tides between two changes of the quiet tenants.
 const SELDOM: u64 = 8;
 
-/// Their objects at the beginning.
+/// Makes their objects at the beginning.
 pub(crate) fn settle_in(store: &mut Store) {
     for (namespace, count) in [(FLOOD, FLOODING), (QUIET, QUIET_ONES)] {
         let account = json!({ "metadata": { "name": "default", "namespace": namespace } });
@@ -42,7 +43,7 @@ pub(crate) fn settle_in(store: &mut Store) {
     }
 }
 
-/// Some of them name another account.
+/// Lets some of them name another account.
 pub(crate) fn rise(store: &mut Store, tide: u64) {
     for number in 0..AT_ONCE {
         want(store, FLOOD, (tide * AT_ONCE + number) % FLOODING, tide);
@@ -60,7 +61,7 @@ fn want(store: &mut Store, namespace: &str, number: u64, tide: u64) {
         namespace: namespace.to_owned(),
         name: name(number),
     };
-    // Nothing deletes it.
+    // It is never deleted.
     let _ = store.change(&key, STRANGER, |object| {
         object["spec"]["serviceAccountName"] = json!(missing(tide));
     });

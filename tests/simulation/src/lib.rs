@@ -1,20 +1,19 @@
 //! The whole controller in a simulated cluster, with random faults, deterministic by seed.
 //!
-//! [turmoil](https://docs.rs/turmoil) runs the real controller, with the real client library, on one
-//! or two hosts whose time and network are simulated. The third host is an API server of our own,
-//! which keeps to the semantics that matter: one resourceVersion for everything, optimistic
-//! concurrency, preconditions, status as a subresource, generated names, label selectors, pages,
-//! watches from a version on with bookmarks and 410, and its own clock in every answer.
+//! [turmoil](https://docs.rs/turmoil) runs the real controller, with the real client library, on one or two
+//! hosts whose time and network are simulated. The third host is an API server of our own, which keeps to the
+//! semantics that matter: one resourceVersion for everything, optimistic concurrency, preconditions, status
+//! as a subresource, generated names, label selectors, pages, watches from a version on with bookmarks and
+//! 410, and its own clock in every answer.
 //!
-//! Everything follows from a seed: what people change and when ([`plan`]), what goes wrong with which
-//! request ([`faults`]), when processes end and networks fail, how long runs take. After a while
-//! nothing goes wrong any more, and everything must come to rest; then the store's own record is judged
-//! ([`oracle`]). Each seed has a process of its own ([`report`]), and one that fails replays exactly.
+//! Everything follows from a seed: the changes of users and their times ([`plan`]), the faults of requests
+//! ([`faults`]), the ends of processes and the failures of networks, the durations of runs. After a while the
+//! faults stop, and everything must come to rest. Then the store's own record is judged ([`oracle`]). Each
+//! seed has a process of its own ([`report`]), and one that fails replays exactly.
 //!
 //! ```text
-//! cargo test -p cartouche-simulation                              300 seeds
-//! cargo run --release -p cartouche-simulation -- --seeds 10000
-//! cargo run --release -p cartouche-simulation -- --seed 17 --trace
+//! cargo test -p cartouche-simulation                              300 seeds cargo run --release -p
+//! cartouche-simulation -- --seeds 10000 cargo run --release -p cartouche-simulation -- --seed 17 --trace
 //! ```
 
 pub mod approval;

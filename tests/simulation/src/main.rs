@@ -18,21 +18,21 @@ use cartouche_simulation::{
 };
 use clap::Parser;
 
-/// Plays the controller in simulated clusters with random faults.
+/// Play the controller in simulated clusters with random faults.
 ///
-/// Fails when a property does not hold for a seed; the same seed then shows the same again.
+/// Fails when a property does not hold for a seed; the same seed then fails in the same way again.
 #[derive(Parser)]
 struct Flags {
-    /// How many seeds are played.
+    /// Play this many seeds.
     #[arg(long, default_value_t = 300)]
     seeds: u64,
-    /// The first of them.
+    /// Begin with this seed.
     #[arg(long, default_value_t = 0)]
     first: u64,
-    /// Play only this one.
+    /// Play only this seed.
     #[arg(long)]
     seed: Option<u64>,
-    /// Tell of it as JSON.
+    /// Print the report as JSON.
     #[arg(long, hide = true, requires = "seed")]
     report: bool,
     /// Print everything that happened.
@@ -44,7 +44,7 @@ struct Flags {
     /// Stop at the first seed that fails.
     #[arg(long)]
     stop: bool,
-    /// Seeds that are played at the same time.
+    /// Play this many seeds at the same time.
     #[arg(long, default_value_t = 2)]
     threads: usize,
 }
@@ -71,7 +71,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Plays one seed here. Whether all properties held.
+/// Plays one seed here. Returns true if all properties held.
 fn play_one(seed: u64, flags: &Flags) -> bool {
     let played = play(seed, flags.trace);
     let report = Report::of(&played);
@@ -90,7 +90,7 @@ fn play_one(seed: u64, flags: &Flags) -> bool {
     report.violations.is_empty()
 }
 
-/// Plays all seeds, each in a process of its own. Whether all properties held.
+/// Plays all seeds, each in a process of its own. Returns true if all properties held.
 fn play_all(program: &Path, flags: &Flags) -> io::Result<bool> {
     let end = flags.first + flags.seeds;
     let next = AtomicU64::new(flags.first);
@@ -126,7 +126,7 @@ fn play_all(program: &Path, flags: &Flags) -> io::Result<bool> {
     Ok(sum.failed.is_empty())
 }
 
-/// How many seeds there are between two lines about how far it is.
+/// Number of seeds between two lines of progress.
 const PROGRESS: u64 = 250;
 
 fn lock(sum: &Mutex<Sum>) -> MutexGuard<'_, Sum> {
@@ -139,7 +139,7 @@ fn tell(report: &Report) {
     }
 }
 
-/// Real time: that of the standard library is simulated here.
+/// Returns real time: that of the standard library is simulated here.
 fn seconds() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     Duration::new(

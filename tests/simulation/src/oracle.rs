@@ -1,11 +1,11 @@
-//! The judge: reads what the API server's store went through, never the controller's own word.
+//! The judge: reads the history of the API server's store, never the controller's own reports.
 //!
-//! The rules are those of everybody, `cartouche-oracle`; what is here in addition is what only a world can tell
-//! that knows of which inputs a run was made, and what the original did. Of the exceptions of
-//! `docs/exactly-once.md`, people delete only runs that are confirmed and settled, so that I1 cannot occur, and
-//! what they delete may be `Lost` but is then not asked for outputs (I2). Statuses are emptied and put back
-//! at any moment (I3): what follows from that is excused by name, and counted, so that an excuse that is used
-//! for everything is seen.
+//! The rules are those of the oracle that all suites share, `cartouche-oracle`. This module adds the rules
+//! that need the world's knowledge: the inputs of each run, and the actions of the original. Of the
+//! exceptions of `docs/exactly-once.md`, users delete only runs that are confirmed and settled, so that I1
+//! cannot occur. The runs that they delete may be `Lost` but then need no outputs (I2). Statuses are emptied
+//! and restored at any moment (I3). The consequences are excused by name, and counted, so that an excuse for
+//! everything shows.
 
 mod beginnings;
 mod chain;
@@ -37,7 +37,7 @@ pub use events::counts as of_events;
 pub use settled::unsettled;
 pub use sinks::counts as of_sinks;
 
-/// What broke S1 to S5, or S7.
+/// Returns the breaches of S1 to S5, and of S7.
 #[must_use]
 pub fn forbidden(store: &Store, plan: &Plan) -> Verdict {
     let mut found = history::past(store, plan).verdict();
@@ -54,7 +54,7 @@ pub fn forbidden(store: &Store, plan: &Plan) -> Verdict {
     found
 }
 
-/// What was written where all had been at rest.
+/// Returns the writes where all had been at rest.
 #[must_use]
 pub fn restless(store: &Store, plan: &Plan, since: Duration) -> Verdict {
     let mut found = Verdict::default();
@@ -63,7 +63,7 @@ pub fn restless(store: &Store, plan: &Plan, since: Duration) -> Verdict {
     found
 }
 
-/// Whether a change made a run with a number. What a stranger made is none.
+/// Returns true if a change made a run with a number. An object of a stranger is no run.
 #[must_use]
 pub fn makes_a_run(change: &Change) -> bool {
     change.happened == Happened::Created
@@ -72,7 +72,7 @@ pub fn makes_a_run(change: &Change) -> bool {
         && number(&change.object).is_some()
 }
 
-/// Whether a run has ended.
+/// Returns true if a run has ended.
 fn has_ended(run: &Value) -> bool {
     run.pointer("/status/conditions").is_some()
 }
@@ -92,7 +92,7 @@ fn owner(object: &Value) -> &str {
     text(object, "/metadata/ownerReferences/0/uid")
 }
 
-/// The sequence on the label of a run.
+/// Returns the sequence on the label of a run.
 fn number(object: &Value) -> Option<i64> {
     object["metadata"]["labels"]
         .get(RUN_SEQUENCE_LABEL)?
@@ -108,7 +108,7 @@ fn input_hash(object: &Value) -> &str {
         .unwrap_or_default()
 }
 
-/// The status of a Runnable.
+/// Returns the status of a Runnable.
 fn status(object: &Value) -> RunnableStatus {
     object
         .get("status")

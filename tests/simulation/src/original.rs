@@ -1,7 +1,7 @@
-//! What the original controller, Cartographer v0.8, leaves behind.
+//! Objects of the original controller, Cartographer v0.8.
 //!
 //! Its runs carry two labels, a random ending and an owner reference that blocks the owner's deletion; its
-//! status has conditions, outputs and `observedGeneration`. Nothing says which run is which.
+//! status has conditions, outputs and `observedGeneration`. Nothing identifies a run.
 
 use cartouche_crds::{RUN_TEMPLATE_NAME_LABEL, RUNNABLE_NAME_LABEL};
 use serde_json::{Value, json};
@@ -14,33 +14,33 @@ use crate::{
     store::Store,
 };
 
-/// Its name as one who acts.
+/// Its name as an actor.
 pub const ORIGINAL: &str = "original";
 
-/// What it left of one Runnable.
+/// Objects that it left of one Runnable.
 #[derive(Clone, Debug)]
 pub struct Original {
     /// Its runs, oldest first.
     pub runs: Vec<OldRun>,
-    /// What the input is now; it need not be that of the newest run.
+    /// The present input; it need not be that of the newest run.
     pub input: u8,
-    /// An error emptied the outputs, as errors do there.
+    /// True if an error emptied the outputs, as errors do there.
     pub emptied: bool,
 }
 
 /// A run that it made.
 #[derive(Clone, Debug)]
 pub struct OldRun {
-    /// How many seconds before the simulation it was made.
+    /// Seconds between its creation and the simulation.
     pub age: i64,
     /// The input that it was made for.
     pub input: u8,
-    /// Whether it has succeeded, if it has ended.
+    /// True if it has succeeded; `None` if it has not ended.
     pub ended: Option<bool>,
 }
 
 impl Original {
-    /// Up to four runs of three inputs, at times two of them in one second.
+    /// Draws up to four runs of three inputs, at times two of them in one second.
     pub(crate) fn draw(random: &mut fastrand::Rng) -> Self {
         let mut ages: Vec<i64> = (0..random.usize(..5))
             .map(|_| 100 + random.i64(0..2_000))
@@ -66,7 +66,7 @@ impl Original {
         }
     }
 
-    /// Leaves the runs and the status of the Runnable with this number, which is there.
+    /// Leaves the runs and the status of the existing Runnable with this number.
     pub(crate) fn leave(&self, store: &mut Store, number: usize) {
         let mut newest_answer = None;
         for run in &self.runs {
@@ -82,7 +82,7 @@ impl Original {
         store.clock_error = 0;
         let status = self.status(newest_answer.filter(|_| !self.emptied).as_deref());
         let input = format!("i{}", self.input);
-        // It is there.
+        // It exists.
         let _ = store.change(&runnable(number), ORIGINAL, |object| {
             object["status"] = status;
         });
@@ -126,7 +126,7 @@ impl Original {
     }
 }
 
-/// A create that it sent before its end has its effect, if it ever served this Runnable.
+/// Lets a create that it sent before its end take effect, if it ever served this Runnable.
 pub(crate) fn arrive(store: &mut Store, number: usize) {
     let Some(object) = store.get(&runnable(number)) else {
         return;
@@ -147,7 +147,7 @@ fn uid(object: &Value) -> &str {
     uid.unwrap_or_default()
 }
 
-/// A run of its making. What the template and the selected object say is as it is now.
+/// Makes a run as it would. The template and the selected object are the present ones.
 fn make_run(store: &mut Store, number: usize, input: u8) -> String {
     let owner = store.get(&runnable(number)).unwrap_or_default();
     let template = store.get(&template(number % TEMPLATES)).unwrap_or_default();

@@ -7,17 +7,17 @@ use serde_json::{Value, json};
 
 use crate::{discovery::Resource, stops, store::Change};
 
-/// How all Runnables of a plan keep their runs from being at work at once.
+/// The concurrency policy of all Runnables of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overlap {
-    /// Whether a change waits for the run before, or has it stopped.
+    /// The policy: a change waits for the previous run, or has it stopped.
     pub policy: ConcurrencyPolicy,
-    /// It is the templates that say so.
+    /// True if the templates ask for it, false if the Runnables do.
     pub by_template: bool,
 }
 
 impl Overlap {
-    /// Draws how.
+    /// Draws a policy.
     pub fn draw(random: &mut fastrand::Rng) -> Self {
         Self {
             policy: if random.bool() {
@@ -29,7 +29,7 @@ impl Overlap {
         }
     }
 
-    /// Writes it into the specs that have it, and how runs are stopped where nothing says so yet.
+    /// Writes it into the specs that have it, with a way to stop runs where there is none yet.
     pub fn ask(self, object: &mut Value, is_template: bool) {
         let spec = &mut object["spec"];
         if is_template == self.by_template {
@@ -41,7 +41,7 @@ impl Overlap {
     }
 }
 
-/// How many runs were said to wait for others.
+/// Returns the number of runs that were reported as waiting for others.
 #[must_use]
 pub fn waits(log: &[Change]) -> usize {
     let runnables = log

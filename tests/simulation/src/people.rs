@@ -1,4 +1,4 @@
-//! The people who change things. They act on the store itself.
+//! The users who change things. They act on the store itself.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -20,41 +20,41 @@ use crate::{
 
 /// The namespace of everything.
 pub const NAMESPACE: &str = "space";
-/// Runs that were made less long ago are left alone: a create of them may still be on its way.
+/// Age up to which runs are left alone: a create of them may still be on its way.
 const SETTLED: Duration = Duration::from_secs(45);
-/// Who acts, where it is no controller.
+/// Actor of users.
 pub(crate) const SOMEBODY: &str = "somebody";
-/// Who writes statuses, where it is no controller.
+/// Actor that writes statuses, other than controllers.
 const RESTORER: &str = "somebody with a backup";
 
-/// People, and the engine that they use.
+/// Users, and the engine that they use.
 pub struct People {
     random: fastrand::Rng,
     engine: Engine,
     changes: u64,
     plan: Plan,
     approver: Option<Approver>,
-    /// When the garbage collector looks for what belongs to nobody.
+    /// Source of the times at which the garbage collector looks for objects without an owner.
     collector: fastrand::Rng,
-    /// When other tenants last changed what theirs read.
+    /// Time at which other tenants last changed the objects that theirs read.
     tide: Duration,
     /// Copies of statuses, with the uids of their Runnables.
     backups: BTreeMap<usize, (String, Value)>,
 }
 
-/// The key of a Runnable, by number.
+/// Returns the key of a Runnable, by number.
 #[must_use]
 pub fn runnable(number: usize) -> Key {
     key(Resource::Runnables, NAMESPACE, &format!("r{number}"))
 }
 
-/// The key of the template with this number.
+/// Returns the key of the template with this number.
 #[must_use]
 pub fn template(number: usize) -> Key {
     key(Resource::Templates, "", &format!("t{number}"))
 }
 
-/// The key of what a Runnable selects.
+/// Returns the key of the object that a Runnable selects.
 #[must_use]
 pub fn source(runnable: usize) -> Key {
     key(Resource::Sources, NAMESPACE, &format!("r{runnable}"))
@@ -69,7 +69,7 @@ fn key(resource: Resource, namespace: &str, name: &str) -> Key {
 }
 
 impl People {
-    /// Those of a plan.
+    /// Returns the users of a plan.
     #[must_use]
     pub fn new(plan: &Plan) -> Self {
         Self {
@@ -84,7 +84,7 @@ impl People {
         }
     }
 
-    /// What is there at first.
+    /// Makes the first objects.
     pub fn settle_in(&mut self, store: &mut Store, plan: &Plan) {
         make(
             store,
@@ -119,7 +119,7 @@ impl People {
         }
     }
 
-    /// Something that people do. Whether it was theirs to do.
+    /// Performs a deed, if it is one of users.
     pub fn act(&mut self, store: &mut Store, deed: Deed) {
         self.changes += 1;
         let now = self.changes;
@@ -181,7 +181,7 @@ impl People {
             }
             Deed::Restore(number) => self.restore(store, number),
             Deed::Forbid | Deed::Allow => {
-                // The event of the role tells those who wait for the right.
+                // The event of the role wakes Runnables that wait for the right.
                 let role = json!({ "metadata": { "name": format!("role-{now}"), "namespace": NAMESPACE } });
                 make(store, Resource::Roles, &role);
             }
@@ -206,7 +206,7 @@ impl People {
         }
     }
 
-    /// Often back to what it was before.
+    /// Changes an input, often back to its previous value.
     fn change_input(&mut self, store: &mut Store, number: usize) {
         let input = format!("i{}", self.random.u8(..3));
         set(store, &runnable(number), "/spec/inputs/value", json!(input));
@@ -215,7 +215,7 @@ impl People {
     fn restore(&mut self, store: &mut Store, number: usize) {
         let now = store.get(&runnable(number)).map(|object| uid(&object));
         let copy = self.backups.remove(&number);
-        // The copy of one that was created anew since is no copy of this one.
+        // A copy of a Runnable that was created anew since does not fit.
         if let Some((_, status)) = copy.filter(|(owner, _)| Some(owner) == now.as_ref()) {
             lose(store, number, |present| *present = status);
         }
@@ -247,12 +247,12 @@ impl People {
             .map(|(key, _)| key.clone())
             .collect();
         if let Some(key) = self.random.choice(&candidates) {
-            // It is there: it was just found.
+            // It exists: it was just found.
             let _ = store.delete(key, SOMEBODY);
         }
     }
 
-    /// The engine ends the runs that are due.
+    /// Lets the engine end the runs whose time has come.
     pub fn run_engine(&mut self, store: &mut Store) {
         self.engine.run(store, &mut self.random);
         if self.plan.tenants {
@@ -263,14 +263,14 @@ impl People {
         }
     }
 
-    /// Somebody approves what waits.
+    /// Approves waiting runs.
     pub fn approve(&mut self, store: &mut Store) {
         if let Some(approver) = &mut self.approver {
             approver.look(store);
         }
     }
 
-    /// Whether a run is under way, or somebody is about to approve one.
+    /// Returns true if a run is under way, or an approval is about to be written.
     #[must_use]
     pub fn is_busy(&self) -> bool {
         self.engine.is_busy() || self.approver.as_ref().is_some_and(Approver::is_busy)
@@ -278,7 +278,7 @@ impl People {
 }
 
 fn set(store: &mut Store, key: &Key, pointer: &str, value: Value) {
-    // What was deleted stays as it is.
+    // A deleted object stays deleted.
     let _ = store.change(key, SOMEBODY, |object| {
         if let Some(place) = object.pointer_mut(pointer) {
             *place = value;
@@ -291,15 +291,15 @@ fn uid(object: &Value) -> String {
     uid.unwrap_or_default().to_owned()
 }
 
-/// Somebody writes the status of a Runnable.
+/// Writes the status of a Runnable.
 fn lose(store: &mut Store, number: usize, change: impl FnOnce(&mut Value)) {
-    // What was deleted has none.
+    // A deleted object has none.
     let _ = store.change(&runnable(number), RESTORER, |object| {
         change(&mut object["status"]);
     });
 }
 
-/// What a writer leaves that knows only the fields of the original.
+/// Leaves what a writer leaves that knows only the fields of the original.
 fn forget_runs(status: &mut Value) {
     if let Value::Object(fields) = status {
         fields.retain(|name, _| {
@@ -308,7 +308,7 @@ fn forget_runs(status: &mut Value) {
     }
 }
 
-/// Whether it was there.
+/// Deletes a Runnable with its runs. Returns true if it existed.
 fn delete_with_runs(store: &mut Store, number: usize) -> bool {
     let key = runnable(number);
     let Some(before) = store.get(&key) else {
@@ -319,9 +319,9 @@ fn delete_with_runs(store: &mut Store, number: usize) -> bool {
         .and_then(Value::as_str)
         .unwrap_or_default()
         .to_owned();
-    // It is there: it was just read.
+    // It exists: it was just read.
     let _ = store.delete(&key, SOMEBODY);
-    // What the garbage collector does.
+    // The part of the garbage collector.
     let runs: Vec<Key> = [Resource::Tasks, Resource::Builds]
         .iter()
         .flat_map(|resource| store.all(*resource, NAMESPACE))
@@ -342,7 +342,7 @@ fn make(store: &mut Store, resource: Resource, object: &Value) {
     make_as(store, resource, object, SOMEBODY);
 }
 
-/// Creates an object, and says its uid.
+/// Creates an object, and returns its uid.
 pub(crate) fn make_as(
     store: &mut Store,
     resource: Resource,
@@ -409,13 +409,13 @@ fn runnable_object(number: usize, input: &str) -> Value {
     object
 }
 
-/// Whether somebody who acts is no controller: whatever they write, nobody is to be blamed.
+/// Returns true if an actor is no controller: no controller is to blame for its writes.
 #[must_use]
 pub fn is_person(actor: &str) -> bool {
     [SOMEBODY, RESTORER, original::ORIGINAL, strangers::STRANGER].contains(&actor)
 }
 
-/// Whether an object is a run of ours: it carries our label and a controller.
+/// Returns true if an object is a run of ours: it carries our label and a controller.
 #[must_use]
 pub fn is_run_of_ours(object: &Value) -> bool {
     object["metadata"]["labels"]

@@ -1,4 +1,4 @@
-//! What happens in a simulation: all of it follows from the seed.
+//! The events of a simulation, all of which follow from the seed.
 
 mod chain;
 mod deed;
@@ -18,52 +18,53 @@ use crate::{
 /// One simulation.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// What it follows from.
+    /// The seed that it follows from.
     pub seed: u64,
-    /// How many Runnables there are.
+    /// Number of Runnables.
     pub runnables: usize,
-    /// How many controllers.
+    /// Number of controllers.
     pub controllers: usize,
-    /// Whether the last controller is of the next release, which hashes otherwise, in every ninth seed with two of them.
+    /// True if the last controller is of the next release, which has other hashes, in every ninth seed with
+    /// two of them.
     pub next_release: bool,
-    /// How likely a request meets a fault until the calm.
+    /// Probability that a request meets a fault until the calm.
     pub chance: f64,
-    /// How likely a run fails.
+    /// Probability that a run fails.
     pub failing: f64,
-    /// Runs that end take at most so many seconds.
+    /// Maximum duration, in seconds, of runs that end.
     pub longest_run: f64,
-    /// How many Runnables a controller works on at the same time; nothing for as many as it likes.
+    /// Number of Runnables that a controller works on at the same time; `None` for no limit.
     pub concurrency: Option<u16>,
-    /// What the original controller left of each Runnable; nothing for one that is new.
+    /// Objects that the original controller left of each Runnable; `None` for a new one.
     pub originals: Vec<Option<Original>>,
-    /// Whether the API server writes a part of every run in other words than it was sent.
+    /// True if the API server rewords a part of every run.
     pub reworded: bool,
-    /// How what failed is tried again, in every seventh seed.
+    /// Retries of failed runs, in every seventh seed.
     pub retries: Option<Retries>,
-    /// How what works for too long is stopped, in every sixth seed.
+    /// Stops of runs that work for too long, in every sixth seed.
     pub stops: Option<Stops>,
-    /// How runs are kept from being at work at once, in every eighth seed.
+    /// Concurrency of runs, in every eighth seed.
     pub overlap: Option<Overlap>,
-    /// Whether a person has to approve each run, in every tenth seed.
+    /// Approval of each run, in every tenth seed.
     pub asked: Option<Asked>,
-    /// How long changes have to stay before they run, in every eleventh seed.
+    /// Debounce of changes, in every eleventh seed.
     pub debounce: Option<Debounce>,
     /// Runnables that read each other, in every fourth seed.
     pub chain: Option<Chain>,
     /// Objects that outputs are written to, in every eighth seed.
     pub sinks: Vec<Sink>,
-    /// Other tenants, in every thirty-first seed.
+    /// True with other tenants, in every thirty-first seed.
     pub tenants: bool,
-    /// What happens, in order.
+    /// Deeds in order.
     pub deeds: Vec<(Duration, Deed)>,
 }
 
-/// How long nothing is delivered at most without being lost. A create must not arrive later than the
+/// Maximum time that nothing is delivered without being lost. A create must not arrive later than the
 /// protocol allows: it is given up within ten seconds.
 const LONGEST_HOLD: f64 = 5.0;
 
 impl Plan {
-    /// Writes into the spec of a template or of a Runnable what it asks for beside what is run.
+    /// Writes the policies of the plan into the spec of a template or of a Runnable.
     pub fn ask(&self, object: &mut Value, is_template: bool) {
         if let Some(retries) = &self.retries {
             retries.ask(object, is_template);
@@ -82,7 +83,7 @@ impl Plan {
         }
     }
 
-    /// The plan of a seed.
+    /// Returns the plan of a seed.
     #[must_use]
     pub fn of(seed: u64) -> Self {
         let mut random = fastrand::Rng::with_seed(seed);
@@ -127,7 +128,7 @@ impl Plan {
                 draw.deeds.push((seconds(at), Deed::Everything));
             }
         }
-        // Drawn apart, so that seeds without any of it stay what they were.
+        // Drawn apart, so that seeds without these features do not change.
         let before = std::mem::replace(&mut draw.random, fastrand::Rng::with_seed(seed ^ STATUSES));
         plan.take_over(&mut draw);
         if seed % 4 == WITH_CHAIN {
@@ -154,7 +155,8 @@ impl Plan {
         if seed % 8 == WITHOUT_OVERLAP {
             draw.random = fastrand::Rng::with_seed(seed ^ OVERLAP);
             plan.overlap = Some(Overlap::draw(&mut draw.random));
-            // A minute by the server's clock is to be one: whoever gives a create up reads its name after that.
+            // A minute must be one by the server's clock: a controller that gives a create up reads its name
+            // after that.
             let is_set = |deed: &Deed| matches!(deed, Deed::Clock(_));
             draw.deeds.retain(|(_, deed)| !is_set(deed));
         }
@@ -166,7 +168,7 @@ impl Plan {
             let mut random = fastrand::Rng::with_seed(seed ^ DEBOUNCE);
             plan.debounce = Some(Debounce::draw(&mut random));
         }
-        // What waits for a person, or is tried again, is told by its hash, which is another one for each release.
+        // A run that waits for approval or a retry is identified by its hash, which differs for each release.
         let is_told_by_hash = plan.asked.is_some() || plan.retries.is_some();
         if WITH_NEXT_RELEASE.contains(&(seed % 18)) && !is_told_by_hash {
             (plan.next_release, plan.controllers) = (true, 2);
@@ -179,7 +181,7 @@ impl Plan {
         plan.deeds = draw.deeds;
         plan.deeds.push((seconds(draw.trouble + 1.0), Deed::Calm));
         if draw.random.f64() < 0.1 {
-            // What is old enough by then may be deleted.
+            // Objects that are old enough by then may be deleted.
             let late = draw.trouble + 700.0;
             plan.deeds.extend([
                 (seconds(late), Deed::Input(0)),
@@ -190,21 +192,21 @@ impl Plan {
         plan
     }
 
-    /// The number of the template of a Runnable.
+    /// Returns the number of the template of a Runnable.
     #[must_use]
     pub fn template_of(&self, number: usize) -> usize {
         let role = self.chain.and_then(|chain| chain.role(number));
         role.map_or(number % TEMPLATES, Chain::template)
     }
 
-    /// How many Runnables the original controller served. Unchanged, they need no run of ours; a last
-    /// one of the original's may arrive even where it had made none.
+    /// Returns the number of Runnables that the original controller served. Unchanged, they need no run of
+    /// ours; a last one of the original's may arrive even where it had made none.
     #[must_use]
     pub fn taken_over(&self) -> usize {
         self.originals.iter().flatten().count()
     }
 
-    /// In every third seed some Runnables are as the original controller left them.
+    /// Leaves some Runnables as the original controller left them, in every third seed.
     fn take_over(&mut self, draw: &mut Draw) {
         if draw.random.f64() >= 0.33 {
             return;
@@ -213,7 +215,7 @@ impl Plan {
         for runnable in 0..self.runnables {
             let left = draw.random.f64() < 0.7;
             let left = left.then(|| Original::draw(&mut draw.random));
-            // By a clock that was set meanwhile nobody could tell that this run is the newest.
+            // With a clock that was set meanwhile, this run would not be the newest.
             let clock = draw
                 .deeds
                 .iter()
@@ -227,47 +229,48 @@ impl Plan {
     }
 }
 
-/// Tells the chance of crowds from that of the rest.
+/// Separates the chance of crowds from that of the rest.
 const CROWDS: u64 = 0x63_726f_7764_7300;
-/// Tells that of strangers.
+/// Separates that of strangers.
 const STRANGERS: u64 = 0x73_7472_616e_6765;
 /// Every fifth seed has strangers.
 const WITH_STRANGERS: u64 = 2;
-/// Tells that of retries.
+/// Separates that of retries.
 const RETRIES: u64 = 0x72_6574_7269_6573;
-/// Every seventh seed tries again what failed, none of them one that once failed.
+/// Every seventh seed retries failed runs, none of them one that once failed.
 const WITH_RETRIES: u64 = 3;
-/// Tells that of stops.
+/// Separates that of stops.
 const STOPS: u64 = 0x73_746f_7073_0000;
-/// Every sixth seed stops what works for too long, none of them one that once failed without that.
+/// Every sixth seed stops runs that work for too long, none of them one that once failed without that.
 const WITH_STOPS: u64 = 5;
-/// Tells that of overlap.
+/// Separates that of overlap.
 const OVERLAP: u64 = 0x6f_7665_726c_6170;
-/// In every eighth seed no two runs of a Runnable may be at work at once; it is none that once failed without that.
+/// In every eighth seed no two runs of a Runnable may be at work at once; it is none that once failed without
+/// that.
 const WITHOUT_OVERLAP: u64 = 3;
-/// In every tenth seed a person has to approve each run, by the template or by the Runnable in turn.
+/// In every tenth seed each run needs approval, by the template or by the Runnable in turn.
 const WITH_APPROVAL: u64 = 7;
-/// Tells that of pauses.
+/// Separates that of pauses.
 const DEBOUNCE: u64 = 0x64_6562_6f75_6e63;
-/// In every eleventh seed what is rendered has to settle; it is none that once failed without that.
+/// In every eleventh seed renderings have to settle; it is none that once failed without that.
 const WITH_DEBOUNCE: u64 = 7;
 /// In every ninth seed the second of two controllers is of the next release.
 const WITH_NEXT_RELEASE: [u64; 2] = [6, 11];
-/// Tells that of chains.
+/// Separates that of chains.
 const CHAINS: u64 = 0x63_6861_696e_7300;
 /// In every fourth seed there is a chain; it is none that once failed without that.
 const WITH_CHAIN: u64 = 1;
-/// Tells that of sinks.
+/// Separates that of sinks.
 const SINKS: u64 = 0x73_696e_6b73_0000;
 /// Every eighth seed has sinks, each of them a chain as well; it is none that once failed without that.
 const WITH_SINKS: u64 = 5;
 /// Every thirty-first seed has other tenants, none of them one that once failed. Nothing of theirs is drawn.
 const EACH_WITH_TENANTS: u64 = 31;
 const WITH_TENANTS: u64 = 13;
-/// Tells that of statuses.
+/// Separates that of statuses.
 const STATUSES: u64 = 0x73_7461_7475_7300;
-/// Whatever the original controller has sent arrives so many seconds after its end at the latest; a
-/// controller that takes over waits for thirty.
+/// Seconds after the end of the original controller in which all its requests arrive; a controller that takes
+/// over waits for thirty.
 const LAST_STRAGGLER: f64 = 20.0;
 
 struct Draw {
@@ -286,7 +289,7 @@ impl Draw {
         self.deeds.push((seconds(at), deed));
     }
 
-    /// Something that begins, and ends before the calm.
+    /// Adds deeds that begin a state, and end it before the calm.
     fn spell(&mut self, most: f64, begins: Deed, ends: Deed) {
         let at = self.at();
         let end = (at + 0.2 + self.random.f64() * most).min(self.trouble + 0.5);
@@ -325,7 +328,7 @@ impl Draw {
         }
     }
 
-    /// In every third seed statuses are lost, or copies of them put back.
+    /// In every third seed, lets statuses be lost, or copies of them restored.
     fn losses(&mut self, plan: &Plan) {
         if self.random.f64() >= 0.33 {
             return;
@@ -345,7 +348,7 @@ impl Draw {
         }
     }
 
-    /// Objects of strangers: at first, all along, and after the calm.
+    /// Adds objects of strangers: at first, all along, and after the calm.
     fn strangers(&mut self, plan: &Plan) {
         for _ in 0..2 + self.times(8) {
             let at = self.random.f64() * (self.trouble + 5.0);
@@ -357,7 +360,7 @@ impl Draw {
         }
     }
 
-    /// Runs that somebody cancels.
+    /// Adds runs that users cancel.
     fn cancels(&mut self, plan: &Plan) {
         for runnable in 0..plan.runnables {
             for _ in 0..self.times(2) {
@@ -366,15 +369,15 @@ impl Draw {
         }
     }
 
-    /// Runs that work for too long, half of the time tried again.
+    /// Adds runs that work for too long, half of the time retried.
     fn stops(&mut self, plan: &mut Plan) {
         let stops = Stops::draw(&mut self.random);
         if stops.by_deletion {
-            // Runs are deleted a minute later, and that is not to be in the calm.
+            // Runs are deleted a minute later, which must not be in the calm.
             self.trouble += 75.0;
             let mut earlier = std::mem::take(&mut self.deeds);
             self.nature(plan);
-            // The clock is set once at most: twice may be more than what is taken for granted.
+            // The clock is set once at most: twice may exceed the protocol's assumptions.
             self.deeds
                 .retain(|(_, deed)| !matches!(deed, Deed::Clock(_)));
             self.deeds.append(&mut earlier);
@@ -424,14 +427,14 @@ impl Draw {
             self.once(Deed::Compact);
         }
         if self.random.f64() < 0.3 {
-            // Half a minute is what the protocol takes for granted.
+            // The protocol assumes at most half a minute.
             let jump = self.random.i64(-60..=60).max(-25);
             self.once(Deed::Clock(jump));
         }
     }
 }
 
-/// Templates of every simulation.
+/// Number of templates of every simulation.
 pub const TEMPLATES: usize = 2;
 
 fn seconds(seconds: f64) -> Duration {

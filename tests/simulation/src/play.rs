@@ -25,38 +25,38 @@ use crate::{
     store::Store,
 };
 
-/// How far the simulation goes on in one step. A message needs one at least.
+/// Duration of one step of the simulation. A message needs at least one.
 const TICK: Duration = Duration::from_millis(25);
-/// How long after the last deed everything must have come to rest: longer than four attempts take of which
-/// none takes notice of being told to stop. What rests ends at once.
+/// Time after the last deed in which everything must come to rest: longer than four attempts that all ignore
+/// their stops. A simulation at rest ends at once.
 const PATIENCE: Duration = Duration::from_mins(45);
-/// How long it must stay at rest.
+/// Time that it must stay at rest.
 const REST: Duration = Duration::from_mins(1);
-/// The same where controllers see different things: one lets the words of another stand for half a minute.
+/// The same where controllers see different states: one leaves the status of another for half a minute.
 const LONG_REST: Duration = Duration::from_secs(150);
-/// Time for late words of what is at rest: those of a former process stand for half a minute.
+/// Time for late writes at rest: the status of a former process stays for half a minute.
 const SECOND_THOUGHTS: Duration = Duration::from_secs(40);
-/// How often it is looked whether it has.
+/// Interval between two checks.
 const LOOK: Duration = Duration::from_secs(5);
 
-/// How a simulation went.
+/// Result of a simulation.
 #[derive(Debug)]
 pub struct Played {
     /// The plan.
     pub plan: Plan,
-    /// What the judge found.
+    /// The verdict of the judge.
     pub verdict: Verdict,
-    /// How often what went wrong, or was done to people's objects.
+    /// Number of faults, and of deeds to users' objects, by name.
     pub faults: Counts,
-    /// How many runs had ended when they were confirmed, so that one write said both.
+    /// Number of runs that had ended when they were confirmed, so that one write recorded both.
     pub spared: usize,
-    /// A hash of everything that the API server's store went through.
+    /// A hash of the whole history of the API server's store.
     pub hash: u64,
-    /// How long it took in the simulation's time.
+    /// Its duration in the simulation's time.
     pub elapsed: Duration,
-    /// Runs that were made.
+    /// Number of runs that were made.
     pub runs: usize,
-    /// Everything that happened, a line each, if that was wanted.
+    /// Everything that happened, a line each, if requested.
     pub trace: Vec<String>,
 }
 
@@ -82,7 +82,7 @@ impl Play {
         let mut store = Store::new(random);
         let mut people = People::new(&plan);
         people.settle_in(&mut store, &plan);
-        // Nothing is older than this, for lists that are behind.
+        // Lists that are behind show nothing older than this.
         store.compact();
         Self {
             api: ApiServer::new(store, faults, traced),
@@ -199,7 +199,7 @@ impl Play {
         sim
     }
 
-    /// Everything that is due.
+    /// Performs everything whose time has come.
     fn act(&mut self, now: &Duration, sim: &mut Sim<'_>) {
         self.api.with(|state| {
             state.store.elapsed = *now;
@@ -254,7 +254,7 @@ impl Play {
     }
 }
 
-/// Starts what does not run.
+/// Starts a host that does not run.
 fn start(sim: &mut Sim<'_>, host: &str) {
     let address: IpAddr = sim.lookup(host);
     if !sim.is_host_running(address) {
@@ -266,7 +266,7 @@ fn sim_elapsed(sim: &Sim<'_>) -> Duration {
     sim.elapsed()
 }
 
-/// The host of a controller.
+/// Returns the host of a controller.
 fn name(controller: usize) -> String {
     format!("controller-{controller}")
 }

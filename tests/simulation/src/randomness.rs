@@ -1,9 +1,9 @@
 //! All chance out of one seed.
 //!
-//! Hash maps of the standard library draw their keys from the operating system, and the client
-//! library's scheduler visits Runnables in the order of such a map; asynchronous selections are
-//! shuffled by a number that begins there, too. So every simulation has a thread of its own, whose
-//! first keys are drawn from the seed.
+//! Hash maps of the standard library draw their keys from the operating system, and the client library's
+//! scheduler visits Runnables in the order of such a map; asynchronous selections are shuffled by a number
+//! that begins there, too. So every simulation has a thread of its own, whose first keys are drawn from the
+//! seed.
 
 use std::{
     collections::hash_map::RandomState,
@@ -19,7 +19,7 @@ use rand::{SeedableRng, rngs::StdRng};
 static SEEDING: Mutex<()> = Mutex::new(());
 static ONCE: Once = Once::new();
 
-/// Always the same keys, for maps that do not ask the operating system.
+/// Source of constant keys, for maps that do not ask the operating system.
 struct Fixed;
 
 impl RandomSource for Fixed {
@@ -28,14 +28,13 @@ impl RandomSource for Fixed {
     }
 }
 
-/// Does this where every chance follows from the seed.
+/// Runs `work` on a thread where every chance follows from the seed.
 ///
-/// # Panics
-/// If `work` does.
+/// # Panics If `work` does.
 pub fn seeded<T: Send>(seed: u64, work: impl FnOnce() -> T + Send) -> T {
     ONCE.call_once(|| {
         mad_turmoil::rand::set_rng(StdRng::seed_from_u64(0));
-        // Fails only where such a map was made before: then its order is another in every process.
+        // Fails only after such a map was made: then its order differs in every process.
         let _ = ahash::random_state::set_random_source(Fixed);
         // Their other keys are drawn once for the process: now.
         let _ = ahash::RandomState::new();

@@ -1,8 +1,8 @@
 //! A seed in a process of its own.
 //!
 //! tokio and futures shuffle by numbers that begin with counters of the whole process. So the first
-//! simulation of a process follows from its seed alone; a second one depends on how many there were
-//! before it, or are beside it, and would not be seen again.
+//! simulation of a process follows from its seed alone. A second one depends on those before and beside it,
+//! and could not be reproduced.
 
 use std::{
     collections::BTreeSet,
@@ -17,24 +17,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::{chain::MEMBERS, faults::Counts, oracle::Violation, play::Played};
 
-/// What is told of a simulation.
+/// The report of a simulation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
-    /// What it followed from.
+    /// The seed that it followed from.
     pub seed: u64,
-    /// Runs that were made.
+    /// Number of runs that were made.
     pub runs: usize,
-    /// Runnables that the original controller served.
+    /// Number of Runnables that the original controller served.
     pub taken_over: usize,
-    /// How many runs had ended when they were confirmed, so that one write said both.
+    /// Number of runs that had ended when they were confirmed, so that one write recorded both.
     pub spared: usize,
-    /// How often what went wrong, or was done to people's objects.
+    /// Number of faults, and of deeds to users' objects, by name.
     pub faults: Counts,
-    /// How often a known limit excused what would be a violation without it.
+    /// Number of uses of each excuse: a known limit instead of a violation.
     pub excused: Counts,
-    /// What must not have happened, but did.
+    /// The violations.
     pub violations: Vec<String>,
-    /// Everything that happened, a line each, if that was wanted.
+    /// Everything that happened, a line each, if requested.
     pub trace: Vec<String>,
 }
 
@@ -43,7 +43,8 @@ impl Report {
     #[must_use]
     pub fn of(played: &Played) -> Self {
         let seed = played.plan.seed;
-        // Unchanged, one that is taken over needs no run; and of a chain all may wait for a first one that was suspended.
+        // Unchanged, one that is taken over needs no run; and a whole chain may wait for a suspended first
+        // one.
         let of_chain = played.plan.chain.map_or(0, |_| MEMBERS);
         let runnables = played.plan.runnables - played.plan.taken_over() - of_chain;
         // A simulation in which nothing happens proves nothing.
@@ -75,10 +76,10 @@ impl Report {
     }
 }
 
-/// What is told of many simulations.
+/// The sum of many simulations.
 #[derive(Clone, Debug, Default)]
 pub struct Sum {
-    /// How many there were.
+    /// Number of simulations.
     pub seeds: u64,
     /// The seeds that failed.
     pub failed: BTreeSet<u64>,
@@ -90,7 +91,7 @@ pub struct Sum {
 }
 
 impl Sum {
-    /// Adds one.
+    /// Adds a simulation.
     pub fn add(&mut self, report: &Report) {
         self.seeds += 1;
         self.runs += report.runs;
@@ -109,7 +110,7 @@ impl Sum {
         }
     }
 
-    /// The figures in one line.
+    /// Returns the figures in one line.
     #[must_use]
     pub fn line(&self, passed: Duration) -> String {
         format!(
@@ -125,7 +126,7 @@ impl Sum {
     }
 }
 
-/// What went wrong, what excused it, and which seeds failed; a line each.
+/// Shows faults, excuses and the seeds that failed; a line each.
 impl Display for Sum {
     fn fmt(&self, text: &mut Formatter<'_>) -> std::fmt::Result {
         for (what, counts) in [("faults", &self.faults), ("excused", &self.excused)] {
@@ -142,10 +143,9 @@ impl Display for Sum {
     }
 }
 
-/// Has a seed played by `cartouche-simulation`, which is found at `program`.
+/// Plays a seed with the program `cartouche-simulation` at this path.
 ///
-/// # Errors
-/// If the process cannot be started, or tells no report.
+/// # Errors If the process cannot be started, or prints no report.
 pub fn play_apart(program: &Path, seed: u64, traced: bool) -> Result<Report> {
     let mut command = Command::new(program);
     command.args(["--seed", &seed.to_string(), "--report"]);

@@ -1,4 +1,4 @@
-//! What a request asks for, and the answer that the API server gives.
+//! Requests, and the answers of the API server.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -25,14 +25,14 @@ pub struct Call {
     pub body: Value,
     /// The host that sent it.
     pub host: String,
-    /// Whom it impersonates.
+    /// The user that it impersonates.
     pub user: Option<String>,
 }
 
-/// What it is about.
+/// The target of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// What the server says of the kinds of a version.
+    /// The list of the kinds of a version.
     Version(String),
     /// All objects of a resource, or those of one namespace.
     All(Resource, String),
@@ -44,11 +44,11 @@ pub enum Target {
     Nothing,
 }
 
-/// What the store says to a request that is no watch.
+/// The answer of the store to a request that is no watch.
 pub type Answer = Result<(u16, Value), Refusal>;
 
 impl Call {
-    /// What it is about.
+    /// Returns its target.
     #[must_use]
     pub fn target(&self) -> Target {
         self.named().unwrap_or(Target::Nothing)
@@ -81,25 +81,25 @@ impl Call {
         }
     }
 
-    /// One word of its query.
+    /// Returns the value of one parameter of its query.
     #[must_use]
     pub fn asks(&self, word: &str) -> Option<&str> {
         self.query.get(word).map(String::as_str)
     }
 
-    /// Whether it watches.
+    /// Returns true if it watches.
     #[must_use]
     pub fn is_watch(&self) -> bool {
         self.asks("watch").is_some_and(|watch| watch != "false")
     }
 
-    /// Whether it creates an object, and really.
+    /// Returns true if it creates an object and is no dry run.
     #[must_use]
     pub fn is_create(&self) -> bool {
         self.method == Method::POST && self.asks("dryRun").is_none()
     }
 
-    /// Who acts.
+    /// Returns its actor.
     #[must_use]
     pub fn actor(&self) -> String {
         match &self.user {
@@ -108,7 +108,7 @@ impl Call {
         }
     }
 
-    /// What it selects by.
+    /// Returns its selector.
     #[must_use]
     pub fn selector(&self) -> Selector {
         Selector::parse(
@@ -117,8 +117,8 @@ impl Call {
         )
     }
 
-    /// Carries it out, unless it is a watch. `behind`: how many versions old a list of a whole
-    /// cluster may be.
+    /// Carries it out, unless it is a watch. `behind` is the maximum age of a list of a whole cluster, in
+    /// versions.
     pub fn carry_out(&self, store: &mut Store, forbidden: bool, behind: u64) -> Answer {
         match (self.method.as_str(), self.target()) {
             ("GET", Target::Version(version)) => resource_list(&version)
@@ -175,7 +175,7 @@ impl Call {
         }
     }
 
-    /// A page of a list. The pages of one list are all of one version, which their token names.
+    /// Returns a page of a list. The pages of one list are all of one version, which their token names.
     fn list(&self, store: &Store, resource: Resource, namespace: &str, behind: u64) -> Answer {
         let token = self
             .asks("continue")
@@ -214,10 +214,10 @@ impl Call {
     }
 }
 
-/// Objects in a page at most.
+/// Maximum number of objects in a page.
 const PAGE: usize = 4;
 
-/// A refusal as the API server words it.
+/// Returns a refusal in the words of the API server.
 #[must_use]
 pub fn refused(refusal: &Refusal) -> (u16, Value) {
     let (code, reason, message) = match refusal {
@@ -235,7 +235,7 @@ pub fn refused(refusal: &Refusal) -> (u16, Value) {
     (code, status(code, reason, message))
 }
 
-/// A `Status` that says what failed.
+/// Returns a `Status` of a failure.
 #[must_use]
 pub fn status(code: u16, reason: &str, message: &str) -> Value {
     json!({

@@ -1,4 +1,4 @@
-//! What failed is tried again, and some of it somebody cancels.
+//! Retries of failed runs, some of which users cancel.
 
 use std::collections::BTreeSet;
 
@@ -13,17 +13,17 @@ use crate::{
     store::{Change, Key, Store},
 };
 
-/// How all Runnables of a plan try again.
+/// The retries of all Runnables of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Retries {
-    /// What stands in the specs.
+    /// The field of the specs.
     pub retry: Retry,
-    /// It is the templates that ask for it.
+    /// True if the templates ask for it, false if the Runnables do.
     pub by_template: bool,
 }
 
 impl Retries {
-    /// Draws how. A pause may be shorter or longer than what clocks may be apart.
+    /// Draws a policy. A pause may be shorter or longer than the clock skew.
     pub fn draw(random: &mut fastrand::Rng) -> Self {
         let backoff = Backoff {
             initial: Some(["1s", "5s", "45s"][random.usize(..3)].to_owned()),
@@ -41,7 +41,7 @@ impl Retries {
         }
     }
 
-    /// Whether what its timeout has stopped is tried again too.
+    /// Sets whether a run that its timeout has stopped is retried too.
     pub fn after_stops(&mut self, is_tried_again: bool) {
         let all = [RetryOn::Failed, RetryOn::Lost, RetryOn::TimedOut];
         let few = if is_tried_again { &all[..] } else { &all[..2] };
@@ -56,13 +56,14 @@ impl Retries {
     }
 }
 
-/// The most attempts that a plan allows.
+/// Returns the maximum number of attempts that a plan allows.
 #[must_use]
 pub fn most_attempts(retries: Option<&Retries>) -> i64 {
     1 + retries.map_or(0, |retries| retries.retry.limit.unwrap_or_default())
 }
 
-/// Somebody writes on a run of this Runnable that it is to stop, if one is under way. The engine ends it in its own time.
+/// Writes a cancellation on an unfinished run of this Runnable, if there is one. The engine ends it in its
+/// own time.
 pub(crate) fn cancel(store: &mut Store, random: &mut fastrand::Rng, number: usize) {
     let Some(owner) = store.get(&runnable(number)) else {
         return;
@@ -79,14 +80,14 @@ pub(crate) fn cancel(store: &mut Store, random: &mut fastrand::Rng, number: usiz
         .collect();
     if let Some(key) = random.choice(&working) {
         let asked = json!({ "by": SOMEBODY }).to_string();
-        // It is there: it was just found.
+        // It exists: it was just found.
         let _ = store.change(key, SOMEBODY, |run| {
             run["metadata"]["annotations"][CANCEL_REQUEST_ANNOTATION] = json!(asked);
         });
     }
 }
 
-/// How many further attempts there were.
+/// Returns the number of further attempts.
 #[must_use]
 pub fn further_attempts(log: &[Change]) -> usize {
     let of_runnables = log

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// What a list or a watch selects.
+/// The selection of a list or a watch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selector {
     labels: Vec<(String, Option<String>)>,
@@ -10,7 +10,7 @@ pub struct Selector {
 }
 
 impl Selector {
-    /// Reads `key`, `key=value` and `metadata.name=value`.
+    /// Parses `key`, `key=value` and `metadata.name=value`.
     #[must_use]
     pub fn parse(labels: &str, fields: &str) -> Self {
         let parts = labels.split(',').filter(|part| !part.is_empty());
@@ -28,7 +28,7 @@ impl Selector {
         }
     }
 
-    /// Whether it selects an object.
+    /// Returns true if it selects an object.
     #[must_use]
     pub fn matches(&self, object: &Value) -> bool {
         let metadata = &object["metadata"];

@@ -33,29 +33,29 @@ use crate::{
 
 /// The port that it listens on.
 pub const PORT: u16 = 6443;
-/// How often a silent watch gets a bookmark.
+/// Interval between bookmarks of a silent watch.
 const BOOKMARKS: Duration = Duration::from_secs(10);
 
 type Body = BoxBody<Bytes, io::Error>;
 
-/// What outlives the API server's process.
+/// State that outlives the API server's process.
 pub struct ApiServer {
     state: Mutex<State>,
     changed: watch::Sender<u64>,
 }
 
-/// What requests are served from.
+/// State that requests are served from.
 pub struct State {
     /// The objects.
     pub store: Store,
-    /// What goes wrong.
+    /// The source of faults.
     pub faults: Faults,
-    /// What was asked, and what became of it, if that is wanted.
+    /// The requests and their fates, if requested.
     pub spoken: Option<Vec<String>>,
 }
 
 impl ApiServer {
-    /// A server over a store.
+    /// Returns a server over a store.
     #[must_use]
     pub fn new(store: Store, faults: Faults, traced: bool) -> Arc<Self> {
         Arc::new(Self {
@@ -68,7 +68,7 @@ impl ApiServer {
         })
     }
 
-    /// Does something with the state, and tells the watches.
+    /// Runs `work` on the state, and notifies the watches.
     pub fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
         let mut state = self.lock();
         let done = work(&mut state);
@@ -98,7 +98,7 @@ impl ApiServer {
                     let (api, host) = (api.clone(), host.clone());
                     async move { api.answer(host, request).await }
                 });
-                // A connection may end at any time: that is what is simulated.
+                // A connection may end at any time: that is simulated.
                 let _ = http1::Builder::new()
                     .serve_connection(TokioIo::new(stream), service)
                     .await;
@@ -228,7 +228,7 @@ struct Telling {
 }
 
 impl Telling {
-    /// The next piece of the answer; `None` when it is complete.
+    /// Returns the next piece of the answer, or `None` when it is complete.
     async fn next(&mut self) -> Option<io::Result<String>> {
         if self.over || self.began.elapsed() >= self.open {
             return None;
@@ -277,7 +277,7 @@ impl Telling {
 }
 
 impl State {
-    /// Puts down what happens, if that is wanted.
+    /// Records a line, if requested.
     pub fn tell(&mut self, what: &str) {
         let (at, version) = (self.store.elapsed, self.store.version());
         if let Some(spoken) = &mut self.spoken {

@@ -1,4 +1,4 @@
-//! Objects that outputs are written to, and what people do to them.
+//! Objects that outputs are written to, and the deeds of users to them.
 
 use std::collections::BTreeMap;
 
@@ -18,12 +18,12 @@ use crate::{
 pub struct Sink {
     /// The number of the Runnable.
     pub runnable: usize,
-    /// Which of its sinks it is.
+    /// Its index among the sinks of the Runnable.
     pub at: usize,
 }
 
 impl Sink {
-    /// Its key. Nobody reads it.
+    /// Returns its key. No Runnable reads it.
     #[must_use]
     pub fn key(self) -> Key {
         Key {
@@ -33,7 +33,8 @@ impl Sink {
         }
     }
 
-    /// Its entry in the spec. The first has all outputs under their names, the second one under another name.
+    /// Returns its entry in the spec. The first has all outputs under their names, the second one under
+    /// another name.
     fn entry(self) -> Value {
         let mut entry = json!({ "kind": "ConfigMap", "name": self.key().name });
         if self.at > 0 {
@@ -42,7 +43,7 @@ impl Sink {
         entry
     }
 
-    /// What it has to have of these outputs.
+    /// Returns the content that it must have with these outputs.
     #[must_use]
     pub fn content(self, outputs: &BTreeMap<String, Value>) -> BTreeMap<String, String> {
         let text = |value: &Value| value.as_str().map_or(value.to_string(), str::to_owned);
@@ -54,7 +55,7 @@ impl Sink {
         all.map(|(name, it)| (name.clone(), text(it))).collect()
     }
 
-    /// Whether a Runnable, as it is here, wants it.
+    /// Returns true if this version of a Runnable names it.
     #[must_use]
     pub fn is_wanted(self, object: &Value) -> bool {
         let wanted = object
@@ -65,7 +66,7 @@ impl Sink {
     }
 }
 
-/// Writes into the spec of the Runnable with this number where its outputs go.
+/// Writes the sinks into the spec of the Runnable with this number.
 pub(crate) fn ask(sinks: &[Sink], object: &mut Value, number: usize) {
     let own = sinks.iter().filter(|sink| sink.runnable == number);
     let entries: Vec<Value> = own.map(|sink| sink.entry()).collect();
@@ -74,9 +75,9 @@ pub(crate) fn ask(sinks: &[Sink], object: &mut Value, number: usize) {
     }
 }
 
-/// What people do to a sink, or to the spec that names it. `now` tells one change from others.
+/// Performs a deed to a sink, or to the spec that names it. `now` distinguishes one change from others.
 pub(crate) fn change(store: &mut Store, deed: Deed, now: u64) {
-    // What is not there stays away.
+    // A missing object stays away.
     match deed {
         Deed::SinkData(sink) => {
             let _ = store.change(&sink.key(), SOMEBODY, |object| {
@@ -120,7 +121,7 @@ pub(crate) fn change(store: &mut Store, deed: Deed, now: u64) {
     }
 }
 
-/// Somebody makes an object of this name, unless there is one.
+/// Makes a foreign object of this name, unless there is one.
 fn take(store: &mut Store, sink: Sink) {
     let key = sink.key();
     if store.get(&key).is_none() {
@@ -139,7 +140,7 @@ fn edit(store: &mut Store, sink: Sink, edit: impl FnOnce(&mut Vec<Value>)) {
     });
 }
 
-/// The garbage collector takes what belongs to a Runnable that is gone.
+/// Removes the objects that belong to a Runnable that is gone, as the garbage collector does.
 pub(crate) fn collect(store: &mut Store) {
     let owner = |object: &Value| {
         let owner = object.pointer("/metadata/ownerReferences/0/uid");
@@ -153,7 +154,7 @@ pub(crate) fn collect(store: &mut Store) {
     let orphans = all.filter(|(_, object)| owner(object).is_some_and(|uid| !is_there(&uid)));
     let orphans: Vec<Key> = orphans.map(|(key, _)| key.clone()).collect();
     for key in orphans {
-        // It is there: it was just found.
+        // It exists: it was just found.
         let _ = store.delete(&key, COLLECTOR);
     }
 }

@@ -1,4 +1,4 @@
-//! What works for too long is told to stop, and engines heed that in their own ways.
+//! Stops of runs that work for too long, and the reactions of engines.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,30 +15,31 @@ use crate::{
     store::{Key, Store, Told},
 };
 
-/// How all runs of a plan are stopped.
+/// The stops of all runs of a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stops {
-    /// What the templates give as timeout, if they give one.
+    /// Timeout in the templates, if there is one.
     pub of_templates: Option<&'static str>,
-    /// What the Runnables give.
+    /// Timeout in the Runnables, if there is one.
     pub of_runnables: Option<&'static str>,
-    /// Whether the templates have runs deleted at first.
+    /// True if the templates delete runs at first.
     pub by_deletion: bool,
-    /// How likely a run works until it is told to stop.
+    /// Probability that a run works until it is stopped.
     pub hanging: f64,
 }
 
-/// The timeouts that there are. They may be shorter or longer than what clocks may be apart.
+/// The possible timeouts. They may be shorter or longer than the clock skew.
 const TIMEOUTS: [&str; 4] = ["2s", "10s", "30s", "1m"];
-/// What hangs, and is not told to stop, ends by itself after so long.
+/// Time after which a run that hangs, and is not stopped, ends by itself.
 pub const HANGS: Duration = Duration::from_mins(5);
-/// What takes no notice for so much longer than [`HANGS`], the controller says that of, and tells once more.
+/// Time in addition to [`HANGS`] after which the controller reports that a run ignores its stop, and stops it
+/// once more.
 const NOTICED: Duration = Duration::from_secs(40);
-/// The field of a run's `spec` that tells it to stop.
+/// The field of a run's `spec` that stops it.
 const STOPPED: &str = "stopped";
 
 impl Stops {
-    /// Draws how.
+    /// Draws stops.
     pub fn draw(random: &mut fastrand::Rng) -> Self {
         let mut timeout = || TIMEOUTS[random.usize(..TIMEOUTS.len())];
         let (one, other) = (timeout(), timeout());
@@ -55,7 +56,7 @@ impl Stops {
         }
     }
 
-    /// Writes it into the specs that have it.
+    /// Writes them into the specs that have them.
     pub fn ask(&self, object: &mut Value, is_template: bool) {
         let timeout = if is_template {
             give_way(&mut object["spec"], self.by_deletion);
@@ -69,7 +70,7 @@ impl Stops {
     }
 }
 
-/// Says how the runs of a template are stopped. Asked to, a run differs from what is rendered.
+/// Writes the way to stop runs into a template. A stopped run differs from the rendering.
 pub(crate) fn give_way(template: &mut Value, by_deletion: bool) {
     template["stop"] = way(by_deletion);
     template["template"]["spec"][STOPPED] = json!(false);
@@ -83,10 +84,10 @@ fn way(by_deletion: bool) -> Value {
     })
 }
 
-/// Somebody changes a timeout, or how runs are stopped.
+/// Changes a timeout, or the way to stop runs.
 pub(crate) fn change(store: &mut Store, random: &mut fastrand::Rng, deed: Deed) {
     let edit = |store: &mut Store, key: &Key, edit: &dyn Fn(&mut Value)| {
-        // What was deleted stays as it is.
+        // A deleted object stays deleted.
         let _ = store.change(key, SOMEBODY, |object| edit(&mut object["spec"]));
     };
     match deed {
@@ -109,19 +110,19 @@ pub(crate) fn change(store: &mut Store, random: &mut fastrand::Rng, deed: Deed) 
     }
 }
 
-/// Whether a run is told to stop: by its spec, or since it is to go.
+/// Returns true if a run was stopped: by its spec, or by a deletion.
 #[must_use]
 pub fn is_told(run: &Value) -> bool {
     run["spec"][STOPPED] == true || is_going(run)
 }
 
-/// Whether it is deleted in the foreground.
+/// Returns true if it is being deleted in the foreground.
 #[must_use]
 pub fn is_going(run: &Value) -> bool {
     run["metadata"]["deletionTimestamp"].is_string()
 }
 
-/// What a run was made of.
+/// Returns the spec that a run was made of.
 #[must_use]
 pub fn as_made(spec: &Value) -> Value {
     let mut spec = spec.clone();
@@ -131,7 +132,8 @@ pub fn as_made(spec: &Value) -> Value {
     spec
 }
 
-/// How many runs were told to stop, how many of them by their deletion, and how many more than once.
+/// Returns the number of runs that were stopped, of those stopped by their deletion, and of those stopped
+/// more than once.
 #[must_use]
 pub fn counts(told: &[Told]) -> Counts {
     let mut times: BTreeMap<&str, usize> = BTreeMap::new();
@@ -150,21 +152,22 @@ pub fn counts(told: &[Told]) -> Counts {
     named.into()
 }
 
-/// How an engine takes it that a run is told to stop.
+/// Reaction of an engine to the stop of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heed {
     /// It fails at once.
     AtOnce,
     /// It fails after this time.
     After(Duration),
-    /// It goes on as if nothing were said, and ends this long after it was told at the latest.
+    /// It ignores the stop, and ends this long after it at the latest.
     Never(Duration),
-    /// It succeeds all the same, after this time.
+    /// It still succeeds, after this time.
     Succeeds(Duration),
 }
 
 impl Heed {
-    /// Draws how. What takes no notice works for longer than the controller waits before it says so, or not.
+    /// Draws a reaction. A run that ignores its stop works for longer than the controller waits before it
+    /// reports that, or not.
     pub fn draw(random: &mut fastrand::Rng) -> Self {
         let mut within = |seconds: f64| Duration::from_secs_f64(random.f64() * seconds);
         let (short, long, deaf) = (within(5.0), within(50.0), within(120.0));

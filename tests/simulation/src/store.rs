@@ -1,4 +1,4 @@
-//! What etcd and the API server keep: objects, one resourceVersion for all of them, and every change.
+//! The content of etcd and the API server: objects, one resourceVersion for all of them, and every change.
 
 mod conditional;
 mod managed_fields;
@@ -12,10 +12,10 @@ use crate::{discovery::Resource, events::Events};
 pub use conditional::Told;
 use managed_fields::note_writer;
 
-/// Where an object is kept.
+/// The key of an object.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key {
-    /// What it is.
+    /// Its resource.
     pub resource: Resource,
     /// Its namespace; empty where it has none.
     pub namespace: String,
@@ -23,7 +23,7 @@ pub struct Key {
     pub name: String,
 }
 
-/// What happened to an object.
+/// The sort of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Happened {
     /// It was created.
@@ -34,26 +34,26 @@ pub enum Happened {
     Deleted,
 }
 
-/// A change that had its effect.
+/// A change that took effect.
 #[derive(Clone, Debug)]
 pub struct Change {
     /// The resourceVersion that it made.
     pub version: u64,
-    /// What happened.
+    /// Its sort.
     pub happened: Happened,
-    /// To which object.
+    /// The key of the object.
     pub key: Key,
     /// The object after it; of a deletion its last state, with the version of the deletion.
     pub object: Arc<Value>,
-    /// Who did it.
+    /// The actor.
     pub actor: String,
-    /// When, since the simulation began.
+    /// Its time, since the simulation began.
     pub at: Duration,
-    /// What the server's clock said, in seconds.
+    /// Its time by the server's clock, in seconds.
     pub clock: i64,
 }
 
-/// Why a request had no effect.
+/// The reason why a request had no effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// There is no such object.
@@ -62,11 +62,11 @@ pub enum Refusal {
     AlreadyExists,
     /// A resourceVersion or uid is not the present one.
     Conflict,
-    /// It is no object that could be kept.
+    /// It is no valid object.
     Invalid(&'static str),
-    /// The rights do not reach.
+    /// The rights do not suffice.
     Forbidden,
-    /// The history that is asked for is not kept any more.
+    /// The requested history is no longer kept.
     Expired,
 }
 
@@ -79,17 +79,17 @@ pub struct Store {
     version: u64,
     compacted: u64,
     random: fastrand::Rng,
-    /// Since the simulation began.
+    /// Time since the simulation began.
     pub elapsed: Duration,
-    /// How far the server's clock is from the simulation's, in seconds.
+    /// Error of the server's clock, in seconds.
     pub clock_error: i64,
 }
 
-/// What the server's clock says when a simulation begins.
+/// Time of the server's clock when a simulation begins.
 pub(crate) const BEGINNING: i64 = 1_800_000_000;
 
 impl Store {
-    /// An empty one. `random` makes uids and the ends of names.
+    /// Returns an empty store. `random` makes uids and the ends of names.
     #[must_use]
     pub fn new(random: fastrand::Rng) -> Self {
         Self {
@@ -105,43 +105,43 @@ impl Store {
         }
     }
 
-    /// The server's clock, in whole seconds.
+    /// Returns the time of the server's clock, in whole seconds.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         let seconds = i64::try_from(self.elapsed.as_secs()).unwrap_or_default();
         Timestamp::from_second(BEGINNING + seconds + self.clock_error).unwrap_or_default()
     }
 
-    /// The newest resourceVersion.
+    /// Returns the newest resourceVersion.
     #[must_use]
     pub fn version(&self) -> u64 {
         self.version
     }
 
-    /// The oldest version that watches and lists may still ask for.
+    /// Returns the oldest version that watches and lists may still ask for.
     #[must_use]
     pub fn oldest(&self) -> u64 {
         self.compacted
     }
 
-    /// Everything that ever happened, oldest first.
+    /// Returns all changes, oldest first.
     #[must_use]
     pub fn log(&self) -> &[Change] {
         &self.log
     }
 
-    /// The Events that arrived, which make no version.
+    /// Returns the Events that arrived, which make no version.
     #[must_use]
     pub fn events(&self) -> &Events {
         &self.events
     }
 
-    /// An Event arrives.
+    /// Records an Event that arrives.
     pub fn hear(&mut self, event: &Value, host: &str) {
         self.events.arrive(event, host, self.elapsed);
     }
 
-    /// What happened after a version. `Expired` when that was compacted away.
+    /// Returns the changes after a version. `Expired` when that was compacted away.
     pub fn since(&self, version: u64) -> Result<&[Change], Refusal> {
         if version < self.compacted {
             return Err(Refusal::Expired);
@@ -150,18 +150,18 @@ impl Store {
         Ok(&self.log[from..])
     }
 
-    /// Forgets, for watches and lists, what happened before.
+    /// Forgets all earlier changes, for watches and lists.
     pub fn compact(&mut self) {
         self.compacted = self.version;
     }
 
-    /// The object, as it is.
+    /// Returns the present state of an object.
     #[must_use]
     pub fn get(&self, key: &Key) -> Option<Arc<Value>> {
         self.objects.get(key).cloned()
     }
 
-    /// All objects of a resource; those of one namespace, if it is given.
+    /// Returns all objects of a resource; those of one namespace, if it is given.
     pub fn all<'a>(
         &'a self,
         resource: Resource,
@@ -172,7 +172,7 @@ impl Store {
         })
     }
 
-    /// All objects of a resource as they were at a version that is not compacted.
+    /// Returns all objects of a resource as they were at a version that is not compacted.
     pub fn all_at(
         &self,
         resource: Resource,
@@ -242,7 +242,7 @@ impl Store {
         if resource.has_status()
             && let Value::Object(fields) = &mut object
         {
-            // As the schemas of our kinds say, and as a status subresource does.
+            // As the schemas of our kinds and a status subresource require.
             fields.remove("status");
             if resource.is_ours() {
                 fields.insert("status".to_owned(), json!({ "observedGeneration": -1 }));
@@ -257,8 +257,8 @@ impl Store {
         Ok(self.put(Happened::Created, key, object, actor))
     }
 
-    /// Changes an object in place. What changes nothing makes no version. `generation` counts
-    /// changes of everything but metadata and status.
+    /// Changes an object in place. An edit without a difference makes no version. `generation` counts changes
+    /// of everything but metadata and status.
     pub fn change(
         &mut self,
         key: &Key,
@@ -317,7 +317,7 @@ impl Store {
     }
 }
 
-/// Says the same in other words, as the API server does: a quantity, and a list that is empty.
+/// Rewords a spec, as the API server does: a quantity, and an empty list.
 pub fn reword(spec: &mut Value) {
     let Value::Object(fields) = spec else { return };
     if let Some(amount) = fields

@@ -1,5 +1,5 @@
-//! Somebody who may create objects of the kinds of runs, and nothing else: in the namespace of the
-//! Runnables and in another one, objects that claim to be runs, or that hardly anybody can read.
+//! Objects of an account that may create objects of the kinds of runs, and nothing else: in the namespace of
+//! the Runnables and in another one. They claim to be runs, or hardly any client can read them.
 
 use cartouche_crds::{
     INPUT_HASH_ANNOTATION, RUN_SEQUENCE_LABEL, RUNNABLE_NAME_LABEL, RUNNABLE_UID_LABEL,
@@ -14,33 +14,33 @@ use crate::{
     store::{Key, Store},
 };
 
-/// Who makes them.
+/// The actor that makes them.
 pub const STRANGER: &str = "a stranger";
 /// The namespace of other tenants.
 pub(crate) const TENANTS: &str = "tenants";
-/// True for a namespace of other tenants.
+/// Returns true for a namespace of other tenants.
 pub(crate) fn is_of_others(namespace: &str) -> bool {
     [TENANTS, FLOOD, QUIET].contains(&namespace)
 }
 
-/// Whose Runnables nobody has.
+/// A namespace without Runnables.
 const ELSEWHERE: &str = "elsewhere";
 
 /// Deeper than JSON parsers follow.
 const TOO_DEEP: usize = 140;
 
-/// What is wrong with an object.
+/// The defect of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sort {
     /// It nests too deep to be read.
     TooDeep,
-    /// Its number is so many above that of the present run, and owner, name and hash are right.
+    /// Its number is this much above that of the present run, and owner, name and hash are right.
     Forged(i64),
-    /// Its number is none, or one that nobody counts to, and nobody controls it.
+    /// Its number is invalid or too high, and it has no controller.
     Numbered(usize),
-    /// It says that a Runnable's name is its own, and somebody else controls it.
+    /// It has the label of a Runnable, and another object controls it.
     Foreign,
-    /// It is controlled by a Runnable that there is not.
+    /// It is controlled by a Runnable that does not exist.
     Orphan,
     /// Its hash is a hundred thousand characters long.
     LongHash,
@@ -48,7 +48,7 @@ pub enum Sort {
     Nulls,
 }
 
-/// Numbers that are none, or that nobody counts to.
+/// Numbers that are invalid or too high.
 const NUMBERS: [&str; 7] = [
     "",
     "0",
@@ -60,7 +60,7 @@ const NUMBERS: [&str; 7] = [
 ];
 
 impl Sort {
-    /// Any of them.
+    /// Draws any of them.
     pub fn draw(random: &mut fastrand::Rng) -> Self {
         match random.usize(..8) {
             0 => Self::TooDeep,
@@ -74,7 +74,7 @@ impl Sort {
     }
 }
 
-/// An object of this sort comes, beside the runs of the Runnable with this number or elsewhere.
+/// Makes an object of this sort, beside the runs of the Runnable with this number or elsewhere.
 pub(crate) fn arrive(store: &mut Store, number: usize, sort: Sort) {
     let name = format!("stranger-{}", store.version());
     let namespace = if store.version().is_multiple_of(2) {
@@ -125,7 +125,7 @@ pub(crate) fn arrive(store: &mut Store, number: usize, sort: Sort) {
     people::make_as(store, resource, &object, STRANGER);
 }
 
-/// An object with all that is public of a run that is still to come. While one is pending its create may be
+/// Makes an object with all public properties of a future run. While one is pending its create may be
 /// overtaken, which `docs/exactly-once.md` names as an exception.
 fn forge(store: &mut Store, number: usize, ahead: i64) {
     let Some(owner) = store.get(&people::runnable(number)) else {

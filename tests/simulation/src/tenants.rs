@@ -1,9 +1,10 @@
-//! Other tenants, in a namespace of their own, who do all that they may: they write Runnables that read each other while they
-//! wait, that are refused, that change all the time beside what they read, and that are small as a text and heavy as a tree;
-//! and some flood events (`flood.rs`).
+//! Other tenants, in a namespace of their own, who do everything that they may. They write Runnables that
+//! read each other while they wait, that are refused, that change all the time beside their sources, and that
+//! are small as a text and heavy as a tree. Some flood events (`flood.rs`).
 //!
-//! Nothing of theirs ever runs. It is judged what becomes of others, and how often their own statuses are written
-//! (`oracle/rest.rs`, `oracle/events.rs`). Where there are tenants, the watch of one kind of runs fails for one of the controllers, for good.
+//! Their Runnables never run. The oracle judges the effect on others, and the number of writes to their own
+//! statuses (`oracle/rest.rs`, `oracle/events.rs`). Where there are tenants, the watch of one kind of runs
+//! fails for one of the controllers, for good.
 
 use std::time::Duration;
 
@@ -21,7 +22,7 @@ use crate::{
 
 /// The controller whose watch fails.
 const DEAF: &str = "controller-0";
-/// Between two changes of what those that change read.
+/// Time between two changes of the `ConfigMap`.
 const TIDE: Duration = Duration::from_secs(2);
 const CHANGING: usize = 3;
 /// Chains of maps in each other: 14 KB as a text, 1.5 MiB as a tree.
@@ -31,7 +32,7 @@ const LEVELS: usize = 58;
 const WAITS: &str = "waits";
 const SEA: &str = "sea";
 
-/// Their objects at the beginning.
+/// Makes their objects at the beginning.
 pub(crate) fn settle_in(store: &mut Store) {
     let account = json!({ "metadata": { "name": "default", "namespace": TENANTS } });
     make_as(store, Resource::Accounts, &account, STRANGER);
@@ -84,13 +85,13 @@ fn make(store: &mut Store, name: &str, mut spec: Value) {
     make_as(store, Resource::Runnables, &object, STRANGER);
 }
 
-/// Small as a text, and heavy as a tree.
+/// Returns a value that is small as a text, and heavy as a tree.
 pub(crate) fn heavy() -> Value {
     let chain = (0..LEVELS).fold(json!(1), |inner, _| json!({ "a": inner }));
     (0..CHAINS).map(|_| chain.clone()).collect()
 }
 
-/// What those that change read is another once more.
+/// Changes the `ConfigMap` once more.
 pub(crate) fn rise(store: &mut Store, last: &mut Duration) {
     if store.elapsed < *last + TIDE {
         return;
@@ -102,14 +103,14 @@ pub(crate) fn rise(store: &mut Store, last: &mut Duration) {
         name: SEA.to_owned(),
     };
     let level = store.elapsed.as_millis().to_string();
-    // Nothing deletes it.
+    // It is never deleted.
     let _ = store.change(&key, STRANGER, |object| {
         object["data"]["level"] = json!(level);
     });
     flood::rise(store, last.as_secs() / TIDE.as_secs());
 }
 
-/// True for the watch that fails.
+/// Returns true for the watch that fails.
 pub(crate) fn is_deaf(call: &Call) -> bool {
     let is_of_tasks = matches!(call.target(), Target::All(Resource::Tasks, _));
     call.host == DEAF && is_of_tasks

@@ -1,11 +1,11 @@
-//! What happened in a simulation, for people.
+//! The events of a simulation for readers.
 
 use crate::{server::State, store::Happened};
 use cartouche_crds::{RunResult, RunnableStatus, SINK_SEQUENCE_ANNOTATION};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// Everything that was asked and everything that changed, in order.
+/// Returns all requests and all changes, in order.
 #[must_use]
 pub fn lines(state: &State) -> Vec<String> {
     let mut told: Vec<(u64, usize, String)> = Vec::new();
@@ -69,7 +69,7 @@ fn detail(object: &Value) -> String {
     )
 }
 
-/// Which sinks there are, with the number of the run whose outputs each has.
+/// Returns the sinks, with the number of the run whose outputs each has.
 fn sinks(status: &RunnableStatus) -> String {
     let sinks = status.sinks.iter().map(|it| {
         let behind = if it.behind { " behind" } else { "" };

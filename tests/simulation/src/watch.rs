@@ -1,4 +1,4 @@
-//! Watches: what happened since a version, as a client that selects by labels sees it.
+//! Watches: changes since a version, for a client that selects by labels.
 
 use serde_json::{Value, json};
 
@@ -9,18 +9,18 @@ use crate::{
     store::{Change, Happened, Refusal, Store},
 };
 
-/// A watch that is open.
+/// An open watch.
 #[derive(Debug)]
 pub struct Watch {
     resource: Resource,
     namespace: String,
     selector: Selector,
-    /// Everything up to this version was told.
+    /// Version up to which everything was sent.
     position: u64,
 }
 
 impl Watch {
-    /// A watch from a version on.
+    /// Returns a watch from a version on.
     #[must_use]
     pub fn new(resource: Resource, namespace: &str, selector: Selector, position: u64) -> Self {
         Self {
@@ -31,7 +31,7 @@ impl Watch {
         }
     }
 
-    /// What it has to tell now, a line each. `Err` with the last line when it cannot go on.
+    /// Returns the new events, a line each. The error is the last line, when the watch cannot continue.
     pub fn news(&mut self, store: &Store) -> Result<String, String> {
         let changes = match store.since(self.position) {
             Ok(changes) => changes,
@@ -48,7 +48,7 @@ impl Watch {
         Ok(lines)
     }
 
-    /// A bookmark at what was told.
+    /// Returns a bookmark at the present position.
     #[must_use]
     pub fn bookmark(&self) -> String {
         line(
@@ -72,7 +72,7 @@ impl Watch {
         let kind = match (was, is) {
             (false, true) => "ADDED",
             (true, true) => "MODIFIED",
-            // Also what has lost its label.
+            // Also for an object that has lost its label.
             (true, false) => "DELETED",
             (false, false) => return None,
         };
@@ -80,7 +80,7 @@ impl Watch {
     }
 }
 
-/// The object before a change.
+/// Returns the object before a change.
 fn before<'a>(store: &'a Store, change: &Change) -> Option<&'a Value> {
     let log = store.log();
     let at = log.partition_point(|other| other.version < change.version);
@@ -90,7 +90,7 @@ fn before<'a>(store: &'a Store, change: &Change) -> Option<&'a Value> {
         .map(|other| &*other.object)
 }
 
-/// What a watch of a history that is not kept any more says.
+/// Returns the event for a history that is no longer kept.
 #[must_use]
 pub fn expired() -> String {
     line("ERROR", &status(410, "Expired", "too old resource version"))

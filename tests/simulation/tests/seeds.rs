@@ -1,40 +1,49 @@
 //! Seeds that must hold, mistakes that must be found, and the same seed twice.
 //!
-//! All of them are played by the command. Nothing of the crate is used here: its clock stands still
-//! outside a simulation, and the test harness would wait for it.
+//! The command plays all of them. This test uses nothing of the crate: its clock stands still outside a
+//! simulation, and the test harness would wait for it.
 
 use std::{io, process::Command};
 
 use cartouche_controller::mutants::{Mutant, VARIABLE};
 use clap::ValueEnum;
 
-/// Seeds of every test run; `just simulate` plays as many as one likes.
+/// Seeds of every test run; `just simulate` plays any number.
 const SEEDS: u64 = 300;
 
-/// Seeds that once showed a mistake. In the first three a list that a watch begins with was never
-/// answered, and the watch never began; in the next it was older than the ledger, and a run that it did
-/// not have yet was forgotten. Then: a look amid a new list was the last one; a look was asked for at once,
-/// again and again; runs above a status that was put back were not looked for. In the last eight the oracle was
-/// mistaken: a status that was put back beside other inputs is no adoption, and a ledger that has found both runs of
-/// one number says of each what it is; of two runs of one second the one that was rendered when they were taken over is the newer;
-/// what was lost with its kind is waited for by nobody; that a run is of another document than what waits for it says
-/// nothing of what it is made of; who had seen a higher number than is left after a loss lists the runs once more; a create
-/// that lands after a status was put back may meet its own number there; and that a run is told to stop may be taken away
-/// and written anew, while somebody goes by what was written first. In the two after these, too: who waits for one that waits itself names
-/// it truly; so does who waits for one whose run went before its outputs were read. In the last three as well: nothing was seen for longer
-/// than ten seconds; a loss that keeps the number shows nowhere; and without coherence a run may be ahead of a branch in an object that both
-/// read. The former of two releases took a run that a patch had asked to stop for one of another document (281), and wrote a hash anew at
-/// rest (33).
+/// Seeds that once revealed a mistake.
+///
+/// In the first three the list at the beginning of a watch was never answered, and the watch never began. In
+/// the next it was older than the ledger, and a run that it did not have yet was forgotten. Then: a look
+/// during a new list was the last one; a look was requested at once, again and again; runs above a restored
+/// status were not looked for.
+///
+/// In the last eight the oracle was wrong. A status that is restored beside other inputs is no adoption, and
+/// a ledger that has found both runs of one number records what each is. Of two runs of one second, the one
+/// that was rendered at the takeover is the newer. No Runnable waits for a run that was lost with its kind. A
+/// run being of another document than the waiting one proves nothing of its content. A controller that had
+/// seen a higher number than is left after a loss lists the runs once more. A create that arrives after a
+/// status was restored may meet its own number there. A recorded stop may be removed and written anew, while
+/// a controller acts on the first record.
+///
+/// So it was in the two after these: a Runnable that waits for a waiting one names it truly, and so does one
+/// that waits for a Runnable whose run went before its outputs were read. And in the last three: nothing was
+/// seen for longer than ten seconds; a loss that keeps the number shows nowhere; and without coherence a run
+/// may be ahead of a branch in an object that both read.
+///
+/// The older of two releases took a run that a patch had asked to stop for one of another document (281), and
+/// wrote a hash anew at rest (33).
 const ONCE_FAILED: [u64; 29] = [
     4, 34, 36, 186, 644, 866, 890, 40_626, 70_519, 91_498, 92_863, 92_911, 1211, 1307, 4252, 4988,
     8699, 14_035, 49, 209, 20_321, 315, 858, 1405, 33, 281, 2101, 2229, 2781,
 ];
 
-/// Mistakes that faults at random bring out soon, and the seed that is played first. Three are left to the
-/// model and to the tests on the real API server: a create that is sent again, which the name that the
-/// ledger fixed makes harmless unless the Runnable is deleted meanwhile; unchecked adoption, since a
-/// status that was put back is compared with the runs that exist before anything is adopted; and that nobody asks whether
-/// those have settled which others stem from in turn, since watches may be too late here for anybody to be blamed.
+/// Mistakes that random faults reveal soon, each with the seed that is played first.
+///
+/// Three are left to the model and to the tests on the real API server. A repeated create is harmless because
+/// the ledger fixes its name, unless the Runnable is deleted meanwhile. Unchecked adoption does not show,
+/// because a restored status is compared with the existing runs before anything is adopted. Runs beside
+/// indirect sources that have not settled cannot be blamed, because watches may be too late here.
 const FOUND_HERE: [(Mutant, u64); 22] = [
     (Mutant::NoPrecondition, 0),
     (Mutant::NoMinimumAge, 0),
@@ -60,7 +69,7 @@ const FOUND_HERE: [(Mutant, u64); 22] = [
     (Mutant::FloodFirst, 13),
 ];
 
-/// What the command says, and whether it was content.
+/// Returns the output of the command, and true if it succeeded.
 fn played(arguments: &[&str], mistake: Option<&str>) -> io::Result<(String, bool)> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cartouche-simulation"));
     command.args(arguments);
@@ -79,7 +88,7 @@ fn no_seed_makes_a_run_twice_or_loses_one() {
         good,
         "replay with `just simulate --seed N --trace`:\n{told}"
     );
-    // A simulation in which hardly anything happens proves nothing, nor does one that excuses all.
+    // A simulation in which hardly anything happens proves nothing, and neither does one that excuses all.
     let figure = |what: &str| -> u64 {
         let found = told.split(", ").find_map(|part| part.strip_suffix(what));
         found.unwrap().trim().parse().unwrap()

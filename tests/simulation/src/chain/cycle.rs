@@ -1,4 +1,4 @@
-//! A diamond that is made a circle, and mended.
+//! A diamond that is made a cycle, and repaired.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::store::Store;
 /// The input of A by which it reads D.
 const BACK: &str = "back";
 
-/// Whether A, as it is here, reads D.
+/// Returns true if this version of A reads D.
 #[must_use]
 pub fn is_tied(object: &Value) -> bool {
     let from = object.pointer("/spec/inputsFrom").and_then(Value::as_array);
@@ -16,9 +16,9 @@ pub fn is_tied(object: &Value) -> bool {
 }
 
 impl Chain {
-    /// A begins to read D, or does not any more. No run shows what it reads there.
+    /// Makes A read D, or not any more. No run shows the value that it reads there.
     pub fn tie(&self, store: &mut Store, actor: &str, tied: bool) {
-        // What was deleted stays as it is.
+        // A deleted object stays deleted.
         let _ = store.change(&self.key(Role::A), actor, |object| {
             let Some(Value::Array(from)) = object.pointer_mut("/spec/inputsFrom") else {
                 return;

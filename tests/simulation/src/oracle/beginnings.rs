@@ -1,5 +1,4 @@
-//! What becomes of the runs of the original controller: no run for what it has run already, and none of
-//! its runs is taken for something else.
+//! The runs of the original controller: no run repeats its work, and none of its runs counts as another one.
 
 use cartouche_crds::{CurrentRun, RunnableStatus};
 use cartouche_protocol::ledger::{UNKNOWN_HASH, is_of_another_document};
@@ -17,7 +16,7 @@ use crate::{
     store::{Change, Happened, Store},
 };
 
-/// What broke S2 or S3 by taking runs over.
+/// Adds the breaches of S2 and S3 by takeovers.
 pub(super) fn judge(store: &Store, found: &mut Verdict) {
     let log = store.log();
     for (at, change) in log.iter().enumerate() {
@@ -31,8 +30,8 @@ pub(super) fn judge(store: &Store, found: &mut Verdict) {
     }
 }
 
-/// A run of the original is given the hash of what is rendered only if it is of that content; that it is of another one is
-/// written down while its end is waited for.
+/// Judges the hashes of the original's runs: a run gets the hash of the present rendering only if it has that
+/// content. While its end is awaited, the ledger records that it is of another one.
 fn taken_for_another(log: &[Change], at: usize, found: &mut Verdict) {
     let change = &log[at];
     // A backup may be of other inputs than those that it is restored beside.
@@ -70,7 +69,7 @@ fn taken_for_another(log: &[Change], at: usize, found: &mut Verdict) {
     }
 }
 
-/// The run of the original that was current when this one was intended.
+/// Returns the run of the original that was current when this one was intended.
 fn original_before<'a>(log: &'a [Change], run: &Change) -> Option<&'a Change> {
     let until = log.partition_point(|change| change.version < run.version);
     let mut ledgers = log[..until].iter().rev().filter(|change| {
@@ -87,7 +86,8 @@ fn original_before<'a>(log: &'a [Change], run: &Change) -> Option<&'a Change> {
     all.find(|change| Some(uid(&change.object)) == before.uid.as_deref())
 }
 
-/// Whether a run is of the content of the original's newest, of which there may be several in one second.
+/// Judges whether a run has the content of the original's newest, of which there may be several in one
+/// second.
 fn repeats(log: &[Change], run: &Change, original: &Change, found: &mut Verdict) {
     let content = |change: &Change| -> (Resource, Value) {
         (change.key.resource, change.object["spec"].clone())
@@ -106,7 +106,8 @@ fn repeats(log: &[Change], run: &Change, original: &Change, found: &mut Verdict)
         if tied && reworded {
             found.excuse(Excuse::TiedAndReworded);
         } else if tied && taken_with.is_some() && taken_with == inputs_of(original) {
-            // By what was rendered it counts as the newer of both, so that the inputs of the other are a change.
+            // The rendering decides which of both counts as the newer, so that the inputs of the other are a
+            // change.
         } else if tied
             && taken_with
                 .is_some_and(|inputs| ![same, original].map(inputs_of).contains(&Some(inputs)))
@@ -119,7 +120,7 @@ fn repeats(log: &[Change], run: &Change, original: &Change, found: &mut Verdict)
     }
 }
 
-/// The inputs beside which a run of the original was taken for the newest.
+/// Returns the inputs with which a run of the original was taken for the newest.
 fn taken_over_with<'a>(log: &'a [Change], original: &Change) -> Option<&'a Value> {
     let mut ledgers = log
         .iter()

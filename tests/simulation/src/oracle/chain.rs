@@ -1,5 +1,5 @@
-//! Runnables that read each other: C1, C2 and C4 of `docs/reliability.md`, that nothing runs twice for one change, and that
-//! nothing runs beside a source that is at work. By what the runs are made of, which tells from what they stem.
+//! Runnables that read each other: C1, C2 and C4 of `docs/reliability.md`; nothing runs twice for one change;
+//! and nothing runs beside a source that is at work. The content of the runs reveals their provenance.
 
 mod provenance;
 
@@ -22,7 +22,7 @@ use crate::{
     store::{Change, Key, Store},
 };
 
-/// What broke C1 to C4.
+/// Adds the breaches of C1 to C4.
 pub(super) fn judge(store: &Store, plan: &Plan, found: &mut Verdict) {
     let Some(chain) = plan.chain else { return };
     let log = store.log();
@@ -45,7 +45,8 @@ fn role_of_run(chain: Chain, run: &Change) -> Option<Role> {
     chain.role_of(name.as_str()?)
 }
 
-/// Whether the intent of a run saw each of the values that it is made of. A source that has none gives none, which is C2.
+/// Returns true if the intent of a run saw each of the values that it is made of. A source without a value
+/// gives none, which is C2.
 pub(super) fn saw(
     log: &[Change],
     chain: Chain,
@@ -81,7 +82,7 @@ pub(super) fn saw(
     are_given && size.is_none_or(is_size)
 }
 
-/// C1: a run stems from one state of each ancestor.
+/// C1: a run derives from one state of each ancestor.
 fn coherent(
     log: &[Change],
     chain: Chain,
@@ -104,7 +105,8 @@ fn coherent(
         let untraced = |of: Role| move |object: &Value| gives_untraced(chain, of, &status(object));
         ancestors.iter().any(|of| was(at, *of, &untraced(*of)))
     };
-    // Without coherence a branch that is about to follow is waited for, but not where the object is read here as well.
+    // Without coherence a run waits for a branch that is about to follow, but not where the object is read
+    // here as well.
     let stayed_behind = |at: &usize| ancestors.iter().any(|of| was(at, *of, &stays_behind));
     let is_ignored = role == Role::D && chain.ignored;
     let is_read_here = || chain.is_sized(role) && words.iter().all(|word| word.starts_with('s'));
@@ -118,14 +120,14 @@ fn coherent(
     }
 }
 
-/// Words of more than one state, if a run of this value is made of that in what is to be coherent.
+/// Returns words of more than one state, if the coherent part of a run of this value has them.
 fn of_several_states(chain: Chain, role: Role, value: &str) -> Option<Vec<String>> {
     let states = states(&chain.traced(role, value));
     states.into_values().find(|words| words.len() > 1)
 }
 
-/// Whether a member gives nothing for what is there now, and will not by itself: it is suspended, its run has ended without outputs, or
-/// only a change helps it.
+/// Returns true if a member gives nothing for the present state, and will not by itself: it is suspended, its
+/// run has ended without outputs, or only a change helps it.
 fn stays_behind(object: &Value) -> bool {
     let stored = status(object);
     let current = stored.current_run.as_ref();
@@ -138,15 +140,15 @@ fn stays_behind(object: &Value) -> bool {
     object["spec"]["suspend"] == true || gave_nothing || is_stalled
 }
 
-/// Whether its outputs do not say what they were made from.
+/// Returns true if its outputs have no provenance.
 fn gives_untraced(chain: Chain, role: Role, status: &RunnableStatus) -> bool {
     let has_sources = !role.reads().is_empty() || chain.is_sized(role);
     let from = status.outputs_from.as_ref();
     has_sources && status.outputs.is_some() && from.is_none_or(|from| from.sources.is_none())
 }
 
-/// Nothing is intended beside a source that is at work, or has not looked at its own spec. Those that are read are read when it is
-/// intended; of those further up a cache is asked, which may be as old as `lag`.
+/// Judges that nothing is intended beside a source that is at work, or has not observed its own spec. Direct
+/// sources are read at the intent. Those further up come from a cache, which may be as old as `lag`.
 fn settled(
     log: &[Change],
     chain: Chain,
@@ -192,8 +194,8 @@ fn is_busy(object: &Value) -> bool {
     object["spec"]["suspend"] != true && (is_at_work || !has_looked)
 }
 
-/// C3: none is intended while A reads D, as far as it knows: its own spec as it was written to, that of A if it reads it, and else
-/// a cache that may be as old as `lag`.
+/// C3: judges that none is intended while A reads D, as far as it knows: its own spec at the write, that of A
+/// if it reads it, or else a cache that may be as old as `lag`.
 fn on_no_cycle(
     log: &[Change],
     chain: Chain,
@@ -222,7 +224,7 @@ fn on_no_cycle(
     }
 }
 
-/// How old a cache may be: of watches that stall or are cut off, at most so much.
+/// Returns the maximum age of a cache, given watches that stall or are cut off.
 fn lag(plan: &Plan) -> Duration {
     let is_trouble = |deed: &Deed| {
         matches!(
@@ -234,7 +236,7 @@ fn lag(plan: &Plan) -> Duration {
     Duration::from_secs(if quiet { 1 } else { 120 })
 }
 
-/// How many runs of D there were, how often it was told that a member waits for others, and how often a ledger moved on.
+/// Returns the number of runs of D, of reports that a member waits for others, and of moves of ledgers.
 #[must_use]
 pub fn counts(log: &[Change], chain: Chain) -> Counts {
     let (mut runs, mut waits, mut moves) = (0, 0, 0);
@@ -284,8 +286,8 @@ pub fn counts(log: &[Change], chain: Chain) -> Counts {
     counts.map(|(of, times)| (of.to_owned(), times)).into()
 }
 
-/// D has as many runs of something new as there were changes that could reach it. Where it does not wait for both ways of a change of
-/// A, each of the branches brings it one.
+/// Judges that D has at most as many new runs as there were changes that could reach it. Where it does not
+/// wait for both ways of a change of A, each of the branches brings it one.
 fn once(log: &[Change], chain: Chain, found: &mut Verdict) {
     let key = chain.key(Role::D);
     let own_template = template(Chain::template(Role::D));

@@ -1,4 +1,4 @@
-//! What is wrong with a Runnable arrives as an Event, though other tenants flood them; and no process sends too many.
+//! Problems of a Runnable arrive as Events, though other tenants flood them; and no process sends too many.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -16,16 +16,16 @@ use crate::{
     strangers::TENANTS,
 };
 
-/// It arrives within this time.
+/// Maximum time until it arrives.
 const SOON: Duration = Duration::from_secs(20);
-/// So long after the calm all that waited by then is sent.
+/// Time after the calm until all waiting Events are sent.
 const BACKLOG: Duration = Duration::from_mins(1);
-/// Events a second where there is no flood.
+/// Events per second where there is no flood.
 const USUAL_RATE: u32 = 10;
-/// Seconds of that rate which a process may send at once.
+/// Seconds of that rate that a process may send at once.
 const BURST: u64 = 5;
 
-/// Something that a controller wrote of a Runnable, and that is a Warning.
+/// A status that a controller wrote of a Runnable, and that is a Warning.
 struct Warned<'a> {
     at: Duration,
     key: &'a Key,
@@ -64,7 +64,7 @@ pub(super) fn judge(store: &Store, plan: &Plan, found: &mut Verdict) {
     }
 }
 
-/// How many Warnings were heard of those that had to be, and how many of a flood were not sent.
+/// Returns the number of required Warnings that arrived, and of those of a flood that were not sent.
 #[must_use]
 pub fn counts(store: &Store, plan: &Plan) -> Counts {
     let heard = to_be_heard(store, plan).filter(|warned| warned.key.namespace == QUIET);
@@ -80,7 +80,7 @@ pub fn counts(store: &Store, plan: &Plan) -> Counts {
     ])
 }
 
-/// The Warnings that nothing excuses: nothing goes wrong any more, and there is time enough.
+/// Returns the Warnings without an excuse: the faults have stopped, and there is time enough.
 fn to_be_heard<'a>(store: &'a Store, plan: &Plan) -> impl Iterator<Item = Warned<'a>> {
     let mut deeds = plan.deeds.iter();
     let calm = deeds.find(|(_, deed)| *deed == Deed::Calm);
@@ -98,7 +98,7 @@ fn is_heard(store: &Store, warned: &Warned<'_>) -> bool {
     })
 }
 
-/// All that controllers wrote: conditions that are False and say something else than before.
+/// Returns all Warnings that controllers wrote: conditions that are False and differ from the previous ones.
 fn warnings(log: &[Change]) -> impl Iterator<Item = Warned<'_>> {
     let mut latest: BTreeMap<&Key, &Value> = BTreeMap::new();
     let runnables = log

@@ -1,4 +1,4 @@
-//! What the store went through, as the judge of everybody is told it.
+//! The history of the store, as events for the oracle.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::{
     strangers::{STRANGER, is_of_others},
 };
 
-/// All of it, judged.
+/// Returns the judged history.
 pub(super) fn past(store: &Store, plan: &Plan) -> Past {
     let most = most_attempts(plan.retries.as_ref());
     let mut past = Past::new(Sight::Whole).with_most_attempts(most);
@@ -28,7 +28,7 @@ pub(super) fn past(store: &Store, plan: &Plan) -> Past {
         past = past.with_approval();
     }
     let mut stops = store.told().iter().peekable();
-    // Nothing of the other tenants ever runs, and what the plan asks of runs is not asked there.
+    // Runs of the other tenants never start, and the policies of the plan do not apply to them.
     let of_the_plan = |change: &&Change| !is_of_others(&change.key.namespace);
     for change in store.log().iter().filter(of_the_plan) {
         while let Some(told) = stops.next_if(|told| told.version < change.version) {
@@ -91,7 +91,7 @@ fn event(change: &Change) -> Option<Event> {
             };
             let created = run.created.map(|created| created - BEGINNING);
             let told = event(actor(change), Object::Run(run))?;
-            // What the original made is older than the simulation.
+            // The runs of the original are older than the simulation.
             let second = if number(object).is_none() && told.verb == Verb::Created {
                 created
             } else {
@@ -112,7 +112,7 @@ fn writer(actor: &str) -> Actor {
     }
 }
 
-/// Who did something to an object that is a run, or looks like one.
+/// Returns the actor of a change to an object that is a run, or looks like one.
 fn actor(change: &Change) -> Actor {
     if change.actor == STRANGER {
         return Actor::Stranger;

@@ -1,4 +1,5 @@
-//! At rest no status is written. Where others change something all the time, or controllers see different things, few are.
+//! At rest no status is written. Where others change something all the time, or controllers see different
+//! states, few are.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,13 +19,15 @@ use crate::{
     strangers::TENANTS,
 };
 
-/// Writes of a controller to a Runnable whose watch fails for one of two: that it does, or does not, and once more.
+/// Writes of a controller to a Runnable whose watch fails for one of two controllers: that it fails, or that
+/// it works, and one more.
 const WORDS: usize = 2;
-/// Seconds between words of one controller about a Runnable that has others all the time.
+/// Seconds between writes of one controller about a Runnable whose sources change all the time.
 const WORDS_APART: u64 = 10;
-/// A create that is refused and changes all the time is an intent and its end in that time, whichever controller writes them.
+/// Writes per refused create that changes all the time: an intent and its end, by any of the controllers.
 const LEDGER: usize = 2;
-/// The former of two releases writes a hash anew that it does not know. It does so after a pause, and the next release leaves it.
+/// Writes of a hash by the older of two releases that does not know it. It writes after a pause, and the next
+/// release leaves it.
 const REHASH: usize = 1;
 
 pub(super) fn judge(store: &Store, plan: &Plan, since: Duration, found: &mut Verdict) {
@@ -40,13 +43,14 @@ pub(super) fn judge(store: &Store, plan: &Plan, since: Duration, found: &mut Ver
         let is_late = change.happened == Happened::Changed && change.at > since;
         let is_written = is_late && !is_person(&change.actor);
         *edits.entry(&change.key).or_default() += usize::from(is_late && !is_written);
-        // An input that is missing since the last run ended is Stalled a minute later. That it is no more is a write like any other.
+        // An input that is missing since the last run ended is Stalled a minute later. The end of that is a
+        // write like any other.
         let is_stalled = lacks_input_for_long(&change.object);
         let has_stalled = is_stalled && stalled.insert(&change.key);
         if !is_stalled {
             stalled.remove(&change.key);
         }
-        // What no watch has shown stays in the history for ten minutes.
+        // An unseen run stays in the history for ten minutes.
         if is_written && now >= before && !has_stalled {
             *writes.entry(&change.key).or_default() += 1;
         }
@@ -77,7 +81,7 @@ fn lacks_input_for_long(runnable: &Value) -> bool {
     conditions.any(|it| it.type_ == STALLED && it.reason == reason)
 }
 
-/// Runs of the history of which nothing was ever seen.
+/// Returns the number of runs in the history that were never seen.
 fn unseen_runs(runnable: &Value) -> usize {
     let history = status(runnable).history;
     history.iter().filter(|entry| entry.uid.is_none()).count()

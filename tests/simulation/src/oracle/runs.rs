@@ -1,4 +1,4 @@
-//! Where the content of the runs came from.
+//! The content of the runs and its origin.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use crate::{
     store::{Change, Key, Store},
 };
 
-/// How many runs had ended when they were confirmed, so that one write said both.
+/// Returns the number of runs that had ended when they were confirmed, so that one write recorded both.
 #[must_use]
 pub fn spared(log: &[Change]) -> usize {
     let mut pending: HashMap<&Key, i64> = HashMap::new();
@@ -33,7 +33,7 @@ pub fn spared(log: &[Change]) -> usize {
     spared
 }
 
-/// What broke S3 by making a run.
+/// Adds the breaches of S3 by making a run.
 pub(super) fn judge(store: &Store, plan: &Plan, found: &mut Verdict) {
     for change in store.log().iter().filter(|change| makes_a_run(change)) {
         let sequence = number(&change.object).unwrap_or_default();
@@ -41,7 +41,7 @@ pub(super) fn judge(store: &Store, plan: &Plan, found: &mut Verdict) {
     }
 }
 
-/// A run is made of what was there at its intent: the Runnable as the intent's write found it, the
+/// Judges that a run is made of the state at its intent: the Runnable as the intent's write found it, the
 /// template and the selected object as they were at some time since the Runnable had that version.
 fn strange_content(store: &Store, plan: &Plan, run: &Change, sequence: i64, found: &mut Verdict) {
     let log = store.log();
@@ -53,13 +53,14 @@ fn strange_content(store: &Store, plan: &Plan, run: &Change, sequence: i64, foun
             otherwise => seen = otherwise,
         }
     }
-    // That there was an intent is for everybody to judge.
+    // The existence of an intent is for the shared oracle to judge.
     if let Some(what) = seen {
         found.broken("S3", format!("{} {what}", run.key.name));
     }
 }
 
-/// Where in the log the number of a run was given to its hash: once, unless the status was lost.
+/// Returns the positions in the log where the number of a run was given to its hash: one, unless the status
+/// was lost.
 pub(super) fn intents<'a>(
     log: &'a [Change],
     run: &'a Change,
@@ -83,7 +84,7 @@ pub(super) fn intents<'a>(
     })
 }
 
-/// What an intent saw, if a run cannot be made of it.
+/// Returns the difference between the state at an intent and a run, if the run cannot be made of it.
 pub(super) fn seen_otherwise(
     log: &[Change],
     chain: Option<Chain>,
@@ -143,9 +144,9 @@ pub(super) fn seen_otherwise(
     })
 }
 
-/// The version of the Runnable that an intent (or what links a run of the original) cannot have been
-/// decided before: the one that somebody else wrote last, or the intent before it. A pass may first
-/// have written a ledger out of the runs that there are, or given way with the same document.
+/// Returns the version of the Runnable that an intent (or a write that links a run of the original) cannot
+/// have been decided before: the last one that another actor wrote, or the previous intent. A pass may first
+/// have rebuilt a ledger from the runs, or given way with the same document.
 pub(super) fn window(before: &[Change], intent: &Change) -> u64 {
     let mut own: Vec<&Change> = before
         .iter()
@@ -172,13 +173,13 @@ fn number_of(status: &RunnableStatus) -> Option<i64> {
     status.current_run.as_ref().map(|run| run.sequence)
 }
 
-/// Whether a ledger that has just got another number was made out of runs that there are.
+/// Returns true if a ledger that has just got another number was rebuilt from existing runs.
 fn rebuilt(status: &RunnableStatus) -> bool {
     let current = status.current_run.as_ref();
     current.is_some_and(|run| run.uid.is_some())
 }
 
-/// What an object said from one version to another.
+/// Returns the values of an object from one version to another.
 pub(super) fn values<T>(
     log: &[Change],
     since: u64,

@@ -1,4 +1,4 @@
-//! What must be so in the end: L1 and L2.
+//! The final state: L1 and L2.
 
 use std::cell::LazyCell;
 
@@ -17,11 +17,11 @@ use crate::{
     strangers::STRANGER,
 };
 
-/// What L1 or L2 still lacks.
+/// Returns everything that L1 or L2 still lacks.
 #[must_use]
 pub fn unsettled(store: &Store, plan: &Plan) -> Verdict {
     let mut found = Verdict::default();
-    // Read only where something is missing: this is asked again and again.
+    // Computed only where something is missing, because this runs again and again.
     let past = LazyCell::new(|| history::past(store, plan));
     let excuse = |run: &Value| excuse(&past, run);
     for at in 0..plan.runnables {
@@ -60,7 +60,7 @@ pub fn unsettled(store: &Store, plan: &Plan) -> Verdict {
     found
 }
 
-/// The attempt that is still to come, whose time comes in any case.
+/// Returns a message about a future attempt, whose time comes in any case.
 fn left_out(stored: &RunnableStatus, plan: &Plan) -> Option<String> {
     let current = stored.current_run.as_ref()?;
     let ended = current.result?;
@@ -74,10 +74,10 @@ fn left_out(stored: &RunnableStatus, plan: &Plan) -> Option<String> {
     })
 }
 
-/// Why a ledger does not know a run.
+/// Returns the reason why a ledger does not know a run, if there is one.
 fn excuse(past: &Past, run: &Value) -> Option<Excuse> {
     let excuse = past.known(uid(run)).and_then(|run| past.unknown_for(run));
-    // People are patient here.
+    // Users are patient here.
     excuse.filter(|excuse| *excuse != Excuse::DeletedUnrecorded)
 }
 
@@ -89,7 +89,7 @@ fn runs<'a>(store: &'a Store, owned_by: &'a str) -> impl Iterator<Item = &'a Val
         .filter(move |run| owner(run) == owned_by)
 }
 
-/// Whether a stranger made it.
+/// Returns true if a stranger made it.
 fn is_strangers(store: &Store, run: &Value) -> bool {
     let mut log = store.log().iter();
     log.find(|change| uid(&change.object) == uid(run))
@@ -102,7 +102,7 @@ fn knows(stored: &RunnableStatus, uid: &str) -> bool {
     known.any(|known| known.as_deref() == Some(uid))
 }
 
-/// Kind and spec of the run that is wanted in the end.
+/// Returns kind and spec of the run that is wanted in the end.
 fn final_document(
     store: &Store,
     plan: &Plan,
@@ -132,8 +132,8 @@ fn final_document(
     Some((text(&template, "/spec/template/kind").to_owned(), document))
 }
 
-/// Whether the current run is the newest, is for the final input, and the status tells its end; else
-/// what is missing.
+/// Checks that the current run is the newest and for the final input, and that the status has its end; the
+/// error has what is missing.
 fn up_to_date(
     store: &Store,
     object: &Value,
@@ -158,7 +158,7 @@ fn up_to_date(
         return Err(format!("nobody ever made the current run {current_uid}"));
     };
     if is_strangers(store, &last.object) {
-        // Whether it may be is told where the ledgers are read.
+        // The check of the ledgers decides if that is allowed.
         return Ok(None);
     }
     let there = store
@@ -175,8 +175,8 @@ fn up_to_date(
         .filter(|run| !is_strangers(store, run))
         .filter(|run| number(run) > Some(current.sequence));
     for newer in newer {
-        // One of another kind, from before its ledger was emptied: the excuse is counted where the ledger
-        // is asked for the runs that it does not know.
+        // A run of another kind, from before its ledger was emptied. The check of the runs that the ledger
+        // does not know counts the excuse.
         if excuse(newer) != Some(Excuse::LostWithItsKind) {
             let name = text(newer, "/metadata/name");
             return Err(format!("{name} is newer than current"));
@@ -190,7 +190,7 @@ fn up_to_date(
     match current.result {
         None => return Err("the end of the current run is not told".to_owned()),
         Some(RunResult::Lost) if !there => return Ok(excused),
-        // It went without a word, or with one that nobody heard.
+        // It went without a result, or with one that was not seen.
         Some(RunResult::Failed) if !there && current.stop.is_some() => return Ok(excused),
         result if result != ended => return Err(format!("{result:?} is told, but it {ended:?}")),
         Some(_) => {}

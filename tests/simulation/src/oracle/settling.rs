@@ -1,4 +1,4 @@
-//! Where what is rendered has to stay the same for a while, no run is intended of what has just changed.
+//! With a debounce, no run is intended of a rendering that has just changed.
 
 use std::time::Duration;
 
@@ -16,10 +16,10 @@ use crate::{
 /// A controller counts from when it saw the change, and clocks here tick this coarsely.
 const SLACK: Duration = Duration::from_millis(50);
 
-/// A change may be seen so much later: a lost answer is waited for and asked for again.
+/// Maximum time until a change is seen: a lost answer is awaited and requested again.
 const UNSEEN: Duration = Duration::from_secs(15);
 
-/// What ran before it had settled.
+/// Adds the runs of renderings that had not settled.
 pub(super) fn judge(store: &Store, plan: &Plan, found: &mut Verdict) {
     let Some(debounce) = plan.debounce else {
         return;
@@ -37,7 +37,8 @@ pub(super) fn judge(store: &Store, plan: &Plan, found: &mut Verdict) {
     }
 }
 
-/// Only inputs are looked at: the write of an intent is refused if the controller has not seen the newest.
+/// Judges an intent. Only inputs count: the write of an intent is refused if the controller has not seen the
+/// newest.
 fn too_early(before: &[&Change], intent: &Change, pause: Duration, found: &mut Verdict) {
     let old = before.last().map(|change| status(&change.object));
     if !intends_another(&old.unwrap_or_default(), &status(&intent.object)) {
@@ -50,7 +51,7 @@ fn too_early(before: &[&Change], intent: &Change, pause: Duration, found: &mut V
     let spells = spells(&before[last_intent.map_or(0, |at| at + 1)..]);
     let since = same_since(&spells).unwrap_or(intent.at);
     let same_for = intent.at.saturating_sub(since) + SLACK;
-    // What stayed the same for longer had settled.
+    // An input that stayed the same for longer had settled.
     let mut first = since;
     for (_, at) in spells.iter().rev() {
         if first.saturating_sub(*at) >= pause + UNSEEN {
@@ -66,7 +67,7 @@ fn too_early(before: &[&Change], intent: &Change, pause: Duration, found: &mut V
     }
 }
 
-/// The inputs one after the other, and since when each was given.
+/// Returns the inputs one after the other, each with the time since when it was given.
 fn spells<'a>(changes: &[&'a Change]) -> Vec<(Option<&'a Value>, Duration)> {
     let mut spells: Vec<(Option<&Value>, Duration)> = Vec::new();
     for change in changes {
@@ -78,8 +79,8 @@ fn spells<'a>(changes: &[&'a Change]) -> Vec<(Option<&'a Value>, Duration)> {
     spells
 }
 
-/// Since when the last inputs are the same, as far as anybody need have seen: what was something else for a moment may have
-/// gone by.
+/// Returns the time since when the last inputs are the same, as far as a controller must have seen: a change
+/// for a moment may have gone unseen.
 fn same_since(spells: &[(Option<&Value>, Duration)]) -> Option<Duration> {
     let (mut last, mut before) = spells.split_last()?;
     while let Some(same) = before.iter().rposition(|spell| spell.0 == last.0)
@@ -91,7 +92,7 @@ fn same_since(spells: &[(Option<&Value>, Duration)]) -> Option<Duration> {
     Some(last.1)
 }
 
-/// Whether a write intends a run of another document than the last.
+/// Returns true if a write intends a run of another document than the last.
 fn intends_another(old: &RunnableStatus, new: &RunnableStatus) -> bool {
     let (before, Some(after)) = (old.current_run.as_ref(), new.current_run.as_ref()) else {
         return false;

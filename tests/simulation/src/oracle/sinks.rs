@@ -1,4 +1,5 @@
-//! Objects that outputs are written to: what `docs/outputs.md` says of them, by the names of `docs/reliability.md`.
+//! Objects that outputs are written to: the rules of `docs/outputs.md`, with the names of
+//! `docs/reliability.md`.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,12 +20,13 @@ use crate::{
     store::{Change, Happened, Store},
 };
 
-/// For so long a sink that is ahead is left alone.
+/// Time that a sink that is ahead is left alone.
 const WAITED_OUT: Duration = Duration::from_secs(30);
-/// A request may arrive so long after what it goes by was read: it is sent within ten seconds of that, and may be late and held.
+/// Maximum time between a read and the arrival of the request that derives from it: it is sent within ten
+/// seconds, and may be late and held.
 const UNDER_WAY: Duration = Duration::from_secs(25);
 
-/// What was done to sinks that must not be.
+/// Adds the forbidden changes of sinks.
 pub(super) fn judge(store: &Store, plan: &Plan, found: &mut Verdict) {
     let log = store.log();
     for sink in &plan.sinks {
@@ -37,7 +39,7 @@ pub(super) fn judge(store: &Store, plan: &Plan, found: &mut Verdict) {
     }
 }
 
-/// All that happened to a sink.
+/// Returns all changes of a sink.
 fn history(log: &[Change], sink: Sink) -> Vec<&Change> {
     let key = sink.key();
     log.iter().filter(|change| change.key == key).collect()
@@ -47,14 +49,14 @@ fn is_controllers(change: &Change) -> bool {
     !is_person(&change.actor) && change.actor != COLLECTOR
 }
 
-/// The Runnable that an object says it has the outputs of, if it belongs to it.
+/// Returns the Runnable whose outputs an object claims to have, if it belongs to it.
 fn holder(object: &Value) -> Option<&str> {
     let of = object["metadata"]["annotations"][SINK_OF_ANNOTATION].as_str()?;
     let owners = object["metadata"]["ownerReferences"].as_array()?;
     owners.iter().any(|it| it["uid"] == of).then_some(of)
 }
 
-/// The number of the run whose outputs it has.
+/// Returns the number of the run whose outputs it has.
 fn sequence(object: &Value) -> i64 {
     let number = object["metadata"]["annotations"][SINK_SEQUENCE_ANNOTATION].as_str();
     number.and_then(|it| it.parse().ok()).unwrap_or_default()
@@ -66,14 +68,14 @@ fn data(object: &Value) -> BTreeMap<String, String> {
     data.map(|(key, it)| (key.clone(), text(it))).collect()
 }
 
-/// The version from which on a write saw what it goes by, if it saw nothing before this one.
+/// Returns the version from which on a write saw its input, if it saw nothing before `version`.
 fn since(log: &[Change], write: &Change, version: u64) -> u64 {
     let earlier = log.partition_point(|change| change.at + UNDER_WAY < write.at);
     let earlier = earlier.checked_sub(1).map_or(0, |at| log[at].version);
     version.max(earlier)
 }
 
-/// Another's object is never touched; and what is deleted was wanted no more.
+/// Judges that a foreign object is never touched, and that a deleted one was no longer wanted.
 fn touched(log: &[Change], sink: Sink, history: &[&Change], found: &mut Verdict) {
     let [.., before, write] = history else { return };
     if !is_controllers(write) || write.happened == Happened::Created {
@@ -99,7 +101,7 @@ fn touched(log: &[Change], sink: Sink, history: &[&Change], found: &mut Verdict)
     }
 }
 
-/// The outputs of an older run never come after those of a newer one, but for the two cases that are named.
+/// Judges that the outputs of an older run never come after those of a newer one, with two named exceptions.
 fn back(log: &[Change], sink: Sink, history: &[&Change], found: &mut Verdict) {
     let Some((has, gets)) = goes_back(history) else {
         return;
@@ -117,7 +119,8 @@ fn back(log: &[Change], sink: Sink, history: &[&Change], found: &mut Verdict) {
     }
 }
 
-/// The numbers before and after, if the last change is a controller's that makes the number of an object smaller.
+/// Returns the numbers before and after, if the last change is a controller's that makes the number of an
+/// object smaller.
 fn goes_back(history: &[&Change]) -> Option<(i64, i64)> {
     let [.., before, write] = history else {
         return None;
@@ -127,7 +130,7 @@ fn goes_back(history: &[&Change]) -> Option<(i64, i64)> {
     (is_written && gets < has).then_some((has, gets))
 }
 
-/// Whether the status, as it was read after the sink, has never given this number.
+/// Returns true if the status, as it was read after the sink, has never given this number.
 fn was_never_given(
     log: &[Change],
     sink: Sink,
@@ -149,7 +152,7 @@ fn was_never_given(
     known.into_iter().flatten().any(|highest| highest < has)
 }
 
-/// The highest number that a status has given.
+/// Returns the highest number that a status has given.
 fn highest(status: &RunnableStatus) -> i64 {
     let current = status.current_run.iter().map(|run| run.sequence);
     let history = status.history.iter().map(|run| run.sequence);
@@ -158,7 +161,8 @@ fn highest(status: &RunnableStatus) -> i64 {
     all.max().unwrap_or_default()
 }
 
-/// Whether it has had this number for half a minute, and the run of that number is gone or has given nothing.
+/// Returns true if it has had this number for half a minute, and the run of that number is gone or has given
+/// nothing.
 fn was_waited_out(log: &[Change], earlier: &[&Change], write: &Change, has: i64) -> bool {
     let with_it = |it: &&&Change| {
         sequence(&it.object) == has
@@ -182,7 +186,7 @@ fn was_waited_out(log: &[Change], earlier: &[&Change], write: &Change, has: i64)
     is_long && given.all(is_gone)
 }
 
-/// What is told of the runs of a Runnable that have this number.
+/// Returns the changes of the runs of a Runnable that have this number.
 fn runs<'a>(log: &'a [Change], of: &'a str, has: i64) -> impl Iterator<Item = &'a Change> {
     log.iter().filter(move |change| {
         change.key.resource.is_run()
@@ -195,7 +199,7 @@ fn has_succeeded(run: &Change) -> bool {
     text(&run.object, "/status/conditions/0/status") == "True"
 }
 
-/// Whoever follows the status finds in the object what it says: it was written first.
+/// Judges that the object has what the status records, because it is written first.
 fn told(log: &[Change], sink: Sink, history: &[&Change], found: &mut Verdict) {
     let key = runnable(sink.runnable);
     let mut known = BTreeSet::new();
@@ -232,7 +236,7 @@ fn told(log: &[Change], sink: Sink, history: &[&Change], found: &mut Verdict) {
     }
 }
 
-/// Whether somebody has given the object this number, and whatever it had with it.
+/// Returns true if a user has given the object this number, with any content.
 fn is_forged(history: &[&Change], until: u64, of: &str, number: i64) -> bool {
     let mut pairs = history.windows(2).filter(|pair| pair[1].version < until);
     pairs.any(|pair| {
@@ -249,8 +253,8 @@ fn said_of(stored: &RunnableStatus, sink: Sink) -> Option<&SinkStatus> {
     stored.sinks.iter().find(|it| it.name == name)
 }
 
-/// The outputs of the runs of a Runnable that have this number. What the original has made has none, but the status says which of
-/// them it counts for it.
+/// Returns the outputs of the runs of a Runnable that have this number. Runs of the original have none, but
+/// the status records those that it counts for it.
 fn given(log: &[Change], of: &str, has: i64) -> Vec<BTreeMap<String, Value>> {
     let outputs = |run: &Change| {
         let fields = run.object["status"].as_object().into_iter().flatten();
@@ -271,7 +275,7 @@ fn given(log: &[Change], of: &str, has: i64) -> Vec<BTreeMap<String, Value>> {
     by_runs.chain(by_ledgers).collect()
 }
 
-/// What the sinks lack in the end.
+/// Adds what the sinks lack in the end.
 pub(super) fn unsettled(store: &Store, plan: &Plan, found: &mut Verdict) {
     for sink in &plan.sinks {
         if let Some(object) = store.get(&runnable(sink.runnable))
@@ -305,7 +309,7 @@ fn follows(store: &Store, sink: Sink, object: &Value) -> Result<(), String> {
         if there.is_none() {
             return Err("it is not there".to_owned());
         }
-        // Who is suspended, or waits for others, says that.
+        // A Runnable that is suspended, or waits for others, reports that.
         let is_held = object["spec"]["suspend"] == true || stored.pending.is_some();
         let is_told = (is_held || says_whose(&stored, sink)) && said.is_some_and(|it| it.behind);
         return if is_told {
@@ -328,14 +332,14 @@ fn follows(store: &Store, sink: Sink, object: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether the status says that another's object has the name of this sink.
+/// Returns true if the status reports that a foreign object has the name of this sink.
 fn says_whose(stored: &RunnableStatus, sink: Sink) -> bool {
     let name = sink.key().name;
     let mut conditions = stored.conditions.iter();
     conditions.any(|it| it.reason == "OutputSinkFailed" && it.message.contains(&name))
 }
 
-/// Whether the status that named it was taken away by somebody, and none has named it since.
+/// Returns true if the status that named it was removed, and none has named it since.
 fn is_forgotten(log: &[Change], sink: Sink, of: &str) -> bool {
     let key = runnable(sink.runnable);
     let own = log
@@ -349,7 +353,7 @@ fn is_forgotten(log: &[Change], sink: Sink, of: &str) -> bool {
     own.peek().is_some() && next.is_some_and(|it| is_person(&it.actor))
 }
 
-/// Where all has been at rest since a while, nobody writes to sinks.
+/// Adds the writes to sinks where all has been at rest for a while.
 pub(super) fn restless(store: &Store, plan: &Plan, since: Duration, found: &mut Verdict) {
     for sink in &plan.sinks {
         let history = history(store.log(), *sink);
@@ -362,7 +366,7 @@ pub(super) fn restless(store: &Store, plan: &Plan, since: Duration, found: &mut 
     }
 }
 
-/// How often sinks were written and deleted, by whom, and how often one went back as it may.
+/// Returns the number of writes and deletions of sinks, by actor, and of permitted steps back.
 #[must_use]
 pub fn counts(log: &[Change], plan: &Plan) -> Counts {
     let mut counts = Counts::new();

@@ -1,4 +1,4 @@
-//! When runs are told to stop: never too early, and in the end whatever works for too long.
+//! Stops of runs: never too early, and in the end for every run that works for too long.
 
 use cartouche_crds::{RunResult, RunnableStatus, Stop, StopReason, duration};
 use serde_json::Value;
@@ -16,11 +16,11 @@ use crate::{
     store::{BEGINNING, Change, Happened, Store, Told},
 };
 
-/// A second create for the number of a run may land until so many seconds after its stop was written: no name is made
-/// free before.
+/// Seconds after the write of a stop in which a second create for the number of the run may arrive: no name
+/// is freed before.
 const LANDED_BY_SECONDS: i64 = 60;
 
-/// What broke S7 by its time, or left a run at work.
+/// Adds the breaches of S7 by its time, and runs that were left at work.
 pub(super) fn judge(store: &Store, plan: &Plan, found: &mut Verdict) {
     if plan.stops.is_none() {
         return;
@@ -39,7 +39,7 @@ pub(super) fn judge(store: &Store, plan: &Plan, found: &mut Verdict) {
     }
 }
 
-/// How far ahead of the server's clock, in seconds, a controller may take it to be.
+/// Returns the number of seconds that a controller may believe the server's clock to be ahead.
 fn slack(plan: &Plan) -> i64 {
     let set_back = plan.deeds.iter().map(|(_, deed)| match deed {
         Deed::Clock(seconds) => -seconds,
@@ -48,7 +48,7 @@ fn slack(plan: &Plan) -> i64 {
     1 + set_back.max().unwrap_or_default().max(0)
 }
 
-/// What a status says of one run.
+/// The record of one run in a status.
 struct Entry<'a> {
     uid: &'a str,
     result: Option<RunResult>,
@@ -67,14 +67,15 @@ fn entries(status: &RunnableStatus) -> impl Iterator<Item = Entry<'_>> {
     })
 }
 
-/// A ledger says that a run at work is told to stop only when its time is over, by what Runnable and template said then.
+/// Judges that a ledger records a stop of a run at work only when its timeout has expired, by the Runnable
+/// and template of that time.
 fn too_early(log: &[Change], at: usize, slack: i64, found: &mut Verdict) {
     let (change, mut before) = (&log[at], log[..at].iter().rev());
     let new = status(&change.object);
     let old = before.find(|it| uid(&it.object) == uid(&change.object));
     let old = old.map(|old| status(&old.object)).unwrap_or_default();
     let was_told = |uid: &str| entries(&old).any(|it| it.uid == uid && it.stop.is_some());
-    // What makes way for a later run, or was cancelled by then, is told at any time.
+    // A run that is replaced by a later one, or was cancelled by then, is stopped at any time.
     let is_late = |stop: &Stop| stop.reason == StopReason::TimedOut;
     let told = entries(&new).filter(|it| it.stop.is_some_and(is_late) && it.result.is_none());
     for entry in told.filter(|entry| !was_told(entry.uid)) {
@@ -92,13 +93,14 @@ fn too_early(log: &[Change], at: usize, slack: i64, found: &mut Verdict) {
     }
 }
 
-/// When a run was made, by the server's clock. What the original made is older than the simulation.
+/// Returns the creation time of a run, by the server's clock. Runs of the original are older than the
+/// simulation.
 fn created(run: &Change) -> i64 {
     let created = text(&run.object, "/metadata/creationTimestamp").parse();
     created.map_or(BEGINNING, k8s_openapi::jiff::Timestamp::as_second)
 }
 
-/// The shortest timeout, in seconds, by which a write can have been decided.
+/// Returns the shortest timeout, in seconds, by which a write can have been decided.
 fn shortest_timeout(log: &[Change], at: usize) -> Option<i64> {
     let (change, since) = (&log[at], window(&log[..at], &log[at]));
     let seconds = |spec: &Value| {
@@ -120,7 +122,7 @@ fn deleted_too_early(store: &Store, told: &Told, slack: i64, found: &mut Verdict
         broken("to stop it after its end");
     }
     let until = store.log().partition_point(|it| it.version <= told.version);
-    // It may have been taken away since, and written anew, while somebody goes by what was said first.
+    // The record may have been removed since, and written anew, while a controller acts on the first one.
     let said = store.log()[..until].iter().find_map(|change| {
         let said = status(&change.object);
         let mut told = entries(&said).filter(|it| it.uid == told.uid);
@@ -133,7 +135,7 @@ fn deleted_too_early(store: &Store, told: &Told, slack: i64, found: &mut Verdict
     }
 }
 
-/// Whatever hangs is told to stop, as long as the ledger knows it and the template says how.
+/// Judges that a run that hangs is stopped, as long as the ledger knows it and the template defines a way.
 fn left_at_work(store: &Store, made: &Change, found: &mut Verdict) {
     let (log, run) = (store.log(), uid(&made.object));
     let ended = |it: &&Change| uid(&it.object) == run && super::has_ended(&it.object);
@@ -150,7 +152,7 @@ fn left_at_work(store: &Store, made: &Change, found: &mut Verdict) {
         return;
     };
     let known = status(&ledger.object);
-    // That a ledger need not know it, L2 says.
+    // L2 judges whether a ledger must know it.
     let Some(entry) = entries(&known).find(|it| it.uid == run) else {
         return;
     };

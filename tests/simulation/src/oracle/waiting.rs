@@ -1,4 +1,4 @@
-//! C5: whoever does not run for what is there, in the end, says truly what keeps it from that.
+//! C5: a Runnable that has not run for the present state, in the end, reports the true cause.
 
 use cartouche_crds::{RunResult, RunnableStatus};
 use serde_json::Value;
@@ -10,7 +10,7 @@ use crate::{
     store::Store,
 };
 
-/// Whether nobody need ask whether this Runnable has run for what is there.
+/// Returns true if this Runnable need not have run for the present state.
 pub(super) fn is_excused(
     store: &Store,
     plan: &Plan,
@@ -30,7 +30,7 @@ pub(super) fn is_excused(
     waits_truly(store, chain, role, object, stored)
 }
 
-/// Whether a member waits, and names one whom it has to wait for.
+/// Returns true if a member waits, and names one that it has to wait for.
 fn waits_truly(
     store: &Store,
     chain: Chain,
@@ -51,7 +51,7 @@ fn waits_truly(
     let is_true_of = |of: Role| {
         let is_awaited = chain.ancestors(role).contains(&of);
         if role == Role::D && chain.ignored && !chain.strict || !is_awaited {
-            // That it does not follow is no reason then.
+            // In that case its lag is no reason.
             let is_read = is_awaited || role.reads().iter().any(|(read, _)| *read == of);
             return is_read && gives_nothing(store, chain, of, is_awaited);
         }
@@ -60,7 +60,7 @@ fn waits_truly(
     held && is_of_now && Role::ALL.into_iter().filter(named).any(is_true_of)
 }
 
-/// Whether a member has no outputs at all, or waits itself, if that counts.
+/// Returns true if a member has no outputs at all, or waits itself, if that counts.
 fn gives_nothing(store: &Store, chain: Chain, role: Role, waiting: bool) -> bool {
     let Some(object) = store.get(&chain.key(role)) else {
         return true;
@@ -71,8 +71,8 @@ fn gives_nothing(store: &Store, chain: Chain, role: Role, waiting: bool) -> bool
     stored.outputs.is_none() || waiting && waits()
 }
 
-/// Whether a member gives nothing new for good: it is suspended, not there, without outputs, its run has failed, or went before
-/// its outputs were read, or it waits itself.
+/// Returns true if a member gives nothing new for good: it is suspended, missing, without outputs, its run
+/// has failed, or went before its outputs were read, or it waits itself.
 fn keeps_back(store: &Store, chain: Chain, role: Role) -> bool {
     let Some(object) = store.get(&chain.key(role)) else {
         return true;

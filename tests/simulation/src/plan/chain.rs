@@ -1,13 +1,14 @@
-//! What people do to Runnables that read each other.
+//! Deeds of users to Runnables that read each other.
 
 use super::{Deed, Draw, Plan, seconds};
 use crate::chain::{Chain, MEMBERS, Role};
 
-/// Tells the chance of what is otherwise from that of the rest of a chain.
+/// Separates the chance of variety from that of the rest of a chain.
 const VARIETY: u64 = 0x76_6172_6965_7479;
 
 impl Draw {
-    /// Adds a diamond to a plan. A change takes three runs to come to its end, so that all of it takes longer.
+    /// Adds a diamond to a plan. A change takes three runs to come to its end, so that all of it takes
+    /// longer.
     pub(super) fn chain(&mut self, plan: &mut Plan) {
         let chain = Chain::draw(&mut self.random, plan.runnables);
         plan.chain = Some(chain);
@@ -19,7 +20,7 @@ impl Draw {
         if self.random.bool() {
             let mut earlier = std::mem::take(&mut self.deeds);
             self.nature(plan);
-            // The clock is set once at most: twice may be more than what is taken for granted.
+            // The clock is set once at most: twice may exceed the protocol's assumptions.
             let is_set = |deed: &Deed| matches!(deed, Deed::Clock(_));
             self.deeds.retain(|(_, deed)| !is_set(deed));
             self.deeds.append(&mut earlier);
@@ -29,7 +30,7 @@ impl Draw {
             self.once(Deed::Input(a));
         }
         if self.random.bool() {
-            // What nothing goes wrong with.
+            // Changes without faults.
             let calm = self.trouble + 30.0;
             self.deeds.push((seconds(calm), Deed::Input(a)));
             self.deeds
@@ -61,7 +62,7 @@ impl Draw {
         self.variety(plan);
     }
 
-    /// What is otherwise in every other chain. Drawn apart, so that the others stay what they were.
+    /// Adds variety to every other chain. Drawn apart, so that the others do not change.
     fn variety(&mut self, plan: &mut Plan) {
         let own = fastrand::Rng::with_seed(plan.seed ^ VARIETY);
         let before = std::mem::replace(&mut self.random, own);

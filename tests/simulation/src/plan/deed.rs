@@ -1,8 +1,8 @@
-//! What people and nature do.
+//! Deeds of users and nature.
 
 use crate::{sinks::Sink, strangers::Sort};
 
-/// Something that people or nature do, and when.
+/// A deed of users or of nature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deed {
     /// The input of a Runnable changes.
@@ -11,57 +11,57 @@ pub enum Deed {
     Everything,
     /// The template with this number changes.
     Template(usize),
-    /// It makes runs of the other kind from now on.
+    /// The template makes runs of the other kind from now on.
     Kind(usize),
-    /// What a Runnable selects changes.
+    /// The object that a Runnable selects changes.
     Source(usize),
-    /// A Runnable's run is asked for again.
+    /// A Runnable's run is requested again.
     Rerun(usize),
     /// The value that inputs come from changes, or its neighbour in the same `ConfigMap`.
     Size(usize),
-    /// The first Runnable of a chain begins to read the last: all of them stem from themselves.
+    /// The first Runnable of a chain begins to read the last: all of them derive from themselves.
     Tie,
-    /// It does not any more.
+    /// The first Runnable no longer reads the last.
     Untie,
-    /// A Runnable makes no runs any more.
+    /// A Runnable is suspended.
     Suspend(usize),
-    /// It does again.
+    /// It is resumed.
     Resume(usize),
-    /// Somebody changes what stands in an object that outputs are written to.
+    /// A user changes the content of an object that outputs are written to.
     SinkData(Sink),
-    /// Somebody deletes it, whosever it is.
+    /// A user deletes it, whoever owns it.
     SinkGone(Sink),
-    /// Somebody takes it from its Runnable, and keeps it.
+    /// A user removes its owner, and keeps it.
     SinkKept(Sink),
-    /// Somebody gives it the number of a run that is still to come.
+    /// A user gives it the number of a future run.
     SinkNumber(Sink),
-    /// Somebody makes an object of that name, if there is none.
+    /// A user makes an object of that name, if there is none.
     SinkTaken(Sink),
-    /// The Runnable does not name it any more.
+    /// The Runnable no longer names it.
     SinkOut(Sink),
-    /// It does again.
+    /// The Runnable names it again.
     SinkBack(Sink),
     /// A Runnable is deleted and created anew.
     Recreate(usize),
-    /// Somebody cancels a run of a Runnable that has not ended.
+    /// A user cancels an unfinished run of a Runnable.
     Cancel(usize),
-    /// The time that runs of a Runnable may take changes.
+    /// The timeout of a Runnable's runs changes.
     Timeout(usize),
-    /// A template has its runs stopped in the other way.
+    /// A template stops its runs in the other way.
     WayToStop(usize),
-    /// Somebody deletes a run of a Runnable that the ledger knows and for which nothing is on its way.
+    /// A user deletes a run of a Runnable that the ledger knows and for which nothing is on its way.
     DeleteRun(usize),
-    /// A create that the original controller had sent for a Runnable lands, after its end.
+    /// A create that the original controller had sent for a Runnable arrives, after its end.
     Straggler(usize),
-    /// Somebody empties the whole status of a Runnable.
+    /// A user empties the whole status of a Runnable.
     Wipe(usize),
-    /// Somebody writes a Runnable's status without what it says of runs, as the original would.
+    /// A user writes a Runnable's status without its record of runs, as the original would.
     ForgetRuns(usize),
     /// A copy of a Runnable's status is kept.
     BackUp(usize),
-    /// That copy is put back.
+    /// That copy is restored.
     Restore(usize),
-    /// An object comes that somebody made who has no Runnable, and claims to be a run of this one.
+    /// An object of a stranger without a Runnable arrives, and claims to be a run of this one.
     Stranger(usize, Sort),
     /// A controller is killed.
     Kill(usize),
@@ -75,18 +75,18 @@ pub enum Deed {
     Partition(usize),
     /// It does again.
     Repair(usize),
-    /// Whatever is sent between them waits.
+    /// Messages between them wait.
     Hold(usize),
-    /// It arrives.
+    /// They arrive.
     Release(usize),
-    /// The account may not create runs any more.
+    /// The account may no longer create runs.
     Forbid,
     /// It may again.
     Allow,
-    /// Watches cannot begin in the past any more.
+    /// Watches can no longer begin in the past.
     Compact,
-    /// The API server's clock is set, by so many seconds.
+    /// The API server's clock is set, by this number of seconds.
     Clock(i64),
-    /// Nothing goes wrong from now on.
+    /// Faults stop from now on.
     Calm,
 }

@@ -1,4 +1,4 @@
-//! What people do to objects that outputs are written to.
+//! Deeds of users to objects that outputs are written to.
 
 use super::{Deed, Draw, Plan, seconds};
 use crate::{
@@ -62,7 +62,7 @@ impl Draw {
             self.once(Deed::SinkNumber(sink));
         }
         if self.random.f64() < 0.3 {
-            // What nothing goes wrong with.
+            // Changes without faults.
             let calm = self.trouble + 5.0 + 40.0 * self.random.f64();
             let gone = self.random.bool();
             let deed = if gone { Deed::SinkGone } else { Deed::SinkData };

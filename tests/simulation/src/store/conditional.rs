@@ -1,4 +1,4 @@
-//! Writes that carry what the object must be.
+//! Writes with preconditions.
 
 use std::sync::Arc;
 
@@ -14,26 +14,25 @@ pub struct Told {
     pub version: u64,
     /// The uid of the run.
     pub uid: String,
-    /// Whether it is deleted for that.
+    /// True if it deletes the run.
     pub is_delete: bool,
-    /// Whether it had ended.
+    /// True if the run had ended.
     pub had_ended: bool,
-    /// What the server's clock said, in seconds.
+    /// Its time by the server's clock, in seconds.
     pub clock: i64,
 }
 
-/// The finalizer of an object that goes once all that it owns is gone.
+/// The finalizer of an object that goes after all its dependents.
 const FOREGROUND: &str = "foregroundDeletion";
 
 impl Store {
-    /// Every request that stops a run, oldest first, those too that changed nothing.
+    /// Returns every request that stops a run, oldest first, including those that changed nothing.
     #[must_use]
     pub fn told(&self) -> &[Told] {
         &self.told
     }
 
-    /// Replaces the status, if resourceVersion and uid are the present ones; what is not given is
-    /// not asked for.
+    /// Replaces the status, if the given resourceVersion and uid are the present ones.
     pub fn replace_status(
         &mut self,
         key: &Key,
@@ -45,8 +44,8 @@ impl Store {
         self.change(key, actor, |object| object["status"] = status)
     }
 
-    /// Replaces an object without a status, if resourceVersion and uid are the present ones; what is not given is not asked
-    /// for. What the API server says of it stays.
+    /// Replaces an object without a status, if the given resourceVersion and uid are the present ones. The
+    /// API server's own fields stay.
     pub fn replace(&mut self, key: &Key, sent: &Value, actor: &str) -> Result<Arc<Value>, Refusal> {
         let present = self.meeting(key, &sent["metadata"])?;
         let mut next = sent.clone();
@@ -56,8 +55,8 @@ impl Store {
         self.change(key, actor, |object| *object = next)
     }
 
-    /// Changes an object by a JSON merge patch (RFC 7386), if its resourceVersion and uid are the present ones. A status
-    /// that is a subresource stays as it is.
+    /// Changes an object by a JSON merge patch (RFC 7386), if its resourceVersion and uid are the present
+    /// ones. A status that is a subresource stays as it is.
     pub fn patch(&mut self, key: &Key, patch: &Value, actor: &str) -> Result<Arc<Value>, Refusal> {
         let present = self.meeting(key, &patch["metadata"])?;
         let Value::Object(fields) = patch else {
@@ -77,7 +76,7 @@ impl Store {
         })
     }
 
-    /// Deletes an object, whatever it is.
+    /// Deletes an object without any condition.
     pub fn delete(&mut self, key: &Key, actor: &str) -> Result<Arc<Value>, Refusal> {
         let present = self.get(key).ok_or(Refusal::NotFound)?;
         let last = self.put(Happened::Deleted, key.clone(), (*present).clone(), actor);
@@ -85,8 +84,8 @@ impl Store {
         Ok(last)
     }
 
-    /// Deletes an object as these options say, if it meets their preconditions. In the foreground it is marked, and
-    /// goes when the garbage collector has seen to what it owns.
+    /// Deletes an object with these options, if it meets their preconditions. In the foreground it is marked,
+    /// and goes when the garbage collector has handled its dependents.
     pub fn delete_as_asked(
         &mut self,
         key: &Key,
@@ -95,7 +94,7 @@ impl Store {
     ) -> Result<Arc<Value>, Refusal> {
         let present = self.meeting(key, &options["preconditions"])?;
         let waits = options["propagationPolicy"] == "Foreground";
-        // What has ended, retention deletes in the background.
+        // Retention deletes finished runs in the background.
         if key.resource.is_run() && (waits || Run::of(&present).result.is_none()) {
             self.note_stop(&present, true);
         }
@@ -112,7 +111,7 @@ impl Store {
         })
     }
 
-    /// The object, if it has the uid and the resourceVersion that are asked for.
+    /// Returns the object, if it has the given uid and resourceVersion.
     fn meeting(&self, key: &Key, asked: &Value) -> Result<Arc<Value>, Refusal> {
         let present = self.get(key).ok_or(Refusal::NotFound)?;
         let differs = |field: &str| {
@@ -159,7 +158,7 @@ mod tests {
     use super::*;
     use crate::discovery::Resource;
 
-    /// A run at work.
+    /// Returns a run at work.
     fn working() -> (Store, Key, Value) {
         let mut store = Store::new(fastrand::Rng::with_seed(1));
         let object =
@@ -185,7 +184,7 @@ mod tests {
         let spec = json!({ "stopped": true, "deep": { "b": 2, "c": {} } });
         assert_eq!((&after["spec"], &after["status"]), (&spec, &Value::Null));
         assert_eq!(after["metadata"]["generation"], 2);
-        // The same once more makes no version, but was carried out.
+        // The same request again makes no version, but was carried out.
         let version = store.version();
         store.patch(&key, &patch, "c as a").unwrap();
         assert_eq!((store.version(), store.told().len()), (version, 2));

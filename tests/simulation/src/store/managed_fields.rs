@@ -1,4 +1,4 @@
-//! Who wrote what of a status, as the API server notes it.
+//! The API server's record of the writers of a status.
 
 use cartouche_crds::FIELD_MANAGER;
 use k8s_openapi::jiff::Timestamp;
@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use crate::people::is_person;
 
-/// Notes who wrote a status, and who of them wrote `currentRun` last, as the API server does: it is written
+/// Records the writers of a status, and the last one of `currentRun`, as the API server does: it is written
 /// as a whole. All controllers write under one name.
 pub(super) fn note_writer(before: &Value, after: &mut Value, actor: &str, now: Timestamp) {
-    // Nobody owns anything of a status that is empty.
+    // An empty status has no owners.
     if after["status"] == json!({}) {
         after["metadata"]["managedFields"] = json!([]);
         return;

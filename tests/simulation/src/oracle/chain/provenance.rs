@@ -1,4 +1,4 @@
-//! C4: what is said that runs and outputs were made from.
+//! C4: the recorded provenance of runs and outputs.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -14,7 +14,7 @@ use crate::{
     store::{Change, Key},
 };
 
-/// C4: what a ledger says that a run was made from is what it is made of.
+/// C4: judges that the recorded provenance of a run matches its content.
 pub(super) fn judge(log: &[Change], chain: Chain, found: &mut Verdict) {
     let made: HashMap<&str, &str> = log
         .iter()
@@ -55,7 +55,7 @@ pub(super) fn judge(log: &[Change], chain: Chain, found: &mut Verdict) {
     after_cycles(&last, chain, &made, &given, found);
 }
 
-/// In the end nobody names the Runnables of a cycle that is broken, if all have looked since: those who are ready.
+/// Judges that in the end no ready Runnable names those of a broken cycle, if all have looked since.
 fn after_cycles(
     last: &HashMap<Key, &Value>,
     chain: Chain,
@@ -91,12 +91,12 @@ fn after_cycles(
 
 type Outputs = BTreeMap<String, Value>;
 
-/// What the members ever gave, and what they said that it was made from.
+/// Everything that the members ever gave, and its recorded provenance.
 #[derive(Default)]
 struct Given {
     /// By its revision.
     outputs: HashMap<(Role, String), Outputs>,
-    /// The revisions of A, by the answer that was made of them; `None` where that was not said.
+    /// The revisions of A, by the answer that was made of them; `None` where that was not recorded.
     of_a: HashMap<(Role, String), BTreeSet<Option<String>>>,
     /// All revisions of the key of the `ConfigMap`.
     sizes: BTreeSet<String>,
@@ -129,7 +129,7 @@ fn all_given(log: &[Change], chain: Chain) -> Given {
     all
 }
 
-/// What of these sources is not what a run of this value is made of.
+/// Returns the part of these sources that does not match the content of a run of this value.
 fn said_wrongly(
     chain: Chain,
     role: Role,
@@ -173,12 +173,13 @@ fn said_wrongly(
     let key = SourceKey::config_map(NAMESPACE, "sizes", "small");
     let said = left.remove(key.as_str());
     let sizes = states(&value).remove(&'s');
-    // Of two revisions neither is true.
+    // Neither of two revisions is true.
     let of_one = sizes
         .as_ref()
         .filter(|words| words.len() == 1 || !chain.ignored);
     let of_sizes = of_one.and_then(|words| Some(Revision::of_text(words.first()?)));
-    // On a cycle each stems from all, itself too; who read it then may say so until it has looked again.
+    // On a cycle each derives from all, including itself. A Runnable that read it then may record so until it
+    // has looked again.
     let of_others = sizes.is_none() && was_tied && said.is_some_and(|it| all.sizes.contains(it));
     if said != of_sizes.as_ref().map(Revision::as_str) && !of_others {
         return Some(format!(
@@ -194,8 +195,8 @@ fn said_wrongly(
     (!left.is_empty()).then(|| format!("it is made of {left:?}"))
 }
 
-/// Whether the branches of which a run of D is made may have named different revisions of A: then none is true of it, and where
-/// nobody asks for one state none is named.
+/// Returns true if the branches of a run of D may have named different revisions of A. Then none is true of
+/// it, and without coherence none is named.
 fn is_disputed(chain: Chain, value: &str, all: &Given) -> bool {
     let read = chain.awaits(Role::D).zip(parts(value));
     let named = read.filter_map(|((of, _), part)| all.of_a.get(&(*of, part.to_owned())));

@@ -6,7 +6,8 @@ use crate::people::{SOMEBODY, make_as};
 const SINK: Sink = Sink { runnable: 0, at: 0 };
 const CONTROLLER: &str = "controller-0 as somebody's account";
 
-/// A Runnable whose status gives outputs of run 2 and knows run 3, and its sink, which has those of run 3.
+/// Returns a Runnable whose status gives outputs of run 2 and knows run 3, and its sink, which has those of
+/// run 3.
 fn ahead() -> Store {
     let mut store = Store::new(fastrand::Rng::with_seed(1));
     let key = runnable(SINK.runnable);
@@ -27,7 +28,7 @@ fn ahead() -> Store {
     store
 }
 
-/// The status knows runs up to this one.
+/// Lets the status know runs up to this one.
 fn know(store: &mut Store, highest: i64) {
     let run = json!({ "sequence": highest, "name": "run", "apiVersion": "v1", "kind": "Task", "inputHash": "", "phase": "Created" });
     let from = json!({ "sequence": 2, "name": "run", "uid": "2", "rulesHash": "" });
@@ -42,7 +43,7 @@ fn highest_of(object: &Value) -> i64 {
     highest(&status(object))
 }
 
-/// The properties that are broken once a controller has written the sink like this.
+/// Returns the properties that are broken once a controller has written the sink like this.
 fn broken(mut store: Store, write: impl FnOnce(&mut Value)) -> Vec<&'static str> {
     store.change(&SINK.key(), CONTROLLER, write).unwrap();
     let mut plan = Plan::of(0);
