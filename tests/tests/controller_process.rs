@@ -50,20 +50,20 @@ async fn a_controller_stops_when_asked_and_starts_again_after_a_kill() -> Result
     fixture.change("note", json!({ "text": "two" })).await?;
     controller.restart().await?;
     gives(&fixture, "two").await?;
-    // Kubernetes, too, makes a ConfigMap in each namespace, sooner or later.
+    // Kubernetes, too, makes a ConfigMap in each namespace at some time.
     let account = fixture.account.user();
     let mut made = audit.in_namespace(&fixture.namespace)?;
     made.retain(|event| event.verb == "create" && event.acting_as() == account);
     made.retain(|event| event.resource() == "configmaps" && event.took_effect());
     assert_eq!(made.len(), 2);
 
-    // A scrape counts what is there.
+    // A scrape counts the present state.
     let lines = [
         "cartouche_runnables{ready=\"True\",reason=\"Ready\"} 1\n",
         "cartouche_oldest_unfinished_run_seconds 0\n",
         "cartouche_oldest_waiting_change_age_seconds 0.0\n",
         "cartouche_queue_length 0\n",
-        // Of this start.
+        // Since this start.
         "cartouche_runs_created_total 1\n",
         "cartouche_runs_finished_total{result=\"Succeeded\"} 1\n",
         "cartouche_change_to_run_seconds_count 1\n",
@@ -75,7 +75,7 @@ async fn a_controller_stops_when_asked_and_starts_again_after_a_kill() -> Result
         ),
     ];
     let has_all = |metrics: &str| lines.iter().all(|line| metrics.contains(line));
-    // It counts what watches have shown, and as it was a second ago.
+    // It counts what watches have shown, with a delay of up to a second.
     let mut metrics = controller.get("/metrics").await?;
     for _ in 0..20 {
         if has_all(&metrics) {

@@ -1,4 +1,4 @@
-//! A program under supervision ends when its owner lets go, and is started again if so agreed.
+//! A supervised program ends when its owner closes the pipe, and is restarted if so configured.
 
 use std::{fs, path::Path, time::Duration};
 

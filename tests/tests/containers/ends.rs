@@ -1,4 +1,4 @@
-//! How containers end by themselves, and by their run's deadline.
+//! Ends of containers: by themselves, and by their run's deadline.
 
 use anyhow::Result;
 use cartouche_tests::kind::JOB;

@@ -1,4 +1,4 @@
-//! What is left of a node whose owner is gone.
+//! Leftovers of a node whose owner is gone.
 
 use std::{
     fs,
@@ -49,7 +49,7 @@ async fn nothing_is_left_of_a_node_whose_owner_is_killed() -> Result<()> {
     .await
 }
 
-/// The demo on a real node, as far as its controller.
+/// Starts the demo on a real node, up to its controller.
 async fn owner(folder: &Path) -> Result<Child> {
     let mut owner = Command::new(DEMO)
         .arg("--containers")
@@ -74,7 +74,7 @@ fn only_entry(folder: &Path) -> Result<PathBuf> {
     Ok(entries.next().context("no control plane")??.path())
 }
 
-/// With a file system of its own: there is something to unmount.
+/// Starts a container with a file system of its own, so that there is something to unmount.
 async fn a_container_at_work(plane: &Path) -> Result<()> {
     let client = client(&plane.join("identity/admin.kubeconfig"), None).await?;
     let pods: Api<Pod> = Api::namespaced(client, "kube-system");
@@ -103,14 +103,14 @@ async fn a_container_at_work(plane: &Path) -> Result<()> {
     .await
 }
 
-/// What there is on this machine of a control plane: processes that work in its folder or in its control groups,
-/// these groups, its mounts, and its files.
+/// Lists everything of a control plane on this machine: processes that work in its folder or in its control
+/// groups, these groups, its mounts, and its files.
 fn left_of(group: &str, folder: &Path) -> Result<Vec<String>> {
     let mut left = Vec::new();
     for process in fs::read_dir("/proc")?.flatten() {
         let read = |file: &str| fs::read_to_string(process.path().join(file)).unwrap_or_default();
         let line = read("cmdline").replace('\0', " ");
-        // The one that removes the files is there until they are gone.
+        // The process that removes the files stays until they are gone.
         let tidies_up = line.contains(" tidy-up ");
         let concerns = line.contains(group) || read("cgroup").contains(group);
         if concerns && !tidies_up {

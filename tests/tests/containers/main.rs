@@ -1,6 +1,7 @@
-//! Containers that work, on a real node: what a runner finds, gives and is told, and what Cartouche makes of that.
+//! Containers that do real work, on a real node: the input and output of a runner, its stop, and Cartouche's
+//! reaction.
 //!
-//! It needs Linux and root. Elsewhere each of these tests says that it is skipped, and why.
+//! They need Linux and root. Elsewhere each of these tests reports that it is skipped, with the reason.
 
 mod ends;
 mod leftovers;

@@ -1,4 +1,4 @@
-//! What people do about containers at work, with the command.
+//! Users' actions on containers at work, with the command.
 
 use anyhow::{Context, Result, ensure};
 use serde_json::json;
@@ -29,7 +29,7 @@ async fn a_container_is_asked_to_end_when_its_run_is_cancelled() -> Result<()> {
     while let Some(line) = lines.next_line().await? {
         last = line;
     }
-    // It is the last thing that the program does after SIGTERM.
+    // The program prints this last, after SIGTERM.
     assert!(last.contains("was asked to end"), "{last}");
     let it = scene.ready("False").await?;
     let said = message(&it, "Ready");

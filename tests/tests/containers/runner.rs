@@ -8,13 +8,13 @@ use crate::scene::{Scene, message, outputs, pod, with};
 
 const COUNT: [&str; 3] = ["/bin/runner", "count", "$(runnable.spec.inputs.text)$"];
 
-/// The part of a template that has the example run a command, and gives outputs of these names.
+/// Returns the part of a template that has the example run a command and declares outputs of these names.
 fn runner(command: &[&str], more: Value, names: &[&str]) -> Value {
     let runner = json!({ "context": true, "args": { "command": command } });
     with(outputs(names), json!({ "runner": with(runner, more) }))
 }
 
-/// A Runnable of such a template.
+/// Starts a Runnable of this template.
 async fn started(template: Value) -> Result<Option<Scene>> {
     let Some(scene) = Scene::set().await? else {
         return Ok(None);
@@ -29,7 +29,7 @@ async fn what_a_runner_says_last_becomes_outputs() -> Result<()> {
     let Some(scene) = Scene::set().await? else {
         return Ok(());
     };
-    // Every user may read its files, whether the container may write to its root or not.
+    // Every user may read its files, even if the container may not write to its root.
     let mut pod = pod(&[]);
     pod["spec"]["securityContext"] = json!({ "runAsUser": 1000, "runAsNonRoot": true });
     pod["spec"]["volumes"] = json!([{ "name": "tmp", "emptyDir": {} }]);
@@ -80,7 +80,7 @@ async fn a_runner_ends_its_command_at_the_timeout_of_its_context() -> Result<()>
     let said = message(&it, "Ready");
     assert!(said.contains("exited 124"), "{said}");
     assert!(said.contains("it took longer than 1s"), "{said}");
-    // SIGTERM reached it: after 20 s it would be said to go on.
+    // SIGTERM reached it: otherwise the message after 20 s would be that it goes on.
     assert!(said.contains("it then ended as if it were done"), "{said}");
     Ok(())
 }

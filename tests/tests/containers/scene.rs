@@ -1,4 +1,4 @@
-//! A Runnable in a namespace of its own, on a cluster whose containers work.
+//! A Runnable in a namespace of its own, on a cluster whose containers do real work.
 
 use std::{
     ops::Deref,
@@ -28,7 +28,7 @@ use tokio::{
 
 pub(crate) const DEMO: &str = env!("CARGO_BIN_EXE_demo");
 
-/// How long a container may take: a second or two on an idle machine.
+/// Maximum time for a container: a second or two on an idle machine.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 static LACKING: OnceCell<Option<String>> = OnceCell::const_new();
@@ -36,7 +36,7 @@ static PLANE: OnceCell<Arc<ControlPlane>> = OnceCell::const_new();
 static CONTROLLER: OnceCell<Controller> = OnceCell::const_new();
 static CARTOUCHE: OnceCell<PathBuf> = OnceCell::const_new();
 
-/// Whether there can be no containers here. Then the present test says that it is skipped.
+/// Returns true if there can be no containers here. It then reports the present test as skipped.
 pub(crate) async fn lacks_a_node() -> Result<bool> {
     let lacking = LACKING.get_or_try_init(|| node::lacking(DEMO)).await?;
     if let Some(why) = lacking {
@@ -45,7 +45,7 @@ pub(crate) async fn lacks_a_node() -> Result<bool> {
     Ok(lacking.is_some())
 }
 
-/// The cluster of this process, with the controller, if there can be one.
+/// Returns the cluster of this process, with the controller, or `None` if there can be none.
 pub(crate) async fn cluster() -> Result<Option<Cluster>> {
     if lacks_a_node().await? {
         return Ok(None);
@@ -78,7 +78,8 @@ impl Deref for Scene {
 }
 
 impl Scene {
-    /// An empty namespace, with an account that may make Jobs and read what their containers said.
+    /// Makes an empty namespace, with an account that may make Jobs and read the messages of their
+    /// containers.
     pub(crate) async fn set() -> Result<Option<Self>> {
         let Some(cluster) = cluster().await? else {
             return Ok(None);
@@ -88,8 +89,8 @@ impl Scene {
         Ok(Some(Self { fixture }))
     }
 
-    /// Makes a template of Jobs with this pod, and the Runnable. `job` has further fields of the Job, `template` of the
-    /// template.
+    /// Makes a template of Jobs with this pod, and the Runnable. `job` has further fields of the Job,
+    /// `template` of the template.
     pub(crate) async fn start(&self, pod: Value, job: Value, template: Value) -> Result<()> {
         let job = with(json!({ "backoffLimit": 0, "template": pod }), job);
         let run = json!({
@@ -111,13 +112,13 @@ impl Scene {
         self.observed(RUNNABLE, "it", &what, wanted).await
     }
 
-    /// Waits until nothing but a change makes another run.
+    /// Waits until only a change makes another run.
     pub(crate) async fn stalled(&self) -> Result<Value> {
         let wanted = |it: &Value| condition(it, "Stalled")["status"] == "True";
         self.observed(RUNNABLE, "it", "to be stalled", wanted).await
     }
 
-    /// How the containers of all pods stand, as the kubelet says it.
+    /// Returns the states of the containers of all pods, as the kubelet reports them.
     pub(crate) async fn states(&self) -> Result<Vec<Value>> {
         let pods = self.list(POD, "").await?;
         let state = |pod: &Value| pod["status"]["containerStatuses"][0]["state"].clone();
@@ -138,7 +139,7 @@ impl Scene {
         .await
     }
 
-    /// Starts the `cartouche` command as a person who may do everything.
+    /// Starts the `cartouche` command as a user with unrestricted rights.
     pub(crate) async fn cartouche(&self, arguments: &[&str]) -> Result<Child> {
         let cartouche = CARTOUCHE.get_or_try_init(built_cartouche).await?;
         let child = Command::new(cartouche)
@@ -154,7 +155,7 @@ impl Scene {
     }
 }
 
-/// The command; `cargo test --workspace` builds it beside the harness.
+/// Returns the command; `cargo test --workspace` builds it beside the harness.
 async fn built_cartouche() -> Result<PathBuf> {
     let cartouche = Path::new(DEMO).with_file_name("cartouche");
     if !cartouche.is_file() {
@@ -168,7 +169,7 @@ async fn built_cartouche() -> Result<PathBuf> {
     Ok(cartouche)
 }
 
-/// A pod with one container of the example's image, with these arguments.
+/// Returns a pod with one container of the example's image, with these arguments.
 pub(crate) fn pod(arguments: &[&str]) -> Value {
     json!({
         "spec": {
@@ -178,7 +179,7 @@ pub(crate) fn pod(arguments: &[&str]) -> Value {
     })
 }
 
-/// An object with further fields, or others.
+/// Returns an object with added or replaced fields.
 pub(crate) fn with(mut object: Value, more: Value) -> Value {
     if let Value::Object(more) = more {
         for (name, value) in more {
@@ -188,12 +189,12 @@ pub(crate) fn with(mut object: Value, more: Value) -> Value {
     object
 }
 
-/// What a condition says.
+/// Returns the message of a condition.
 pub(crate) fn message<'a>(it: &'a Value, kind: &str) -> &'a str {
     text(&condition(it, kind)["message"])
 }
 
-/// The part of a template with outputs of these names, from what the container says last.
+/// Returns the part of a template with outputs of these names, from the last message of the container.
 pub(crate) fn outputs(names: &[&str]) -> Value {
     let path = |name: &&str| {
         (

@@ -1,4 +1,4 @@
-//! `examples/opentofu` where its program works, by `just tofu`: building it takes minutes.
+//! `examples/opentofu` with its real program, by `just tofu`: building it takes minutes.
 
 use std::{fs, path::Path, time::Duration};
 
@@ -49,14 +49,14 @@ async fn tofu_applies_a_module_and_its_state_and_outputs_follow() -> Result<()> 
         .get(SECRET, &format!("tfstate-default-{NAME}"))
         .await?;
     assert_eq!(state["metadata"]["labels"]["tfstate"], "true");
-    // What the state keeps is the same in both; the status has it nowhere.
+    // The value in the state is the same in both; the status has it nowhere.
     assert_eq!(first, second);
     let it = fixture.get(RUNNABLE, NAME).await?.to_string();
     assert!(!it.contains(first.as_str().context("no token")?), "{it}");
     Ok(())
 }
 
-/// The template of the example, for pods that share the network of this machine.
+/// Returns the template of the example, for pods that share the network of this machine.
 fn with_network(cluster: &Cluster, example: &Path) -> Result<Value> {
     let text = fs::read_to_string(example.join("template.yaml"))?;
     let mut template: Value = serde_saphyr::from_str(&text)?;
@@ -73,7 +73,7 @@ fn with_network(cluster: &Cluster, example: &Path) -> Result<Value> {
     Ok(template)
 }
 
-/// Where the API server listens.
+/// Returns the port of the API server.
 fn port(cluster: &Cluster) -> Result<String> {
     let kubeconfig = Kubeconfig::read_from(cluster.kubeconfig())?;
     let server = kubeconfig.clusters[0].cluster.as_ref();
@@ -82,7 +82,7 @@ fn port(cluster: &Cluster) -> Result<String> {
     Ok(port.context("no port")?.to_owned())
 }
 
-/// Waits until a version is released, and returns the token, of which only the Secret knows.
+/// Waits until a version is released, and returns the token, which only the Secret has.
 async fn succeeded(fixture: &Fixture, version: &str) -> Result<Value> {
     let wanted = |it: &Value| {
         condition(it, "Ready")["status"] == "True" && it["status"]["outputs"]["release"] == version

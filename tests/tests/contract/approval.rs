@@ -1,4 +1,4 @@
-//! Runs that a person has to approve before they begin.
+//! Runs that need approval before they begin.
 
 mod dry_run;
 mod given;
@@ -23,14 +23,14 @@ const APPROVED: &str = "carto.run/approved";
 /// Longer than the API server takes to record a request that it has answered.
 const RECORDED: Duration = Duration::from_secs(2);
 
-/// A template like [`answers`], whose runs a person approves.
+/// Returns a template like [`answers`], whose runs need approval.
 fn approved_by_hand() -> Value {
     let mut template = answers();
     template["approval"] = "Manual".into();
     template
 }
 
-/// A world with this template, and a Runnable whose runs wait for a person.
+/// Makes a world with this template, and a Runnable whose runs wait for approval.
 async fn manual(prefix: &str, template: Value) -> Result<Subject> {
     let world = World::new(prefix).await?;
     world.template(template).await?;
@@ -38,18 +38,18 @@ async fn manual(prefix: &str, template: Value) -> Result<Subject> {
     world.runnable("r", spec).await
 }
 
-/// Whether the Runnable says that it waits for a person.
+/// Returns true if the Runnable reports that it waits for approval.
 fn waits(object: &Value) -> bool {
     condition(object, "Ready")["reason"] == "ApprovalRequired"
 }
 
-/// Waits until a run of this number waits for a person, and returns what approves it: nothing is under way, and nothing
-/// is wrong.
+/// Waits until a run of this number waits for approval, and returns the value that approves it: nothing is
+/// under way, and nothing is wrong.
 async fn asked(subject: &Subject, sequence: i64) -> Result<String> {
     asked_anew(subject, sequence, "").await
 }
 
-/// The same, of a run that something else approves than this.
+/// Does the same as [`asked`] for a run that this value does not approve.
 async fn asked_anew(subject: &Subject, sequence: i64, before: &str) -> Result<String> {
     let what = format!("run {sequence} to wait for a person");
     let object = subject.until(&what, |it| {
@@ -84,14 +84,14 @@ async fn approve(subject: &Subject, approval: &str) -> Result<()> {
         .await
 }
 
-/// Asks for one more run.
+/// Requests one more run.
 async fn ask_again(subject: &Subject, token: &str) -> Result<()> {
     subject
         .edit(|it| it["metadata"]["annotations"]["carto.run/rerun-token"] = token.into())
         .await
 }
 
-/// The run of this number, approved once it is asked for; it works.
+/// Approves the run of this number once it waits, and returns it at work.
 async fn begun(subject: &Subject, sequence: i64, count: usize) -> Result<Value> {
     let approval = asked(subject, sequence).await?;
     approve(subject, &approval).await?;
@@ -104,7 +104,7 @@ async fn begun(subject: &Subject, sequence: i64, count: usize) -> Result<Value> 
     Ok(run)
 }
 
-/// How often somebody was asked to approve a run.
+/// Returns the number of requests for approval.
 async fn requests(subject: &Subject) -> Result<usize> {
     let events = subject.events().await?;
     let asks = events
@@ -146,7 +146,8 @@ async fn a_run_waits_for_a_yes_and_begins_with_exactly_it() -> Result<()> {
     subject.stays_at(1).await
 }
 
-/// What accounts have done in the world so far: status writes, creates that were only tried and others, and lists.
+/// Counts the requests of accounts in the world so far: status writes, dry runs of creates, other creates,
+/// and lists.
 fn done(audit: &AuditLog, world: &World) -> Result<[usize; 4]> {
     let events = audit.in_namespace(&world.namespace)?;
     let count = |verb: &str, resource: &str, only_tried: bool| {
@@ -164,7 +165,7 @@ fn done(audit: &AuditLog, world: &World) -> Result<[usize; 4]> {
     ])
 }
 
-/// Has the controller look at the Runnable again, though nothing is different.
+/// Makes the controller reconcile the Runnable again, though nothing has changed.
 async fn look_again(subject: &Subject, times: usize) -> Result<()> {
     for time in 0..times {
         subject
@@ -198,7 +199,7 @@ async fn while_it_waits_little_is_written_and_nothing_is_made() -> Result<()> {
     }
     begun(&subject, 1, 1).await?;
     subject.answer(1, json!("first")).await?;
-    // On a new control plane the watch of the kind may come after its first run.
+    // On a new control plane the watch of the kind may begin after its first run.
     let is_quiet = |it: &Value| {
         let is_ready = condition(it, "Ready")["status"] == "True";
         is_ready && condition(it, "WatchUnavailable")["status"] != "True"
@@ -223,7 +224,7 @@ async fn while_it_waits_little_is_written_and_nothing_is_made() -> Result<()> {
 async fn what_changes_after_the_yes_is_asked_for_anew() -> Result<()> {
     let subject = manual("anew", answers()).await?;
     let first = asked(&subject, 1).await?;
-    // Both at once, so that the controller sees the one never without the other.
+    // Both at once, so that the controller never sees one without the other.
     subject
         .edit(|it| {
             it["metadata"]["annotations"][APPROVED] = first.clone().into();
@@ -326,7 +327,7 @@ async fn taking_the_wish_for_approvals_away_begins_the_run() -> Result<()> {
         .edit(|it| it["spec"]["approval"] = "Automatic".into())
         .await?;
     subject.answer(1, json!("first")).await?;
-    // And so it is for a template.
+    // The same holds for a template.
     let world = &subject.world;
     world.template(approved_by_hand()).await?;
     subject.input("foo", 2).await?;
@@ -356,7 +357,7 @@ async fn one_that_wants_a_person_is_enough() -> Result<()> {
     by_itself.stays_at(0).await
 }
 
-/// Whoever looks at the list sees what waits, and for what.
+/// The list shows the waiting run and what it waits for.
 #[tokio::test]
 async fn kubectl_shows_what_a_run_waits_for() -> Result<()> {
     let subject = manual("shown", answers()).await?;

@@ -1,4 +1,4 @@
-//! Bad input of every sort: a condition and a Warning that say what and where; outputs, history and
+//! Bad input of every sort: a condition and a Warning report the defect and its place; outputs, history and
 //! running runs stay as they are; others go on.
 
 mod case;

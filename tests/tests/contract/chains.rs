@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 
 use crate::world::{RUNNABLE, Subject, TEST_OBJ, World, document};
 
-/// The template shows its inputs in the run, and gives the answer of the run. Whoever is named there may read Runnables.
+/// Makes a world whose template shows its inputs in the run, and gives the answer of the run. The account may
+/// read Runnables.
 async fn world(prefix: &str) -> Result<World> {
     let world = World::new(prefix).await?;
     world.template(shows_inputs()).await?;
@@ -26,19 +27,19 @@ fn shows_inputs() -> Value {
     })
 }
 
-/// The answer of another Runnable, as the input of its name.
+/// Returns the answer of another Runnable, as the input of its name.
 fn from(name: &str) -> Value {
     json!({ "name": name, "runnableRef": { "name": name, "output": "answer" } })
 }
 
-/// One that stands at the head of chains.
+/// Makes a Runnable at the head of chains.
 async fn head(world: &World, name: &str) -> Result<Subject> {
     world
         .runnable(name, json!({ "inputs": { "own": 1 } }))
         .await
 }
 
-/// One that reads these.
+/// Makes a Runnable that reads these.
 async fn reader(world: &World, name: &str, sources: &[&str]) -> Result<Subject> {
     let from: Vec<Value> = sources.iter().map(|source| from(source)).collect();
     world
@@ -46,12 +47,12 @@ async fn reader(world: &World, name: &str, sources: &[&str]) -> Result<Subject> 
         .await
 }
 
-/// What a run was given.
+/// Returns an input of a run.
 fn given<'a>(run: &'a Value, input: &str) -> &'a Value {
     &run["spec"]["inputs"][input]
 }
 
-/// The revision of a source that the status names, of the current run or of the outputs.
+/// Returns the revision of a source in the status, of the current run or of the outputs.
 fn revision<'a>(runnable: &'a Value, of: &str, source: &str) -> &'a Value {
     let namespace = runnable["metadata"]["namespace"]
         .as_str()

@@ -1,4 +1,4 @@
-//! Runs of one Runnable that are not to be at work at once.
+//! Runs of one Runnable that must not be at work at once.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::world::{
     succeeded, text,
 };
 
-/// A world in which the account `runner` may stop runs, and runs are stopped by a word in their spec.
+/// Makes a world in which the account `runner` may stop runs, and a field in their spec stops runs.
 async fn world(prefix: &str) -> Result<World> {
     let world = World::new(prefix).await?;
     world
@@ -27,7 +27,7 @@ async fn under(world: &World, policy: &str) -> Result<Subject> {
     world.runnable("r", spec).await
 }
 
-/// Waits until a change is held back because of this run.
+/// Waits until this run holds a change back.
 async fn waits(subject: &Subject, run: &Value) -> Result<()> {
     let named = format!(
         "TestObj {}/{} ",
@@ -43,7 +43,7 @@ async fn waits(subject: &Subject, run: &Value) -> Result<()> {
     Ok(())
 }
 
-/// A change is held back by its first run.
+/// Makes a Runnable whose first run holds a change back.
 async fn waiting(world: &World) -> Result<(Subject, Value)> {
     let subject = under(world, "LatestOnly").await?;
     let first = subject.run(1).await?;
@@ -52,7 +52,7 @@ async fn waiting(world: &World) -> Result<(Subject, Value)> {
     Ok((subject, first))
 }
 
-/// Its first run was told to stop for a change of the input.
+/// Makes a Runnable whose first run was stopped for a change of the input.
 async fn replaced(world: &World) -> Result<(Subject, Value)> {
     let subject = under(world, "Replace").await?;
     let first = subject.run(1).await?;
@@ -75,8 +75,8 @@ async fn a_change_waits_for_the_run_before_and_only_the_last_one_runs() -> Resul
     };
     let subject = under(&world, "LatestOnly").await?;
     let first = subject.run(1).await?;
-    // It is at work as soon as it is intended; that it was made is written after that. On a new control plane the
-    // watch of the kind may come later still.
+    // It is at work as soon as it is intended; the confirmation is written after that. On a new control plane
+    // the watch of the kind may begin later still.
     let is_quiet = |it: &Value| {
         it["status"]["currentRun"]["phase"] == "Created"
             && condition(it, "Ready")["reason"] == "RunInProgress"
@@ -277,7 +277,7 @@ async fn the_policy_and_what_waits_are_nothing_that_templates_can_read() -> Resu
     Ok(())
 }
 
-/// By the rules of the template that makes the next run the one before would have ended at once.
+/// By the rules of the template of the next run, the previous one would have ended at once.
 #[tokio::test]
 async fn a_run_that_is_waited_for_is_not_judged_by_the_rules_of_the_next_one() -> Result<()> {
     let world = world("other-rules").await?;
@@ -286,7 +286,7 @@ async fn a_run_that_is_waited_for_is_not_judged_by_the_rules_of_the_next_one() -
     template["healthRule"] = json!({ "alwaysHealthy": {} });
     template["outputs"] = json!({ "foo": ".spec.foo" });
     world.template(template).await?;
-    // Whatever the controller does because of it, it has done when it answers the next change.
+    // The controller has finished its reaction when it answers the next change.
     subject.input("foo", 3).await?;
     subject.observed().await?;
     let status = subject.status().await?;

@@ -224,7 +224,7 @@ async fn a_run_that_the_api_server_refuses_is_refused_in_its_words() -> Result<(
 #[tokio::test]
 async fn ready_is_the_sum_of_the_others() -> Result<()> {
     let (world, subject, run) = started("sum").await?;
-    // A run that says nothing yet.
+    // A run that reports nothing yet.
     subject
         .says("RunTemplateReady", "True", "Ready", "")
         .await?;

@@ -1,4 +1,4 @@
-//! What is rendered has to stay the same for a while before it runs.
+//! A debounce: the rendered object must stay the same for a while before it runs.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::world::{Subject, World, answered, answers, condition};
 
-/// How long a change has to stay.
+/// Time that a change has to stay the same.
 const PAUSE: &str = "4s";
 
 async fn world(prefix: &str) -> Result<World> {

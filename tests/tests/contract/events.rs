@@ -1,4 +1,4 @@
-//! What is told to people in events.
+//! Events for users.
 
 use anyhow::Result;
 use serde_json::json;
@@ -112,7 +112,7 @@ async fn a_condition_that_turns_false_is_a_warning_once() -> Result<()> {
     subject
         .event("Warning", "TemplateStampFailure", &said)
         .await?;
-    // Looked at again and again, it stays what it was.
+    // Repeated looks do not change it.
     for label in ["a", "b"] {
         subject
             .edit(|object| object["metadata"]["labels"] = json!({ label: "x" }))
@@ -180,7 +180,7 @@ async fn values_that_hardly_mean_what_their_author_meant_are_a_warning() -> Resu
     for hidden in ["inputs.plain", "NAMED", "7.3", "db"] {
         assert!(!message.contains(hidden), "{hidden}: {message}");
     }
-    // A run whose values are all meant gives none.
+    // A run whose values are all intended has none.
     let spec = json!({ "inputs": { "version": "7.30", "tag": "v1", "pin": "1", "plain": 2.5 } });
     let other = world.runnable("other", spec).await?;
     let run = other.run(1).await?;

@@ -20,7 +20,7 @@ fn table() -> Vec<Row> {
     [typed(), texts(), literals(), fields()].concat()
 }
 
-/// A string that is nothing but a tag keeps the type of its value.
+/// Returns cases of strings that consist of one tag, which keep the type of the value.
 fn typed() -> Vec<Row> {
     vec![
         ("$(runnable.spec.inputs.s)$", json!("text")),
@@ -77,7 +77,7 @@ fn typed() -> Vec<Row> {
     ]
 }
 
-/// In a longer string the value becomes text.
+/// Returns cases of longer strings, in which the value becomes text.
 fn texts() -> Vec<Row> {
     vec![
         ("b$(runnable.spec.inputs.n)$", json!("b3")),
@@ -106,7 +106,7 @@ fn texts() -> Vec<Row> {
     ]
 }
 
-/// What is no tag stays, and what a tag yields is not looked at again.
+/// Returns cases of text that is no tag and stays, and of tag values, which are not expanded again.
 fn literals() -> Vec<Row> {
     vec![
         ("text $(params.a) more", json!("text $(params.a) more")),
@@ -144,7 +144,7 @@ fn literals() -> Vec<Row> {
     ]
 }
 
-/// The Runnable is what its type has, not only what is written in it.
+/// Returns cases of fields that the type of the Runnable has, not only those in the manifest.
 fn fields() -> Vec<Row> {
     vec![
         ("$(runnable.kind)$", json!("Runnable")),

@@ -1,4 +1,4 @@
-//! When a run of any kind has succeeded or failed, on real objects.
+//! Success and failure of runs of any kind, on real objects.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use crate::world::{
     CONFIG_MAP, JOB, POD, Subject, World, answered, answers, document, specless, succeeded,
 };
 
-/// A Runnable whose template has this healthRule, and its run.
+/// Makes a Runnable whose template has this healthRule, and its run.
 async fn ruled(prefix: &str, rule: Value) -> Result<(World, Subject, Value)> {
     let mut spec = answers();
     spec["healthRule"] = rule;
@@ -126,7 +126,7 @@ async fn a_kind_that_never_says_succeeded_is_unknown_and_told_of_the_health_rule
     Ok(())
 }
 
-/// The reason of Ready for a run with this one.
+/// Returns the reason of Ready for a run with this one.
 fn of_ready<'a>(status: &str, of_run: &'a str) -> &'a str {
     if status == "Unknown" {
         "RunInProgress"

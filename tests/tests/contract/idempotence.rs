@@ -1,4 +1,4 @@
-//! When a run is made, and when none is.
+//! Changes that make a run, and those that make none.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -270,7 +270,7 @@ async fn a_new_rerun_token_makes_one_more_run_of_the_same() -> Result<()> {
     ask("tuesday").await?;
     subject.run(3).await?;
     subject.outputs(json!({ "answer": "first" })).await?;
-    // A run that a change made answers nobody.
+    // A run that a change made answers no request.
     subject.input("foo", 2).await?;
     let tokens: Vec<Value> = subject.runs(4).await?.iter().map(token).collect();
     assert_eq!(

@@ -1,4 +1,4 @@
-//! As whom runs are made, read and deleted, and what happens without the rights for it.
+//! The account that makes, reads and deletes runs, and the consequences of missing rights.
 
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ use crate::world::{
     World, answered, answers, condition, document, specless, text,
 };
 
-/// What the original needed.
+/// Rights that the original needed.
 const ENOUGH: [&str; 3] = ["list", "create", "delete"];
 
 async fn guarded(world: &World, account: &str) -> Result<Subject> {
@@ -65,7 +65,7 @@ async fn an_account_without_rights_is_told_so_and_runs_seconds_after_it_has_them
         Value::Null,
         "nothing is intended"
     );
-    // Long enough for the pauses between tries to have grown.
+    // Long enough for the pauses between retries to have grown.
     tokio::time::sleep(Duration::from_secs(6)).await;
     world
         .allow("runner", &[GUARDED_OBJ.rights(&ENOUGH)])
@@ -329,7 +329,7 @@ async fn the_shipped_role_is_enough_for_the_controller() -> Result<()> {
         .await?;
     let log = world.controller.log()?;
     let refused = format!("User \"{}\" cannot", Controller::account().user());
-    // Other tests ask for these on purpose, and the controller must not be able to watch them.
+    // Other tests request these on purpose, and the controller must not be able to watch them.
     let beyond = "unwatchedobjs secrets nodes namespaces bindings localsubjectaccessreviews"
         .split(' ')
         .map(|kind| format!("resource \"{kind}\""))

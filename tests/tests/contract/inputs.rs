@@ -1,4 +1,4 @@
-//! Inputs that a template declares: defaults, and what becomes of those that do not fit.
+//! Inputs that a template declares: defaults, and the handling of those that do not fit.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ async fn a_default_stands_for_an_input_that_is_not_given() -> Result<()> {
     let subject = world.runnable("r", json!({})).await?;
     let run = subject.run(1).await?;
     assert_eq!(run["spec"]["foo"], 5, "{run}");
-    // The same value written down is no change.
+    // Writing the default value explicitly is no change.
     subject.input("foo", 5).await?;
     subject.stays_at(1).await
 }

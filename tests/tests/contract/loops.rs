@@ -1,4 +1,5 @@
-//! Runs that change what their own Runnable selects or reads, and runs that only follow what others change.
+//! Runs that change the objects that their own Runnable selects or reads, and runs that only follow others'
+//! changes.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -26,7 +27,7 @@ async fn a_run_that_changes_what_is_selected_is_slowed_until_the_runnable_is_cha
         "selector": { "resource": resource, "matchingLabels": labels }, "inputs": { "i": 1 },
     });
     let subject = world.runnable("r", spec).await?;
-    // What each run does.
+    // The effect of each run.
     for count in 1..=RUNS {
         subject.run(count).await?;
         world.put(has(count)).await?;
@@ -37,14 +38,15 @@ async fn a_run_that_changes_what_is_selected_is_slowed_until_the_runnable_is_cha
         "{said}"
     );
     subject.stays_at(RUNS).await?;
-    // Somebody mends it: the last state of what is selected is served at once.
+    // A user repairs it: the last state of the selected object is served at once.
     subject.input("i", 2).await?;
     let last = json!({ "count": RUNS.to_string(), "input": 2 });
     assert_eq!(subject.run(RUNS + 1).await?["spec"], last);
     Ok(())
 }
 
-/// Runs show the inputs, and give an answer; the account may read and write what these scenarios are about.
+/// Makes a world whose runs show the inputs, and give an answer; the account may read and write the objects
+/// of these scenarios.
 async fn world(prefix: &str) -> Result<World> {
     let world = World::new(prefix).await?;
     let rights = [

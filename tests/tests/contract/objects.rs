@@ -17,7 +17,7 @@ async fn world(prefix: &str) -> Result<World> {
     Ok(world)
 }
 
-/// An object called `name` whose status has a digest, and says that it is ready or not.
+/// Makes an object called `name` whose status has a digest, and reports that it is ready or not.
 async fn object(world: &World, kind: Kind, name: &str, digest: &str, ready: &str) -> Result<()> {
     let mut object = document(kind, json!({}));
     object["metadata"] = json!({ "name": name, "labels": { "app": name } });
@@ -106,7 +106,7 @@ async fn what_says_that_it_is_not_ready_is_waited_for_once_a_run_is_due() -> Res
     r.stays_at(1).await?;
     object(&world, TEST_OBJ, "repo", "d2", "True").await?;
     assert_eq!(digest(&r.run(2).await?), "d2");
-    // Whoever does not care does not wait.
+    // With `waitFor: Nothing`, the Runnable does not wait.
     object(&world, TEST_OBJ, "repo", "d3", "False").await?;
     r.edit(|it| it["spec"]["inputsFrom"][0]["objectRef"]["waitFor"] = json!("Nothing"))
         .await?;

@@ -1,4 +1,4 @@
-//! Values out of runs: when they appear, when they stay, when they follow.
+//! Outputs of runs: when they appear, stay, and follow.
 
 mod optional;
 

@@ -1,4 +1,4 @@
-//! How often anything is written or tried, where what is rendered or read changes all the time.
+//! Pace of writes and retries, where rendered or read objects change all the time.
 
 use std::{future::Future, sync::Arc, time::Duration};
 
@@ -19,21 +19,21 @@ use crate::world::{
     CONFIG_MAP, GUARDED_OBJ, RUNNABLE, Subject, World, condition, config_map, document, stamps,
 };
 
-/// For how long it is counted.
+/// Duration of a count.
 const COUNTED: Duration = Duration::from_secs(30);
-/// How long creates are refused: for the first three, and two more.
+/// Time that creates are refused: for the first three, and two more.
 const REFUSED: Duration = Duration::from_secs(150);
-/// In which the first three are made, each of which waits as much longer as a busy machine takes.
+/// Time in which the first three are made, each of which waits longer on a busy machine.
 const FIRST_THREE: SignedDuration = SignedDuration::from_secs(20);
-/// For longer a right that was granted does not have anything tried.
+/// Time after which a granted right no longer causes a retry.
 const GRANTED: Duration = Duration::from_secs(5);
-/// Requests of two Runnables in that time. Alone they make at most one a second; the other scenarios of this cluster have them looked at
-/// more often.
+/// Requests of two Runnables in that time. Alone they make at most one a second; the other scenarios of this
+/// cluster wake them more often.
 const FEW: usize = 60;
 /// Longer than the API server takes to record a request that it has answered.
 const RECORDED: Duration = Duration::from_secs(2);
 
-/// What is asked for and written in this world meanwhile, of what is counted.
+/// Returns the counted requests and writes in this world meanwhile.
 async fn counted(
     world: &World,
     meanwhile: impl Future<Output = Result<()>>,
@@ -67,10 +67,10 @@ fn is_status_write(event: &AuditEvent) -> bool {
     event.is_of_an_account() && event.resource() == "runnables.carto.run/status"
 }
 
-/// A cluster without other scenarios, whose changes have every Runnable looked at.
+/// A cluster without other scenarios, because their changes wake every Runnable.
 static APART: OnceCell<(Arc<ControlPlane>, Controller)> = OnceCell::const_new();
 
-/// A world whose runs have all inputs, and whose Runnables may read each other.
+/// Makes a world whose runs have all inputs, and whose Runnables may read each other.
 async fn world(prefix: &str) -> Result<World> {
     let world = World::apart(&APART, prefix, &["--events-per-second", "1000"]).await?;
     world
@@ -84,7 +84,7 @@ async fn world(prefix: &str) -> Result<World> {
     Ok(world)
 }
 
-/// An input that changes with each write of the Runnable that has this label.
+/// Returns an input that changes with each write of the Runnable with this label.
 fn version_of(label: &str) -> Value {
     json!([{ "name": "read", "objectRef": {
         "apiVersion": RUNNABLE.api_version(), "kind": RUNNABLE.name,
@@ -93,7 +93,7 @@ fn version_of(label: &str) -> Value {
     } }])
 }
 
-/// Two Runnables that wait, and read each other's version.
+/// Makes two Runnables that wait, and read each other's version.
 async fn two_that_feed_each_other(world: &World, waits: Value, reason: &str) -> Result<()> {
     let mut subjects: Vec<Subject> = Vec::new();
     for (name, other) in [("a", "b"), ("b", "a")] {
@@ -153,7 +153,8 @@ async fn two_that_wait_for_a_run_and_feed_each_other_make_few_requests() -> Resu
     Ok(())
 }
 
-/// A Runnable whose run is refused, and that reads a `ConfigMap` which the template does or does not show.
+/// Makes a Runnable whose run is refused, and that reads a `ConfigMap` which the template does or does not
+/// show.
 async fn refused(prefix: &str, shown: &str) -> Result<(World, Subject, AuditLog)> {
     let world = world(prefix).await?;
     let audit = world.cluster.audit()?;
@@ -183,7 +184,7 @@ fn changing(count: usize) -> Value {
     config_map("it", json!({}), data)
 }
 
-/// Changes the `ConfigMap` as often as that can be done, up to fifty times a second.
+/// Changes the `ConfigMap` as often as possible, up to fifty times a second.
 async fn change(world: &World) -> Result<()> {
     for count in 1.. {
         let data = json!({ "data": { "count": count.to_string() } });
@@ -193,7 +194,7 @@ async fn change(world: &World) -> Result<()> {
     Ok(())
 }
 
-/// The times at which runs were asked for.
+/// Returns the times of the creates of runs.
 fn created(world: &World, audit: &AuditLog) -> Result<Vec<Timestamp>> {
     let events = audit.in_namespace(&world.namespace)?;
     let creates = events.iter().filter(|it| is_create(it));
@@ -222,7 +223,7 @@ async fn a_refused_run_is_not_tried_again_for_what_it_is_not_made_of() -> Result
         pauses.len() <= 2,
         "creates follow each other after {pauses:?}"
     );
-    // A right that comes has it tried at once.
+    // A granted right causes a retry at once.
     let rights = [
         GUARDED_OBJ.rights(&["list", "get", "create"]),
         CONFIG_MAP.rights(&["get"]),
@@ -249,7 +250,7 @@ async fn refused_runs_follow_each_other_once_a_minute_at_most() -> Result<()> {
     let minute = SignedDuration::from_mins(1);
     let is_apart = pauses[2..].iter().all(|pause| *pause >= minute);
     ensure!(is_apart, "{pauses:?}");
-    // A person who edits it waits for none of that.
+    // An edit by a user does not wait for any of that.
     let number = |it: &Value| it["status"]["currentRun"]["sequence"].as_i64();
     let before = number(&subject.object().await?);
     let edited = json!({ "spec": { "inputs": { "own": 1 } } });
@@ -260,8 +261,8 @@ async fn refused_runs_follow_each_other_once_a_minute_at_most() -> Result<()> {
     Ok(())
 }
 
-/// Runnables that wait for a person, an earlier run, a pause and a source, each time that a `ConfigMap` changes, and do not wait each
-/// second time.
+/// Makes Runnables that wait for approval, an earlier run, a pause and a source, at every other change of a
+/// `ConfigMap`, and do not wait at the others.
 async fn that_wait_and_do_not(world: &World) -> Result<Vec<&'static str>> {
     let from =
         |key: &str| json!([{ "name": key, "configMapKeyRef": { "name": "it", "key": key } }]);
@@ -324,7 +325,7 @@ async fn what_waits_is_written_once_in_ten_seconds_however_often_its_inputs_chan
         let own = own.filter(|it| is_status_write(it));
         let own: Vec<Timestamp> = own.filter_map(|it| it.received).collect();
         let pauses = pauses(&own);
-        // That the edit was seen may have been written after the last turn began.
+        // The observation of the edit may have been written after the last turn began.
         let soon = pauses.iter().filter(|it| it.as_secs_f64() < 9.5).count();
         ensure!(soon <= 1 && own.len() <= 5, "{name}: {pauses:?}");
         ensure!(own.len() >= 2, "{name}: {pauses:?}");
@@ -332,7 +333,7 @@ async fn what_waits_is_written_once_in_ten_seconds_however_often_its_inputs_chan
     Ok(())
 }
 
-/// Whoever may change an account has nothing tried the more often.
+/// Changes of an account do not cause more retries.
 #[tokio::test]
 async fn an_account_that_changes_all_the_time_frees_a_refused_run_now_and_then() -> Result<()> {
     let (world, _, _) = refused("account", "fixed").await?;

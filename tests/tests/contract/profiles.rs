@@ -1,4 +1,4 @@
-//! Profiles: where runs are made and how, chosen by rules, pinned until somebody asks to choose anew.
+//! Profiles: where and how runs are made, chosen by rules, pinned until a user requests to choose anew.
 
 mod bad_input;
 mod changes;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::world::{PROFILE, Subject, TEST_OBJ, World, document, text};
 
-/// The runs show their input, and what the profile says of the region.
+/// Returns a template whose runs show their input, and the region of the profile.
 fn shows_region() -> Value {
     json!({
         "template": document(TEST_OBJ, json!({
@@ -23,12 +23,13 @@ fn shows_region() -> Value {
     })
 }
 
-/// Sets `size` of runs, where what is rendered says nothing of it.
+/// Returns a patch that sets `size` of runs, which the rendering leaves open.
 fn sizes(size: &str) -> Value {
     json!([{ "apiVersion": "test.run/v1", "kind": "TestObj", "patch": { "spec": { "size": size } } }])
 }
 
-/// A world of profiles, whose names are its own. Their rules name its template, so that they concern no other scenario.
+/// A world of profiles with names of its own. Their rules name its template, so that they concern no other
+/// scenario.
 struct Profiles {
     world: World,
 }
@@ -44,7 +45,7 @@ impl Profiles {
         format!("{}-{name}", self.world.namespace)
     }
 
-    /// A rule for the runs of the template and nothing else.
+    /// Returns a rule for the runs of the template and nothing else.
     fn of_template(&self) -> Value {
         json!({ "templates": [self.world.template_name()] })
     }
@@ -60,7 +61,7 @@ impl Profiles {
         Ok(())
     }
 
-    /// One for the template, with this region.
+    /// Writes a profile for the template, with this region.
     async fn region(&self, name: &str, region: &str) -> Result<()> {
         let spec = json!({ "values": { "region": region }, "patches": sizes(region) });
         self.put(name, json!([self.of_template()]), spec).await
@@ -72,7 +73,7 @@ impl Profiles {
         self.world.runnable("r", spec).await
     }
 
-    /// Waits until the controller says of the profile, as it is now, whether it can be used.
+    /// Waits until the controller reports for the present profile whether it can be used.
     async fn accepted(&self, name: &str, status: &str) -> Result<Value> {
         let is_so = |it: &Value| {
             let accepted = crate::world::condition(it, "Accepted");
@@ -90,20 +91,20 @@ impl Profiles {
     }
 }
 
-/// The profile that a run says it was made with, without its generation.
+/// Returns the profile that a run was made with, according to its annotation, without the generation.
 fn profile_of(run: &Value) -> String {
     let version = text(&run["metadata"]["annotations"]["carto.run/profile"]);
     version.split('@').next().unwrap_or_default().to_owned()
 }
 
-/// Asks to choose the profile anew.
+/// Requests to choose the profile anew.
 async fn refresh(subject: &Subject, token: &str) -> Result<()> {
     let set =
         |it: &mut Value| it["metadata"]["annotations"]["carto.run/profile-refresh"] = token.into();
     subject.edit(set).await
 }
 
-/// That the runs of a Runnable are made with a profile.
+/// Waits until the runs of a Runnable are made with a profile.
 async fn is_pinned(subject: &Subject, profile: &str) -> Result<Value> {
     let what = format!("to be pinned to {profile}");
     subject
@@ -111,7 +112,7 @@ async fn is_pinned(subject: &Subject, profile: &str) -> Result<Value> {
         .await
 }
 
-/// That a run has the region.
+/// Checks that a run has the region.
 fn has_region(run: &Value, region: &str) -> Result<()> {
     ensure!(
         run["spec"]["region"] == region && run["spec"]["size"] == region,

@@ -1,4 +1,4 @@
-//! Runs that failed and are tried again.
+//! Retries of failed runs.
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
@@ -7,17 +7,17 @@ use crate::world::{
     Subject, TEST_OBJ, World, answered, answers, condition, document, succeeded, text,
 };
 
-/// Some more attempts, soon.
+/// Returns a policy of this many retries, soon.
 fn soon(limit: i64) -> Value {
     json!({ "limit": limit, "backoff": { "initial": "1s", "max": "1s" } })
 }
 
-/// More attempts, but not while a test is at work.
+/// Returns a policy of this many retries, but not during a test.
 fn later(limit: i64) -> Value {
     json!({ "limit": limit, "backoff": { "initial": "1h", "max": "1h" } })
 }
 
-/// A Runnable that is tried again like this.
+/// Makes a Runnable with this retry policy.
 async fn retried(prefix: &str, retry: Value) -> Result<(World, Subject)> {
     let world = World::new(prefix).await?;
     world.template(answers()).await?;
@@ -26,7 +26,7 @@ async fn retried(prefix: &str, retry: Value) -> Result<(World, Subject)> {
     Ok((world, subject))
 }
 
-/// Its newest run, of so many, fails.
+/// Waits for `count` runs, and has the newest fail.
 async fn fail(subject: &Subject, count: usize) -> Result<()> {
     let run = subject.run(count).await?;
     subject
@@ -122,7 +122,7 @@ async fn a_change_goes_before_an_attempt_and_begins_anew() -> Result<()> {
     fail(&subject, 2).await?;
     let object = scheduled(&subject, "attempt 2 of 2").await?;
     assert_eq!(object["status"]["currentRun"]["attempt"], Value::Null);
-    // And so does a request.
+    // A request does the same.
     subject
         .edit(|object| {
             object["metadata"]["annotations"]["carto.run/rerun-token"] = "again".into();
@@ -145,7 +145,7 @@ async fn who_asks_for_retries_later_wakes_no_old_failure() -> Result<()> {
     template["retry"] = soon(3);
     world.template(template).await?;
     subject.stays_at(1).await?;
-    // The rules by which it is read change: nor is that its end.
+    // A change of the rules by which it is read does not end it either.
     let mut other = answers();
     other["retry"] = soon(3);
     other["outputs"] = json!({ "other": ".status.other" });

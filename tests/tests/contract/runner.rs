@@ -1,4 +1,4 @@
-//! What the containers of a run find in files.
+//! Files in the containers of a run.
 
 use std::time::Duration;
 
@@ -62,7 +62,7 @@ async fn a_job_and_a_pod_have_their_context_and_all_inputs_as_arguments() -> Res
             platform["ownerRef"]["blockOwnerDeletion"] == false,
             "{context:#}"
         );
-        // As it stands it owns what a container makes, which goes with the Runnable.
+        // With its owner reference it owns an object that a container makes, which goes with the Runnable.
         let mut made = specless(CONFIG_MAP, "data", json!({}));
         made["metadata"] =
             json!({ "name": "made", "ownerReferences": [platform["ownerRef"].clone()] });
@@ -185,7 +185,7 @@ async fn nothing_works_on_what_a_dry_run_says() -> Result<()> {
     let runs = source.runs_of(JOB, 2).await?;
     let name = &runs[1]["metadata"]["name"];
     ensure!(reader.run(1).await?["spec"]["inputs"]["made"] == *name);
-    // Once more without effect: the outputs stay, and so does what was made of them.
+    // One more run without effect: the outputs stay, and so does the run made of them.
     source.input("dry", true).await?;
     source.runs_of(JOB, 3).await?;
     source.ready("True").await?;
@@ -196,7 +196,7 @@ async fn nothing_works_on_what_a_dry_run_says() -> Result<()> {
     Ok(())
 }
 
-/// A value that may stand nowhere but in its Secret.
+/// A value that may only appear in its Secret.
 const PASSWORD: &str = "7731-planted";
 /// The same in base64.
 const ENCODED: &str = "NzczMS1wbGFudGVk";
@@ -212,7 +212,7 @@ async fn a_secret_is_a_reference_in_the_files_and_a_new_value_of_it_is_one_run()
     let world = World::new("runner-secret").await?;
     let rights = [JOB.rights_of_a_runnable(), SECRET.rights(&["get"])];
     world.allow("default", &rights).await?;
-    // Of one nothing but the arguments reads it.
+    // This one is read only by its arguments.
     world
         .template(json!({ "template": job(), "runner": {} }))
         .await?;

@@ -1,4 +1,4 @@
-//! What the API server makes of manifests: defaults, what it refuses, what it forgets, columns.
+//! The API server's handling of manifests: defaults, refusals, pruning, columns.
 
 mod approvals;
 mod columns;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::world::{PROFILE, RUNNABLE, TEMPLATE, TEST_OBJ, World, document, stamps};
 
-/// What the API server would store, without storing it.
+/// Returns the object that the API server would store, by a dry run.
 async fn stored(world: &World, object: Value) -> Result<Value> {
     let (object, api) = world.among_its_kind(&object)?;
     let dry_run = PostParams {
@@ -52,7 +52,7 @@ async fn what_nobody_has_looked_at_observes_generation_minus_one() -> Result<()>
     Ok(())
 }
 
-/// They are a map by their type, though the status is written as a whole.
+/// Their schema makes them a map by type, though the status is written as a whole.
 #[tokio::test]
 async fn a_status_has_no_two_conditions_of_one_type() -> Result<()> {
     let world = World::new("conditions").await?;
@@ -279,7 +279,7 @@ async fn runnables_live_in_namespaces_and_templates_do_not() -> Result<()> {
     Ok(())
 }
 
-/// As in Cartographer's documentation, but for the kind that it stamps.
+/// As in Cartographer's documentation, except for the stamped kind.
 const UPSTREAM: &str = "
 apiVersion: v1
 kind: ServiceAccount

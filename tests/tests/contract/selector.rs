@@ -1,4 +1,4 @@
-//! The selected object: which one it is, and what happens when it comes, changes or goes.
+//! The selected object: the choice, and the reaction when it comes, changes or goes.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -27,14 +27,14 @@ async fn put(world: &World, kind: Kind, name: &str, labels: Value, answer: i64) 
     Ok(object)
 }
 
-/// A Runnable, and two objects, `one` and `two` by name and answer, that it selects.
+/// Makes a Runnable, and two objects, `one` and `two` by name and answer, that it selects.
 async fn selecting_two(world: &World, labels: Value) -> Result<Subject> {
     put(world, TEST_OBJ, "one", labels.clone(), 1).await?;
     put(world, TEST_OBJ, "two", labels.clone(), 2).await?;
     selecting(world, selector(TEST_OBJ, labels)).await
 }
 
-/// A Runnable whose run has the answer of what it selects.
+/// Makes a Runnable whose run has the answer of the selected object.
 async fn selecting(world: &World, selector: Value) -> Result<Subject> {
     world
         .template(stamps(
@@ -275,7 +275,7 @@ async fn another_selector_selects_another_object() -> Result<()> {
     }
     let subject = selecting(&world, selector(TEST_OBJ, json!({ "is": "one" }))).await?;
     assert_eq!(subject.run(1).await?["spec"]["answer"], 1);
-    // The watch is at work by now, and what was selected is remembered.
+    // The watch is at work by now, and the selected object is remembered.
     subject.stays_at(1).await?;
     let two = json!({ "is": "two" });
     subject

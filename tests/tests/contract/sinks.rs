@@ -21,7 +21,7 @@ use crate::world::{
 
 const ALL: &[&str] = &["get", "create", "update", "delete"];
 
-/// Runs give one output, `answer`; the account may write what outputs go to.
+/// Makes a world whose runs give one output, `answer`; the account may write the objects of outputs.
 async fn world(prefix: &str) -> Result<World> {
     let world = World::new(prefix).await?;
     world.template(answers()).await?;
@@ -39,7 +39,7 @@ async fn writing(world: &World, sinks: Value) -> Result<Subject> {
     world.runnable("r", spec).await
 }
 
-/// What a sink has, as texts.
+/// Returns the data of a sink, as texts.
 fn data(object: &Value) -> Value {
     let mut data = object["data"].clone();
     if object["kind"] == SECRET.name {
@@ -67,7 +67,7 @@ async fn holds(world: &World, kind: Kind, name: &str, wanted: Value) -> Result<V
     world.eventually(&what, seen).await
 }
 
-/// Waits until the status says that these have the outputs of the run of this number.
+/// Waits until the status reports that these have the outputs of the run of this number.
 async fn written(subject: &Subject, sinks: &[(Kind, &str)], sequence: i64) -> Result<()> {
     let sinks: Vec<Value> = sinks
         .iter()
@@ -78,11 +78,11 @@ async fn written(subject: &Subject, sinks: &[(Kind, &str)], sequence: i64) -> Re
     subject.until(&what, is_written).await.map(drop)
 }
 
-/// The first status after this version that has outputs, whatever comes after it.
+/// Returns the first status after this version that has outputs, whatever comes after it.
 async fn first_with_outputs(subject: &Subject, from: &Value) -> Result<RunnableStatus> {
     let only = WatchParams::default().fields("metadata.name=r");
     let from = from.as_str().unwrap_or_default();
-    // An API server that is busy ends watches: what was told is told again.
+    // A busy API server ends watches: events may repeat.
     for _ in 0..5 {
         let events = subject.world.runnables().watch(&only, from).await?;
         let mut events = std::pin::pin!(events);
@@ -184,7 +184,7 @@ async fn anothers_object_is_never_touched() -> Result<()> {
     subject
         .says("Stalled", "True", "OutputSinkFailed", "ConfigMap db")
         .await?;
-    // The run has succeeded, and its outputs are there: only the one sink is not.
+    // The run has succeeded, and its outputs are there: only the one sink is missing.
     let status = subject.status().await?;
     assert_eq!(status["currentRun"]["result"], "Succeeded");
     assert_eq!(status["outputs"]["answer"], "one");
@@ -206,7 +206,7 @@ async fn what_is_taken_out_of_the_spec_is_deleted_and_anothers_is_left() -> Resu
     let subject = writing(&world, sinks).await?;
     subject.answer(1, json!("one")).await?;
     written(&subject, &[(SECRET, "db"), (CONFIG_MAP, "db")], 1).await?;
-    // Whoever takes it over by hand keeps it.
+    // A user who takes it over by hand keeps it.
     let unowned = json!({ "metadata": { "ownerReferences": null } });
     world.patch_of(CONFIG_MAP, "db", unowned).await?;
     subject
@@ -259,7 +259,7 @@ async fn outputs_of_a_newer_run_stay_and_those_of_a_number_never_given_do_not() 
     subject.answer(1, json!("one")).await?;
     subject.input("foo", 2).await?;
     let run = subject.run(2).await?;
-    // As another controller leaves it that has read the run, and is about to record it.
+    // As another controller leaves it that has read the run and is about to record it.
     let ahead = json!({
         "metadata": { "annotations": { "carto.run/outputs-sequence": "2" } }, "data": { "answer": "dHdv" },
     });

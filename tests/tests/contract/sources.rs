@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 
 use crate::world::{CONFIG_MAP, RUNNABLE, SECRET, Subject, World, specless, stamps};
 
-/// A value that may stand nowhere but in its Secret.
+/// A value that may only appear in its Secret.
 const PIN: &str = "7731-planted";
 
-/// The template shows its inputs in the run; the account may read what they come from.
+/// Makes a world whose template shows its inputs in the run; the account may read their sources.
 async fn world(prefix: &str) -> Result<World> {
     let world = unprivileged(prefix).await?;
     let rights = [CONFIG_MAP.rights(&["get"]), SECRET.rights(&["get"])];
@@ -225,7 +225,7 @@ async fn the_rights_that_are_missing_are_named_and_what_is_granted_is_read() -> 
         ensure!(said.contains(denied), "{said}");
     }
     ensure!(said.contains("cartouche rbac"), "{said}");
-    // What it may read by its name is not among them any more.
+    // The one that it may read by its name is no longer among them.
     world.let_read(SECRET, "db", &world.namespace).await?;
     let alone = "may not get configmaps \"sizes\"; to do";
     subject.fails("SourceError", alone).await?;
@@ -276,7 +276,7 @@ async fn a_schema_refuses_a_source_of_no_kind_or_of_two() -> Result<()> {
     Ok(())
 }
 
-/// How often accounts have read `ConfigMaps` of the world so far.
+/// Returns the number of reads of `ConfigMaps` of the world by accounts so far.
 fn reads(audit: &AuditLog, world: &World) -> Result<usize> {
     let events = audit.in_namespace(&world.namespace)?;
     let own = events.iter().filter(|event| event.is_of_an_account());
@@ -285,7 +285,7 @@ fn reads(audit: &AuditLog, world: &World) -> Result<usize> {
         .count())
 }
 
-/// Every request so far is in the audit log.
+/// Waits until every request so far is in the audit log.
 async fn recorded() {
     tokio::time::sleep(Duration::from_secs(2)).await;
 }

@@ -1,11 +1,11 @@
-//! What is added to the stamped document, and what is taken from it.
+//! Additions to the stamped document, and removals from it.
 
 use anyhow::Result;
 use serde_json::{Value, json};
 
 use crate::world::{Subject, World, name_of, stamps, text};
 
-/// The run of a Runnable named `r` whose template has these metadata beside its `generateName`.
+/// Returns the run of a Runnable named `r` whose template has these metadata beside its `generateName`.
 async fn stamped(world: &World, metadata: Value) -> Result<(Subject, Value)> {
     let mut spec = stamps(json!({}));
     spec["template"]["metadata"] = metadata;

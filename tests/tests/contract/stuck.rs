@@ -1,4 +1,4 @@
-//! What does not get better by itself: how that is told, and how it is tried at once.
+//! Problems that do not end by themselves: their report, and the retry at once.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::world::{
 
 const QUOTA: Kind = Kind::new("", "v1", "ResourceQuota", "resourcequotas");
 
-/// A Runnable whose input comes from this key of `sizes`, which has `small`.
+/// Makes a Runnable whose input comes from this key of `sizes`, which has `small`.
 async fn reading(prefix: &str, key: &str) -> Result<(World, Subject)> {
     let world = World::new(prefix).await?;
     world
@@ -29,7 +29,8 @@ async fn reading(prefix: &str, key: &str) -> Result<(World, Subject)> {
     Ok((world, subject))
 }
 
-/// A Runnable that reads an output which another one will never give, and its words about that.
+/// Makes a Runnable that reads an output which another one will never give, and returns its message about
+/// that.
 async fn chained(world: &World) -> Result<(Subject, &'static str)> {
     let rights = [CONFIG_MAP, RUNNABLE].map(|kind| kind.rights(&["get"]));
     world.allow("default", &rights).await?;
@@ -141,7 +142,7 @@ async fn a_request_to_try_now_makes_the_run_that_was_refused_and_no_other() -> R
     subject
         .fails("StampedObjectRejectedByAPIServer", "carto.run/retry-now")
         .await?;
-    // By then half a minute lies between two tries.
+    // By then half a minute lies between two retries.
     tokio::time::sleep(Duration::from_secs(40)).await;
     world.delete(QUOTA, "none").await?;
     world.gone(QUOTA, "none").await?;
@@ -152,12 +153,12 @@ async fn a_request_to_try_now_makes_the_run_that_was_refused_and_no_other() -> R
     subject.stays_at(1).await
 }
 
-/// A Job with these containers, whose pod runs until the test ends it.
+/// Makes a Job with these containers, whose pod runs until the test ends it.
 async fn hanging(prefix: &str, containers: &[&str]) -> Result<(World, Subject)> {
     playing(prefix, "hang", containers).await
 }
 
-/// A Job with these containers, whose pods have this outcome.
+/// Makes a Job with these containers, whose pods have this outcome.
 async fn playing(prefix: &str, outcome: &str, containers: &[&str]) -> Result<(World, Subject)> {
     let world = World::new(prefix).await?;
     let rights = [JOB.rights_of_a_runnable(), POD.rights(&["list"])];

@@ -1,4 +1,4 @@
-//! Runnables that somebody has suspended.
+//! Suspended Runnables.
 
 use anyhow::Result;
 use serde_json::{Value, json};

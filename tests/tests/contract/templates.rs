@@ -1,4 +1,4 @@
-//! `ClusterRunTemplate.status`: everything that is wrong with a template, by its path.
+//! `ClusterRunTemplate.status`: every defect of a template, by its path.
 
 use anyhow::Result;
 use cartouche_protocol::told::Told;
@@ -15,7 +15,7 @@ fn changed(pointer: &str, value: Value) -> Value {
     spec
 }
 
-/// Writes a template for each spec, all at once, and returns what is said of them in order.
+/// Writes a template for each spec, all at once, and returns the reports in order.
 async fn judged(world: &World, specs: Vec<Value>) -> Result<Vec<(String, String, String)>> {
     let mut said = Vec::new();
     for (index, spec) in specs.iter().enumerate() {

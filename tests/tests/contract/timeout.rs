@@ -10,7 +10,7 @@ use crate::world::{
     succeeded, text,
 };
 
-/// A world in which the account `runner` may stop runs.
+/// Makes a world in which the account `runner` may stop runs.
 async fn world(prefix: &str, template: Value) -> Result<World> {
     let world = World::new(prefix).await?;
     let rights = [
@@ -22,7 +22,7 @@ async fn world(prefix: &str, template: Value) -> Result<World> {
     Ok(world)
 }
 
-/// A Runnable whose runs may work for so long.
+/// Makes a Runnable with this timeout.
 async fn limited(world: &World, timeout: &str) -> Result<Subject> {
     let spec = json!({
         "inputs": { "foo": 1 }, "timeout": timeout, "serviceAccountName": "runner",
@@ -30,13 +30,13 @@ async fn limited(world: &World, timeout: &str) -> Result<Subject> {
     world.runnable("r", spec).await
 }
 
-/// Waits until its run of this number was told to stop.
+/// Waits until its run of this number was stopped.
 async fn told(subject: &Subject, count: usize) -> Result<Value> {
     let run = subject.run(count).await?;
     subject.world.told_to_stop(TEST_OBJ, &run).await
 }
 
-/// Its first run is gone, and it has no other.
+/// Checks that its first run is gone, and that it has no other.
 async fn is_not_made_again(subject: &Subject) -> Result<()> {
     tokio::time::sleep(Duration::from_secs(3)).await;
     let object = subject.object().await?;
@@ -50,7 +50,7 @@ async fn is_not_made_again(subject: &Subject) -> Result<()> {
     Ok(())
 }
 
-/// Why its current run was stopped.
+/// Returns the reason of the stop of its current run.
 async fn stop(subject: &Subject) -> Result<Value> {
     Ok(subject.status().await?["currentRun"]["stop"]["reason"].clone())
 }
@@ -114,7 +114,8 @@ async fn a_run_that_is_stopped_by_its_deletion_has_failed_and_is_not_made_again(
     let subject = world.runnable("r", spec).await?;
     let is_told = |it: &Value| it["status"]["currentRun"]["stop"]["reason"] == "TimedOut";
     subject.until("to be told to stop", is_told).await?;
-    // A create for it might still be on its way for a minute: were its name free by then, that would make another.
+    // A create for it might still be on its way for a minute: if its name were free by then, that would make
+    // another.
     tokio::time::sleep(Duration::from_secs(30)).await;
     subject.stays_at(1).await?;
     let has_failed = |it: &Value| it["status"]["currentRun"]["result"] == "Failed";
@@ -229,7 +230,7 @@ async fn where_nobody_knows_how_a_kind_is_stopped_that_is_said() -> Result<()> {
             "it is not known how its kind is stopped: it is still at work; to do: give the template a spec.stop",
         )
         .await?;
-    // The template learns it.
+    // The template learns the way to stop.
     world.template(stoppable()).await?;
     told(&subject, 1).await?;
     world.play(&run, answered("after all")).await?;

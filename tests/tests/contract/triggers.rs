@@ -1,4 +1,4 @@
-//! What wakes a Runnable.
+//! Events that wake a Runnable.
 
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ async fn a_template_that_is_made_later_is_used_at_once() -> Result<()> {
         .runnable("r", json!({ "inputs": { "foo": 1 } }))
         .await?;
     subject.fails("RunTemplateNotFound", "").await?;
-    // Long enough for pauses between tries to grow.
+    // Long enough for pauses between retries to grow.
     tokio::time::sleep(Duration::from_secs(3)).await;
     let begin = Instant::now();
     world.template(answers()).await?;

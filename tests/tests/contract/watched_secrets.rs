@@ -1,4 +1,4 @@
-//! How soon a change of a Secret is seen that an input comes from.
+//! Time until a change of a Secret is seen that an input comes from.
 
 use std::{
     sync::Arc,
@@ -17,10 +17,10 @@ use tokio::sync::OnceCell;
 
 use crate::world::{RUNNABLE, SECONDS, SECRET, Subject, World, specless, stamps};
 
-/// What nobody tells of is not seen while a test goes on.
+/// Without an event, a change is not seen during a test.
 const SELDOM: [&str; 2] = ["--poll-seconds", "3600"];
 
-/// A value, as it is and as a Secret has it.
+/// A value, in plain text and as a Secret has it.
 const PLANTED: [&str; 2] = ["planted-7731", "cGxhbnRlZC03NzMx"];
 
 static SLOW: OnceCell<(Arc<ControlPlane>, Controller)> = OnceCell::const_new();
@@ -31,14 +31,14 @@ async fn slow(prefix: &str) -> Result<World> {
     ready(World::apart(&SLOW, prefix, &SELDOM).await?).await
 }
 
-/// The template shows its inputs in the run.
+/// Writes a template that shows its inputs in the run.
 async fn ready(world: World) -> Result<World> {
     let shown = stamps(json!({ "inputs": "$(runnable.spec.inputs)$" }));
     world.template(shown).await?;
     Ok(world)
 }
 
-/// Lets an account do this with the Secrets of these names, and with no other.
+/// Gives an account these rights on the Secrets of these names, and on no other.
 async fn allow(world: &World, account: &str, names: &[&str], verbs: &[&str]) -> Result<()> {
     let namespace = &world.namespace;
     let group = "rbac.authorization.k8s.io";
@@ -76,7 +76,7 @@ async fn reader(world: &World, runnable: &str, account: &str, secret: &str) -> R
     world.runnable(runnable, spec).await
 }
 
-/// The watches of Secrets that were asked for as an account of the world, by what was answered.
+/// Returns the answers to the watches of Secrets that were begun as an account of the world.
 fn watches(audit: &AuditLog, world: &World, account: &str) -> Result<Vec<u16>> {
     let user = format!("system:serviceaccount:{}:{account}", world.namespace);
     let events = audit.in_namespace(&world.namespace)?;
@@ -86,7 +86,7 @@ fn watches(audit: &AuditLog, world: &World, account: &str) -> Result<Vec<u16>> {
     Ok(own.map(AuditEvent::code).collect())
 }
 
-/// How often accounts have read this Secret of the world so far.
+/// Returns the number of reads of this Secret of the world by accounts so far.
 fn reads(audit: &AuditLog, world: &World, name: &str) -> Result<usize> {
     let events = audit.in_namespace(&world.namespace)?;
     let of_secret = events.iter().filter(|event| {
@@ -95,12 +95,12 @@ fn reads(audit: &AuditLog, world: &World, name: &str) -> Result<usize> {
     Ok(of_secret.filter(|event| event.is_of_an_account()).count())
 }
 
-/// Every request so far is in the audit log.
+/// Waits until every request so far is in the audit log.
 async fn recorded() {
     tokio::time::sleep(Duration::from_secs(2)).await;
 }
 
-/// Waits until so many Secrets of the cluster are watched in this way.
+/// Waits until this many Secrets of the cluster are watched in this way.
 async fn counted(world: &World, state: &str, count: usize) -> Result<()> {
     let line = format!("cartouche_watched_secrets{{state=\"{state}\"}} {count}\n");
     let counting = world.eventually(&line, || async {
@@ -129,7 +129,7 @@ async fn a_change_of_a_secret_runs_at_once_where_the_account_may_watch_that_one(
         subject.run(count).await?;
         assert!(begin.elapsed() < SECONDS, "{:?}", begin.elapsed());
     }
-    // Nothing of the value has changed.
+    // The value has not changed.
     let labels = json!({ "metadata": { "labels": { "a": "b" } } });
     world.patch_of(SECRET, "db", labels).await?;
     subject.stays_at(4).await?;
@@ -151,7 +151,7 @@ async fn without_the_right_to_watch_it_is_polled_until_that_is_granted() -> Resu
     pin(&world, "db", "1").await?;
     let subject = reader(&world, "r", "reader", "db").await?;
     subject.run(1).await?;
-    // Long enough for whatever happened with the account.
+    // Long enough for all consequences of the account's change.
     tokio::time::sleep(Duration::from_secs(5)).await;
     pin(&world, "db", "2").await?;
     tokio::time::sleep(Duration::from_secs(5)).await;
@@ -237,7 +237,7 @@ async fn beyond_the_cap_secrets_are_polled_until_a_place_is_free() -> Result<()>
     counted(&world, "Watched", 1).await?;
     pin(&world, "other", "3").await?;
     second.run(3).await?;
-    // Nobody needs it any more.
+    // No Runnable needs it any more.
     second
         .edit(|object| object["spec"]["inputsFrom"] = json!([]))
         .await?;

@@ -1,4 +1,4 @@
-//! The words that scenarios are written in.
+//! The vocabulary of scenarios.
 
 mod kinds;
 mod stoppable;
@@ -26,11 +26,11 @@ pub use stoppable::stoppable;
 pub use subject::Subject;
 
 pub const DEMO: &str = env!("CARGO_BIN_EXE_demo");
-/// How long anything may take on a busy machine.
+/// Maximum time of anything on a busy machine.
 pub const SOON: Duration = Duration::from_secs(45);
 
-/// What is noticed by itself takes seconds, even there: less than the half minute after which anything
-/// would be looked at again.
+/// Maximum time until an event is noticed, even there: less than the half minute after which anything is
+/// checked again.
 pub const SECONDS: Duration = Duration::from_secs(20);
 
 /// A namespace of the shared cluster, with the controller at work. Runnables name no account.
@@ -50,8 +50,8 @@ impl Deref for World {
 
 impl World {
     pub async fn new(prefix: &str) -> Result<Self> {
-        // Polled kinds are looked at often, so that no scenario waits long for them, and no
-        // event is dropped because other scenarios have events too.
+        // Polled kinds are polled often, so that no scenario waits long for them, and no event is dropped
+        // because other scenarios have events too.
         let settings =
             Settings::with_arguments(&["--poll-seconds", "1", "--events-per-second", "1000"]);
         let (cluster, controller) = Controller::shared(DEMO, &settings, kinds::install).await?;
@@ -62,7 +62,8 @@ impl World {
         })
     }
 
-    /// The same on a cluster that scenarios of one kind have for themselves, whose controller has these arguments.
+    /// Makes a world on a cluster that scenarios of one kind have for themselves, whose controller has these
+    /// arguments.
     pub async fn apart(
         kept: &'static OnceCell<(Arc<ControlPlane>, Controller)>,
         prefix: &str,
@@ -86,7 +87,7 @@ impl World {
         })
     }
 
-    /// A world with this template, and `r`, a Runnable of it whose input `foo` is 1.
+    /// Makes a world with this template, and `r`, a Runnable of it whose input `foo` is 1.
     pub async fn with(prefix: &str, template: Value) -> Result<(Self, Subject)> {
         let world = Self::new(prefix).await?;
         world.template(template).await?;
@@ -118,7 +119,7 @@ impl World {
         Ok(())
     }
 
-    /// The name of the template that [`Fixture::template`] writes.
+    /// Returns the name of the template that [`Fixture::template`] writes.
     pub fn template_name(&self) -> String {
         self.namespace.clone()
     }
@@ -130,7 +131,7 @@ impl World {
         Ok(name)
     }
 
-    /// Makes a Runnable; without another `runTemplateRef` of the template.
+    /// Makes a Runnable, of the template unless its spec has another `runTemplateRef`.
     pub async fn runnable(&self, name: &str, spec: Value) -> Result<Subject> {
         self.runnable_with(json!({ "name": name }), spec).await
     }
@@ -144,7 +145,7 @@ impl World {
         Ok(self.subject(name))
     }
 
-    /// A Runnable that is there.
+    /// Returns an existing Runnable.
     pub fn subject(&self, name: impl Into<String>) -> Subject {
         Subject {
             world: self.clone(),
@@ -165,7 +166,7 @@ impl World {
         Ok(())
     }
 
-    /// Status, reason and message of the template's `Accepted`, once it speaks of the present one.
+    /// Returns status, reason and message of the template's `Accepted`, once it is of the present generation.
     pub async fn accepted(&self, name: &str) -> Result<(String, String, String)> {
         let judged = |template: &Value| {
             let accepted = condition(template, "Accepted");
@@ -179,12 +180,12 @@ impl World {
     }
 }
 
-/// A document of a kind, with a prefix for its names.
+/// Returns a document of a kind, with a prefix for its names.
 pub fn document(kind: Kind, spec: Value) -> Value {
     specless(kind, "spec", spec)
 }
 
-/// A document of a kind without a spec, with one field in its place.
+/// Returns a document of a kind without a spec, with one field in its place.
 pub fn specless(kind: Kind, field: &str, value: Value) -> Value {
     json!({
         "apiVersion": kind.api_version(), "kind": kind.name,
@@ -192,12 +193,12 @@ pub fn specless(kind: Kind, field: &str, value: Value) -> Value {
     })
 }
 
-/// The spec of a template that stamps a [`TEST_OBJ`].
+/// Returns the spec of a template that stamps a [`TEST_OBJ`].
 pub fn stamps(spec: Value) -> Value {
     json!({ "template": document(TEST_OBJ, spec) })
 }
 
-/// The spec of a template whose runs carry the input `foo`, with one output, `answer`.
+/// Returns the spec of a template whose runs carry the input `foo`, with one output, `answer`.
 pub fn answers() -> Value {
     json!({
         "template": document(TEST_OBJ, json!({ "foo": "$(runnable.spec.inputs.foo)$" })),
@@ -212,12 +213,12 @@ pub fn config_map(name: &str, labels: Value, data: Value) -> Value {
     })
 }
 
-/// A status with a `Succeeded` condition.
+/// Returns a status with a `Succeeded` condition.
 pub fn succeeded(status: &str, message: &str) -> Value {
     json!({ "conditions": [{ "type": "Succeeded", "status": status, "message": message }] })
 }
 
-/// The status of a run that succeeded with this answer.
+/// Returns the status of a run that succeeded with this answer.
 pub fn answered(answer: impl Into<Value>) -> Value {
     let mut status = succeeded("True", "");
     status["answer"] = answer.into();

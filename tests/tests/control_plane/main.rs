@@ -1,4 +1,4 @@
-//! What the tests stand on: the control plane itself.
+//! The foundation of the tests: the control plane itself.
 
 mod servers;
 
@@ -154,7 +154,7 @@ async fn an_engine_is_played_with_the_outcome_that_the_run_asks_for() -> Result<
     let cluster = Cluster::start(DEMO, &Options::full()).await?;
     cluster.install_engines().await?;
     let namespace = cluster.namespace("engines").await?;
-    // KWOK was started again for the engines; it must play pods as before.
+    // KWOK restarted for the engines; it must play pods as before.
     let jobs: Api<Job> = cluster.api(&namespace);
     jobs.create(&PostParams::default(), &job("after", &json!({}))?)
         .await?;
@@ -281,7 +281,7 @@ async fn nothing_is_left_when_the_owner_is_killed() -> Result<()> {
     eventually("the files to be gone", Duration::from_secs(10), empty).await
 }
 
-/// The servers (not those who remove their files) that work in a folder.
+/// Returns the servers (without the processes that remove their files) that work in a folder.
 async fn processes_of(folder: &Path) -> Result<String> {
     let output = Command::new("ps")
         .args(["-A", "-o", "args="])
@@ -304,7 +304,7 @@ async fn the_shipped_roles_give_the_controller_what_it_watches_and_no_secrets() 
         let kind = kind.resource();
         cluster.may(&user, verb, &kind, "").await
     };
-    // The role of stamped kinds is filled in.
+    // The aggregated role of stamped kinds is filled in.
     cluster.allowed(&user, "watch", JOB, SOON).await?;
     let status = Kind {
         plural: "runnables/status",

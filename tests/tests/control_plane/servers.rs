@@ -55,7 +55,7 @@ async fn killed_servers_come_back_with_their_data() -> Result<()> {
     Ok(())
 }
 
-/// KWOK itself gives up what the server answered with its death.
+/// KWOK itself gives up a request that the server answered with its death.
 #[tokio::test]
 async fn runs_that_an_engine_had_in_hand_when_a_server_died_are_played_to_their_end() -> Result<()>
 {
@@ -74,7 +74,7 @@ async fn runs_that_an_engine_had_in_hand_when_a_server_died_are_played_to_their_
                     "apiVersion": "lab.test/v1", "kind": "Trial",
                     "metadata": { "generateName": "run-" }, "spec": lab::succeeds(value),
                 }))?;
-                // What dies with the server is made or not: those that exist are what counts.
+                // A create that dies with the server took effect or not: only existing runs count.
                 if trials.create(&PostParams::default(), &run).await.is_err() {
                     tokio::time::sleep(Duration::from_millis(20)).await;
                 }

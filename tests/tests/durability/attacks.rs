@@ -1,5 +1,5 @@
-//! Somebody who may do nothing but create the kind of the runs, and knows all that is public: the uid of a
-//! Runnable, its numbers and hashes, and how names are made of them.
+//! Attacks by an account that may only create the kind of the runs, and knows everything public: the uid of a
+//! Runnable, its numbers and hashes, and the rule for their names.
 
 use std::time::Instant;
 
@@ -19,17 +19,17 @@ use crate::{
     sight::{current, output, refused},
 };
 
-/// What the forger would have the outputs say.
+/// Output value of the forgeries.
 const FORGED: i64 = 666;
 
 struct Attack {
     scene: Scene,
-    /// As the forger.
+    /// API with the rights of the forger.
     omens: Api<DynamicObject>,
 }
 
 impl Attack {
-    /// A Runnable `app` whose first run has given 1, and a forger.
+    /// Makes a Runnable `app` whose first run has given 1, and a forger.
     async fn begin(name: &str) -> Result<(Self, cartouche_tests::controller::Controller)> {
         let scene = Scene::begin(name).await?;
         scene.template(template(OMEN)).await?;
@@ -50,7 +50,7 @@ impl Attack {
         Ok((attack, controller))
     }
 
-    /// The engine ends the current run, and its output arrives.
+    /// Ends the current run as the engine does, and waits for its output.
     async fn gives(&self, value: i64) -> Result<Runnable> {
         let scene = &self.scene;
         let made = |r: &Runnable| {
@@ -66,7 +66,7 @@ impl Attack {
         scene.gives("app", value).await
     }
 
-    /// An object that is a finished run of this number to the letter.
+    /// Creates an exact copy of a finished run of this number.
     async fn forge(&self, sequence: i64) -> Result<()> {
         let owner = self.scene.now("app").await?;
         let uid = owner.uid().context("a uid")?;
@@ -94,7 +94,7 @@ impl Attack {
         Ok(())
     }
 
-    /// No status ever said what the forger wanted.
+    /// Checks that no status ever had the forged output.
     fn nothing_was_forged(&self) -> Result<()> {
         for status in self.scene.statuses("app")? {
             let value = status.pointer("/outputs/value");
@@ -125,7 +125,7 @@ async fn a_forged_run_ahead_of_the_ledger_gives_nothing_and_changes_nothing() ->
     // The name of the second run is taken: its number is given up, and the run is made.
     scene.change("app", succeeds(2)).await?;
     let next = attack.gives(2).await?;
-    // How far away the next one is, is left to chance.
+    // The distance to the next one is random.
     assert!((9..17).contains(&current(&next)?.sequence));
     attack.nothing_was_forged()
 }
@@ -137,7 +137,7 @@ async fn three_hundred_names_that_are_taken_in_advance_cost_four_numbers() -> Re
     for sequence in 2..=301 {
         attack.forge(sequence).await?;
     }
-    // The same document again, so that number, hash, owner and name of what waits there are right.
+    // The same document again, so that number, hash, owner and name of the waiting object are right.
     let began = Instant::now();
     let again = json!({ "metadata": { "annotations": { "carto.run/rerun-token": "again" } } });
     scene.patch("app", again).await?;
@@ -152,7 +152,7 @@ async fn three_hundred_names_that_are_taken_in_advance_cost_four_numbers() -> Re
     assert_eq!(output(&app), Some(1));
     attack.gives(3).await?;
     let status = crate::sight::status(&scene.now("app").await?);
-    // The numbers that were given up stand there for a while, and none of the strangers does.
+    // The given-up numbers stay there for a while, and no foreign object does.
     let given_up = status.history.iter().filter(|entry| entry.sequence > 1);
     let given_up: Vec<_> = given_up
         .map(|entry| (entry.uid.is_some(), entry.taken_by.is_some()))
@@ -167,7 +167,7 @@ async fn three_hundred_names_that_are_taken_in_advance_cost_four_numbers() -> Re
 async fn an_object_that_is_quicker_than_the_create_is_not_taken_for_the_run() -> Result<()> {
     let (attack, mut controller) = Attack::begin("quicker").await?;
     let scene = &attack.scene;
-    // The race is won for certain while the account may not create.
+    // The forger wins the race for certain while the account may not create.
     scene.leave(OMEN, &["list"]).await?;
     let again = json!({ "metadata": { "annotations": { "carto.run/rerun-token": "again" } } });
     scene.patch("app", again).await?;

@@ -1,5 +1,6 @@
-//! Chains of Runnables: a Runnable that reads two others, which stem from one, by a short way and by a long one, while two
-//! controllers are killed by turns; one that is killed between two links; and many changes, one after the other.
+//! Chains of Runnables: a Runnable that reads two others, which derive from one, by a short way and by a long
+//! one, while two controllers are killed by turns; one that is killed between two links; and many changes,
+//! one after the other.
 
 use std::{collections::BTreeMap, env, time::Duration};
 
@@ -23,14 +24,14 @@ use crate::{
     sight::output,
 };
 
-/// How many times the first input changes: few, unless this variable says how many.
+/// Number of changes of the first input: few, unless this variable is set.
 const CHANGES: (&str, i64) = ("CHAIN_CHANGES", 12);
-/// How many Runnables the long way has from its beginning to its end.
+/// Number of Runnables on the long way from its beginning to its end.
 const LENGTH: (&str, i64) = ("CHAIN_LENGTH", 4);
-/// The same where each change is waited for and nothing is killed.
+/// The same for the test in which each change is awaited and nothing is killed.
 const STEADY_CHANGES: (&str, i64) = ("STEADY_CHANGES", 20);
 const STEADY_LENGTH: (&str, i64) = ("STEADY_LENGTH", 5);
-/// The Runnable that all others stem from, and the one that stems from all others.
+/// The source of all others, and the Runnable that derives from all others.
 const FIRST: &str = "link-1";
 const SHORT: &str = "short";
 const LAST: &str = "last";
@@ -44,12 +45,12 @@ pub fn asked((variable, few): (&str, i64)) -> Result<i64> {
     }
 }
 
-/// The output of another Runnable, as this input.
+/// Returns the output of another Runnable, as this input.
 fn from(name: &str, of: &str) -> Value {
     json!({ "name": name, "runnableRef": { "name": of, "output": "value" } })
 }
 
-/// Runs that show the values of both ways.
+/// Returns a template whose runs show the values of both ways.
 fn joins() -> Value {
     let mut template = template(TRIAL);
     template["template"]["spec"]["other"] = json!("$(runnable.spec.inputs.other)$");
@@ -64,7 +65,7 @@ fn reads(sources: &Value) -> Value {
     json!({ "inputs": { "play": "succeed" }, "inputsFrom": sources })
 }
 
-/// So many Runnables, of which each reads the one before.
+/// Makes this many Runnables, of which each reads the previous one.
 async fn line(scene: &Scene, length: i64) -> Result<()> {
     let rights = [TRIAL.rights_of_a_runnable(), RUNNABLE.rights(&["get"])];
     scene.cluster.grant(&scene.account, &rights).await?;
@@ -87,7 +88,7 @@ async fn links(scene: &Scene, length: i64) -> Result<()> {
     scene.runnable_with(LAST, last).await.map(drop)
 }
 
-/// The values of both ways in the runs of the last one, in the order of their numbers.
+/// Returns the values of both ways in the runs of the last one, in the order of their numbers.
 fn joined(scene: &Scene) -> Result<Vec<(i64, i64)>> {
     let number = |run: &Value| {
         let number = text(&run["metadata"]["labels"]["carto.run/run-sequence"]);
@@ -160,11 +161,11 @@ async fn what_stems_from_one_change_by_two_ways_runs_once_for_it_while_controlle
     scene.nothing_twice()
 }
 
-/// What the API server has written down of a line, read on as it grows: by the end of many changes it is too much to be judged at
-/// once.
+/// The API server's record of a line, read on as it grows: by the end of many changes it is too much to judge
+/// at once.
 #[derive(Default)]
 struct Record {
-    /// Numbers and values of the runs, by Runnable, in the order in which they were made.
+    /// Numbers and values of the runs, by Runnable, in the order of their creation.
     made: BTreeMap<String, Vec<(i64, i64)>>,
     /// The number of the run whose outputs a Runnable has.
     gives: BTreeMap<String, i64>,
@@ -214,7 +215,7 @@ async fn each_of_many_changes_runs_once_in_each_link() -> Result<()> {
         record.read_on(&scene)?;
     }
     let took = begin.elapsed().as_secs();
-    // Whoever has something to make has made it by then.
+    // Every controller with something to make has made it by then.
     sleep(Duration::from_secs(2)).await;
     record.read_on(&scene)?;
     let runs: Vec<usize> = record.made.values().map(Vec::len).collect();
@@ -227,7 +228,7 @@ async fn each_of_many_changes_runs_once_in_each_link() -> Result<()> {
     Ok(())
 }
 
-/// Hangs until the test ends it.
+/// Makes a branch whose run hangs until the test ends it.
 async fn branch_that_hangs(scene: &Scene, name: &str) -> Result<()> {
     let mut spec = reads(&json!([from("value", FIRST)]));
     spec["inputs"]["play"] = json!("hang");
@@ -258,7 +259,7 @@ async fn a_controller_that_dies_between_a_branch_and_the_join_makes_one_run_of_t
     }
     scene.gives(LAST, 0).await?;
 
-    // Both have ended and nobody has seen it.
+    // Both have ended unseen.
     scene.change(FIRST, succeeds(1)).await?;
     scene.sees("b", 1).await?;
     scene.sees("c", 1).await?;
@@ -277,7 +278,7 @@ async fn a_controller_that_dies_between_a_branch_and_the_join_makes_one_run_of_t
     ends(&scene, "c", 2).await?;
     controller.restart().await?;
     scene.gives(LAST, 2).await?;
-    // All that the join waits for is known, and nobody is there to make its run.
+    // All that the join waits for is known, and there is no controller to make its run.
     scene.change(FIRST, succeeds(3)).await?;
     ends(&scene, "b", 3).await?;
     scene.gives("b", 3).await?;

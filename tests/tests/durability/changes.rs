@@ -37,7 +37,7 @@ async fn going_back_while_the_run_between_is_under_way_is_a_third_run() -> Resul
     let third = |r: &_| crate::sight::current(r).is_ok_and(|run| run.sequence == 3);
     scene.until("app", "a third run", third).await?;
     scene.gives("app", 1).await?;
-    // What the older run has to say comes too late.
+    // The outputs of the older run come too late.
     scene.end(&between, true).await?;
     scene.is_served().await?;
     scene.gives("app", 1).await?;
@@ -45,7 +45,7 @@ async fn going_back_while_the_run_between_is_under_way_is_a_third_run() -> Resul
     scene.outputs_only_went_forward("app")
 }
 
-/// Runs, two for each try to have them made within one second.
+/// Maximum number of runs, two for each attempt to have them made within one second.
 const MOST_RUNS: i64 = 200;
 
 #[tokio::test]
@@ -55,7 +55,7 @@ async fn of_two_runs_made_within_one_second_the_later_gives_the_outputs() -> Res
     scene.runnable("app", succeeds(0)).await?;
     scene.gives("app", 0).await?;
     let (mut ties, mut last) = (0, 0);
-    // A busy machine may need more than a second for two runs, so this goes on until it does not.
+    // A busy machine may need more than a second for two runs, so this repeats until it does not.
     while ties < 3 && last < MOST_RUNS {
         beginning_of_a_second().await?;
         let (one, other) = (last + 1, last + 2);
@@ -64,7 +64,7 @@ async fn of_two_runs_made_within_one_second_the_later_gives_the_outputs() -> Res
         scene.change("app", hangs(other)).await?;
         let second = scene.sees("app", other).await?;
         ties += i64::from(first.creation_timestamp() == second.creation_timestamp());
-        // The later ends first: what the earlier gives comes after it, in time.
+        // The later ends first: the output of the earlier comes after it, in time.
         for run in [&second, &first] {
             scene.end(run, true).await?;
         }
@@ -102,7 +102,7 @@ async fn a_change_while_a_run_is_under_way_runs_beside_it() -> Result<()> {
     scene.end(&second, true).await?;
     let told = |r: &_| output(r) == Some(2);
     scene.until("app", "the output of the second", told).await?;
-    // A failure loses nothing, and the next change is made all the same.
+    // A failure loses nothing, and the next change is still made.
     scene.end(&third, false).await?;
     let end = scene.until("app", "the third failed", failed).await?;
     assert_eq!(output(&end), Some(2));
@@ -142,7 +142,7 @@ async fn an_edited_template_runs_each_of_its_fifty_runnables_once() -> Result<()
     edited["template"]["spec"]["value"] = json!(2);
     scene.template(edited.clone()).await?;
     scene.all_give(&names, 2).await?;
-    // Which outputs are read, and by what rule, is no change of what runs.
+    // A change of the outputs that are read, or of the rule, is no change of the run.
     edited["outputs"] = json!({ "value": ".spec.value", "phase": ".status.phase" });
     edited["healthRule"] = json!({ "singleConditionType": "Succeeded" });
     scene.template(edited).await?;

@@ -1,4 +1,5 @@
-//! Two releases that read the same runs and sources otherwise: each puts back its own, more and more seldom.
+//! Two releases that read the same runs and sources differently: each restores its own status, less and less
+//! often.
 
 use std::time::Duration;
 
@@ -21,20 +22,22 @@ use crate::{
     sight::{failed, ready},
 };
 
-/// Each of two processes writes once in it after its first pause of half a minute, and may have begun before it.
+/// Each of two processes writes once in it after its first pause of half a minute, and may have begun before
+/// it.
 const A_MINUTE: Duration = Duration::from_mins(1);
 const WRITES_IN_A_MINUTE: usize = 4;
-/// Each of both may write a Runnable once for each write of its source.
+/// Each of the two may write a Runnable once for each write of its source.
 const OF_A_FOLLOWER: usize = 2 * WRITES_IN_A_MINUTE;
-/// The time in which each has read what it is to read, and written it once.
+/// The time in which each has read everything and written it once.
 const BEGIN: Duration = Duration::from_secs(10);
 
-/// Runnables that fail. A process that sees the record of the other before it has read the run itself writes none of its own.
+/// Runnables that fail. A process that sees the record of the other before it has read the run itself writes
+/// none of its own.
 const APPS: [&str; 8] = [
     "app-0", "app-1", "app-2", "app-3", "app-4", "app-5", "app-6", "app-7",
 ];
 
-/// The values of a field of a Runnable's status in all its versions.
+/// Returns the values of a field of a Runnable's status in all its versions.
 fn said(scene: &Scene, name: &str, pointer: &str) -> Result<Vec<Value>> {
     let all = scene.statuses(name)?.into_iter();
     let mut said: Vec<Value> = all
@@ -45,7 +48,8 @@ fn said(scene: &Scene, name: &str, pointer: &str) -> Result<Vec<Value>> {
     Ok(said)
 }
 
-/// Fails if one of these Runnables is written more often in a minute than two processes do that put back their own.
+/// Fails if one of these Runnables is written more often in a minute than by two processes that restore their
+/// own.
 async fn are_written_seldom(scene: &Scene, bounds: &[(&str, usize)]) -> Result<()> {
     sleep(BEGIN).await;
     let writes = || {
@@ -64,10 +68,11 @@ async fn are_written_seldom(scene: &Scene, bounds: &[(&str, usize)]) -> Result<(
     Ok(())
 }
 
-/// The messages about the scene's template or profile, in the order in which it was written since this version.
+/// Returns the messages about the scene's template or profile, in the order in which it was written since
+/// this version.
 async fn judged_since(scene: &Scene, kind: Kind, version: &str) -> Result<Vec<String>> {
     let only = format!("metadata.name={}", scene.namespace);
-    // What is new is there at once.
+    // New events are there at once.
     let params = WatchParams::default().fields(&only).timeout(1);
     let events = scene.api(kind).watch(&params, version).await?;
     let events: Vec<_> = events.try_collect().await?;
@@ -79,8 +84,8 @@ async fn judged_since(scene: &Scene, kind: Kind, version: &str) -> Result<Vec<St
     Ok(said.collect())
 }
 
-/// A minute after both have begun, each has written once what it says of the template and the profile: the first one at once,
-/// the other half a minute later.
+/// Checks that a minute after both have begun, each has written its status of the template and the profile
+/// once: the first one at once, the other half a minute later.
 async fn each_has_judged_once(scene: &Scene, versions: &[(Kind, Value)]) -> Result<()> {
     for (kind, version) in versions {
         let said = judged_since(scene, *kind, text(version)).await?;
@@ -94,7 +99,7 @@ async fn each_has_judged_once(scene: &Scene, versions: &[(Kind, Value)]) -> Resu
 #[tokio::test]
 async fn two_releases_do_not_fight_over_words_for_a_failure_a_template_and_a_profile() -> Result<()>
 {
-    // Nothing else writes what is said of its template and profile.
+    // No other process writes the status of its template and profile.
     let mut scene = Scene::with_servers_of_its_own("contested-words").await?;
     scene.sight = Sight::Record;
     let mut template = engine::template(TRIAL);

@@ -20,7 +20,7 @@ const OF_TEMPLATES: &str = "clusterruntemplates.carto.run";
 /// The fields of a status that Cartographer's definition knows.
 const OF_CARTOGRAPHER: [&str; 3] = ["conditions", "observedGeneration", "outputs"];
 
-/// The definition of this name as it is.
+/// Returns the present definition of this name.
 pub async fn definition(scene: &Scene, name: &str) -> Result<Value> {
     let definitions = scene.cluster.all::<CustomResourceDefinition>();
     Ok(serde_json::to_value(definitions.get(name).await?)?)
@@ -46,7 +46,7 @@ pub async fn define(scene: &Scene, as_in: &Value) -> Result<()> {
         .map(drop)
 }
 
-/// The definition with a status as Cartographer has it, with or without the number of the shipped one.
+/// Returns the definition with the status of Cartographer's, with or without the number of the shipped one.
 fn lowered(shipped: &Value, keeps_number: bool) -> Result<Value> {
     let mut lowered = shipped.clone();
     let status = "/spec/versions/0/schema/openAPIV3Schema/properties/status";
@@ -65,7 +65,7 @@ fn lowered(shipped: &Value, keeps_number: bool) -> Result<Value> {
     Ok(lowered)
 }
 
-/// Waits until the controller says that it waits for definitions, and why.
+/// Waits until the controller reports that it waits for definitions, and the reason.
 async fn is_unready(scene: &Scene, controller: &Controller, why: &str) -> Result<()> {
     let look = || async {
         let said = match controller.get("/readyz").await {
@@ -97,7 +97,8 @@ async fn is_ready(scene: &Scene, controller: &Controller) -> Result<()> {
     scene.cluster.eventually(what, SOON, look).await
 }
 
-/// What is dropped of the status of a template may be dropped of its spec as well.
+/// Checks that a definition that drops parts of templates is noticed: what it drops of the status it may drop
+/// of the spec as well.
 async fn one_that_drops_from_templates_is_noticed(
     scene: &Scene,
     controller: &Controller,
@@ -165,7 +166,7 @@ async fn lowered_under_load(name: &str, keeps_number: bool, why: &str) -> Result
         one_that_drops_from_templates_is_noticed(&scene, &controller, why).await?;
     }
     let verdict = scene.chronicle.past(scene.sight)?.verdict();
-    // It is the definition that hides or drops the ledgers, and no controller.
+    // The definition hides or drops the ledgers, not a controller.
     let hidden = [
         "is gone",
         "are said to be from nowhere",

@@ -1,4 +1,4 @@
-//! Runs that end otherwise than by their engine.
+//! Runs that do not end by their engine.
 
 use std::time::Duration;
 
@@ -101,7 +101,7 @@ async fn a_finished_run_that_is_deleted_is_never_made_again() -> Result<()> {
         (scene.made("good")?, scene.made("bad")?),
         (vec![1], vec![1])
     );
-    // The next change is made as ever.
+    // The next change is made as usual.
     scene.change("good", succeeds(2)).await?;
     scene.gives("good", 2).await?;
     assert_eq!(scene.made("good")?, [1, 2]);
@@ -124,7 +124,7 @@ async fn a_finished_run_that_is_deleted_while_nobody_looks_is_never_made_again()
     Ok(())
 }
 
-/// A template of Jobs whose pods complete as KWOK plays them.
+/// Returns a template of Jobs whose pods complete as KWOK plays them.
 fn jobs(ttl_seconds: i64, delay: &str) -> Value {
     json!({
         "template": {
@@ -340,12 +340,12 @@ async fn a_run_that_lost_its_owner_is_followed_by_its_name() -> Result<()> {
     scene.end(&scene.sees("ends", 1).await?, true).await?;
     let gone = scene.sees("goes", 1).await?;
     scene.delete(TRIAL, &gone).await?;
-    // A run that its watch has not shown yet is not looked for before a minute is over.
+    // The controller does not look for a run that its watch has not shown before a minute is over.
     let gives = |r: &Runnable| output(r) == Some(1);
     scene
         .within(AFTER_QUIET, "ends", "its output", gives)
         .await?;
-    // Nobody heard of it: a person decides.
+    // No controller saw its end: a user decides.
     scene.within(AFTER_QUIET, "goes", "Lost", lost).await?;
     assert_eq!(
         (scene.made("ends")?, scene.made("goes")?),
@@ -364,7 +364,7 @@ async fn a_run_that_lost_its_label_and_goes_after_its_end_is_not_made_again() ->
     let bare = json!({ "metadata": { "labels": { "carto.run/runnable-name": null } } });
     scene.patch_of(TRIAL, &run.name_any(), bare).await?;
     scene.is_served().await?;
-    // Between two looks: what the watch showed last is that it went unfinished.
+    // Between two polls: the last state in the watch is that it went unfinished.
     scene.end(&run, true).await?;
     scene.delete(TRIAL, &run).await?;
     scene.within(AFTER_QUIET, "app", "Lost", lost).await?;

@@ -20,7 +20,7 @@ use crate::{
 /// The garbage collector of Kubernetes looks for new kinds every half minute, and collects none meanwhile.
 const COLLECTED: Duration = Duration::from_mins(3);
 
-/// What anybody who may create Trials can write on one. It succeeds with the value 666.
+/// Writes what any account that may create Trials can write on one. It succeeds with the value 666.
 async fn forge(
     scene: &Scene,
     name: &str,
@@ -45,7 +45,7 @@ async fn forge(
     Ok(forged)
 }
 
-/// Three forgeries: without a number, with a high one, and with that of the present run.
+/// Makes three forgeries: without a number, with a high one, and with that of the present run.
 async fn forgeries(scene: &Scene, name: &str) -> Result<()> {
     let owner = scene.now(name).await?;
     let run = current(&owner)?;
@@ -162,7 +162,7 @@ async fn a_name_that_a_stranger_holds_costs_a_number_and_no_run() -> Result<()> 
     scene.is_served().await?;
     assert!((9..17).contains(&current(&end)?.sequence));
     assert_eq!(scene.made("app")?, [1, 2]);
-    // Nobody deletes what is not ours.
+    // A foreign object is never deleted.
     let there = scene.trials().get(&name).await?;
     assert_eq!(there.uid(), stranger.uid());
     assert_eq!(scene.retired(TRIAL)?.len(), 0);
@@ -185,8 +185,8 @@ async fn a_runnable_in_foreground_deletion_makes_no_run_for_those_that_go() -> R
             .wait_until_gone(&scene.trials(), run, COLLECTED)
             .await
     };
-    // The garbage collector learns both kinds by the first one. It would let the second one's run be if it met the Runnable
-    // before it knew of Trials.
+    // The garbage collector learns both kinds by the first one. It would leave the second one's run if it met
+    // the Runnable before it knew of Trials.
     scene.runnable("app", hangs(1)).await?;
     collected("app").await?;
     scene.gone(RUNNABLE, "app").await?;

@@ -1,4 +1,4 @@
-//! A release that computes hashes in another way runs nothing again.
+//! A release with another hash repeats no run.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -90,7 +90,7 @@ async fn nothing_runs_again(version: &str) -> Result<()> {
     scene.is_served().await?;
     assert_eq!(scene.made_of(TRIAL)?.len(), before);
 
-    // A real change is made as ever.
+    // A real change is made as usual.
     for name in &names {
         scene.change(name, succeeds(3)).await?;
     }
@@ -135,7 +135,8 @@ async fn inputs_that_changed_during_the_change_of_release_make_exactly_one_run()
     scene.nothing_twice()
 }
 
-/// Two releases that put the hash back by turns leave it longer each time: it is written with a result then, and at rest it is not.
+/// Two releases that restore the hash by turns leave it longer each time: they write it with a result then,
+/// and at rest not at all.
 #[tokio::test]
 async fn a_result_is_recorded_while_the_hash_of_another_release_is_left() -> Result<()> {
     let scene = Scene::begin("hash-left").await?;
@@ -159,18 +160,19 @@ async fn a_result_is_recorded_while_the_hash_of_another_release_is_left() -> Res
     scene.nothing_twice()
 }
 
-/// Longer than the first pause after which a hash, or what waits, is written anew, and shorter than the two first ones.
+/// Longer than the first pause after which a hash, or a waiting run, is written anew, and shorter than the
+/// two first ones.
 const AT_REST: Duration = Duration::from_mins(1);
 /// Each of two processes may write after its first pause, and has perhaps begun with the second one.
 const WRITES_AT_REST: usize = 4;
 
-/// How often controllers have written the status of each of these.
+/// Returns the number of writes of the status of each of these by controllers.
 fn writes(scene: &Scene, names: &[String]) -> Result<Vec<usize>> {
     let each = names.iter().map(|name| Ok(scene.statuses(name)?.len()));
     each.collect()
 }
 
-/// Whether the hashes of both have stood in the ledger of one of these.
+/// Returns true if the ledger of one of these has had the hashes of both.
 fn is_of_both(scene: &Scene, names: &[String]) -> Result<bool> {
     let mut versions = BTreeSet::new();
     for name in names {

@@ -1,9 +1,9 @@
-//! Runs are made exactly once and nothing is lost: scenarios on a real API server, with the real
-//! controller as a process that is killed, restarted, doubled and lied to.
+//! Runs are made exactly once and nothing is lost: scenarios on a real API server, with the real controller
+//! as a process that is killed, restarted, doubled and deceived.
 //!
-//! What happened is read in the API server's audit log and in the objects themselves, never in what
-//! the controller says of itself. Most runs are of a small kind, `Trial`, whose status the test
-//! plays ([`engine`]); where the real Job controller matters, they are Jobs.
+//! The API server's audit log and the objects themselves show what happened, never the controller's own
+//! reports. Most runs are of a small kind, `Trial`, whose status the test plays ([`engine`]); where the real
+//! Job controller matters, they are Jobs.
 
 mod engine;
 mod oracle;

@@ -1,4 +1,4 @@
-//! What a newer release has written: words for what it needs, and fields of specs.
+//! Writes of a newer release: words for its requirements, and fields of specs.
 
 use std::time::Duration;
 
@@ -15,10 +15,10 @@ use crate::{
     sight::{condition, current, is_at, ready, result, says},
 };
 
-/// Longer than the controller takes for what it does.
+/// Longer than the controller takes for its work.
 const A_WHILE: Duration = Duration::from_secs(4);
 
-/// Waits until it is told that a newer release is needed.
+/// Waits for the report that a newer release is needed.
 async fn is_told(scene: &Scene, name: &str, of: &str) -> Result<()> {
     scene.warns(name, "NewerRelease", of).await
 }
@@ -59,7 +59,7 @@ async fn nothing_is_done_for_a_runnable_that_needs_what_this_release_does_not_kn
     }
     let told = scene.events("app", "Warning", "NewerRelease").await?;
     ensure!(told.len() <= 2, "one of each process: {told:?}");
-    // It is no controller's word that lets it go on, but the status.
+    // The status lets it go on, not a report of the controller.
     let knows = |status: &mut Value| drop(status.as_object_mut().unwrap().remove("needs"));
     scene.edit_status("app", knows).await?;
     scene.gives("app", 2).await?;
@@ -68,7 +68,8 @@ async fn nothing_is_done_for_a_runnable_that_needs_what_this_release_does_not_kn
     scene.nothing_twice()
 }
 
-/// The shipped definition with one more field of the spec and one more value of another, of a later number.
+/// Returns the shipped definition with one more field of the spec and one more value of another, of a later
+/// number.
 fn later(shipped: &Value) -> Result<Value> {
     let mut later = shipped.clone();
     let spec = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties";
@@ -90,7 +91,7 @@ async fn a_field_of_a_newer_release_holds_the_next_run_and_not_the_present_one()
     scene.until("app", "its run", is_at(1)).await?;
     let run = scene.sees("app", 1).await?;
     let ticking = |inputs: Value| json!({ "spec": { "tick": "hourly", "inputs": inputs } });
-    // The API server may need a moment until it serves what was defined.
+    // The API server may need a moment until it serves the definition.
     let has_tick = |object: &Value| object["spec"]["tick"] == json!("hourly");
     for _ in 0..100 {
         scene.patch("app", ticking(succeeds(2))).await?;
@@ -123,7 +124,7 @@ async fn a_field_of_a_newer_release_holds_the_next_run_and_not_the_present_one()
     scene.nothing_twice()
 }
 
-/// The present release cannot read such a Runnable, and leaves what the status says of it to the release that can.
+/// The present release cannot read such a Runnable, and leaves the status to the release that can.
 #[tokio::test]
 async fn a_value_of_a_newer_release_leaves_the_status_to_that_release() -> Result<()> {
     let scene = Scene::with_servers_of_its_own("newer-value").await?;
@@ -133,7 +134,7 @@ async fn a_value_of_a_newer_release_leaves_the_status_to_that_release() -> Resul
     scene.runnable("app", succeeds(1)).await?;
     scene.gives("app", 1).await?;
     let newest = json!({ "spec": { "concurrencyPolicy": "Newest", "inputs": succeeds(2) } });
-    // Tried until the API server serves what was defined.
+    // Retried until the API server serves the definition.
     scene.patch("app", newest).await?;
     let before = scene.get(cartouche_tests::kind::RUNNABLE, "app").await?;
     is_told(&scene, "app", "Newest").await?;

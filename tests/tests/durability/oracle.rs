@@ -1,4 +1,4 @@
-//! What really happened, by the audit log of the API server.
+//! The events of a scene, by the audit log of the API server.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::{
     scene::Scene,
 };
 
-/// What runs are.
+/// Kinds of runs.
 pub const KINDS: [Kind; 3] = [TRIAL, RECLUSE, JOB];
 
 /// A run that was made.
@@ -29,7 +29,7 @@ pub struct Made {
 }
 
 impl Made {
-    /// The run that an object is.
+    /// Reads the run from its object.
     pub fn of(object: &Value) -> Self {
         let labels = &object["metadata"]["labels"];
         let sequence = text(&labels["carto.run/run-sequence"]);
@@ -43,7 +43,7 @@ impl Made {
 }
 
 impl Scene {
-    /// The runs that were made as the scene's account, oldest first; not those of canaries.
+    /// Returns the runs that were made as the scene's account, oldest first; without those of canaries.
     pub fn made_of(&self, kind: Kind) -> Result<Vec<Made>> {
         let objects = self.chronicle.made()?.into_iter();
         let of_kind = objects.filter(|object| object["kind"] == kind.name);
@@ -52,7 +52,7 @@ impl Scene {
         Ok(made.filter(others).collect())
     }
 
-    /// The values of the Trials that were made, by Runnable, in the order of their sequences.
+    /// Returns the values of the Trials that were made, by Runnable, in the order of their sequences.
     pub fn all_made(&self) -> Result<BTreeMap<String, Vec<i64>>> {
         let mut made = self.made_of(TRIAL)?;
         made.sort_by_key(|run| run.sequence);
@@ -64,22 +64,22 @@ impl Scene {
         Ok(by_runnable)
     }
 
-    /// The values of the Trials that were made for a Runnable, in the order of their sequences.
+    /// Returns the values of the Trials that were made for a Runnable, in the order of their sequences.
     pub fn made(&self, runnable: &str) -> Result<Vec<i64>> {
         Ok(self.all_made()?.remove(runnable).unwrap_or_default())
     }
 
-    /// The options of the deletes of runs that took effect as the scene's account: by retention.
+    /// Returns the options of the deletes of runs that took effect as the scene's account: by retention.
     pub fn retired(&self, kind: Kind) -> Result<Vec<Value>> {
         self.chronicle.effects("delete", &kind.audited())
     }
 
-    /// The statuses that were written for a Runnable, oldest first.
+    /// Returns the statuses that were written for a Runnable, oldest first.
     pub fn statuses(&self, runnable: &str) -> Result<Vec<Value>> {
         self.chronicle.statuses(runnable)
     }
 
-    /// What controllers asked for in this namespace, in words; not that they watch it.
+    /// Returns the requests of controllers in this namespace, in words; without those of watches.
     pub fn requests(&self) -> Result<Vec<String>> {
         self.chronicle.events(|event| {
             let (who, verb, what) = (event.acting_as(), &event.verb, event.resource());
@@ -89,7 +89,7 @@ impl Scene {
         })
     }
 
-    /// Nothing happened that the protocol forbids; and nobody here does what would excuse that a number is
+    /// Checks that nothing happened that the protocol forbids. No action here would excuse a number that is
     /// used twice.
     pub fn nothing_twice(&self) -> Result<()> {
         let found = self.chronicle.past(self.sight)?.verdict();
@@ -100,7 +100,7 @@ impl Scene {
         Ok(())
     }
 
-    /// The outputs of a Runnable were never lost and never older than before.
+    /// Checks that the outputs of a Runnable were never lost and never older than before.
     pub fn outputs_only_went_forward(&self, runnable: &str) -> Result<()> {
         let mut last = 0;
         for status in self.statuses(runnable)? {

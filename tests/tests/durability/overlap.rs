@@ -1,5 +1,5 @@
-//! Runs of one Runnable that are not to be at work at once, while controllers die or are two. Whether two were is read in
-//! a watch of the runs, which shows all of them in the order in which they happened.
+//! Runs of one Runnable that must not be at work at once, while controllers die or are two. A watch of the
+//! runs, which shows all of them in their order, reveals overlaps.
 
 use std::{
     collections::BTreeMap,
@@ -98,7 +98,7 @@ impl Watching {
         })
     }
 
-    /// No two were ever at work at once, of at least so many that began.
+    /// Checks that no two were ever at work at once, of at least `begun` runs.
     fn none_was_seen(&self, begun: usize) -> Result<()> {
         ensure!(!self.handle.is_finished(), "the watch has ended");
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
@@ -108,7 +108,7 @@ impl Watching {
     }
 }
 
-/// A scene whose runs wait for each other by this policy, and end when they are told to stop.
+/// Makes a scene whose runs wait for each other by this policy, and end when they are stopped.
 async fn scene(name: &str, policy: &str) -> Result<Scene> {
     let scene = Scene::begin(name).await?;
     scene
@@ -121,7 +121,7 @@ async fn scene(name: &str, policy: &str) -> Result<Scene> {
     Ok(scene)
 }
 
-/// Each has a first run, which hangs.
+/// Makes Runnables whose first run hangs.
 async fn first_at_work(scene: &Scene, names: &[String]) -> Result<()> {
     for name in names {
         scene.runnable(name, hangs(1)).await?;
@@ -139,10 +139,10 @@ async fn all_change(scene: &Scene, names: &[String], inputs: &Value) -> Result<(
     Ok(())
 }
 
-/// The last change of each has run.
+/// Waits until the last change of each has run.
 async fn all_give(scene: &Scene, names: &[String], value: i64) -> Result<()> {
     for name in names {
-        // A create whose answer a kill has cost holds the next run back for a minute.
+        // A create whose answer was lost in a kill holds the next run back for a minute.
         let done = |it: &Runnable| ready(it) && output(it) == Some(value);
         scene
             .within(AFTER_QUIET, name, "its last run", done)
@@ -192,7 +192,7 @@ async fn two_controllers_let_one_run_after_the_other() -> Result<()> {
         }
     }
     all_change(&scene, &names, &succeeds(9)).await?;
-    // What is at work hangs until somebody ends it.
+    // A run at work hangs until the test ends it.
     for _ in 0..200 {
         let left = ListParams::default().fields("status.phase!=Done");
         for run in scene.trials().list(&left).await? {

@@ -62,7 +62,7 @@ async fn a_polled_run_that_is_gone_unfinished_is_lost_and_not_made_again() -> Re
         let run = scene.sees_of(RECLUSE, "app", 1).await?;
         scene.until("app", "its run", confirmed).await?;
         if watching {
-            // A list has shown it. Whether it ended before it went no list tells.
+            // A list has shown it. No list shows whether it ended before it went.
             tokio::time::sleep(Duration::from_secs(3)).await;
             scene.delete(RECLUSE, &run).await?;
         } else {
@@ -96,7 +96,7 @@ async fn a_right_to_list_that_is_missing_for_a_while_is_no_end_of_a_polled_run()
         says(r, "RunTemplateReady", "False", reason)
     };
     scene.until("app", "told of", refused).await?;
-    // Longer than whoever finds a run missing waits for another's word.
+    // Longer than a controller that misses a run waits for another's report.
     tokio::time::sleep(Duration::from_secs(15)).await;
     let now = scene.now("app").await?;
     assert_eq!((current(&now)?.sequence, result(&now)), (1, None));
@@ -127,7 +127,7 @@ async fn old_runs_of_a_polled_kind_are_deleted_and_their_entries_leave() -> Resu
     let remembered = status(&end).history;
     let remembered: Vec<i64> = remembered.iter().map(|entry| entry.sequence).collect();
     assert_eq!(remembered, [5]);
-    // Those of a kind that is no longer the one that is stamped, too.
+    // Also those of a kind that is no longer the stamped one.
     scene.template(template(TRIAL)).await?;
     scene
         .until("app", "a run of another kind", is_at(7))
@@ -152,7 +152,7 @@ async fn rights_taken_away_and_given_back_make_one_run_and_lose_nothing() -> Res
     let second = |r: &Runnable| refused(r) && current(r).is_ok_and(|run| run.sequence == 2);
     let told = scene.until("app", "refused", second).await?;
     assert_eq!(output(&told), Some(1));
-    // Nothing left at all: what runs goes on, and nothing that is known is lost.
+    // No rights at all: running work goes on, and nothing known is lost.
     scene.cluster.grant(&scene.account, &[]).await?;
     let busy = scene.sees("busy", 1).await?;
     scene.end(&busy, true).await?;

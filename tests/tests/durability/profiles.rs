@@ -19,7 +19,7 @@ use crate::{
     scene::{SOON, Scene},
 };
 
-/// A profile of the scene's template that gives runs this colour; it is the same one each time.
+/// Writes a profile of the scene's template that gives runs this colour; it is the same one each time.
 async fn paints(scene: &Scene, colour: &str) -> Result<()> {
     let patch = json!({ "metadata": { "labels": { "colour": colour } } });
     let profile = json!({
@@ -45,7 +45,7 @@ async fn paints(scene: &Scene, colour: &str) -> Result<()> {
 async fn a_profile_that_is_edited_while_a_create_has_no_answer_makes_no_second_run() -> Result<()> {
     let scene = Scene::begin("profile-answer").await?;
     let (proxy, _) = FaultProxy::start(&scene.cluster, &scene.namespace).await?;
-    // A create is given up soon, and arrives all the same.
+    // A create is given up soon, and still arrives.
     let arguments = ["--namespace", &scene.namespace, "--request-timeout", "2"];
     let settings = proxy.settings(&scene.cluster, &arguments).await?;
     let controller = Controller::start(DEMO, &scene.cluster, &settings).await?;
@@ -72,13 +72,13 @@ async fn a_profile_that_is_edited_while_a_create_has_no_answer_makes_no_second_r
     };
     come(1).await?;
     paints(&scene, "blue").await?;
-    // The one of before has no answer, and is sent once more as the profile is now.
+    // The earlier create has no answer, and is repeated with the present profile.
     come(2).await?;
     proxy.release();
     scene.all_give(&["app".to_owned()], 1).await?;
     let runs = scene.runs(TRIAL, "app").await?;
     ensure!(runs.len() == 1, "{runs:#?}");
-    // Whichever came first has made it, as it was then.
+    // The first to arrive has made the run, with the profile of that time.
     let run = serde_json::to_value(&runs[0])?;
     let (colour, version) = (
         &run["metadata"]["labels"]["colour"],

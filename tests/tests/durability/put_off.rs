@@ -1,5 +1,5 @@
-//! Many Runnables change together and few looks go on at the same time: runs are made first, and
-//! confirmed later, with their results if they have ended by then.
+//! Many Runnables change together and few reconciles run at the same time: runs are made first, and confirmed
+//! later, with their results if they have ended by then.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::{
     sight::{confirmed, current},
 };
 
-/// Three looks at a time; the fourth place sends all others away, so that they are seen to wait.
+/// Three reconciles at a time; the fourth place turns all others away, so that they are seen to wait.
 const FEW_LOOKS: [&str; 2] = ["--concurrency", "4"];
 
 async fn change_all(scene: &Scene, names: &[String], inputs: &Value) -> Result<()> {
@@ -22,7 +22,7 @@ async fn change_all(scene: &Scene, names: &[String], inputs: &Value) -> Result<(
     try_join_all(changes).await.map(drop)
 }
 
-/// How many writes brought the phase of the current run from Pending to Created with its result.
+/// Returns the number of writes that brought the current run from Pending to Created with its result.
 fn confirmed_with_result(statuses: &[Value]) -> usize {
     let steps = statuses.windows(2).filter(|pair| {
         let (before, after) = (&pair[0]["currentRun"], &pair[1]["currentRun"]);

@@ -1,4 +1,4 @@
-//! Statuses that the API server refuses to take.
+//! Statuses that the API server refuses.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::{
     sight::{confirmed, output},
 };
 
-/// Refuses every status of the scene's Runnables that holds this.
+/// Refuses every status of the scene's Runnables that meets this condition.
 async fn refuse(scene: &Scene, when: &str) -> Result<()> {
     let name = &scene.namespace;
     let here = json!({ "matchLabels": { "kubernetes.io/metadata.name": name } });
@@ -85,7 +85,7 @@ async fn a_status_that_is_refused_is_tried_less_and_less_often_and_told_of_once(
     let scene = Scene::begin("refused").await?;
     let controller = scene.controller(&[]).await?;
     refuse(&scene, "true").await?;
-    // Until the policy is in force, statuses may be taken.
+    // Until the policy is in force, statuses may be accepted.
     tokio::time::sleep(Duration::from_secs(3)).await;
     scene.runnable("app", succeeds(1)).await?;
     is_refused(&scene).await?;
@@ -102,7 +102,7 @@ async fn a_status_that_is_refused_is_tried_less_and_less_often_and_told_of_once(
     let counted = format!("cartouche_status_errors_total{{verb=\"update\"}} {tried}");
     assert!(metrics.contains(&counted), "{tried}: {metrics}");
     allow(&scene).await?;
-    // Another spec is tried at once.
+    // Another spec causes a retry at once.
     scene.change("app", succeeds(2)).await?;
     scene.gives("app", 2).await?;
     assert_eq!(scene.made("app")?, [2]);
@@ -123,7 +123,7 @@ async fn a_run_that_could_not_be_recorded_is_not_made_again_however_long_that_ta
     scene.runnable("app", hangs(1)).await?;
     let run = scene.sees("app", 1).await?;
     is_refused(&scene).await?;
-    // Gone before anything says that it was there, as by a TTL: the controller knows that it made it.
+    // Gone before any status recorded it, as by a TTL: the controller knows that it made it.
     scene.end(&run, true).await?;
     scene.delete(TRIAL, &run).await?;
     tokio::time::sleep(Duration::from_secs(10)).await;

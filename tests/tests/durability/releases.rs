@@ -1,5 +1,6 @@
-//! Two releases at once, over Runnables in every state: the present one, and a later one that hashes otherwise, needs
-//! definitions of a higher number, has other words, and writes fields that the present one does not know.
+//! Two releases at once, over Runnables in every state: the present one, and a later one that has other
+//! hashes, needs definitions of a higher number, has other words, and writes fields that the present one does
+//! not know.
 
 mod deeds;
 mod fields;
@@ -40,13 +41,14 @@ use crate::{
     scene::Scene,
 };
 
-/// How many Runnables there are, for how many seconds they change, how many pass then before they are at rest, and how
-/// many they are at rest: one of each state and little time, unless these variables say how many.
+/// Number of Runnables, seconds of changes, seconds until they are at rest, and seconds of rest: one of each
+/// state and little time, unless these variables are set.
 const RUNNABLES: &str = "RELEASES_RUNNABLES";
 const SECONDS: (&str, i64) = ("RELEASES_SECONDS", 15);
 const SETTLE: (&str, i64) = ("RELEASES_SETTLE", 0);
 const REST: (&str, i64) = ("RELEASES_REST", 35);
-/// After these controllers are killed, and nothing changes: 30 runs of what only follows others would be a loop.
+/// After this many changes controllers are killed, and nothing changes: 30 runs of a Runnable that only
+/// follows others would be a loop.
 const MOST_CHANGES: i64 = 25;
 
 /// A Runnable of the play.
@@ -61,7 +63,7 @@ impl Player {
         self.state.name == state
     }
 
-    /// Its spec, where runs are made of this template unless its state has one of its own.
+    /// Returns its spec, with runs of this template unless its state has one of its own.
     fn spec(&self, namespace: &str) -> Value {
         let mut spec = (self.state.spec)(self.group);
         spec["inputs"] = (self.state.inputs)(0);
@@ -73,7 +75,7 @@ impl Player {
     }
 }
 
-/// So many Runnables, of each state in turn.
+/// Returns this many Runnables, of each state in turn.
 fn players(count: i64) -> Result<Vec<Player>> {
     let player = |number: usize| {
         let (state, group) = (&STATES[number % STATES.len()], number / STATES.len());
@@ -83,7 +85,7 @@ fn players(count: i64) -> Result<Vec<Player>> {
     Ok((0..usize::try_from(count)?).map(player).collect())
 }
 
-/// The definitions bear the number of the later release.
+/// Gives the definitions the number of the later release.
 async fn raise(scene: &Scene) -> Result<()> {
     let definitions = scene.cluster.all::<CustomResourceDefinition>();
     for plural in ["runnables", "clusterruntemplates", "clusterrunprofiles"] {
@@ -95,7 +97,7 @@ async fn raise(scene: &Scene) -> Result<()> {
     Ok(())
 }
 
-/// Templates, a profile, and an object of another one, as far as some state has to do with them.
+/// Makes templates, a profile, and a foreign object, as far as the states need them.
 async fn prepare(scene: &Scene) -> Result<()> {
     let mut stops = template(TRIAL);
     stops["stop"] = json!({ "mergePatch": { "spec": { "play": "fail" } } });
@@ -151,7 +153,7 @@ async fn begin(players: &[Player]) -> Result<Scene> {
 }
 
 impl Scene {
-    /// Each has begun, or come to its state.
+    /// Waits until each has begun, or come to its state.
     async fn all_are(&self, players: &[Player], wanted: impl Fn(&State) -> Sign) -> Result<()> {
         for Player { name, state, .. } in players {
             self.within(Duration::from_mins(3), name, state.name, wanted(state))
@@ -160,7 +162,7 @@ impl Scene {
         Ok(())
     }
 
-    /// Each is in its state, now.
+    /// Checks that each is in its state now.
     async fn all_stayed(&self, players: &[Player]) -> Result<()> {
         let mut left = Vec::new();
         for Player { name, state, .. } in players {
@@ -173,7 +175,7 @@ impl Scene {
         Ok(())
     }
 
-    /// Each has another value; what works until the test ends it has one more seldom.
+    /// Changes the value of each. A Runnable that works until the test ends it changes less often.
     async fn change_all(&self, players: &[Player], value: i64) -> Result<()> {
         let changed = players.iter().filter(|it| match it.state.changes {
             Changes::Always => true,
@@ -184,7 +186,7 @@ impl Scene {
         try_join_all(edits).await.map(drop)
     }
 
-    /// Changes come and controllers are killed by turns; how many of each.
+    /// Plays changes and kills controllers by turns. Returns the number of changes.
     async fn play(&self, players: &[Player], controllers: &mut [Controller; 2]) -> Result<i64> {
         let (mut chance, begin) = (Chance::new()?, Instant::now());
         let lasts = Duration::from_secs(u64::try_from(asked(SECONDS)?)?);
@@ -217,7 +219,7 @@ impl Scene {
         Ok(value)
     }
 
-    /// The statuses that both have written, by Runnable, in their order.
+    /// Returns the statuses that both have written, by Runnable, in their order.
     fn written(&self) -> Result<BTreeMap<String, Vec<(u64, Value)>>> {
         let controller = Controller::account().user();
         let written = self.chronicle.events(|event| {
@@ -241,7 +243,7 @@ impl Scene {
         Ok(by_name)
     }
 
-    /// No change ran twice, and the last one did where it may.
+    /// Checks that no change ran twice, and that the last one did where it may.
     fn each_change_ran_once(
         &self,
         players: &[Player],
@@ -267,7 +269,7 @@ impl Scene {
     }
 }
 
-/// Nothing was done for these since they need what neither release knows.
+/// Checks that nothing was done for these after they needed what neither release knows.
 async fn were_left_alone(
     scene: &Scene,
     alone: &BTreeMap<String, Value>,

@@ -13,7 +13,7 @@ use crate::{
     sight::{current, failed, result, status},
 };
 
-/// Moments that nobody chose.
+/// Random moments.
 pub struct Chance(u64);
 
 impl Chance {
@@ -65,7 +65,7 @@ async fn a_restart_at_rest_makes_no_run_and_no_write_and_not_even_a_read() -> Re
     let since = scene.requests()?.split_off(before);
     assert_eq!(since, Vec::<String>::new());
 
-    // It was at work all the same.
+    // It was still at work.
     scene.end(&busy, true).await?;
     scene.gives("busy", 1).await?;
     assert_eq!(scene.made_of(TRIAL)?.len(), 12);
@@ -169,7 +169,7 @@ async fn asked_to_stop_amid_work_it_ends_well_within_the_grace_of_a_pod() -> Res
     scene.nothing_twice()
 }
 
-/// Runs are under way and inputs change while a server dies and comes back.
+/// Kills and restarts a server while runs are under way and inputs change.
 async fn a_server_dies(part: Part) -> Result<()> {
     let scene = Scene::with_servers_of_its_own("servers").await?;
     let controller = scene.controller(&[]).await?;
@@ -201,7 +201,7 @@ async fn a_server_dies(part: Part) -> Result<()> {
     };
     tokio::try_join!(changing, dying)?;
     scene.all_give(&names, 1).await?;
-    // A server that is killed may not have written down what it did: the runs themselves count.
+    // A killed server may not have logged its writes: the runs themselves count.
     for name in &names {
         let runs = scene.runs(TRIAL, name).await?;
         assert_eq!(runs.len(), 2, "{name}");

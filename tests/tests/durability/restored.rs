@@ -1,4 +1,4 @@
-//! An old status is put back from a backup.
+//! An old status is restored from a backup.
 
 use anyhow::{Context, Result};
 use cartouche_crds::{FIELD_MANAGER, Runnable};
@@ -12,7 +12,7 @@ use crate::{
     sight::{current, is_at, says, status},
 };
 
-/// `app` after so many runs, and a backup of its status after the first.
+/// Makes `app` after this many runs, and a backup of its status after the first.
 async fn with_a_backup(name: &str, runs: i64) -> Result<(Scene, Controller, Value)> {
     let scene = Scene::begin(name).await?;
     let controller = scene.controller(&[]).await?;
@@ -31,7 +31,7 @@ async fn put_back(scene: &Scene, backup: &Value) -> Result<()> {
         .await
 }
 
-/// Whether the API server has noted that somebody else wrote the status.
+/// Returns true if the API server has noted that another client wrote the status.
 fn is_marked(runnable: &Runnable) -> bool {
     let mut entries = runnable.managed_fields().iter();
     entries.any(|it| {
@@ -42,7 +42,7 @@ fn is_marked(runnable: &Runnable) -> bool {
 #[tokio::test]
 async fn a_status_from_an_old_backup_goes_on_at_the_highest_number_without_a_run() -> Result<()> {
     let (scene, mut controller, old) = with_a_backup("backup", 4).await?;
-    // With the controller stopped, as a restore should be done, and then under its eyes.
+    // With the controller stopped, as a restore should be done, and then while it runs.
     for (round, stopped) in [true, false].into_iter().enumerate() {
         if stopped {
             assert!(controller.stop().await?.success());
@@ -63,8 +63,8 @@ async fn a_status_from_an_old_backup_goes_on_at_the_highest_number_without_a_run
     scene.nothing_twice()
 }
 
-/// The status and the inputs of a backup are restored: the ledger of that time would see no change in
-/// them. Served again, the Runnable has a run above all, with this number.
+/// Restores the status and the inputs of a backup: the ledger of that time would see no change in them.
+/// Served again, the Runnable has a run above all, with this number.
 async fn restored_with_inputs_of_then(
     scene: &Scene,
     controller: &mut Controller,
@@ -82,7 +82,7 @@ async fn restored_with_inputs_of_then(
     scene.is_served().await
 }
 
-/// A backup that was made between a decision and its run, restored when that run has long gone.
+/// A backup that was made between a decision and its run is restored when that run has long gone.
 #[tokio::test]
 async fn a_backup_of_a_decision_whose_run_is_gone_does_not_make_it_again() -> Result<()> {
     let scene = Scene::begin("backup-pending").await?;
@@ -120,8 +120,8 @@ async fn an_old_backup_and_other_inputs_at_once_are_one_run_above_the_highest() 
     scene.nothing_twice()
 }
 
-/// Nobody has looked for the runs that the old status does not know before something else is stuck: they are
-/// no strangers' for that.
+/// The controller has not looked for the runs that the old status does not know before something else is
+/// stuck. That does not make them foreign.
 #[tokio::test]
 async fn an_old_backup_is_caught_up_with_after_first_looks_that_fail() -> Result<()> {
     let (scene, mut controller, old) = with_a_backup("backup-stuck", 3).await?;
@@ -134,7 +134,7 @@ async fn an_old_backup_is_caught_up_with_after_first_looks_that_fail() -> Result
         .warns("app", "StatusNotCompared", "unable to get run template")
         .await?;
     scene.is_served().await?;
-    // Whoever writes takes away the note that somebody else has written.
+    // The next writer removes the note that another client has written.
     assert!(is_marked(&scene.now("app").await?));
     scene.patch("app", template(&scene.namespace)).await?;
     assert_eq!(current(&scene.gives("app", 3).await?)?.sequence, 3);
@@ -143,7 +143,7 @@ async fn an_old_backup_is_caught_up_with_after_first_looks_that_fail() -> Result
     scene.nothing_twice()
 }
 
-/// The newest run goes while nothing but the note of the other writer tells that the status is an old one.
+/// The newest run goes while only the note of the other writer reveals that the status is an old one.
 #[tokio::test]
 async fn an_old_backup_under_a_suspended_runnable_is_caught_up_with_before_its_newest_run_goes()
 -> Result<()> {
@@ -176,7 +176,7 @@ async fn an_old_backup_under_a_broken_template_is_caught_up_with_after_its_newes
     let no_template = |r: &Runnable| says(r, "RunTemplateReady", "False", "RunTemplateNotFound");
     scene.until("app", "no template", no_template).await?;
     put_back(&scene, &old).await?;
-    // Its conditions are those of a template that was there, and nothing is written.
+    // Its conditions are those of an earlier template, and nothing is written.
     scene
         .warns("app", "StatusNotCompared", "unable to get run template")
         .await?;

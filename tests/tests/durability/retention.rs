@@ -1,5 +1,5 @@
-//! Which runs are deleted, and which never. The minimum age of ten minutes is part of the protocol
-//! and no setting: here the ledger is made to remember that its runs are older than they are.
+//! Runs that are deleted, and runs that never are. The minimum age of ten minutes is part of the protocol and
+//! no setting: here the ledger is edited so that its runs look older than they are.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -19,7 +19,7 @@ use crate::{
     sight::{current, failed, output, status},
 };
 
-/// Runs of a Runnable, one after the other, each ended before the next begins.
+/// Makes runs of a Runnable, one after the other, each ended before the next begins.
 async fn runs(scene: &Scene, name: &str, policy: Value, runs: &[Value]) -> Result<()> {
     let spec = json!({ "inputs": runs[0], "retentionPolicy": policy });
     scene.runnable_with(name, spec).await?;
@@ -40,7 +40,7 @@ pub fn keep(failed: i64, succeeded: i64) -> Value {
     json!({ "maxFailedRuns": failed, "maxSuccessfulRuns": succeeded })
 }
 
-/// Makes the ledger remember everything as an hour and more ago, while no controller looks.
+/// Dates everything in the ledger back, while no controller runs.
 pub async fn an_hour_passes(scene: &Scene, controller: &mut Controller, name: &str) -> Result<()> {
     assert!(controller.stop().await?.success());
     scene
@@ -51,7 +51,7 @@ pub async fn an_hour_passes(scene: &Scene, controller: &mut Controller, name: &s
     controller.restart().await
 }
 
-/// The sequences of the runs that exist, once there are so many.
+/// Returns the sequences of the existing runs, once there are `count`.
 async fn left(scene: &Scene, name: &str, count: usize) -> Result<Vec<i64>> {
     left_of(TRIAL, scene, name, count).await
 }
@@ -102,7 +102,7 @@ async fn of_old_runs_the_newest_of_each_sort_are_kept_and_no_young_one_goes() ->
         6,
         "each with its uid, in the background: {retired:?}"
     );
-    // With the objects their entries go, when the ledger is next written.
+    // Their entries go with the objects, at the next write of the ledger.
     scene.change("app", succeeds(10)).await?;
     let end = scene.gives("app", 10).await?;
     let remembered = status(&end).history;
@@ -128,7 +128,7 @@ async fn the_run_that_gave_the_outputs_and_unfinished_runs_are_kept_whatever_the
         scene.change("app", succeeds(value)).await?;
         scene.gives("app", value).await?;
     }
-    // A newer success that lacks the output: only that it gave the outputs keeps the third.
+    // A newer success that lacks the output: the third is kept only because it gave the outputs.
     let mut lacking = template(TRIAL);
     lacking["outputs"] = json!({ "value": ".status.nothing" });
     scene.template(lacking).await?;
@@ -187,7 +187,7 @@ async fn a_forbidden_delete_is_told_once_and_done_when_it_is_allowed() -> Result
     tokio::time::sleep(Duration::from_secs(6)).await;
     let told = scene.events("app", "Warning", "RetentionFailed").await?;
     assert_eq!(told.len(), 1, "{told:?}");
-    // What runs is not held up by what cannot be deleted.
+    // Runs that cannot be deleted do not hold up others.
     scene.change("app", succeeds(5)).await?;
     scene.gives("app", 5).await?;
     scene.restore_rights().await?;

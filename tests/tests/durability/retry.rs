@@ -1,4 +1,4 @@
-//! Attempts at what failed, while controllers die, are two, or are of an earlier release.
+//! Retries of failed runs, while controllers die, are two, or are of an earlier release.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::{
     sight::{current, status, without_ledger},
 };
 
-/// So many more attempts, this many seconds after each other.
+/// Returns a policy of this many retries, this many seconds apart.
 fn retry(limit: i64, seconds: u64) -> Value {
     let pause = format!("{seconds}s");
     json!({ "limit": limit, "backoff": { "initial": pause, "max": pause } })
@@ -23,7 +23,7 @@ fn failing(retry: &Value) -> Value {
     json!({ "inputs": fails(1), "retry": retry })
 }
 
-/// Whether this attempt has failed and is the last one.
+/// Returns a sign that this attempt has failed and is the last one.
 fn exhausted(attempt: i64) -> impl Fn(&Runnable) -> bool {
     move |runnable| {
         current(runnable).is_ok_and(|run| {
@@ -34,7 +34,7 @@ fn exhausted(attempt: i64) -> impl Fn(&Runnable) -> bool {
     }
 }
 
-/// Each of them was tried so often, and no attempt was made twice.
+/// Checks that each had this many attempts, and that no attempt was made twice.
 async fn all_were_made_once(scene: &Scene, names: &[String], attempts: usize) -> Result<()> {
     let last = i64::try_from(attempts)?;
     for name in names {
@@ -67,7 +67,7 @@ async fn attempts_that_are_ahead_outlive_a_kill_and_are_made_once() -> Result<()
         scene.until(name, "an attempt ahead", scheduled).await?;
     }
     controller.kill()?;
-    // Some are due before it is back.
+    // The time of some comes before it is back.
     sleep(Duration::from_secs(3)).await;
     controller.restart().await?;
     all_were_made_once(&scene, &names, 2).await
@@ -89,7 +89,7 @@ async fn two_controllers_make_each_attempt_once() -> Result<()> {
     all_were_made_once(&scene, &names, 4).await
 }
 
-/// A release that does not know of attempts drops what it does not know with its next write.
+/// A release that does not know of attempts drops unknown fields with its next write.
 #[tokio::test]
 async fn a_failure_of_which_nothing_says_when_it_is_tried_again_stays_one() -> Result<()> {
     let scene = Scene::begin("earlier").await?;

@@ -1,4 +1,4 @@
-//! By which rules a run is judged when its template is edited, mistyped or gone meanwhile.
+//! The rules that judge a run when its template is edited, mistyped or gone meanwhile.
 
 use anyhow::{Context, Result};
 use cartouche_crds::{ClusterRunTemplate, Runnable};
@@ -23,7 +23,7 @@ async fn what_happens_to_runs_while_their_templates_name_is_mistyped_is_heard() 
         scene.runnable(name, hangs(1)).await?;
         scene.until(name, "its run", is_at(1)).await?;
     }
-    // By then the watch has shown them unfinished, which is what was believed afterwards.
+    // By then the watch has shown them unfinished, which was believed afterwards.
     scene.is_served().await?;
     let template = |name: &str| json!({ "spec": { "runTemplateRef": { "name": name } } });
     for name in ["ended", "deleted"] {
@@ -38,7 +38,7 @@ async fn what_happens_to_runs_while_their_templates_name_is_mistyped_is_heard() 
     was_heard(&scene).await
 }
 
-/// The run of one Runnable ends, and that of another one is deleted.
+/// Ends the run of one Runnable, and deletes that of another one.
 async fn happens(scene: &Scene) -> Result<()> {
     scene.end(&scene.sees("ended", 1).await?, true).await?;
     let gone = scene.sees("deleted", 1).await?;
@@ -46,7 +46,8 @@ async fn happens(scene: &Scene) -> Result<()> {
     scene.gone(TRIAL, &gone.name_any()).await
 }
 
-/// The one gives its outputs; the other one was seen to go unfinished, so it is made again, once.
+/// Checks that the first gives its outputs, and that the second, which was seen to go unfinished, is made
+/// again once.
 async fn was_heard(scene: &Scene) -> Result<()> {
     scene.gives("ended", 1).await?;
     scene.until("deleted", "its second run", is_at(2)).await?;
@@ -100,7 +101,7 @@ async fn a_superseded_run_at_work_is_not_ended_by_the_rules_of_a_newer_template(
     scene.is_served().await?;
     let entry = earlier(&scene.now("app").await?).context("it stays there")?;
     assert_eq!((entry.sequence, entry.result), (1, None));
-    // Its own condition tells its end.
+    // Its own condition reports its end.
     scene.end(&first, false).await?;
     let ended = |r: &Runnable| earlier(r).is_some_and(|entry| entry.result.is_some());
     let app = scene.until("app", "the first run ended", ended).await?;

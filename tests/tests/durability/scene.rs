@@ -1,4 +1,4 @@
-//! A namespace with an account, a template and an engine: where a scenario happens.
+//! A namespace with an account, a template and an engine: the place of a scenario.
 
 use std::{ops::Deref, time::Duration};
 
@@ -30,33 +30,33 @@ use crate::{
     oracle::KINDS,
 };
 
-/// How long anything may take that is not delayed on purpose.
+/// Maximum time of anything that is not delayed on purpose.
 pub const SOON: Duration = Duration::from_mins(1);
-/// How long a Runnable that somebody else seems to serve is left alone, and some more.
+/// Time that a Runnable that another controller seems to serve is left alone, and some more.
 pub const QUIET: Duration = Duration::from_secs(30);
-/// For what comes after that.
+/// Maximum time of anything after that.
 pub const AFTER_QUIET: Duration = Duration::from_mins(2);
 
-/// Scenes on the shared servers, and servers of one's own, at the same time.
+/// Limits of scenes at the same time: on the shared servers, and on their own servers.
 static ROOM: Semaphore = Semaphore::const_new(8);
 static ROOM_FOR_SERVERS: Semaphore = Semaphore::const_new(2);
 static INSTALLED: OnceCell<()> = OnceCell::const_new();
 
-/// What the account may do with a kind of runs: what the original controller needed.
+/// Returns the rights of the account on a kind of runs: those that the original controller needed.
 fn rights() -> [Rights<'static>; 4] {
     [TRIAL, OMEN, RECLUSE, JOB].map(Kind::rights_of_a_runnable)
 }
 
-/// The names of so many Runnables.
+/// Returns the names of this many Runnables.
 pub fn names(count: usize) -> Vec<String> {
     (0..count).map(|n| format!("app-{n}")).collect()
 }
 
 pub struct Scene {
     fixture: Fixture,
-    /// What controllers did in the namespace.
+    /// Record of the controllers' actions in the namespace.
     pub(crate) chronicle: Chronicle,
-    /// How much of it is written down.
+    /// Extent of the record.
     pub(crate) sight: Sight,
     /// The engine, where KWOK does not play it.
     engine: Option<AbortHandle>,
@@ -80,7 +80,7 @@ impl Deref for Scene {
 }
 
 impl Scene {
-    /// A scene on the servers that all tests share. Nothing else happens in its namespace, and its
+    /// Makes a scene on the servers that all tests share. Nothing else happens in its namespace, and its
     /// controllers serve no other.
     pub async fn begin(name: &str) -> Result<Self> {
         let room = ROOM.acquire().await?;
@@ -93,7 +93,7 @@ impl Scene {
         Self::on(cluster, name, room).await
     }
 
-    /// A scene whose servers can be killed.
+    /// Makes a scene whose servers can be killed.
     pub async fn with_servers_of_its_own(name: &str) -> Result<Self> {
         let room = ROOM_FOR_SERVERS.acquire().await?;
         let cluster = Cluster::start(DEMO, &Options::controllers()).await?;
@@ -118,7 +118,7 @@ impl Scene {
         Ok(scene)
     }
 
-    /// Leaves the account these rights with the kind, and no others.
+    /// Leaves the account these rights on the kind, and no others.
     pub async fn leave(&self, kind: Kind, verbs: &[&str]) -> Result<()> {
         let rights = [kind.rights(verbs)];
         self.cluster.grant(&self.account, &rights).await
@@ -134,7 +134,7 @@ impl Scene {
         self.start_controller_with(DEMO, arguments).await
     }
 
-    /// The same, of the release of this name.
+    /// Starts one of the release of this name.
     pub async fn controller_of(&self, release: &str) -> Result<Controller> {
         let mut settings = Settings::with_arguments(&["--namespace", &self.namespace]);
         settings.environment = vec![(RELEASE.to_owned(), release.to_owned())];
@@ -150,7 +150,7 @@ impl Scene {
         self.runnable_with(name, json!({ "inputs": inputs })).await
     }
 
-    /// The same with further fields of its spec.
+    /// Does the same with further fields of its spec.
     pub async fn runnable_with(&self, name: &str, spec: Value) -> Result<Runnable> {
         self.fixture.runnable(name, spec).await
     }
@@ -160,7 +160,7 @@ impl Scene {
         self.end_trial(&self.trials(), run, succeeded).await
     }
 
-    /// Deletes a run, as anybody with kubectl might.
+    /// Deletes a run, as a user with kubectl might.
     pub async fn delete(&self, kind: Kind, run: &DynamicObject) -> Result<()> {
         let this = DeleteParams {
             preconditions: Some(Preconditions {

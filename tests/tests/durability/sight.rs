@@ -1,4 +1,4 @@
-//! What is waited for in a scene, and how a Runnable is read.
+//! Waits of a scene, and reads of a Runnable.
 
 use std::time::Duration;
 
@@ -21,15 +21,15 @@ use crate::{
     scene::{SOON, Scene},
 };
 
-/// Runnables whose names begin with this only show that a controller is at work.
+/// Prefix of the names of Runnables that only show that a controller is at work.
 pub const CANARY: &str = "canary-";
 
-/// A status that was written already.
+/// Returns the status, or an empty one.
 pub fn status(runnable: &Runnable) -> RunnableStatus {
     runnable.status.clone().unwrap_or_default()
 }
 
-/// Whether a condition has this status and reason, for the present generation.
+/// Returns true if a condition has this status and reason, for the present generation.
 pub fn says(runnable: &Runnable, name: &str, status: &str, reason: &str) -> bool {
     condition(runnable, name).is_some_and(|condition| {
         condition.status == status
@@ -38,12 +38,12 @@ pub fn says(runnable: &Runnable, name: &str, status: &str, reason: &str) -> bool
     })
 }
 
-/// Whether the run for the present inputs has succeeded.
+/// Returns true if the run for the present inputs has succeeded.
 pub fn ready(runnable: &Runnable) -> bool {
     says(runnable, "Ready", "True", "Ready")
 }
 
-/// True if the run for the present inputs has failed.
+/// Returns true if the run for the present inputs has failed.
 pub fn failed(runnable: &Runnable) -> bool {
     let is_false = condition(runnable, "Ready").is_some_and(|it| {
         it.status == "False" && it.observed_generation == runnable.metadata.generation
@@ -57,18 +57,18 @@ pub fn current(runnable: &Runnable) -> Result<CurrentRun> {
         .with_context(|| format!("{} has no current run", runnable.name_any()))
 }
 
-/// Whether there is a run that is known to exist.
+/// Returns true if there is a run that is known to exist.
 pub fn confirmed(runnable: &Runnable) -> bool {
     current(runnable).is_ok_and(|run| run.uid.is_some())
 }
 
-/// Whether the API server refuses its run.
+/// Returns true if the API server refuses its run.
 pub fn refused(runnable: &Runnable) -> bool {
     let reason = "StampedObjectRejectedByAPIServer";
     says(runnable, "RunTemplateReady", "False", reason)
 }
 
-/// Whether the run with this number is current and known to exist.
+/// Returns a sign that the run with this number is current and known to exist.
 pub fn is_at(sequence: i64) -> impl Fn(&Runnable) -> bool {
     move |r| current(r).is_ok_and(|run| run.sequence == sequence && run.uid.is_some())
 }
@@ -78,7 +78,7 @@ pub fn result(runnable: &Runnable) -> Option<RunResult> {
 }
 
 impl Scene {
-    /// A Runnable as it is now.
+    /// Returns the present state of a Runnable.
     pub async fn now(&self, name: &str) -> Result<Runnable> {
         Ok(self.runnables().get(name).await?)
     }
@@ -121,8 +121,8 @@ impl Scene {
         self.run_for(&self.api(kind), &of, value).await
     }
 
-    /// Proves that a controller is at work, and that it has had the time for whatever it should not
-    /// do: a new Runnable is served.
+    /// Proves that a controller is at work, and that it has had the time for anything that it should not do:
+    /// it serves a new Runnable.
     pub async fn is_served(&self) -> Result<()> {
         let others = self.runnables().list(&ListParams::default()).await?;
         let canary = format!("{CANARY}{}", others.items.len());
@@ -134,7 +134,7 @@ impl Scene {
         Ok(())
     }
 
-    /// The messages of the events of a Runnable with this type and reason.
+    /// Returns the messages of the events of a Runnable with this type and reason.
     pub async fn events(&self, name: &str, kind: &str, reason: &str) -> Result<Vec<String>> {
         let mut events = self.events_of(name).await?;
         events.retain(|event| event["type"] == kind && event["reason"] == reason);
@@ -144,7 +144,7 @@ impl Scene {
         Ok(messages.collect())
     }
 
-    /// One run was made of the input 1, and the next input is run as ever.
+    /// Checks that one run was made of the input 1, and that the next input runs as usual.
     pub async fn goes_on_after_one_run(&self, name: &str) -> Result<()> {
         assert_eq!(self.made(name)?, [1]);
         self.change(name, succeeds(2)).await?;
@@ -153,7 +153,7 @@ impl Scene {
         Ok(())
     }
 
-    /// Waits until a Warning event with this reason tells of something.
+    /// Waits until a Warning event with this reason mentions `of`.
     pub async fn warns(&self, name: &str, reason: &str, of: &str) -> Result<()> {
         self.event(name, "Warning", reason, of).await.map(drop)
     }

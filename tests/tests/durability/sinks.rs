@@ -24,7 +24,7 @@ use crate::{
     scene::{Scene, names},
 };
 
-/// The numbers that each object has had, by its uid, as a watch shows them.
+/// The numbers of each object, by its uid, as a watch shows them.
 type Numbers = Arc<Mutex<BTreeMap<String, Vec<i64>>>>;
 
 fn follow(objects: Api<DynamicObject>, numbers: Numbers) -> tokio::task::JoinHandle<()> {
@@ -83,7 +83,7 @@ async fn a_controller_that_wakes_up_puts_no_sink_back() -> Result<()> {
         }
         scene.all_give(&names, round).await?;
     }
-    // Whoever slept has looked at all of it by now.
+    // The controller that slept has handled all of it by now.
     sleep(Duration::from_secs(5)).await;
     scene.all_give(&names, 4).await?;
     scene.nothing_twice()?;

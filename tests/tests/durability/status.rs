@@ -1,4 +1,4 @@
-//! The status, in which the ledger is kept, is lost, restored, edited, or fought over.
+//! The status, which holds the ledger, is lost, restored, edited, or contested.
 
 use std::time::Duration;
 
@@ -17,7 +17,8 @@ fn has_ledger(runnable: &Runnable) -> bool {
     status(runnable).current_run.is_some()
 }
 
-/// Three Runnables: three runs with outputs, one that failed after a success, one under way.
+/// Makes three Runnables: one with three runs and outputs, one that failed after a success, one with a run
+/// under way.
 async fn three(scene: &Scene) -> Result<()> {
     for name in ["done", "broken", "busy"] {
         scene.runnable(name, succeeds(1)).await?;
@@ -43,7 +44,7 @@ async fn sequences(scene: &Scene) -> Result<Vec<i64>> {
     Ok(found)
 }
 
-/// Nothing more was made for them than before, and they say what they said.
+/// Checks that no more runs were made for them, and that their status is as before.
 async fn all_is_as_before(scene: &Scene) -> Result<()> {
     for name in ["done", "broken", "busy"] {
         scene
@@ -138,7 +139,7 @@ async fn edited_outputs_and_conditions_are_put_right_without_a_run() -> Result<(
     Ok(())
 }
 
-/// Lines are kept as they are, and what else the list holds as the text of its JSON.
+/// Lines are kept as they are, and everything else in the list as the text of its JSON.
 #[tokio::test]
 async fn a_history_that_cannot_be_read_is_kept_and_told_and_makes_no_run() -> Result<()> {
     let scene = Scene::begin("garbage").await?;
@@ -181,7 +182,7 @@ async fn a_history_that_cannot_be_read_is_kept_and_told_and_makes_no_run() -> Re
     scene.nothing_twice()
 }
 
-/// The original controller: it puts its own whole status wherever it finds another.
+/// Acts as the original controller: it writes its own whole status wherever it finds another.
 async fn the_original_fights(scene: &Scene, name: &str, for_as_long_as: Duration) -> Result<()> {
     let word = |kind: &str, status: &str, reason: &str| {
         json!({
@@ -248,7 +249,7 @@ async fn while_another_controller_takes_the_ledger_away_no_run_is_made() -> Resu
 
     // The other one is gone: after the quiet the change is made, once.
     let done = |r: &Runnable| ready(r) && output(r) == Some(2);
-    // On a slow machine the quiet is over before this is asked.
+    // On a slow machine the quiet is over before this check.
     let other = |r: &Runnable| says(r, "RunTemplateReady", "False", "OtherController") || done(r);
     scene.until("app", "OtherController", other).await?;
     scene

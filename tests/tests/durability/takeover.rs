@@ -1,7 +1,7 @@
-//! The original controller is stopped and this one started in its place.
+//! The original controller is stopped and this one starts in its place.
 //!
-//! Its objects carry two labels, a random suffix and an owner reference that blocks the owner's
-//! deletion; its status has conditions, outputs and `observedGeneration` and nothing else.
+//! Its objects carry two labels, a random suffix and an owner reference that blocks the owner's deletion; its
+//! status has conditions, outputs and `observedGeneration` and nothing else.
 
 mod approval;
 mod stranger;
@@ -23,7 +23,7 @@ use crate::{
     sight::{confirmed, current, output, ready, says, status},
 };
 
-/// What the original would have made of a document.
+/// Makes the object that the original would have made of a document.
 async fn original_made(
     scene: &Scene,
     runnable: &Runnable,
@@ -54,7 +54,7 @@ async fn original_made(
         .await?)
 }
 
-/// The status that the original left.
+/// Writes the status that the original left.
 async fn original_left(
     scene: &Scene,
     name: &str,
@@ -85,7 +85,7 @@ async fn original_left(
         .await
 }
 
-/// A Runnable with runs of the original, one each second, and its status.
+/// Makes a Runnable with runs of the original, one each second, and its status.
 async fn original(
     scene: &Scene,
     name: &str,
@@ -127,7 +127,7 @@ async fn taken_over(scene: &Scene, name: &str) -> Result<Runnable> {
         .await
 }
 
-/// No status in between was without outputs.
+/// Checks that no status in between was without outputs.
 fn kept_its_outputs(scene: &Scene, name: &str) -> Result<()> {
     for status in scene.statuses(name)? {
         assert!(
@@ -138,7 +138,7 @@ fn kept_its_outputs(scene: &Scene, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Runnables of the original in all states.
+/// Makes Runnables of the original in all states.
 async fn originals(scene: &Scene) -> Result<()> {
     let done = vec![succeeds(1), succeeds(2), succeeds(3)];
     let (busy, broken) = (vec![succeeds(1), hangs(2)], vec![succeeds(1), fails(2)]);
@@ -176,7 +176,7 @@ async fn unchanged_runnables_get_no_new_run_and_keep_what_they_have() -> Result<
     assert_eq!(scene.made_of(TRIAL)?, []);
     assert_eq!(scene.retired(TRIAL)?.len(), 0);
 
-    // They are followed like runs of one's own, and the next change is the next sequence.
+    // They are followed like the controller's own runs, and the next change is the next sequence.
     for (name, value) in [("busy", 2), ("first", 1)] {
         let run = scene.sees(name, value).await?;
         scene.end(&run, true).await?;
@@ -227,7 +227,7 @@ async fn inputs_that_changed_while_nobody_served_make_exactly_one_run() -> Resul
     Ok(())
 }
 
-/// A Job whose document the API server writes in other words.
+/// Returns a Job whose document the API server rewords.
 fn job(processors: &str) -> Value {
     json!({
         "backoffLimit": 0,
@@ -354,7 +354,7 @@ async fn a_create_that_the_original_had_on_its_way_is_waited_for() -> Result<()>
     original_made(&scene, &runnable, TRIAL, "x7k2p", succeeds(1)).await?;
     original_left(&scene, "app", "True", Some(1)).await?;
     let _controller = scene.controller(&[]).await?;
-    // The change was made, and the original's last request lands long after it is gone.
+    // The change was made, and the original's last request arrives long after it is gone.
     sleep(Duration::from_secs(15)).await;
     original_made(&scene, &runnable, TRIAL, "b9q4z", succeeds(2)).await?;
     let end = taken_over(&scene, "app").await?;

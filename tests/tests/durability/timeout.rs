@@ -13,7 +13,7 @@ use crate::{
     sight::current,
 };
 
-/// A scene whose runs may work for a few seconds, and end when they are told to.
+/// Makes a scene whose runs may work for a few seconds, and end when they are stopped.
 async fn scene(name: &str) -> Result<Scene> {
     let scene = Scene::begin(name).await?;
     scene
@@ -47,7 +47,7 @@ async fn hang(scene: &Scene, names: &[String], spec: Value) -> Result<()> {
     Ok(())
 }
 
-/// Each was stopped at this attempt, the last one, and none was made twice.
+/// Checks that each was stopped at this attempt, the last one, and that none was made twice.
 async fn all_were_stopped(scene: &Scene, names: &[String], attempts: usize) -> Result<()> {
     let last = stopped(i64::try_from(attempts)?);
     for name in names {
@@ -68,7 +68,7 @@ async fn runs_are_stopped_whenever_their_controller_dies() -> Result<()> {
     let mut controller = scene.controller(&[]).await?;
     let names = names(10);
     hang(&scene, &names, json!({})).await?;
-    // Before, while and after they are told to stop.
+    // Before, while and after they are stopped.
     for _ in 0..6 {
         sleep(Duration::from_millis(900)).await;
         controller.kill()?;

@@ -43,7 +43,7 @@ async fn two_controllers_make_each_run_once_even_when_one_is_killed_or_pauses() 
         tokio::try_join!(changing, failing)?;
         scene.all_give(&names, round).await?;
     }
-    // The one that slept wakes up with what it knew then.
+    // The one that slept wakes up with its old knowledge.
     other.resume()?;
     sleep(Duration::from_secs(3)).await;
     scene.all_give(&names, 4).await?;
@@ -55,8 +55,8 @@ async fn two_controllers_make_each_run_once_even_when_one_is_killed_or_pauses() 
     Ok(())
 }
 
-/// The second begins when no create is on its way: one that lands after the deletion of what another
-/// has made may make it again under its number, as `docs/exactly-once.md` says.
+/// The second begins when no create is on its way: one that arrives after the deletion of another's run may
+/// make it again under its number, as `docs/exactly-once.md` says.
 #[tokio::test]
 async fn two_controllers_follow_one_deletion_with_one_run() -> Result<()> {
     let scene = Scene::begin("two-deleted").await?;
@@ -112,7 +112,7 @@ async fn a_controller_that_begins_calls_nothing_lost_that_another_saw_go() -> Re
     scene.nothing_twice()
 }
 
-/// Each knows a failure for another time, and has tried it a different number of times.
+/// Each knows a failure of another time, after a different number of retries.
 #[tokio::test]
 async fn two_controllers_agree_on_what_they_say_of_a_run_that_is_refused() -> Result<()> {
     let scene = Scene::begin("two-refused").await?;

@@ -1,4 +1,4 @@
-//! Cartouche is taken out of a cluster in the order that the docs name: Runnables, controller, definitions.
+//! Cartouche is removed from a cluster in the order of the docs: Runnables, controller, definitions.
 
 use anyhow::Result;
 use cartouche_tests::cluster::Seen;

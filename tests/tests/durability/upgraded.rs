@@ -1,5 +1,5 @@
-//! The definition of Runnables is upgraded under Runnables that exist: from one whose status is written field by
-//! field to the one that is shipped, whose status is written as a whole.
+//! The definition of Runnables is upgraded under existing Runnables: from one whose status is written field
+//! by field to the shipped one, whose status is written as a whole.
 
 use anyhow::{Context, Result, ensure};
 use cartouche_crds::{FIELD_MANAGER, Runnable};
@@ -21,10 +21,10 @@ use crate::{
 };
 
 const DEFINITION: &str = "runnables.carto.run";
-/// Whoever keeps the specs of Runnables.
+/// Field manager of the GitOps tool that owns the specs of Runnables.
 const FLUX: &str = "kustomize-controller";
 
-/// The status in the definition's schema.
+/// Returns the status in the definition's schema.
 fn schema_of_status(definition: &mut Value) -> Result<&mut Value> {
     definition
         .pointer_mut("/spec/versions/0/schema/openAPIV3Schema/properties/status")
@@ -72,7 +72,7 @@ async fn define(
     Fixture::delete(scene, RUNNABLE, probe).await
 }
 
-/// What the API server has noted of this writer of the status.
+/// Returns the API server's notes of this writer of the status.
 fn status_entries<'a>(runnable: &'a Runnable, writer: &str) -> Vec<&'a ManagedFieldsEntry> {
     let entries = runnable.managed_fields().iter();
     let of_writer = entries.filter(|it| {
@@ -87,7 +87,7 @@ fn is_by_field(entry: &ManagedFieldsEntry) -> bool {
     status.is_some_and(|status| *status != json!({}))
 }
 
-/// Whether one entry of the controller says that it has written the status, and how.
+/// Checks that one entry of the controller records its write of the status in this form.
 fn is_written(runnable: &Runnable, by_field: bool) -> Result<()> {
     let entries = status_entries(runnable, FIELD_MANAGER);
     ensure!(
@@ -98,7 +98,7 @@ fn is_written(runnable: &Runnable, by_field: bool) -> Result<()> {
     Ok(())
 }
 
-/// A Runnable as a GitOps tool applies it: only what stands in its repository.
+/// Applies a Runnable as a GitOps tool does: only the content of its repository.
 async fn apply(scene: &Scene, writer: &str, inputs: &Value) -> kube::Result<DynamicObject> {
     let mut manifest = scene.manifest("app", json!({ "inputs": inputs }));
     manifest["metadata"]["annotations"] = json!({ "from": "git" });
@@ -135,12 +135,12 @@ async fn an_upgrade_of_the_definition_makes_no_run_and_takes_nothing_from_who_ap
         Ok(())
     })
     .await?;
-    // What is looked at again is written only if there is something to say.
+    // A repeated look writes only if there is something new.
     controller.restart().await?;
     scene.is_served().await?;
     let now = scene.now("app").await?;
     assert_eq!(status(&now), status(&before));
-    // The very same manifest asks for nothing, once the API server has noted owners by the new definition.
+    // The very same manifest changes nothing, once the API server has noted owners by the new definition.
     let again = apply(&scene, FLUX, &succeeds(3)).await?;
     assert_eq!(again.metadata.generation, now.metadata.generation);
     let once_more = apply(&scene, FLUX, &succeeds(3)).await?;
@@ -157,7 +157,7 @@ async fn an_upgrade_of_the_definition_makes_no_run_and_takes_nothing_from_who_ap
     assert_eq!(current(&end)?.sequence, 4);
     assert_eq!(status(&end).history.len(), 3);
     assert_eq!(end.annotations()["from"], "git");
-    // Its fields are still those of who applied them: another one who wants them otherwise is told so.
+    // Its fields still belong to the applier: another one who wants others is refused.
     let refused = apply(&scene, "somebody-else", &succeeds(5)).await;
     let refused = refused.err().context("nobody owns the inputs any more")?;
     ensure!(

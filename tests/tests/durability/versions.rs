@@ -1,4 +1,4 @@
-//! A version of the runs' kind that is served no more: the runs are the same objects in another one.
+//! A version of the runs' kind that is no longer served: the runs are the same objects in another one.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use crate::{
     sight::{confirmed, current, is_at, output, result},
 };
 
-/// A group of which the controller may watch everything.
+/// A group in which the controller may watch everything.
 const GROUP: &str = "passing.lab.test";
 
 struct Versioned<'a> {
@@ -134,7 +134,7 @@ async fn a_run_whose_version_is_served_no_more_is_followed_and_collected_in_anot
     scene.runnable_with("app", spec).await?;
     let first = scene.until("app", "its run", confirmed).await?;
     kind.drop_v1beta1().await?;
-    // Whatever is looked at meanwhile, and by whomever, nothing says that the run is gone.
+    // No look of any client reports meanwhile that the run is gone.
     let poke = json!({ "metadata": { "annotations": { "look": "again" } } });
     scene.patch("app", poke).await?;
     tokio::time::sleep(Duration::from_secs(12)).await;

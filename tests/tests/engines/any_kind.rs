@@ -22,7 +22,7 @@ rules:
     verbs: [get, list, watch]
 "#;
 
-/// A scene where a run of the kind was asked for, unless the kinds cannot be had.
+/// Makes a scene in which a run of the kind is wanted, or returns `None` if the kinds are not available.
 async fn started(
     kind: Kind,
     (spec, template): (Value, Value),
@@ -31,7 +31,7 @@ async fn started(
     let Some(cluster) = cluster_with_others().await? else {
         return Ok(None);
     };
-    // Tests that do so at once must not get into each other's way.
+    // Tests that do so at once must not get in each other's way.
     let apply = ["apply", "--server-side", "-f", "-"];
     cluster.kubectl_with_input(&apply, ROLE).await?;
     let scene = Scene::set(cluster, kind).await?;
@@ -39,7 +39,7 @@ async fn started(
     Ok(Some(scene))
 }
 
-/// cert-manager says Ready False from the first moment on, so that only Issuing tells a failure.
+/// cert-manager sets Ready to False from the first moment on, so only Issuing reveals a failure.
 fn certificate() -> (Value, Value) {
     let spec = json!({
         "secretName": "$(runnable.metadata.name)$",

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::scene::{Scene, WORKFLOW, cluster_with_argo, examples, ready, retried, with};
 
-/// A Workflow of one pod, which ends as the annotation says.
+/// Returns a Workflow of one pod, which ends as the annotation demands.
 fn workflow(outcome: &str, more: Value) -> Value {
     let workflow = json!({
         "serviceAccountName": "pods",
@@ -40,8 +40,8 @@ fn outputs() -> Value {
     } })
 }
 
-/// A scene where such a run was asked for with the revision `v1`, and pods may report their outputs; unless
-/// Argo Workflows cannot be had.
+/// Makes a scene in which a run with the revision `v1` is wanted, and pods may report their outputs; `None`
+/// if Argo Workflows is not available.
 async fn started(workflow: Value) -> Result<Option<Scene>> {
     started_with(workflow, outputs()).await
 }
@@ -64,7 +64,7 @@ async fn a_profile_patches_a_workflow_and_argo_runs_it_so() -> Result<()> {
     };
     let scene = Scene::set(cluster, WORKFLOW).await?;
     scene.let_pods_report().await?;
-    // The account that the template names may not report what became of pods; that of the profile may.
+    // The account that the template names may not report the results of pods; that of the profile may.
     scene
         .patched(json!({ "spec": { "serviceAccountName": "pods", "priority": 7 } }))
         .await?;
@@ -88,7 +88,7 @@ async fn the_workflow_of_the_examples_gives_its_output_parameters() -> Result<()
     cluster.apply_kustomization(&example).await?;
     let it = ready(&examples(&cluster), "letter", "True").await?;
     assert_eq!(it.reason("StampedObjectCondition"), "WorkflowPhase");
-    // SHA-256 of `Dear reader`, which is what the script in the template computes.
+    // SHA-256 of `Dear reader`, which the script in the template computes.
     let digest = "6249bd4e8b5ca26dc044b41fec810a39361fbc0cacf80d1c710792c752f90734";
     assert_eq!(it.output("digest"), digest);
     Ok(())
@@ -122,7 +122,7 @@ async fn a_workflow_that_a_user_cancels_is_not_run_again() -> Result<()> {
     shut_down("Terminate").await
 }
 
-/// `Stop` lets exit handlers run, `Terminate` (what `cartouche cancel` writes) does not.
+/// `Stop` lets exit handlers run, `Terminate` (which `cartouche cancel` writes) does not.
 async fn shut_down(strategy: &str) -> Result<()> {
     let hanging = workflow("hang", json!({}));
     let Some(scene) = started_with(hanging, retried(outputs())).await? else {
@@ -139,12 +139,12 @@ async fn shut_down(strategy: &str) -> Result<()> {
     scene
         .patch(&run, json!({ "spec": { "shutdown": strategy } }))
         .await?;
-    // Argo asks the kubelet to end the containers, which KWOK does only when told.
+    // Argo asks the kubelet to end the containers, which KWOK does only on demand.
     scene.end(&pods[0], "fail").await?;
     let it = scene.ready("False").await?;
     let message = it.message("Ready");
     let told = format!("Stopped with strategy '{strategy}'");
-    // Argo may hear of the pod's end before it hears of the request.
+    // Argo may see the pod's end before the request.
     let of_pod = message.contains("exit code 1");
     assert!(message.contains(&told) || of_pod, "{message}");
     scene.never_more_runs_than(1).await
@@ -159,7 +159,7 @@ async fn a_workflow_that_waits_for_approval_is_at_work_until_it_is_resumed() -> 
     let waits = |run: &Value| approval(run).is_some();
     let run = scene.run("the approval to be waited for", waits).await?;
     scene.ready("Unknown").await?;
-    // What `argo resume` writes.
+    // The patch of `argo resume`.
     let node = approval(&run).unwrap_or_default();
     let resumed = json!({ "status": { "nodes": { node: { "phase": "Succeeded" } } } });
     scene.patch(&run, resumed).await?;
@@ -168,7 +168,7 @@ async fn a_workflow_that_waits_for_approval_is_at_work_until_it_is_resumed() -> 
     scene.never_more_runs_than(1).await
 }
 
-/// The node of a Workflow that waits for somebody.
+/// Returns the node of a Workflow that waits for approval.
 fn approval(run: &Value) -> Option<String> {
     let nodes = run["status"]["nodes"].as_object()?;
     let waiting = |node: &&Value| node["type"] == "Suspend" && node["phase"] == "Running";

@@ -1,5 +1,5 @@
-//! The chain of examples/supply-chain: a commit is tested by Tekton, built by Argo Workflows beside a Job that scans it, and
-//! deployed by a Job once both have come out.
+//! The chain of examples/supply-chain: a commit is tested by Tekton, built by Argo Workflows beside a Job
+//! that scans it, and deployed by a Job once both have succeeded.
 
 use std::{fmt::Write, time::Duration};
 
@@ -11,7 +11,7 @@ use crate::scene::{cluster_with_argo, cluster_with_tekton, condition, examples, 
 
 const LINKS: [&str; 4] = ["cart-test", "cart-build", "cart-scan", "cart-deploy"];
 
-/// Waits until a commit has come out at the end of the chain, and returns the image of it.
+/// Waits until a commit has reached the end of the chain, and returns its image.
 async fn deployed(chain: &Fixture, commit: &str) -> Result<Value> {
     let look = || async {
         let last = chain.get(RUNNABLE, "cart-deploy").await?;
@@ -27,7 +27,7 @@ async fn deployed(chain: &Fixture, commit: &str) -> Result<Value> {
     chain.eventually(&what, look).await
 }
 
-/// All links, for the message of a failure.
+/// Returns all links, for the message of a failure.
 async fn links(chain: &Fixture) -> Result<String> {
     let mut text = String::new();
     for link in LINKS {
@@ -41,7 +41,7 @@ async fn push(chain: &Fixture, commit: &str) -> Result<()> {
     chain.change("cart-test", json!({ "commit": commit })).await
 }
 
-/// How many runs each link has made.
+/// Returns the number of runs of each link.
 async fn runs(chain: &Fixture) -> Result<[i64; 4]> {
     let mut counts = [0; 4];
     for (count, link) in counts.iter_mut().zip(LINKS) {
@@ -52,7 +52,7 @@ async fn runs(chain: &Fixture) -> Result<[i64; 4]> {
     Ok(counts)
 }
 
-/// What the build makes of a commit: the SHA-256 of its name.
+/// Returns the build's image of a commit: the SHA-256 of its name.
 fn image(commit: &str) -> String {
     let digest = match commit {
         "4d1f0a7" => "9831e03240c107afe5a07c595fe842aeba8f9d7a7c689f2fb9bf0a18b4df6098",

@@ -1,4 +1,5 @@
-//! Why a Job failed, or does not begin: the Job controller and kube-scheduler say it, and KWOK as the kubelet.
+//! Reasons why a Job failed, or does not begin, from the Job controller, kube-scheduler, and KWOK as the
+//! kubelet.
 
 use anyhow::Result;
 use cartouche_tests::{
@@ -10,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::scene::{JOB, POD, Scene, Standing, cluster, condition, with};
 
-/// A namespace with an account that may list pods, or may not.
+/// Makes a namespace with an account that may list pods, or may not.
 async fn scene(lists_pods: bool) -> Result<Scene> {
     let scene = Scene::set(cluster().await?, JOB).await?;
     if lists_pods {
@@ -20,7 +21,7 @@ async fn scene(lists_pods: bool) -> Result<Scene> {
     Ok(scene)
 }
 
-/// A Job of one pod that is tried once. Its kubelet is told by annotations what becomes of it.
+/// Returns a Job of one pod that is tried once. Annotations set how its kubelet ends it.
 fn job(outcome: &str, message: &str, of_pod: Value, more: Value) -> Value {
     let spec = json!({
         "restartPolicy": "Never",
@@ -54,7 +55,7 @@ async fn pod_name(scene: &Scene) -> Result<String> {
     Ok(pods[0].metadata.name.clone().unwrap_or_default())
 }
 
-/// Waits until Ready, which has this status, says it.
+/// Waits until Ready has this status and message.
 async fn says(scene: &Scene, status: &str, said: &str) -> Result<Standing> {
     let what = format!("to have Ready {status} that says {said:?}");
     let wanted = |it: &Value| {
@@ -78,7 +79,7 @@ async fn a_failed_job_says_which_container_failed_how_and_with_which_words() -> 
     );
     assert_eq!(it.message("Ready"), wanted);
     assert_eq!(it.message("Stalled"), wanted);
-    // As Cartographer had it.
+    // As in Cartographer.
     let stamped = it.message("StampedObjectCondition");
     assert_eq!(stamped, "Job has reached the specified backoff limit");
     let event = &format!(
@@ -94,7 +95,7 @@ async fn a_failed_job_says_which_container_failed_how_and_with_which_words() -> 
             })
         })
         .await?;
-    // What it said stays when it is gone, and in the history.
+    // Its message stays when it is gone, and in the history.
     scene.delete(&scene.run("the Job", |_| true).await?).await?;
     scene.inputs(json!({ "version": "v2" })).await?;
     let it = scene.ready("False").await?;

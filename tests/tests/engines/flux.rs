@@ -1,9 +1,9 @@
-//! docs/gitops.md with the real Flux: source-controller 1.9.6 and kustomize-controller 1.9.6, built from their Go modules, by
-//! `just flux`. They fetch from a Git repository over HTTP, and apply as their own accounts. Not there: the other
-//! controllers of Flux and its command. Not as released: `--requeue-dependency` is 2 s, not 30, and source-controller has
-//! fluxcd/pkg/artifact 0.18.1, not 0.18.3.
+//! docs/gitops.md with the real Flux: source-controller 1.9.6 and kustomize-controller 1.9.6, built from
+//! their Go modules, by `just flux`. They fetch from a Git repository over HTTP, and apply as their own
+//! accounts. The other controllers of Flux and its command are missing. Two settings differ from the release:
+//! `--requeue-dependency` is 2 s, not 30, and source-controller has fluxcd/pkg/artifact 0.18.1, not 0.18.3.
 //!
-//! What came first goes by `resourceVersion`, and runs are counted in the API server's audit log.
+//! `resourceVersion` shows what came first, and the API server's audit log has the runs.
 
 mod force;
 mod held;
@@ -23,12 +23,12 @@ use serde_json::{Value, json};
 use record::DEPLOYMENT;
 use stage::{Stage, for_version, reading};
 
-/// How many changes of a chain in one Kustomization there are.
+/// Number of changes of a chain in one Kustomization.
 const CHANGES: usize = 8;
-/// How long no controller works after a change. Flux looks at what it waits for every 5 seconds.
+/// Time without a controller after a change. Flux polls every 5 seconds while it waits.
 const AWAY: Duration = Duration::from_secs(6);
 
-/// Names of so many versions, none of which is in another one.
+/// Returns names of this many versions, none of which is in another one.
 fn versions(count: usize) -> Vec<String> {
     (0..count).map(|number| format!("v{number:02}")).collect()
 }
@@ -76,7 +76,7 @@ async fn the_pages_own_manifests_migrate_before_the_app_is_rolled_out_at_each_co
     Ok(())
 }
 
-/// A chain of two Runnables in one Kustomization, of which each commit changes the first one.
+/// Runs a chain of two Runnables in one Kustomization, of which each commit changes the first one.
 async fn chain_in_one(first: &str, second: &str) -> Result<()> {
     let Some(stage) = Stage::set("chain").await? else {
         return Ok(());
@@ -94,7 +94,7 @@ async fn chain_in_one(first: &str, second: &str) -> Result<()> {
         let begun = record.ended(namespace, first, version).await?;
         let ended = record.ended(namespace, second, version).await?;
         ensure!(begun < ready, "ready before {first} had run for {version}");
-        // At the first sync both are new, and none has a success to show.
+        // At the first sync both are new, and none has a success.
         ensure!(index > 0 || ended < ready, "ready before the first sync");
         early += usize::from(ready < ended);
     }

@@ -1,5 +1,5 @@
-//! What GitOps tools see: kstatus (Flux, kpt, Helm), Argo CD's health, and `kubectl wait`, at every
-//! moment that matters, those before the controller's first look included.
+//! The view of GitOps tools: kstatus (Flux, kpt, Helm), Argo CD's health, and `kubectl wait`, at every moment
+//! that matters, including those before the controller's first look.
 
 mod drift;
 mod kustomize;
@@ -27,7 +27,7 @@ async fn gitops_tools_see_the_truth_at_every_moment() -> Result<()> {
     let controller = controller.lock().await;
     controller.pause()?;
     tools.apply("hang").await?;
-    // Just made: nobody has looked.
+    // Just made and not seen yet.
     tools
         .now(&tools.runnable().await?, "InProgress", "Progressing")
         .await?;
@@ -45,7 +45,7 @@ async fn gitops_tools_see_the_truth_at_every_moment() -> Result<()> {
         .await?;
     tools.wait("1s").await?;
 
-    // Changed, and not looked at: the old success says nothing.
+    // Changed and not seen yet: the old success does not count.
     controller.pause()?;
     tools
         .change(json!({ "inputs": { "outcome": "fail" } }))
@@ -85,7 +85,7 @@ async fn gitops_tools_see_what_only_a_change_can_cure_as_failed() -> Result<()> 
         .await?;
     tools.soon("Current", "Healthy").await?;
 
-    // A template that nothing can use: changed, not looked at, refused.
+    // A broken template: changed, not seen yet, refused.
     controller.pause()?;
     let broken = json!({ "spec": { "outputs": { "broken": "..[" } } });
     let template = tools.template().await?;
@@ -114,7 +114,7 @@ async fn gitops_tools_see_a_run_that_is_held_back_as_neither_done_nor_failed() -
     let _controller = controller.lock().await;
     tools.apply("succeed").await?;
     tools.soon("Current", "Healthy").await?;
-    // Suspended, and nothing to run: the success stands.
+    // Suspended without a pending change: the success stands.
     tools.change(json!({ "suspend": true })).await?;
     tools.soon("Current", "Healthy").await?;
     tools
@@ -134,7 +134,7 @@ async fn gitops_tools_see_a_run_that_waits_for_a_person_as_neither_done_nor_fail
     };
     tools.apply("succeed").await?;
     tools.soon("Current", "Healthy").await?;
-    // Asked for later: the success stands.
+    // Approval is required later: the success stands.
     tools.change(json!({ "approval": "Manual" })).await?;
     tools.soon("Current", "Healthy").await?;
     for outcome in ["fail", "succeed-again"] {
@@ -182,7 +182,7 @@ async fn gitops_tools_see_a_failure_with_an_attempt_ahead_as_work_and_the_last_o
     };
     let said = tools.eventually("an attempt to be ahead", ahead).await?;
     assert_eq!(said, ("InProgress".to_owned(), "Progressing".to_owned()));
-    // The next failure is tried again soon, and then no more.
+    // The next failure is retried soon, and then no more.
     let again = json!({ "annotations": { "carto.run/rerun-token": "again" } });
     let patch = json!({ "metadata": again, "spec": { "retry": retry("1s") } });
     tools.patch("it", patch).await?;

@@ -10,7 +10,7 @@ async fn scene() -> Result<Scene> {
     Scene::set(cluster().await?, JOB).await
 }
 
-/// A Job of one pod that ends as the annotation says.
+/// Returns a Job of one pod that ends as the annotation demands.
 fn job(outcome: &str, more: Value) -> Value {
     let job = json!({
         "template": {
@@ -34,7 +34,7 @@ fn outputs() -> Value {
     } })
 }
 
-/// A scene where such a Job was asked for with the version `v1`.
+/// Makes a scene in which this Job is wanted with the version `v1`.
 async fn started(job: Value) -> Result<Scene> {
     let scene = scene().await?;
     let version = json!({ "version": "v1" });
@@ -78,7 +78,7 @@ async fn a_job_that_tries_again_is_at_work_until_its_backoff_limit() -> Result<(
     let scene = started(twice).await?;
     let first = scene.pods(1).await?;
     scene.end(&first[0], "fail").await?;
-    // The Job controller waits ten seconds before it tries again.
+    // The Job controller waits ten seconds before its retry.
     scene
         .run("one failed pod", |job| job["status"]["failed"] == 1)
         .await?;
@@ -118,8 +118,8 @@ async fn a_job_that_a_user_cancels_by_a_deadline_is_not_run_again() -> Result<()
         .await?;
     let it = scene.ready("Unknown").await?;
     assert_eq!(it.status("Reconciling"), "True");
-    // What `cartouche cancel` writes: a deletion would make a new run, and the deadline alone would be no more than
-    // a failure, which is tried again.
+    // The patch of `cartouche cancel`: a deletion would make a new run, and the deadline alone would be a
+    // mere failure, which is retried.
     let request = json!({ "by": "alice" }).to_string();
     let cancel = json!({
         "metadata": { "annotations": { "carto.run/cancel-request": request } },

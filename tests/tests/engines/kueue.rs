@@ -1,4 +1,5 @@
-//! Jobs that the real Kueue holds, admits and evicts, on a cluster of their own: its webhooks answer for every Job there.
+//! Jobs that the real Kueue holds, admits and evicts, on a cluster of their own: its webhooks handle every
+//! Job there.
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -23,10 +24,10 @@ use crate::{
 const WORKLOAD: Kind = Kind::new("kueue.x-k8s.io", "v1beta2", "Workload", "workloads");
 const LOCAL_QUEUE: Kind = Kind::new("kueue.x-k8s.io", "v1beta2", "LocalQueue", "localqueues");
 
-/// No [`Cluster`], whose client ends with the test that makes it.
+/// Without a [`Cluster`], whose client ends with the test that makes it.
 static KUEUE: Optional<(Arc<ControlPlane>, Controller, Kueue)> = OnceCell::const_new();
 
-/// The cluster with Kueue, unless it cannot be had.
+/// Returns the cluster with Kueue, or `None` if it is not available.
 async fn cluster() -> Result<Option<Cluster>> {
     let Some((plane, controller, _)) = there("Kueue", &KUEUE, Box::pin(start())).await? else {
         return Ok(None);
@@ -47,7 +48,8 @@ async fn start() -> Result<(Arc<ControlPlane>, Controller, Kueue), EngineError> 
     Ok((plane, controller, kueue))
 }
 
-/// A flavour whose nodes have a label and a taint, a queue of the cluster with room for them, and one of the namespace, which is closed.
+/// Makes a flavour whose nodes have a label and a taint, a queue of the cluster with room for them, and a
+/// closed one of the namespace.
 async fn open_queue(scene: &Scene) -> Result<()> {
     let name = &scene.namespace;
     let of = |kind: &str, spec: Value| {
@@ -78,7 +80,7 @@ async fn open_queue(scene: &Scene) -> Result<()> {
     Ok(())
 }
 
-/// `Hold` admits none, `HoldAndDrain` evicts all, `None` lets them go.
+/// Sets the policy of the queue: `Hold` admits none, `HoldAndDrain` evicts all, `None` admits them.
 async fn queue_is(scene: &Scene, policy: &str) -> Result<()> {
     let patch = json!({ "spec": { "stopPolicy": policy } });
     scene.patch_of(LOCAL_QUEUE, &scene.namespace, patch).await
@@ -93,7 +95,7 @@ fn job(namespace: &str) -> Value {
     json!({ "apiVersion": "batch/v1", "kind": "Job", "metadata": { "labels": labels }, "spec": spec })
 }
 
-/// A scene with a closed queue, and a Job in it that would hang; unless there is no Kueue.
+/// Makes a scene with a closed queue, and a Job in it that would hang; `None` without Kueue.
 async fn queued(template: Value) -> Result<Option<(Scene, Value)>> {
     let Some(cluster) = cluster().await? else {
         return Ok(None);
@@ -113,7 +115,7 @@ async fn queued(template: Value) -> Result<Option<(Scene, Value)>> {
     Ok(Some((scene, job)))
 }
 
-/// Waits until Kueue has Workloads of such Jobs, by their names.
+/// Waits until Kueue has Workloads of the wanted Jobs, by their names.
 async fn owners_are(scene: &Scene, wanted: impl Fn(&[String]) -> bool) -> Result<()> {
     let wanted = &wanted;
     scene

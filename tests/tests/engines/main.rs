@@ -1,8 +1,8 @@
-//! The engines that run what Cartouche stamps: their real controllers, their real definitions, the
-//! real Cartouche. Only the kubelet is played, by KWOK.
+//! The engines that run what Cartouche stamps: their real controllers, their real definitions, the real
+//! Cartouche. Only the kubelet is played, by KWOK.
 //!
-//! An engine whose Go module cannot be had is skipped: each of its tests says so on standard error, and
-//! `.ci/run` repeats it at its end.
+//! If the Go module of an engine is not available, its tests are skipped: each reports that on standard
+//! error, and `.ci/run` repeats it at its end.
 
 mod any_kind;
 mod argo;

@@ -1,5 +1,5 @@
-//! Runs that wait in the way of their engine: a `PipelineRun` for its word to be taken away, a Workflow for a lock. They are not
-//! timed out while they wait, and what is cancelled meanwhile ends.
+//! Runs that their engine holds: a `PipelineRun` with the status `PipelineRunPending`, a Workflow that waits
+//! for a lock. They do not time out while they wait, and they end when they are cancelled meanwhile.
 
 use std::time::{Duration, Instant};
 
@@ -17,9 +17,9 @@ use crate::{
     scene::{Kind, PIPELINE_RUN, Scene, WORKFLOW, cluster_with_argo, cluster_with_tekton, with},
 };
 
-/// Runs may work for so long.
+/// Timeout of runs.
 const TIMEOUT: Duration = Duration::from_secs(6);
-/// A cancelled run has ended, or is gone, by then.
+/// Maximum time until a cancelled run has ended, or is gone.
 const ENDS_WITHIN: Duration = Duration::from_secs(90);
 /// An object that is no run of the Runnable.
 const BYSTANDER: &str = "bystander";
@@ -28,7 +28,7 @@ fn is_own(run: &Value) -> bool {
     name_of(run) != BYSTANDER
 }
 
-/// Another object of the kind, and none of ours.
+/// Makes a foreign object of the kind.
 async fn bystander(scene: &Scene, kind: Kind, spec: Value) -> Result<Value> {
     let object = json!({
         "apiVersion": kind.api_version(), "kind": kind.name,
@@ -41,7 +41,7 @@ async fn bystander(scene: &Scene, kind: Kind, spec: Value) -> Result<Value> {
     scene.put(object).await
 }
 
-/// The bystander is what it was.
+/// Checks that the bystander is unchanged.
 async fn is_untouched(scene: &Scene, kind: Kind, before: &Value) -> Result<()> {
     let now = scene.get(kind, BYSTANDER).await?;
     // Its engine may add what its spec leaves out.
@@ -60,7 +60,7 @@ async fn is_queued(scene: &Scene, sign: &str) -> Result<()> {
     Ok(())
 }
 
-/// It waits for three times its timeout, and is not told to stop.
+/// Checks that it waits for three times its timeout without being stopped.
 async fn waits_for_long(scene: &Scene) -> Result<()> {
     tokio::time::sleep(3 * TIMEOUT).await;
     let current = current_run(scene).await?;
@@ -69,7 +69,7 @@ async fn waits_for_long(scene: &Scene) -> Result<()> {
     Ok(())
 }
 
-/// It is told to stop once it has worked for its timeout, and has failed.
+/// Waits until it is stopped after it has worked for its timeout, and has failed.
 async fn is_timed_out(scene: &Scene, began: &Value) -> Result<()> {
     let worked = timed_out_after(scene, began).await?;
     ensure!(worked >= TIMEOUT, "{worked:?}");
@@ -77,8 +77,8 @@ async fn is_timed_out(scene: &Scene, began: &Value) -> Result<()> {
     Ok(())
 }
 
-/// A person cancels the run as `cartouche cancel` does, with its kind's way to stop: it ends, counts as failed, and is not tried
-/// again.
+/// Cancels the run as `cartouche cancel` does, with its kind's way to stop: it ends, counts as failed, and is
+/// not retried.
 async fn ends_cancelled(scene: &Scene, kind: Kind, run: &Value, stop: Value) -> Result<Value> {
     let since = Instant::now();
     let request = json!({ "by": "alice", "reason": "the wrong branch" }).to_string();
@@ -104,7 +104,7 @@ async fn ends_cancelled(scene: &Scene, kind: Kind, run: &Value, stop: Value) -> 
     Ok(it)
 }
 
-/// Its engine has not said that it is over.
+/// Returns true if its engine has not reported its end.
 fn is_at_work(run: &Value) -> bool {
     let succeeded = &condition(run, "Succeeded")["status"];
     let phase = text(&run["status"]["phase"]);
@@ -121,7 +121,7 @@ fn pipeline() -> Value {
     })
 }
 
-/// A `PipelineRun` that would hang, and is made Pending; unless there is no Tekton.
+/// Makes a `PipelineRun` that would hang, and is made Pending; `None` without Tekton.
 async fn pending(template: Value) -> Result<Option<(Scene, Value)>> {
     let Some(cluster) = cluster_with_tekton().await? else {
         return Ok(None);
@@ -165,7 +165,7 @@ async fn a_pipelinerun_that_is_cancelled_while_it_is_pending_ends_and_nothing_el
     scene.never_more_runs_than(2).await
 }
 
-/// A Workflow that needs the lock of its namespace, and would hang.
+/// Returns a Workflow that needs the lock of its namespace, and would hang.
 fn locking() -> Value {
     let lock = json!({ "synchronization": { "mutexes": [{ "name": "one" }] } });
     let mut spec = with(played::workflow("hang"), lock);
@@ -174,7 +174,7 @@ fn locking() -> Value {
     spec
 }
 
-/// A Workflow that waits for a lock, and the bystander that has it; unless there is no Argo Workflows.
+/// Makes a Workflow that waits for a lock, and the bystander that has it; `None` without Argo Workflows.
 async fn locked(template: Value) -> Result<Option<(Scene, Value, Value)>> {
     let Some(cluster) = cluster_with_argo().await? else {
         return Ok(None);
@@ -214,7 +214,7 @@ async fn a_workflow_that_is_cancelled_while_it_waits_has_failed_though_argo_says
     };
     let stop = json!({ "shutdown": "Terminate" });
     let it = ends_cancelled(&scene, WORKFLOW, &run, stop).await?;
-    // argo-workflows#16776: without that, this test shows nothing.
+    // argo-workflows#16776: without that, this test proves nothing.
     let run = scene.get(WORKFLOW, name_of(&run)).await?;
     assert_eq!(run["status"]["phase"], "Succeeded", "{run:#}");
     let said = text(&condition(&it, "Ready")["message"]);

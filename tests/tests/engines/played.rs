@@ -1,13 +1,13 @@
-//! Specs of runs that hang or end as an annotation of their pods says.
+//! Specs of runs that hang or end as an annotation of their pods demands.
 
 use serde_json::{Value, json};
 
-/// The one container of their pods.
+/// Returns the one container of their pods.
 pub(crate) fn containers() -> Value {
     json!([{ "name": "work", "image": "busybox", "command": ["work"] }])
 }
 
-/// Of a Job.
+/// Returns the spec of a Job.
 pub(crate) fn job(outcome: &str) -> Value {
     json!({ "template": {
         "metadata": { "annotations": { "play.carto.run/outcome": outcome } },
@@ -15,12 +15,12 @@ pub(crate) fn job(outcome: &str) -> Value {
     } })
 }
 
-/// Of a `TaskRun`, whose pods have the annotations that it has itself.
+/// Returns the spec of a `TaskRun`, whose pods have its own annotations.
 pub(crate) fn task_run() -> Value {
     json!({ "taskSpec": { "steps": containers() } })
 }
 
-/// Of a Workflow.
+/// Returns the spec of a Workflow.
 pub(crate) fn workflow(outcome: &str) -> Value {
     json!({
         "serviceAccountName": "pods", "entrypoint": "main",

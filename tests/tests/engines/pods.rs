@@ -23,7 +23,7 @@ fn pod() -> Value {
     })
 }
 
-/// The template of a Pod whose container ends as `outcome` says with these last words.
+/// Returns the template of a Pod whose container has this outcome and last message.
 fn says(outcome: &str, message: &str, outputs: &Value) -> Value {
     let annotations =
         json!({ "play.carto.run/outcome": outcome, "play.carto.run/message": message });

@@ -1,7 +1,8 @@
-//! Jobs that a queue holds: they wait for longer than they may work, and are not timed out; what they do not heed, they are deleted for.
+//! Jobs that a queue holds: they wait for longer than their timeout without timing out, and are deleted if
+//! they ignore a stop.
 //!
-//! The queue is played as Kueue 0.19 does it: a Job is suspended when it is made; it is let go by `spec.suspend: false`; it is evicted
-//! by `spec.suspend: true` and a `status.startTime` that is taken away.
+//! The queue is played as Kueue 0.19 does it: a Job is suspended when it is made; `spec.suspend: false`
+//! admits it; `spec.suspend: true` and the removal of `status.startTime` evict it.
 
 use std::time::{Duration, Instant};
 
@@ -20,12 +21,12 @@ use crate::{
     scene::{JOB, Scene, cluster, with},
 };
 
-/// How long a run may take to go, once it is to stop.
+/// Maximum time until a stopped run is gone.
 const GOES_WITHIN: Duration = Duration::from_secs(90);
-/// What a queue names its Jobs by.
+/// Label with the queue of a Job.
 pub(crate) const QUEUE: &str = "kueue.x-k8s.io/queue-name";
 
-/// A scene whose account may stop runs, and a Job in a queue that would hang.
+/// Makes a scene whose account may stop runs, and a Job in a queue that would hang.
 async fn queued(template: Value) -> Result<(Scene, Value)> {
     let scene = Scene::with_stops(cluster().await?, JOB).await?;
     let job = start(&scene, template).await?;
@@ -73,7 +74,7 @@ pub(crate) async fn current_run(scene: &Scene) -> Result<Value> {
     Ok(scene.get(RUNNABLE, "it").await?["status"]["currentRun"].clone())
 }
 
-/// Waits until the Job has failed, and says when it was told to stop after it began for the last time.
+/// Waits until the Job has failed, and returns the time between its last start and its stop.
 pub(crate) async fn worked_for(scene: &Scene) -> Result<Duration> {
     let began = scene
         .run("the Job to be at work", |job| job["status"]["active"] == 1)
@@ -81,7 +82,7 @@ pub(crate) async fn worked_for(scene: &Scene) -> Result<Duration> {
     timed_out_after(scene, &began["status"]["startTime"]).await
 }
 
-/// Waits until the run has failed by its timeout, and says how long after this time it was told to stop.
+/// Waits until the run has failed by its timeout, and returns the time between `began` and its stop.
 pub(crate) async fn timed_out_after(scene: &Scene, began: &Value) -> Result<Duration> {
     let began: Timestamp = text(began).parse()?;
     let has_failed = |it: &Value| it["status"]["currentRun"]["result"] == "Failed";
@@ -129,7 +130,7 @@ async fn after_an_eviction_the_clock_of_a_job_begins_anew() -> Result<()> {
     scene.never_more_runs_than(1).await
 }
 
-/// Another Job that waits in the queue, and is none of ours.
+/// Makes a foreign Job that waits in the queue.
 async fn bystander(scene: &Scene) -> Result<Value> {
     let spec = with(played::job("hang"), json!({ "suspend": true }));
     let metadata = json!({
@@ -141,7 +142,7 @@ async fn bystander(scene: &Scene) -> Result<Value> {
     scene.put(job).await
 }
 
-/// Waits until the run is gone; that it was to stop is in the status before, and nothing was patched.
+/// Waits until the run is gone. An earlier status records its stop, and it was not patched.
 pub(crate) async fn goes(scene: &Scene, run: &Value, reason: &str) -> Result<()> {
     let since = Instant::now();
     let is_told = |it: &Value| it["status"]["currentRun"]["stop"]["reason"] == reason;
@@ -183,7 +184,7 @@ async fn a_queued_job_that_makes_way_is_deleted_and_nothing_else_is() -> Result<
     scene.never_more_runs_than(3).await
 }
 
-/// As `cartouche cancel` asks it.
+/// Requests a cancellation as `cartouche cancel` does.
 async fn cancel(scene: &Scene, job: &Value) -> Result<()> {
     let request = json!({ "by": "alice", "reason": "the wrong branch" }).to_string();
     let asked = json!({
@@ -193,7 +194,7 @@ async fn cancel(scene: &Scene, job: &Value) -> Result<()> {
     scene.patch(job, asked).await
 }
 
-/// A person cancels the Job in the queue, which may be tried again: it is deleted, has failed, and is not made again.
+/// Cancels the Job in the queue, which may be retried: it is deleted, has failed, and is not made again.
 pub(crate) async fn is_cancelled(scene: &Scene, job: &Value) -> Result<()> {
     cancel(scene, job).await?;
     goes(scene, job, "Cancelled").await?;

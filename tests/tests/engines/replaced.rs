@@ -1,5 +1,5 @@
-//! Runs that make way for a later one, as each engine knows how to stop: the later one begins when the engine has said
-//! that the earlier one is over.
+//! Runs that a later one replaces, with each engine's way to stop: the later one begins when the engine has
+//! reported the end of the earlier one.
 
 use anyhow::{Result, ensure};
 use cartouche_tests::fixture::objects::text;
@@ -10,10 +10,10 @@ use crate::{
     scene::{JOB, Scene, TASK_RUN, WORKFLOW, cluster, cluster_with_argo, cluster_with_tekton},
 };
 
-/// What becomes of a run is an input.
+/// The outcome of a run is an input.
 const PLAY: &str = "$(runnable.spec.inputs.play)$";
 
-/// A template of runs that hang or end as an input says, one at a time.
+/// Returns a template of runs that hang or end as an input demands, one at a time.
 fn exclusive() -> Value {
     json!({
         "concurrencyPolicy": "Replace",
@@ -21,7 +21,7 @@ fn exclusive() -> Value {
     })
 }
 
-/// Has the input change while the first run hangs: that is stopped, and then the second one runs.
+/// Changes the input while the first run hangs: that is stopped, and then the second one runs.
 async fn the_first_makes_way(scene: &Scene, has_begun: impl Fn(&Value) -> bool) -> Result<()> {
     scene.run("the first run", has_begun).await?;
     scene.inputs(json!({ "play": "succeed" })).await?;

@@ -25,9 +25,9 @@ use tokio::sync::OnceCell;
 
 pub(crate) const DEMO: &str = env!("CARGO_BIN_EXE_demo");
 
-/// How long an engine may take: a second or two on an idle machine.
+/// Maximum time of an engine: a second or two on an idle machine.
 const PATIENCE: Duration = Duration::from_secs(90);
-/// How long is looked whether something happens that must not.
+/// Time of the checks that something does not happen.
 const QUIET: Duration = Duration::from_secs(3);
 
 pub(crate) const TASK_RUN: Kind = Kind::new("tekton.dev", "v1", "TaskRun", "taskruns");
@@ -46,10 +46,10 @@ static TEKTON: Optional<Tekton> = OnceCell::const_new();
 static ARGO: Optional<ArgoWorkflows> = OnceCell::const_new();
 static OTHERS: Optional<()> = OnceCell::const_new();
 
-/// What can perhaps not be had, and then why.
+/// Something that may be unavailable, with the reason.
 pub(crate) type Optional<T> = OnceCell<Result<T, String>>;
 
-/// The cluster of this process, with the controller, and KWOK as the kubelet of the engines' pods.
+/// Returns the cluster of this process, with the controller, and KWOK as the kubelet of the engines' pods.
 pub(crate) async fn cluster() -> Result<Cluster> {
     let prepare = async |cluster: &Cluster| {
         let stages = repository().join("tests/stages");
@@ -61,12 +61,12 @@ pub(crate) async fn cluster() -> Result<Cluster> {
     Ok(cluster)
 }
 
-/// The namespace of the examples.
+/// Returns the namespace of the examples.
 pub(crate) fn examples(cluster: &Cluster) -> Fixture {
     Fixture::of(cluster, "cartouche-examples", PATIENCE)
 }
 
-/// The cluster with Tekton, unless it cannot be had.
+/// Returns the cluster with Tekton, or `None` if it is not available.
 pub(crate) async fn cluster_with_tekton() -> Result<Option<Cluster>> {
     let cluster = cluster().await?;
     Tekton::show_log(&cluster);
@@ -75,7 +75,7 @@ pub(crate) async fn cluster_with_tekton() -> Result<Option<Cluster>> {
     Ok(engine.map(|_| cluster))
 }
 
-/// The cluster with Argo Workflows, unless it cannot be had.
+/// Returns the cluster with Argo Workflows, or `None` if it is not available.
 pub(crate) async fn cluster_with_argo() -> Result<Option<Cluster>> {
     let cluster = cluster().await?;
     ArgoWorkflows::show_log(&cluster);
@@ -84,7 +84,7 @@ pub(crate) async fn cluster_with_argo() -> Result<Option<Cluster>> {
     Ok(engine.map(|_| cluster))
 }
 
-/// The cluster with the kinds of other projects, unless they cannot be had.
+/// Returns the cluster with the kinds of other projects, or `None` if they are not available.
 pub(crate) async fn cluster_with_others() -> Result<Option<Cluster>> {
     let cluster = cluster().await?;
     let install = cluster.install_kinds_of_others();
@@ -92,8 +92,8 @@ pub(crate) async fn cluster_with_others() -> Result<Option<Cluster>> {
     Ok(kinds.map(|()| cluster))
 }
 
-/// What comes once for all tests, or nothing if it cannot be had: then every test that wants it says
-/// that it is skipped.
+/// Returns something that is prepared once for all tests, or `None` if it is not available: then every test
+/// that needs it is reported as skipped.
 pub(crate) async fn there<T>(
     what: &str,
     known: &'static Optional<T>,
@@ -131,7 +131,7 @@ impl Deref for Scene {
 }
 
 impl Scene {
-    /// An empty namespace, with an account `default` that may make runs of the kind.
+    /// Makes an empty namespace, with an account `default` that may make runs of the kind.
     pub(crate) async fn set(cluster: Cluster, kind: Kind) -> Result<Self> {
         let rights = [kind.rights_of_a_runnable()];
         Ok(Self {
@@ -141,7 +141,7 @@ impl Scene {
         })
     }
 
-    /// The same, and the account may stop runs as well.
+    /// Does the same with an account that may also stop runs.
     pub(crate) async fn with_stops(cluster: Cluster, kind: Kind) -> Result<Self> {
         let scene = Self::set(cluster, kind).await?;
         let rights = [kind.rights_of_a_runnable(), kind.rights(&["patch"])];
@@ -149,7 +149,7 @@ impl Scene {
         Ok(scene)
     }
 
-    /// Lets pods of Workflows, which run as the account `pods`, report what became of them.
+    /// Lets pods of Workflows, which run as the account `pods`, report their results.
     pub(crate) async fn let_pods_report(&self) -> Result<()> {
         let reports = Kind::new(
             "argoproj.io",
@@ -170,7 +170,7 @@ impl Scene {
         mut template: Value,
         inputs: Value,
     ) -> Result<()> {
-        // No field of a template: the API server would refuse it.
+        // Not a field of a template: the API server would refuse it.
         let fields = template.as_object_mut();
         let annotations = fields.and_then(|fields| fields.remove("annotations"));
         template["template"] = json!({
@@ -186,7 +186,7 @@ impl Scene {
         Ok(())
     }
 
-    /// Has this patched into the runs by a profile for the template, before there is a Runnable.
+    /// Adds a patch to the runs by a profile for the template, before there is a Runnable.
     pub(crate) async fn patched(&self, patch: Value) -> Result<()> {
         let (kind, name) = (self.kind, &self.namespace);
         let profile = json!({
@@ -213,7 +213,7 @@ impl Scene {
         ready(self, "it", status).await
     }
 
-    /// Waits until the engine has brought its run so far.
+    /// Waits until the engine has brought its run to the wanted state, and returns it.
     pub(crate) async fn run(&self, what: &str, wanted: impl Fn(&Value) -> bool) -> Result<Value> {
         let wanted = &wanted;
         self.eventually(what, || async move {
@@ -226,22 +226,22 @@ impl Scene {
         .await
     }
 
-    /// All runs that are there.
+    /// Returns all existing runs.
     pub(crate) async fn runs(&self) -> Result<Vec<Value>> {
         self.list(self.kind, "").await
     }
 
-    /// Patches a run, as a person does.
+    /// Patches a run, as a user does.
     pub(crate) async fn patch(&self, run: &Value, patch: Value) -> Result<()> {
         self.patch_object(run, patch).await
     }
 
-    /// Deletes a run, as kubectl and pruners do: what it owns goes too.
+    /// Deletes a run, as kubectl and pruners do, with its dependents.
     pub(crate) async fn delete(&self, run: &Value) -> Result<()> {
         self.fixture.delete(self.kind, name_of(run)).await
     }
 
-    /// Waits until no run is there any more.
+    /// Waits until no run exists any more.
     pub(crate) async fn runs_gone(&self) -> Result<()> {
         self.eventually("the runs to be gone", || async {
             Ok(match self.runs().await?.as_slice() {
@@ -252,7 +252,7 @@ impl Scene {
         .await
     }
 
-    /// Looks for a while whether a run is made that should not be: there must have been this many.
+    /// Fails if after a while another number of runs was made than this.
     pub(crate) async fn never_more_runs_than(&self, runs: usize) -> Result<()> {
         tokio::time::sleep(QUIET).await;
         let made = self.audit.creates(&self.namespace, &self.kind.audited())?;
@@ -260,7 +260,7 @@ impl Scene {
         Ok(())
     }
 
-    /// Waits until there are so many pods, and returns them, oldest first.
+    /// Waits until there are this many pods, and returns them, oldest first.
     pub(crate) async fn pods(&self, count: usize) -> Result<Vec<Pod>> {
         self.eventually(&format!("{count} pods"), || async {
             let pods = self.cluster.api::<Pod>(&self.namespace);
@@ -291,11 +291,11 @@ pub(crate) async fn end_pod(fixture: &Fixture, name: &str, outcome: &str) -> Res
     Ok(())
 }
 
-/// How a Runnable stands.
+/// The state of a Runnable.
 pub(crate) struct Standing(pub(crate) Value);
 
 impl Standing {
-    /// `True`, `False` or `Unknown`; empty if there is no such condition.
+    /// Returns `True`, `False` or `Unknown`, or an empty text if there is no such condition.
     pub(crate) fn status(&self, condition: &str) -> &str {
         self.field(condition, "status")
     }
@@ -327,13 +327,13 @@ pub(crate) async fn ready(fixture: &Fixture, name: &str, status: &str) -> Result
         .map(Standing)
 }
 
-/// The same template, whose runs are tried again once, a second after they failed.
+/// Returns the same template with one retry, a second after a failure.
 pub(crate) fn retried(template: Value) -> Value {
     let retry = json!({ "limit": 1, "backoff": { "initial": "1s", "max": "1s" } });
     with(template, json!({ "retry": retry }))
 }
 
-/// An object with further fields, or others.
+/// Returns an object with added or replaced fields.
 pub(crate) fn with(mut object: Value, more: Value) -> Value {
     if let Value::Object(more) = more {
         for (name, value) in more {

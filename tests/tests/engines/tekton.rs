@@ -8,7 +8,7 @@ use crate::scene::{
     Kind, PIPELINE_RUN, Scene, TASK_RUN, cluster_with_tekton, examples, ready, retried, with,
 };
 
-/// A TaskRun of one step with a result: what goes in as a revision comes out as one.
+/// Returns a TaskRun of one step with a result: its input and output are a revision.
 fn task(more: Value) -> Value {
     let task = json!({
         "params": [{ "name": "revision", "value": "$(runnable.spec.inputs.revision)$" }],
@@ -24,7 +24,7 @@ fn task(more: Value) -> Value {
     with(task, more)
 }
 
-/// The same task in a pipeline, and its result as the pipeline's.
+/// Returns the same task in a pipeline, and its result as the pipeline's.
 fn pipeline() -> Value {
     let mut spec = task(json!({}))["taskSpec"].clone();
     spec["params"] = json!([{ "name": "revision" }]);
@@ -46,14 +46,15 @@ fn outputs() -> Value {
     json!({ "outputs": { "revision": r#".status.results[?(@.name=="revision")].value"# } })
 }
 
-/// Outputs as above, of runs whose pods hang until they are ended.
+/// Returns outputs as above, of runs whose pods hang until they are ended.
 fn hanging() -> Value {
     let mut template = outputs();
     template["annotations"] = json!({ "play.carto.run/outcome": "hang" });
     template
 }
 
-/// A scene where such a run was asked for with the revision `v1`, unless Tekton cannot be had.
+/// Makes a scene in which a run with the revision `v1` is wanted, or returns `None` if Tekton is not
+/// available.
 async fn started(kind: Kind, spec: Value, template: Value) -> Result<Option<Scene>> {
     let Some(cluster) = cluster_with_tekton().await? else {
         return Ok(None);

@@ -1,4 +1,5 @@
-//! Timeouts, as each engine knows how to stop: its word ends the run, and its way to stop is not taken for a person's.
+//! Timeouts, with each engine's way to stop: its own report ends the run, and its way to stop does not count
+//! as a user's action.
 
 use anyhow::{Result, ensure};
 use cartouche_tests::{
@@ -16,14 +17,15 @@ use crate::{
     },
 };
 
-/// A template of runs that hang, may work for a few seconds, and are tried again once.
+/// Returns a template of runs that hang, have a timeout of a few seconds, and are retried once.
 fn hanging() -> Value {
     let annotations = json!({ "play.carto.run/outcome": "hang" });
     let template = json!({ "timeout": "5s", "annotations": annotations });
     retried(template)
 }
 
-/// Both runs are stopped, the second one for good; an engine's own way to be stopped is not taken for a person's.
+/// Checks that both runs are stopped, the second one for good, and that an engine's own way to stop does not
+/// count as a user's action.
 async fn both_are_stopped(scene: &Scene, engine: &str) -> Result<()> {
     let is_stalled = |it: &Value| condition(it, "Stalled")["status"] == "True";
     let it = scene

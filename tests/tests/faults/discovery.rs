@@ -1,4 +1,4 @@
-//! The API server does not say for a while which kinds it has.
+//! The API server does not list its kinds for a while.
 
 use anyhow::Result;
 use cartouche_tests::{
@@ -25,7 +25,7 @@ async fn patched(stage: &Stage, name: &str, annotation: &str) -> Result<()> {
         .await
 }
 
-/// Has every controller forget which kinds there are.
+/// Makes every controller forget the known kinds.
 async fn definitions_change(stage: &Stage) -> Result<()> {
     let api: Api<CustomResourceDefinition> = Api::all(stage.cluster.client());
     let annotations = json!({ "lab.test/touched": stage.namespace });
@@ -36,8 +36,8 @@ async fn definitions_change(stage: &Stage) -> Result<()> {
     Ok(())
 }
 
-/// Who met such an answer was no longer told of changes, and took what it had selected before for what
-/// is there now, for good.
+/// A controller that got such an answer once missed all later changes, and took its old selection for the
+/// present state, for good.
 #[tokio::test]
 async fn a_selected_object_that_changes_meanwhile_is_noticed() -> Result<()> {
     let cluster = cluster().await?;
@@ -62,7 +62,7 @@ async fn a_selected_object_that_changes_meanwhile_is_noticed() -> Result<()> {
         (call.verb == "discover").then_some(Fault::Internal)
     }));
     definitions_change(&stage).await?;
-    // Such events are gathered for a moment, and only then what is known counts as old.
+    // The controller gathers such events for a moment, and only then treats its knowledge as old.
     tokio::time::sleep(std::time::Duration::from_secs(3)).await;
     let stuck = |runnable: &cartouche_crds::Runnable| {
         let conditions = runnable.status.iter().flat_map(|status| &status.conditions);
@@ -78,7 +78,7 @@ async fn a_selected_object_that_changes_meanwhile_is_noticed() -> Result<()> {
     sources
         .patch("source-one", &PatchParams::default(), &change)
         .await?;
-    // Another request after the event has come: the one that is stuck tries again and again.
+    // Another request after the event: the one that is stuck retries again and again.
     tokio::time::sleep(std::time::Duration::from_secs(2)).await;
     stage.proxy.spare();
     stage

@@ -11,7 +11,7 @@ use cartouche_tests::{
 
 use crate::{DEMO, cluster};
 
-/// How the plan that breaks this request comes out, the `number`-th of its sort.
+/// Returns the outcome of the plan that breaks this request, the `number`-th of its sort.
 async fn outcome(
     scenario: Scenario,
     (verb, resource, number): (&str, &str, usize),
@@ -37,7 +37,7 @@ async fn holds(scenario: Scenario, verb: &str, resource: &str, fault: Fault) -> 
     Ok(())
 }
 
-/// The list that a watch begins with had no deadline: nothing was followed for five minutes.
+/// The list at the beginning of a watch had no deadline: nothing was followed for five minutes.
 #[tokio::test]
 async fn a_list_of_a_watch_that_is_never_answered_is_given_up() -> Result<()> {
     holds(
@@ -61,8 +61,8 @@ async fn a_delete_that_met_a_conflict_is_tried_again() -> Result<()> {
     .await
 }
 
-/// What was seen to go with its kind was forgotten with the kind, and the run was given up as lost. The
-/// recording alone, without a fault, asks for the run that is made in its place.
+/// A deletion that was seen together with that of the kind was forgotten with the kind, and the run was given
+/// up as lost. The recording alone, without a fault, asks for the run that is made in its place.
 #[tokio::test]
 async fn an_unfinished_run_that_goes_with_its_kind_is_made_again_when_the_kind_is_back()
 -> Result<()> {
@@ -75,7 +75,7 @@ async fn an_unfinished_run_that_goes_with_its_kind_is_made_again_when_the_kind_i
     .await
 }
 
-/// The exception I1 is really met, and is nothing more than it says.
+/// The exception I1 really occurs, and is exactly as documented.
 #[tokio::test]
 async fn a_run_deleted_before_its_confirmation_died_with_the_controller_is_made_again_once()
 -> Result<()> {

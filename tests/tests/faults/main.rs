@@ -1,8 +1,8 @@
-//! The controller behind a proxy that breaks its requests, on a real API server: a sample of the
-//! fault plans and those that failed once, servers that die in the middle of every scenario, and
-//! deliberate mistakes that must be noticed.
+//! The controller behind a proxy that breaks its requests, on a real API server: a sample of the fault plans
+//! and those that failed once, servers that die in the middle of every scenario, and deliberate mistakes that
+//! must be noticed.
 //!
-//! All plans are carried out by `cargo faults run`.
+//! `cargo faults run` carries out all plans.
 
 mod discovery;
 mod found;
@@ -20,7 +20,7 @@ const DEMO: &str = env!("CARGO_BIN_EXE_demo");
 
 static INSTALLED: OnceCell<()> = OnceCell::const_new();
 
-/// The cluster that the tests of this process share.
+/// Returns the cluster that the tests of this process share.
 async fn cluster() -> Result<Cluster> {
     let cluster = Cluster::shared(DEMO).await?;
     INSTALLED

@@ -1,5 +1,5 @@
-//! Deliberate mistakes, switched on in the controller: each must be noticed in the API server's
-//! record, and without it there must be nothing to notice.
+//! Deliberate mistakes, switched on in the controller: each must be noticed in the API server's record, and
+//! without it there must be nothing to notice.
 
 mod approval;
 mod chain;
@@ -28,10 +28,10 @@ use serde_json::{Value, json};
 
 use crate::{DEMO, cluster};
 
-/// What was noticed; nothing, if all is well.
+/// Noticed breaches; empty if all is well.
 type Noticed = Vec<String>;
 
-/// A scene with this mistake, or without one.
+/// Makes a stage with this mistake, or without one.
 async fn stage(mutant: Option<Mutant>) -> Result<Stage> {
     let mut stage = Stage::set(DEMO, &cluster().await?, "mutant").await?;
     let name = mutant.and_then(|mutant| mutant.to_possible_value());
@@ -71,7 +71,7 @@ where
     Ok(())
 }
 
-/// What the record breaks of the protocol, and the values that were run, if they are not these.
+/// Returns the breaches of the protocol in the record, and the values that were run, if they are not these.
 async fn noticed(stage: &Stage, values: &[i64]) -> Result<Noticed> {
     quiet(stage).await?;
     let mut noticed = stage.record.breaches()?;
@@ -83,7 +83,7 @@ async fn noticed(stage: &Stage, values: &[i64]) -> Result<Noticed> {
     Ok(noticed)
 }
 
-/// Waits until the controller has tried to write so many statuses, or to make a run.
+/// Waits until the controller has tried to write this many statuses, or to make a run.
 async fn writes_or_runs(stage: &Stage, writes: usize) -> Result<()> {
     let what = "the controller to write, or to make a run";
     eventually(what, PATIENCE, || async {
@@ -126,9 +126,9 @@ async fn a_status_written_over_what_another_controller_wrote_is_noticed() -> Res
         stage.until(APP, "an output", |r| gives(r, 1, 1)).await?;
         let second = stage.second_controller().await?;
         quiet(&stage).await?;
-        // The first controller sleeps while the second serves two changes. When it wakes up, it
-        // sees nothing of the runs, which would have it read the Runnable again, and of the Runnable the
-        // first change only. The second sleeps then, so that it cannot set right what the first does.
+        // The first controller sleeps while the second serves two changes. When it wakes up, it sees nothing
+        // of the runs, which would make it read the Runnable again, and only the first change of the
+        // Runnable. Then the second sleeps, so that it cannot correct the first.
         let mut gate = at("event", "runnables.carto.run", &[1, 2], Fault::Gate);
         let mut silence = at("event", "trials.lab.test", &[1], Fault::Silence);
         let both = Box::new(move |call: &Call, number| {
@@ -340,7 +340,8 @@ fn every_mistake_has_its_scene() {
         include_str!("mutants/lifecycle.rs"),
         include_str!("mutants/releases.rs"),
     ];
-    // A pace and a flood show over minutes only: `mistakes_on_purpose_are_found` of the simulation plays them.
+    // A pace and a flood show over minutes only: `mistakes_on_purpose_are_found` of the simulation plays
+    // them.
     let simulated = [Mutant::WordsAtOnce, Mutant::FloodFirst];
     for mutant in Mutant::value_variants() {
         if simulated.contains(mutant) {

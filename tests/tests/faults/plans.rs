@@ -10,9 +10,9 @@ use clap::ValueEnum;
 
 use crate::{DEMO, cluster};
 
-/// Every so many-th plan is carried out here; `cargo faults run` carries out all of them.
+/// Every n-th plan is carried out here; `cargo faults run` carries out all of them.
 const STRIDE: usize = 43;
-/// How many at the same time.
+/// Plans at the same time.
 const AT_ONCE: usize = 6;
 
 #[tokio::test]

@@ -21,9 +21,9 @@ use tokio::time::{Instant, sleep};
 
 use crate::DEMO;
 
-/// What a server that was killed may not have written down is not compared: what was made shows in
-/// what exists, for these scenarios delete nothing that they do not have a number for. What is gone
-/// leaves the history with the next write, whenever that comes.
+/// Returns the comparable part of an end. A killed server may not have logged everything, so `made` and
+/// `deleted` are left out. The existing objects show the made runs, because these scenarios delete none
+/// without a number. A deleted run leaves the history with the next write, at any time.
 fn in_objects(end: &End) -> End {
     let mut end = End {
         made: Vec::new(),
@@ -93,7 +93,7 @@ async fn every_scenario_ends_as_ever_when_the_api_server_and_etcd_die_in_its_mid
     Ok(())
 }
 
-/// Each server is killed three times, at moments that fall into different steps.
+/// Kills each server three times, at moments that fall into different steps.
 async fn die(cluster: &Cluster) -> Result<()> {
     let plane = cluster.control_plane()?;
     for (pause, part) in [

@@ -1,11 +1,11 @@
-//! What is shipped makes no mistakes on demand.
+//! The shipped binaries make no mistakes on demand.
 
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use cartouche_tests::repository;
 
-/// The features that the controller has when these packages are built together.
+/// Returns the features that the controller has when these packages are built together.
 fn features(arguments: &[&str]) -> Result<String> {
     let output = Command::new(env!("CARGO"))
         .current_dir(repository())
@@ -32,7 +32,7 @@ fn no_build_but_that_of_tests_has_mutants() -> Result<()> {
         let built = features(&[&["--edges", "normal,build"], packages].concat())?;
         assert!(!built.contains("mutants"), "{packages:?}: {built}");
     }
-    // The question is one that can be answered with yes.
+    // The check can find the feature.
     let tested = features(&["--workspace"])?;
     assert!(tested.contains("mutants"), "{tested}");
     Ok(())

@@ -1,4 +1,5 @@
-//! The API server takes the definition of profiles, keeps what they say, and takes the runs that are made with them.
+//! The API server accepts the definition of profiles, keeps their content, and accepts the runs that are made
+//! with them.
 
 use std::time::Duration;
 
@@ -37,7 +38,7 @@ fn profile(spec: &Value) -> Value {
     })
 }
 
-/// A profile that says all that one can say.
+/// Returns a profile that uses every field.
 fn production() -> Value {
     json!({
         "rules": [
@@ -112,7 +113,7 @@ async fn the_definition_of_profiles_is_served_and_keeps_what_they_say() -> Resul
     Ok(())
 }
 
-/// A Job with files and everything that a profile says of it, as it is sent.
+/// Returns a Job with files and everything of a profile, as it is sent.
 fn job() -> Result<Value> {
     let template = json!({
         "apiVersion": "batch/v1", "kind": "Job", "metadata": { "generateName": "tofu-" },

@@ -1,4 +1,4 @@
-//! Profiles and files of runs, judged by Kubernetes: nothing serves them yet, so that no controller is here.
+//! Profiles and files of runs, judged by Kubernetes alone, without a controller.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,8 +1,8 @@
-//! What a profile says of pods is merged as `kubectl patch --type strategic` merges it.
+//! A profile's patch of pods is merged as `kubectl patch --type strategic` merges it.
 //!
-//! Where the two differ on purpose, no such pod or patch is made here: containers that the run does not have, names that stand
-//! twice in a list, `*`, directives such as `$patch`, and all labels or annotations taken away at once. What kubectl leaves as null, the API server drops, so that nulls do
-//! not count.
+//! Pods and patches on which the two differ on purpose do not occur here: containers that the run does not
+//! have, names that appear twice in a list, `*`, directives such as `$patch`, and the removal of all labels
+//! or annotations at once. The API server drops the nulls that kubectl leaves, so nulls do not count.
 
 use std::{
     path::Path,
@@ -22,7 +22,7 @@ use serde_json::{Map, Value, json};
 
 use crate::DEMO;
 
-/// Pods and patches that are tried: kubectl is started for each.
+/// Number of pods and patches: kubectl is started for each.
 const CASES: u32 = 64;
 
 type Field = (&'static str, Option<Value>);
@@ -34,7 +34,7 @@ fn object(fields: impl IntoIterator<Item = Field>) -> Value {
     Value::Object(given.collect())
 }
 
-/// A field that is missing, null (in patches), or one of these.
+/// Draws a field that is missing, null (in patches), or one of these.
 fn one_of(nulls: bool, values: impl IntoIterator<Item = Value>) -> BoxedStrategy<Option<Value>> {
     let values: Vec<Value> = values.into_iter().collect();
     let some = prop::sample::select(values).prop_map(Some);
@@ -42,7 +42,8 @@ fn one_of(nulls: bool, values: impl IntoIterator<Item = Value>) -> BoxedStrategy
     prop_oneof![2 => Just(None), nulls => Just(Some(Value::Null)), 3 => some].boxed()
 }
 
-/// A list of elements with some of these keys, each at most once and in any order, and with some fields.
+/// Draws a list of elements with some of these keys, each at most once and in any order, and with some
+/// fields.
 fn list(
     nulls: bool,
     key: &'static str,
@@ -167,7 +168,7 @@ fn pod(nulls: bool) -> BoxedStrategy<Value> {
     let empty = || Just(json!({})).boxed();
     let claim = one_of(texts(["x", "y"])).prop_map(|name| object([("resourceClaimName", name)]));
     let lists = (
-        // Nobody takes containers away.
+        // Containers are never removed.
         list(false, "name", texts(["a", "b", "c"]), container(nulls)),
         list(false, "name", texts(["s", "t"]), container(nulls)),
         list(nulls, "name", texts(["u", "v", "w"]), volume.boxed()),
@@ -230,7 +231,7 @@ fn pod(nulls: bool) -> BoxedStrategy<Value> {
     made.boxed()
 }
 
-/// A patch without containers that the pod does not have.
+/// Returns a patch without containers that the pod does not have.
 fn for_pod(mut patch: Value, pod: &Value) -> Value {
     for field in ["containers", "initContainers"] {
         let names: Vec<Value> = elements(&pod["spec"][field])
@@ -239,7 +240,7 @@ fn for_pod(mut patch: Value, pod: &Value) -> Value {
         let spec = patch["spec"].as_object_mut().unwrap();
         if let Some(Value::Array(containers)) = spec.get_mut(field) {
             containers.retain(|it| names.contains(&it["name"]));
-            // A list of none is no list for us, and an empty one for kubectl.
+            // An empty list counts as none for Cartouche, and as a list for kubectl.
             if containers.is_empty() {
                 spec.remove(field);
             }
@@ -252,7 +253,7 @@ fn elements(list: &Value) -> impl Iterator<Item = &Value> {
     list.as_array().into_iter().flatten()
 }
 
-/// The run that has this pod, and what a patch of the pod is as one of the run.
+/// Returns the run that has this pod, and the patch of the run for a patch of the pod.
 fn run(is_job: bool, mut pod: Value, patch: &Value) -> (Value, Value) {
     if is_job {
         let run = json!({

@@ -1,4 +1,4 @@
-//! Who may approve a run, where `config/approval` is applied.
+//! The users who may approve a run, where `config/approval` is applied.
 
 pub(crate) mod place;
 
@@ -13,13 +13,13 @@ use crate::ground::{self, DEMO, condition, text};
 use place::Place;
 
 const APPROVED: &str = "carto.run/approved";
-/// What the API server says to whoever may not.
+/// The API server's message to others.
 const REFUSED: &str = "you may not approve runs";
 
-/// What those may do who edit Runnables.
+/// The rights of users who edit Runnables.
 const EDIT: Rights<'_> = RUNNABLE.rights(&["get", "list", "create", "update", "patch", "delete"]);
 
-/// The ways to write an annotation of the Runnable `r`, with what kubectl reads.
+/// Returns the ways to write an annotation of the Runnable `r`, with the standard input of kubectl.
 fn ways(manifest: &Value, approval: &str) -> Vec<(Vec<String>, String)> {
     let merge = json!({ "metadata": { "annotations": { APPROVED: approval } } }).to_string();
     let pointer = "/metadata/annotations";
@@ -70,7 +70,7 @@ async fn only_whoever_may_update_approvals_sets_the_annotation() -> Result<()> {
     the_right_may_be_for_one_runnable(&place).await
 }
 
-/// The API server checks the expressions against the schema of Runnables, and has nothing to say.
+/// Checks that the API server, which checks the expressions against the schema of Runnables, has no warning.
 async fn the_policy_is_sound(place: &Place) -> Result<()> {
     let get = [
         "get",
@@ -104,12 +104,12 @@ async fn nobody_else_approves(place: &Place) -> Result<()> {
         let said = place.refused(&place.editor, &arguments, &input).await?;
         ensure!(said.contains(REFUSED), "{arguments:?}: {said}");
         ensure!(said.contains("cartouche-approver"), "{said}");
-        // kubectl shows what it has sent, and then what was answered.
+        // kubectl shows its request, and then the answer.
         let (_, answer) = said.rsplit_once("denied request: ").context("no answer")?;
         ensure!(!answer.contains("5ec3e7"), "{answer}");
         ensure!(place.annotation("r").await?.is_null(), "{arguments:?}");
     }
-    // Nor with a new Runnable, by whatever name.
+    // Nor with a new Runnable, under any name.
     let mut unnamed = place.manifest("x", Some(value));
     unnamed["metadata"]["generateName"] = "x-".into();
     unnamed["metadata"]
@@ -130,7 +130,8 @@ async fn nobody_else_approves(place: &Place) -> Result<()> {
     Ok(())
 }
 
-/// The annotation that refuses a run is guarded as the one that approves it, and taking it away alone is free.
+/// Checks that the annotation that rejects a run is guarded as the one that approves it; its mere removal is
+/// free.
 async fn nobody_else_refuses(place: &Place) -> Result<()> {
     let rejected = "carto.run/rejected";
     let no = json!({ "approval": "1:v1:00ff", "reason": "no" }).to_string();
@@ -162,7 +163,7 @@ async fn nobody_else_refuses(place: &Place) -> Result<()> {
     refused(other).await?;
     let words = [&patch[..], &[&away]].concat();
     place.kubectl(&place.editor, &words, "").await?;
-    // Beside an approval it would let the run begin.
+    // With an approval it would let the run begin.
     let annotated = |yes: Value, no: Value| {
         let annotations = json!({ APPROVED: yes, rejected: no });
         json!({ "metadata": { "annotations": annotations } }).to_string()
@@ -177,7 +178,8 @@ async fn nobody_else_refuses(place: &Place) -> Result<()> {
     Ok(())
 }
 
-/// Whoever may write statuses may do worse than that; but not this, so that the policy need not look at them.
+/// Checks that no write of the status approves, so that the policy need not check these. A user who may write
+/// statuses may do worse things.
 async fn no_write_of_the_status_approves(place: &Place) -> Result<()> {
     let written = |outputs: &str| {
         let mut manifest = place.manifest("r", Some("1:v1:00ff"));
@@ -231,7 +233,7 @@ async fn no_write_of_the_status_approves(place: &Place) -> Result<()> {
     place.served.gone(RUNNABLE, "r").await
 }
 
-/// What approves nothing new is nobody's business but the editor's.
+/// Checks that edits that approve nothing new are free for editors.
 async fn all_else_is_free(place: &Place) -> Result<()> {
     place.create("r").await?;
     let edits = |patch: Value| async move {
@@ -245,12 +247,12 @@ async fn all_else_is_free(place: &Place) -> Result<()> {
     for (arguments, input) in ways(&place.manifest("r", Some("1:v1:00ff")), "1:v1:00ff") {
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         if arguments[0] == "replace" {
-            // That takes the right to update, which an approver need not have.
+            // That needs the right to update, which an approver need not have.
             continue;
         }
         place.kubectl(&place.approver, &arguments, &input).await?;
         assert_eq!(place.annotation("r").await?, "1:v1:00ff");
-        // With it in place the rest is edited, and metadata too.
+        // With the approval in place the rest is edited, and metadata too.
         edits(json!({ "spec": { "suspend": true } })).await?;
         edits(json!({ "metadata": { "labels": { "a": "b" }, "finalizers": [] } })).await?;
         edits(annotated(json!({ "team": "shop", APPROVED: "1:v1:00ff" }))).await?;
@@ -295,7 +297,7 @@ async fn the_right_may_be_for_one_runnable(place: &Place) -> Result<()> {
     Ok(())
 }
 
-/// The controller serves on, and what it needs for that nobody holds up.
+/// The controller continues to serve, and the policies do not hold up what it needs for that.
 #[tokio::test]
 async fn runs_begin_with_the_yes_of_those_who_may_give_it() -> Result<()> {
     let cluster = ground::cluster().await?;
@@ -318,7 +320,7 @@ async fn runs_begin_with_the_yes_of_those_who_may_give_it() -> Result<()> {
         place.kubectl(&place.approver, &annotate, "").await?;
         let said = |it: &Value| it["status"]["outputs"]["said"] == word;
         served.observed(RUNNABLE, "r", word, said).await?;
-        // The next one, with the old yes in place.
+        // The next one, with the old approval in place.
         let patch = json!({ "spec": { "inputs": { "say": "again" } } }).to_string();
         let merge = ["patch", "runnable", "r", "--type=merge", "-p", &patch];
         place.kubectl(&place.editor, &merge, "").await?;
@@ -331,7 +333,7 @@ async fn runs_begin_with_the_yes_of_those_who_may_give_it() -> Result<()> {
     served.gone(RUNNABLE, "r").await
 }
 
-/// Whoever administers a namespace cannot make themselves an approver.
+/// Administrators of a namespace cannot make themselves approvers.
 #[tokio::test]
 async fn the_right_is_in_no_role_of_the_cluster() -> Result<()> {
     let cluster = ground::cluster().await?;

@@ -1,4 +1,4 @@
-//! A tenant with much to do keeps nobody waiting.
+//! A tenant with much to do delays no other tenant.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::ground::{self, DEMO, echoing, is_ready, says};
 /// Runnables of each of the tenants that have much to do.
 const MANY: usize = 200;
 
-/// A namespace with so many Runnables.
+/// Makes a namespace with this many Runnables.
 async fn tenant(cluster: &Cluster, prefix: &str, runnables: usize) -> Result<Fixture> {
     let tenant = echoing(cluster, prefix).await?;
     for index in 0..runnables {
@@ -26,8 +26,8 @@ async fn tenant(cluster: &Cluster, prefix: &str, runnables: usize) -> Result<Fix
     Ok(tenant)
 }
 
-/// What the audit log must show when the last of three namespaces has one Runnable: its run is made
-/// among the first of all, not after all others. Order tells, not time.
+/// The last of three namespaces has one Runnable. The audit log must show its run among the first of all, not
+/// after all others. The order proves it, not the time.
 #[tokio::test]
 async fn a_tenant_with_hundreds_of_runnables_does_not_delay_another() -> Result<()> {
     let cluster = ground::cluster().await?;
@@ -48,8 +48,8 @@ async fn a_tenant_with_hundreds_of_runnables_does_not_delay_another() -> Result<
     assert!(controller.runs()?);
 
     let mut creates = audit.events()?;
-    // The runs, and not the config map that Kubernetes itself puts into each new namespace, at times
-    // after the first Runnable is there.
+    // The runs without the config map that Kubernetes itself puts into each new namespace, at times after the
+    // first Runnable exists.
     creates.retain(|event| {
         let mut tenants = floods.iter().chain([&last]);
         event.verb == "create"
@@ -66,8 +66,8 @@ async fn a_tenant_with_hundreds_of_runnables_does_not_delay_another() -> Result<
     Ok(())
 }
 
-/// A tenant whose creates are never answered, because of a webhook of its own perhaps: all its looks
-/// hang. Another gets its runs meanwhile, of a new Runnable and of every change of it.
+/// The creates of a tenant are never answered, for example because of a webhook of its own: all its
+/// reconciles hang. Another gets its runs meanwhile, of a new Runnable and of every change of it.
 #[tokio::test]
 async fn a_tenant_whose_requests_hang_does_not_delay_another() -> Result<()> {
     let cluster = ground::cluster().await?;
@@ -85,7 +85,7 @@ async fn a_tenant_whose_requests_hang_does_not_delay_another() -> Result<()> {
     // A slow machine may need longer for a run than a create hangs, which is ten seconds.
     let mut at_once = false;
     for say in 1..=8 {
-        // As many as a namespace gets while others have work, too.
+        // The share of a namespace while others have work, too.
         let wanted = proxy.held().max(5) + usize::from(say > 1);
         last.eventually("more looks to hang", || async {
             Ok(match proxy.held() {
@@ -114,7 +114,7 @@ async fn a_tenant_whose_requests_hang_does_not_delay_another() -> Result<()> {
     Ok(())
 }
 
-/// A proxy that answers no create of a config map in this namespace.
+/// Makes a proxy that answers no create of a config map in this namespace.
 async fn hangs_creates_of(tenant: &Fixture) -> Result<FaultProxy> {
     let namespace = &tenant.namespace;
     let (proxy, _) = FaultProxy::start(&tenant.cluster, namespace).await?;

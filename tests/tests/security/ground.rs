@@ -1,4 +1,4 @@
-//! A cluster with Cartouche, and the words that these tests share.
+//! A cluster with Cartouche, and the vocabulary that these tests share.
 
 use std::time::Duration;
 
@@ -13,22 +13,22 @@ use cartouche_tests::{
 use serde_json::{Value, json};
 
 pub const DEMO: &str = env!("CARGO_BIN_EXE_demo");
-/// How long anything may take on a busy machine.
+/// Maximum time of anything on a busy machine.
 pub const SOON: Duration = Duration::from_secs(90);
 
-/// A cluster of its own, without a controller yet.
+/// Starts a cluster of its own, without a controller yet.
 pub async fn cluster() -> Result<Cluster> {
     let cluster = Cluster::start(DEMO, &Options::controllers()).await?;
     cluster.install_cartouche().await?;
     Ok(cluster)
 }
 
-/// A namespace whose account `runner` has these rights.
+/// Makes a namespace whose account `runner` has these rights.
 pub async fn namespace(cluster: &Cluster, prefix: &str, rights: &[Rights<'_>]) -> Result<Fixture> {
     Fixture::begin(cluster, prefix, "runner", rights, SOON).await
 }
 
-/// A namespace whose runs are config maps that hold an input, and give it back as an output.
+/// Makes a namespace whose runs are config maps that hold an input, and give it back as an output.
 pub async fn echoing(cluster: &Cluster, prefix: &str) -> Result<Fixture> {
     let rights = [CONFIG_MAP.rights_of_a_runnable()];
     let fixture = namespace(cluster, prefix, &rights).await?;
@@ -36,7 +36,7 @@ pub async fn echoing(cluster: &Cluster, prefix: &str) -> Result<Fixture> {
     Ok(fixture)
 }
 
-/// A template of such runs.
+/// Returns a template of these runs.
 pub fn echo() -> Value {
     json!({
         "template": {
@@ -48,12 +48,12 @@ pub fn echo() -> Value {
     })
 }
 
-/// The spec of a Runnable that says this.
+/// Returns the spec of a Runnable with this text.
 pub fn says(text: &str) -> Value {
     json!({ "inputs": { "say": text } })
 }
 
-/// Whether its run has succeeded.
+/// Returns true if its run has succeeded.
 pub fn is_ready(runnable: &Value) -> bool {
     condition(runnable, "Ready")["status"] == "True"
 }

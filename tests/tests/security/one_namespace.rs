@@ -17,7 +17,7 @@ use crate::ground::{self, DEMO, SOON, condition, echo, says};
 /// As in the overlay.
 const NAMESPACE: &str = "cartouche-examples";
 
-/// The namespace, where the controller has the rights of the overlay and no others.
+/// Makes the namespace, where the controller has the rights of the overlay and no others.
 async fn overlaid(cluster: &Cluster) -> Result<Fixture> {
     cluster.kubectl(&["create", "namespace", NAMESPACE]).await?;
     let overlay = repository().join("config/overlays/one-namespace");
@@ -39,7 +39,7 @@ async fn has_said(served: &Fixture, name: &str) -> Result<()> {
     served.observed(RUNNABLE, name, &what, said).await.map(drop)
 }
 
-/// Leaves to the controller, of what is in no namespace, nothing but the templates.
+/// Leaves the controller only the templates, of all cluster-scoped kinds.
 async fn leave_only_templates(cluster: &Cluster) -> Result<()> {
     let patch = json!({ "rules": [{
         "apiGroups": ["carto.run"], "resources": ["clusterruntemplates", "clusterrunprofiles"],
@@ -72,7 +72,7 @@ async fn rights_in_one_namespace_are_enough_to_serve_it() -> Result<()> {
     served.allow("runner", &rights).await?;
     has_said(&served, "one").await?;
     ensure!(begin.elapsed().as_secs() < 20, "{:?}", begin.elapsed());
-    // Nothing was refused to the controller, and nothing asked for elsewhere.
+    // Nothing was refused to the controller, and it requested nothing elsewhere.
     let log = controller.log()?;
     ensure!(!log.contains("forbidden=true"), "{log}");
     let user = Controller::account().user();
@@ -112,7 +112,7 @@ async fn a_controller_that_may_not_see_accounts_says_so() -> Result<()> {
     cluster
         .eventually("the reason to be said", SOON, || async {
             let said = format!("{:#}", controller.get("/readyz").await.unwrap_err());
-            // Strangers read it: who it is that may not, the log has.
+            // Strangers read it: only the log has the account without the right.
             ensure!(!said.contains("system:serviceaccount"), "{said}");
             Ok(
                 if said.contains("waiting for serviceaccounts: ") && said.contains("403 Forbidden")

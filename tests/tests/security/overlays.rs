@@ -1,4 +1,4 @@
-//! What is left of an install when an overlay is applied over it that grants less.
+//! Leftovers of an install after an overlay is applied over it that grants less.
 
 use std::fs;
 
@@ -12,7 +12,7 @@ use kube::api::ApiResource;
 use crate::ground::{self, SOON};
 
 const CONTROLLER: &str = "system:serviceaccount:cartouche-system:cartouche-controller";
-/// Where the overlays let the controller act.
+/// Namespace in which the overlays let the controller act.
 const SERVED: &str = "cartouche-examples";
 
 fn resource(plural: &str) -> ApiResource {
@@ -25,7 +25,7 @@ fn resource(plural: &str) -> ApiResource {
     }
 }
 
-/// Waits until the controller may do this there, or may not.
+/// Waits until the controller has this right there, or does not have it.
 async fn may(
     cluster: &Cluster,
     (verb, plural): (&str, &str),
@@ -58,8 +58,8 @@ async fn deletes(cluster: &Cluster, words: &str) -> Result<()> {
     cluster.kubectl(&arguments).await.map(drop)
 }
 
-/// Applies the overlay over what is installed. Until what it leaves out is deleted, the controller may do as much
-/// as before.
+/// Applies the overlay over the install. Until the objects that it leaves out are deleted, the controller may
+/// do as much as before.
 async fn narrow(cluster: &Cluster, overlay: &str) -> Result<()> {
     let config = repository().join("config");
     cluster.apply_kustomization(&config.join("default")).await?;
@@ -80,7 +80,7 @@ async fn an_overlay_over_an_install_grants_no_more_once_what_it_leaves_out_is_de
     for overlay in ["one-namespace", "named-namespaces"] {
         narrow(&cluster, overlay).await?;
         may(&cluster, IMPERSONATE, SERVED, true).await?;
-        // What it refers to cannot be changed, and the next overlay has another in mind.
+        // Its reference cannot be changed, and the next overlay needs another one.
         let binding = "rolebinding/cartouche-controller-impersonation";
         let delete = ["-n", SERVED, "delete", binding];
         cluster.kubectl(&delete).await?;

@@ -1,5 +1,6 @@
-//! Secret values of four digits, wherever a Runnable meets one. Who may read everything but Secrets (the role `view`), and the
-//! controller's log and metrics beside, has none of them, and nothing by which one could be found by trying all there are.
+//! Secret values of four digits, wherever a Runnable meets one. A user who may read everything but Secrets
+//! (the role `view`), and the controller's log and metrics, gets none of them, and nothing that would reveal
+//! one by trying all values.
 
 mod guesses;
 mod reader;
@@ -27,13 +28,14 @@ use crate::{
     secrets::base64,
 };
 
-/// In a Secret that an input comes from, and what it is changed to. Higher than any resourceVersion comes in this test.
+/// Value in a Secret that an input comes from, and its later value. Higher than any resourceVersion in this
+/// test.
 const SOURCE: &str = "7306";
 const CHANGED: &str = "8417";
 /// A sensitive output of a run that succeeds, and of one that fails.
 const OUTPUT: &str = "9154";
 const OF_A_FAILURE: &str = "6283";
-/// In a Secret that is selected, and in one that a Runnable made as its run.
+/// Value in a selected Secret, and in one that a Runnable made as its run.
 const SELECTED: &str = "5829";
 const OF_A_RUN: &str = "3947";
 const PLANTED: [&str; 6] = [SOURCE, CHANGED, OUTPUT, OF_A_FAILURE, SELECTED, OF_A_RUN];
@@ -43,7 +45,8 @@ const PICKED: &str = "picked";
 const MADE: &str = "made";
 const WHOLE: &str = "whole";
 
-/// Runs that are given a secret and give one. Who may read Trials may read it, which `view` does not grant.
+/// Returns a template of runs that get a secret and give one. A user who may read Trials may read it, which
+/// `view` does not grant.
 fn makes() -> Value {
     json!({
         "template": trial(&json!({ "password": "$(runnable.spec.inputs.password)$" })),
@@ -93,12 +96,12 @@ fn ended(succeeded: &str, pin: &str) -> Value {
     json!({ "conditions": [said], "user": "shop", "pin": pin, "reason": "no disk" })
 }
 
-/// A run that a value of a selected Secret goes into.
+/// Returns a run with a value of a selected Secret.
 fn taken(value: &str) -> Value {
     trial(&json!({ "pin": base64(value) }))
 }
 
-/// Waits until a Runnable cannot be rendered, since it would show what follows from the uid of a run.
+/// Waits until a Runnable cannot be rendered, because it would show something derived from the uid of a run.
 async fn is_kept_from_a_run(place: &Fixture, name: &str, reason: &str) -> Result<()> {
     let what = "a refusal of a Secret that is a run";
     let refused = |it: &Value| {
@@ -112,7 +115,7 @@ async fn is_kept_from_a_run(place: &Fixture, name: &str, reason: &str) -> Result
         .map(drop)
 }
 
-/// A Secret is selected, and another one is made as a run, whose uid the status shows.
+/// Selects a Secret, and makes another one as a run, whose uid the status shows.
 async fn play_selected(place: &Fixture, reads: &str) -> Result<()> {
     let labels = json!({ "is": PICKED });
     let selector = |labels: &Value| {
@@ -163,7 +166,8 @@ async fn play_selected(place: &Fixture, reads: &str) -> Result<()> {
     is_kept_from_a_run(place, "picker", "TemplateStampFailure").await
 }
 
-/// What is given, read, made, written, read again, changed, failed and refused, each as a Runnable may meet it.
+/// Plays all ways in which a Runnable may meet a value: given, read, made, written, read again, changed,
+/// failed and refused.
 async fn play(place: &Fixture) -> Result<()> {
     let readable = json!({ "template": trial(&json!({ "inputs": "$(runnable.spec.inputs)$" })) });
     let reads = format!("{}-reads", place.namespace);
@@ -194,11 +198,11 @@ async fn play(place: &Fixture) -> Result<()> {
     let failed = |it: &Value| it["status"]["failure"]["outputs"]["reason"] == "no disk";
     let what = "what it says of its failure";
     place.observed(RUNNABLE, "maker", what, failed).await?;
-    // What it reads is of two states now.
+    // Its sources are of two states now.
     let held = |it: &Value| condition(it, "Ready")["reason"] == "DependencyFailed";
     place.observed(RUNNABLE, "reader", "a wait", held).await?;
 
-    // What may not be read any more is told, too.
+    // The message about an unreadable source counts, too.
     place
         .cluster
         .grant(&place.account, &[TRIAL.rights_of_a_runnable()])
@@ -237,7 +241,7 @@ async fn played() -> Result<(Fixture, Controller)> {
     Ok((place, controller))
 }
 
-/// The values as they are, and as a Secret has them.
+/// Checks for the values in plain text, and as a Secret has them.
 fn nothing_planted_stands_in(reading: &Reading) -> Result<()> {
     for value in PLANTED {
         ensure!(!reading.has(value), "{value} was read");
@@ -248,7 +252,8 @@ fn nothing_planted_stands_in(reading: &Reading) -> Result<()> {
     Ok(())
 }
 
-/// What hashes of a guess are asked for: the names of keys, and what is hashed whole.
+/// Returns the guesses that hashes are compared with: the names of keys, and the documents that are hashed
+/// whole.
 fn guesses(reading: &Reading) -> Guesses {
     let reference = json!({ "name": GIVEN, "key": "password" });
     Guesses {
@@ -280,13 +285,13 @@ async fn who_may_view_all_but_secrets_finds_no_value_of_four_digits_by_trying_al
     let guesses = guesses(&reading);
     ensure!(guesses.hashes.len() >= 8, "{:?}", guesses.hashes);
     let mut keys = reading.keys(&place.namespace);
-    // And none, and what the Runnables say of the Secrets.
+    // Also the empty key, and the names in the Runnables' reports of the Secrets.
     keys.extend(["", GIVEN, MADE, WHOLE].map(str::to_owned));
     ensure!(keys.len() >= 30, "{keys:?}");
     let found = guesses.found(&keys);
     ensure!(found.is_empty(), "found by trying: {found:?}");
 
-    // Who knows the uids of the Secrets finds each of them: nothing else keeps anybody from it.
+    // With the uids of the Secrets each of them is found: only these protect the values.
     for (secret, values) in [
         (GIVEN, vec![SOURCE, CHANGED]),
         (MADE, vec![OUTPUT]),

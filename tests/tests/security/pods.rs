@@ -1,4 +1,4 @@
-//! Pods of strangers, who may create pods in the namespace of a Job and nothing else.
+//! Foreign pods, of an account that may create pods in the namespace of a Job and nothing else.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ use crate::ground::{self, DEMO, is_ready};
 const GENUINE: &str = "sha256:genuine";
 const FORGED: &str = "sha256:FORGED";
 
-/// Jobs whose pod stays as it is until the test, which plays the kubelet, ends it.
+/// Returns a template of Jobs whose pod stays as it is until the test, which plays the kubelet, ends it.
 fn makes() -> Value {
     json!({
         "template": {
@@ -43,7 +43,7 @@ fn pod_spec() -> Value {
     json!({ "restartPolicy": "Never", "containers": [{ "name": "work", "image": "busybox" }] })
 }
 
-/// Ends a pod as a kubelet does, so much later than now.
+/// Ends a pod as a kubelet does, at this time after now.
 async fn end(place: &Fixture, name: &str, said: &str, later: SignedDuration) -> Result<()> {
     let at = (Timestamp::now() + later).to_string();
     let at = format!("{}Z", at.split(['.', 'Z']).next().unwrap_or_default());
@@ -59,7 +59,7 @@ async fn end(place: &Fixture, name: &str, said: &str, later: SignedDuration) -> 
     Ok(())
 }
 
-/// The pod that the Job controller made.
+/// Returns the pod that the Job controller made.
 async fn pod_of(place: &Fixture, job: &str) -> Result<String> {
     let label = format!("batch.kubernetes.io/job-name={job}");
     place
@@ -94,7 +94,8 @@ async fn pods_that_the_job_controller_does_not_count_give_no_outputs() -> Result
 
     let pods: Api<Pod> = Api::namespaced(cluster.client_of(&forger).await?, &place.namespace);
     let of_name = json!({ "job-name": job, "batch.kubernetes.io/job-name": job });
-    // With the uid as a label and without a controller the Job controller would adopt them, and count them itself.
+    // With the uid as a label and without a controller the Job controller would adopt them, and count them
+    // itself.
     for (name, controller) in [
         ("names-an-owner", None),
         ("says-it-is-none", Some(false)),
@@ -109,7 +110,7 @@ async fn pods_that_the_job_controller_does_not_count_give_no_outputs() -> Result
         });
         let pod = serde_json::from_value(json!({ "metadata": metadata, "spec": pod_spec() }))?;
         pods.create(&PostParams::default(), &pod).await?;
-        // The last one that ends is the one that would speak.
+        // The last one to end would give the message.
         end(&place, name, FORGED, SignedDuration::from_hours(1)).await?;
     }
     end(&place, &genuine, GENUINE, SignedDuration::ZERO).await?;

@@ -1,4 +1,4 @@
-//! All policies that are shipped, in force together, and everyone who writes.
+//! All shipped policies, in force together, and all writers.
 
 mod pages;
 mod writers;
@@ -29,9 +29,9 @@ const DEFINITIONS: [&str; 3] = [
 ];
 /// The message for writers that are not in the list.
 const NO_WRITER: &str = "is not listed as a writer";
-/// The message for a definition that is to be deleted without a word.
+/// The message for the deletion of a definition without confirmation.
 const KEPT: &str = "all objects of this kind would be deleted";
-/// The message for a definition that is to become an older one.
+/// The message for a definition that is replaced by an older one.
 const NO_WAY_BACK: &str = "definitions never go back";
 
 #[tokio::test]
@@ -55,7 +55,7 @@ async fn all_policies_together_let_each_writer_do_its_part_and_no_more() -> Resu
     uninstalled(&place).await
 }
 
-/// Waits until the API server has taken the policies up: it does so within a second, one after the other.
+/// Waits until the API server enforces the policies: it does so within a second, one after the other.
 async fn in_force(place: &Place) -> Result<()> {
     place.create("probe").await?;
     let served = &place.served;
@@ -79,7 +79,7 @@ async fn in_force(place: &Place) -> Result<()> {
     served.gone(RUNNABLE, "probe").await
 }
 
-/// The API server checks the expressions against the schemas, and has nothing to say.
+/// Checks that the API server, which checks the expressions against the schemas, has no warning.
 async fn the_policies_are_sound(place: &Place) -> Result<()> {
     for name in POLICIES {
         let get = ["get", "validatingadmissionpolicy", name, "-o", "json"];
@@ -104,7 +104,7 @@ async fn the_policies_are_sound(place: &Place) -> Result<()> {
     Ok(())
 }
 
-/// The controller writes intent, result and outputs, once an approver has said yes.
+/// Checks that the controller writes intent, result and outputs after an approval.
 async fn the_controller_serves(place: &Place) -> Result<()> {
     place.create("r").await?;
     let served = &place.served;
@@ -132,7 +132,8 @@ async fn the_controller_serves(place: &Place) -> Result<()> {
         .map(drop)
 }
 
-/// Neither with the right to the status, nor with all rights, nor by the name of a part of Kubernetes.
+/// Checks that no other account writes a status: neither with the right to the status, nor with all rights,
+/// nor with the name of a part of Kubernetes.
 async fn no_other_writes_a_status(place: &Place) -> Result<()> {
     let served = &place.served;
     let before = served.get(RUNNABLE, "r").await?;
@@ -180,7 +181,8 @@ async fn no_other_writes_a_status(place: &Place) -> Result<()> {
     Ok(())
 }
 
-/// By user name and by group, as the page says, and no longer once the shipped list is back.
+/// Checks that a listed writer may write, by user name and by group, as the page says, and no longer once the
+/// shipped list is back.
 async fn a_listed_writer_does(place: &Place) -> Result<()> {
     let patch = pages::patch_of_the_list()?;
     let change = ["validatingadmissionpolicy", "cartouche-ledger"];
@@ -208,7 +210,7 @@ async fn a_listed_writer_does(place: &Place) -> Result<()> {
             })
             .await?;
     }
-    // The list takes none away from the controller.
+    // The list takes no right from the controller.
     place.create("with-the-list").await?;
     let is_asked = |it: &Value| condition(it, "Ready")["reason"] == "ApprovalRequired";
     let served = &place.served;
@@ -230,7 +232,8 @@ async fn a_listed_writer_does(place: &Place) -> Result<()> {
     Ok(())
 }
 
-/// Tenants write specs, labels and annotations, by hand and as the command does; administrators the rest.
+/// Checks that tenants write specs, labels and annotations, by hand and with the command, and administrators
+/// the rest.
 async fn specs_and_annotations_are_free(place: &Place) -> Result<()> {
     let served = &place.served;
     let tenant = served.allow("tenant", &[]).await?;
@@ -249,7 +252,7 @@ async fn specs_and_annotations_are_free(place: &Place) -> Result<()> {
             Ok(Seen::Done(()))
         })
         .await?;
-    // What the command writes for `suspend`, `rerun`, `cancel` and `profile refresh`.
+    // The patches of the command for `suspend`, `rerun`, `cancel` and `profile refresh`.
     let annotated = |name: &str| json!({ "metadata": { "annotations": { name: "1" } } });
     edits(json!({ "spec": { "suspend": true } })).await?;
     edits(json!({ "spec": { "suspend": null, "inputs": { "say": "again" } } })).await?;
@@ -257,7 +260,7 @@ async fn specs_and_annotations_are_free(place: &Place) -> Result<()> {
         edits(annotated(&format!("carto.run/{name}"))).await?;
     }
     edits(annotated("carto.run/profile-refresh")).await?;
-    // A status is neither theirs by that role nor by the policy.
+    // Neither the role nor the policy permits them a status.
     let object = served.get(RUNNABLE, "r").await?;
     for (way, arguments, input) in writers::ways("runnable", &object) {
         let said = place
@@ -273,7 +276,8 @@ async fn specs_and_annotations_are_free(place: &Place) -> Result<()> {
     Ok(())
 }
 
-/// What a Runnable owns is collected when it goes, and a namespace goes with its Runnables.
+/// Checks that the dependents of a Runnable are collected when it goes, and that a namespace goes with its
+/// Runnables.
 async fn collectors_are_free(place: &Place) -> Result<()> {
     let served = &place.served;
     let run = served.runs(CONFIG_MAP, "r").await?.pop();
@@ -324,7 +328,7 @@ async fn definitions_stay(cluster: &Cluster) -> Result<()> {
     }
     let all = "delete --raw /apis/apiextensions.k8s.io/v1/customresourcedefinitions";
     refused(words(all), KEPT).await?;
-    // Others come and go as they like.
+    // Other definitions come and go freely.
     let other = json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": { "name": "things.example.com", "annotations": { "carto.run/schema": "2" } },
@@ -352,7 +356,7 @@ fn file_of(definition: &str) -> String {
     definition.replace(".carto.run", ".yaml")
 }
 
-/// Runnables, controller, definitions, policies: in the words of the page, and in no other order.
+/// Removes Runnables, controller, definitions and policies with the commands of the page, in its order.
 async fn uninstalled(place: &Place) -> Result<()> {
     let cluster = &place.served.cluster;
     let stays = place.served.runnable("stays", says("bye")).await?;

@@ -1,4 +1,4 @@
-//! What `config/` grants, read from the files and from what kustomize makes of them.
+//! The rights that `config/` grants, read from the files and from kustomize's output.
 
 use std::{fs, path::Path};
 
@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 use cartouche_tests::repository;
 use serde_json::Value;
 
-/// All objects of the YAML files in a folder.
+/// Returns all objects of the YAML files in a folder.
 fn objects(folder: &Path) -> Result<Vec<Value>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -30,7 +30,7 @@ fn texts(rule: &Value, field: &str) -> Vec<String> {
         .collect()
 }
 
-/// The rules of all roles in a folder of `config/`, with the name of the role.
+/// Returns the rules of all roles in a folder of `config/`, with the name of the role.
 fn rules(folder: &str) -> Result<Vec<(String, Value)>> {
     let mut rules = Vec::new();
     for object in objects(&repository().join("config").join(folder))? {
@@ -119,12 +119,12 @@ fn people_get_neither_the_ledger_nor_templates_to_write() -> Result<()> {
     Ok(())
 }
 
-/// Whether a role of `config/` is one that people get.
+/// Returns true if a role of `config/` is one for users.
 fn is_of_people(role: &str) -> bool {
     role.starts_with("cartouche-runnables") || role == "cartouche-templates-view"
 }
 
-/// Whether an object gives a role to everyone who is logged in.
+/// Returns true if an object gives a role to every authenticated user.
 fn is_for_everyone(object: &Value) -> bool {
     let subjects = object["subjects"].as_array().into_iter().flatten();
     let groups = ["system:authenticated", "system:unauthenticated"];

@@ -1,4 +1,4 @@
-//! What passes through the controller is never written down: not in logs at any level, not in events,
+//! Values that pass through the controller are never written down: not in logs at any level, not in events,
 //! not in metrics.
 
 use anyhow::{Result, ensure};
@@ -21,7 +21,7 @@ const SECRET_VALUE: &str = "planted-in-a-secret";
 const ECHOED: &str = "planted!as!no!label";
 const PLANTED: [&str; 6] = [INPUT, OUTPUT, SELECTED, REFUSED, SECRET_VALUE, ECHOED];
 
-/// A template of config maps that are an output.
+/// Returns a template of config maps that are an output.
 fn map(data: &Value) -> Value {
     json!({
         "template": {
@@ -41,10 +41,10 @@ fn templates() -> [(&'static str, Value); 6] {
         },
         "outputs": { "token": ".data.token" },
     });
-    // The API server answers with what it was sent: immutable must be a truth.
+    // The API server quotes the body in its answer: immutable must be a boolean.
     let mut refused = map(&json!({ "a": "b" }));
     refused["template"]["immutable"] = "$(runnable.spec.inputs.say)$".into();
-    // The API server quotes a label that is none.
+    // The API server quotes an invalid label.
     let mut echoed = map(&json!({ "a": "b" }));
     let annotation = "$(selected.metadata.annotations.pass)$";
     echoed["template"]["metadata"]["labels"] = json!({ "app": annotation });
@@ -59,7 +59,7 @@ fn templates() -> [(&'static str, Value); 6] {
     ]
 }
 
-/// The Runnable of a template.
+/// Returns the spec of the Runnable of a template.
 fn spec(template: &str) -> Value {
     let picks = |kind: Kind| {
         let resource = json!({ "apiVersion": kind.api_version(), "kind": kind.name });
@@ -77,7 +77,7 @@ fn spec(template: &str) -> Value {
     spec
 }
 
-/// Makes templates and Runnables that carry all of it about, and what they select.
+/// Makes templates and Runnables that carry all the values, and the objects that they select.
 async fn plant(tenant: &Fixture) -> Result<()> {
     let picked = json!({ "name": "picked", "labels": { "pick": "me" } });
     let mut secret = json!({ "apiVersion": "v1", "kind": "Secret", "metadata": picked });
@@ -93,7 +93,7 @@ async fn plant(tenant: &Fixture) -> Result<()> {
     Ok(())
 }
 
-/// Looks for all that was planted, and for tokens, in all that the controller has written.
+/// Searches everything that the controller has written for the planted values, and for tokens.
 async fn nothing_is_written(tenant: &Fixture, controller: &Controller) -> Result<()> {
     let log = controller.log()?;
     ensure!(log.contains("\"TRACE\""), "the log has all there is");
@@ -120,7 +120,7 @@ async fn nothing_is_written(tenant: &Fixture, controller: &Controller) -> Result
     Ok(())
 }
 
-/// The values did pass: else nothing was shown.
+/// Checks that the values did pass: otherwise nothing was proved.
 async fn all_has_passed(tenant: &Fixture) -> Result<()> {
     let status = async |name: &str| {
         let runnable = tenant.get(RUNNABLE, name).await?;
@@ -144,7 +144,7 @@ async fn no_value_reaches_a_log_an_event_or_a_metric() -> Result<()> {
     let cluster = ground::cluster().await?;
     let rights = [CONFIG_MAP, SECRET].map(Kind::rights_of_a_runnable);
     let tenant = ground::namespace(&cluster, "planted", &rights).await?;
-    // What a token is read from must not be written down either.
+    // The sources of a token must not be written down either.
     for (sequence, identity) in [(1, "impersonate"), (2, "token")] {
         if identity == "token" {
             let overlay = repository().join("config/overlays/tokens");
@@ -187,7 +187,7 @@ fn settled(runnable: &Value, sequence: i64) -> bool {
     }
 }
 
-/// As it stands in a Secret.
+/// Returns a text as a Secret has it.
 pub(crate) fn base64(text: &str) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut encoded = String::new();

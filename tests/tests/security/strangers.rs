@@ -1,5 +1,5 @@
-//! Objects of strangers, which anybody may make who may create a kind that is watched: they are small and
-//! deep, or large and many. And objects of our own kinds that nobody can read.
+//! Foreign objects, which any account may make that may create a watched kind: they are small and deep, or
+//! large and many. And unreadable objects of our own kinds.
 
 mod heavy;
 mod unreadable;
@@ -21,18 +21,18 @@ use tokio::time::sleep;
 
 use crate::ground::{self, DEMO, SOON, condition, is_ready, text};
 
-/// Deeper than JSON is read by default.
+/// Deeper than JSON parsers read by default.
 const DEEP: usize = 140;
 const MIB: u64 = 1024 * 1024;
 
-/// A cluster with a kind of runs that anything may be written into.
+/// Starts a cluster with a kind of runs that takes any content.
 async fn cluster() -> Result<Cluster> {
     let cluster = Cluster::start(DEMO, &Options::controllers()).await?;
     install_lab(&cluster, SOON).await?;
     Ok(cluster)
 }
 
-/// A namespace whose account may make runs.
+/// Makes a namespace whose account may make runs.
 async fn victim(cluster: &Cluster) -> Result<Fixture> {
     let rights = [TRIAL.rights_of_a_runnable()];
     let victim = ground::namespace(cluster, "victim", &rights).await?;
@@ -40,18 +40,18 @@ async fn victim(cluster: &Cluster) -> Result<Fixture> {
     Ok(victim)
 }
 
-/// A namespace whose objects are no runs.
+/// Makes a namespace whose objects are no runs.
 async fn attacker(cluster: &Cluster) -> Result<Fixture> {
     ground::namespace(cluster, "attacker", &[]).await
 }
 
-/// A Runnable with a run that does not end.
+/// Makes a Runnable with a run that does not end.
 async fn has_a_run(victim: &Fixture, name: &str) -> Result<Value> {
     victim.runnable(name, inputs(lab::hangs(1))).await?;
     until(victim, name, "a run", has_run).await
 }
 
-/// A controller, and `app`, which has a run that does not end.
+/// Starts a controller, and makes `app`, which has a run that does not end.
 async fn with_a_run(victim: &Fixture) -> Result<(Controller, Value)> {
     let controller = Controller::start(DEMO, &victim.cluster, &Settings::default()).await?;
     let made = has_a_run(victim, "app").await?;
@@ -62,12 +62,12 @@ fn inputs(inputs: impl Into<Value>) -> Value {
     json!({ "inputs": inputs.into() })
 }
 
-/// A list in a list, and so on.
+/// Returns lists in each other.
 fn nested(depth: usize) -> String {
     format!("{}{}", "[".repeat(depth), "]".repeat(depth))
 }
 
-/// Sends text, since a client would refuse to read what it has written itself.
+/// Sends text, because a client would refuse to read its own request.
 async fn send(cluster: &Cluster, method: &str, path: &str, body: String) -> Result<()> {
     let kind = match method {
         "PATCH" => "application/merge-patch+json",
@@ -82,18 +82,18 @@ async fn send(cluster: &Cluster, method: &str, path: &str, body: String) -> Resu
     Ok(())
 }
 
-/// Where the API server has the Runnables of a namespace.
+/// Returns the path of the Runnables of a namespace.
 fn runnables(of: &Fixture) -> String {
     let namespace = &of.namespace;
     format!("/apis/carto.run/v1alpha1/namespaces/{namespace}/runnables")
 }
 
-/// Where it has the runs.
+/// Returns the path of the runs.
 fn trials(of: &Fixture) -> String {
     format!("/apis/lab.test/v1/namespaces/{}/trials", of.namespace)
 }
 
-/// Makes an object that says it is a run of `x`, with further metadata and this at `spec.a`.
+/// Makes an object that claims to be a run of `x`, with further metadata and this at `spec.a`.
 async fn stranger(attacker: &Fixture, metadata: &str, spec: &str) -> Result<()> {
     let object = format!(
         r#"{{"apiVersion":"lab.test/v1","kind":"Trial","metadata":{{"generateName":"x-","labels":{{"carto.run/runnable-name":"x"}}{metadata}}},"spec":{{"a":{spec}}}}}"#
@@ -101,7 +101,7 @@ async fn stranger(attacker: &Fixture, metadata: &str, spec: &str) -> Result<()> 
     send(&attacker.cluster, "POST", &trials(attacker), object).await
 }
 
-/// Metadata of what says that a Runnable of this name owns it.
+/// Returns metadata with a Runnable of this name as the owner.
 fn owned_by(name: &str) -> String {
     let uid = "0b8f8a2c-3c3c-4c3c-8c3c-000000000000";
     format!(
@@ -109,7 +109,7 @@ fn owned_by(name: &str) -> String {
     )
 }
 
-/// Status, generation and version of an object, whose spec may be too deep to be read here.
+/// Returns status, generation and version of an object, whose spec may be too deep to read here.
 async fn get(fixture: &Fixture, kind: &str, name: &str) -> Result<Value> {
     let parts =
         r#"jsonpath={.status}{"\n"}{.metadata.generation}{"\n"}{.metadata.resourceVersion}"#;
@@ -213,7 +213,7 @@ async fn a_run_too_deep_to_read_is_followed_and_gives_no_half_outputs() -> Resul
     Ok(())
 }
 
-/// The recipe that takes 35 MB an object: a list of very many small maps.
+/// Returns the content that takes 35 MB an object: a list of very many small maps.
 fn maps() -> String {
     format!("[{}{{}}]", r#"{"a":"bcdefg"},"#.repeat(70_000))
 }
@@ -280,7 +280,8 @@ async fn large_runnables_of_a_tenant_take_little_more_than_their_text() -> Resul
     Ok(())
 }
 
-/// What the controller serves beside its work says that the watch of Trials fails, or nothing of it.
+/// Checks that health and metrics of the controller report that the watch of Trials fails, or do not mention
+/// it.
 async fn tells_of_a_failing_watch(controller: &Controller, failing: bool) -> Result<()> {
     let ready = controller.get("/readyz").await?;
     let warning = "warning: the watch of trials.lab.test fails";
@@ -293,7 +294,7 @@ async fn tells_of_a_failing_watch(controller: &Controller, failing: bool) -> Res
     Ok(())
 }
 
-/// Every list of the kind fails: that which the watch begins with, and those of the account.
+/// Every list of the kind fails: the one at the beginning of the watch, and those of the account.
 #[tokio::test]
 async fn a_kind_whose_watch_fails_is_polled_and_that_is_said_until_it_is_mended() -> Result<()> {
     let cluster = cluster().await?;
@@ -319,7 +320,7 @@ async fn a_kind_whose_watch_fails_is_polled_and_that_is_said_until_it_is_mended(
     .await?;
     ensure!(said(&made).contains("answers 500"), "{made}");
     tells_of_a_failing_watch(&controller, true).await?;
-    // It is followed all the same.
+    // It is still followed.
     end_runs(&victim).await?;
     let ended = until(&victim, "app", "the end of the run", is_ready).await?;
     ensure!(said(&ended) == said(&made), "{ended}");

@@ -1,6 +1,6 @@
-//! What somebody can reach who has the role `edit` in one namespace and nothing else, on a cluster
-//! whose templates do whatever their inputs say: more than two hundred attempts, none of which leaves
-//! the namespace, uses the rights of others, or shows what the tenant may not read.
+//! Attempts of a user who has the role `edit` in one namespace and nothing else, on a cluster whose templates
+//! do everything that their inputs demand. There are more than two hundred, none of which leaves the
+//! namespace, uses the rights of others, or shows what the tenant may not read.
 
 mod attempts;
 mod direct;
@@ -28,7 +28,7 @@ use crate::{
 };
 use attempts::{Attempt, Outcome};
 
-/// In a Secret of the victim, and in one of the tenant's namespace that its account may not read.
+/// Value in a Secret of the victim, and in one of the tenant's namespace that its account may not read.
 pub(crate) const PLANTED: &str = "planted-for-others";
 
 /// Quotas have a status.
@@ -36,9 +36,9 @@ const QUOTA: Kind = Kind::new("", "v1", "ResourceQuota", "resourcequotas");
 
 pub(crate) struct Tenant {
     pub(crate) own: Fixture,
-    /// A namespace of somebody else.
+    /// A namespace of another tenant.
     pub(crate) others: Fixture,
-    /// Who has the role `edit`.
+    /// The account with the role `edit`.
     pub(crate) account: Account,
 }
 
@@ -73,7 +73,7 @@ impl Tenant {
         })
     }
 
-    /// All that a tenant must not change: what is outside its namespace, every field of it.
+    /// Returns everything that a tenant must not change: all objects outside its namespace, with every field.
     async fn everything_else(&self) -> Result<BTreeMap<String, Value>> {
         let kinds = "secrets,configmaps,serviceaccounts,runnables,roles,rolebindings,jobs,pods";
         let cluster_kinds = "clusterroles,clusterrolebindings,customresourcedefinitions,namespaces,\
@@ -92,7 +92,7 @@ impl Tenant {
         Ok(found)
     }
 
-    /// Makes all Runnables as the tenant. Those that the API server refuses are done with.
+    /// Makes all Runnables as the tenant. Returns the refusals of the API server; those Runnables are done.
     async fn make(&self, attempts: &[Attempt]) -> Result<Vec<Option<String>>> {
         let client = self.own.cluster.client_of(&self.account).await?;
         let kind = RUNNABLE.resource();
@@ -110,8 +110,8 @@ impl Tenant {
         Ok(refused)
     }
 
-    /// What became of Runnables, once each has an answer for the tenant: a line each, and of those that
-    /// reached something a second one.
+    /// Reports the results of Runnables, once each has an answer for the tenant: a line each, and a second
+    /// one for those that reached something.
     async fn by_runnables(&self, attempts: &[Attempt], all: &mut Report) -> Result<Vec<Value>> {
         let refused = self.make(attempts).await?;
         let made = refused.iter().filter(|refusal| refusal.is_none()).count();
@@ -131,7 +131,7 @@ impl Tenant {
         Ok(runnables)
     }
 
-    /// What became of requests to the API server itself.
+    /// Reports the results of requests to the API server itself.
     async fn by_requests(&self, all: &mut Report) -> Result<()> {
         for (what, answer) in direct::attempts(self).await? {
             let answer = if answer.starts_with("403") {
@@ -145,18 +145,18 @@ impl Tenant {
     }
 }
 
-/// What became of all attempts.
+/// The results of all attempts.
 #[derive(Default)]
 struct Report {
     count: usize,
     /// A line for each.
     table: String,
-    /// Those that reached something.
+    /// Attempts that reached something.
     wrong: Vec<String>,
 }
 
 impl Report {
-    /// One more, by its word if it reached nothing.
+    /// Adds one, under its word if it reached nothing.
     fn tell(&mut self, word: &str, what: &str, answer: Result<String, String>) -> Result<()> {
         self.count += 1;
         match answer {
@@ -170,7 +170,7 @@ impl Report {
     }
 }
 
-/// An account of a namespace with a role of Kubernetes in it.
+/// Makes an account of a namespace with a role of Kubernetes in it.
 async fn with_role(fixture: &Fixture, account: &str, role: &str) -> Result<Account> {
     let account = fixture.allow(account, &[]).await?;
     let namespace = &fixture.namespace;
@@ -227,8 +227,8 @@ async fn two_hundred_attempts_reach_nothing_beyond_the_namespace() -> Result<()>
     shows_nothing(&tenant, &controller, &runnables).await
 }
 
-/// An object without what changes though nobody does anything to it: its versions, and what the
-/// controller says of a template.
+/// Returns an object without the parts that change by themselves: its versions, and the controller's status
+/// of a template.
 fn lasting(mut object: Value) -> Value {
     for field in ["managedFields", "resourceVersion"] {
         if let Some(metadata) = object["metadata"].as_object_mut() {
@@ -241,11 +241,11 @@ fn lasting(mut object: Value) -> Value {
     object
 }
 
-/// What the controller did for the tenant it did as accounts of that namespace, and inside it.
+/// Checks that the controller acted for the tenant only as accounts of that namespace, and inside it.
 fn acted_as_its_own(tenant: &Tenant, audit: &AuditLog) -> Result<()> {
     let own = Controller::account().user();
     let ours = format!("system:serviceaccount:{}:", tenant.own.namespace);
-    // The controller goes on to serve the victim.
+    // The controller continues to serve the victim.
     let victims = format!("system:serviceaccount:{}:runner", tenant.others.namespace);
     let bookkeeping = |event: &AuditEvent| {
         event.acting_as() == own
@@ -273,13 +273,13 @@ fn acted_as_its_own(tenant: &Tenant, audit: &AuditLog) -> Result<()> {
         as_accounts += 1;
         let theirs = event.acting_as() == victims;
         ensure!(event.acting_as().starts_with(&ours) || theirs, "{}", line());
-        // What the account may do in its namespace is asked without one; it stores nothing.
+        // The review of an account's rights in its namespace names none; it stores nothing.
         if event.resource().starts_with("selfsubjectrulesreviews") && event.verb == "create" {
             continue;
         }
         let everywhere = event.namespace().is_empty();
         let inside = event.namespace() == tenant.own.namespace;
-        // A source may be asked for in another namespace, where nothing allows that.
+        // A source may be requested in another namespace, where it is refused.
         let refused = reads && event.code() == 403;
         ensure!(inside || everywhere || theirs || refused, "{}", line());
         let reached = everywhere && event.took_effect() && !event.resource().is_empty();
@@ -289,8 +289,8 @@ fn acted_as_its_own(tenant: &Tenant, audit: &AuditLog) -> Result<()> {
     Ok(())
 }
 
-/// What was planted is in nothing that the tenant can read but the Secret itself, neither as it is nor
-/// as a Secret has it.
+/// Checks that nothing that the tenant can read, apart from the Secret itself, has the planted value, neither
+/// in plain text nor as a Secret has it.
 async fn shows_nothing(
     tenant: &Tenant,
     controller: &Controller,
@@ -320,7 +320,7 @@ impl Outcome {
         }
     }
 
-    /// What became of an attempt: `Ok` if it reached nothing.
+    /// Returns the result of an attempt: `Ok` if it reached nothing.
     fn judge(self, runnable: Option<&Value>, refusal: Option<&str>) -> Result<String, String> {
         let Some(runnable) = runnable else {
             return refusal

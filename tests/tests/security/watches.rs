@@ -1,4 +1,4 @@
-//! Tenants choose the kinds of runs and of selected objects, but not how many watches are open.
+//! Tenants choose the kinds of runs and of selected objects, but not the number of open watches.
 
 use anyhow::{Context, Result, ensure};
 use cartouche_tests::{
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::ground::{self, DEMO};
 
-/// Kinds that nobody runs: the test says when one has ended.
+/// Kinds without an engine: the test ends their runs.
 const KINDS: [Kind; 5] = [
     CONFIG_MAP,
     SECRET,
@@ -18,10 +18,10 @@ const KINDS: [Kind; 5] = [
     Kind::new("rbac.authorization.k8s.io", "v1", "Role", "roles"),
 ];
 
-/// All runs of Runnables.
+/// Selects all runs of Runnables.
 const RUNS: &str = "carto.run/runnable-name";
 
-/// A run has succeeded when the test annotates it.
+/// Returns a rule by which a run has succeeded when the test annotates it.
 fn ends_when_told() -> Value {
     let when = |word: &str| {
         json!({
@@ -31,7 +31,7 @@ fn ends_when_told() -> Value {
     json!({ "multiMatch": { "healthy": when("good"), "unhealthy": when("bad") } })
 }
 
-/// The spec of a template of these runs.
+/// Returns the spec of a template of these runs.
 fn template(kind: Kind) -> Value {
     let mut spec = json!({
         "template": {
@@ -46,7 +46,7 @@ fn template(kind: Kind) -> Value {
     spec
 }
 
-/// How many kinds are watched, polled, ...
+/// Returns the number of kinds in a state: watched, polled, ...
 async fn watches(controller: &Controller, state: &str) -> Result<usize> {
     let metrics = controller.get("/metrics").await?;
     let start = format!("cartouche_watched_kinds{{state=\"{state}\"}} ");

@@ -1,4 +1,4 @@
-//! What the API server says of a run that waits, before anybody approves it.
+//! The API server's answer about a waiting run, before its approval.
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{approve, asked};
 use crate::world::{GUARDED_OBJ, POD, Subject, World, document, specless, text};
 
-/// What is said of the run that waits, of a template with this document, as the account `runner`.
+/// Returns the answer about the waiting run of a template with this document, as the account `runner`.
 async fn told(prefix: &str, document: Value, account: &str) -> Result<(Subject, String, String)> {
     let world = World::new(prefix).await?;
     world.template(json!({ "template": document })).await?;
@@ -29,7 +29,7 @@ async fn what_the_server_would_refuse_is_known_before_anybody_approves_it() -> R
     );
     ensure!(!said.contains("hunter2"), "{said}");
     subject.stays_at_of(POD, 0).await?;
-    // Whoever approves it all the same is told.
+    // The failure shows after the approval, too.
     approve(&subject, &approval).await?;
     subject
         .fails("StampedObjectRejectedByAPIServer", "spec.restartPolicy")
@@ -38,7 +38,7 @@ async fn what_the_server_would_refuse_is_known_before_anybody_approves_it() -> R
     Ok(())
 }
 
-/// The type of a field is refused in other words than a value.
+/// The API server refuses the type of a field in other words than a value.
 #[tokio::test]
 async fn no_value_of_a_wrong_type_is_told() -> Result<()> {
     let pod = json!({ "containers": [{ "name": "a", "image": { "pin": "hunter2" } }] });
@@ -57,7 +57,7 @@ async fn a_right_that_the_account_lacks_is_named() -> Result<()> {
         said.contains("guardedobjs.test.run is forbidden") && said.contains("cannot create"),
         "{said}"
     );
-    // It is asked once: a right that is granted meanwhile is found out by the create.
+    // The dry run happens once: the create finds out about a right that is granted meanwhile.
     let world = &subject.world;
     world
         .allow(

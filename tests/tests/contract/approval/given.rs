@@ -1,4 +1,4 @@
-//! What stands in the annotation, and what it approves.
+//! Content of the annotation, and what it approves.
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{APPROVED, approve, asked, asked_anew, begun, manual, requests};
 use crate::world::{Subject, answers};
 
-/// Writes what approves nothing; waits until that is said, and sees that nothing began.
+/// Writes something that approves nothing, waits until that is reported, and checks that nothing began.
 async fn approves_nothing(subject: &Subject, given: &str, told: &str) -> Result<()> {
     approve(subject, given).await?;
     let told = format!("(the annotation {APPROVED} {told}");
@@ -16,7 +16,7 @@ async fn approves_nothing(subject: &Subject, given: &str, told: &str) -> Result<
             .await
     };
     says(told).await.with_context(|| format!("{given:?}"))?;
-    // The next one may be told of in the same words: first none is there, which is told too.
+    // The next report may have the same words: remove the annotation first, which is reported too.
     subject
         .edit(|it| {
             let annotations = it["metadata"]["annotations"].as_object_mut();
@@ -69,7 +69,7 @@ async fn nothing_but_exactly_this_run_is_approved() -> Result<()> {
     Ok(())
 }
 
-/// Whatever somebody wrote there is not shown to everybody who reads the status.
+/// The status, which many may read, does not show the invalid value.
 #[tokio::test]
 async fn what_was_written_instead_is_not_repeated() -> Result<()> {
     let subject = manual("secretive", answers()).await?;
@@ -92,7 +92,7 @@ async fn a_yes_that_was_used_does_not_count_again() -> Result<()> {
     subject.input("foo", 2).await?;
     begun(&subject, 2, 2).await?;
     subject.answer(2, json!("B")).await?;
-    // Back to the first document, which somebody had approved.
+    // Back to the first document, which was approved before.
     subject.input("foo", 1).await?;
     let third = asked_anew(&subject, 3, &first).await?;
     assert_eq!(
@@ -114,7 +114,7 @@ async fn a_yes_that_was_used_does_not_count_again() -> Result<()> {
     subject.stays_at(3).await
 }
 
-/// Who has put the yes beside the change has it run at once: pipelines may know both.
+/// An approval that comes with the change starts the run at once: pipelines may know both.
 #[tokio::test]
 async fn a_yes_that_comes_with_the_change_is_enough() -> Result<()> {
     let subject = manual("ahead", answers()).await?;
@@ -128,7 +128,7 @@ async fn a_yes_that_comes_with_the_change_is_enough() -> Result<()> {
         })
         .await?;
     assert_eq!(subject.run(1).await?["spec"]["foo"], 1);
-    // What it said of the other document begins nothing.
+    // An approval of the other document begins nothing.
     approve(&subject, &second).await?;
     subject.stays_at(1).await
 }

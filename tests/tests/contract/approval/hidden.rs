@@ -1,4 +1,4 @@
-//! Neither the wish for approvals nor an approval is anything that a run could be made of.
+//! No run can be made of the field that demands approval or of an approval.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::world::{
     CONFIG_MAP, RUNNABLE, Subject, World, answers, config_map, stamps, succeeded, text,
 };
 
-/// A Runnable of a template whose runs carry this.
+/// Makes a Runnable of a template whose runs carry this.
 async fn carrying(prefix: &str, tag: &str, spec: Value) -> Result<Subject> {
     let world = World::new(prefix).await?;
     world.template(stamps(json!({ "it": tag }))).await?;
@@ -37,7 +37,7 @@ async fn no_template_reads_an_approval() -> Result<()> {
     subject.stays_at(0).await
 }
 
-/// A template that copies what it can would else run once more for each yes.
+/// A template that copies everything would otherwise run once more for each approval.
 #[tokio::test]
 async fn an_approval_changes_nothing_of_what_is_rendered() -> Result<()> {
     let world = World::new("copied").await?;
@@ -67,7 +67,7 @@ async fn an_approval_changes_nothing_of_what_is_rendered() -> Result<()> {
     Ok(())
 }
 
-/// Nor does it where there is no other annotation: then there is none at all for a template.
+/// The same holds without another annotation: then the template sees none at all.
 #[tokio::test]
 async fn an_approval_changes_nothing_where_it_is_the_only_annotation() -> Result<()> {
     let spec = json!({ "approval": "Manual" });
@@ -97,7 +97,7 @@ async fn the_annotation_of_a_selected_object_makes_no_run() -> Result<()> {
     let set = |value: &str| json!({ "metadata": { "annotations": { APPROVED: value } } });
     world.patch_object(&object, set("2:v1:00ff")).await?;
     subject.stays_at(1).await?;
-    // What stands beside it is seen all the same.
+    // The template still sees the annotation beside it.
     let other = json!({ "metadata": { "annotations": { "team": "market" } } });
     world.patch_object(&object, other).await?;
     assert_eq!(
@@ -107,7 +107,7 @@ async fn the_annotation_of_a_selected_object_makes_no_run() -> Result<()> {
     Ok(())
 }
 
-/// One Runnable may select another, and that one's approvals are none of its business.
+/// One Runnable may select another, whose approvals must not show.
 #[tokio::test]
 async fn the_approval_of_a_selected_runnable_makes_no_run() -> Result<()> {
     let world = World::new("other").await?;

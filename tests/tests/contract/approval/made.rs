@@ -1,4 +1,5 @@
-//! An approval covers all that a run is made of, whatever somebody who may not approve changes of that.
+//! An approval covers everything that a run is made of, even if a user who may not approve changes a part of
+//! it.
 
 use std::time::Duration;
 
@@ -12,17 +13,18 @@ use crate::world::{
     succeeded,
 };
 
-/// Longer than the controller takes for what it can do at once.
+/// Longer than the controller takes for an immediate action.
 const A_WHILE: Duration = Duration::from_secs(2);
 
-/// Somebody may change the annotation `arg` of a Runnable, which its profile reads, and the profile's owner its values.
+/// A Runnable whose annotation `arg` a user may change. Its profile reads the annotation, and the profile's
+/// owner may change its values.
 struct Guarded {
     subject: Subject,
     profile: String,
 }
 
 impl Guarded {
-    /// With this in the specs of the template and of the Runnable.
+    /// Makes one with these fields in the specs of the template and of the Runnable.
     async fn new(prefix: &str, of_template: Value, of_runnable: Value) -> Result<Self> {
         let world = World::new(prefix).await?;
         let mut template = answers();
@@ -75,14 +77,14 @@ impl Guarded {
             .await
     }
 
-    /// What was approved is in nobody's way of being changed: it waits for another yes, and no run has begun but these.
+    /// Waits until another approval is needed after the change, and checks that only these runs have begun.
     async fn waits_anew(&self, sequence: i64, before: &str, runs: usize) -> Result<String> {
         let text = asked_anew(&self.subject, sequence, before).await?;
         self.stays_at(runs).await?;
         Ok(text)
     }
 
-    /// There are so many runs, whatever the number of the last is, and a while later still.
+    /// Checks that there are `count` runs, now and a while later, independent of the number of the last.
     async fn stays_at(&self, count: usize) -> Result<()> {
         tokio::time::sleep(A_WHILE).await;
         for kind in [TEST_OBJ, GUARDED_OBJ] {
@@ -216,7 +218,7 @@ async fn a_rerun_token_that_the_run_reads_is_the_one_that_was_approved() -> Resu
     Ok(())
 }
 
-/// Held back by its suspension, something becomes another one that the run is made of.
+/// Changes something that the run is made of while it is suspended.
 async fn changed_while_suspended(guarded: &Guarded, recreate: bool) -> Result<()> {
     let subject = &guarded.subject;
     let approval = asked(subject, 1).await?;

@@ -1,4 +1,4 @@
-//! A person says no to a run.
+//! Rejections of a run.
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::world::{Subject, answers, condition, succeeded};
 
 const REJECTED: &str = "carto.run/rejected";
 
-/// Says no to this.
+/// Rejects this approval.
 async fn reject(subject: &Subject, approval: &str) -> Result<()> {
     let no = json!({ "approval": approval, "by": "alice", "reason": "not before\u{1b}[2J Monday" });
     subject
@@ -44,7 +44,7 @@ async fn what_was_refused_is_not_run_until_it_is_something_else() -> Result<()> 
     let object = is_refused(&subject, 1).await?;
     assert_eq!(object["status"]["pending"]["approval"], first);
     subject.event("Warning", "Rejected", "not before").await?;
-    // Nor by a yes beside it.
+    // An approval beside it changes nothing.
     approve(&subject, &first).await?;
     subject.stays_at(0).await?;
     is_refused(&subject, 1).await?;
@@ -57,7 +57,7 @@ async fn what_was_refused_is_not_run_until_it_is_something_else() -> Result<()> 
     let run = subject.run(1).await?;
     assert_eq!(run["spec"]["foo"], 2);
     ensure!(run["metadata"]["annotations"][REJECTED].is_null(), "{run}");
-    // Of one number a person is asked once in twenty seconds, for the latest.
+    // The controller asks once in twenty seconds about one number, for the latest document.
     let asked = requests(&subject).await?;
     ensure!((1..=2).contains(&asked), "{asked}");
     Ok(())

@@ -1,4 +1,4 @@
-//! What waits, and a controller that comes and goes.
+//! Waiting runs, and restarts of the controller.
 
 use anyhow::Result;
 use cartouche_tests::{
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::{APPROVED, RECORDED, waits};
 use crate::world::{DEMO, RUNNABLE, SOON, TEST_OBJ, answers, condition, install, text};
 
-/// Waits until it waits for a person.
+/// Waits until the Runnable waits for approval.
 async fn asked(world: &Fixture, name: &str) -> Result<Value> {
     let what = "to wait for a person";
     world.observed(RUNNABLE, name, what, waits).await
@@ -24,7 +24,7 @@ async fn waiting(world: &Fixture, name: &str) -> Result<Value> {
     asked(world, name).await
 }
 
-/// The second run of this one waits.
+/// Makes a Runnable whose second run waits.
 async fn waiting_after_a_run(world: &Fixture, name: &str) -> Result<Value> {
     world
         .runnable(name, json!({ "inputs": { "foo": 1 } }))
@@ -36,7 +36,7 @@ async fn waiting_after_a_run(world: &Fixture, name: &str) -> Result<Value> {
     asked(world, name).await
 }
 
-/// Creates that were only tried, and status writes of these.
+/// Counts dry runs of creates, and status writes of these Runnables.
 fn done(audit: &AuditLog, world: &Fixture, names: &[&str]) -> Result<[usize; 2]> {
     let events = audit.in_namespace(&world.namespace)?;
     let own = |event: &&AuditEvent| event.is_of_an_account();

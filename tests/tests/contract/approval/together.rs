@@ -1,4 +1,4 @@
-//! Approvals beside what else says when a run begins: attempts, suspension, and runs that are at work.
+//! Approvals together with other conditions for a run: attempts, suspension, and runs at work.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -27,14 +27,14 @@ async fn a_further_attempt_needs_no_yes() -> Result<()> {
     subject.ready("False").await?;
     assert_eq!(requests(&subject).await?, 1);
     subject.stays_at(2).await?;
-    // A change after that is another run, and begins with its first attempt.
+    // A later change is another run, and begins with its first attempt.
     subject.input("foo", 2).await?;
     let third = begun(&subject, 3, 3).await?;
     assert_eq!(third["spec"]["foo"], 2);
     Ok(())
 }
 
-/// The failure of before is told of still, and is not what the Runnable stands at.
+/// The earlier failure still shows, but it is not the state of the Runnable.
 #[tokio::test]
 async fn what_waits_after_a_failure_has_not_failed() -> Result<()> {
     let subject = manual("failed", answers()).await?;
@@ -65,7 +65,7 @@ async fn whoever_suspends_it_is_asked_first() -> Result<()> {
     subject.says("Ready", "Unknown", "Suspended", "").await?;
     let object = subject.object().await?;
     assert_eq!(object["status"]["pending"], Value::Null);
-    // What is approved meanwhile begins at the end of the suspension.
+    // A run that is approved meanwhile begins at the end of the suspension.
     approve(&subject, &approval).await?;
     subject.stays_at(0).await?;
     subject.says("Ready", "Unknown", "Suspended", "").await?;
@@ -125,7 +125,7 @@ async fn nobody_is_stopped_for_a_run_that_nobody_has_approved() -> Result<()> {
     Ok(())
 }
 
-/// What goes back to what has run is no change, so that nobody is asked any more.
+/// A revert to the content that has run is no change, so no approval is needed any more.
 #[tokio::test]
 async fn what_goes_back_before_anybody_approves_it_makes_no_run() -> Result<()> {
     let subject = manual("back", answers()).await?;

@@ -1,4 +1,4 @@
-//! A Runnable that works is broken in one way, looked at, and mended.
+//! Breaks a working Runnable in one way, examines it, and repairs it.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -11,11 +11,11 @@ use tokio::{sync::Semaphore, task::JoinSet};
 
 use crate::world::{TEST_OBJ, World, answers, condition, text};
 
-/// Cases at work at the same time, of all tables: with all of them at once, even what is quick takes
+/// Limits the cases that run at the same time, of all tables: with all of them at once, even quick ones take
 /// long on a small machine.
 static TURNS: Semaphore = Semaphore::const_new(6);
 
-/// One way to break a Runnable that works.
+/// One way to break a working Runnable.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Case {
@@ -26,12 +26,12 @@ pub struct Case {
     /// Merged into the spec of the Runnable.
     #[serde(default = "nothing")]
     pub runnable: Value,
-    /// In place of the tag that the template has at `spec.foo`.
+    /// Replaces the tag that the template has at `spec.foo`.
     #[serde(default)]
     pub tag: Option<String>,
-    /// Of the conditions `Ready` and `RunTemplateReady`, which are False, and of the Warning.
+    /// Reason of the conditions `Ready` and `RunTemplateReady`, which are False, and of the Warning.
     pub reason: String,
-    /// In the message of all three.
+    /// Part of the message of all three.
     pub says: String,
 }
 
@@ -39,7 +39,7 @@ fn nothing() -> Value {
     json!({})
 }
 
-/// The cases of a file in `cases/`.
+/// Reads the cases of a file in `cases/`.
 pub fn file<T: DeserializeOwned>(name: &str) -> Result<Vec<T>> {
     let cases = repository().join("tests/tests/contract/bad_input/cases");
     let text = std::fs::read_to_string(cases.join(name))?;
@@ -87,8 +87,8 @@ pub fn runnable(what: &str, runnable: Value, reason: &str, part: &str) -> Case {
     }
 }
 
-/// Looks at all cases beside each other, and at a Runnable beside them that must not notice. Returns
-/// what was found for each case, by what the case is about.
+/// Examines all cases at the same time, and a Runnable beside them that must not notice. Returns the finding
+/// of each case, by its description.
 pub async fn each<C, Found, Looking, Look>(
     prefix: &str,
     cases: Vec<C>,
@@ -140,7 +140,7 @@ where
     Ok(all)
 }
 
-/// Breaks Runnables in all these ways. What each is told, to the letter, is kept in `snapshots/`.
+/// Breaks Runnables in all these ways. `snapshots/` has the exact message of each.
 pub async fn all(prefix: &str, cases: Vec<Case>) -> Result<()> {
     let told = each(prefix, cases, |world, index, case| async move {
         broken(&world, index, &case).await
@@ -150,14 +150,14 @@ pub async fn all(prefix: &str, cases: Vec<Case>) -> Result<()> {
     Ok(())
 }
 
-/// The one text of the conditions `Ready` and `RunTemplateReady` and of the Warning, under one reason.
+/// The common text of the conditions `Ready` and `RunTemplateReady` and of the Warning, under one reason.
 #[derive(Serialize)]
 pub struct Told {
     reason: String,
     message: String,
 }
 
-/// A case says what it is about.
+/// A case with a description.
 pub trait Named {
     fn what(&self) -> &str;
 }
@@ -177,7 +177,7 @@ pub fn foreign(name: &str) -> Value {
     })
 }
 
-/// A Runnable with outputs of a first run and a second run on its way is broken, and mended.
+/// Breaks and repairs a Runnable with outputs of a first run and a second run on its way.
 async fn broken(world: &World, index: usize, case: &Case) -> Result<Told> {
     let name = world
         .another_template(&index.to_string(), answers())
@@ -218,7 +218,7 @@ async fn broken(world: &World, index: usize, case: &Case) -> Result<Told> {
     let stamped = condition(&object, "StampedObjectCondition");
     let runs_known = stamped["status"].is_null() || stamped["status"] == "Unknown";
     ensure!(runs_known, "it speaks of a run: {stamped}");
-    // Of a template that may still come there is none for a minute.
+    // A missing template that may still come has no Warning for a minute.
     if case.reason != "RunTemplateNotFound" {
         let event = subject.event("Warning", &case.reason, &case.says).await?;
         ensure!(tells(&event, &said), "condition: {said}\n{event}");
@@ -232,10 +232,10 @@ async fn broken(world: &World, index: usize, case: &Case) -> Result<Told> {
     );
 
     if case.reason == REJECTED {
-        // What was refused is tried again meanwhile.
+        // The refused request is retried meanwhile.
         tokio::time::sleep(std::time::Duration::from_millis(2500)).await;
     }
-    // Once mended it goes on. The template comes last: the earlier input must not be rendered again.
+    // After the repair it goes on. The template comes last: the earlier input must not be rendered again.
     subject
         .edit(|object| {
             let reference = json!({ "name": name });
@@ -247,7 +247,7 @@ async fn broken(world: &World, index: usize, case: &Case) -> Result<Told> {
     Ok(told)
 }
 
-/// Whether an event has the message of a condition, as far as there is room for it.
+/// Returns true if an event has the message of a condition, as far as there is room for it.
 pub fn tells(event: &Value, said: &str) -> bool {
     let told = without_tries(text(&event["message"]));
     let told = told.trim_end_matches('…');
@@ -255,7 +255,7 @@ pub fn tells(event: &Value, said: &str) -> bool {
     whole.starts_with(told) && (told.len() > 500 || told.len() == whole.len())
 }
 
-/// The first run is remembered as a success, and the second as unfinished.
+/// Checks that the first run is remembered as a success, and the second as unfinished.
 fn unharmed(status: &Value, running: &Value) -> Result<()> {
     let first = text(&status["history"][0]);
     ensure!(first.starts_with("1 Succeeded "), "{first}");
@@ -272,7 +272,7 @@ fn unharmed(status: &Value, running: &Value) -> Result<()> {
     Ok(())
 }
 
-/// A JSON merge patch.
+/// Applies a JSON merge patch.
 fn merge(target: &mut Value, patch: &Value) {
     let Value::Object(patch) = patch else {
         *target = patch.clone();

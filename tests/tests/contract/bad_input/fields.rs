@@ -1,4 +1,4 @@
-//! What a Runnable says in vain: selectors, inputs, accounts.
+//! Invalid fields of a Runnable: selectors, inputs, accounts.
 
 use anyhow::Result;
 use serde_json::{Value, json};

@@ -90,7 +90,7 @@ async fn inputs_are_values_whatever_they_look_like() -> Result<()> {
     Ok(())
 }
 
-/// What a run says of itself.
+/// A status of a run, and the expected reading.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Said {
@@ -101,7 +101,7 @@ struct Said {
     says: String,
     #[serde(default)]
     reason: Option<String>,
-    /// In the message that goes with the reason.
+    /// Part of the message that goes with the reason.
     #[serde(default)]
     output: String,
     #[serde(default)]
@@ -138,10 +138,10 @@ async fn runs_may_say_of_themselves_what_they_like() -> Result<()> {
                     && object["status"]["outputs"] == json!({ "answer": answer })
             })
             .await?;
-        // What is as before may only not have been read yet.
+        // An unchanged status may only not have been read yet.
         subject.stays_at(2).await?;
         let told = conditions_and_warnings(&subject, &subject.object().await?).await?;
-        // Whatever it was, the run is followed on, and none is made for it.
+        // In any case, the run is still followed, and no other is made.
         subject.answer(2, json!("mended")).await?;
         subject.stays_at(2).await?;
         Ok(told)
@@ -151,7 +151,7 @@ async fn runs_may_say_of_themselves_what_they_like() -> Result<()> {
     Ok(())
 }
 
-/// What the conditions say, a line each; a Warning has told the same of each that is False.
+/// Returns the conditions, a line each; a Warning has reported each that is False.
 async fn conditions_and_warnings(subject: &Subject, object: &Value) -> Result<Vec<String>> {
     let conditions = object["status"]["conditions"].as_array().cloned();
     let mut lines = Vec::new();
@@ -159,7 +159,8 @@ async fn conditions_and_warnings(subject: &Subject, object: &Value) -> Result<Ve
         let word = |field: &str| text(&told[field]).to_owned();
         let (kind, reason, message) = (word("type"), word("reason"), word("message"));
         if told["status"] == "False" && kind != "Ready" {
-            // Of a run that failed, Ready says more than the condition of its engine, and the event what to do as well.
+            // For a failed run, Ready says more than the condition of its engine, and the event also has the
+            // cure.
             let of_run = kind == "StampedObjectCondition";
             let said = if of_run {
                 text(&condition(object, "Ready")["message"]).to_owned()
@@ -181,12 +182,12 @@ async fn conditions_and_warnings(subject: &Subject, object: &Value) -> Result<Ve
     Ok(lines)
 }
 
-/// What is no object of ours.
+/// An invalid object.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Refused {
     what: String,
-    /// Of a Runnable.
+    /// Spec of a Runnable.
     #[serde(default)]
     spec: Value,
     /// The spec of a template.

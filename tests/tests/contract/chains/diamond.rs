@@ -13,7 +13,7 @@ struct Diamond {
     d: Subject,
 }
 
-/// All have run once.
+/// Makes a diamond in which all have run once.
 async fn diamond(prefix: &str) -> Result<Diamond> {
     let world = world(prefix).await?;
     let a = head(&world, "a").await?;
@@ -33,7 +33,7 @@ impl Diamond {
         self.a.answer(number, json!(format!("a{number}"))).await
     }
 
-    /// The second run of `d` is of these, and there is no third.
+    /// Waits for the second run of `d`, of these inputs, and checks that there is no third.
     async fn has_run_once(&self, of_b: &str, of_c: &str) -> Result<()> {
         let run = self.d.run(2).await?;
         assert_eq!(
@@ -123,13 +123,13 @@ async fn where_nobody_cares_each_branch_makes_a_run() -> Result<()> {
     it.d.stays_at(1).await?;
     it.change_a(2).await?;
     it.c.run(2).await?;
-    // The branches are at work: that is waited for all the same.
+    // The branches are at work: `d` still waits for them.
     it.b.answer(2, json!("b2")).await?;
     it.world
         .play(&it.c.run(2).await?, succeeded("False", "no"))
         .await?;
     it.has_run_once("b2", "c1").await?;
-    // One that is read itself is named, whatever the branches stem from.
+    // A source that is read directly is named, even if the branches derive from it too.
     it.d.edit(|object| {
         if let Some(from_all) = object["spec"]["inputsFrom"].as_array_mut() {
             from_all.push(from("a"));
@@ -204,7 +204,7 @@ async fn a_branch_that_lost_its_status_costs_no_run() -> Result<()> {
 #[tokio::test]
 async fn a_branch_that_cannot_look_is_named_as_what_has_to_be_corrected() -> Result<()> {
     let it = diamond("stalled").await?;
-    // The name of an input that comes from elsewhere is given twice.
+    // The name of an input from a source is given twice.
     it.c.input("a", "twice").await?;
     it.c.fails("SourceError", "").await?;
     it.change_a(2).await?;
@@ -273,7 +273,7 @@ async fn a_root_whose_outputs_are_read_anew_moves_all_below_it_once() -> Result<
     let own = json!({ "name": own.await? });
     it.a.edit(|object| object["spec"]["runTemplateRef"] = own.clone())
         .await?;
-    // Its run says more than was asked for. The hash is that of before: no run of it follows, now or later.
+    // Its run gives more than was asked for. The hash is unchanged: no run of it follows, now or later.
     let mut status = crate::world::answered("a1");
     status["other"] = json!("a2");
     it.world.play(&it.a.run(1).await?, status).await?;

@@ -1,4 +1,4 @@
-//! What holds a run back that is due, and what ends that.
+//! Conditions that hold a pending run back, and their ends.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ const HELD: &str = "DependencyNotReady";
 /// A controller that allows no references to other namespaces.
 static STRICT: OnceCell<(Arc<ControlPlane>, Controller)> = OnceCell::const_new();
 
-/// `b` reads `a`, and both have run once.
+/// Makes `b`, which reads `a`; both have run once.
 async fn pair(prefix: &str) -> Result<(World, Subject, Subject)> {
     pair_that_waits(prefix, "Settled").await
 }
@@ -90,7 +90,7 @@ async fn where_it_has_to_have_succeeded_nothing_runs_until_it_has() -> Result<()
         .play(&a.run(2).await?, succeeded("False", "no"))
         .await?;
     a.ready("False").await?;
-    // Nothing is due, and nothing is said.
+    // There is no pending change, and no report.
     b.stays_at(1).await?;
     assert_eq!(condition(&b.object().await?, "Ready")["status"], "True");
     b.input("own", 2).await?;

@@ -1,4 +1,4 @@
-//! How often it is told what a Runnable waits for, and what its run was made from.
+//! Number of reports of the sources that a Runnable waits for, and of the provenance of its run.
 
 use anyhow::{Result, ensure};
 use std::time::Duration;
@@ -15,7 +15,8 @@ async fn size(world: &World, value: usize) -> Result<()> {
     world.put(map).await.map(drop)
 }
 
-/// `b` reads a key of a `ConfigMap` and makes nothing of it, and `d` reads both. Each has run once.
+/// Makes `b`, which reads a key of a `ConfigMap` but does not use it, and `d`, which reads both. Each has run
+/// once.
 async fn that_makes_nothing_of_it(world: &World) -> Result<(Subject, Subject)> {
     let rights = [CONFIG_MAP.rights(&["get"]), RUNNABLE.rights(&["get"])];
     world.allow("default", &rights).await?;
@@ -53,7 +54,7 @@ async fn that_sources_move_again_and_again_is_written_now_and_then_and_at_once_f
         size(&world, change).await?;
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    // A wait is told when it has lasted: nobody is to have waited for `b` so long.
+    // A wait is reported when it has lasted: no Runnable may have waited for `b` that long.
     d.input("own", 2).await?;
     let has_begun = |it: &Value| it["status"]["currentRun"]["sequence"] == 2;
     let is_told = |it: &Value| it["status"]["pending"] != Value::Null;
@@ -75,7 +76,7 @@ async fn that_sources_move_again_and_again_is_written_now_and_then_and_at_once_f
     Ok(())
 }
 
-/// What waits for a person is interrupted by a source at work, and nobody is asked a second time.
+/// A source at work interrupts a wait for approval, and no second request follows.
 #[tokio::test]
 async fn a_person_is_asked_once_though_a_source_holds_back_meanwhile_what_waits() -> Result<()> {
     let world = world("asked-once").await?;

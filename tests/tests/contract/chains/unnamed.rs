@@ -12,7 +12,7 @@ fn of_namespace(name: &str, namespace: &str) -> Value {
     source
 }
 
-/// Neither a condition nor an event has this text.
+/// Checks that neither a condition nor an event has this text.
 async fn says_nothing_of(subject: &Subject, text: &str) -> Result<()> {
     let conditions = subject.status().await?["conditions"].to_string();
     ensure!(!conditions.contains(text), "{conditions}");
@@ -40,7 +40,7 @@ async fn one_that_the_account_may_not_read_is_waited_for_and_not_named() -> Resu
     end.says("RunTemplateReady", "Unknown", "DependencyNotReady", waits)
         .await?;
     says_nothing_of(&end, "hidden").await?;
-    // In its own namespace, as the same account, it is named.
+    // In its own namespace, with the same account, it is named.
     let near = reader(&there, "near", &["middle"]).await?;
     near.says(
         "RunTemplateReady",
@@ -66,7 +66,7 @@ async fn a_claim_to_read_one_tells_others_nothing_of_it() -> Result<()> {
         .await?;
     asks.fails("SourceError", "may not get runnables.carto.run")
         .await?;
-    // It is at work, and would be named if `asks` stemmed from it.
+    // It is at work, and would be named if `asks` derived from it.
     hidden.run(1).await?;
     let listens = reader(&here, "listens", &["asks"]).await?;
     let waits = "/asks cannot go on (SourceError)";

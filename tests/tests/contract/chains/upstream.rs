@@ -39,7 +39,7 @@ async fn the_status_and_the_run_say_what_it_was_made_from() -> Result<()> {
             .unwrap_or_default(),
     )?;
     assert_eq!(told, object["status"]["currentRun"]["sources"]);
-    // A Runnable whose inputs come from nowhere has none.
+    // A Runnable whose inputs have no source has none.
     let object = a.object().await?;
     assert!(
         object["status"]["currentRun"].get("sources").is_none(),
@@ -153,7 +153,7 @@ async fn a_source_that_moves_without_another_rendering_moves_the_revision_in_one
     b.stays_at(1).await?;
     recorded().await;
     assert_eq!(self::reads(&audit, &world, "a")? - reads, 1);
-    // That a change is on its way, and that it has come.
+    // One write for the pending change, and one for its arrival.
     assert_eq!(self::writes(&audit, &world, "b")? - writes, 2);
     Ok(())
 }
@@ -214,7 +214,7 @@ async fn a_sensitive_output_is_a_reference_to_the_secret_that_has_it_and_runs_on
     Ok(())
 }
 
-/// How often accounts have read a Runnable.
+/// Returns the number of reads of a Runnable by accounts.
 fn reads(audit: &AuditLog, world: &World, name: &str) -> Result<usize> {
     let events = audit.in_namespace(&world.namespace)?;
     let of_it = events.iter().filter(|event| {
@@ -223,7 +223,7 @@ fn reads(audit: &AuditLog, world: &World, name: &str) -> Result<usize> {
     Ok(of_it.filter(|event| event.is_of_an_account()).count())
 }
 
-/// How often the status of a Runnable was written.
+/// Returns the number of writes of the status of a Runnable.
 pub(super) fn writes(audit: &AuditLog, world: &World, name: &str) -> Result<usize> {
     let events = audit.in_namespace(&world.namespace)?;
     let of_it = events.iter().filter(|event| {
@@ -235,7 +235,7 @@ pub(super) fn writes(audit: &AuditLog, world: &World, name: &str) -> Result<usiz
     Ok(of_it.count())
 }
 
-/// Every request so far is in the audit log.
+/// Waits until every request so far is in the audit log.
 pub(super) async fn recorded() {
     tokio::time::sleep(std::time::Duration::from_secs(2)).await;
 }

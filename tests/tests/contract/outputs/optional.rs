@@ -8,7 +8,7 @@ use crate::world::{
     JOB, Subject, TEMPLATE, World, answered, answers, document, name_of, succeeded,
 };
 
-/// A template with the outputs `answer` and `question`, of which `question` is optional.
+/// Returns a template with the outputs `answer` and `question`, of which `question` is optional.
 fn optional_question() -> Value {
     let mut spec = answers();
     spec["outputs"] = json!({ "answer": ".status.answer", "question": ".status.question" });
@@ -16,7 +16,7 @@ fn optional_question() -> Value {
     spec
 }
 
-/// The newest run, of so many, succeeds with all outputs.
+/// Waits for `count` runs, and has the newest succeed with all outputs.
 async fn gives_all(subject: &Subject, count: usize) -> Result<()> {
     let mut full = answered(count);
     full["question"] = "6x7".into();
@@ -105,7 +105,7 @@ async fn a_run_that_lacks_all_of_its_outputs_leaves_none_if_all_are_optional() -
     Ok(())
 }
 
-/// A template of a Job that says this at its end.
+/// Returns a template of a Job with this last message.
 fn job_saying(message: &str) -> Value {
     let annotations = json!({ "play.carto.run/message": message });
     let container = json!({ "name": "work", "image": "busybox" });

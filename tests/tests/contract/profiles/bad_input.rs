@@ -28,7 +28,7 @@ fn patch(patch: Value) -> Value {
     json!({ "patches": [{ "apiVersion": "batch/v1", "kind": "Job", "patch": patch }] })
 }
 
-/// Specs of profiles that can be used for nothing.
+/// Returns specs of unusable profiles.
 #[allow(clippy::too_many_lines)] // a table
 fn unusable() -> Vec<(&'static str, Value)> {
     let deep = (0..80).fold(json!(1), |inner, _| json!({ "a": inner }));
@@ -183,7 +183,7 @@ async fn profiles_that_nothing_can_be_made_with_say_all_that_is_wrong_by_path() 
     let mut told = String::new();
     for (index, (what, mut spec)) in unusable().into_iter().enumerate() {
         let name = profiles.name(&format!("p{index}"));
-        // For nobody, but where the rules are what is wrong.
+        // For no Runnable, unless the rules are the defect.
         if spec["rules"].is_null() {
             spec["rules"] = json!([]);
         }
@@ -218,14 +218,14 @@ async fn profiles_that_nothing_can_be_made_with_say_all_that_is_wrong_by_path() 
     Ok(())
 }
 
-/// Of a list that was refused, what is wrong with it.
+/// Returns the last line of a refusal, which names the defect.
 fn last_line(text: &str) -> String {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let line = lines.next_back().unwrap_or_default();
     line.chars().take(400).collect()
 }
 
-/// Runners of templates, and names of profiles, that make no run.
+/// Returns runners of templates, and names of profiles, that make no run.
 fn runners() -> Vec<(&'static str, Value)> {
     let file = |path: &str| json!({ "files": [{ "path": path, "text": "a" }] });
     vec![

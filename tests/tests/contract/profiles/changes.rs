@@ -82,7 +82,7 @@ async fn a_profile_that_nothing_can_be_made_with_is_not_accepted_and_says_all_th
     Ok(())
 }
 
-/// Runnables of the test about many; `just edited-profile` plays a thousand.
+/// Returns the number of Runnables of the test about many; `just edited-profile` plays a thousand.
 fn many() -> usize {
     let given = std::env::var("PROFILE_RUNNABLES").ok();
     given.and_then(|text| text.parse().ok()).unwrap_or(100)
@@ -125,7 +125,7 @@ async fn an_edit_of_a_profile_that_many_are_pinned_to_makes_no_run_and_no_write_
     let audit = world.cluster.audit()?;
     let writes = || -> Result<usize> {
         let events = audit.in_namespace(&world.namespace)?;
-        // Events are written in their own time, of what was before.
+        // Events about earlier changes are written with delay.
         let writes = events.iter();
         let writes = writes.filter(|event| event.took_effect() && event.resource() != "events");
         Ok(writes

@@ -125,7 +125,7 @@ async fn another_hash_version_and_a_takeover_run_nothing_again_where_a_profile_i
         .until("its hash to be of this version", is_linked)
         .await?;
     subject.stays_at(1).await?;
-    // The run was made with another generation by then: it cannot be compared, and is not repeated.
+    // By then the run was made with another generation: it cannot be compared, and is not repeated.
     profiles.region("p", "south").await?;
     profiles.accepted("p", "True").await?;
     profiles.world.edit_status("r", old_version).await?;

@@ -11,7 +11,7 @@ async fn a_runnable_stays_with_its_profile_until_somebody_asks_to_choose_anew() 
     let subject = profiles.runnable(json!({})).await?;
     has_region(&subject.run(1).await?, "north")?;
     is_pinned(&subject, &profiles.name("old")).await?;
-    // Another one matches now, and this one does not any more.
+    // Another one matches now, and this one no longer does.
     profiles
         .put(
             "old",
@@ -99,7 +99,7 @@ async fn after_a_lost_status_the_profile_of_the_newest_run_counts_while_it_match
         "{rebuilt:#}"
     );
     subject.stays_at(1).await?;
-    // Its rule does not match any more: nobody but the run says that it was chosen.
+    // Its rule no longer matches: only the run records that it was chosen.
     profiles
         .put("old", json!([]), json!({ "values": { "region": "north" } }))
         .await?;

@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 use super::Profiles;
 use crate::world::{JOB, World, document};
 
-/// A Job whose pods, as the account `pods`, have to read Secrets in the namespace that the profile names.
+/// Returns a Job whose pods, with the account `pods`, have to read Secrets in the namespace that the profile
+/// names.
 fn requiring(permissions: Value) -> Value {
     let mut job = document(
         JOB,
@@ -64,7 +65,7 @@ async fn what_the_pods_may_not_do_is_named_before_a_run_is_made_and_it_goes_on_w
 #[tokio::test]
 async fn the_account_of_the_runnable_is_not_the_one_that_is_asked_about() -> Result<()> {
     let world = World::new("requires-own").await?;
-    // What every account may do, and what none may.
+    // A right that every account has, and one that none has.
     let may = json!([{ "apiGroup": "test.run", "resource": "testobjs", "verbs": ["create"] }]);
     world.template(requiring(may)).await?;
     let subject = world

@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 use super::{Profiles, profile_of};
 use crate::world::{PROFILE, RUNNABLE, TEST_OBJ, condition, document, text};
 
-/// What stands in the profile of somebody else.
+/// Content of another tenant's profile.
 const PLANTED: &str = "planted-in-a-profile";
 
-/// Runs show an input, the labels that one gives, and a value of their profile.
+/// Returns a template whose runs show an input, all inputs, and a value of their profile.
 fn shows_all() -> Value {
     json!({ "template": document(TEST_OBJ, json!({
         "input": "$(runnable.spec.inputs.foo)$", "all": "$(runnable.spec.inputs)$",
@@ -16,7 +16,7 @@ fn shows_all() -> Value {
     })) })
 }
 
-/// Metadata and spec of Runnables that try to get the settings of a profile that is for another namespace.
+/// Returns metadata and spec of Runnables that try to get the settings of a profile for another namespace.
 fn attempts(theirs: &str, others: &str) -> Vec<(&'static str, Value, Value)> {
     let inputs = |text: &str| json!({ "inputs": { "foo": text } });
     let asks = |name: &str| json!({ "inputs": { "foo": "a" }, "profileName": name });
@@ -166,7 +166,7 @@ async fn who_may_edit_a_namespace_may_see_profiles_and_write_none() -> Result<()
             .may(&user, verb, &PROFILE.resource(), &world.namespace)
             .await
     };
-    // The role counts, or nothing that it lacks would say anything.
+    // The role must be in force, or a missing right would prove nothing.
     world
         .eventually("the role to count", || async {
             let may = may("list").await?;

@@ -1,4 +1,4 @@
-//! What the API server makes of `approval`.
+//! The API server's handling of `approval`.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ async fn an_approval_is_stored_as_it_is_written() -> Result<()> {
     Ok(())
 }
 
-/// A word that is not known would else be taken for the one that asks nobody.
+/// An unknown word would otherwise count as the one that needs no approval.
 #[tokio::test]
 async fn an_approval_of_another_word_is_refused() -> Result<()> {
     let world = World::new("words").await?;

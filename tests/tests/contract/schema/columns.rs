@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::world::{PROFILE, World, answers, condition, name_of};
 
-/// The cells of each line of `kubectl get` that are not empty.
+/// Returns the non-empty cells of each line of `kubectl get`.
 async fn rows(world: &World, arguments: &[&str]) -> Result<Vec<Vec<String>>> {
     let all = [&["-n", &world.namespace, "get"], arguments].concat();
     let said = world.cluster.kubectl(&all).await?;

@@ -1,4 +1,4 @@
-//! Fields that a later release has written into each object of a status are there after a write of this one.
+//! Fields of a later release in each object of a status survive a write of this release.
 
 use anyhow::{Context, Result, ensure};
 use kube::api::{Patch, PatchParams};
@@ -32,7 +32,8 @@ fn profile(name: &str, templates: &[&str]) -> Value {
     })
 }
 
-/// A Runnable whose first run has given outputs, whose second is at work, whose third has failed, and whose fourth waits.
+/// Makes a Runnable whose first run has given outputs, whose second is at work, whose third has failed, and
+/// whose fourth waits.
 async fn with_everything(world: &World) -> Result<Subject> {
     let name = world.template_name();
     world.put(profile(&name, &[&name])).await?;
@@ -110,7 +111,7 @@ async fn every_object_of_a_status_keeps_its_unknown_fields_when_the_status_is_wr
     ensure!(generation(&now) != generation(&before), "{now:#}");
     all_have_them(&now["status"], &OPEN)?;
 
-    // The ledger is another one: the run at work has failed, and is in a line of the history.
+    // The ledger has changed: the run at work has failed, and is in a line of the history.
     let second = &subject.runs(3).await?[1];
     world.play(second, succeeded("False", "over")).await?;
     let has_ended = |it: &Value| it["status"]["unfinishedRuns"].is_null();

@@ -1,4 +1,4 @@
-//! What a later release writes into a status: it is neither pruned nor lost.
+//! Fields of a later release in a status: they are neither pruned nor lost.
 
 use anyhow::{Context, Result, ensure};
 use kube::api::{Patch, PatchParams};
@@ -8,14 +8,14 @@ use crate::world::{
     Kind, PROFILE, RUNNABLE, TEMPLATE, World, answered, answers, name_of, succeeded,
 };
 
-/// Unknown fields of every type.
+/// Adds unknown fields of every type.
 pub(super) fn later(mut object: Value) -> Value {
     object["later"] = json!({ "a": [1, "<two>", { "b": true }], "c": 1.5 });
     object["laterText"] = "x".into();
     object
 }
 
-/// Every object of a status that is open, each with unknown fields.
+/// Returns a status in which every open object has unknown fields.
 fn open() -> Value {
     let at = "2026-01-02T03:04:05Z";
     let stop = later(json!({ "reason": "QueueTimedOut", "at": at }));
@@ -37,7 +37,7 @@ fn open() -> Value {
     }))
 }
 
-/// What the API server makes of a status, without storing it.
+/// Returns a status as the API server reads it back, by a dry run.
 async fn read_back(world: &World, kind: Kind, name: &str, status: &Value) -> Result<Value> {
     let dry_run = PatchParams {
         dry_run: true,
@@ -89,7 +89,7 @@ async fn unknown_fields_of_every_object_of_a_status_are_stored_and_known_ones_ch
     Ok(())
 }
 
-/// An older release beside a newer one: what that one has written stays, and is no reason to write.
+/// An older release beside a newer one: the newer one's fields stay, and are no reason to write.
 #[tokio::test]
 async fn what_a_later_release_writes_into_a_status_is_kept_while_this_one_writes_it() -> Result<()>
 {
@@ -146,7 +146,7 @@ async fn what_a_later_release_writes_into_a_status_is_kept_while_this_one_writes
     subject.stays_at(2).await
 }
 
-/// The API server would refuse the result of the next run, and its ledger be stuck for good.
+/// Otherwise the API server would refuse the result of the next run, and its ledger would be stuck for good.
 #[tokio::test]
 async fn a_status_without_room_for_a_result_makes_no_further_run_and_says_what_takes_the_room()
 -> Result<()> {
@@ -174,7 +174,7 @@ async fn a_status_without_room_for_a_result_makes_no_further_run_and_says_what_t
         )
         .await?;
     ensure!(said.contains("history 1"), "{said}");
-    // What exists is recorded.
+    // The existing run is recorded.
     world.play(&run, answered(1)).await?;
     subject.outputs(json!({ "answer": 1 })).await?;
     world
@@ -184,7 +184,8 @@ async fn a_status_without_room_for_a_result_makes_no_further_run_and_says_what_t
     Ok(())
 }
 
-/// In the store each of these signs has six bytes: what is within the bounds here would be refused there.
+/// In the store each of these characters has six bytes: the store would refuse what is within the bounds
+/// here.
 #[tokio::test]
 async fn outputs_that_the_store_would_not_take_are_refused_by_name() -> Result<()> {
     let mut spec = answers();

@@ -1,4 +1,4 @@
-//! What the API server makes of `retry`.
+//! The API server's handling of `retry`.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use super::{runnable, stored, template};
 use crate::world::{TEST_OBJ, World, document};
 
-/// What is no word or no type of its own. All else the controller refuses: a tool that replaces by force what the API server
-/// refuses as invalid would delete the Runnable.
+/// It refuses only unknown words and wrong types. The controller refuses the rest: a tool that replaces by
+/// force what the API server refuses as invalid would delete the Runnable.
 #[tokio::test]
 async fn a_retry_that_cannot_be_meant_is_refused() -> Result<()> {
     let world = World::new("retries").await?;

@@ -1,4 +1,4 @@
-//! Sinks that cannot be: each beside a Runnable that goes on.
+//! Impossible sinks: each beside a Runnable that goes on.
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{ALL, CONFIG_MAP, SECRET, data, holds, to, world, writing};
 use crate::world::{Kind, Subject, World, answers, document, specless};
 
-/// A Runnable that works beside the others, and must not notice.
+/// Makes a Runnable that works beside the others and must not notice.
 async fn bystander(world: &World) -> Result<Subject> {
     let spec = json!({ "inputs": { "foo": 1 }, "writeOutputsTo": [to(SECRET, "good")] });
     let subject = world.runnable("bystander", spec).await?;
@@ -108,7 +108,7 @@ async fn a_run_is_no_sink_of_its_own_runnable() -> Result<()> {
     Ok(())
 }
 
-/// An object of ours that somebody has made such that it cannot be written.
+/// Spoils an object of ours so that it cannot be written.
 async fn spoilt(prefix: &str, spoil: Value, part: &str) -> Result<()> {
     let world = world(prefix).await?;
     let bystander = bystander(&world).await?;
@@ -172,7 +172,7 @@ async fn a_quota_is_told_and_ends_with_room() -> Result<()> {
             cartouche_tests::cluster::Seen::NotYet(quota["status"].to_string())
         })
     };
-    // Without the controller that counts, the API server admits nothing at all, and says it in other words.
+    // Without the controller that counts, the API server admits nothing at all, with another message.
     let _ = tokio::time::timeout(
         std::time::Duration::from_secs(3),
         world.eventually("a count", counted),

@@ -1,4 +1,4 @@
-//! Sinks that somebody else changes.
+//! Sinks that others change.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ async fn a_fight_over_a_sink_is_told_and_costs_few_writes() -> Result<()> {
     subject.answer(1, json!("one")).await?;
     subject.ready("True").await?;
     let (began, mut right, mut told) = (Instant::now(), 0, false);
-    // Each time that it is right, somebody makes it wrong at once.
+    // Each time that it is right, a user makes it wrong at once.
     while right < 5 {
         let object = world.get(CONFIG_MAP, "db").await?;
         if data(&object) == json!({ "answer": "one" }) {
@@ -33,7 +33,7 @@ async fn a_fight_over_a_sink_is_told_and_costs_few_writes() -> Result<()> {
         ensure!(began.elapsed() < Duration::from_mins(2), "{object}");
     }
     ensure!(told, "nobody was told");
-    // After the first time it takes a second, then two, and four, give or take a fifth.
+    // After the first time it takes a second, then two, and four, plus or minus a fifth.
     ensure!(
         began.elapsed() >= Duration::from_millis(5_600),
         "{:?}",
@@ -41,7 +41,7 @@ async fn a_fight_over_a_sink_is_told_and_costs_few_writes() -> Result<()> {
     );
     holds(&world, CONFIG_MAP, "db", json!({ "answer": "one" })).await?;
     subject.ready("True").await?;
-    // Outputs of another run wait for no such thing.
+    // Outputs of another run do not wait for that.
     subject.input("foo", 2).await?;
     subject.answer(2, json!("two")).await?;
     holds(&world, CONFIG_MAP, "db", json!({ "answer": "two" })).await?;
@@ -109,7 +109,7 @@ async fn without_the_template_no_secret_is_written_and_all_others_are() -> Resul
     };
     changed(SECRET, "dHdv").await?;
     changed(CONFIG_MAP, "two").await?;
-    // The ConfigMap is looked at together with the Secret.
+    // The controller checks the ConfigMap together with the Secret.
     holds(&world, CONFIG_MAP, "db", json!({ "answer": "one" })).await?;
     let secret = world.get(SECRET, "db").await?;
     assert_eq!(data(&secret), json!({ "answer": "two", "pin": "7731" }));

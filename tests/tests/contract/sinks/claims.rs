@@ -52,7 +52,7 @@ async fn who_claims_what_another_namespace_reads_holds_back_nobody_but_itself() 
         .await?;
     app.input("own", 2).await?;
     app.answer(2, json!("two")).await?;
-    // Who may read it stems from it, and would close the circle: that is held back, and nobody else.
+    // A Runnable that may read it derives from it, and would close the cycle: only that one is held back.
     victims.let_read(RUNNABLE, "app", &shared.namespace).await?;
     claimant
         .fails("DependencyCycle", "its inputs come from itself")

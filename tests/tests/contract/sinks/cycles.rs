@@ -1,4 +1,4 @@
-//! Runnables that stem from each other by way of objects that outputs go to.
+//! Runnables that derive from each other through objects that outputs go to.
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{ALL, CONFIG_MAP, SECRET, holds, to, world};
 use crate::world::{RUNNABLE, Subject, World};
 
-/// The same, for Runnables that read each other as well.
+/// Makes the same world for Runnables that read each other as well.
 async fn chained(prefix: &str) -> Result<World> {
     let world = world(prefix).await?;
     let rights = [
@@ -43,7 +43,7 @@ async fn is_on_a_cycle(subject: &Subject, round: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// What nobody has written yet is a claim: it holds back who makes it, so that it never comes to be a cycle.
+/// An unwritten sink is a claim: it holds back the Runnable that makes it, so that it never becomes a cycle.
 #[tokio::test]
 async fn a_cycle_that_is_closed_at_its_far_end_is_told_there_and_ends_with_that_edit() -> Result<()>
 {
@@ -67,7 +67,7 @@ async fn a_cycle_that_is_closed_at_its_far_end_is_told_there_and_ends_with_that_
         .await?;
     a.stays_at(0).await?;
     b.stays_at(0).await?;
-    // Another one takes its place in the object, and nothing is left to hold anybody up.
+    // Another one takes its place in the object, and nothing is left to hold any of them up.
     b.edit(|it| it["spec"]["writeOutputsTo"] = json!([]))
         .await?;
     for subject in [&a, &b] {

@@ -1,4 +1,4 @@
-//! Edits of what is written to sinks: of the template's outputs, and of the keys.
+//! Edits of the content of sinks: of the template's outputs, and of the keys.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use super::{CONFIG_MAP, SECRET, holds, sensitive::with_pin, to, world, writing};
 use crate::world::{Subject, TEST_OBJ, World, answered, answers};
 
-/// Outputs `answer` and `pin`, of which the second comes from this path, and these are sensitive.
+/// Returns a template with the outputs `answer` and `pin`, the second one from this path; these are
+/// sensitive.
 fn template(pin: &str, sensitive: &[&str]) -> Value {
     let mut template = answers();
     template["outputs"]["pin"] = json!(pin);
@@ -14,7 +15,7 @@ fn template(pin: &str, sensitive: &[&str]) -> Value {
     template
 }
 
-/// A run that says two of them.
+/// Plays a run with values for both.
 async fn says(world: &World, subject: &Subject) -> Result<Value> {
     let run = subject.run(1).await?;
     let mut status = answered("one");
@@ -77,7 +78,7 @@ async fn a_sensitive_output_whose_path_changes_is_read_anew_like_any_other() -> 
     holds(&world, SECRET, "db", other.clone()).await?;
     let is_new = |object: &Value| object["status"]["sensitiveOutputs"]["pin"] != before;
     subject.until("another revision", is_new).await?;
-    // And stays, when the Secret is put right later.
+    // It stays when the Secret is corrected later.
     let patch = json!({ "data": { "answer": "dHdv" } });
     world.patch_of(SECRET, "db", patch).await?;
     holds(&world, SECRET, "db", other).await?;

@@ -1,4 +1,4 @@
-//! Outputs that stand in a Secret and nowhere else.
+//! Outputs that appear only in a Secret.
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{ALL, CONFIG_MAP, SECRET, holds, to, world, writing, written};
 use crate::world::{RUNNABLE, Subject, TEST_OBJ, World, answered, answers, succeeded};
 
-/// A value that may stand nowhere but in its Secret, and in the run that gave it.
+/// A value that may only appear in its Secret, and in the run that gave it.
 const PIN: &str = "7731-planted";
 
 pub(super) async fn with_pin(prefix: &str) -> Result<World> {
@@ -117,11 +117,11 @@ async fn a_secret_that_is_deleted_has_the_value_again_while_the_run_is_there() -
     subject.until("another revision", is_new).await?;
     let run = subject.run(1).await?;
     let name = run["metadata"]["name"].as_str().unwrap_or_default();
-    // Changed by hand, the others are put right without the run.
+    // After changes by hand, the others are corrected without the run.
     world.delete(TEST_OBJ, name).await?;
     world.gone(TEST_OBJ, name).await?;
     for _ in 0..3 {
-        // The second time it is put right a little later.
+        // The second time it is corrected a little later.
         let patch = json!({ "data": { "answer": "dHdv" } });
         world.patch_of(SECRET, "db", patch).await?;
         holds(&world, SECRET, "db", json!({ "answer": "one", "pin": PIN })).await?;
@@ -280,7 +280,7 @@ async fn a_template_whose_sensitive_outputs_are_none_of_its_outputs_is_not_accep
     Ok(())
 }
 
-/// The value may stand in what a run says of itself, on each way into a status.
+/// The value may appear in a run's own message, on each way into a status.
 #[tokio::test]
 async fn what_a_run_says_with_the_value_in_it_is_withheld() -> Result<()> {
     let world = world("withheld").await?;
@@ -374,7 +374,7 @@ async fn a_rule_that_may_show_the_value_is_not_accepted_and_another_repeats_no_w
     world.template(ruled(".status.said")).await?;
     let subject = writing(&world, json!([to(SECRET, "db")])).await?;
     let run = subject.run(1).await?;
-    // Too short to be looked for.
+    // Too short to be found.
     let status = json!({ "answer": "one", "pin": "abc", "said": "it is abc" });
     world.play(&run, status).await?;
     let part = "is not shown, since its template has sensitive outputs";

@@ -1,4 +1,4 @@
-//! The kinds that scenarios use, and how they are put on the cluster.
+//! The kinds of scenarios, and their installation on the cluster.
 
 use anyhow::Result;
 pub use cartouche_tests::kind::*;
@@ -15,7 +15,7 @@ pub const PLAIN_OBJ: Kind = custom("PlainObj", "plainobjs");
 pub const GUARDED_OBJ: Kind = custom("GuardedObj", "guardedobjs");
 /// The controller may not watch it.
 pub const UNWATCHED_OBJ: Kind = custom("UnwatchedObj", "unwatchedobjs");
-/// Not in any namespace.
+/// Cluster-scoped.
 pub const CLUSTER_OBJ: Kind = custom("ClusterObj", "clusterobjs");
 /// Defined only by the scenario about a kind that is installed later.
 pub const LATE_OBJ: Kind = custom("LateObj", "lateobjs");
@@ -24,7 +24,7 @@ const fn custom(name: &'static str, plural: &'static str) -> Kind {
     Kind::new("test.run", "v1", name, plural)
 }
 
-/// What defines a custom kind. Its objects may have any spec and any status.
+/// Returns the definition of a custom kind. Its objects may have any spec and any status.
 pub fn definition(kind: Kind) -> Value {
     let anything = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
     let mut version = json!({
@@ -49,7 +49,7 @@ pub fn definition(kind: Kind) -> Value {
     })
 }
 
-/// Installs Cartouche, the custom kinds, and who may do what with them; waits until all of it holds.
+/// Installs Cartouche, the custom kinds, and the rights on them; waits until all of it is in force.
 pub async fn install(cluster: &Cluster) -> Result<()> {
     cluster.install_cartouche().await?;
     let kinds = [TEST_OBJ, PLAIN_OBJ, GUARDED_OBJ, UNWATCHED_OBJ, CLUSTER_OBJ];
@@ -69,7 +69,7 @@ pub async fn install(cluster: &Cluster) -> Result<()> {
     cluster.allowed(anybody, "create", TEST_OBJ, SOON).await
 }
 
-/// Every account may do with these kinds what the original needed: list, create, delete.
+/// Gives every account the rights on these kinds that the original needed: list, create, delete.
 fn rights_of_accounts() -> [Value; 2] {
     let role = json!({
         "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
@@ -90,7 +90,7 @@ fn rights_of_accounts() -> [Value; 2] {
     [role, binding]
 }
 
-/// The way that an operator adds kinds to those that the controller watches.
+/// Adds kinds to those that the controller watches, as an operator does.
 fn rights_of_the_controller() -> Value {
     json!({
         "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",

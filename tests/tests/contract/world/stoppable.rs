@@ -1,4 +1,4 @@
-//! Runs that a word in their spec stops.
+//! Runs that a field in their spec stops.
 
 use anyhow::Result;
 use cartouche_tests::cluster::Seen;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Kind, World, answers, text};
 
-/// A template whose runs are stopped by a word in their spec.
+/// Returns a template whose runs a field in their spec stops.
 pub fn stoppable() -> Value {
     let mut template = answers();
     template["stop"] = json!({ "mergePatch": { "spec": { "halt": { "now": true } } } });
@@ -14,7 +14,7 @@ pub fn stoppable() -> Value {
 }
 
 impl World {
-    /// Waits until this run was told to stop.
+    /// Waits until this run was stopped.
     pub async fn told_to_stop(&self, kind: Kind, run: &Value) -> Result<Value> {
         let name = text(&run["metadata"]["name"]);
         self.eventually("a run to be told to stop", || async {

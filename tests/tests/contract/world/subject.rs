@@ -1,4 +1,4 @@
-//! The Runnable that a scenario is about.
+//! The Runnable of a scenario.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ impl Subject {
             .await
     }
 
-    /// Waits until there are so many runs, and returns them, the oldest first. More of them fail.
+    /// Waits until there are `count` runs, and returns them, the oldest first. More of them fail.
     pub async fn runs(&self, count: usize) -> Result<Vec<Value>> {
         self.runs_of(TEST_OBJ, count).await
     }
@@ -70,13 +70,13 @@ impl Subject {
         Ok(runs)
     }
 
-    /// The newest run, once there are so many.
+    /// Returns the newest run, once there are `count`.
     pub async fn run(&self, count: usize) -> Result<Value> {
         let mut runs = self.runs(count).await?;
         Ok(runs.pop().unwrap_or_default())
     }
 
-    /// Nothing is run, though the controller has seen everything and had a while for it.
+    /// Checks that nothing runs, though the controller has seen everything and had a while for it.
     pub async fn stays_at(&self, count: usize) -> Result<()> {
         self.stays_at_of(TEST_OBJ, count).await
     }
@@ -91,20 +91,20 @@ impl Subject {
         Ok(())
     }
 
-    /// Waits until the status speaks of the present generation.
+    /// Waits until the status is of the present generation.
     pub async fn observed(&self) -> Result<Value> {
         self.until("its generation to be observed", |_| true).await
     }
 
-    /// Waits until the status speaks of the present generation and is as wanted.
+    /// Waits until the status is of the present generation and as wanted.
     pub async fn until(&self, what: &str, wanted: impl Fn(&Value) -> bool) -> Result<Value> {
         self.world
             .observed(RUNNABLE, &self.name, what, wanted)
             .await
     }
 
-    /// Waits until a condition has this status and reason, with a message that has `part` in it;
-    /// returns the whole message, but for how often it was tried.
+    /// Waits until a condition has this status and reason, with a message that contains `part`. Returns the
+    /// whole message without the number of retries.
     pub async fn says(&self, kind: &str, status: &str, reason: &str, part: &str) -> Result<String> {
         let what = format!("to say {kind} {status} {reason}: {part}");
         let object = self
@@ -118,8 +118,8 @@ impl Subject {
         Ok(without_tries(text(&condition(&object, kind)["message"])))
     }
 
-    /// Waits until it is not ready for this reason; both conditions say so in the same words, which
-    /// are returned.
+    /// Waits until it is not ready for this reason. Both conditions must have the same message, which is
+    /// returned.
     pub async fn fails(&self, reason: &str, part: &str) -> Result<String> {
         let ready = self.says("Ready", "False", reason, part).await?;
         let template = self.says("RunTemplateReady", "False", reason, part).await?;
@@ -130,8 +130,8 @@ impl Subject {
         Ok(template)
     }
 
-    /// The same, of which only the words of Cartographer are returned. A sentence for people and what to do stand
-    /// before them.
+    /// Does the same, and returns only Cartographer's part of the message. A sentence for users and the cure
+    /// stand before it.
     pub async fn fails_in_full(&self, reason: &str, part: &str) -> Result<String> {
         let said = self.fails(reason, part).await?;
         let told = Told::of(&said);
@@ -140,8 +140,8 @@ impl Subject {
         Ok(in_full.to_owned())
     }
 
-    /// A text without what is another one in each test run: the namespace, and the ends of the names
-    /// of runs.
+    /// Removes the parts of a text that differ in each test run: the namespace, and the ends of the names of
+    /// runs.
     pub fn anonymous(&self, object: &Value, text: &str) -> String {
         let uid = super::text(&object["metadata"]["uid"]);
         let mut text = text.replace(&self.world.namespace, "[namespace]");
@@ -168,17 +168,17 @@ impl Subject {
         Ok(())
     }
 
-    /// The events about it.
+    /// Returns the events about it.
     pub async fn events(&self) -> Result<Vec<Value>> {
         self.world.events_of(&self.name).await
     }
 
-    /// Waits for an event with this reason whose message has `part` in it.
+    /// Waits for an event with this reason whose message contains `part`.
     pub async fn event(&self, kind: &str, reason: &str, part: &str) -> Result<Value> {
         self.world.event(&self.name, kind, reason, part).await
     }
 
-    /// Has its newest run, of so many, succeed with an answer, and waits for the output.
+    /// Waits for `count` runs, has the newest succeed with an answer, and waits for the output.
     pub async fn answer(&self, count: usize, answer: Value) -> Result<()> {
         let run = self.run(count).await?;
         self.world
@@ -188,7 +188,7 @@ impl Subject {
     }
 }
 
-/// The runs of other Runnables have other names each time.
+/// Removes the names of other Runnables' runs, which differ each time.
 fn without_names_of_runs(text: &str) -> String {
     let mut parts = text.split("run-");
     let mut out = parts.next().unwrap_or_default().to_owned();
@@ -206,7 +206,7 @@ fn without_names_of_runs(text: &str) -> String {
         out.push_str(rest);
         out.push_str(&part[name..]);
     }
-    // Names in a list come in their own order.
+    // The order of names in a list varies.
     if out.starts_with("more than one") {
         out = out.replace("run-[suffix 1]", "run-[of another]");
     }
@@ -218,7 +218,7 @@ fn sequence(run: &Value) -> u64 {
     label.parse().unwrap_or(0)
 }
 
-/// Objects that stand in the way are made anew each time.
+/// Removes the creation times of objects that are in the way, which are made anew each time.
 fn without_creation(text: &str) -> String {
     const MADE: &str = "(created at ";
     match text

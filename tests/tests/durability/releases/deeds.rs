@@ -1,4 +1,4 @@
-//! What is done to a Runnable so that it comes to its state.
+//! Actions that bring a Runnable to its state.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -17,15 +17,15 @@ use serde_json::{Value, json};
 use super::Player;
 use crate::{engine::TRIAL, scene::Scene, sight::status};
 
-/// Longer than two releases take to agree on what a person is asked.
+/// Longer than two releases take to agree on the approval to ask for.
 const HEARD_WITHIN: Duration = Duration::from_mins(2);
 
-/// What is done once, after the beginning.
+/// The action that is performed once, after the beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Deed {
     Nothing,
     Suspend,
-    /// Its status names a word that neither release knows.
+    /// Its status names a requirement that neither release knows.
     Need,
     Approve,
     Reject,
@@ -38,7 +38,7 @@ pub(super) enum Deed {
     Delete,
 }
 
-/// A person's answer to what waits, as an annotation.
+/// A user's answer to a waiting run, as an annotation.
 type Answer = fn(String) -> (&'static str, String);
 
 fn approval(approval: String) -> (&'static str, String) {
@@ -54,7 +54,8 @@ fn rejection(approval: String) -> (&'static str, String) {
 }
 
 impl Scene {
-    /// Does to each what brings it to its state. Those that need what neither release knows are given back as they are from then on.
+    /// Performs for each the action that brings it to its state. Returns those that need what neither release
+    /// knows, as they are from then on.
     pub(super) async fn do_deeds(
         &self,
         players: &[Player],
@@ -111,7 +112,7 @@ impl Scene {
         }
     }
 
-    /// Approves what waits, as a person does.
+    /// Approves a waiting run, as a user does.
     pub(crate) async fn approve(
         &self,
         name: &str,
@@ -120,7 +121,7 @@ impl Scene {
         self.answer(name, is_heard, approval).await
     }
 
-    /// Answers for as long as that is not heard: who is asked by two releases may be asked anew.
+    /// Repeats the answer until it takes effect: with two releases the question may change.
     async fn answer(
         &self,
         name: &str,
@@ -175,7 +176,7 @@ impl Scene {
         Ok(())
     }
 
-    /// The one run of a Runnable.
+    /// Returns the one run of a Runnable.
     async fn run_of(&self, name: &str) -> Result<DynamicObject> {
         let run = self.runs(TRIAL, name).await?.pop();
         run.with_context(|| format!("{name} has no run"))

@@ -1,4 +1,4 @@
-//! What a later release has written, and the present one must keep.
+//! Fields of a later release that the present one must keep.
 
 use std::collections::BTreeSet;
 
@@ -7,14 +7,14 @@ use cartouche_controller::mutants::{LATER_FIELD, LATER_VALUE, LATER_WORDS};
 use cartouche_tests::fixture::objects::text;
 use serde_json::Value;
 
-/// Whether these words are of the later release.
+/// Returns true if these words are of the later release.
 pub(super) fn is_later(status: &Value) -> bool {
     let conditions = status["conditions"].as_array();
     let mut conditions = conditions.into_iter().flatten();
     conditions.any(|it| text(&it["message"]).ends_with(LATER_WORDS))
 }
 
-/// The numbers of the runs of a status, and whether each has the unknown field.
+/// Returns the numbers of the runs of a status, with true for each that has the unknown field.
 fn runs(status: &Value) -> impl Iterator<Item = (i64, bool)> {
     let unfinished = status["unfinishedRuns"].as_array();
     let objects = unfinished.into_iter().flatten();
@@ -37,7 +37,8 @@ fn runs(status: &Value) -> impl Iterator<Item = (i64, bool)> {
     objects.chain(lines)
 }
 
-/// What one release has written and the other does not know stays in every later status. How often the present one had to keep it.
+/// Checks that a field that one release has written, and the other does not know, stays in every later
+/// status. Returns how many times the present one had to keep it.
 pub(super) fn no_field_was_lost(name: &str, statuses: &[(u64, Value)]) -> Result<usize> {
     let (mut has, mut having, mut kept) = (false, BTreeSet::new(), 0);
     for (_, status) in statuses {

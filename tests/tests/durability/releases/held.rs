@@ -1,4 +1,4 @@
-//! What waits for a number that no run was seen of.
+//! Waits for a number whose run was never seen.
 
 use std::collections::BTreeSet;
 
@@ -11,19 +11,20 @@ use crate::{
     sight::{condition, status},
 };
 
-/// True if a controller was killed between the intent of a number and its create, and another number came then: for ten minutes a
-/// create for the first one may still arrive.
+/// Returns true if a controller was killed between the intent of a number and its create, and another number
+/// came then: for ten minutes a create for the first one may still arrive.
 fn may_still_run(source: &Runnable) -> bool {
     let status = status(source);
     let mut earlier = status.history.iter();
     earlier.any(|run| run.result.is_none() && run.uid.is_none())
 }
 
-/// The Runnables that wait for such a number of what they read, or of what that reads. All others that follow have to be ready. Where the source
-/// of a ready one waits, no run of it is pending, and it says `Reconciling`.
+/// Returns the Runnables that wait for such a number of their source, directly or indirectly. All others that
+/// follow have to be ready. Where the source of a ready one waits, no run of it is pending, and it reports
+/// `Reconciling`.
 pub(super) async fn held(scene: &Scene, players: &[Player]) -> Result<BTreeSet<String>> {
     let mut held = BTreeSet::new();
-    // Sources come before what reads them.
+    // Sources come before their readers.
     for Player { name, state, group } in players {
         let Some(source) = state.reads else { continue };
         let now = scene.now(name).await?;

@@ -1,4 +1,4 @@
-//! How often statuses are written at rest.
+//! Number of writes of statuses at rest.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -10,16 +10,16 @@ use tokio::time::sleep;
 use super::{Player, REST, SETTLE, states::REFUSED};
 use crate::{chain::asked, scene::Scene};
 
-/// Each process may put its own words in place of the other's once, half a minute after these. Who has not let that pass
-/// sees these two writes.
+/// Writes of both: each process may put its own words in place of the other's once, half a minute later. A
+/// count that begins earlier sees these two writes.
 const WORDS_OF_BOTH: usize = 2;
 /// Longer than both words take.
 const WORDS_TAKE: Duration = Duration::from_secs(70);
-/// Each process tries a refused run again at growing pauses, and writes before and after that. Once the pauses are that long, there are
-/// so many seconds between two writes of one Runnable on the average.
+/// Seconds between two writes of one Runnable on average. Each process retries a refused run at growing
+/// pauses, and writes before and after that.
 const REFUSED_APART: u64 = 10;
 
-/// True if the last of these statuses is Stalled.
+/// Returns true if the last of these statuses is Stalled.
 fn is_stalled(statuses: &[(u64, Value)]) -> bool {
     let conditions = statuses
         .last()
@@ -28,7 +28,8 @@ fn is_stalled(statuses: &[(u64, Value)]) -> bool {
     conditions.any(|it| it["type"] == STALLED && it["status"] == "True")
 }
 
-/// At rest a Runnable has one write in ten minutes at most. One whose run is refused is tried again, at growing pauses.
+/// Checks that at rest a Runnable has at most one write in ten minutes. One whose run is refused is retried,
+/// at growing pauses.
 pub(super) async fn rests(scene: &Scene, players: &[Player]) -> Result<()> {
     let settle = Duration::from_secs(u64::try_from(asked(SETTLE)?)?);
     let seconds = u64::try_from(asked(REST)?)?;
@@ -54,7 +55,7 @@ pub(super) async fn rests(scene: &Scene, players: &[Player]) -> Result<()> {
     } else {
         0
     };
-    // The minute may end after which it is a failure that something is missing.
+    // The minute may end after which a missing object is a failure.
     let stalls = |name: &str| {
         let is = |of: &BTreeMap<String, Vec<_>>| of.get(name).is_some_and(|it| is_stalled(it));
         usize::from(settle < WORDS_TAKE && is(&after) && !is(&before))

@@ -1,11 +1,11 @@
-//! What a Runnable's status says of its state.
+//! Signs of a Runnable's state in its status.
 
 use cartouche_crds::{Approval, REJECTED_ANNOTATION, Rejection, Runnable, StopReason};
 use kube::ResourceExt;
 
 use crate::sight::{condition, confirmed, current, ready, refused, status};
 
-/// Whether Ready has this reason, for the present generation.
+/// Returns true if Ready has this reason, for the present generation.
 pub(super) fn because(runnable: &Runnable, reason: &str) -> bool {
     condition(runnable, "Ready").is_some_and(|it| {
         it.reason == reason && it.observed_generation == runnable.metadata.generation
@@ -21,12 +21,12 @@ pub(super) fn at_work(runnable: &Runnable) -> bool {
     confirmed(runnable) && because(runnable, "RunInProgress")
 }
 
-/// It has run for what its source gives, or is held: see there.
+/// Returns true if it has run for its source's outputs, or is held: see there.
 pub(super) fn follows(runnable: &Runnable) -> bool {
     ready(runnable) || because(runnable, "DependencyNotReady")
 }
 
-/// Its outputs are in so many objects.
+/// Returns true if its outputs are in this many objects.
 pub(super) fn written_to(runnable: &Runnable, objects: usize) -> bool {
     let status = status(runnable);
     let number = status.outputs_from.map(|it| it.sequence);
@@ -45,8 +45,9 @@ pub(super) fn tried_again(runnable: &Runnable) -> bool {
     current(runnable).is_ok_and(|it| it.retry_at.is_some())
 }
 
-/// A number of the later release whose run nothing has made is given up by the present one a minute after its intent, and another minute
-/// passes before there is another number: `docs/exactly-once.md`.
+/// Returns true for a refused run, or a given-up one. The present release gives up a number of the later
+/// release without a run a minute after its intent, and another minute passes before there is another number:
+/// `docs/exactly-once.md`.
 pub(super) fn refused_or_given_up(runnable: &Runnable) -> bool {
     let current = current(runnable);
     let is_given_up = current.is_ok_and(|it| {
@@ -55,8 +56,8 @@ pub(super) fn refused_or_given_up(runnable: &Runnable) -> bool {
     refused(runnable) || is_given_up && waits_for(runnable, "RunAtWork")
 }
 
-/// A person has rejected what one release asked about. The other one does not know that hash, and may ask anew
-/// (`docs/operations.md`, "Restarts, upgrades, two at once").
+/// Returns true if a user has rejected the run that one release asked about. The other one does not know that
+/// hash, and may ask anew (`docs/operations.md`, "Restarts, upgrades, two at once").
 pub(super) fn rejected_or_asked_anew(runnable: &Runnable) -> bool {
     let hashes_as = |approval: &str| {
         let hash = Approval::of(approval)?.hash;

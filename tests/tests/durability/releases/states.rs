@@ -1,4 +1,4 @@
-//! The states that Runnables of the play come to and stay in.
+//! The states that Runnables of the play reach and keep.
 
 use cartouche_crds::{RunResult, Runnable, StopReason};
 use serde_json::{Value, json};
@@ -15,34 +15,34 @@ use crate::{
     sight::{confirmed, failed, is_at, output, ready, result, status},
 };
 
-/// Tells whether a Runnable has come to something.
+/// Returns true if a Runnable has reached something.
 pub(super) type Sign = fn(&Runnable) -> bool;
 
-/// A state, how a Runnable comes to it, and how it is known.
+/// A state, the way to it, and its signs.
 pub(super) struct State {
     pub(super) name: &'static str,
     /// The inputs with this value.
     pub(super) inputs: fn(i64) -> Value,
-    /// What else stands in the spec, in the group with this number.
+    /// Further fields of the spec, in the group with this number.
     pub(super) spec: fn(usize) -> Value,
-    /// What the template has otherwise, if it is another one.
+    /// Changes of the template, if the state has one of its own.
     pub(super) template: Option<fn(&mut Value)>,
-    /// The state of the Runnable that it reads.
+    /// The state of its source.
     pub(super) reads: Option<&'static str>,
     pub(super) changes: Changes,
-    /// What it is before anything is done to it.
+    /// Sign before any action.
     pub(super) begins: Sign,
     pub(super) deed: Deed,
-    /// What it is at rest.
+    /// Sign at rest.
     pub(super) rests: Sign,
     pub(super) runs: Runs,
 }
 
-/// When its inputs change.
+/// Frequency of changes of its inputs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Changes {
     Always,
-    /// What works until the test ends it is not to become too much.
+    /// Seldom, because a run that works until the test ends it must not become too much.
     Seldom,
     Never,
 }
@@ -61,11 +61,11 @@ use Changes::{Never, Seldom};
 
 /// The state of a Runnable with outputs and a history.
 pub(super) const DONE: &str = "done";
-/// A Runnable whose outputs stand in objects, too.
+/// A Runnable whose outputs are in objects, too.
 const SINKS: &str = "sinks";
-/// What no status may show.
+/// Text that no status may show.
 pub(super) const HIDDEN: &str = "-planted";
-/// The `ConfigMap` that is another's.
+/// A foreign `ConfigMap`.
 pub(super) const TAKEN: &str = "taken";
 
 const PLAIN: State = State {
@@ -94,7 +94,7 @@ fn writes_to(kinds: &[&str], name: &str) -> Value {
     json!({ "writeOutputsTo": kinds.iter().map(of).collect::<Vec<_>>() })
 }
 
-/// A Job that a queue never lets go, and that may not work for long.
+/// Makes the template one of a Job that a queue never admits, and that has a short timeout.
 fn queued(template: &mut Value) {
     let pod =
         json!({ "restartPolicy": "Never", "containers": [{ "name": "work", "image": "work" }] });
@@ -128,7 +128,7 @@ const fn of_source(name: &'static str, reads: &'static str, spec: fn(usize) -> V
     }
 }
 
-/// What stays as it begins: why Ready says so, and the rest of its spec.
+/// Returns a state that stays as it begins, with its sign and the rest of its spec.
 const fn kept_back(name: &'static str, spec: fn(usize) -> Value, is_kept: Sign) -> State {
     State {
         name,
@@ -140,7 +140,7 @@ const fn kept_back(name: &'static str, spec: fn(usize) -> Value, is_kept: Sign) 
     }
 }
 
-/// What works until something is done to its run, and is not changed.
+/// Returns a state that works until the action on its run, and does not change.
 const fn works(name: &'static str, deed: Deed, rests: Sign) -> State {
     State {
         name,
@@ -342,7 +342,7 @@ pub(super) static STATES: [State; 34] = [
         template: Some(queued),
         ..kept_back("queued", |_| json!({}), at_work)
     },
-    // Its engine does not heed that.
+    // Its engine ignores that.
     State {
         spec: |_| json!({ "timeout": "2s" }),
         template: Some(|it| it["stop"] = json!({ "mergePatch": { "spec": { "told": true } } })),
@@ -373,5 +373,5 @@ pub(super) static STATES: [State; 34] = [
     }),
 ];
 
-/// The state of a Runnable whose runs its account may not make.
+/// The state of a Runnable whose account may not make runs.
 pub(super) const REFUSED: &str = "refused";

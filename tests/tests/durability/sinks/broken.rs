@@ -140,7 +140,7 @@ async fn a_sink_that_is_wanted_again_is_not_deleted_by_whoever_was_kept_for_long
     scene
         .patch("app", spec(json!({ "value": "B" }), true))
         .await?;
-    // Longer than what was read of the Runnable may be gone by, and shorter than a request may take.
+    // Longer than a read of the Runnable may be used, and shorter than a request may take.
     sleep(Duration::from_secs(11)).await;
     proxy.release();
     has(&scene, "a", json!({ "B": "1" })).await?;

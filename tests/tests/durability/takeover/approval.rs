@@ -1,4 +1,4 @@
-//! Runs of the original, of a template whose runs a person approves from now on.
+//! Runs of the original, of a template whose runs need approval from now on.
 
 use anyhow::{Context as _, Result};
 use cartouche_crds::Runnable;
@@ -12,7 +12,7 @@ use crate::{
     sight::{current, output, says, status},
 };
 
-/// A scene of the original's, whose template asks for approvals.
+/// Makes a scene of the original's, whose template asks for approvals.
 async fn scene(name: &str) -> Result<Scene> {
     let scene = Scene::begin(name).await?;
     let mut template = template(TRIAL);
@@ -21,7 +21,7 @@ async fn scene(name: &str) -> Result<Scene> {
     Ok(scene)
 }
 
-/// Waits until a run of this number waits for a person, and returns what approves it.
+/// Waits until a run of this number waits for approval, and returns the value that approves it.
 async fn asked(scene: &Scene, name: &str, sequence: i64) -> Result<String> {
     let is_asked = |it: &Runnable| {
         let pending = status(it).pending;
@@ -54,7 +54,7 @@ async fn what_the_original_has_run_needs_nobodys_yes_and_what_has_changed_does()
     scene.gives("same", 2).await?;
     let approval = asked(&scene, "changed", 3).await?;
     let requests = async |name| scene.events(name, "Normal", "ApprovalRequested").await;
-    // It is handed in after the status, and a controller that is killed before that does not ask once more.
+    // The event is sent after the status, and a controller that is killed before that does not send it again.
     let look = || async {
         let events = requests("changed").await?;
         Ok(if events.is_empty() {
@@ -81,7 +81,7 @@ async fn what_the_original_has_run_needs_nobodys_yes_and_what_has_changed_does()
     Ok(())
 }
 
-/// Without a status nobody looks for runs before somebody has approved one; those that are found then count.
+/// Without a status the controller looks for no runs before an approval; those that it finds then count.
 #[tokio::test]
 async fn a_yes_for_what_has_run_already_makes_no_run() -> Result<()> {
     let scene = scene("takeover-unseen").await?;

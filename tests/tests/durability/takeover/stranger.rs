@@ -1,4 +1,4 @@
-//! Somebody else holds the name that the next run would have, which is known to all.
+//! A foreign object holds the name of the next run, which is public.
 
 use anyhow::Result;
 use cartouche_templating::name_suffix;

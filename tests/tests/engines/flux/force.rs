@@ -1,4 +1,4 @@
-//! Force, of a Kustomization and of one object: which mistakes in Git delete a Runnable by it.
+//! Force, of a Kustomization and of one object: the mistakes in Git that delete a Runnable because of it.
 
 use anyhow::{Result, ensure};
 use cartouche_tests::{cluster::Seen, kind::RUNNABLE};
@@ -10,7 +10,7 @@ use crate::scene::with;
 /// Without force, by the Kustomization, and by the annotation.
 const NAMES: [&str; 3] = ["plain", "forced", "annotated"];
 
-/// The files of all three, with further fields of their spec.
+/// Returns the files of all three, with further fields of their spec.
 fn files(stage: &Stage, version: &str, more: &Value) -> [(String, String); 3] {
     NAMES.map(|name| {
         let mut manifest = stage.manifest(name, with(for_version(version), more.clone()));
@@ -22,7 +22,7 @@ fn files(stage: &Stage, version: &str, more: &Value) -> [(String, String); 3] {
     })
 }
 
-/// The Runnables by their identity, null where there is none.
+/// Returns the uids of the Runnables, null where there is none.
 async fn uids(stage: &Stage) -> Result<Vec<Value>> {
     let mut uids = Vec::new();
     for name in NAMES {
@@ -32,7 +32,7 @@ async fn uids(stage: &Stage) -> Result<Vec<Value>> {
     Ok(uids)
 }
 
-/// Pushes this, and waits until all three Kustomizations are ready.
+/// Pushes this version, and waits until all three Kustomizations are ready.
 async fn taken(stage: &Stage, version: &str) -> Result<()> {
     let revision = stage.push(&files(stage, version, &json!({}))).await?;
     for name in NAMES {
@@ -75,7 +75,7 @@ async fn only_a_refused_value_deletes_a_runnable_by_force_and_none_without() -> 
     }
     let before = uids(&stage).await?;
 
-    // A field that there is not, a value of another type, and a good edit.
+    // An unknown field, a value of another type, and a good edit.
     let unknown = json!({ "retries": 3 });
     refused(&stage, &unknown, "field not declared in schema").await?;
     let of_another_type = json!({ "retry": { "limit": "many" } });

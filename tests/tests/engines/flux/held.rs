@@ -1,4 +1,4 @@
-//! Runs that are tried again, are held back, or are asked for once more, while Flux looks.
+//! Runs that are retried, held back, or requested again, while Flux looks.
 
 use anyhow::{Result, ensure};
 use cartouche_tests::{
@@ -12,7 +12,7 @@ use crate::scene::{condition, end_pod, with};
 
 const TOKEN: &str = "carto.run/rerun-token";
 
-/// Waits until the Runnable has had so many runs for `v00`.
+/// Waits until the Runnable has had this many runs for `v00`.
 async fn has_run(stage: &Stage, runs: usize) -> Result<()> {
     stage
         .eventually(&format!("{runs} runs"), || async {
@@ -127,7 +127,8 @@ async fn kubectl(stage: &Stage, patch: Value) -> Result<()> {
     stage.cluster.kubectl(&in_namespace).await.map(drop)
 }
 
-/// The table of docs/gitops.md. Flux takes back what kubectl has written, and not what another client has, as `cartouche` is one.
+/// The table of docs/gitops.md. Flux reverts what kubectl has written, and not what another client such as
+/// `cartouche` has.
 #[tokio::test]
 #[ignore = "builds Flux"]
 async fn what_is_changed_by_hand_stays_or_is_taken_back_as_the_page_says() -> Result<()> {
@@ -144,7 +145,7 @@ async fn what_is_changed_by_hand_stays_or_is_taken_back_as_the_page_says() -> Re
     record.ready(namespace, "hand", &revision).await?;
     has_run(&stage, 1).await?;
 
-    // Git says nothing of it.
+    // Git does not mention it.
     stage.patch("it", suspend(json!(true))).await?;
     stage.reconciled("hand", "another client").await?;
     ensure!(suspended().await? == true, "taken back");

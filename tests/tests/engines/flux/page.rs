@@ -1,14 +1,14 @@
-//! What docs/gitops.md has one write, as it stands there.
+//! The YAML of docs/gitops.md, exactly as the page has it.
 
 use std::{fs, path::Path};
 
 use anyhow::{Context, Result};
 use cartouche_tests::repository;
 
-/// Where the page says that the repository is.
+/// URL of the repository in the page.
 const URL: &str = "https://git.example.com/platform/fleet";
 
-/// The blocks of YAML of the page.
+/// Returns the blocks of YAML of the page.
 fn blocks() -> Result<Vec<String>> {
     let page = fs::read_to_string(repository().join("docs/gitops.md"))?;
     let blocks = page.split("```yaml\n").skip(1);
@@ -16,7 +16,7 @@ fn blocks() -> Result<Vec<String>> {
     Ok(blocks.map(str::to_owned).collect())
 }
 
-/// The files of the page's repository: a block names its file in its first line.
+/// Returns the files of the page's repository: a block names its file in its first line.
 pub(super) fn files() -> Result<Vec<(String, String)>> {
     let named = |block: String| {
         let name = block.lines().next()?.strip_prefix("# ")?.to_owned();
@@ -26,7 +26,7 @@ pub(super) fn files() -> Result<Vec<(String, String)>> {
     Ok(blocks()?.into_iter().filter_map(named).collect())
 }
 
-/// The page's objects of Flux, with the repository where it is here.
+/// Returns the page's objects of Flux, with the URL of the repository here.
 pub(super) fn objects(url: &str) -> Result<String> {
     let whole = |block: &String| block.contains(URL) && block.contains("kind: Kustomization");
     let block = blocks()?.into_iter().find(whole);
@@ -34,7 +34,7 @@ pub(super) fn objects(url: &str) -> Result<String> {
     Ok(block.replace(URL, url))
 }
 
-/// What the page leaves to its reader: which templates there are, and an application.
+/// Returns what the page leaves to its reader: a list of templates, and an application.
 pub(super) fn rest(version: &str) -> Vec<(String, String)> {
     let kustomization = |more: &str| {
         format!("apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n{more}\n")

@@ -1,4 +1,4 @@
-//! People between Git and a run: approvals, Runnables that are suspended, tenants, and scripts with variables.
+//! Users between Git and a run: approvals, suspended Runnables, tenants, and scripts with variables.
 
 use anyhow::{Context, Result, ensure};
 use cartouche_tests::{
@@ -15,7 +15,7 @@ use super::{
 const ROLE: Kind = Kind::new("rbac.authorization.k8s.io", "v1", "Role", "roles");
 const APPROVED: &str = "carto.run/approved";
 
-/// The spec of a Runnable that runs for a version once a person has approved it.
+/// Returns the spec of a Runnable that runs for a version after an approval.
 fn careful(version: &str) -> Value {
     let mut spec = for_version(version);
     spec["approval"] = json!("Manual");
@@ -33,7 +33,7 @@ async fn asked(stage: &Stage, name: &str, version: &str) -> Result<String> {
     Ok(text(&it["status"]["pending"]["approval"]).to_owned())
 }
 
-/// The file of a careful Runnable with an approval in it.
+/// Returns the file of a careful Runnable with an approval in it.
 fn approved_file(stage: &Stage, version: &str, approval: &str) -> (String, String) {
     let mut manifest = stage.manifest("careful", careful(version));
     manifest["metadata"]["annotations"] = json!({ APPROVED: approval });
@@ -89,7 +89,8 @@ async fn an_approval_in_git_waits_for_the_timeout_and_one_by_hand_does_not() -> 
     Ok(())
 }
 
-/// The page's expressions, by which Flux takes a Runnable for done that waits for a person for one of these reasons.
+/// Returns the page's expressions, with which Flux considers a Runnable done that waits for a user for one of
+/// these reasons.
 fn expressions(reasons: &[&str]) -> Value {
     let ready = "status.conditions.exists(e, e.type == 'Ready'";
     let reasons = reasons.iter().map(|it| format!(" || e.reason == '{it}'"));
@@ -140,7 +141,7 @@ async fn with_expressions_a_kustomization_is_ready_before_the_approval_and_appli
     Ok(())
 }
 
-/// The page's account with its Role and `RoleBinding`, and a Runnable that acts as it.
+/// Returns the page's account with its Role and `RoleBinding`, and a Runnable that acts as it.
 fn of_a_tenant(stage: &Stage, version: &str) -> Result<[(String, String); 2]> {
     let files = page::files()?;
     let account = files
@@ -198,7 +199,7 @@ async fn a_tenant_needs_edit_for_runnables_and_bind_for_roles() -> Result<()> {
     let failed = |reason| record.failed(namespace, "tenant", &revision, reason);
     failed("ReconciliationFailed").await?;
 
-    // `admin` may write Roles, but Flux looks for one that is not there yet.
+    // `admin` may write Roles, but Flux looks for one that does not exist yet.
     bind(&stage, "ClusterRole", "admin").await?;
     for number in 0..3 {
         stage.reconciled("tenant", &number.to_string()).await?;

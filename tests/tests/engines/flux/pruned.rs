@@ -15,7 +15,7 @@ use crate::scene::condition;
 
 const ACCOUNT: Kind = Kind::new("", "v1", "ServiceAccount", "serviceaccounts");
 
-/// The list of what is in a folder.
+/// Returns the kustomization that lists the files of a folder.
 fn listed(folder: &str, files: &[&str]) -> (String, String) {
     let list = json!({
         "apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "resources": files,
@@ -23,7 +23,7 @@ fn listed(folder: &str, files: &[&str]) -> (String, String) {
     (format!("{folder}/kustomization.yaml"), list.to_string())
 }
 
-/// The spec of a Runnable whose run does not end.
+/// Returns the spec of a Runnable whose run does not end.
 fn endless(account: &str) -> Value {
     let mut spec = for_version("v00");
     spec["inputs"]["outcome"] = json!("hang");
@@ -31,7 +31,7 @@ fn endless(account: &str) -> Value {
     spec
 }
 
-/// Waits until there are so many Jobs of a Runnable.
+/// Waits until there are this many Jobs of a Runnable.
 async fn jobs(stage: &Stage, runnable: &str, count: usize) -> Result<()> {
     let label = format!("carto.run/runnable-name={runnable}");
     stage
@@ -58,7 +58,7 @@ async fn what_is_pruned_goes_with_its_runs_and_nothing_else_does() -> Result<()>
         "apiVersion": "carto.run/v1alpha1", "kind": "ClusterRunTemplate",
         "metadata": { "name": name }, "spec": stage::template(),
     });
-    // An empty list is refused by Kustomize.
+    // Kustomize refuses an empty list.
     let other = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "other" } });
     let mut left = for_version("v00");
     left["runTemplateRef"] = json!({ "name": name });

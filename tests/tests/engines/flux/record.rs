@@ -1,4 +1,5 @@
-//! What becomes of objects, in the order of the API server: by their `resourceVersion`, which is one for all kinds.
+//! Versions of objects, in the order of the API server: by their `resourceVersion`, which is one for all
+//! kinds.
 
 use std::{
     pin::pin,
@@ -29,7 +30,7 @@ pub(super) const KUSTOMIZATION: Kind = Kind::new(
 pub(super) const DEPLOYMENT: Kind = Kind::new("apps", "v1", "Deployment", "deployments");
 const KINDS: [Kind; 5] = [KUSTOMIZATION, JOB, DEPLOYMENT, CONFIG_MAP, RUNNABLE];
 
-/// How long a run, or Flux, may take: some 10 seconds on an idle machine.
+/// Maximum time of a run, or of Flux: some 10 seconds on an idle machine.
 const PATIENCE: Duration = Duration::from_mins(4);
 
 /// An object as it was from a moment on.
@@ -41,14 +42,14 @@ pub(super) struct Version {
 }
 
 impl Version {
-    /// True for an object of this kind, namespace and name.
+    /// Returns true for an object of this kind, namespace and name.
     pub(super) fn is(&self, kind: Kind, namespace: &str, name: &str) -> bool {
         self.kind == kind
             && self.object["metadata"]["namespace"] == namespace
             && name_of(&self.object) == name
     }
 
-    /// True for a Job of this Runnable that was made for this version.
+    /// Returns true for a Job of this Runnable that was made for this version.
     fn is_run(&self, namespace: &str, runnable: &str, version: &str) -> bool {
         let metadata = &self.object["metadata"];
         self.kind == JOB
@@ -82,7 +83,7 @@ impl Record {
         })
     }
 
-    /// Waits for the first version that is as wanted, and returns when it was.
+    /// Waits for the first wanted version, and returns its moment.
     pub(super) async fn first(&self, what: &str, wanted: impl Fn(&Version) -> bool) -> Result<u64> {
         let wanted = &wanted;
         let looking = || async move {
@@ -97,7 +98,7 @@ impl Record {
         self.cluster.eventually(what, PATIENCE, looking).await
     }
 
-    /// Waits until a Kustomization is ready for a revision, and returns when it was so for the first time.
+    /// Waits until a Kustomization is ready for a revision, and returns the first such moment.
     pub(super) async fn ready(&self, namespace: &str, name: &str, revision: &str) -> Result<u64> {
         let what = format!("{name} to be ready for {revision}");
         self.first(&what, |it| {
@@ -109,7 +110,7 @@ impl Record {
         .await
     }
 
-    /// Waits until a Kustomization has failed for a revision with this reason, and returns when it had.
+    /// Waits until a Kustomization has failed for a revision with this reason, and returns the moment.
     pub(super) async fn failed(
         &self,
         namespace: &str,
@@ -124,7 +125,7 @@ impl Record {
         .await
     }
 
-    /// True if a Kustomization has failed for a revision with this reason so far.
+    /// Returns true if a Kustomization has failed for a revision with this reason so far.
     pub(super) fn has_failed(
         &self,
         namespace: &str,
@@ -138,7 +139,7 @@ impl Record {
             .any(|it| it.is(KUSTOMIZATION, namespace, name) && failed(it, revision, reason))
     }
 
-    /// Waits until a run for this version has succeeded, and returns when it had.
+    /// Waits until a run for this version has succeeded, and returns the moment.
     pub(super) async fn ended(
         &self,
         namespace: &str,
@@ -153,7 +154,7 @@ impl Record {
         .await
     }
 
-    /// How many runs of a Runnable there were for a version.
+    /// Returns the number of runs of a Runnable for a version.
     pub(super) fn runs(&self, namespace: &str, runnable: &str, version: &str) -> usize {
         let versions = all(&self.versions);
         let runs = versions
@@ -165,7 +166,7 @@ impl Record {
         names.len()
     }
 
-    /// An object as it was at a moment.
+    /// Returns an object as it was at a moment.
     pub(super) fn at(&self, at: u64, kind: Kind, namespace: &str, name: &str) -> Result<Value> {
         let versions = all(&self.versions);
         let earlier = versions
@@ -176,7 +177,7 @@ impl Record {
         Ok(last.object.clone())
     }
 
-    /// What a Kustomization has said last, for messages.
+    /// Returns the last message of a Kustomization, for the message of a failure.
     pub(super) fn says(&self, namespace: &str, name: &str) -> String {
         let last = self.at(u64::MAX, KUSTOMIZATION, namespace, name);
         last.map_or_else(
@@ -186,7 +187,7 @@ impl Record {
     }
 }
 
-/// True for a Kustomization that has failed for a revision with this reason.
+/// Returns true for a Kustomization that has failed for a revision with this reason.
 fn failed(it: &Version, revision: &str, reason: &str) -> bool {
     it.object["status"]["lastAttemptedRevision"] == revision
         && condition(&it.object, "Ready")["reason"] == reason
@@ -196,7 +197,7 @@ fn all(versions: &Mutex<Vec<Version>>) -> MutexGuard<'_, Vec<Version>> {
     versions.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Writes down what becomes of the objects of a kind, until it is aborted.
+/// Records the versions of the objects of a kind, until it is aborted.
 async fn follow(
     api: Api<DynamicObject>,
     kind: Kind,
@@ -204,7 +205,7 @@ async fn follow(
     versions: Arc<Mutex<Vec<Version>>>,
 ) {
     loop {
-        // Watches end, and go on where they were.
+        // Watches end, and continue where they were.
         if let Err(error) = watch(&api, kind, &mut from, &versions).await {
             eprintln!("a watch of {}: {error:#}", kind.plural);
         }

@@ -1,4 +1,4 @@
-//! A namespace, a repository and its Kustomizations, on a cluster where Flux and Cartouche work.
+//! A namespace, a repository and its Kustomizations, on a cluster with Flux and Cartouche.
 
 use std::{fs, ops::Deref, path::Path, sync::Arc, time::Duration};
 
@@ -28,14 +28,14 @@ const GIT_REPOSITORY: Kind = Kind::new(
 /// The name of each repository.
 pub(super) const FLEET: &str = "fleet";
 
-/// No [`Cluster`], whose client ends with the test that makes it.
+/// Without a [`Cluster`], whose client ends with the test that makes it.
 type Running = (Arc<ControlPlane>, Controller, Flux);
 
 static FLUX: Optional<Running> = OnceCell::const_new();
 /// For the test that stops the controller.
 static ALONE: Optional<Running> = OnceCell::const_new();
 
-/// A cluster with Flux, and its controller, unless Flux cannot be had.
+/// Returns a cluster with Flux, and its controller, or `None` if Flux is not available.
 async fn cluster(
     known: &'static Optional<Running>,
 ) -> Result<Option<(Cluster, &'static Controller)>> {
@@ -61,7 +61,7 @@ async fn start() -> Result<Running, EngineError> {
     Ok((plane, controller, flux))
 }
 
-/// A namespace whose repository, Kustomizations and Runnables are its own, and a template named after it.
+/// A namespace with a repository, Kustomizations and Runnables of its own, and a template named after it.
 pub(super) struct Stage {
     fixture: Fixture,
     git: Git,
@@ -78,7 +78,8 @@ impl Deref for Stage {
 }
 
 impl Stage {
-    /// An empty namespace with an account that may make Jobs, and write and read outputs, unless there is no Flux.
+    /// Makes an empty namespace with an account that may make Jobs, and write and read outputs; `None`
+    /// without Flux.
     pub(super) async fn set(prefix: &str) -> Result<Option<Self>> {
         match cluster(&FLUX).await? {
             Some((cluster, _)) => Self::on(cluster, prefix).await.map(Some),
@@ -86,7 +87,7 @@ impl Stage {
         }
     }
 
-    /// The same on a cluster of its own, whose controller may be stopped.
+    /// Does the same on a cluster of its own, whose controller may be stopped.
     pub(super) async fn alone(prefix: &str) -> Result<Option<(Self, &'static Controller)>> {
         match cluster(&ALONE).await? {
             Some((cluster, controller)) => Ok(Some((Self::on(cluster, prefix).await?, controller))),
@@ -104,7 +105,7 @@ impl Stage {
         Ok(stage)
     }
 
-    /// A namespace that is there, without a template, unless there is no Flux.
+    /// Takes an existing namespace, without a template; `None` without Flux.
     pub(super) async fn in_namespace(name: &str) -> Result<Option<Self>> {
         let Some((cluster, _)) = cluster(&FLUX).await? else {
             return Ok(None);
@@ -132,8 +133,8 @@ impl Stage {
         self.git.url()
     }
 
-    /// Commits files, and has Flux fetch them at once. At the first commit Flux gets to know the repository and these
-    /// Kustomizations, each with further fields. Returns the revision, as Flux names it.
+    /// Commits files, and has Flux fetch them at once. The first commit also makes the repository and these
+    /// Kustomizations, each with further fields, known to Flux. Returns the revision, as Flux names it.
     pub(super) async fn sync(
         &self,
         files: &[(String, String)],
@@ -198,7 +199,7 @@ impl Stage {
         self.put(object).await.map(drop)
     }
 
-    /// Waits until a Runnable is applied for a version, whether a controller has seen it or not.
+    /// Waits until a Runnable is applied for a version, even if no controller has seen it.
     pub(super) async fn applied(&self, name: &str, version: &str) -> Result<()> {
         self.eventually(&format!("{name} to be applied"), || async move {
             let it = self.find(RUNNABLE, name).await?.unwrap_or_default();
@@ -211,13 +212,13 @@ impl Stage {
         .await
     }
 
-    /// The file of a Runnable in a folder.
+    /// Returns the file of a Runnable in a folder.
     pub(super) fn file(&self, folder: &str, name: &str, spec: Value) -> (String, String) {
         let text = self.manifest(name, spec).to_string();
         (format!("{folder}/{name}.yaml"), text)
     }
 
-    /// The file of an account that may make Jobs, with its Role and `RoleBinding`.
+    /// Returns the file of an account that may make Jobs, with its Role and `RoleBinding`.
     pub(super) fn account_file(&self, folder: &str, name: &str) -> (String, String) {
         let object = |group: &str, kind: &str, more: Value| {
             let metadata = json!({ "name": name });
@@ -255,7 +256,7 @@ impl Stage {
     }
 }
 
-/// Jobs for a version, which they give out again two seconds later, or fail.
+/// Returns a template of Jobs for a version, which they give as an output two seconds later, or fail.
 pub(super) fn template() -> Value {
     let container = json!({
         "name": "work", "image": "registry.example.com/work",
@@ -278,12 +279,12 @@ pub(super) fn template() -> Value {
     })
 }
 
-/// The spec of a Runnable that runs for a version.
+/// Returns the spec of a Runnable that runs for a version.
 pub(super) fn for_version(version: &str) -> Value {
     json!({ "inputs": { "version": version, "outcome": "succeed" } })
 }
 
-/// The spec of a Runnable that runs for what another one gives out.
+/// Returns the spec of a Runnable that runs for the output of another one.
 pub(super) fn reading(source: &str) -> Value {
     let from = json!({ "name": source, "output": "version" });
     json!({

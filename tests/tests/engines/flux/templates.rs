@@ -8,10 +8,10 @@ use super::{
     versions,
 };
 
-/// How many commits there are after the first one.
+/// Number of commits after the first one.
 const EDITS: usize = 4;
 
-/// The file of a template whose runs are for this version and end so.
+/// Returns the file of a template whose runs are for this version and have this outcome.
 fn template(folder: &str, name: &str, version: &str, outcome: &str) -> (String, String) {
     let object = json!({
         "apiVersion": "carto.run/v1alpha1", "kind": "ClusterRunTemplate",
@@ -23,7 +23,7 @@ fn template(folder: &str, name: &str, version: &str, outcome: &str) -> (String, 
     (format!("{folder}/template.yaml"), text)
 }
 
-/// The spec of a Runnable of a template.
+/// Returns the spec of a Runnable of a template.
 fn of(template: &str, account: &str) -> Value {
     json!({ "runTemplateRef": { "name": template }, "serviceAccountName": account })
 }

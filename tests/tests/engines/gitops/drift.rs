@@ -1,4 +1,4 @@
-//! Runs are not in Git: tools that make a cluster what Git says must neither call them drift nor
+//! Runs are not in Git: tools that synchronise a cluster with Git must neither report them as drift nor
 //! delete them.
 
 use std::time::Duration;
@@ -24,11 +24,11 @@ async fn kubectl_takes_runs_neither_for_drift_nor_prunes_them() -> Result<()> {
         cluster.kubectl_with_input(&arguments, &manifests).await
     };
 
-    // No difference between what Git has and what is there: kubectl's exit code would be 1.
+    // No difference between Git and the cluster: otherwise kubectl's exit code would be 1.
     assert_eq!(kubectl(&["diff", "-f", "-"]).await?, "");
 
-    // The template copied the labels and annotations of its Runnable to the Job; kubectl deletes what
-    // has the label and was applied before, and is not in the manifests.
+    // The template copied the labels and annotations of its Runnable to the Job; kubectl deletes objects that
+    // have the label, were applied before, and are not in the manifests.
     let job = one_job(&tools).await?;
     let labels = job.metadata.labels.unwrap_or_default();
     let label = labels.get("example.com/app").map(String::as_str);
@@ -54,8 +54,8 @@ async fn kubectl_takes_runs_neither_for_drift_nor_prunes_them() -> Result<()> {
     Ok(())
 }
 
-/// The template copies all labels and annotations of its Runnable, so that its runs have the mark of
-/// the application too.
+/// The template copies all labels and annotations of its Runnable, so that its runs have the mark of the
+/// application too.
 #[tokio::test]
 async fn argo_cd_takes_runs_neither_for_drift_nor_prunes_them() -> Result<()> {
     for tracking in ["label", "annotation"] {
@@ -86,7 +86,7 @@ async fn argo_cd_takes_runs_neither_for_drift_nor_prunes_them() -> Result<()> {
         assert_eq!(done, ["Synced", "Synced"], "{second:?}");
         unharmed(&tools, &job).await?;
 
-        // It does heal: what somebody changed by hand is put back, which makes a run.
+        // It does heal: a change by hand is reverted, which makes a run.
         tools
             .change(json!({ "inputs": { "outcome": "succeed-2" } }))
             .await?;
@@ -95,7 +95,7 @@ async fn argo_cd_takes_runs_neither_for_drift_nor_prunes_them() -> Result<()> {
         assert_eq!(healed.out_of_sync, ["Runnable/it"], "{healed:?}");
         tools.runs(3).await?;
 
-        // And it does prune: of what Git no longer has the runs go with their Runnable.
+        // And it does prune: the runs of a Runnable that Git no longer has go with it.
         let pruned = tools.argo_cd_sync(tracking, &objects[..1]).await?;
         assert_eq!(pruned.results["Runnable/it"], "Pruned", "{pruned:?}");
         assert!(
@@ -177,7 +177,7 @@ async fn runs_carry_the_mark_of_a_tool_only_if_their_template_copies_it() -> Res
     Ok(())
 }
 
-/// The Job is the one that was there, nothing else is, and nothing was written to it.
+/// Checks that the Job is the same, that it is the only one, and that nothing was written to it.
 async fn unharmed(tools: &Tools, job: &Job) -> Result<()> {
     tokio::time::sleep(Duration::from_secs(2)).await;
     let there = one_job(tools).await?;

@@ -19,7 +19,7 @@ use tokio::sync::{Mutex, OnceCell};
 use super::PATIENCE;
 use crate::scene::{DEMO, Optional, end_pod, there};
 
-/// A template of a Job whose pod ends as an input says, and its Runnable.
+/// A template of a Job whose pod has the outcome of an input, and its Runnable.
 const MANIFESTS: &str = "
 apiVersion: carto.run/v1alpha1
 kind: ClusterRunTemplate
@@ -54,9 +54,9 @@ spec:
   inputs: {outcome: hang}
 ";
 
-/// A control plane of its own, so that stopping its controller disturbs nobody else.
+/// A control plane of its own, because its controller is stopped.
 static PLANE: OnceCell<Arc<ControlPlane>> = OnceCell::const_new();
-/// Its controller: who holds it may stop it.
+/// Its controller; the holder of the lock may stop it.
 static CONTROLLER: OnceCell<Mutex<Controller>> = OnceCell::const_new();
 static PROGRAM: Optional<GitOps> = OnceCell::const_new();
 
@@ -75,12 +75,12 @@ impl Deref for Tools {
 }
 
 impl Tools {
-    /// On the cluster of all tests, whose controller always runs.
+    /// Makes one on the cluster of all tests, whose controller always runs.
     pub(super) async fn beside_others() -> Result<Option<Self>> {
         Self::on(crate::scene::cluster().await?).await
     }
 
-    /// On a cluster whose controller can be stopped.
+    /// Makes one on a cluster whose controller can be stopped.
     pub(super) async fn alone() -> Result<Option<(Self, &'static Mutex<Controller>)>> {
         let start = || async {
             let plane = ControlPlane::start(DEMO, &Options::full()).await?;
@@ -110,7 +110,7 @@ impl Tools {
         }))
     }
 
-    /// The manifests, the template named after the namespace: it is for the whole cluster.
+    /// Returns the manifests. The template is named after the namespace, because it is cluster-scoped.
     pub(super) fn manifests(&self, outcome: &str) -> String {
         let named = MANIFESTS.replace("TEMPLATE", &self.namespace);
         named.replace("outcome: hang", &format!("outcome: {outcome}"))
@@ -122,7 +122,7 @@ impl Tools {
         Ok(())
     }
 
-    /// The manifests one by one.
+    /// Returns the manifests one by one.
     pub(super) fn objects(&self, outcome: &str) -> Result<Vec<Value>> {
         let mut objects: Vec<Value> = serde_saphyr::from_multiple(&self.manifests(outcome))?;
         for object in &mut objects {
@@ -133,14 +133,13 @@ impl Tools {
         Ok(objects)
     }
 
-    /// The application and the Kustomization that the manifests belong to. No two tests share one: the
-    /// template is for the whole cluster, so that a sync of the same application elsewhere would prune
-    /// it.
+    /// Returns the application and the Kustomization of the manifests. No two tests share one: the template
+    /// is cluster-scoped, so a sync of the same application elsewhere would prune it.
     pub(super) fn application(&self) -> &str {
         &self.namespace
     }
 
-    /// What Argo CD does in the namespace if this is what Git has.
+    /// Returns the effect of Argo CD on the namespace if Git has these objects.
     pub(super) async fn argo_cd_sync(&self, tracking: &str, objects: &[Value]) -> Result<ArgoSync> {
         let (application, namespace) = (self.application(), &self.namespace);
         let sync = self
@@ -149,7 +148,7 @@ impl Tools {
         sync.await
     }
 
-    /// What Flux does in the namespace if this is what Git has.
+    /// Returns the effect of Flux on the namespace if Git has these objects.
     pub(super) async fn flux_sync(
         &self,
         inventory: &[String],
@@ -161,7 +160,7 @@ impl Tools {
             .await
     }
 
-    /// Waits until there are so many Jobs.
+    /// Waits until there are this many Jobs.
     pub(super) async fn runs(&self, count: usize) -> Result<()> {
         self.eventually(&format!("{count} Jobs"), || async {
             let there = self.list(JOB, "").await?.len();
@@ -174,7 +173,7 @@ impl Tools {
         .await
     }
 
-    /// What both tools say of an object.
+    /// Returns the verdicts of both tools on an object.
     pub(super) async fn say(&self, object: &Value) -> Result<(Verdict, Verdict)> {
         let script = match text(&object["kind"]) {
             "Runnable" => "config/argocd/runnable.lua",
@@ -195,7 +194,7 @@ impl Tools {
         self.get(TEMPLATE, &self.namespace).await
     }
 
-    /// What they say now of an object that nobody changes.
+    /// Checks the present verdicts on an object that does not change.
     pub(super) async fn now(&self, object: &Value, kstatus: &str, argo_cd: &str) -> Result<()> {
         let (flux, argo) = self.say(object).await?;
         assert_eq!(
@@ -206,7 +205,7 @@ impl Tools {
         Ok(())
     }
 
-    /// Waits until they say it of the Runnable, and returns the message of kstatus.
+    /// Waits until they have these verdicts on the Runnable, and returns the message of kstatus.
     pub(super) async fn soon(&self, kstatus: &str, argo_cd: &str) -> Result<String> {
         self.eventually(&format!("{kstatus} and {argo_cd}"), || async {
             let object = self.runnable().await?;
@@ -220,7 +219,7 @@ impl Tools {
         .await
     }
 
-    /// Waits until both say that the run is at work, of which the engine has a pod.
+    /// Waits until both report that the run is at work, and the engine has a pod for it.
     pub(super) async fn at_work(&self) -> Result<()> {
         self.running_pod().await?;
         self.soon("InProgress", "Progressing").await.map(drop)
@@ -230,7 +229,7 @@ impl Tools {
         self.patch("it", json!({ "spec": spec })).await
     }
 
-    /// `kubectl wait --for=condition=Ready`, for at most this long.
+    /// Runs `kubectl wait --for=condition=Ready`, for at most this long.
     pub(super) async fn wait(&self, timeout: &str) -> Result<String> {
         let timeout = format!("--timeout={timeout}");
         let wait = ["wait", "--for=condition=Ready", "runnable/it", &timeout];
@@ -242,7 +241,7 @@ impl Tools {
         }
     }
 
-    /// The name of the pod that runs.
+    /// Returns the name of the pod that runs.
     pub(super) async fn running_pod(&self) -> Result<String> {
         let running = ListParams::default().fields("status.phase=Running");
         self.eventually("a pod to run", || async {

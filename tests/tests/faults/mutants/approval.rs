@@ -1,4 +1,4 @@
-//! A mistake in what an approval is for.
+//! A mistake in the scope of an approval.
 
 use anyhow::{Context, Result};
 use cartouche_controller::mutants::Mutant;
@@ -55,7 +55,7 @@ async fn a_run_of_another_document_than_the_one_that_was_approved_is_noticed() -
     .await
 }
 
-/// A profile that puts an annotation of the Runnable into its runs.
+/// Makes a profile that puts an annotation of the Runnable into its runs.
 async fn reading(stage: &Stage) -> Result<()> {
     let arg = "$(runnable.metadata.annotations.arg)$";
     let patch = json!({

@@ -1,4 +1,4 @@
-//! Mistakes in how Runnables read each other.
+//! Mistakes in reads between Runnables.
 
 use anyhow::Result;
 use cartouche_controller::mutants::Mutant;
@@ -19,13 +19,13 @@ use serde_json::{Value, json};
 
 use super::{Noticed, at, inputs, is_noticed};
 
-/// Whether a run waits for others.
+/// Returns true if a run waits for others.
 fn waits(runnable: &Runnable) -> bool {
     let pending = runnable.status.as_ref().and_then(|it| it.pending.as_ref());
     pending.is_some_and(|pending| pending.reason.starts_with("Dependency"))
 }
 
-/// The runs of the last one, if they are not of these values.
+/// Returns the runs of the last one, if they are not of these values.
 async fn ran(stage: &Stage, values: &[i64]) -> Result<Noticed> {
     quiet(stage).await?;
     let mut noticed = stage.record.breaches()?;
@@ -38,7 +38,7 @@ async fn ran(stage: &Stage, values: &[i64]) -> Result<Noticed> {
     Ok(noticed)
 }
 
-/// The root, and these that stem from it; all have run.
+/// Makes the root, and these that derive from it; all have run.
 async fn settled(stage: &Stage, others: &[(&str, Value)]) -> Result<()> {
     readers(stage).await?;
     stage.runnable(ROOT, inputs(&succeeds(1))).await?;
@@ -102,7 +102,7 @@ async fn a_run_of_two_states_is_noticed() -> Result<()> {
 async fn a_ledger_that_does_not_move_on_is_noticed() -> Result<()> {
     is_noticed(Mutant::NeverMovesOn, |stage| async move {
         let [one, other] = BRANCHES;
-        // What it reads never changes, and its runs are all the same.
+        // Its input never changes, and its runs are all the same.
         let unaffected = json!({
             "inputs": succeeds(1), "inputsFrom": [from("phase", ROOT, "phase")],
         });

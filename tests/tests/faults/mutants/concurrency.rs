@@ -1,4 +1,4 @@
-//! Mistakes in what may be at work at once.
+//! Mistakes in the concurrency of runs.
 
 use anyhow::Result;
 use cartouche_controller::mutants::Mutant;
@@ -16,12 +16,12 @@ use serde_json::json;
 
 use super::{Noticed, inputs, is_noticed};
 
-/// A Runnable whose run hangs, and then a change.
+/// Makes a Runnable whose run hangs, and then changes it.
 async fn changed(stage: &Stage, policy: &str) -> Result<()> {
     let rights = ["list", "create", "delete", "patch"];
     stage.allow(&rights).await?;
     let mut template = lab::template(TRIAL);
-    // It takes no notice of that.
+    // It ignores that.
     template["stop"] = json!({ "mergePatch": { "spec": { "note": "stop" } } });
     stage.template(template).await?;
     let mut spec = inputs(&hangs(1));

@@ -1,4 +1,4 @@
-//! A mistake in what has to stay the same for a while.
+//! A mistake in the debounce.
 
 use anyhow::Result;
 use cartouche_controller::mutants::Mutant;

@@ -1,4 +1,4 @@
-//! Mistakes in when runs are tried again, and when they are stopped.
+//! Mistakes in retries and stops of runs.
 
 use anyhow::{Context, Result, ensure};
 use cartouche_controller::mutants::Mutant;
@@ -21,14 +21,14 @@ use serde_json::{Value, json};
 
 use super::{Noticed, inputs, is_noticed, noticed};
 
-/// What is tried again once, after such a pause, give or take a fifth.
+/// Returns a spec that is retried once, after this pause, plus or minus a fifth.
 fn retried(of: &Value, pause: &str) -> Value {
     let mut spec = inputs(of);
     spec["retry"] = json!({ "limit": 1, "backoff": { "initial": pause } });
     spec
 }
 
-/// A Runnable whose run hangs, and may do so for this long.
+/// Makes a Runnable whose run hangs, with this timeout.
 async fn limited(stage: &Stage, timeout: &str) -> Result<()> {
     let rights = ["list", "create", "delete", "patch"];
     stage.allow(&rights).await?;
@@ -58,7 +58,7 @@ fn is_ahead(runnable: &Runnable) -> bool {
     current(runnable).is_some_and(|run| run.retry_at.is_some())
 }
 
-/// When its present run was made.
+/// Returns the start of its present run.
 fn began(runnable: &Runnable) -> Result<Timestamp> {
     let at = current(runnable).and_then(|run| run.started_at.as_ref());
     Ok(at.context("it has a run")?.0)
@@ -141,7 +141,7 @@ async fn a_stop_that_is_sent_before_it_is_written_is_noticed() -> Result<()> {
     is_noticed(Mutant::StopUnwritten, |stage| async move {
         limited(&stage, "20s").await?;
         quiet(&stage).await?;
-        // From now on what is asked is put down; nothing is broken.
+        // From now on the proxy records the requests, and breaks none.
         stage.proxy.begin(Box::new(|_, _| None));
         stage.until(APP, "a run to be stopped", is_stopped).await?;
         quiet(&stage).await?;

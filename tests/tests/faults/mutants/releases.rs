@@ -1,4 +1,4 @@
-//! Two releases that hash otherwise, beside each other.
+//! Two releases with different hashes at the same time.
 
 use super::*;
 
@@ -22,7 +22,7 @@ async fn a_number_of_another_release_that_is_given_up_at_once_is_noticed() -> Re
         stage
             .until(APP, "an output", |r| output(r) == Some(1))
             .await?;
-        // The late create has landed by then.
+        // The late create has arrived by then.
         tokio::time::sleep(2 * cartouche_tests::fault_proxy::LATE).await;
         noticed(&stage, &[1]).await
     })

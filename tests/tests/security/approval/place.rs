@@ -1,4 +1,4 @@
-//! A namespace where runs wait for a person, and people who may do more or less.
+//! A namespace where runs wait for approval, and users with different rights.
 
 use std::path::PathBuf;
 
@@ -14,14 +14,14 @@ use serde_json::{Value, json};
 use super::{APPROVED, EDIT, REFUSED};
 use crate::ground::{self, echo, says};
 
-/// What there is only a right to.
+/// A pseudo-resource that only rights refer to.
 const APPROVAL: Kind = Kind::new("carto.run", "v1alpha1", "Runnable", "runnables/approval");
 
 fn folder() -> PathBuf {
     repository().join("config/approval")
 }
 
-/// A namespace where runs wait, of a cluster with the policy, and two people of it.
+/// A namespace where runs wait, of a cluster with the policy, and two of its users.
 pub(crate) struct Place {
     pub(crate) served: Fixture,
     pub(crate) editor: Account,
@@ -67,7 +67,7 @@ impl Place {
         self.served.put(bind).await.map(drop)
     }
 
-    /// kubectl, as somebody, of whom nothing else is known.
+    /// Runs kubectl with nothing but the identity of this account.
     pub(crate) async fn kubectl(
         &self,
         who: &Account,
@@ -80,7 +80,7 @@ impl Place {
         self.served.cluster.kubectl_with_input(&all, input).await
     }
 
-    /// What is said to somebody who must not do it.
+    /// Returns the message to an account that must not do this.
     pub(crate) async fn refused(
         &self,
         who: &Account,
@@ -93,7 +93,7 @@ impl Place {
         }
     }
 
-    /// Waits until the API server has taken the policy up, and knows the rights.
+    /// Waits until the API server enforces the policy and knows the rights.
     async fn in_force(&self) -> Result<()> {
         let manifest = self.manifest("probe", Some("1:v1:00ff")).to_string();
         let tries = ["create", "--dry-run=server", "-f", "-"];
@@ -118,7 +118,7 @@ impl Place {
             .await
     }
 
-    /// A Runnable as one writes it, with an approval or without.
+    /// Returns the manifest of a Runnable, with an approval or without.
     pub(crate) fn manifest(&self, name: &str, approval: Option<&str>) -> Value {
         let mut manifest = self.served.manifest(name, says("hello"));
         if let Some(approval) = approval {
@@ -132,7 +132,7 @@ impl Place {
         Ok(object["metadata"]["annotations"][APPROVED].take())
     }
 
-    /// The editor makes a Runnable that nobody has approved.
+    /// Creates a Runnable without an approval, as the editor.
     pub(crate) async fn create(&self, name: &str) -> Result<()> {
         let manifest = self.manifest(name, None).to_string();
         let creates = ["create", "-f", "-"];

@@ -8,23 +8,23 @@ use ring::{
 };
 use serde_json::{Value, json};
 
-/// Stands in a document for the mark of a secret value until it is computed.
+/// Placeholder in a document for the mark of a secret value until it is computed.
 const PLACE: &str = "the-mark";
 
-/// What is hashed, and which hashes are known.
+/// Hashed values, and known hashes.
 pub(super) struct Guesses {
-    /// Names of keys, beside which a value may be hashed.
+    /// Names of keys that a value may be hashed with.
     pub(super) marked: Vec<&'static str>,
-    /// What is rendered by whoever reads a value under such a name, and under which.
+    /// The rendering of a Runnable that reads a value under a name, and that name.
     pub(super) document: Value,
     pub(super) secret: &'static str,
-    /// What is rendered by whoever takes a value out of a Secret.
+    /// The rendering of a Runnable that takes a value out of a Secret.
     pub(super) taken: fn(&str) -> Value,
     /// In hexadecimal, whole or the beginning.
     pub(super) hashes: BTreeSet<String>,
 }
 
-/// A value that was found, and how.
+/// A value that was found, and the way to it.
 #[derive(Debug)]
 pub(super) struct Guess {
     pub(super) value: String,
@@ -33,7 +33,7 @@ pub(super) struct Guess {
 }
 
 impl Guesses {
-    /// The values of which a hash with one of these keys, or with none, is among those that are known.
+    /// Returns the values of which a hash with one of these keys, or with none, is known.
     pub(super) fn found(&self, keys: &BTreeSet<String>) -> Vec<Guess> {
         let known = Known::of(&self.hashes);
         let whole = json!({ "document": self.document, "secrets": { self.secret: PLACE } });
@@ -83,7 +83,7 @@ impl Guesses {
         found
     }
 
-    /// The value, and the value beside the names that it may have.
+    /// Returns the value, and the value together with its possible names.
     fn texts(&self, value: &str) -> Vec<String> {
         let beside = self.marked.iter();
         let beside =
@@ -91,14 +91,14 @@ impl Guesses {
         beside.chain([value.to_owned()]).collect()
     }
 
-    /// The whole document that it is in, by itself and as a part of what is hashed.
+    /// Returns the whole document that contains it, by itself and as a part of the hashed document.
     fn taken(&self, value: &str) -> [String; 2] {
         let document = (self.taken)(value);
         let whole = json!({ "document": document });
         [document, whole].map(|it| it.to_string())
     }
 
-    /// What it is within, as the controller hashes what nobody keeps secret.
+    /// Returns the documents around it, in the form in which the controller hashes public values.
     fn documents(&self, value: &str) -> Vec<String> {
         let of = |name: &&'static str| {
             let outputs = json!({ *name: value, "user": "shop" });
@@ -110,7 +110,7 @@ impl Guesses {
     }
 }
 
-/// Hashes by how they begin.
+/// Hashes by their beginning.
 struct Known(HashMap<[u8; 8], Vec<String>>);
 
 impl Known {
@@ -143,7 +143,7 @@ impl Known {
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {
-    // By hand: it is done for every guess.
+    // By hand: this runs for every guess.
     let digit = |four: u8| char::from(b"0123456789abcdef"[usize::from(four)]);
     let mut text = String::with_capacity(2 * bytes.len());
     for byte in bytes {

@@ -1,4 +1,4 @@
-//! What somebody reads who has the role `view` everywhere.
+//! Everything that a user with the role `view` everywhere can read.
 
 use std::collections::BTreeSet;
 
@@ -16,19 +16,19 @@ use serde_json::Value;
 
 use crate::ground::SOON;
 
-/// How many characters a uid has.
+/// Number of characters of a uid.
 const UID: usize = 36;
-/// How many hexadecimal digits the shortest hash has that cannot be another's by chance.
+/// Number of hexadecimal digits of the shortest hash that cannot equal another by chance.
 const SHORTEST: usize = 16;
 
-/// All that was read.
+/// Everything that was read.
 #[derive(Default)]
 pub(super) struct Reading {
     pub(super) text: String,
     /// The kinds that could be listed, in plural, and those that could not.
     pub(super) listed: BTreeSet<String>,
     pub(super) refused: BTreeSet<String>,
-    /// The namespaces and names of what was listed.
+    /// The namespaces and names of the listed objects.
     names: BTreeSet<(String, String)>,
 }
 
@@ -40,7 +40,7 @@ impl Reading {
     }
 
     pub(super) fn add(&mut self, text: &str) {
-        // A line end within a text of JSON would make a word of what follows.
+        // A line end within a JSON text would join the next word.
         self.text.push_str(&text.replace("\\n", " "));
         self.text.push('\n');
     }
@@ -54,19 +54,19 @@ impl Reading {
         self.add(&list.to_string());
     }
 
-    /// Words, of which a uid is one.
+    /// Returns words; a uid is one word.
     fn words(&self) -> impl Iterator<Item = &str> {
         let is_within = |letter: char| letter.is_ascii_alphanumeric() || letter == '-';
         self.text.split(move |letter| !is_within(letter))
     }
 
-    /// Whether a value stands there, other than as a part of a uid or of a longer word.
+    /// Returns true if the text has a value that is no part of a uid or of a longer word.
     pub(super) fn has(&self, value: &str) -> bool {
         let mut words = self.words().filter(|word| !is_uid(word));
         words.any(|word| word.split('-').any(|part| part == value))
     }
 
-    /// All that could be a hash, or the beginning of one.
+    /// Returns everything that could be a hash, or the beginning of one.
     pub(super) fn hashes(&self) -> BTreeSet<String> {
         let is_digit = |letter: char| matches!(letter, '0'..='9' | 'a'..='f');
         let runs = self.text.split(move |letter| !is_digit(letter));
@@ -74,7 +74,8 @@ impl Reading {
         runs.map(str::to_owned).collect()
     }
 
-    /// Whatever could be the key of a hash: every uid, and the names of what is in the namespace or in none.
+    /// Returns every possible key of a hash: every uid, and the names of the objects in the namespace and of
+    /// cluster-scoped ones.
     pub(super) fn keys(&self, namespace: &str) -> BTreeSet<String> {
         let names = self.names.iter();
         let names = names.filter(|(of, _)| of.is_empty() || of == namespace);
@@ -92,7 +93,7 @@ fn is_uid(word: &str) -> bool {
     word.len() == UID && word.char_indices().all(is_right)
 }
 
-/// Lists everything that the role lets one list, in all namespaces, as `kubectl get -A` does.
+/// Lists everything that the role permits, in all namespaces, as `kubectl get -A` does.
 pub(super) async fn of_a_viewer(place: &Fixture) -> Result<Reading> {
     let viewer = place.allow("viewer", &[]).await?;
     let account = format!("--serviceaccount={}:{}", place.namespace, viewer.name);
@@ -105,7 +106,7 @@ pub(super) async fn of_a_viewer(place: &Fixture) -> Result<Reading> {
     let bind = [&bind[..], &[&account]].concat();
     place.cluster.kubectl(&bind).await?;
     let user = viewer.user();
-    // The roles of the project are added to it by and by.
+    // The roles of the project are added to it with a delay.
     let template = Kind::new(
         "carto.run",
         "v1alpha1",

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, ensure};
 use cartouche_tests::repository;
 use serde_json::Value;
 
-/// Those whom the page adds to the list of writers.
+/// The user and the group that the page adds to the list of writers.
 pub(super) const LISTED_USER: &str = "system:serviceaccount:team-a:cartouche-controller";
 pub(super) const LISTED_GROUP: &str = "backup-operators";
 
@@ -15,7 +15,7 @@ fn page(path: &str) -> Result<String> {
     fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))
 }
 
-/// The first block of this language after these words.
+/// Returns the first block of this language after these words.
 fn block(text: &str, after: &str, language: &str) -> Result<String> {
     let begin = format!("```{language}\n");
     let rest = text.split_once(after).map(|(_, rest)| rest);
@@ -25,7 +25,7 @@ fn block(text: &str, after: &str, language: &str) -> Result<String> {
     Ok(block.to_owned())
 }
 
-/// The JSON patch by which the page of the policies adds writers.
+/// Returns the JSON patch with which the page of the policies adds writers.
 pub(super) fn patch_of_the_list() -> Result<String> {
     let text = page("config/policies/README.md")?;
     let kustomization = block(&text, "## Further writers", "yaml")?;
@@ -39,7 +39,8 @@ pub(super) fn patch_of_the_list() -> Result<String> {
     Ok(steps)
 }
 
-/// The commands by which the page of operations takes everything away, each as its words after `kubectl`.
+/// Returns the commands with which the page of operations removes everything, each as its words after
+/// `kubectl`.
 pub(super) fn uninstall() -> Result<Vec<Vec<String>>> {
     let text = page("docs/operations.md")?;
     let commands = block(&text, "## Uninstall", "console")?.replace("\\\n", " ");
@@ -50,7 +51,7 @@ pub(super) fn uninstall() -> Result<Vec<Vec<String>>> {
     commands.collect()
 }
 
-/// The words with folders as this process finds them.
+/// Returns the words with the paths of folders for this process.
 pub(super) fn at_home(words: &[String]) -> Vec<String> {
     let at_home = |word: &String| {
         if word.starts_with("config/") {

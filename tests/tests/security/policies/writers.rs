@@ -1,18 +1,18 @@
-//! Those who write, and the ways to write a status.
+//! Writers, and the ways to write a status.
 
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
 
 use crate::approval::place::Place;
 
-/// Someone with all rights, or with the right to statuses at least.
+/// A user with all rights, or at least with the right to statuses.
 #[derive(Debug)]
 pub(super) enum Writer {
     /// The administrator of the cluster, of the group `system:masters`.
     Admin,
-    /// Who edits Runnables, and has the right to their status.
+    /// The user who edits Runnables and has the right to their status.
     Editor,
-    /// Someone of this name and these groups.
+    /// A user of this name and these groups.
     As(String, Vec<&'static str>),
 }
 
@@ -25,7 +25,7 @@ impl Writer {
         }
     }
 
-    /// kubectl in the namespace, as this one.
+    /// Runs kubectl in the namespace, as this user.
     pub(super) async fn kubectl(
         &self,
         place: &Place,
@@ -49,7 +49,7 @@ impl Writer {
         place.served.cluster.kubectl_with_input(&all, input).await
     }
 
-    /// The answer to what this one must not do.
+    /// Returns the answer to something that this user must not do.
     pub(super) async fn refused(
         &self,
         place: &Place,
@@ -63,7 +63,7 @@ impl Writer {
     }
 }
 
-/// Everyone who is no writer of statuses, each with the right to write them.
+/// Returns users who are no writers of statuses, each with the right to write them.
 pub(super) fn all_others(place: &Place) -> Vec<Writer> {
     let own = format!(
         "system:serviceaccount:{}:cartouche-controller",
@@ -87,7 +87,7 @@ pub(super) fn all_others(place: &Place) -> Vec<Writer> {
         .collect()
 }
 
-/// The ways to write the status of an object, with what kubectl reads.
+/// Returns the ways to write the status of an object, with the standard input of kubectl.
 pub(super) fn ways(kind: &str, object: &Value) -> Vec<(&'static str, Vec<String>, String)> {
     let name = object["metadata"]["name"].as_str().unwrap_or_default();
     let mut forged = json!({

@@ -1,4 +1,4 @@
-//! Runnables and objects whose text is small and whose tree is not: maps of one entry in each other.
+//! Runnables and objects with a small text and a large tree: maps of one entry in each other.
 
 use std::time::{Duration, Instant};
 
@@ -19,24 +19,25 @@ use crate::ground::{DEMO, condition, text};
 const COUNT: usize = 10;
 /// Objects that one of them takes inputs from.
 const SOURCES: usize = 8;
-/// Chains of maps that have 600 KB of text, and 65 MiB as a tree. An API server on a busy machine takes no more of them in time.
+/// Chains of maps that have 600 KB of text, and 65 MiB as a tree. An API server on a busy machine cannot take
+/// more of them in time.
 const REFUSED: usize = 1_700;
-/// Those that just fit, of which a tree has 15 MiB.
+/// Number that just fits, with a tree of 15 MiB.
 const TAKEN: usize = 390;
-/// Those that have no more values than an input as JSON may have: 100 KB of text, and 13 MiB as a tree.
+/// Number within the limit of values of a JSON input: 100 KB of text, and 13 MiB as a tree.
 const AS_JSON: usize = 330;
-/// What the process may take, which is half of what it is shipped with.
+/// Maximum memory of the process, in MiB: half of its shipped limit.
 const MOST: u64 = 256;
 
-/// So many chains of maps in each other. They stand in a list, of which the API server notes no owner field by field: that would
-/// take it longer than a request may.
+/// Returns this many chains of maps in each other. They are in a list, for which the API server notes no
+/// owner field by field: that would take it longer than a request may.
 fn chains(count: usize) -> String {
     let chain = format!("{}1{}", r#"{"a":"#.repeat(58), "}".repeat(58));
     let chains = (0..count).map(|at| format!(r#""c{at}":{chain}"#));
     format!("[{{{}}}]", chains.collect::<Vec<_>>().join(","))
 }
 
-/// Makes a Runnable with such an input.
+/// Makes a Runnable with this input.
 async fn runnable(tenant: &Fixture, name: &str, mut spec: Value, heavy: &str) -> Result<()> {
     spec["inputs"] = json!({ "value": 1, "play": "hang", "heavy": "HEAVY" });
     let text = tenant.manifest(name, spec).to_string();
@@ -44,7 +45,7 @@ async fn runnable(tenant: &Fixture, name: &str, mut spec: Value, heavy: &str) ->
     create(tenant, &runnables(tenant), text).await
 }
 
-/// Asks again where the API server had no time for so much.
+/// Creates an object, and retries after a timeout of the API server.
 async fn create(tenant: &Fixture, path: &str, text: String) -> Result<()> {
     for _ in 0..5 {
         match send(&tenant.cluster, "POST", path, text.clone()).await {
@@ -67,7 +68,7 @@ async fn sources(tenant: &Fixture, prefix: &str, heavy: &str) -> Result<()> {
     Ok(())
 }
 
-/// A Runnable that takes inputs from all of these.
+/// Returns the spec of a Runnable that takes inputs from all of these.
 fn reads(prefix: &str) -> Value {
     let from = (0..SOURCES).map(|index| {
         json!({ "name": format!("s{index}"), "objectRef": {
@@ -77,7 +78,7 @@ fn reads(prefix: &str) -> Value {
     json!({ "inputsFrom": from.collect::<Value>() })
 }
 
-/// Makes a `ConfigMap` with such a text.
+/// Makes a `ConfigMap` with this text.
 async fn text_of(tenant: &Fixture, name: &str, heavy: &str) -> Result<()> {
     let path = format!("/api/v1/namespaces/{}/configmaps", tenant.namespace);
     let object = json!({
@@ -86,7 +87,7 @@ async fn text_of(tenant: &Fixture, name: &str, heavy: &str) -> Result<()> {
     create(tenant, &path, object.to_string()).await
 }
 
-/// A Runnable that reads such a text as JSON.
+/// Returns the spec of a Runnable that reads this text as JSON.
 fn reads_json(name: &str) -> Value {
     let from = json!({ "name": name, "key": "text", "as": "JSON" });
     json!({ "inputsFrom": [{ "name": "tree", "configMapKeyRef": from }] })
@@ -96,7 +97,7 @@ fn named(sort: &str) -> Vec<String> {
     (0..COUNT).map(|index| format!("{sort}-{index}")).collect()
 }
 
-/// Whether a Runnable is told that there is no room for something.
+/// Returns true if a Runnable reports that there is no room for something.
 fn is_refused(runnable: &Value, reason: &str, what: &str) -> bool {
     let said = text(&condition(runnable, "RunTemplateReady")["message"]);
     condition(runnable, "Ready")["reason"] == reason
@@ -104,14 +105,14 @@ fn is_refused(runnable: &Value, reason: &str, what: &str) -> bool {
         && said.contains("MiB of memory as a tree of values, more than 16 MiB")
 }
 
-/// Waits for the run of a new Runnable of the victim. How long that took.
+/// Waits for the run of a new Runnable of the victim, and returns the time.
 async fn served(victim: &Fixture, name: &str) -> Result<Duration> {
     let began = Instant::now();
     has_a_run(victim, name).await?;
     Ok(began.elapsed())
 }
 
-/// Begins a controller again, where all of that is there already.
+/// Starts a controller again, with all these objects. Returns its peak memory, in MiB.
 async fn after_a_restart(cluster: &Cluster, victim: &Fixture) -> Result<u64> {
     let controller = Controller::start(DEMO, cluster, &Settings::default()).await?;
     served(victim, "late").await?;

@@ -13,17 +13,17 @@ use super::{
 };
 use crate::ground::{condition, is_ready, text};
 
-/// Inputs too deep to read, as text.
+/// Returns inputs too deep to read, as text.
 fn deep() -> String {
     format!(r#"{{"value":1,"play":"hang","deep":{}}}"#, nested(DEEP))
 }
 
-/// What mends them.
+/// Returns inputs that repair them.
 fn mended() -> Value {
     json!({ "value": 1, "play": "hang", "deep": null })
 }
 
-/// Whether a Runnable is told that it cannot be read.
+/// Returns true if a Runnable reports that it cannot be read.
 fn is_told(runnable: &Value) -> bool {
     let said = text(&condition(runnable, "RunTemplateReady")["message"]);
     condition(runnable, "Ready")["reason"] == "InvalidRunnable"
@@ -32,7 +32,7 @@ fn is_told(runnable: &Value) -> bool {
         && runnable["status"]["observedGeneration"] == runnable["metadata"]["generation"]
 }
 
-/// Gives a Runnable such inputs, and waits until it is told.
+/// Gives a Runnable unreadable inputs, and waits for the report.
 async fn spoil(victim: &Fixture, name: &str) -> Result<Value> {
     let path = format!("{}/{name}", runnables(victim));
     let deep = format!(r#"{{"spec":{{"inputs":{}}}}}"#, deep());
@@ -40,7 +40,7 @@ async fn spoil(victim: &Fixture, name: &str) -> Result<Value> {
     until(victim, name, "a word about it", is_told).await
 }
 
-/// Makes one that nobody could ever read, and waits until it is told.
+/// Makes a Runnable that was never readable, and waits for the report.
 async fn make_spoiled(victim: &Fixture, name: &str) -> Result<()> {
     let new = victim.manifest(name, inputs("DEEP")).to_string();
     let new = new.replace(r#""DEEP""#, &deep());

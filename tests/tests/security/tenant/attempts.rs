@@ -1,4 +1,4 @@
-//! Runnables that a tenant makes to get at what is not its own.
+//! Runnables that a tenant makes to reach foreign objects.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 use super::{Tenant, elsewhere, forgeries};
 use crate::ground::echo;
 
-/// What must become of an attempt.
+/// The required result of an attempt.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Outcome {
     /// Not ready, and no run was made.
     Refused,
     /// A run is made, but nothing is read from it.
     WithoutOutputs,
-    /// A run is made without what was forged; [`super::forgeries::look`] tells.
+    /// A run is made without the forged parts; [`super::forgeries::look`] checks that.
     Genuine,
     /// A run is made, and its outputs are written to no object.
     Unwritten,
@@ -32,7 +32,7 @@ pub(crate) struct Attempt {
 }
 
 impl Attempt {
-    /// The spec of its Runnable.
+    /// Returns the spec of its Runnable.
     pub(crate) fn spec(&self) -> Value {
         let mut spec =
             json!({ "runTemplateRef": { "name": self.template }, "inputs": self.inputs });
@@ -49,7 +49,7 @@ impl Attempt {
     }
 }
 
-/// Templates that no operator should write: they make whatever the inputs say.
+/// Returns templates that no operator should write: they make anything that the inputs demand.
 pub(crate) fn templates() -> [(&'static str, Value); 7] {
     let free = |fields: &[&str]| {
         let mut document = json!({});
@@ -58,7 +58,7 @@ pub(crate) fn templates() -> [(&'static str, Value); 7] {
         }
         json!({ "template": document, "outputs": { "data": ".data", "meta": ".metadata.annotations" } })
     };
-    // Of a kind that has a status: what a kind does not have, the API server forgets before it is seen.
+    // Of a kind with a status: otherwise the API server would drop it unseen.
     let any_status = json!({
         "template": {
             "apiVersion": "v1", "kind": "ResourceQuota",
@@ -103,12 +103,12 @@ pub(super) fn attempt(
     }
 }
 
-/// A config map of the tenant, with further metadata.
+/// Returns a config map of the tenant, with further metadata.
 pub(super) fn config_map(metadata: &Value) -> Value {
     json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": { "a": "b" } })
 }
 
-/// Every attempt by way of a Runnable.
+/// Returns every attempt through a Runnable.
 pub(crate) async fn all(tenant: &Tenant) -> Result<Vec<Attempt>> {
     let mut all = accounts(tenant);
     all.extend(namespaces(tenant));
@@ -222,7 +222,7 @@ async fn served(tenant: &Tenant, verb: &str) -> Result<Vec<Served>> {
     Ok(table.lines().filter_map(line).collect())
 }
 
-/// Everything that can be created but what the account may create.
+/// Returns attempts for every creatable kind, except those that the account may create.
 async fn kinds(tenant: &Tenant) -> Result<Vec<Attempt>> {
     let mut attempts = Vec::new();
     for Served {
@@ -262,7 +262,7 @@ async fn kinds(tenant: &Tenant) -> Result<Vec<Attempt>> {
     Ok(attempts)
 }
 
-/// Everything that can be listed but what the account may list.
+/// Returns attempts for every listable kind, except those that the account may list.
 async fn selectors(tenant: &Tenant) -> Result<Vec<Attempt>> {
     let mut attempts = Vec::new();
     for Served {
@@ -273,7 +273,7 @@ async fn selectors(tenant: &Tenant) -> Result<Vec<Attempt>> {
             continue;
         }
         for labels in [json!({}), json!({ "pick": "me" })] {
-            // One is enough but for what is planted.
+            // One object is enough, except for the planted Secret.
             if kind != "Secret" && labels != json!({}) {
                 continue;
             }
@@ -292,8 +292,8 @@ async fn selectors(tenant: &Tenant) -> Result<Vec<Attempt>> {
     Ok(attempts)
 }
 
-/// To make a Secret is not to read one. The account may make them: `runner` may not, so that nothing
-/// would be shown.
+/// Returns attempts with Secrets: the right to make one is not the right to read one. The account may make
+/// them; `runner` may not, so that it would prove nothing.
 fn secrets() -> Vec<Attempt> {
     let secret = |what: &str, kind: &str, metadata: Value, outcome: Outcome| {
         let inputs = json!({

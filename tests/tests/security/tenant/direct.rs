@@ -1,4 +1,4 @@
-//! What a tenant asks of the API server itself.
+//! Requests of a tenant to the API server itself.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ const RUNS: &str = "/apis/carto.run/v1alpha1";
 /// A request: verb, path, body.
 type Asked = (&'static str, String, Value);
 
-/// What was asked for, and what was answered: the code, and in which words.
+/// Returns the requests with their answers: the code and the message.
 pub(crate) async fn attempts(tenant: &Tenant) -> Result<Vec<(String, String)>> {
     let client = tenant.own.cluster.client_of(&tenant.account).await?;
     let (own, victim) = (&tenant.own.namespace, &tenant.others.namespace);
@@ -44,7 +44,7 @@ fn status() -> Value {
     json!({ "status": { "currentRun": null, "outputs": { "a": "b" } } })
 }
 
-/// Templates, and the ledger of its own Runnables.
+/// Returns requests for templates, and for the ledger of its own Runnables.
 fn templates(own: &str) -> Vec<Asked> {
     let template = json!({
         "apiVersion": "carto.run/v1alpha1", "kind": "ClusterRunTemplate",
@@ -69,7 +69,7 @@ fn templates(own: &str) -> Vec<Asked> {
     ]
 }
 
-/// Runnables of others.
+/// Returns requests for Runnables of others.
 fn runnables(victim: &str) -> Vec<Asked> {
     let runnable = json!({
         "apiVersion": "carto.run/v1alpha1", "kind": "Runnable",
@@ -91,7 +91,7 @@ fn runnables(victim: &str) -> Vec<Asked> {
     ]
 }
 
-/// What stands around them.
+/// Returns requests for the objects around them.
 fn beside(victim: &str) -> Vec<Asked> {
     let token =
         || json!({ "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {} });

@@ -1,4 +1,4 @@
-//! Inputs that a tenant asks for from what is not its own, and places that it has outputs written to.
+//! Inputs that a tenant requests from foreign objects, and foreign places for its outputs.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use super::{
     attempts::{Attempt, Outcome, attempt},
 };
 
-/// Every attempt of both sorts.
+/// Returns every attempt of both sorts.
 pub(super) fn all(tenant: &Tenant) -> Vec<Attempt> {
     let mut all = sources(tenant);
     all.extend(sinks());

@@ -1,5 +1,5 @@
-//! Names and metadata that others would believe, and what came of them: the runs as they were asked
-//! for, and as they are.
+//! Names and metadata that others would believe, and their results: the runs as they were requested, and as
+//! they are.
 
 use anyhow::{Context, Result, ensure};
 use cartouche_templating::name_suffix;
@@ -15,7 +15,7 @@ use super::{
     attempts::{Attempt, Outcome, attempt, config_map},
 };
 
-/// What no create of a run may carry, though the API server might take it away.
+/// Fields that no create of a run may carry, though the API server might remove them.
 const NEVER_SENT: [&str; 4] = [
     "/metadata/finalizers",
     "/metadata/resourceVersion",
@@ -23,10 +23,10 @@ const NEVER_SENT: [&str; 4] = [
     "/status",
 ];
 
-/// What the accounts of the tenant may make.
+/// Kinds that the accounts of the tenant may make.
 const RUNS: [Kind; 3] = [CONFIG_MAP, SECRET, QUOTA];
 
-/// Who has written a part of a run, by forged managed fields. The audit log leaves these out.
+/// Writer of a part of a run, in forged managed fields. The audit log leaves these out.
 const FORGER: &str = "forger";
 
 pub(super) fn names() -> Vec<Attempt> {
@@ -68,13 +68,13 @@ pub(super) fn names() -> Vec<Attempt> {
             )
         }
     };
-    // The name is cut down to what a name may be; some prefixes the API server refuses themselves.
+    // The name is shortened to a valid one; the API server refuses some prefixes itself.
     let refused = ["../x-", "x y-", "-", "x\r\n-"].map(|it| prefix(it, Outcome::Refused));
     let odd = ["X-", "x_-", "x.-", "0", &long].map(|it| prefix(it, Outcome::Genuine));
     fixed.into_iter().chain(refused).chain(odd).collect()
 }
 
-/// Metadata that others would believe. The run is made without them.
+/// Returns attempts with metadata that others would believe. The run is made without them.
 pub(super) fn metadata(tenant: &Tenant) -> Vec<Attempt> {
     let owner = json!([{
         "apiVersion": "v1", "kind": "Namespace", "name": tenant.others.namespace, "uid": "0", "controller": true,
@@ -122,8 +122,8 @@ fn forgery(what: &str, template: &'static str, inputs: Value) -> Attempt {
     }
 }
 
-/// Looks at everything that was made in the tenant's namespace: each object is the run of one Runnable
-/// by name, number, owner and hash, as Cartouche makes it, and each attempt that was to make one has.
+/// Checks everything that was made in the tenant's namespace: each object is the run of one Runnable by name,
+/// number, owner and hash, as Cartouche makes it, and each attempt that must make one has.
 pub(super) async fn look(
     tenant: &Tenant,
     attempts: &[Attempt],
@@ -134,7 +134,7 @@ pub(super) async fn look(
     for kind in RUNS {
         made.extend(tenant.own.list(kind, "").await?);
     }
-    // These were there before.
+    // These existed before.
     made.retain(|it| !["kube-root-ca.crt", "own"].contains(&name_of(it)));
     for object in &made {
         let owner = &object["metadata"]["ownerReferences"][0]["uid"];
@@ -151,7 +151,8 @@ pub(super) async fn look(
     Ok(())
 }
 
-/// How many creates of runs were sent in a namespace. None may carry what is never sent.
+/// Returns the number of creates of runs that were sent in a namespace. None may carry a field that is never
+/// sent.
 fn sent(audit: &AuditLog, namespace: &str) -> Result<usize> {
     let mut sent = 0;
     for event in audit.in_namespace(namespace)? {
@@ -163,7 +164,7 @@ fn sent(audit: &AuditLog, namespace: &str) -> Result<usize> {
         };
         sent += 1;
         for field in NEVER_SENT {
-            // A status that was not sent is written down as an empty one.
+            // The log has an empty status where none was sent.
             let there = object.pointer(field).filter(|it| **it != json!({}));
             ensure!(there.is_none(), "{field} was sent: {object}");
         }
@@ -171,7 +172,7 @@ fn sent(audit: &AuditLog, namespace: &str) -> Result<usize> {
     Ok(sent)
 }
 
-/// What Cartouche gives to a run, and nothing in its place or beside it.
+/// Checks that a run has everything that Cartouche gives it, and nothing else.
 fn is_genuine(object: &Value, runnable: &Value) -> Result<()> {
     let (metadata, current) = (&object["metadata"], &runnable["status"]["currentRun"]);
     let (name, uid) = (&runnable["metadata"]["name"], &runnable["metadata"]["uid"]);
@@ -198,7 +199,7 @@ fn is_genuine(object: &Value, runnable: &Value) -> Result<()> {
         "its managed fields"
     );
     ensure!(metadata["uid"] == current["uid"], "its uid");
-    // Both are times of the API server in the same words.
+    // Both are times of the API server in the same format.
     let created = metadata["creationTimestamp"].as_str();
     ensure!(
         created >= runnable["metadata"]["creationTimestamp"].as_str(),
