@@ -1,4 +1,4 @@
-//! Requests of the load generator: as little JSON read as possible, so that it costs little itself.
+//! Requests of the load generator: they read as little JSON as possible, so that it costs little itself.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use serde_json::Value;
 /// Objects in one page of a list.
 const PAGE: usize = 500;
 
-/// Anything, of which only this is read.
+/// Metadata of any object, as far as it is read.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Meta {
@@ -30,12 +30,12 @@ pub(crate) struct Meta {
     pub(crate) labels: std::collections::BTreeMap<String, String>,
 }
 
-/// What a watch and a list can carry.
+/// An item of a watch or a list.
 pub(crate) trait Item: Clone + DeserializeOwned + Send + 'static {
     fn meta(&self) -> &Meta;
 }
 
-/// What happened to an object.
+/// The sort of an event of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Happening {
     There,
@@ -68,7 +68,7 @@ pub(crate) async fn send<T: DeserializeOwned>(
     send_as(client, method, path, body, None).await
 }
 
-/// As [`send`], with a body of another type than usual.
+/// Does the same as [`send`], with a body of another type.
 pub(crate) async fn send_typed<T: DeserializeOwned>(
     client: &Client,
     method: &str,
@@ -85,7 +85,7 @@ pub(crate) async fn send_typed<T: DeserializeOwned>(
     client.request(request).await
 }
 
-/// As [`send`], impersonating a user.
+/// Does the same as [`send`], impersonating a user.
 pub(crate) async fn send_as<T: DeserializeOwned>(
     client: &Client,
     method: &str,
@@ -112,7 +112,7 @@ pub(crate) async fn send_as<T: DeserializeOwned>(
     client.request(request).await
 }
 
-/// Creates an object, or lets it be if it is there.
+/// Creates an object unless it exists.
 pub(crate) async fn ensure(client: &Client, path: &str, object: &Value) -> Result<()> {
     match send::<serde::de::IgnoredAny>(client, "POST", path, object).await {
         Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(()),
@@ -122,7 +122,7 @@ pub(crate) async fn ensure(client: &Client, path: &str, object: &Value) -> Resul
     }
 }
 
-/// All objects at a path, and the version of the list.
+/// Returns all objects at a path, and the version of the list.
 pub(crate) async fn list<T: DeserializeOwned>(
     client: &Client,
     path: &str,
@@ -142,7 +142,7 @@ pub(crate) async fn list<T: DeserializeOwned>(
     }
 }
 
-/// The present version of a list, without reading the list.
+/// Returns the present version of a list, without reading the list.
 pub(crate) async fn version(client: &Client, path: &str) -> Result<String> {
     let page: Page<serde::de::IgnoredAny> =
         send(client, "GET", &format!("{path}?limit=1"), &Value::Null)
@@ -151,7 +151,7 @@ pub(crate) async fn version(client: &Client, path: &str) -> Result<String> {
     Ok(page.metadata.resource_version)
 }
 
-/// Watches from a version on, for ever; each event is handed on in order.
+/// Watches from a version on, for ever; passes each event on in order.
 pub(crate) async fn watch<T: Item>(
     client: Client,
     path: String,
@@ -180,8 +180,8 @@ pub(crate) async fn watch<T: Item>(
                 }
                 Ok(WatchEvent::Deleted(object)) => (Happening::Gone, object),
                 Ok(WatchEvent::Bookmark(_)) => continue,
-                // The store of a kind that was installed a moment ago began after the version that
-                // was read: everything that is there is shown instead.
+                // The store of a kind that was installed a moment ago began after the version that was read:
+                // the watch shows all existing objects instead.
                 Ok(WatchEvent::Error(error)) if error.code == 410 && !begun => {
                     version.clear();
                     break;

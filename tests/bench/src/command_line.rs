@@ -1,4 +1,4 @@
-//! What can be said on the command line.
+//! The command line of the benchmark.
 
 use std::{path::PathBuf, str::FromStr};
 
@@ -7,12 +7,12 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::{measure::Subject, scenarios::Attack};
 
-/// Measures a controller of Runnables (carto.run/v1alpha1) beside the ceiling of this machine.
+/// Measure a controller of Runnables (carto.run/v1alpha1) beside the ceiling of this machine.
 ///
-/// A Kubernetes API server and etcd are started on this machine (built from source at the first
-/// start), Runnables are created and changed, an engine marks every run as succeeded at once, and
-/// watches tell when runs and outputs appear. Two unsafe reference controllers, which are part of the
-/// benchmark, take turns with the controller under test: what matters are the ratios.
+/// The benchmark starts a Kubernetes API server and etcd on this machine (built from source at the first
+/// start) and creates and changes Runnables. An engine marks every run as succeeded at once, and watches
+/// record when runs and outputs appear. Two unsafe reference controllers, which are part of the benchmark,
+/// take turns with the controller under test: the ratios are what matters.
 #[derive(Debug, Parser)]
 #[command(
     name = "cargo bench-cluster",
@@ -33,14 +33,14 @@ pub(crate) struct CommandLine {
     pub(crate) settings: Settings,
 }
 
-/// What holds for every scenario.
+/// Settings of every scenario.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Settings {
-    /// The controller to measure. Without it: Cartouche, as built with this benchmark.
+    /// Measure this controller. The default is Cartouche, as built with this benchmark.
     #[arg(long, global = true, value_name = "PATH")]
     pub(crate) controller: Option<PathBuf>,
 
-    /// Arguments of the controller, once for each.
+    /// Pass this argument to the controller; can be given more than once.
     #[arg(
         long,
         global = true,
@@ -53,7 +53,7 @@ pub(crate) struct Settings {
     #[arg(long, global = true, requires = "kubeconfig")]
     pub(crate) pid: Option<u32>,
 
-    /// As whom the process of --pid speaks to the API server, as the audit log names it.
+    /// User of the process of --pid, as the audit log names it.
     #[arg(long, global = true, requires = "pid")]
     pub(crate) user: Option<String>,
 
@@ -61,7 +61,7 @@ pub(crate) struct Settings {
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) kubeconfig: Option<PathBuf>,
 
-    /// The context of the kubeconfig.
+    /// Use this context of the kubeconfig.
     #[arg(long, global = true, value_name = "NAME", requires = "kubeconfig")]
     pub(crate) context: Option<String>,
 
@@ -69,11 +69,11 @@ pub(crate) struct Settings {
     #[arg(long, global = true, requires = "kubeconfig")]
     pub(crate) install: bool,
 
-    /// How long each measurement changes inputs.
+    /// Change inputs for this many seconds in each measurement.
     #[arg(long, global = true, default_value_t = 12)]
     pub(crate) seconds: u64,
 
-    /// How often the controller and the references take turns.
+    /// Let the controller and the references take this many turns.
     #[arg(long, global = true, default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=20))]
     pub(crate) repeat: u8,
 
@@ -81,33 +81,33 @@ pub(crate) struct Settings {
     #[arg(long, global = true)]
     pub(crate) no_references: bool,
 
-    /// Runnables that a reference works on at the same time.
+    /// Let a reference work on this many Runnables at the same time.
     #[arg(long, global = true, value_name = "COUNT", default_value_t = 16)]
     pub(crate) reference_concurrency: usize,
 
-    /// Finished runs that each Runnable keeps. What has more from the start keeps those.
+    /// Keep this many finished runs of each Runnable. A Runnable with more from the start keeps those.
     #[arg(long, global = true, value_name = "COUNT", default_value_t = 10, value_parser = clap::value_parser!(u8).range(1..=200))]
     pub(crate) keep: u8,
 
-    /// Runs that each Runnable has behind it before it is measured, whoever is measured.
+    /// Make this many runs of each Runnable before it is measured, for every subject.
     #[arg(long, global = true, value_name = "COUNT", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=100))]
     pub(crate) earlier: u8,
 
-    /// How long a run lasts, in milliseconds.
+    /// Let a run last this many milliseconds.
     #[arg(long, global = true, value_name = "MILLISECONDS", default_value_t = 0)]
     pub(crate) lasts: u64,
 
-    /// Record a profile of the controller with perf, while it is measured, in this file.
+    /// Record a profile of the controller with perf in this file, while it is measured.
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) perf: Option<PathBuf>,
 
-    /// Write everything that was measured to this file.
+    /// Write all measurements to this file.
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
 }
 
 impl Settings {
-    /// Who is measured, in turn.
+    /// Returns the subjects, in the order of their turns.
     pub(crate) fn subjects(&self) -> Vec<Subject> {
         if self.no_references {
             return vec![Subject::Controller];
@@ -123,85 +123,87 @@ impl Settings {
 
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum Command {
-    /// One Runnable, changed again each time its outputs have arrived.
+    /// Change one Runnable again each time its outputs have arrived.
     Alone,
-    /// Many Runnables changed at once, again and again.
+    /// Change many Runnables at once, again and again.
     Together {
-        /// How many.
+        /// Number of Runnables.
         #[arg(default_values_t = [100])]
         runnables: Vec<usize>,
     },
-    /// Many Runnables, each changed again as soon as its outputs have arrived, or at a rate.
+    /// Change many Runnables, each again as soon as its outputs have arrived, or at a rate.
     Load {
-        /// How many.
+        /// Number of Runnables.
         #[arg(default_values_t = [1, 4, 16, 64, 256])]
         runnables: Vec<usize>,
-        /// Changes a second, of all Runnables together, whatever becomes of them.
+        /// Make this many changes a second, of all Runnables together, whether outputs arrive or not.
         #[arg(long)]
         rate: Option<f64>,
     },
-    /// How cost grows: memory, start, throughput and CPU at several sizes. No references.
+    /// Measure how cost grows: memory, start, throughput and CPU at several sizes. No references.
     Scale {
         /// Runnables and finished runs of each, as 1000x2.
         #[arg(default_values = ["100x1", "1000x2", "1000x10", "1000x50", "10000x5"])]
         points: Vec<Point>,
-        /// And kinds of runs.
+        /// Numbers of kinds of runs.
         #[arg(long, value_delimiter = ',', default_values_t = [1, 20, 200])]
         kinds: Vec<usize>,
     },
-    /// A controller starts on a cluster that has everything already.
+    /// Start a controller on a cluster that has everything already.
     ColdStart {
         /// Runnables and finished runs of each, as 1000x2.
         #[arg(default_values = ["1000x2", "10000x5"])]
         points: Vec<Point>,
     },
-    /// One template is edited under many Runnables, while others are changed.
+    /// Edit one template under many Runnables, while others change.
     TemplateEdit {
-        /// How many.
+        /// Number of Runnables.
         #[arg(default_values_t = [1000])]
         runnables: Vec<usize>,
     },
-    /// Many Runnables whose runs wait for each other, and many that fail and are tried again, while others are changed.
+    /// Measure many Runnables whose runs wait for each other, and many that fail and are retried, while
+    /// others change.
     Lifecycle {
-        /// How many.
+        /// Number of Runnables.
         #[arg(default_values_t = [1000])]
         runnables: Vec<usize>,
     },
-    /// Chains of five Runnables, each of which takes an output of the one before: by selectors, and by runnableRef.
+    /// Measure chains of five Runnables, each of which takes an output of the previous one: by selectors, and
+    /// by runnableRef.
     Chain {
-        /// How many chains.
+        /// Number of chains.
         #[arg(default_value_t = 20)]
         chains: usize,
     },
-    /// A controller is left alone, and started again: what does it write?
+    /// Leave a controller alone, restart it, and count its writes.
     Idle {
         /// Runnables and finished runs of each, as 1000x2.
         #[arg(default_value = "1000x2")]
         point: Point,
-        /// How long it is left alone.
+        /// Leave the controller alone for this many minutes.
         #[arg(long, default_value_t = 3)]
         minutes: u64,
     },
-    /// What tenants and strangers can do to a controller and to others: each attack ten at once, at the size that is allowed. Fails if one breaks a
-    /// bound. Give --seconds at least 30.
+    /// Attack a controller and other tenants as tenants and strangers can: each attack ten at once, at the
+    /// permitted size. Fails if one exceeds a bound. Give --seconds at least 30.
     Attacks {
-        /// Which of them.
+        /// Attacks to play.
         #[arg(value_enum, default_values_t = Attack::value_variants().to_vec())]
         attacks: Vec<Attack>,
     },
-    /// What each sort of request costs the API server. No controller.
+    /// Measure the cost of each sort of request for the API server. No controller.
     Shapes {
-        /// How often each is sent.
+        /// Send each request this many times.
         #[arg(long, default_value_t = 300)]
         requests: usize,
     },
-    /// Writes tables and plots into docs/performance.md, from files that --json wrote.
+    /// Write tables and plots into docs/performance.md, from files that --json wrote.
     Docs {
         /// The files.
         #[arg(required = true)]
         files: Vec<PathBuf>,
     },
-    /// Runs a reference controller.
+    /// Run a reference controller.
     #[command(hide = true)]
     Reference {
         which: Reference,
@@ -211,7 +213,7 @@ pub(crate) enum Command {
     Hidden(Hidden),
 }
 
-/// So many Runnables with so many finished runs each.
+/// A number of Runnables, and of finished runs of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Point {
     pub(crate) runnables: usize,

@@ -1,4 +1,4 @@
-//! Writes what was measured into `docs/performance.md`, between its markers, and the plots beside it.
+//! Writes measurements into `docs/performance.md`, between its markers, and the plots beside it.
 
 use std::{fs, path::PathBuf};
 
@@ -92,7 +92,7 @@ fn sections(all: &Measured) -> [(&'static str, String); 10] {
     ]
 }
 
-/// The page with what stands between the markers of a name replaced.
+/// Returns the page with new content between the markers of a name.
 fn filled(page: &str, name: &str, content: &str) -> Option<String> {
     let begin = format!("<!-- bench-cluster {name} -->\n");
     let end = format!("<!-- /bench-cluster {name} -->");

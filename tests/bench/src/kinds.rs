@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 pub(crate) const RUN_GROUP: &str = "bench.carto.run";
 /// The group of the Runnables that controllers under test serve.
 pub(crate) const RUNNABLE_GROUP: &str = "carto.run";
-/// The group of the Runnables that only the references serve: nobody has to be stopped meanwhile.
+/// The group of the Runnables that only the references serve: no controller has to stop meanwhile.
 pub(crate) const TWIN_GROUP: &str = "twin.bench.carto.run";
 
 /// The group of the Runnables whose status has another form, to compare the two.
@@ -22,7 +22,7 @@ pub(crate) struct RunKind {
 }
 
 impl RunKind {
-    /// The n-th kind, from 0.
+    /// Returns the n-th kind, from 0.
     pub(crate) fn number(n: usize) -> Self {
         let suffix = if n == 0 { String::new() } else { n.to_string() };
         Self {
@@ -31,7 +31,7 @@ impl RunKind {
         }
     }
 
-    /// The kind that only the references make: no controller under test watches it.
+    /// Returns the kind that only the references make: no controller under test watches it.
     pub(crate) fn of_references() -> Self {
         Self {
             kind: "TwinWork".to_owned(),
@@ -43,12 +43,12 @@ impl RunKind {
         format!("{RUN_GROUP}/v1")
     }
 
-    /// The resource as the audit log names it.
+    /// Returns the resource as the audit log names it.
     pub(crate) fn resource(&self) -> String {
         format!("{}.{RUN_GROUP}", self.plural)
     }
 
-    /// The path of all runs in a namespace.
+    /// Returns the path of all runs in a namespace.
     pub(crate) fn path(&self, namespace: &str) -> String {
         format!(
             "/apis/{RUN_GROUP}/v1/namespaces/{namespace}/{}",
@@ -56,8 +56,8 @@ impl RunKind {
         )
     }
 
-    /// Its definition. Without the status subresource a status can be given with a create, which is
-    /// how finished runs are made cheaply before a measurement.
+    /// Returns its definition. Without the status subresource a create may contain a status, which makes
+    /// finished runs cheaply before a measurement.
     pub(crate) fn definition(&self, subresource: bool) -> Value {
         let subresources = if subresource {
             json!({ "status": {} })
@@ -92,7 +92,7 @@ impl RunKind {
         })
     }
 
-    /// A template that makes runs of this kind, with what the load is recognised by.
+    /// Returns a template that makes runs of this kind, with the mark that the load recognises.
     pub(crate) fn template(&self, name: &str, mark: &str) -> Value {
         json!({
             "apiVersion": "carto.run/v1alpha1",
@@ -116,12 +116,13 @@ impl RunKind {
     }
 }
 
-/// The definition of the twin of the Runnable: the shipped one in another group.
+/// Returns the definition of the twin of the Runnable: the shipped one in another group.
 pub(crate) fn twin_definition() -> Result<Value> {
     definition_in(TWIN_GROUP)
 }
 
-/// One more, whose status is written field by field and has no schema for earlier runs: the form before this one.
+/// Returns one more, whose status is written field by field and has no schema for earlier runs: the previous
+/// form.
 pub(crate) fn granular_definition() -> Result<Value> {
     let mut definition = definition_in(GRANULAR_GROUP)?;
     let schema = &mut definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"];

@@ -1,5 +1,5 @@
-//! The load: Runnables whose inputs change, the engine that finishes their runs, and the watches that
-//! see what came of it.
+//! The load: Runnables whose inputs change, the engine that finishes their runs, and the watches that see the
+//! results.
 
 mod board;
 mod field;

@@ -1,9 +1,8 @@
-//! `cargo bench-cluster`: how fast and how small a controller of Runnables is, in ratios to the
-//! ceiling of the machine that it is measured on.
+//! `cargo bench-cluster`: measures speed and memory of a controller of Runnables, in ratios to the ceiling of
+//! the machine.
 //!
-//! It knows nothing of the controller under test but the API that every controller of
-//! `carto.run/v1alpha1` serves: it changes inputs, sees runs appear, finishes them, and sees outputs
-//! arrive.
+//! It knows only the API that every controller of `carto.run/v1alpha1` serves: it changes inputs, sees runs
+//! appear, finishes them, and sees outputs arrive.
 
 mod api;
 mod command_line;

@@ -1,4 +1,4 @@
-//! What is measured, as it is computed, printed and written to JSON.
+//! Measurements, as they are computed, printed and written to JSON.
 
 use std::time::{Duration, Instant};
 
@@ -33,7 +33,7 @@ impl Latencies {
         self.micros.extend_from_slice(&other.micros);
     }
 
-    /// The quantiles: each is the smallest duration that so many of all do not exceed.
+    /// Returns the quantiles: each is the smallest duration that this share of all does not exceed.
     pub(crate) fn quantiles(&self) -> Quantiles {
         let mut sorted = self.micros.clone();
         sorted.sort_unstable();
@@ -51,7 +51,7 @@ impl Latencies {
     }
 }
 
-/// Who is measured.
+/// A subject of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Subject {
@@ -87,9 +87,9 @@ pub(crate) struct MemoryUse {
 /// CPU time for one finished run, in milliseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct CpuPerRun {
-    /// Of who is measured.
+    /// Of the subject.
     pub(crate) own: f64,
-    /// Of the API server: of all requests, those of the load generator too.
+    /// Of the API server: for all requests, including those of the load generator.
     pub(crate) api_server: Option<f64>,
     /// Of the store.
     pub(crate) etcd: Option<f64>,
@@ -106,7 +106,7 @@ pub(crate) struct CpuPerRun {
 pub(crate) struct RequestCount {
     pub(crate) verb: String,
     pub(crate) resource: String,
-    /// Whose rights it used: `itself` or `ServiceAccount`.
+    /// Identity of the request: `itself` or `ServiceAccount`.
     pub(crate) acting_as: String,
     pub(crate) total: u64,
     pub(crate) refused: u64,
@@ -122,9 +122,9 @@ pub(crate) struct Row {
     pub(crate) runnables: usize,
     pub(crate) runs_each: usize,
     pub(crate) kinds: usize,
-    /// Runs whose outputs arrived while it was measured.
+    /// Runs whose outputs arrived during the measurement.
     pub(crate) runs: usize,
-    /// How long changes were under way.
+    /// Time that changes were under way.
     pub(crate) seconds: f64,
     pub(crate) runs_per_second: f64,
     pub(crate) change_to_run: Quantiles,
@@ -134,17 +134,17 @@ pub(crate) struct Row {
     pub(crate) losses: u64,
     pub(crate) cpu: CpuPerRun,
     pub(crate) memory: MemoryUse,
-    /// Empty where no audit log can be read.
+    /// Empty without a readable audit log.
     pub(crate) requests: Vec<RequestCount>,
 }
 
-/// A controller that starts on a cluster that has everything already.
+/// A start of a controller on a cluster that has everything already.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Start {
     pub(crate) runnables: usize,
     pub(crate) runs_each: usize,
-    /// From its start until it had nothing left to do.
+    /// Seconds from its start until it had nothing left to do.
     pub(crate) seconds: f64,
     pub(crate) cpu_seconds: f64,
     pub(crate) memory: MemoryUse,
@@ -155,7 +155,7 @@ pub(crate) struct Start {
     pub(crate) requests: Vec<RequestCount>,
 }
 
-/// One template edited under many Runnables.
+/// An edit of one template under many Runnables.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[allow(clippy::struct_field_names)] // from where to where
@@ -181,7 +181,7 @@ pub(crate) struct Edit {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Chained {
-    /// How a link takes the output of the one before.
+    /// Way in which a link takes the output of the previous one.
     pub(crate) way: String,
     pub(crate) chains: usize,
     pub(crate) links: usize,
@@ -197,7 +197,7 @@ pub(crate) struct Chained {
     pub(crate) requests: Vec<RequestCount>,
 }
 
-/// Many Runnables whose runs wait, or are tried again.
+/// Many Runnables whose runs wait, or are retried.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Held {
@@ -209,11 +209,11 @@ pub(crate) struct Held {
     pub(crate) runs: usize,
     /// With those of the other Runnables.
     pub(crate) all_runs: usize,
-    /// The most runs of one Runnable that were at work at the same time.
+    /// Maximum number of runs of one Runnable that were at work at the same time.
     pub(crate) at_once: usize,
     /// Runnables that lack the outputs of their last change at the end.
     pub(crate) losses: u64,
-    /// From the first change until all had the outputs of their last one.
+    /// Seconds from the first change until all had the outputs of their last one.
     pub(crate) seconds: f64,
     pub(crate) others_change_to_run: Quantiles,
     pub(crate) others_change_to_output: Quantiles,
@@ -223,7 +223,7 @@ pub(crate) struct Held {
     pub(crate) requests: Vec<RequestCount>,
 }
 
-/// A controller that has nothing to do.
+/// A controller without work.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Idle {
@@ -231,10 +231,10 @@ pub(crate) struct Idle {
     pub(crate) runs_each: usize,
     pub(crate) seconds: f64,
     pub(crate) cpu_seconds: f64,
-    /// Events too.
+    /// Including events.
     pub(crate) writes: u64,
     pub(crate) requests: Vec<RequestCount>,
-    /// And when it is started again.
+    /// The restart after that.
     pub(crate) restart: Start,
 }
 
@@ -243,7 +243,7 @@ pub(crate) struct Idle {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Shape {
     pub(crate) request: String,
-    /// How often it was sent.
+    /// Number of requests.
     pub(crate) requests: usize,
     /// KiB that the API server has allocated for each.
     pub(crate) kib: f64,
@@ -253,7 +253,7 @@ pub(crate) struct Shape {
     pub(crate) latency: Quantiles,
 }
 
-/// Somebody attacks a controller that serves others.
+/// An attack on a controller that serves others.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Attacked {
@@ -261,25 +261,27 @@ pub(crate) struct Attacked {
     /// In MiB, as all memory here.
     pub(crate) memory_before: f64,
     pub(crate) memory_peak: f64,
-    /// How long the attack took to be made, and how long its rest was measured.
+    /// Seconds that the attack took to begin, and seconds of the measurement after that.
     pub(crate) began_in: f64,
     pub(crate) seconds: f64,
-    /// Of the controller, a second, once all is made; those for others left out.
+    /// Requests of the controller per second after the beginning, without those for others.
     pub(crate) requests: f64,
     pub(crate) status_writes: f64,
-    /// CPU time of the controller then, in seconds of each second.
+    /// CPU time of the controller after the beginning, in seconds per second.
     pub(crate) cpu: f64,
-    /// Of Runnables in another namespace, from a change to its run: without the attack, while it is made, and then.
+    /// From a change to its run, for Runnables in another namespace: before the attack, during its beginning,
+    /// and after that.
     pub(crate) before: Quantiles,
     pub(crate) beginning: Quantiles,
     pub(crate) at_rest: Quantiles,
-    /// While the same attack is made beside a controller that does not serve the attacker: what comes of the API server
-    /// and the machine. Where others waited no longer than twice as long as before, this is not measured.
+    /// The same during the beginning of the attack beside a controller that does not serve the attacker: the
+    /// share of the API server and the machine. It is measured only where others waited more than twice as
+    /// long as before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) unserved: Option<Quantiles>,
 }
 
-/// Everything that one call of the benchmark has measured.
+/// All measurements of one call of the benchmark.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Measured {
@@ -298,7 +300,7 @@ pub(crate) struct Measured {
 }
 
 impl Row {
-    /// Writes for one finished run, without events and deletions of old runs.
+    /// Returns the writes for one finished run, without events and deletions of old runs.
     pub(crate) fn writes(&self) -> f64 {
         self.sum(|request| {
             matches!(request.verb.as_str(), "create" | "update" | "patch")
@@ -306,7 +308,7 @@ impl Row {
         })
     }
 
-    /// Reads for one finished run.
+    /// Returns the reads for one finished run.
     pub(crate) fn reads(&self) -> f64 {
         self.sum(|request| matches!(request.verb.as_str(), "get" | "list"))
     }
@@ -325,7 +327,7 @@ pub(crate) fn millis(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1000.0
 }
 
-/// Counts here are far below 2^52, where this loses nothing.
+/// Converts a count. Counts here are far below 2^52, where this loses nothing.
 #[allow(clippy::cast_precision_loss)]
 pub(crate) fn float(count: u64) -> f64 {
     count as f64

@@ -18,10 +18,10 @@ use crate::{
     site::{Running, Site},
 };
 
-/// After the last output: what is still under way belongs to the measured runs.
+/// Time after the last output whose work belongs to the measured runs.
 const AFTERMATH: Duration = Duration::from_secs(1);
 
-/// How changes come.
+/// Pattern of changes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Pattern {
     Sequential,
@@ -30,22 +30,22 @@ pub(crate) enum Pattern {
     Rate(f64),
 }
 
-/// What a subject is put under.
+/// The load of a measurement.
 #[derive(Clone, Debug)]
 pub(crate) struct Load {
     pub(crate) scenario: String,
     pub(crate) runnables: usize,
     pub(crate) pattern: Pattern,
     pub(crate) seconds: Duration,
-    /// Runs that each Runnable has behind it.
+    /// Number of earlier runs of each Runnable.
     pub(crate) earlier: u8,
-    /// How long a run lasts.
+    /// Duration of a run.
     pub(crate) lasts: Duration,
-    /// Where a profile of the controller goes.
+    /// File for a profile of the controller.
     pub(crate) perf: Option<PathBuf>,
 }
 
-/// Everything measured of one subject under one load, over all its turns.
+/// All measurements of one subject under one load, over all its turns.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sum {
     tally: Tally,
@@ -56,18 +56,18 @@ pub(crate) struct Sum {
     requests: Vec<RequestCount>,
 }
 
-/// What it took: CPU time in milliseconds.
+/// Cost: CPU time in milliseconds.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cpu {
     own: f64,
     api_server: Option<f64>,
     etcd: Option<f64>,
     generator: f64,
-    /// And what the API server has allocated, in KiB.
+    /// Memory that the API server has allocated, in KiB.
     allocated: Option<f64>,
 }
 
-/// CPU time of a process so far, in seconds.
+/// Returns the CPU time of a process so far, in seconds.
 pub(crate) fn cpu_seconds(process: Process) -> Result<f64> {
     Ok(process.cpu()?.as_secs_f64())
 }
@@ -160,7 +160,7 @@ pub(crate) async fn measure(
     Ok(Sum { memory, ..sum })
 }
 
-/// Runnables for the controller under test, in a new namespace.
+/// Returns a plan of Runnables for the controller under test, in a new namespace.
 pub(crate) async fn plan_for(site: &Site, runnables: usize, keep: usize) -> Result<Plan> {
     Ok(Plan {
         group: RUNNABLE_GROUP,
@@ -237,7 +237,7 @@ pub(crate) async fn under_load(
     })
 }
 
-/// Has perf watch a process, by samples of where it is and how it came there.
+/// Starts perf, which samples the stack of a process.
 fn profiled(process: Process, file: &Path) -> Result<Child> {
     Command::new("perf")
         .args([
@@ -259,7 +259,7 @@ fn profiled(process: Process, file: &Path) -> Result<Child> {
         )
 }
 
-/// As Ctrl-C does: perf then completes its file.
+/// Interrupts perf as Ctrl-C does, so that it completes its file.
 fn interrupt(child: &Child) -> Result<()> {
     let pid = child
         .id()
@@ -271,7 +271,7 @@ fn interrupt(child: &Child) -> Result<()> {
 }
 
 impl Sum {
-    /// Takes in another turn.
+    /// Adds another turn.
     pub(crate) fn add(&mut self, other: &Self) {
         let runs = (self.tally.answered(), other.tally.answered());
         self.tally.add(&other.tally);
@@ -339,7 +339,7 @@ impl Sum {
     }
 }
 
-/// Puts everybody under the same load, in turn, and returns one row each.
+/// Puts all subjects under the same load, in turn, and returns one row each.
 pub(crate) async fn compare(
     site: &Site,
     controller: &Running,

@@ -62,7 +62,7 @@ impl Axis {
         self.from + share.clamp(0.0, 1.0) * (self.to - self.from)
     }
 
-    /// The powers of ten.
+    /// Returns the powers of ten.
     fn marks(&self) -> Vec<f64> {
         let mut marks = Vec::new();
         let mut exponent = self.low;
@@ -75,7 +75,7 @@ impl Axis {
 }
 
 impl Plot {
-    /// The plot as an SVG document.
+    /// Returns the plot as an SVG document.
     pub(crate) fn svg(&self) -> String {
         let points = || self.lines.iter().flat_map(|line| line.points.iter());
         let x = Axis::over(points().map(|point| point.0), LEFT, WIDTH - RIGHT);
@@ -185,7 +185,7 @@ fn text(svg: &mut String, at: (f64, f64), anchor: &str, text: &str, more: &str) 
     );
 }
 
-/// A power of ten as people write it.
+/// Returns a power of ten without an exponent.
 fn plain(value: f64) -> String {
     if value >= 1.0 {
         format!("{value:.0}")

@@ -1,5 +1,5 @@
-//! Finished runs without running them: copies of what the controller itself made of one Runnable,
-//! written to the API server while no controller runs.
+//! Finished runs without running them: copies of the controller's own objects for one Runnable, written to
+//! the API server while no controller runs.
 
 use std::{sync::Arc, time::Duration};
 
@@ -35,7 +35,7 @@ struct Made {
 }
 
 impl Model {
-    /// Has the controller serve one Runnable, and takes what came of it.
+    /// Has the controller serve one Runnable, and takes the result.
     pub(crate) async fn learn(site: &Site, mut plan: Plan) -> Result<Self> {
         plan.namespace = site.cluster.namespace("model").await?;
         (plan.runnables, plan.active) = (1, 1);
@@ -56,7 +56,7 @@ impl Model {
         })
     }
 
-    /// Writes the Runnables of a plan, each with so many finished runs.
+    /// Writes the Runnables of a plan, each with this many finished runs.
     pub(crate) async fn write(&self, site: &Site, plan: &Plan, runs_each: usize) -> Result<()> {
         let kind = &plan.kinds.first().context("no kind of runs")?.0;
         statuses_with_creates(site, kind, true).await?;
@@ -103,7 +103,8 @@ impl Model {
             "spec": object["spec"],
             "status": self.status_of(&runs),
         });
-        // As the controller would have left it: what another wrote is compared with all runs first.
+        // With the field manager of the controller, because it compares another writer's status with all runs
+        // first.
         let path = format!(
             "{}/{}/status?fieldManager={FIELD_MANAGER}",
             plan.path(),
@@ -129,7 +130,7 @@ impl Model {
         reference["uid"] = owner.uid.as_str().into();
         metadata["generateName"] = "work-".into();
         if model["labels"].get(RUN_SEQUENCE).is_some() {
-            // As the protocol names runs; other controllers let the server choose.
+            // With the protocol's names of runs; other controllers let the server choose.
             metadata["name"] = format!("work-{}", name_suffix(&owner.uid, sequence)).into();
             metadata["labels"][RUN_SEQUENCE] = sequence.to_string().into();
             metadata["labels"]["carto.run/runnable-uid"] = owner.uid.as_str().into();
@@ -161,7 +162,7 @@ impl Model {
     }
 }
 
-/// What the history says of a run that ended as this one.
+/// Returns the line of the history for a run that ended as this one.
 fn line(like: &Value, sequence: i64, run: &Meta) -> String {
     let text = |field: &str| like[field].as_str().unwrap_or("-");
     format!(
@@ -177,7 +178,7 @@ fn line(like: &Value, sequence: i64, run: &Meta) -> String {
     )
 }
 
-/// Whether a create of this kind takes a status along. Returns once the API server has noticed.
+/// Lets creates of this kind contain a status, or not. Returns once the API server has noticed.
 async fn statuses_with_creates(site: &Site, kind: &RunKind, wanted: bool) -> Result<()> {
     let client = Arc::new(site.client());
     let path = format!(
@@ -225,8 +226,9 @@ async fn statuses_with_creates(site: &Site, kind: &RunKind, wanted: bool) -> Res
     Ok(())
 }
 
-/// A changed definition has the API server fill its cache anew, which takes it a while with many
-/// objects. Until then it refuses what needs the cache: lists by label, and watches.
+/// Waits until the API server lists the runs again. After a change of the definition it fills its cache anew,
+/// which takes a while with many objects. Until then it refuses requests that need the cache: lists by label,
+/// and watches.
 async fn listed_again(site: &Site, path: &str) -> Result<()> {
     let client = Arc::new(site.client());
     let path = format!("{path}?labelSelector=carto.run/runnable-name&limit=1");

@@ -1,4 +1,4 @@
-//! What the kernel says of a process: its CPU time and its memory.
+//! The kernel's figures about a process: its CPU time and its memory.
 
 use std::{
     fs, io,
@@ -11,7 +11,7 @@ use cartouche_tests::control_plane::supervise::Supervised;
 
 /// Bytes in the unit of `/proc/<pid>/status`.
 const KIB: u64 = 1024;
-/// How long a program may take to appear below its supervisor.
+/// Maximum time until a program appears below its supervisor.
 const APPEARS: Duration = Duration::from_secs(10);
 
 /// A running process.
@@ -23,14 +23,14 @@ pub(crate) struct Process {
 /// Resident memory, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Memory {
-    /// Now.
+    /// The present value.
     pub(crate) resident: u64,
-    /// The most since the process began.
+    /// The maximum since the process began.
     pub(crate) peak: u64,
 }
 
 impl Process {
-    /// This process.
+    /// Returns this process.
     pub(crate) fn own() -> Self {
         Self::of(std::process::id())
     }
@@ -39,7 +39,7 @@ impl Process {
         Self { pid }
     }
 
-    /// The program that a supervisor has started.
+    /// Returns the program that a supervisor has started.
     pub(crate) async fn supervised(program: &Supervised) -> Result<Self> {
         let begin = Instant::now();
         let log = program.log().display().to_string();
@@ -65,7 +65,7 @@ impl Process {
         }
     }
 
-    /// The program at work in a folder: one of its arguments begins with it.
+    /// Returns the program of this name with the folder in its arguments, if there is one.
     pub(crate) fn named(name: &str, folder: &Path) -> Option<Self> {
         let folder = folder.display().to_string();
         all().ok()?.find(|process| {
@@ -77,12 +77,12 @@ impl Process {
         })
     }
 
-    /// Its id.
+    /// Returns its id.
     pub(crate) fn pid(self) -> u32 {
         self.pid
     }
 
-    /// Time on a CPU since it began, in its own code and in the kernel for it.
+    /// Returns the CPU time since it began, in its own code and in the kernel for it.
     pub(crate) fn cpu(self) -> Result<Duration> {
         let stat = self.read("stat")?;
         let ticks: u64 = after_name(&stat)
@@ -94,7 +94,7 @@ impl Process {
         Ok(Duration::from_micros(ticks * 1_000_000 / a_second.max(1)))
     }
 
-    /// Its memory.
+    /// Returns its memory.
     pub(crate) fn memory(self) -> Result<Memory> {
         let status = self.read("status")?;
         let field = |name: &str| {
@@ -124,7 +124,7 @@ impl Process {
     }
 }
 
-/// The fields of `/proc/<pid>/stat` from the state on; the name before it may hold blanks.
+/// Returns the fields of `/proc/<pid>/stat` from the state on; the name before it may contain blanks.
 fn after_name(stat: &str) -> impl Iterator<Item = &str> {
     let rest = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
     rest.split_whitespace()

@@ -1,8 +1,8 @@
 //! UNSAFE reference controllers: the ceiling of the machine, never anything else.
 //!
-//! They remember everything in their own memory, ignore every answer that is not expected, make a
-//! second run after any hiccup and lose outputs after any other. They serve a twin of the Runnable in
-//! a group of its own, so that no controller under test and no reference ever meet.
+//! They keep everything in their own memory, ignore every unexpected answer, make a second run after any
+//! hiccup and lose outputs after any other. They serve a twin of the Runnable in a group of its own, so that
+//! a controller under test and a reference never meet.
 
 mod blind;
 pub(crate) mod ledger;
@@ -103,7 +103,7 @@ async fn watch(client: Client, subject: Subject, concurrency: usize) -> Result<(
     }
 }
 
-/// What a reference works with.
+/// State of a reference.
 #[derive(Clone)]
 struct Work {
     client: Client,
@@ -165,14 +165,14 @@ impl Work {
     }
 }
 
-/// What goes wrong is lost: that is what makes it a reference and no controller.
+/// Prints an error and loses the work: that is what makes it a reference and no controller.
 fn complain(outcome: Result<()>) {
     if let Err(error) = outcome {
         eprintln!("error: {error:#}");
     }
 }
 
-/// The run of a Runnable, stamped as a controller would.
+/// Returns the run of a Runnable, stamped as a controller would.
 fn stamped(twin: &Twin, metadata: Value) -> Value {
     let kind = RunKind::of_references();
     let Meta { name, uid, .. } = &twin.metadata;

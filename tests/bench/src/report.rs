@@ -1,4 +1,4 @@
-//! What was measured, as Markdown: on the terminal and in the documentation.
+//! Measurements as Markdown: on the terminal and in the documentation.
 
 mod figures;
 
@@ -8,7 +8,7 @@ use crate::measure::{Measured, Quantiles, RequestCount, Row, Shape, Start, Subje
 
 pub(crate) use figures::{attacked, chained, edited, held, left_alone};
 
-/// Everything.
+/// Returns all tables.
 pub(crate) fn tables(measured: &Measured) -> String {
     let mut text = format!("\nMeasured on {}.\n", measured.machine);
     if let Some(idle) = measured.idle_mib {
@@ -35,7 +35,7 @@ pub(crate) fn tables(measured: &Measured) -> String {
     text
 }
 
-/// One table for each load that was put on several subjects.
+/// Returns one table for each load of several subjects.
 pub(crate) fn compared(rows: &[Row]) -> String {
     let mut text = String::new();
     let mut rest = rows;
@@ -91,7 +91,7 @@ fn table(group: &[Row]) -> String {
     text
 }
 
-/// The columns that compare the controller with a reference.
+/// Returns the columns that compare the controller with a reference.
 fn ratio_columns(group: &[Row]) -> Vec<(&'static str, Subject)> {
     let there = |subject| group.iter().any(|row| row.subject == subject);
     let mut columns = vec![
@@ -171,7 +171,7 @@ fn lines(group: &[Row]) -> Vec<Line> {
     lines
 }
 
-/// The requests of somebody for so many runs.
+/// Returns the requests of a subject for this many runs.
 pub(crate) fn requests(whose: &str, runs: usize, requests: &[RequestCount]) -> String {
     if requests.is_empty() {
         return String::new();
@@ -194,7 +194,7 @@ pub(crate) fn requests(whose: &str, runs: usize, requests: &[RequestCount]) -> S
     text
 }
 
-/// Cost as it grows.
+/// Returns the growth of cost.
 pub(crate) fn growth(rows: &[Row]) -> String {
     let rows: Vec<&Row> = rows.iter().filter(|row| is_growth(row)).collect();
     if rows.is_empty() {
@@ -228,7 +228,7 @@ pub(crate) fn growth(rows: &[Row]) -> String {
     text
 }
 
-/// Starts on a cluster that has everything already.
+/// Returns the starts on a cluster that has everything already.
 pub(crate) fn starts(starts: &[Start]) -> String {
     if starts.is_empty() {
         return String::new();
@@ -260,7 +260,7 @@ fn start_line(start: &Start) -> String {
     )
 }
 
-/// What each sort of request costs the API server.
+/// Returns the cost of each sort of request for the API server.
 pub(crate) fn shapes(shapes: &[Shape]) -> String {
     if shapes.is_empty() {
         return String::new();
@@ -278,7 +278,7 @@ pub(crate) fn shapes(shapes: &[Shape]) -> String {
     text
 }
 
-/// As many digits as mean something.
+/// Formats a number with its significant digits.
 pub(crate) fn number(value: f64) -> String {
     // The sum of nothing is -0.
     let value = value + 0.0;

@@ -1,4 +1,4 @@
-//! What the API server's audit log says that somebody asked for.
+//! The requests of a user, by the API server's audit log.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use cartouche_tests::cluster::{AuditEvent, AuditLog};
 
 use crate::measure::{RequestCount, float};
 
-/// The requests of a user, and of the ServiceAccounts of a namespace, for each of so many runs.
+/// Returns the requests of a user, and of the ServiceAccounts of a namespace, per run.
 pub(crate) fn counted(
     log: &AuditLog,
     user: &str,
@@ -21,7 +21,7 @@ fn count(events: &[AuditEvent], user: &str, namespace: &str, runs: usize) -> Vec
     let own_accounts = format!("system:serviceaccount:{namespace}:");
     let mut counts: BTreeMap<(String, String, &str), (u64, u64)> = BTreeMap::new();
     for event in events {
-        // A controller that takes tokens is known to the server as the account itself.
+        // The server knows a controller that takes tokens as the account itself.
         if event.user() != user && !event.user().starts_with(&own_accounts) {
             continue;
         }

@@ -1,4 +1,4 @@
-//! What is measured: each scenario is a question.
+//! The measurements: each scenario answers a question.
 
 mod attacks;
 mod chain;
@@ -24,10 +24,10 @@ use crate::{
     site::{Site, machine},
 };
 
-/// A controller without work is given this long to become quiet.
+/// Time for a controller without work to become quiet.
 const SETTLE: Duration = Duration::from_secs(3);
 
-/// Runs a scenario and reports what was measured.
+/// Runs a scenario and reports the measurements.
 pub(crate) fn run(scenario: &Command, settings: &Settings) -> Result<()> {
     if let Command::Docs { files } = scenario {
         return docs::write(files);
@@ -123,7 +123,7 @@ async fn measure(scenario: &Command, settings: &Settings) -> Result<Measured> {
     Ok(measured)
 }
 
-/// The scenarios in which the references take turns with the controller.
+/// Runs the scenarios in which the references take turns with the controller.
 async fn compared(scenario: &Command, settings: &Settings, into: &mut Measured) -> Result<()> {
     let site = Site::prepare(settings).await?;
     let controller = site.run(Subject::Controller, settings).await?;

@@ -1,4 +1,4 @@
-//! The cluster as the benchmark needs it, and who is measured on it.
+//! The cluster of the benchmark, and the subjects on it.
 
 use std::{
     env, fs,
@@ -29,7 +29,7 @@ use crate::{
     proc::Process,
 };
 
-/// Only who asked for what: bodies in the log would cost the API server more than the requests.
+/// Requests without bodies: bodies in the log would cost the API server more than the requests.
 const AUDIT_POLICY: &str = "apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -44,7 +44,7 @@ rules:
 ";
 const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
-/// Where the accounts of references and of other controllers live.
+/// Namespace of the accounts of references and of other controllers.
 const NAMESPACE: &str = "cartouche-bench";
 
 /// The cluster under load.
@@ -56,19 +56,19 @@ pub(crate) struct Site {
     etcd: Option<Process>,
 }
 
-/// Somebody to measure, at work.
+/// A subject at work.
 pub(crate) struct Running {
     pub(crate) subject: Subject,
     pub(crate) process: Process,
-    /// As the audit log names it.
+    /// User as the audit log names it.
     pub(crate) user: String,
-    /// Where it serves health and metrics, if it was started here.
+    /// Address of health and metrics, if it was started here.
     pub(crate) health: Option<SocketAddr>,
     supervised: Option<Supervised>,
 }
 
 impl Running {
-    /// The group of the Runnables that it serves.
+    /// Returns the group of the Runnables that it serves.
     pub(crate) fn group(&self) -> &'static str {
         match self.subject {
             Subject::Controller => RUNNABLE_GROUP,
@@ -76,7 +76,7 @@ impl Running {
         }
     }
 
-    /// What it has printed.
+    /// Returns the file with its output.
     pub(crate) fn log(&self) -> Option<&Path> {
         self.supervised.as_ref().map(Supervised::log)
     }
@@ -98,7 +98,7 @@ impl Running {
 }
 
 impl Site {
-    /// Starts a control plane, or connects to the given one, and installs what the load needs.
+    /// Starts a control plane, or connects to the given one, and installs the objects that the load needs.
     pub(crate) async fn prepare(settings: &Settings) -> Result<Self> {
         let exe = env::current_exe().context("finding this program")?;
         let progress = Progress::for_stderr();
@@ -124,7 +124,8 @@ impl Site {
         self.cluster.client()
     }
 
-    /// Bytes that the API server has allocated so far, by its own count: nearly free of the noise that CPU time has.
+    /// Returns the bytes that the API server has allocated so far, by its own count: nearly free of the noise
+    /// of CPU time.
     pub(crate) async fn allocated(&self) -> Result<f64> {
         let request = Request::get("/metrics").body(Vec::new())?;
         let metrics = self.client().request_text(request).await?;
@@ -134,7 +135,7 @@ impl Site {
         Ok(bytes.trim().parse()?)
     }
 
-    /// CPU time of API server and etcd so far.
+    /// Returns the CPU time of API server and etcd so far.
     pub(crate) fn server_cpu(&self) -> (Option<f64>, Option<f64>) {
         let cpu = |process: Option<Process>| {
             let cpu = process?.cpu().ok()?;
@@ -182,7 +183,7 @@ impl Site {
         self.template(&RunKind::number(0), "bench").await
     }
 
-    /// Has the given kinds of runs served.
+    /// Makes the API server serve the given kinds of runs.
     pub(crate) async fn install_kinds(&self, kinds: &[RunKind], subresource: bool) -> Result<()> {
         for kind in kinds {
             api::ensure(&self.client(), CRDS, &kind.definition(subresource)).await?;
@@ -217,7 +218,7 @@ impl Site {
         .await
     }
 
-    /// Starts somebody to measure, or takes the process that was given.
+    /// Starts a subject, or takes the given process.
     pub(crate) async fn run(&self, subject: Subject, settings: &Settings) -> Result<Running> {
         if let (Subject::Controller, Some(pid)) = (subject, settings.pid) {
             return Ok(Running {
@@ -308,7 +309,7 @@ async fn connect(settings: &Settings, kubeconfig: &Path) -> Result<Cluster> {
     .await
 }
 
-/// The processor, how many of it, and the memory, for reports.
+/// Returns the processor, the number of cores, and the memory, for reports.
 pub(crate) fn machine() -> String {
     let first = |file: &str, name: &str| {
         let text = fs::read_to_string(file).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What the watches have shown of each Runnable's present change.
+//! The observations of each Runnable's present change in the watches.
 
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
@@ -9,26 +9,26 @@ use tokio::sync::mpsc;
 
 use crate::measure::Latencies;
 
-/// What was measured of changes that were answered.
+/// Measurements of changes that were answered.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
-    /// From the watch that shows a changed input to the watch that shows its run.
+    /// From the watch event of a changed input to the watch event of its run.
     pub(crate) change_to_run: Latencies,
-    /// From the watch that shows a run's success to the watch that shows its outputs.
+    /// From the watch event of a run's success to the watch event of its outputs.
     pub(crate) success_to_output: Latencies,
-    /// From sending the change to the watch that shows its outputs.
+    /// From sending the change to the watch event of its outputs.
     pub(crate) change_to_output: Latencies,
     /// Runs made for a change that had one already.
     pub(crate) duplicates: u64,
 }
 
 impl Tally {
-    /// Changes whose outputs arrived.
+    /// Returns the number of changes whose outputs arrived.
     pub(crate) fn answered(&self) -> usize {
         self.change_to_output.len()
     }
 
-    /// Takes in what another measurement of the same thing has found.
+    /// Adds another measurement of the same load.
     pub(crate) fn add(&mut self, other: &Self) {
         self.change_to_run.add(&other.change_to_run);
         self.success_to_output.add(&other.success_to_output);
@@ -62,8 +62,8 @@ struct Inner {
 }
 
 impl Board {
-    /// For so many Runnables, whose first change is number 0; the receiver gets the index of each
-    /// Runnable whose outputs have arrived.
+    /// Returns a board for this many Runnables, whose first change is number 0. The receiver gets the index
+    /// of each Runnable whose outputs have arrived.
     pub(crate) fn new(runnables: usize) -> (Self, mpsc::UnboundedReceiver<usize>) {
         let (answers, receiver) = mpsc::unbounded_channel();
         let slot = Slot {
@@ -86,7 +86,7 @@ impl Board {
         (board, receiver)
     }
 
-    /// A change is about to be sent: its number.
+    /// Begins a change that is about to be sent, and returns its number.
     pub(crate) fn change(&self, index: usize) -> u64 {
         let mut inner = self.lock();
         let Some(slot) = inner.slots.get_mut(index) else {
@@ -99,12 +99,12 @@ impl Board {
         slot.change
     }
 
-    /// The number of the latest change of a Runnable.
+    /// Returns the number of the latest change of a Runnable.
     pub(crate) fn latest(&self, index: usize) -> u64 {
         self.lock().slots.get(index).map_or(0, |slot| slot.change)
     }
 
-    /// A watch shows a Runnable with this change in its inputs, and that one in its outputs.
+    /// Records a watch event of a Runnable with this change in its inputs, and that one in its outputs.
     pub(crate) fn runnable_shown(&self, index: usize, change: u64, output: Option<u64>) {
         let now = Instant::now();
         let mut inner = self.lock();
@@ -126,11 +126,11 @@ impl Board {
         tally.success_to_output.record(succeeded, now);
         let run = slot.run.unwrap_or(succeeded);
         tally.change_to_run.record(slot.shown.unwrap_or(run), run);
-        // Nobody listens only while the benchmark ends.
+        // There is no receiver only while the benchmark ends.
         let _ = self.answers.send(index);
     }
 
-    /// A watch shows a run for the first time.
+    /// Records the first watch event of a run.
     pub(crate) fn run_shown(&self, index: usize, change: u64) {
         let now = Instant::now();
         let mut inner = self.lock();
@@ -152,7 +152,7 @@ impl Board {
         }
     }
 
-    /// A watch shows that the run of this change has succeeded.
+    /// Records the watch event that the run of this change has succeeded.
     pub(crate) fn success_shown(&self, index: usize, change: u64) {
         let mut inner = self.lock();
         if let Some(slot) = inner
@@ -164,20 +164,20 @@ impl Board {
         }
     }
 
-    /// Nothing is waited for.
+    /// Marks all changes as answered.
     pub(crate) fn all_are_answered(&self) {
         for slot in &mut self.lock().slots {
             slot.answered = true;
         }
     }
 
-    /// Runnables whose latest change has no outputs yet.
+    /// Returns the number of Runnables whose latest change has no outputs yet.
     pub(crate) fn unanswered(&self) -> usize {
         let inner = self.lock();
         inner.slots.iter().filter(|slot| !slot.answered).count()
     }
 
-    /// What was measured since the last call; the next begins from nothing.
+    /// Returns the measurements since the last call, and begins anew.
     pub(crate) fn take_tally(&self) -> Tally {
         std::mem::take(&mut self.lock().tally)
     }

@@ -24,25 +24,25 @@ use crate::{
 
 /// Requests of the load generator that are under way at the same time.
 pub(crate) const IN_FLIGHT: usize = 64;
-/// What answers nothing for so long will not answer.
+/// Time without an answer after which none will come.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
 
-/// What a field consists of.
+/// Composition of a field.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     /// The group of its Runnables.
     pub(crate) group: &'static str,
     pub(crate) namespace: String,
     pub(crate) runnables: usize,
-    /// So many of them are changed: the first ones.
+    /// Number of Runnables that change: the first ones.
     pub(crate) active: usize,
     /// The kinds of the runs, each with the name of its template; the Runnables take turns.
     pub(crate) kinds: Vec<(RunKind, String)>,
     /// Finished runs that each keeps.
     pub(crate) keep: usize,
-    /// How long a run lasts.
+    /// Duration of a run.
     pub(crate) lasts: Duration,
-    /// So many runs of each change but the first fail, before one succeeds.
+    /// Number of runs of each change but the first that fail before one succeeds.
     pub(crate) failures: usize,
 }
 
@@ -54,7 +54,7 @@ impl Plan {
         )
     }
 
-    /// The n-th Runnable, as it is created.
+    /// Returns the n-th Runnable, as it is created.
     pub(crate) fn runnable(&self, index: usize) -> Value {
         let template = self
             .kinds
@@ -73,7 +73,7 @@ impl Plan {
     }
 }
 
-/// The inputs of a Runnable at its n-th change.
+/// Returns the inputs of a Runnable at its n-th change.
 fn inputs(change: u64) -> Value {
     json!({
         "change": change,
@@ -90,7 +90,7 @@ fn index_of(name: &str) -> Option<usize> {
     name.strip_prefix('r')?.parse().ok()
 }
 
-/// A Runnable, of which only this is read.
+/// A Runnable, as far as it is read.
 #[derive(Clone, Deserialize)]
 pub(crate) struct SeenRunnable {
     metadata: Meta,
@@ -117,7 +117,7 @@ struct SeenSpec {
 
 #[derive(Clone, Default, Deserialize)]
 struct SeenInputs {
-    /// Links of chains take theirs from elsewhere.
+    /// Missing in links of chains, which take theirs from a source.
     #[serde(default)]
     change: u64,
 }
@@ -130,7 +130,7 @@ struct SeenOutputs {
     mark: String,
 }
 
-/// A run, of which only this is read.
+/// A run, as far as it is read.
 #[derive(Clone, Deserialize)]
 pub(crate) struct SeenRun {
     metadata: Meta,
@@ -146,7 +146,7 @@ struct SeenRunStatus {
 }
 
 impl SeenRunnable {
-    /// Which Runnable it is, and the mark in its outputs.
+    /// Returns the index of the Runnable, and the mark in its outputs.
     pub(crate) fn marked(&self) -> Option<(usize, &str)> {
         let outputs = self.status.outputs.as_ref()?;
         Some((index_of(&self.metadata.name)?, &outputs.mark))
@@ -154,7 +154,7 @@ impl SeenRunnable {
 }
 
 impl SeenRun {
-    /// Whose run it is, and the mark in it.
+    /// Returns the index of its Runnable, and the mark in it.
     pub(crate) fn marked(&self) -> Option<(usize, &str)> {
         Some((self.owner()?, &self.spec.mark))
     }
@@ -167,7 +167,7 @@ impl SeenRun {
         &self.metadata.name
     }
 
-    /// The name of the Runnable whose run it is.
+    /// Returns the name of its Runnable.
     pub(crate) fn of(&self) -> &str {
         let labels = &self.metadata.labels;
         labels
@@ -196,7 +196,7 @@ impl Item for SeenRun {
     }
 }
 
-/// Runnables under load. Dropped, its watches and its engine end.
+/// Runnables under load. Its watches and its engine end when it is dropped.
 pub(crate) struct Field {
     pub(crate) client: Client,
     pub(crate) plan: Plan,
@@ -206,7 +206,7 @@ pub(crate) struct Field {
 }
 
 impl Field {
-    /// Watches a namespace and plays the engine there. Runnables come by [`Self::sow`].
+    /// Watches a namespace and plays the engine there. [`Self::sow`] makes the Runnables.
     pub(crate) async fn new(client: Client, plan: Plan) -> Result<Self> {
         let (board, answers) = Board::new(plan.runnables);
         let board = Arc::new(board);
@@ -260,7 +260,7 @@ impl Field {
         self.all_answered().await
     }
 
-    /// Takes the Runnables that are there already, each with the outputs of its change number 0.
+    /// Takes the existing Runnables, each with the outputs of its change number 0.
     pub(crate) fn adopt(&self) {
         self.board.all_are_answered();
     }
@@ -305,8 +305,8 @@ impl Field {
         }
     }
 
-    /// Compares what is there at the end with what must be: the Runnables whose latest change has not
-    /// exactly one run, or whose outputs are not those of that run.
+    /// Compares the state at the end with the required one. Returns the number of Runnables whose latest
+    /// change does not have exactly one run, or whose outputs are not those of that run.
     pub(crate) async fn losses(&self) -> Result<u64> {
         let (runnables, _) = api::list::<SeenRunnable>(&self.client, &self.plan.path()).await?;
         let mut runs = HashSet::new();
@@ -363,7 +363,8 @@ pub(super) async fn send_change(
     Ok(())
 }
 
-/// Ends every run so long after its watch shows it: so many of each change but the first fail, and then one succeeds.
+/// Returns a handler that ends every run this long after its watch shows it: `failures` runs of each change
+/// but the first fail, and then one succeeds.
 fn engine(
     client: Client,
     path: String,
@@ -407,7 +408,7 @@ fn engine(
     }
 }
 
-/// The status of a run that has succeeded.
+/// Returns the status of a run that has succeeded.
 fn success(change: u64, mark: &str) -> Value {
     json!({ "status": {
         "change": change,

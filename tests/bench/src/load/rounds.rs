@@ -1,4 +1,4 @@
-//! How changes come: all at once, one after another, as fast as answers come, or at a rate.
+//! Patterns of changes: all at once, one after another, as fast as answers come, or at a rate.
 
 use std::time::{Duration, Instant};
 
@@ -7,11 +7,11 @@ use futures::{StreamExt, TryStreamExt, stream};
 
 use super::field::{self, Field, IN_FLIGHT};
 
-/// Between two changes of a single Runnable: long enough that nothing of the last one is under way.
+/// Pause between two changes of a single Runnable: long enough that nothing of the last one is under way.
 const PAUSE: Duration = Duration::from_millis(30);
 
-/// Changes all Runnables at once and waits for all outputs, again and again. Returns how long changes
-/// were under way, without what was done between rounds.
+/// Changes all Runnables at once and waits for all outputs, again and again. Returns the time that changes
+/// were under way, without the work between rounds.
 pub(crate) async fn rounds(field: &mut Field, at_most: Duration) -> Result<Duration> {
     let begin = Instant::now();
     let mut busy = Duration::ZERO;
@@ -26,7 +26,7 @@ pub(crate) async fn rounds(field: &mut Field, at_most: Duration) -> Result<Durat
     }
 }
 
-/// Has each Runnable make so many runs.
+/// Has each Runnable make this many runs.
 pub(crate) async fn warm_up(field: &mut Field, runs: u8) -> Result<()> {
     for _ in 0..runs {
         send_all(field).await?;
@@ -76,7 +76,7 @@ pub(crate) async fn closed_loop(field: &mut Field, at_most: Duration) -> Result<
     Ok(begin.elapsed())
 }
 
-/// Changes one Runnable after another at a rate, whatever becomes of them.
+/// Changes one Runnable after another at a rate, whether outputs arrive or not.
 pub(crate) async fn paced(field: &mut Field, rate: f64, at_most: Duration) -> Result<Duration> {
     let begin = Instant::now();
     let every = Duration::from_secs_f64(1.0 / rate.max(0.01));

@@ -1,6 +1,6 @@
-//! UNSAFE: the requests of the protocol that makes runs exactly once (docs/exactly-once.md), made
-//! blindly: read the template, write the intent, create the run as the ServiceAccount, confirm it;
-//! and at its end read it as the ServiceAccount and write its result.
+//! UNSAFE: makes the requests of the protocol that makes runs exactly once (docs/exactly-once.md), but
+//! blindly. It reads the template, writes the intent, creates the run as the ServiceAccount, and confirms it.
+//! At the end of the run it reads the run as the ServiceAccount and writes its result.
 
 use anyhow::{Context, Result};
 use cartouche_templating::name_suffix;

@@ -1,4 +1,4 @@
-//! The status that the references write which keep a record of runs: with the conditions, the ledger and the earlier
+//! The status of the references that keep a record of runs: with the conditions, the ledger and the earlier
 //! runs that the controller writes.
 
 use std::{
@@ -17,19 +17,19 @@ use crate::{
     kinds::{RunKind, TWIN_GROUP},
 };
 
-/// A hash as the protocol has them.
+/// A hash in the protocol's format.
 pub(crate) const HASH: &str = "v1:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
 const TIME: &str = "2026-01-01T00:00:00Z";
-/// Earlier runs that a status holds at most, as in the controller.
+/// Maximum number of earlier runs in a status, as in the controller.
 const MAX_HISTORY: usize = 200;
 
-/// What was written last of each Runnable, by namespace and name.
+/// The last write of each Runnable, by namespace and name.
 #[derive(Default)]
 pub(super) struct Ledgers {
     inner: Mutex<HashMap<String, Ledger>>,
 }
 
-/// What a reference remembers of a Runnable.
+/// A reference's memory of a Runnable.
 #[derive(Clone)]
 pub(super) struct Ledger {
     pub(super) twin: Twin,
@@ -40,7 +40,7 @@ pub(super) struct Ledger {
     history: Vec<String>,
 }
 
-/// Of an answer, only the metadata.
+/// An answer, as far as it is read.
 #[derive(Deserialize)]
 pub(super) struct Written {
     pub(super) metadata: Meta,
@@ -52,14 +52,14 @@ impl Ledgers {
         inner.get(key).cloned()
     }
 
-    /// Keeps what was written last.
+    /// Keeps the last write.
     pub(super) fn set(&self, ledger: Ledger) {
         let key = key(&ledger.twin.metadata);
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         inner.insert(key, ledger);
     }
 
-    /// The ledger of a Runnable with its next run in it, intended and under this name.
+    /// Returns the ledger of a Runnable with its next run in it, intended and under this name.
     pub(super) fn next(&self, twin: &Twin, name: impl FnOnce(i64) -> String) -> Ledger {
         let before = self.get(&key(&twin.metadata));
         let sequence = before.as_ref().map_or(1, |ledger| ledger.sequence + 1);
@@ -81,7 +81,8 @@ impl Ledgers {
         }
     }
 
-    /// The ledger that has this run as its present one. The run may end before it was put down.
+    /// Returns the ledger that has this run as its present one, and waits for it: the run may end before it
+    /// was recorded.
     pub(super) async fn of(&self, run: &Run) -> Ledger {
         let Meta {
             namespace, labels, ..
@@ -103,7 +104,7 @@ fn key(twin: &Meta) -> String {
     format!("{}/{}", twin.namespace, twin.name)
 }
 
-/// A run as the history has it.
+/// Returns a run as a line of the history.
 pub(crate) fn line(current: &Value) -> String {
     let text = |field: &str| current[field].as_str().unwrap_or("-");
     format!(
@@ -117,17 +118,17 @@ pub(crate) fn line(current: &Value) -> String {
 }
 
 impl Ledger {
-    /// Its number.
+    /// Returns its number.
     pub(super) fn sequence(&self) -> i64 {
         self.sequence
     }
 
-    /// The name of its run.
+    /// Returns the name of its run.
     pub(super) fn name(&self) -> &str {
         self.current["name"].as_str().unwrap_or_default()
     }
 
-    /// Its run was made.
+    /// Records that its run was made.
     pub(super) fn confirm(&mut self, made: Meta) {
         self.current["phase"] = "Created".into();
         self.current["name"] = made.name.into();
@@ -135,13 +136,13 @@ impl Ledger {
         self.current["startedAt"] = TIME.into();
     }
 
-    /// Its run has succeeded.
+    /// Records that its run has succeeded.
     pub(super) fn finish(&mut self) {
         self.current["result"] = "Succeeded".into();
         self.current["finishedAt"] = TIME.into();
     }
 
-    /// Writes the status; of a run that has succeeded, with its outputs.
+    /// Writes the status; with the outputs of a run that has succeeded.
     pub(super) async fn put(&mut self, client: &Client, result: Option<&Run>) -> Result<()> {
         let Meta {
             name,
@@ -177,7 +178,7 @@ impl Ledger {
     }
 }
 
-/// Conditions and earlier runs.
+/// Returns conditions and earlier runs.
 pub(crate) fn status(generation: i64, ready: &str, history: &[String]) -> Value {
     let condition = |kind: &str, status: &str, reason: &str, message: &str| {
         json!({

@@ -1,5 +1,5 @@
-//! UNSAFE: one create for a run, and one write of a status that says what a controller of Runnables has to say:
-//! conditions, a record of runs, outputs.
+//! UNSAFE: one create for a run, and one write of a status with the required content of a controller of
+//! Runnables: conditions, a record of runs, outputs.
 
 use anyhow::{Context, Result};
 use kube::Client;

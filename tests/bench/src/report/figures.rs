@@ -1,11 +1,11 @@
-//! What came of one scenario: a heading, and a figure on each line.
+//! Results of one scenario: a heading, and a figure on each line.
 
 use std::fmt::{Display, Write};
 
 use super::{number, requests, starts};
 use crate::measure::{Attacked, Chained, Edit, Held, Idle, Quantiles};
 
-/// A heading, and a table of what was measured and how much it is.
+/// A heading, and a table of names and values.
 struct Figures(String);
 
 impl Figures {
@@ -30,7 +30,7 @@ fn seconds(value: f64) -> String {
     format!("{value:.1} s")
 }
 
-/// What came of Runnables whose runs wait, or are tried again.
+/// Returns the figures of Runnables whose runs wait, or are retried.
 pub(crate) fn held(held: &Held) -> String {
     let mut figures = Figures::of(&format!("{} Runnables, {}", held.runnables, held.what));
     let (run, output) = (&held.others_change_to_run, &held.others_change_to_output);
@@ -61,7 +61,7 @@ pub(crate) fn held(held: &Held) -> String {
     figures.0 + &requests("controller", held.all_runs, &held.requests)
 }
 
-/// Chains of Runnables.
+/// Returns the figures of chains of Runnables.
 pub(crate) fn chained(chained: &Chained) -> String {
     let Chained {
         chains, links, way, ..
@@ -77,7 +77,7 @@ pub(crate) fn chained(chained: &Chained) -> String {
     figures.0 + &requests("controller", chained.runs, &chained.requests)
 }
 
-/// Attacks: one line each.
+/// Returns the figures of attacks, one line each.
 pub(crate) fn attacked(attacks: &[Attacked]) -> String {
     if attacks.is_empty() {
         return String::new();
@@ -107,7 +107,7 @@ pub(crate) fn attacked(attacks: &[Attacked]) -> String {
     text
 }
 
-/// One template edited under many Runnables.
+/// Returns the figures of one template edited under many Runnables.
 pub(crate) fn edited(edit: &Edit) -> String {
     let title = format!("One template edited under {} Runnables", edit.runnables);
     let mut figures = Figures::of(&title);
@@ -138,7 +138,7 @@ pub(crate) fn edited(edit: &Edit) -> String {
     figures.0 + &requests("controller", edit.runnables, &edit.requests)
 }
 
-/// Nothing to do.
+/// Returns the figures of a controller without work.
 pub(crate) fn left_alone(idle: &Idle) -> String {
     let text = format!(
         "\n### {} Runnables with {} finished runs left alone for {:.0} s\n\n\

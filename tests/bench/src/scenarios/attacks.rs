@@ -1,4 +1,5 @@
-//! What tenants and strangers can do to a controller, and through it to others: each attack ten at once, at the size that is allowed.
+//! Attacks of tenants and strangers on a controller, and through it on others: each ten at once, at the
+//! permitted size.
 
 mod ground;
 mod heavy;
@@ -24,14 +25,16 @@ use crate::{
 };
 use ground::Ground;
 
-/// Of each sort.
+/// Number of each sort.
 const AT_ONCE: usize = 10;
-/// Between the last that is made and what is measured at rest; and where very many things are read for the first time.
+/// Time between the beginning and the measurement at rest; the long one is for attacks where very many
+/// objects are read for the first time.
 const AFTERMATH: Duration = Duration::from_secs(20);
 const LONG_AFTERMATH: Duration = Duration::from_secs(90);
-/// What the controller may take, which is half of what it is shipped with.
+/// Maximum memory of the controller, in MiB: half of its shipped limit.
 const MOST_MIB: f64 = 256.0;
-/// How often as long as before others may wait; the slowest of them, as where the attacker is not served.
+/// Maximum factor by which others may wait longer than before; for the slowest of them, than where the
+/// attacker is not served.
 const MOST_DELAY: f64 = 2.0;
 
 /// An attack.
@@ -41,9 +44,9 @@ pub(crate) enum Attack {
     ObjectsThatFit,
     /// Runnables that read 8 objects of 1 MB, maps in each other.
     Objects,
-    /// The same with 32.
+    /// The same with 32 objects.
     ManyObjects,
-    /// Those 32 objects alone, which no Runnable reads: what the API server makes of them.
+    /// Those 32 objects alone, which no Runnable reads: the share of the API server.
     ObjectsAlone,
     /// Runnables that read 32 inputs out of JSON in a `ConfigMap`, which just fit together, and those that read 1 MB of it.
     Texts,
@@ -55,24 +58,25 @@ pub(crate) enum Attack {
     InputsThatFit,
     /// Suspended Runnables with 1 MB of inputs, maps in each other.
     Inputs,
-    /// The same where the attacker watches them, and writes the status of the first while the others are made: what the API server makes of
-    /// one such write and one such watch.
+    /// The same while the attacker watches them, and writes the status of the first one while the others are
+    /// made: the API server's share of one such write and one such watch.
     InputsWritten,
-    /// The inputs hidden in a text, behind a key that a library gives a meaning of its own; and 300 Runnables with 15 KB of it.
+    /// The inputs hidden in a text, behind a key with a special meaning in a library; and 300 Runnables with
+    /// 15 KB of it.
     Hidden,
-    /// Runnables whose run has 1,000 containers, each of which gets what a profile adds to all.
+    /// Runnables whose run has 1,000 containers, each of which gets the additions of a profile to all.
     Stars,
-    /// 1,500 Runnables that name 32 Secrets each which are not there.
+    /// 1,500 Runnables that name 32 missing Secrets each.
     Secrets,
     /// 1,500 connections to the port of metrics and health, with heads that do not end.
     Heads,
-    /// Templates that render as much as they may, and templates that render far more.
+    /// Templates that render the permitted maximum, and templates that render far more.
     Templates,
-    /// Runs that give as much as they may, and runs that give far more.
+    /// Runs that give the permitted maximum, and runs that give far more.
     Outputs,
-    /// Runs of 1 MB, maps in each other, that give nothing of it.
+    /// Runs of 1 MB, maps in each other, that give none of it.
     Runs,
-    /// Pairs of Runnables that wait for a person, and read each other's version.
+    /// Pairs of Runnables that wait for approval, and read each other's version.
     PairsThatWait,
     /// Pairs of Runnables that wait for a run, and read each other's version.
     PairsAtWork,
@@ -80,12 +84,12 @@ pub(crate) enum Attack {
     Refused,
     /// The same where the change is rendered.
     RefusedAnew,
-    /// 200 Runnables that wait for a person, with 50 changes a second.
+    /// 200 Runnables that wait for approval, with 50 changes a second.
     Events,
 }
 
 impl Attack {
-    /// Makes all of it. What goes on goes on in `tasks`.
+    /// Begins the attack. Its continuous part runs in `tasks`.
     async fn begin(self, ground: &Ground<'_>, tasks: &mut JoinSet<Result<()>>) -> Result<()> {
         match self {
             Self::ObjectsThatFit => heavy::sources(ground, 8, heavy::FITTING / 8).await,
@@ -113,7 +117,8 @@ impl Attack {
         }
     }
 
-    /// An attack that is as much work for an API server, and needs no controller that serves the attacker: none is to make runs.
+    /// Returns an attack that is as much work for an API server, and needs no controller that serves the
+    /// attacker, because it makes no runs.
     fn alone(self) -> Option<Self> {
         match self {
             Self::Outputs | Self::Runs => Some(Self::ObjectsAlone),
@@ -140,14 +145,14 @@ impl Attack {
     }
 }
 
-/// Whether the slowest of others wait longer than the promised factor of what they wait without the attack, or beside a
+/// Returns the factor by which the slowest of others wait longer than before the attack, or than beside a
 /// controller that does not serve the attacker.
 fn slowest(it: &Attacked) -> f64 {
     let unserved = it.unserved.as_ref().map_or(0.0, |unserved| unserved.p95);
     it.beginning.p95.max(it.at_rest.p95) / it.before.p95.max(unserved).max(0.001)
 }
 
-/// What an attack broke of what is promised.
+/// Returns the bounds that an attack exceeded, if any.
 pub(crate) fn broken(it: &Attacked) -> Option<String> {
     let slower = (it.beginning.p50.max(it.at_rest.p50)) / it.before.p50.max(0.001);
     let slowest = slowest(it);
@@ -166,8 +171,8 @@ pub(crate) fn broken(it: &Attacked) -> Option<String> {
     (!said.is_empty()).then(|| format!("{} ({})", it.attack, said.join(", ")))
 }
 
-/// Measures a controller on a cluster of its own that serves others while it is attacked; and, where others waited, one that does
-/// not serve the attacker.
+/// Measures a controller on a cluster of its own that serves others while it is attacked. Where others
+/// waited, it also measures one that does not serve the attacker.
 pub(crate) async fn attacked(settings: &Settings, attack: Attack) -> Result<Attacked> {
     let mut attacked = played(settings, attack, true).await?;
     if slowest(&attacked) > MOST_DELAY
@@ -235,7 +240,7 @@ async fn played(settings: &Settings, attack: Attack, serves_all: bool) -> Result
     })
 }
 
-/// Changes Runnables of others until something has ended.
+/// Changes Runnables of others until `until` has ended.
 async fn meanwhile<T>(others: &mut Field, until: impl Future<Output = T>) -> Result<T> {
     let ended = {
         let change = async {

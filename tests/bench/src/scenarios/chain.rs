@@ -1,4 +1,4 @@
-//! Chains of Runnables: each link takes an output of the one before, by a selector or by a reference.
+//! Chains of Runnables: each link takes an output of the previous one, by a selector or by a reference.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -28,24 +28,24 @@ const LINKS: usize = 5;
 const CHANGES: u64 = 20;
 /// Requests of the load that are under way at once.
 const AT_ONCE: usize = 16;
-/// Without any further output for so long, no more are waited for.
+/// Time without any further output after which no more are awaited.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// How a link takes the output of the one before.
+/// Way in which a link takes the output of the previous one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
     Selector,
     Reference,
 }
 
-/// What the links give, by name, and how many runs there were.
+/// The outputs of the links, by name, and the runs.
 #[derive(Default)]
 struct Seen {
     outputs: HashMap<String, u64>,
     runs: HashSet<String>,
 }
 
-/// A Runnable, of which only this is read.
+/// A Runnable, as far as it is read.
 #[derive(Clone, Deserialize)]
 struct Link {
     metadata: Meta,
@@ -162,7 +162,7 @@ async fn send_all<F: Future<Output = kube::Result<IgnoredAny>>>(
     Ok(sent.await?)
 }
 
-/// The template of the links, and what their account needs.
+/// Makes the template of the links, and grants the rights that their account needs.
 async fn prepare(site: &Site, plan: &Plan, way: Way) -> Result<()> {
     let mut template = RunKind::number(0).template("link", "first");
     if way == Way::Selector {
@@ -191,7 +191,7 @@ async fn prepare(site: &Site, plan: &Plan, way: Way) -> Result<()> {
     api::ensure(&client, &format!("{rbac}/rolebindings"), &binding).await
 }
 
-/// The n-th Runnable: the head of a chain, or the link after the one before.
+/// Returns the n-th Runnable: the head of a chain, or the link after the previous one.
 fn link(plan: &Plan, index: usize, way: Way) -> Value {
     let mut object = plan.runnable(index);
     object["metadata"]["labels"] = json!({ "link": crate::load::name(index) });
@@ -219,7 +219,7 @@ fn link(plan: &Plan, index: usize, way: Way) -> Value {
     object
 }
 
-/// Sees what the links give, and their runs.
+/// Observes the outputs of the links, and their runs.
 async fn observe(site: &Site, plan: &Plan) -> Result<Arc<Mutex<Seen>>> {
     let seen = Arc::new(Mutex::new(Seen::default()));
     let client = site.client();

@@ -1,4 +1,4 @@
-//! A controller starts on a cluster that has everything already.
+//! A start of a controller on a cluster that has everything already.
 
 use std::time::{Duration, Instant};
 
@@ -16,17 +16,17 @@ use crate::{
     site::{Running, Site},
 };
 
-/// Less CPU time than this share counts as quiet.
+/// Share of CPU time below which it counts as quiet.
 const QUIET_SHARE: f64 = 0.03;
-/// So long it has to be quiet.
+/// Time that it has to be quiet.
 const QUIET_FOR: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(200);
-/// After that, memory counts as settled.
+/// Time after which memory counts as settled.
 const SETTLE: Duration = Duration::from_secs(8);
-/// What is not quiet by then is not going to be.
+/// Maximum time until it is quiet.
 const PATIENCE: Duration = Duration::from_mins(5);
 
-/// Starts a controller on so many Runnables with so many finished runs each.
+/// Starts a controller on this many Runnables with this many finished runs each.
 pub(crate) async fn prepared(
     site: &Site,
     settings: &Settings,

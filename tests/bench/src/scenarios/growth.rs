@@ -1,4 +1,4 @@
-//! How cost grows with Runnables, with finished runs, and with kinds.
+//! Growth of cost with Runnables, with finished runs, and with kinds.
 
 use std::time::Duration;
 
@@ -14,12 +14,12 @@ use crate::{
     site::Site,
 };
 
-/// Of many Runnables so many are changed, each again as soon as its outputs have arrived.
+/// Number of Runnables that change, each again as soon as its outputs have arrived.
 const ACTIVE: usize = 100;
-/// Of each kind in a measurement of many kinds.
+/// Runnables of each kind in a measurement of many kinds.
 const RUNNABLES_OF_A_KIND: usize = 2;
 
-/// One point: so many Runnables with so many finished runs each.
+/// Measures one point: this many Runnables with this many finished runs each.
 pub(crate) async fn point(
     settings: &Settings,
     runnables: usize,
@@ -50,7 +50,7 @@ pub(crate) async fn point(
     Ok((start, row))
 }
 
-/// One point: runs of so many kinds.
+/// Measures one point: runs of this many kinds.
 pub(crate) async fn kinds(settings: &Settings, kinds: usize) -> Result<Row> {
     let site = Site::prepare(settings).await?;
     let all: Vec<RunKind> = (0..kinds).map(RunKind::number).collect();
@@ -92,7 +92,7 @@ pub(crate) async fn kinds(settings: &Settings, kinds: usize) -> Result<Row> {
     Ok(row)
 }
 
-/// How many Runnables of a plan are changed.
+/// Returns the number of Runnables of a plan that change.
 pub(super) fn active(runnables: usize) -> usize {
     runnables.min(ACTIVE)
 }

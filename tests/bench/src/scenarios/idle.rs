@@ -1,4 +1,4 @@
-//! A controller with nothing to do, and one that starts again with nothing to do.
+//! A controller without work, and its restart.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use anyhow::Result;
 use super::cold_start;
 use crate::{command_line::Settings, measure::Idle, phase::cpu_seconds, requests, site::Site};
 
-/// Leaves a controller alone for so many seconds: longer than a watch lives, so that it looks again.
+/// Leaves a controller alone for this many seconds: longer than a watch lives, so that it looks again.
 pub(crate) async fn idle(
     settings: &Settings,
     runnables: usize,

@@ -1,4 +1,4 @@
-//! Many Runnables whose runs wait for each other, or fail and are tried again, while others go on.
+//! Many Runnables whose runs wait for each other, or fail and are retried, while others go on.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -22,16 +22,16 @@ use crate::{
     site::Site,
 };
 
-/// How long a run lasts under `LatestOnly`.
+/// Duration of a run under `LatestOnly`.
 const LASTS: Duration = Duration::from_mins(1);
-/// Each Runnable changes so often.
+/// Interval between changes of each Runnable.
 const EVERY: Duration = Duration::from_secs(10);
-/// For so long.
+/// Duration of the changes.
 const CHANGES_FOR: Duration = Duration::from_mins(3);
-/// So many runs of each change fail.
+/// Number of runs of each change that fail.
 const FAILURES: usize = 2;
 
-/// What is asked of a template.
+/// Policy of a template.
 struct Case {
     what: &'static str,
     spec: Value,
@@ -117,7 +117,7 @@ async fn held(settings: &Settings, runnables: usize, case: Case) -> Result<Held>
     })
 }
 
-/// Those that are measured, and those beside them, each with its first outputs.
+/// Makes the measured Runnables, and those beside them, each with its first outputs.
 async fn fields(
     site: &Site,
     settings: &Settings,
@@ -159,7 +159,7 @@ async fn meanwhile(others: &mut Field) -> Result<Infallible> {
 struct Seen {
     known: HashSet<String>,
     at_work: HashMap<usize, HashSet<String>>,
-    /// The most of one Runnable at the same time.
+    /// Maximum number of runs of one Runnable at the same time.
     at_once: usize,
 }
 

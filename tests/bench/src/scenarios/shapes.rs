@@ -1,5 +1,5 @@
-//! What each sort of request costs the API server: each is sent again and again while nothing else happens and two
-//! watches are open, and what the server says it has allocated is shared out.
+//! Cost of each sort of request for the API server: each is sent again and again while nothing else happens
+//! and two watches are open, and the allocations that the server reports are divided.
 
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ use crate::{
     site::Site,
 };
 
-/// How long what the server allocates by itself is looked at.
+/// Time of the measurement of the server's own allocations.
 const QUIET: Duration = Duration::from_secs(4);
 
 #[derive(Deserialize)]
@@ -27,10 +27,10 @@ struct Answer {
     metadata: Meta,
 }
 
-/// How a status keeps earlier runs.
+/// Form of earlier runs in a status.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
-    /// As it is shipped: a line each, in a status that is written as a whole.
+    /// The shipped one: a line each, in a status that is written as a whole.
     Lines,
     /// An object each, in a status that is written field by field.
     Objects,
@@ -56,14 +56,14 @@ impl Form {
 struct Measure<'a> {
     site: &'a Site,
     requests: usize,
-    /// Bytes that it takes to ask.
+    /// Bytes that the question itself allocates.
     asking: f64,
-    /// Bytes a second that are allocated while nobody asks for anything.
+    /// Bytes per second that are allocated without any request.
     idle: f64,
     shapes: Vec<Shape>,
 }
 
-/// Sends every sort of request, so many times each.
+/// Sends every sort of request this many times.
 pub(crate) async fn shapes(settings: &Settings, requests: usize) -> Result<Vec<Shape>> {
     let site = Site::prepare(settings).await?;
     let namespace = site.cluster.namespace("shapes").await?;
@@ -83,7 +83,7 @@ pub(crate) async fn shapes(settings: &Settings, requests: usize) -> Result<Vec<S
     Ok(measure.shapes)
 }
 
-/// Two watches on each of what is written.
+/// Opens two watches on each of the written resources.
 async fn watches(client: &Client, namespace: &str) -> Result<JoinSet<Result<()>>> {
     let mut watches = JoinSet::new();
     let paths = [
@@ -109,7 +109,7 @@ fn runnables(form: Form, namespace: &str) -> String {
     )
 }
 
-/// A Runnable as it is made and changed.
+/// Returns a Runnable as it is made and changed.
 fn runnable(form: Form, name: &str, change: usize) -> Value {
     json!({
         "apiVersion": format!("{}/v1alpha1", form.group()),
@@ -122,7 +122,7 @@ fn runnable(form: Form, name: &str, change: usize) -> Value {
     })
 }
 
-/// A status with so many earlier runs, each time a little different.
+/// Returns a status with this many earlier runs, a little different each time.
 fn status_of(form: Form, earlier: usize, change: usize) -> Value {
     let run = |number: usize| {
         json!({
@@ -154,7 +154,7 @@ fn status_of(form: Form, earlier: usize, change: usize) -> Value {
 
 impl<'a> Measure<'a> {
     async fn begin(site: &'a Site, requests: usize) -> Result<Self> {
-        // The first answers build what later ones have.
+        // The first answers build what later ones reuse.
         for _ in 0..5 {
             site.allocated().await?;
         }
@@ -178,7 +178,7 @@ impl<'a> Measure<'a> {
         request: String,
         mut send: impl AsyncFnMut(usize) -> Result<()>,
     ) -> Result<()> {
-        // So many first that caches are warm.
+        // Some first, so that caches are warm.
         let warm = self.requests / 10;
         for number in 0..warm {
             send(number).await.with_context(|| request.clone())?;
@@ -209,7 +209,7 @@ impl<'a> Measure<'a> {
         Ok(())
     }
 
-    /// A Runnable with so many earlier runs.
+    /// Makes a Runnable with this many earlier runs.
     async fn made(&self, namespace: &str, form: Form, earlier: usize, name: &str) -> Result<Meta> {
         let client = self.site.client();
         let path = runnables(form, namespace);

@@ -21,23 +21,23 @@ use crate::{
     site::Site,
 };
 
-/// Runnables of another template, which are changed meanwhile.
+/// Runnables of another template, which change meanwhile.
 const OTHERS: usize = 10;
-/// So many of them a second.
+/// Changes of them per second.
 pub(super) const RATE: f64 = 5.0;
 const MARK: &str = "second";
-/// Without any further output for so long, no more are waited for.
+/// Time without any further output after which no more are awaited.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 #[derive(Default)]
 struct Progress {
-    /// Runs with the new mark, of each Runnable.
+    /// Number of runs with the new mark, of each Runnable.
     runs: HashMap<usize, u32>,
-    /// When the outputs of each Runnable had the new mark.
+    /// Time at which the outputs of each Runnable had the new mark.
     outputs: HashMap<usize, Instant>,
 }
 
-/// Edits the template of so many Runnables.
+/// Edits the template of this many Runnables.
 pub(crate) async fn edit(settings: &Settings, runnables: usize) -> Result<Edit> {
     let site = Site::prepare(settings).await?;
     let (controller, start, plan) = cold_start::prepared(&site, settings, runnables, 1).await?;
@@ -98,14 +98,14 @@ pub(crate) async fn edit(settings: &Settings, runnables: usize) -> Result<Edit> 
     })
 }
 
-/// Others, whose Runnables are there and have run.
+/// Makes the other Runnables, which have run.
 pub(super) async fn others(site: &Site, keep: usize) -> Result<Field> {
     let mut field = unsown_others(site, keep).await?;
     field.sow().await?;
     Ok(field)
 }
 
-/// The namespace of others, without a Runnable yet.
+/// Makes the namespace of others, without a Runnable yet.
 pub(super) async fn unsown_others(site: &Site, keep: usize) -> Result<Field> {
     site.template(&RunKind::number(0), "others").await?;
     let mut plan = plan_for(site, OTHERS, keep).await?;
@@ -116,7 +116,7 @@ pub(super) async fn unsown_others(site: &Site, keep: usize) -> Result<Field> {
     Field::new(site.client(), plan).await
 }
 
-/// Sees the new mark in runs and in outputs.
+/// Observes the new mark in runs and in outputs.
 async fn observe(site: &Site, plan: &Plan) -> Result<Arc<Mutex<Progress>>> {
     let progress = Arc::new(Mutex::new(Progress::default()));
     let client = site.client();
@@ -152,7 +152,7 @@ fn restamped(progress: &Mutex<Progress>) -> usize {
     progress.outputs.len()
 }
 
-/// Waits until every Runnable has the outputs of its new run; returns when the last one came.
+/// Waits until every Runnable has the outputs of its new run; returns the time of the last one.
 async fn all_restamped(progress: &Mutex<Progress>, runnables: usize) -> Result<Instant> {
     let (mut before, mut last) = (0, Instant::now());
     loop {

@@ -1,4 +1,4 @@
-//! The namespace of whoever attacks, and the requests with which he does.
+//! The namespace of the attacker, and the attacker's requests.
 
 use std::net::SocketAddr;
 
@@ -18,7 +18,7 @@ use crate::{
 
 /// Requests that are under way at the same time.
 const IN_FLIGHT: usize = 32;
-/// How often a create is sent which the API server has no time for.
+/// Maximum number of tries of a create that the API server has no time for.
 const TRIES: usize = 6;
 const ATTACKER: &str = "cartouche-bench-attacker";
 
@@ -26,13 +26,13 @@ pub(super) struct Ground<'a> {
     pub(super) client: Client,
     pub(super) namespace: String,
     pub(super) health: Option<SocketAddr>,
-    /// As whom the controller speaks, and where it serves others.
+    /// User of the controller, and the namespace where it serves others.
     user: &'a str,
     others: String,
 }
 
 impl<'a> Ground<'a> {
-    /// A namespace whose accounts may read what the attacks name.
+    /// Makes a namespace whose accounts may read the objects that the attacks name.
     pub(super) async fn prepare(
         site: &Site,
         controller: &'a Running,
@@ -81,7 +81,8 @@ impl<'a> Ground<'a> {
                 .body(text.as_bytes().to_vec())?;
             match self.client.request_text(request).await {
                 Err(kube::Error::Api(status)) if status.is_already_exists() => break,
-                // A text of 1 MB takes an API server long, whose work goes on when the request has timed out.
+                // A text of 1 MB takes an API server long, and its work goes on when the request has timed
+                // out.
                 Err(error) if attempt < TRIES && format!("{error:?}").contains("imeout") => {}
                 answered => {
                     answered.with_context(|| format!("creating at {path}"))?;
@@ -92,13 +93,13 @@ impl<'a> Ground<'a> {
         Ok(())
     }
 
-    /// What happens to the Runnables from now on, as text: some are too deep for a client to read.
+    /// Returns the watch of the Runnables from now on, as text: some are too deep for a client to read.
     pub(super) async fn watch_runnables(&self) -> Result<impl AsyncBufRead + use<>> {
         let request = Request::get(format!("{}?watch=true", self.runnables())).body(Vec::new())?;
         Ok(self.client.request_stream(request).await?)
     }
 
-    /// Merges into an object.
+    /// Applies a merge patch to an object.
     pub(super) async fn patch(&self, path: &str, text: String) -> Result<()> {
         let request = Request::patch(path)
             .header(http::header::CONTENT_TYPE, "application/merge-patch+json")
@@ -108,7 +109,7 @@ impl<'a> Ground<'a> {
         Ok(())
     }
 
-    /// Makes a Runnable, in whose text `"HEAVY"` becomes something else.
+    /// Makes a Runnable, with `"HEAVY"` in its text replaced.
     pub(super) async fn runnable(&self, name: &str, spec: Value, heavy: &str) -> Result<()> {
         let object = json!({
             "apiVersion": "carto.run/v1alpha1", "kind": "Runnable",
@@ -139,7 +140,7 @@ impl<'a> Ground<'a> {
         api::ensure(&self.client, path, &object).await
     }
 
-    /// What the controller asked for, but for others.
+    /// Returns the requests of the controller, without those for others.
     pub(super) fn requests(&self, audit: &AuditLog) -> Result<Vec<AuditEvent>> {
         let mut events = audit.events()?;
         events.retain(|it| it.user() == self.user && it.namespace() != self.others);

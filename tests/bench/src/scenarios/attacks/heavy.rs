@@ -1,4 +1,4 @@
-//! Texts that are small, and trees that are not: maps of one entry in each other.
+//! Small texts of large trees: maps of one entry in each other.
 
 use std::{
     ops::Range,
@@ -16,30 +16,30 @@ use crate::{
     load::{SeenRun, name},
 };
 
-/// Chains of maps of which a tree has 15 MiB: what one reconciliation may hold.
+/// Chains of maps of which a tree has 15 MiB: the maximum of one reconcile.
 pub(super) const FITTING: usize = 390;
-/// Those that have 1 MB of text, and more than 100 MiB as a tree.
+/// Number of chains that have 1 MB of text, and more than 100 MiB as a tree.
 pub(super) const MEGABYTE: usize = 2_800;
-/// Those that have 1 MB of text where each quote is escaped.
+/// Number of chains that have 1 MB of text where each quote is escaped.
 const HIDDEN: usize = 2_100;
 const MANY: usize = 300;
-/// Those that may be rendered beside themselves as inputs: 6 MiB, and not too deep.
+/// Number of chains that may be rendered beside themselves as inputs: 6 MiB, and not too deep.
 const RENDERED: usize = 245;
-/// Labels of which a text has 1 MB, and a tree 12 MB.
+/// Labels with 1 MB of text, and 12 MB as a tree.
 const LABELS: usize = 85_000;
-/// Numbers of which a text has 0.95 MB.
+/// Numbers with 0.95 MB of text.
 const NUMBERS: usize = 475_000;
 /// Inputs that read one text.
 const TEXTS: usize = 32;
-/// Those that outputs may hold: less than 1 MiB.
+/// Number of chains that fit into outputs: less than 1 MiB.
 const OUTPUT: usize = 29;
-/// Maps in each other, where only their number counts, and where documents may not be deeper.
+/// Depths of maps in each other: where only their number counts, and where documents may not be deeper.
 const DEEP: usize = 58;
 const SHALLOW: usize = 40;
 const PATIENCE: Duration = Duration::from_mins(3);
 
-/// So many chains. They stand in a list, of which the API server notes no owner field by field: that would take it longer than a
-/// request may.
+/// Returns this many chains. They are in a list, for which the API server notes no owner field by field: that
+/// would take it longer than a request may.
 fn chains(count: usize, levels: usize) -> String {
     let chain = format!("{}1{}", r#"{"a":"#.repeat(levels), "}".repeat(levels));
     let chains = (0..count).map(|at| format!(r#""c{at}":{chain}"#));
@@ -54,7 +54,7 @@ fn plain(inputs: &Value) -> Value {
     json!({ "runTemplateRef": { "name": "bench" }, "inputs": inputs })
 }
 
-/// So many objects.
+/// Makes this many objects.
 pub(super) async fn objects(ground: &Ground<'_>, count: usize, chain: usize) -> Result<()> {
     let heavy = chains(chain, DEEP);
     let (api_version, kind) = (RunKind::api_version(), RunKind::number(0).kind);
@@ -67,7 +67,7 @@ pub(super) async fn objects(ground: &Ground<'_>, count: usize, chain: usize) -> 
     Ok(())
 }
 
-/// Runnables that read so many objects.
+/// Makes Runnables that read this many objects.
 pub(super) async fn sources(ground: &Ground<'_>, count: usize, chain: usize) -> Result<()> {
     objects(ground, count, chain).await?;
     let (api_version, kind) = (RunKind::api_version(), RunKind::number(0).kind);
@@ -81,7 +81,7 @@ pub(super) async fn sources(ground: &Ground<'_>, count: usize, chain: usize) -> 
     ground.many(AT_ONCE, |_| spec.clone()).await
 }
 
-/// Runnables that read each of their inputs out of the same text of JSON.
+/// Makes Runnables that read each of their inputs out of the same text of JSON.
 pub(super) async fn texts(ground: &Ground<'_>) -> Result<()> {
     for (sort, chain) in [("fits", FITTING / TEXTS), ("large", MEGABYTE)] {
         let text = chains(chain, DEEP);
@@ -104,7 +104,8 @@ pub(super) async fn texts(ground: &Ground<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Runnables that read each of their inputs out of one text of numbers, each of which is annotated again and again.
+/// Makes Runnables that read each of their inputs out of one text of numbers, and annotates each of them
+/// again and again.
 pub(super) async fn texts_that_change(
     ground: &Ground<'_>,
     tasks: &mut JoinSet<Result<()>>,
@@ -137,11 +138,12 @@ pub(super) async fn texts_that_change(
     Ok(())
 }
 
-/// Runnables and `ConfigMap`s with as many short labels as 1 MB of text has, and one Runnable that picks among them.
+/// Makes Runnables and `ConfigMap`s with as many short labels as fit into 1 MB of text, and one Runnable that
+/// selects among them.
 pub(super) async fn labels(ground: &Ground<'_>) -> Result<()> {
     let labels: Vec<_> = (0..LABELS).map(|at| format!(r#""a{at:05}":"""#)).collect();
     let labels = format!("{{{}}}", labels.join(","));
-    // Who wrote which field would be another 1 MB.
+    // The managed fields would be another 1 MB.
     let metadata =
         |name: &str| format!(r#"{{"name":"{name}","managedFields":[{{}}],"labels":{labels}}}"#);
     let mut picking = plain(&json!({}));
@@ -162,7 +164,7 @@ pub(super) async fn labels(ground: &Ground<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Suspended Runnables with such inputs.
+/// Makes suspended Runnables with these inputs.
 pub(super) async fn inputs(ground: &Ground<'_>, chain: usize) -> Result<()> {
     suspended(ground, chain, 0..AT_ONCE).await
 }
@@ -177,8 +179,8 @@ async fn suspended(ground: &Ground<'_>, chain: usize, which: Range<usize>) -> Re
     Ok(())
 }
 
-/// Suspended Runnables with such inputs, and a watch of them. While the others are made the attacker writes the status of the first
-/// one, which is when a controller does.
+/// Makes suspended Runnables with these inputs, and a watch of them. While the others are made, the attacker
+/// writes the status of the first one, as a controller does at that time.
 pub(super) async fn inputs_written(
     ground: &Ground<'_>,
     tasks: &mut JoinSet<Result<()>>,
@@ -198,7 +200,8 @@ pub(super) async fn inputs_written(
     Ok(())
 }
 
-/// Suspended Runnables with maps in each other inside a text, behind the key by which `serde_json` reads a text as JSON.
+/// Makes suspended Runnables with maps in each other inside a text, behind the key with which `serde_json`
+/// reads a text as JSON.
 pub(super) async fn hidden(ground: &Ground<'_>) -> Result<()> {
     const KEY: &str = "$serde_json::private::RawValue";
     for (sort, count, chain) in [("large", AT_ONCE, HIDDEN), ("many", MANY, HIDDEN / 66)] {
@@ -212,7 +215,7 @@ pub(super) async fn hidden(ground: &Ground<'_>) -> Result<()> {
     Ok(())
 }
 
-/// A template of runs that have this, and give some of it.
+/// Returns a template of runs that have this, and give some of it.
 fn template(of_run: &Value, outputs: &Value) -> Value {
     json!({
         "template": {
@@ -224,7 +227,7 @@ fn template(of_run: &Value, outputs: &Value) -> Value {
     })
 }
 
-/// What just fits is rendered, and what far more would be rendered of.
+/// Makes templates that render what just fits, and templates that would render far more.
 pub(super) async fn templates(ground: &Ground<'_>) -> Result<()> {
     let tag = "$(runnable.spec.inputs.heavy)$";
     for (sort, tags, chain) in [("fits", 1, RENDERED), ("bomb", 900, RENDERED / 2)] {
@@ -242,7 +245,7 @@ pub(super) async fn templates(ground: &Ground<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Runs that end with this in their status.
+/// Ends runs with this in their status.
 async fn end_all(ground: &Ground<'_>, runs: usize, heavy: impl Fn(&str) -> String) -> Result<()> {
     let since = Instant::now();
     let mut ended = std::collections::HashSet::new();
@@ -268,7 +271,7 @@ async fn end_all(ground: &Ground<'_>, runs: usize, heavy: impl Fn(&str) -> Strin
     Ok(())
 }
 
-/// Four texts of 60 KB and some maps, which fit; and 1 MB, which does not.
+/// Makes outputs of four texts of 60 KB and some maps, which fit; and of 1 MB, which does not.
 pub(super) async fn outputs(ground: &Ground<'_>) -> Result<()> {
     let names = ["a", "b", "c", "d", "tree"];
     let paths = names.map(|name| (name.to_owned(), json!(format!(".status.{name}"))));
@@ -299,7 +302,7 @@ pub(super) async fn outputs(ground: &Ground<'_>) -> Result<()> {
     end_all(ground, 2 * AT_ONCE, heavy).await
 }
 
-/// Runs that have 1 MB of what they do not give.
+/// Makes runs that have 1 MB outside their outputs.
 pub(super) async fn runs(ground: &Ground<'_>) -> Result<()> {
     let outputs = json!({ "change": ".status.change" });
     ground

@@ -1,4 +1,4 @@
-//! What could go on for ever: Runnables that wait and feed each other, and creates that are refused.
+//! Possible endless loops: Runnables that wait and feed each other, and creates that are refused.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ use crate::{
 
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// An input that changes with each write of a Runnable with this label.
+/// Returns an input that changes with each write of a Runnable with this label.
 fn version_of(label: &str) -> Value {
     json!([{ "name": "read", "objectRef": {
         "apiVersion": "carto.run/v1alpha1", "kind": "Runnable", "matchingLabels": { "is": label },
@@ -23,7 +23,7 @@ fn version_of(label: &str) -> Value {
     } }])
 }
 
-/// A template of runs that have all inputs.
+/// Makes a template of runs that have all inputs.
 async fn all_inputs(ground: &Ground<'_>) -> Result<()> {
     let template = json!({ "template": {
         "apiVersion": RunKind::api_version(), "kind": RunKind::number(0).kind,
@@ -48,7 +48,7 @@ pub(super) async fn pairs_that_wait(ground: &Ground<'_>) -> Result<()> {
     ground.many(2 * AT_ONCE, spec).await
 }
 
-/// Each has a run at work before it reads the other.
+/// Makes pairs in which each has a run at work before it reads the other.
 pub(super) async fn pairs_at_work(ground: &Ground<'_>) -> Result<()> {
     all_inputs(ground).await?;
     let spec = json!({
@@ -75,7 +75,8 @@ pub(super) async fn pairs_at_work(ground: &Ground<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Runs that the account may not make. They show one of two keys of a `ConfigMap`, of which the other one changes, or that one.
+/// Makes runs that the account may not make. They show one of two keys of a `ConfigMap`: the one that
+/// changes, or the other one.
 pub(super) async fn refused(
     ground: &Ground<'_>,
     tasks: &mut JoinSet<Result<()>>,

@@ -1,4 +1,4 @@
-//! Very many of something small.
+//! Very many small objects or connections.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -18,15 +18,15 @@ const RUNNABLES: usize = 1_500;
 const SECRETS: usize = 32;
 const CONNECTIONS: usize = 1_500;
 const CONTAINERS: usize = 1_000;
-/// Before a connection that was given up is begun again.
+/// Pause before a connection that was given up begins again.
 const PAUSE: Duration = Duration::from_secs(10);
 /// Bytes of a head that does not end.
 const HEAD: usize = 400_000;
 const WAITING: usize = 200;
-/// Between two of fifty a second.
+/// Interval of fifty per second.
 pub(super) const FIFTIETH: Duration = Duration::from_millis(20);
 
-/// Runnables that name Secrets of their own which are not there.
+/// Makes Runnables that name missing Secrets of their own.
 pub(super) async fn secrets(ground: &Ground<'_>) -> Result<()> {
     let from = |runnable: usize| -> Value {
         let each = (0..SECRETS).map(|index| {
@@ -43,7 +43,7 @@ pub(super) async fn secrets(ground: &Ground<'_>) -> Result<()> {
     ground.many(RUNNABLES, spec).await
 }
 
-/// Runnables that say which containers their Job has, and a profile that adds to each of them.
+/// Makes Runnables that set the containers of their Job, and a profile that adds to each of them.
 pub(super) async fn stars(ground: &Ground<'_>) -> Result<()> {
     let profile = json!({
         "apiVersion": "carto.run/v1alpha1", "kind": "ClusterRunProfile", "metadata": { "name": "stars" },
@@ -68,8 +68,8 @@ pub(super) async fn stars(ground: &Ground<'_>) -> Result<()> {
     ground.many(AT_ONCE, |_| spec.clone()).await
 }
 
-/// Connections that are begun again some time after they are given up: 1,500 that are given up at once would take all of this machine
-/// by themselves.
+/// Opens connections that begin again some time after they are given up: 1,500 that were given up at once
+/// would take all of this machine by themselves.
 pub(super) fn heads(ground: &Ground<'_>, tasks: &mut JoinSet<Result<()>>) -> Result<()> {
     let address = ground
         .health
@@ -77,7 +77,7 @@ pub(super) fn heads(ground: &Ground<'_>, tasks: &mut JoinSet<Result<()>>) -> Res
     for _ in 0..CONNECTIONS {
         tasks.spawn(async move {
             loop {
-                // Whatever comes of it.
+                // A failure does not matter.
                 let _ = timeout(Duration::from_secs(30), head(address)).await;
                 sleep(PAUSE).await;
             }
@@ -96,7 +96,7 @@ async fn head(address: SocketAddr) -> Result<()> {
     Ok(())
 }
 
-/// Runnables that ask a person each time they change, which they do all the time.
+/// Makes Runnables that ask for approval at each change, and changes them all the time.
 pub(super) async fn events(ground: &Ground<'_>, tasks: &mut JoinSet<Result<()>>) -> Result<()> {
     let spec = json!({
         "runTemplateRef": { "name": "bench" }, "approval": "Manual",
