@@ -1,8 +1,8 @@
-//! Modules of a crate that import each other in a circle.
+//! Modules of a crate that import each other in a cycle.
 //!
-//! A module that imports the modules below it, and is imported by them, is one thing in several files: such a circle is allowed, and
-//! inside of it these modules import each other freely.
-//! Every larger one hides which rule stands on which.
+//! A module that imports the modules below it, and is imported by them, is one unit in several files: such a
+//! cycle is allowed, and inside of it these modules import each other freely. Every larger one hides which
+//! rule depends on which.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,7 +17,8 @@ use super::{files, paths};
 /// A module, by its path in the crate: `decide::gate`. The root is empty.
 type Module = String;
 
-/// Each circle of a crate that is larger than a parent and its children: its modules in order, and what they import of each other.
+/// Returns each cycle of a crate that is larger than a parent and its children: its modules in order, and
+/// their imports of each other.
 pub fn of_crate(folder: &str) -> Result<Vec<Circle>> {
     let src = files::root()?.join(folder).join("src");
     let mut sources = BTreeMap::new();
@@ -35,7 +36,7 @@ pub fn of_crate(folder: &str) -> Result<Vec<Circle>> {
 /// Modules that import each other.
 pub struct Circle {
     pub modules: Vec<Module>,
-    /// Who imports whom.
+    /// The imports, as pairs of importer and imported module.
     pub imports: Vec<(Module, Module)>,
 }
 
@@ -79,7 +80,8 @@ fn below(module: &str, path: &str) -> String {
     }
 }
 
-/// The deepest module that a path leads through. One with an item of the module itself leads to that.
+/// Returns the deepest module that a path leads through. For a path with an item of the module itself that is
+/// the module.
 fn longest(path: &str, sources: &BTreeMap<Module, String>) -> Option<Module> {
     let mut path = path;
     loop {
@@ -114,7 +116,7 @@ fn circles(imports: &Imports) -> Vec<Circle> {
     circles
 }
 
-/// All that a module imports, directly or by way of others.
+/// Returns everything that a module imports, directly or indirectly.
 fn reached<'a>(module: &'a str, imports: &'a Imports) -> BTreeSet<&'a str> {
     let (mut reached, mut next) = (BTreeSet::new(), vec![module]);
     while let Some(module) = next.pop() {
@@ -127,7 +129,7 @@ fn reached<'a>(module: &'a str, imports: &'a Imports) -> BTreeSet<&'a str> {
     reached
 }
 
-/// True of a parent with its children. What is below the root of a crate is no family.
+/// Returns true for a parent with its children. The root of a crate is not such a parent.
 fn is_family(members: &[&str]) -> bool {
     members.iter().any(|parent| {
         let is_child = |other: &&&str| {

@@ -5,17 +5,17 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Folders that no commit holds.
+/// Folders that no commit has.
 const NOT_OURS: [&str; 2] = [".git", "target"];
 
-/// The folder that holds the workspace.
+/// Returns the folder that contains the workspace.
 pub fn root() -> io::Result<PathBuf> {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../..")
         .canonicalize()
 }
 
-/// Every file below a folder whose name ends so, by its path from there, in order.
+/// Returns every file below a folder whose name has this ending, by its path from there, in order.
 pub fn below(folder: &Path, ending: &str) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     collect(folder, Path::new(""), ending, &mut found)?;

@@ -1,4 +1,4 @@
-//! The short names that code gives to what is promised (`S1`, `L2`, `I3`) are defined by a page.
+//! A page defines the short names that code uses for guarantees (`S1`, `L2`, `I3`).
 
 mod files;
 
@@ -15,7 +15,7 @@ fn every_guarantee_that_code_names_is_defined() -> Result<()> {
     let mut used = BTreeSet::new();
     let mut undefined = Vec::new();
     for file in files::below(&root, ".rs")? {
-        // This one has names that there are not.
+        // This one has names that do not exist.
         if file.ends_with("guarantees.rs") {
             continue;
         }
@@ -38,14 +38,14 @@ fn every_guarantee_that_code_names_is_defined() -> Result<()> {
     Ok(())
 }
 
-/// The names in a text: a letter of the three and a digit, and nothing more.
+/// Returns the names in a text: one of the three letters and a digit, and nothing more.
 fn named_in(text: &str) -> BTreeSet<String> {
     let words = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
     let is_name = |word: &&str| matches!(word.as_bytes(), [b'S' | b'L' | b'I', b'1'..=b'9']);
     words.filter(is_name).map(str::to_owned).collect()
 }
 
-/// What the first cells of the page's tables name; `S1 to S5` names five.
+/// Returns the names in the first cells of the page's tables; `S1 to S5` are five.
 fn defined_by(page: &str) -> BTreeSet<String> {
     let cells = page
         .lines()

@@ -1,5 +1,6 @@
-//! Which code may not know which: the walls of `ARCHITECTURE.md`. The compiler keeps those between
-//! crates once a dependency is left out; this keeps it left out, and keeps the walls inside of crates.
+//! Forbidden imports between and inside of crates: the walls of `ARCHITECTURE.md`. The compiler enforces
+//! those between crates once a dependency is missing. This test keeps it missing, and enforces the walls
+//! inside of crates.
 
 mod circles;
 mod files;
@@ -69,7 +70,7 @@ fn no_circle_is_larger_than_a_parent_and_its_children() -> Result<()> {
     Ok(())
 }
 
-/// What would lead around the walls without naming what is behind them.
+/// Syntax that leads around the walls without naming what is behind them.
 #[test]
 fn no_source_is_found_under_another_name() -> Result<()> {
     let ways = [
@@ -100,7 +101,7 @@ fn no_source_is_found_under_another_name() -> Result<()> {
     Ok(())
 }
 
-/// What is printed is escaped there, so that no command has to think of it.
+/// Output is escaped there, so that no command has to care.
 #[test]
 fn the_command_prints_in_one_place() -> Result<()> {
     let folder = files::root()?.join("cli/src");
@@ -123,7 +124,7 @@ fn the_command_prints_in_one_place() -> Result<()> {
     Ok(())
 }
 
-/// Whoever adds a module says on which side of the wall it is.
+/// Every new module must be on one side of the wall.
 #[test]
 fn every_module_of_the_command_is_said_to_be_offline_or_live() -> Result<()> {
     let sides = [OFFLINE, OFFLINE_COMMANDS, LIVE].concat();
@@ -225,7 +226,7 @@ fn broken_by_sources(rule: &Sources) -> Result<Vec<String>> {
     Ok(broken)
 }
 
-/// A wall around a room that was renamed keeps nobody out of it.
+/// A wall around a module that was renamed protects nothing.
 fn walls_around_nothing(rule: &Sources, src: &Path, all: &[PathBuf]) -> Vec<String> {
     let (folder, beginnings) = rule.of;
     let files = beginnings
@@ -240,13 +241,13 @@ fn walls_around_nothing(rule: &Sources, src: &Path, all: &[PathBuf]) -> Vec<Stri
         .collect()
 }
 
-/// What a rule names of its own crate.
+/// Returns the modules of its own crate that a rule names.
 fn rooms(rule: &Sources) -> impl Iterator<Item = &str> {
     let never = rule.never.iter();
     never.filter_map(|never| never.strip_prefix("crate::"))
 }
 
-/// Whether a file is built for tests only, as the module above it has to say.
+/// Returns true if a file is built for tests only, as the module above it has to declare.
 fn is_for_tests(src: &Path, file: &Path) -> Result<bool> {
     let Some(above) = paths::above_tests(file) else {
         return Ok(false);
@@ -259,7 +260,8 @@ fn is_for_tests(src: &Path, file: &Path) -> Result<bool> {
     paths::has_tests(&fs::read_to_string(src.join(above).with_extension("rs"))?)
 }
 
-/// `watch` is `watch.rs` and all in `watch/`, and not `watcher.rs`; nothing is all.
+/// Returns true for a file below a beginning: `watch` is `watch.rs` and all in `watch/`, and not
+/// `watcher.rs`; an empty beginning is everything.
 fn begins(file: &Path, beginning: &str) -> bool {
     let file = file.with_extension("");
     beginning.is_empty() || file.starts_with(beginning)
@@ -271,8 +273,8 @@ fn forbidden<'a>(source: &str, file: &Path, never: &[&'a str]) -> Result<Vec<&'a
     Ok(never.iter().copied().filter(is_named).collect())
 }
 
-/// What a file takes from the root of its crate that is no module there: behind such a name may be
-/// anything, since `lib.rs` may use what is behind a wall.
+/// Returns the imports of a file from the root of its crate that are no modules. Such a name may be anything,
+/// because `lib.rs` may use items behind a wall.
 fn nameless(source: &str, file: &Path, src: &Path) -> Result<Vec<String>> {
     let mut named = paths::named_in(source, &paths::module_of(file))?;
     named.retain(|path| {

@@ -54,7 +54,7 @@ fn broken_links(root: &Path, pages: &Pages) -> Vec<String> {
     broken
 }
 
-/// `https:`, `mailto:` and the like: whether those are right cannot be said offline.
+/// Returns true for `https:`, `mailto:` and the like, which cannot be checked offline.
 fn is_elsewhere(link: &str) -> bool {
     let scheme = link.split(['/', '#', '?']).next();
     scheme.is_some_and(|scheme| scheme.contains(':'))
@@ -83,9 +83,9 @@ fn why_broken(root: &Path, pages: &Pages, from: &Path, link: &str) -> Option<&'s
     (!found).then_some("there is no such heading")
 }
 
-/// Paths of code in backticks that are nowhere. One that does not begin at the root is looked for in
-/// the sources of each crate, since a page that speaks of one crate leaves its folder out, and beside
-/// the file that was named before it: "`reconcile/act.rs` and `ask.rs`".
+/// Returns paths of code in backticks that do not exist. One that does not begin at the root is looked for in
+/// the sources of each crate, because a page about one crate leaves its folder out. It is also looked for
+/// beside the file that was named before it: "`reconcile/act.rs` and `ask.rs`".
 fn missing_paths(root: &Path, pages: &Pages) -> io::Result<Vec<String>> {
     let mut homes = vec![root.to_owned()];
     for entry in fs::read_dir(root)? {
@@ -106,7 +106,7 @@ fn missing_paths(root: &Path, pages: &Pages) -> io::Result<Vec<String>> {
     Ok(missing)
 }
 
-/// Whether it has to exist: a file of Rust, or something below a folder of the repository.
+/// Returns true if it has to exist: a Rust file, or something below a folder of the repository.
 fn is_path(root: &Path, code: &str) -> bool {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "._-/".contains(letter);
     if !code.chars().all(plain) {
@@ -115,7 +115,7 @@ fn is_path(root: &Path, code: &str) -> bool {
     let rust = Path::new(code)
         .extension()
         .is_some_and(|extension| extension == "rs");
-    // What a build makes need not be there.
+    // Build products need not exist.
     let top = code
         .split_once('/')
         .map(|(top, _)| top)
@@ -123,7 +123,7 @@ fn is_path(root: &Path, code: &str) -> bool {
     rust || top.is_some_and(|top| root.join(top).is_dir())
 }
 
-/// A small repository, whose folder goes with it.
+/// A small repository, whose folder is removed with it.
 struct Repository(PathBuf);
 
 impl Repository {
@@ -160,7 +160,7 @@ fn broken_links_are_found() -> Result<()> {
         ("docs/p.svg", ""),
     ];
     let repository = Repository::of("broken-links", &files)?;
-    // Outside, and there.
+    // Outside, and existing.
     fs::write(repository.0.join("../x.md"), "")?;
     let broken = broken_links(&repository.0, &pages(&repository.0)?);
     let expected = [

@@ -1,11 +1,11 @@
-//! What may not know what. The picture is in `ARCHITECTURE.md`.
+//! Forbidden dependencies. `ARCHITECTURE.md` has the picture.
 
 mod floors;
 
 pub use floors::FLOORS;
 
-/// What runs things, talks over a network or has a clock. Chance is with them: who decides by it
-/// cannot be played again.
+/// Packages that run tasks, use a network or have a clock. Randomness is among them: random decisions cannot
+/// be replayed.
 pub const DOES_IO: &[&str] = &[
     "async-std",
     "fastrand",
@@ -29,7 +29,7 @@ pub const DOES_IO: &[&str] = &[
     "ureq",
 ];
 
-/// Of kube, the types and the derive of custom resources are data; these are not.
+/// Features of kube that do I/O; the types and the derive of custom resources are data.
 pub const DOES_IO_IN_KUBE: &[&str] = &[
     "client",
     "config",
@@ -40,10 +40,10 @@ pub const DOES_IO_IN_KUBE: &[&str] = &[
 ];
 
 /// A package that may not depend on others, neither itself nor through members of the workspace.
-/// Dev-dependencies do not count; optional ones do, since a default or a dependent may turn them on.
+/// Dev-dependencies do not count; optional ones do, because a default or a dependent may turn them on.
 pub struct Package {
     pub name: &'static str,
-    /// Whether it may depend on what does I/O.
+    /// True if it may depend on packages that do I/O.
     pub io: bool,
     /// Other packages that it may not depend on.
     pub never: &'static [&'static str],
@@ -80,14 +80,14 @@ pub const PACKAGES: &[Package] = &[
 
 /// Sources that may not name certain paths.
 pub struct Sources {
-    /// Of a crate: its folder, then what the paths of files below its `src` begin with.
-    /// Programs of a library's crate, in `bin`, are not meant: nobody who depends on it gets them.
+    /// The folder of a crate, and the beginnings of the paths of files below its `src`. Programs in `bin` of
+    /// a library's crate do not count, because its dependents do not get them.
     pub of: (&'static str, &'static [&'static str]),
     /// Beginnings of paths; `::now` is the end of one.
     pub never: &'static [&'static str],
 }
 
-/// What a crate without I/O may not name.
+/// Paths that a crate without I/O may not name.
 pub const IO: &[&str] = &[
     "std::fs",
     "std::net",
@@ -99,7 +99,7 @@ pub const IO: &[&str] = &[
     "::now",
 ];
 
-/// What only reads a text that is an address, or measures without looking at a clock.
+/// Exceptions: they only parse an address, or measure without a clock.
 pub const NO_IO: &[&str] = &[
     "std::time::Duration",
     "std::net::Ipv4Addr",
@@ -107,7 +107,7 @@ pub const NO_IO: &[&str] = &[
     "std::net::IpAddr",
 ];
 
-/// The walls inside of crates, and what no manifest shows.
+/// The walls inside of crates, and those that no manifest shows.
 pub const SOURCES: &[Sources] = &[
     Sources {
         of: ("crds", &[""]),
@@ -160,7 +160,7 @@ pub const SOURCES: &[Sources] = &[
     },
 ];
 
-/// Of the command, what does its work without a cluster.
+/// Modules of the command that work without a cluster.
 pub const OFFLINE: &[&str] = &[
     "completion/shells",
     "files",
@@ -185,7 +185,7 @@ pub const OFFLINE: &[&str] = &[
     "yaml",
 ];
 
-/// The same of commands: those that never have a cluster, and parts of one.
+/// The same of commands: those that never use a cluster, and parts of one.
 pub const OFFLINE_COMMANDS: &[&str] = &[
     "commands/init",
     "commands/manual",
@@ -195,9 +195,9 @@ pub const OFFLINE_COMMANDS: &[&str] = &[
     "commands/test",
 ];
 
-/// The rest of the command: what knows a cluster, and what knows every command. `render`, `validate`, `explain`
-/// and `migrate` are among them because each has a cluster asked if it is told to. What they do without one is in
-/// modules of [`OFFLINE`], but for what `render` puts together of files.
+/// The rest of the command: modules that know a cluster, or every command. `render`, `validate`, `explain`
+/// and `migrate` are among them because each can ask a cluster on request. Their offline parts are in modules
+/// of [`OFFLINE`], except for those that `render` puts together of files.
 pub const LIVE: &[&str] = &[
     "cluster",
     "command_line",
@@ -231,10 +231,11 @@ pub const LIVE: &[&str] = &[
     "main",
 ];
 
-/// What is not as the tables say, yet. Nothing may be added; what is mended has to be taken out.
+/// Present exceptions to the tables. Nothing may be added; a repaired one has to be removed.
 pub const STILL_BROKEN: &[&str] = &[];
 
-/// For each crate, its modules in import circles that are larger than a parent and its children. The numbers may only fall.
+/// For each crate, the number of its modules in import cycles that are larger than a parent and its children.
+/// The numbers may only fall.
 pub const STILL_IN_CIRCLES: &[(&str, usize)] = &[
     ("crds", 0),
     ("templating", 0),

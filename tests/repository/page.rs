@@ -1,4 +1,4 @@
-//! What a page of Markdown links to, and what can be linked to in it.
+//! Links and link targets of a page of Markdown.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -7,10 +7,10 @@ use pulldown_cmark::{BrokenLink, Event, LinkType, Options, Parser, Tag, TagEnd};
 /// One page.
 #[derive(Default)]
 pub struct Page {
-    /// Where its links and pictures lead, as written. A reference without a definition is among them as
+    /// Targets of its links and pictures, as written. A reference without a definition is among them as
     /// `[name]`, which is no file.
     pub links: Vec<String>,
-    /// What can follow a `#`.
+    /// Possible anchors after a `#`.
     pub anchors: BTreeSet<String>,
     /// Code in the middle of a sentence.
     pub codes: Vec<String>,
@@ -61,7 +61,7 @@ fn append(heading: &mut Option<String>, words: &str) {
     }
 }
 
-/// The anchor of a heading: small letters and digits, with `-` for each space.
+/// Returns the anchor of a heading: small letters and digits, with `-` for each space.
 fn slug(heading: &str) -> String {
     let kept = |letter: char| letter.is_alphanumeric() || "-_ ".contains(letter);
     heading
@@ -71,7 +71,7 @@ fn slug(heading: &str) -> String {
         .replace(' ', "-")
 }
 
-/// The second heading of the same words gets `-1`, and so on.
+/// Makes a repeated anchor unique: the second heading of the same words gets `-1`, and so on.
 fn once_more(anchor: String, seen: &mut HashMap<String, usize>) -> String {
     let times = seen.entry(anchor.clone()).or_default();
     *times += 1;

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, anyhow};
 use proc_macro2::{Delimiter, Group, LexError, TokenStream, TokenTree};
 
-/// Every path of one file, with `crate`, `self` and `super` resolved: one that stays in its crate begins
-/// with `crate`, every other is as it is written, and `*` stands for all that is there. What is built for tests only is left out: tests may
-/// look behind walls, since nothing that is shipped depends on them.
+/// Returns every path of one file, with `crate`, `self` and `super` resolved. A path inside its crate begins
+/// with `crate`, every other is as it is written, and `*` stands for all items. Code for tests only is left
+/// out: tests may look behind walls, because nothing that is shipped depends on them.
 ///
-/// `module` is where the file stands in its crate, without `crate`.
+/// `module` is the place of the file in its crate, without `crate`.
 pub fn named_in(source: &str, module: &[String]) -> Result<Vec<String>> {
     let tokens = parsed(source)?;
     let mut found = Vec::new();
@@ -20,7 +20,7 @@ pub fn named_in(source: &str, module: &[String]) -> Result<Vec<String>> {
     Ok(found)
 }
 
-/// The module that a file of a crate is, by its path below `src`.
+/// Returns the module of a file, by its path below `src`.
 pub fn module_of(file: &Path) -> Vec<String> {
     let mut module: Vec<String> = file
         .with_extension("")
@@ -36,14 +36,15 @@ pub fn module_of(file: &Path) -> Vec<String> {
     module
 }
 
-/// The module above the module `tests` that a file of a crate is or belongs to, by its path below `src`.
+/// Returns the module above the module `tests` that a file of a crate is or belongs to, by its path below
+/// `src`.
 pub fn above_tests(file: &Path) -> Option<PathBuf> {
     let module = module_of(file);
     let at = module.iter().position(|part| part == "tests")?;
     Some(module[..at].iter().collect())
 }
 
-/// Whether a module says that the module `tests` below it is built for tests only.
+/// Returns true if a module declares that the module `tests` below it is built for tests only.
 pub fn has_tests(source: &str) -> Result<bool> {
     let tokens: Vec<TokenTree> = parsed(source)?.into_iter().collect();
     let is_word = |token: &TokenTree, word| matches!(token, TokenTree::Ident(it) if *it == word);
@@ -54,7 +55,7 @@ pub fn has_tests(source: &str) -> Result<bool> {
 }
 
 fn parsed(source: &str) -> Result<TokenStream> {
-    // The error itself cannot be handed on: it is bound to its thread.
+    // The error itself cannot be passed on: it is bound to its thread.
     let tokens = source.parse();
     tokens.map_err(|error: LexError| anyhow!("{error}"))
 }
@@ -83,12 +84,12 @@ impl Reader {
         }
     }
 
-    /// `mod name { ... }`: what is in it is one level deeper. Returns where to go on.
+    /// Reads `mod name { ... }`, whose content is one level deeper. Returns the position to continue at.
     fn read_module(&mut self, tokens: &[TokenTree], at: usize, found: &mut Vec<String>) -> usize {
         let (Some(TokenTree::Ident(name)), Some(TokenTree::Group(body))) =
             (tokens.get(at + 1), tokens.get(at + 2))
         else {
-            // A declaration: nothing of the module is imported by it.
+            // A declaration imports nothing of the module.
             return at + 2;
         };
         if !for_tests(&tokens[..at]) {
@@ -99,7 +100,7 @@ impl Reader {
         at + 3
     }
 
-    /// One path, and all that its group of a `use` holds. Returns where to go on.
+    /// Reads one path, and everything in its group of a `use`. Returns the position to continue at.
     fn read_path(
         &mut self,
         tokens: &[TokenTree],
@@ -132,7 +133,7 @@ impl Reader {
         let tokens: Vec<TokenTree> = group.stream().into_iter().collect();
         let mut at = 0;
         while at < tokens.len() {
-            // `*` and `as name` end at the next comma; of a new name the path before it is what counts.
+            // `*` and `as name` end at the next comma; of a new name the path before it counts.
             at = if matches!(tokens[at], TokenTree::Ident(_)) {
                 self.read_path(&tokens, at, before, found)
             } else {
@@ -169,7 +170,8 @@ impl Reader {
     }
 }
 
-/// Where to go on behind `pub`: `(super)` says who sees an item, and imports nothing.
+/// Returns the position behind the scope of `pub`: `(super)` limits the visibility of an item, and imports
+/// nothing.
 fn after_scope(tokens: &[TokenTree], at: usize) -> usize {
     let is_scope = |token: &TokenTree| matches!(token, TokenTree::Group(it) if it.delimiter() == Delimiter::Parenthesis);
     at + usize::from(tokens.get(at).is_some_and(is_scope))
@@ -183,7 +185,7 @@ fn is_separator(tokens: &[TokenTree], at: usize) -> bool {
     matches!(tokens.get(at..at + 2), Some([first, second]) if is(first, ':') && is(second, ':'))
 }
 
-/// Whether the item that comes next has the attribute `#[cfg(test)]`.
+/// Returns true if the next item has the attribute `#[cfg(test)]`.
 fn for_tests(mut before: &[TokenTree]) -> bool {
     loop {
         before = match before {

@@ -1,5 +1,5 @@
-//! S8: where a person has to approve each run, none is intended but the one that was approved: this number, and all that it is
-//! made of.
+//! S8: where each run needs approval, only the approved one is intended: with this number, and with all of
+//! its content.
 
 use cartouche_crds::{Approval, CurrentRun, RunnableStatus};
 
@@ -10,16 +10,16 @@ use crate::{
 };
 
 impl Past {
-    /// In which a person has to approve each run.
+    /// Returns a past in which each run needs approval.
     #[must_use]
     pub fn with_approval(mut self) -> Self {
         self.needs_approval = true;
         self
     }
 
-    /// Whether a run is intended that nobody has approved. What is found again was intended before; a further attempt, what
-    /// is made again because somebody deleted it, and what is renumbered because its name is taken need no other approval, as long
-    /// as they are made of what was approved.
+    /// Judges that no run is intended without approval. A run that a rebuild finds again was intended before.
+    /// A further attempt, a repetition after a deletion, and a renumbering because of a taken name need no
+    /// other approval, as long as they have the approved content.
     pub(crate) fn judge_approval(
         &mut self,
         runnable: &str,
@@ -65,7 +65,7 @@ impl Past {
     }
 }
 
-/// The run that has its number, if a write says that it is made of something else than before.
+/// Returns the run of the same number, if a write records other content than before for it.
 fn remade<'a>(old: &RunnableStatus, new: &'a RunnableStatus) -> Option<&'a CurrentRun> {
     let (before, after) = (old.current_run.as_ref()?, new.current_run.as_ref()?);
     let is_it = before.sequence == after.sequence && before.input_hash == after.input_hash;

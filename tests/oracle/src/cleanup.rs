@@ -1,13 +1,13 @@
-//! S5: what is deleted.
+//! S5: deletions.
 
 use crate::past::{Past, entries};
 
-/// A run is never deleted sooner than ten minutes after it was made, give or take what the API
-/// server's clock was set by.
+/// Minimum age of a deleted run: ten minutes, plus or minus the changes of the API server's clock.
 const MINIMUM_AGE_SECONDS: i64 = 600 - 120;
 
 impl Past {
-    /// Retention deletes a run, unless that is how it is told to stop. `second`: when, if that is known.
+    /// Judges that retention deletes a run, unless the deletion is its stop. `second` is the time, if it is
+    /// known.
     pub(crate) fn retired(&mut self, second: Option<i64>, index: usize) {
         let known = &self.runs[index];
         if known.run.result.is_none() && self.is_told(known) {
@@ -22,7 +22,7 @@ impl Past {
         let source = status.and_then(|status| status.outputs_from.as_ref());
         let is_source = source.is_some_and(|from| Some(from.uid.as_str()) == uid);
         let is_known = status.is_some_and(|status| entries(status).any(|(_, _, it)| it == uid));
-        // It was decided on by a ledger that somebody has taken away since, with or without its Runnable.
+        // A ledger that was removed since, with or without its Runnable, decided on it.
         let taken_away = known.forgettable || served.is_none_or(|served| served.gone);
         let was_known = known.recorded && taken_away && current.is_none();
         let mut history = status.into_iter().flat_map(|status| status.history.iter());

@@ -1,4 +1,4 @@
-//! S2: what the ledger says of a run is so, and what somebody else made is none.
+//! S2: the ledger's record of a run is true, and an object of others is no run.
 
 use std::collections::HashMap;
 
@@ -11,11 +11,12 @@ use crate::{
     verdict::Excuse,
 };
 
-/// So much older than its intent a run may seem.
+/// Seconds that a run may seem older than its intent.
 pub(crate) const CLOCKS_SECONDS: i64 = 30;
 
 impl Past {
-    /// A run that was just made is what others of its hash are, and what the ledger says of its number.
+    /// Judges that a run that was just made has the content of others of its hash, and the ledger's content
+    /// of its number.
     pub(crate) fn judge_made_of(&mut self, index: usize) {
         let new = &self.runs[index];
         let first = self.runs.first_of_hash(&new.run.runnable, &new.run.hash);
@@ -36,7 +37,7 @@ impl Past {
         }
     }
 
-    /// S2 of every entry of a ledger.
+    /// Judges S2 of every entry of a ledger.
     pub fn judge_content(&mut self, runnable: &str, status: &RunnableStatus) {
         for (sequence, _, uid) in entries(status) {
             let Some(uid) = uid else { continue };
@@ -45,7 +46,7 @@ impl Past {
                     self.judge_stranger(runnable, sequence, uid);
                 }
                 Some(known) if known.is_of(runnable) => {}
-                // There was more than is told.
+                // More has happened than the events show.
                 None if self.sight != Sight::Whole => {}
                 _ => {
                     let what = format!("run {sequence} of {runnable} is said to be {uid}");
@@ -53,7 +54,7 @@ impl Past {
                 }
             }
         }
-        // Of others no entry says anything.
+        // Entries do not concern other runs.
         let mut concerned: Vec<usize> = entries(status)
             .flat_map(|(sequence, _, uid)| {
                 let named = uid.and_then(|uid| self.runs.at(uid));
@@ -71,7 +72,7 @@ impl Past {
         }
     }
 
-    /// Whether a run is what the ledger of its Runnable says of its uid and of its number.
+    /// Judges that a run is as the ledger of its Runnable records its uid and its number.
     fn judge_entries(&mut self, said: &Said<'_>, index: usize) {
         let Known {
             run,
@@ -86,8 +87,8 @@ impl Past {
         let other = said.of_run(run).find(|(sequence, hash, uid)| {
             let named = *uid == Some(run.uid.as_str());
             let numbered = run.number == Some(*sequence);
-            // After a loss a number may be given anew, so that only what was confirmed counts; and a ledger that
-            // has found both again says of each what it is.
+            // After a loss a number may be given anew, so that only confirmed entries count; and a ledger
+            // that has found both again records what each is.
             let is_of_another =
                 || !named && uid.is_some_and(|uid| self.has_number(&run.runnable, uid, *sequence));
             let concerned = named || numbered && !forgettable && !is_of_another();
@@ -102,13 +103,14 @@ impl Past {
         }
     }
 
-    /// Whether this is a run of the Runnable that was made under that number. That no two are is for S1 to ask.
+    /// Returns true if this is a run of the Runnable that was made under that number. S1 judges that no two
+    /// are.
     fn has_number(&self, runnable: &str, uid: &str, number: i64) -> bool {
         let known = self.run(uid);
         known.is_some_and(|it| it.is_of(runnable) && it.run.number == Some(number))
     }
 
-    /// What somebody else made is no run, unless it overtook the create, or the ledger was lost.
+    /// Judges that an object of others is no run, unless it overtook the create, or the ledger was lost.
     fn judge_stranger(&mut self, runnable: &str, sequence: i64, uid: &str) {
         let Some(known) = self.run(uid).filter(|known| !known.overtaken) else {
             return;
@@ -138,7 +140,7 @@ impl Past {
     }
 }
 
-/// Entries of a status, to be found by number and by uid: histories are long, and are judged at every write.
+/// Entries of a status, indexed by number and by uid: histories are long, and are judged at every write.
 struct Said<'a> {
     by_number: HashMap<i64, Vec<Entry<'a>>>,
     by_uid: HashMap<&'a str, Vec<Entry<'a>>>,
@@ -159,7 +161,7 @@ impl<'a> Said<'a> {
         said
     }
 
-    /// Entries of the uid or the number of a run.
+    /// Returns entries with the uid or the number of a run.
     fn of_run(&self, run: &Run) -> impl Iterator<Item = Entry<'a>> {
         let numbered = run.number.and_then(|number| self.by_number.get(&number));
         let named = self.by_uid.get(run.uid.as_str());

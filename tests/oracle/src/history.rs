@@ -1,4 +1,4 @@
-//! What is told to the judge: who did what to which object, and when.
+//! The events for the judge: who did what to which object, and when.
 
 use std::sync::Arc;
 
@@ -10,28 +10,28 @@ use cartouche_templating::kinds::asked_to_stop;
 use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
-/// What orders events: a resourceVersion.
+/// Order of events: a resourceVersion.
 pub type Time = u64;
 
-/// Who did it.
+/// An actor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Actor {
     /// A controller of ours, as itself or as a Runnable's account.
     Controller,
-    /// Somebody with rights, or the API server's garbage collector: it is nobody's mistake.
+    /// A user with rights, or the API server's garbage collector: no controller is to blame.
     Person,
     /// The original controller.
     Original,
-    /// Somebody who may create the kind of the runs, and nothing else.
+    /// An account that may create the kind of the runs, and nothing else.
     Stranger,
 }
 
-/// What was done.
+/// An action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
     /// The object was created.
     Created,
-    /// A create or a write whose sender did not wait for an answer: it may have had its effect, or not.
+    /// A create or a write whose sender did not wait for an answer: it took effect, or not.
     GivenUp,
     /// The object was changed, or is seen to exist.
     Changed,
@@ -39,30 +39,30 @@ pub enum Verb {
     Deleted,
 }
 
-/// One thing that happened.
+/// An event.
 #[derive(Clone, Debug)]
 pub struct Event {
-    /// When.
+    /// Its time.
     pub at: Time,
-    /// The same in seconds, by a clock that nobody sets; of a run of the original, of its creation. Of a write to a
-    /// status, by the API server's clock, as the times in it are.
+    /// Its time in seconds, by a clock that is never set. For a run of the original, the time of its
+    /// creation. For a write to a status, the API server's clock, as in the times of the status.
     pub second: Option<i64>,
-    /// Who did it.
+    /// Its actor.
     pub actor: Actor,
-    /// What.
+    /// Its action.
     pub verb: Verb,
-    /// To what.
+    /// Its object.
     pub object: Object,
 }
 
-/// What it happened to.
+/// An object of an event.
 #[derive(Clone, Debug)]
 pub enum Object {
     /// An object of a kind that runs have.
     Run(Run),
     /// A Runnable.
     Runnable(Runnable),
-    /// A template, of which only this counts.
+    /// A template, of which only these fields count.
     Template {
         /// Its name.
         name: String,
@@ -71,7 +71,7 @@ pub enum Object {
     },
 }
 
-/// A Runnable, of which only the status counts, and what a person has approved or asks for.
+/// A Runnable, of which only the status counts, and the user's approvals and requests.
 #[derive(Clone, Debug, Default)]
 pub struct Runnable {
     /// Its uid.
@@ -84,7 +84,7 @@ pub struct Runnable {
     pub status: Arc<RunnableStatus>,
 }
 
-/// A run, or what claims to be one. What a world cannot see is `None`.
+/// A run, or an object that claims to be one. A field that a world cannot see is `None`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Run {
     /// Its uid.
@@ -97,26 +97,26 @@ pub struct Run {
     pub name: String,
     /// Its number. Runs of the original controller have none.
     pub number: Option<i64>,
-    /// The hash of what was rendered.
+    /// The hash of its rendering.
     pub hash: String,
     /// The re-run request that it answers.
     pub token: Option<String>,
-    /// The name of the profile that it says it was made with.
+    /// The name of the profile that it records.
     pub profile: Option<String>,
-    /// What it is made of.
+    /// Its content.
     pub content: Option<String>,
-    /// When it was created, in seconds, by the API server's clock.
+    /// Its creation time, in seconds, by the API server's clock.
     pub created: Option<i64>,
-    /// Whether it succeeded, if it has ended.
+    /// True if it succeeded; `None` if it has not ended.
     pub result: Option<bool>,
-    /// Somebody has asked it to stop.
+    /// True if a user has asked it to stop.
     pub cancelled: bool,
-    /// What it gives as the output `answer`.
+    /// Its output `answer`.
     pub answer: Option<Value>,
 }
 
 impl Run {
-    /// The run that an object says it is: its metadata, and its `Succeeded` condition.
+    /// Reads the run from an object: its metadata, and its `Succeeded` condition.
     #[must_use]
     pub fn of(object: &Value) -> Self {
         let text = |pointer: &str| {

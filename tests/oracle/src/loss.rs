@@ -1,20 +1,21 @@
-//! Statuses that somebody emptied, or put back (I3).
+//! Statuses that were emptied or restored by others (I3).
 
 use cartouche_crds::{HistoryEntry, RunnableStatus};
 
 use crate::history::Time;
 
-/// A status that was written by somebody else than a controller.
+/// A write of a status by an actor other than a controller.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Loss {
-    /// When.
+    /// Its time.
     pub(crate) at: Time,
-    /// What was lost.
+    /// The lost part.
     pub(crate) lost: Lost,
 }
 
-/// Whether an edit of a status takes away something that it said of runs, or all that shows that the Runnable was
-/// ever served. What an edit adds to the history, and what it changes of conditions and messages, loses nothing.
+/// Returns true if an edit of a status removes a part of its record of runs, or everything that shows that
+/// the Runnable was ever served. Additions to the history, and changes of conditions and messages, lose
+/// nothing.
 #[must_use]
 pub fn is_loss(old: &RunnableStatus, new: &RunnableStatus) -> bool {
     let unworded = |entry: &HistoryEntry| HistoryEntry {
@@ -29,15 +30,15 @@ pub fn is_loss(old: &RunnableStatus, new: &RunnableStatus) -> bool {
         || Lost::from(old) != Lost::Everything && Lost::from(new) == Lost::Everything
 }
 
-/// What is missing from a status.
+/// The missing part of a status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lost {
-    /// Nothing in it shows that anybody ever served the Runnable, so that nobody has a reason to wait
-    /// or to look further than for a new one.
+    /// Nothing in it shows that the Runnable was ever served, so that a controller has no reason to wait or
+    /// to look further than for a new one.
     Everything,
-    /// All that is said of runs.
+    /// Its whole record of runs.
     Runs,
-    /// What happened since a copy of it was made.
+    /// Everything since a copy of it was made.
     Since,
 }
 

@@ -12,7 +12,7 @@ use crate::{
     verdict::{Excuse, Verdict},
 };
 
-/// The run that is intended by a write, if one is. What is found again was intended before.
+/// Returns the run that a write intends, if any. A run that a rebuild finds again was intended before.
 pub(crate) fn intended<'a>(
     old: &RunnableStatus,
     new: &'a RunnableStatus,
@@ -23,7 +23,7 @@ pub(crate) fn intended<'a>(
 }
 
 impl Past {
-    /// S1 to S3, and P3, of a run of ours that was just made, the last of all.
+    /// Judges S1 to S3, and P3, of a run of ours that was just made, the last of all.
     pub(crate) fn judge_made(&mut self, index: usize) {
         self.judge_number(index);
         self.judge_repeated(index);
@@ -32,7 +32,7 @@ impl Past {
         self.judge_made_with(index);
     }
 
-    /// S1, of all runs as they are.
+    /// Judges S1 of all runs as they are.
     pub fn judge_numbers(&mut self) {
         for index in 0..self.runs.len() {
             if self.runs[index].is_ours() {
@@ -41,7 +41,7 @@ impl Past {
         }
     }
 
-    /// S1: no run before it has its number.
+    /// S1: judges that no earlier run has its number.
     fn judge_number(&mut self, index: usize) {
         let new = &self.runs[index];
         let number = new.run.number.unwrap_or_default();
@@ -63,14 +63,14 @@ impl Past {
         }
     }
 
-    /// Runs of ours of the same Runnable with this number that were known before a run.
+    /// Returns runs of ours of the same Runnable with this number that were known before a run.
     fn before(&self, index: usize, number: i64) -> impl Iterator<Item = &Known> {
         let at = self.runs.at_number(&self.runs[index].run.runnable, number);
         let before = at.iter().filter(move |at| **at < index);
         before.map(|at| &self.runs[*at]).filter(|it| it.is_ours())
     }
 
-    /// Why a number was used twice.
+    /// Returns the reason why a number was used twice, if it is excused.
     fn excuse(&self, one: &Known, other: &Known) -> Option<Excuse> {
         let served = self.runnables.get(&other.run.runnable);
         if served.is_some_and(|served| served.gone) {
@@ -86,7 +86,7 @@ impl Past {
         lost.then_some(Excuse::LostWithItsKind)
     }
 
-    /// Whether a ledger of runs of a kind need not know a run of another kind that it has lost.
+    /// Returns true if a ledger of runs of a kind need not know a run of another kind that it has lost.
     pub(crate) fn is_lost_with_its_kind(&self, one: &Known, kind: &str) -> bool {
         let losses = self.losses(&one.run.runnable).iter();
         let mut since = losses.filter(|loss| loss.at > one.at);
@@ -97,8 +97,8 @@ impl Past {
         unseen && one.run.kind != kind
     }
 
-    /// S3: two releases that hash otherwise made no two runs of one change. Their hashes do not tell that it was one; what the runs
-    /// are made of does.
+    /// S3: judges that two releases with different hashes made no two runs of one change. Their hashes do not
+    /// show that it was one; the content of the runs does.
     fn judge_repeated(&mut self, index: usize) {
         let new = &self.runs[index];
         let number = |it: &Known| it.run.number.unwrap_or_default();
@@ -129,7 +129,7 @@ impl Past {
         }
     }
 
-    /// S3: a ledger gave the number to this hash and name before.
+    /// S3: judges that a ledger gave the number to this hash and name before.
     fn judge_intent(&mut self, index: usize) {
         let Known { run, at, .. } = &self.runs[index];
         let intent = (
@@ -145,7 +145,7 @@ impl Past {
         }
     }
 
-    /// S3: every number has a cause, and none is given back.
+    /// S3: judges that every number has a cause, and that none is given back.
     pub(crate) fn judge_growth(
         &mut self,
         runnable: &str,
@@ -161,7 +161,7 @@ impl Past {
             return;
         };
         let Some(before) = &old.current_run else {
-            // One that nobody wrote down may have been before, unless it was taken away.
+            // An unlogged one may have existed before, unless it was removed.
             if !self.sight.is_partial() || !self.losses(runnable).is_empty() {
                 self.judge_beginning(runnable, after);
             }
@@ -192,7 +192,7 @@ impl Past {
         let tried_again = !asks(old.last_answered()) && is_due_retry(before, after, second);
         let served = self.runnables.get(runnable);
         let restored = served.is_some_and(|served| served.restored);
-        // Whoever has seen a higher number than there is after a loss lists the runs once more.
+        // A controller that has seen a higher number than there is after a loss lists the runs once more.
         let has_lost = served.is_some_and(|served| served.reached > before.sequence);
         if (restored || has_lost) && self.catches_up(after) {
             return true;
@@ -201,7 +201,7 @@ impl Past {
         let behind = newest.filter(|it| it.run.number >= Some(before.sequence));
         if let Some(newest) = behind.filter(|_| restored) {
             let same = newest.run.hash == after.input_hash && !asks(newest.run.token.as_deref());
-            // What was put back may be no older than its run.
+            // A restored status may be no older than its run.
             let is_last = newest.run.number == Some(before.sequence);
             return !newest.is_there()
                 || !same
@@ -211,34 +211,35 @@ impl Past {
         let run = before.uid.as_deref().and_then(|uid| self.run(uid));
         before.input_hash != after.input_hash
             || (before.phase == RunPhase::Created && asks(old.last_answered()))
-            // Who told it to stop wants no other one for the same.
+            // The user who cancelled it wants no other one of the same.
             || run.is_some_and(|run| run.cut_short && before.stop.is_none() && !run.cancelled)
             || tried_again
             || made_way(before) && !self.is_done(runnable, before)
             || self.is_taken(runnable, before)
     }
 
-    /// Whether what was to make way did its work: it has succeeded, or turned up when nobody knew of it.
+    /// Returns true if a run that was to be replaced did its work: it has succeeded, or turned up
+    /// unexpectedly.
     fn is_done(&self, runnable: &str, before: &CurrentRun) -> bool {
         let runs = self.runs.numbered(runnable, before.sequence);
         let mut runs = runs.filter(|it| it.is_of(runnable) && !it.unrecorded);
         runs.any(|it| before.uid.is_none() || it.run.result == Some(true))
     }
 
-    /// The runs were found that are newer than what was put back, or was made out of those that existed.
+    /// Returns true if newer runs were found than those of a restored or rebuilt status.
     fn catches_up(&self, after: &CurrentRun) -> bool {
         let run = after.uid.as_deref().and_then(|uid| self.run(uid));
         let number = run.map(|known| known.run.number);
         number.is_some_and(|number| number.is_none_or(|number| number == after.sequence))
     }
 
-    /// The run of ours with the highest number, whether it is there or not.
+    /// Returns the run of ours with the highest number, even if it no longer exists.
     fn newest(&self, runnable: &str) -> Option<&Known> {
         self.runs.of(runnable).rev().find(|it| it.is_of(runnable))
     }
 
-    /// Somebody else's object had the name of a number, at its intent or later, and no run was made for it; one
-    /// that somebody deleted too early (I1) does not count.
+    /// Returns true if a foreign object had the name of a number, at its intent or later, and no run was made
+    /// for it; one that was deleted too early (I1) does not count.
     pub(crate) fn is_taken(&self, runnable: &str, before: &CurrentRun) -> bool {
         let intended = self
             .runnables
@@ -255,7 +256,7 @@ impl Past {
         before.phase != RunPhase::Created && others.any(holds) && own.all(|it| it.unrecorded)
     }
 
-    /// S3: a ledger where there was none begins with the newest run that there is.
+    /// S3: judges that a ledger where there was none begins with the newest existing run.
     fn judge_beginning(&mut self, runnable: &str, after: &CurrentRun) {
         let adopted = after.uid.as_deref().and_then(|uid| self.run(uid));
         let mut live = self.runs.iter().filter(|it| {
@@ -281,7 +282,8 @@ impl Past {
         }
     }
 
-    /// L2: the runs of a Runnable that are there and not in its ledger, each with its excuse if there is one.
+    /// L2: returns the existing runs of a Runnable that its ledger does not have, each with its excuse if
+    /// there is one.
     #[must_use]
     pub fn unknown(&self, runnable: &str) -> Verdict {
         let mut found = Verdict::default();
@@ -301,12 +303,13 @@ impl Past {
         found
     }
 
-    /// Why a ledger does not know a run.
+    /// Returns the reason why a ledger does not know a run, if it is excused.
     #[must_use]
     pub fn unknown_for(&self, known: &Known) -> Option<Excuse> {
         let run = &known.run;
         let losses = self.losses(&run.runnable);
-        // One that the original had on its way was waited for, if anything said that it had been there.
+        // The controller waited for a run that the original had on its way, if anything showed that it had
+        // existed.
         let mut before = losses.iter().take_while(|loss| loss.at < known.at);
         if run.number.is_none() && before.any(|loss| loss.lost == Lost::Everything) {
             return Some(Excuse::LostWhileOnItsWay);
@@ -326,38 +329,39 @@ impl Past {
         (other_kind && after.any(|loss| loss.lost != Lost::Runs)).then_some(Excuse::LostWithItsKind)
     }
 
-    /// Whether a template stands for runs of this kind, so that they are looked for where a ledger is gone.
+    /// Returns true if a template renders runs of this kind, so that the controller looks for them where a
+    /// ledger is gone.
     pub(crate) fn is_stood_for(&self, kind: &str) -> bool {
         self.templates.values().any(|stands| stands == kind)
     }
 
-    /// A run by its uid.
+    /// Returns a run by its uid.
     #[must_use]
     pub fn known(&self, uid: &str) -> Option<&Known> {
         self.run(uid)
     }
 }
 
-/// Whether what is intended is this very run: its create was on its way when the backup was put back, and has landed since.
-/// A further create meets its name, so that none is made again.
+/// Returns true if the intended run is this very one: its create was on its way when the backup was restored,
+/// and has arrived since. A further create meets its name, so that none is made again.
 fn is_number_of(newest: &Known, after: &CurrentRun) -> bool {
     let run = &newest.run;
     (run.number, &run.name, &run.kind) == (Some(after.sequence), &after.name, &after.kind)
 }
 
-/// Whether a ledger may say this hash of a run that was made with the other one. A run keeps the hash that its
-/// release gave it; another release writes what its own version of the hash says of the same document.
+/// Returns true if a ledger may have this hash for a run that was made with the other one. A run keeps the
+/// hash of its release; another release writes its own version of the hash of the same document.
 pub(crate) fn may_be_same(said: &str, made: &str) -> bool {
     said == made || are_of_two_releases(said, made)
 }
 
-/// Whether two hashes are of two versions, so that they do not tell whether they are of one document.
+/// Returns true if two hashes are of two versions, so that they do not show whether they are of one document.
 pub(crate) fn are_of_two_releases(one: &str, other: &str) -> bool {
     let versions = version(one).zip(version(other));
     versions.is_some_and(|(one, other)| one != other)
 }
 
-/// The version that stands before a hash, if one does: `v`, a number, and a colon.
+/// Returns the version before a hash, if there is one: `v`, a number, and a colon.
 fn version(hash: &str) -> Option<&str> {
     let (version, _) = hash.split_at_checked(hash.find(':')? + 1)?;
     let number = version.strip_prefix('v')?.strip_suffix(':')?;

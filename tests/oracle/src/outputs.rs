@@ -9,7 +9,7 @@ use crate::{
 };
 
 impl Past {
-    /// The outputs of a status that a controller writes where there was another.
+    /// Judges the outputs of a status that a controller writes in place of another.
     pub(crate) fn judge_outputs(
         &mut self,
         runnable: &str,
@@ -54,8 +54,8 @@ impl Past {
         }
     }
 
-    /// After a loss the runs that are there are read before any outputs are given, so that these do not come
-    /// from a run that is older than one that had succeeded by then.
+    /// Judges the source of outputs after a loss. The controller must read the existing runs before it gives
+    /// any outputs. So these do not come from a run that is older than one that had succeeded by then.
     fn judge_source(&mut self, runnable: &str, from: &OutputsFrom, new: &RunnableStatus) {
         let number = |it: &Known| {
             let uid = Some(it.run.uid.as_str());
@@ -85,7 +85,7 @@ impl Past {
         }
     }
 
-    /// Whether the run that outputs are said to be from gives them.
+    /// Returns true if the recorded source of outputs gives them.
     fn gives(&self, runnable: &str, from: &OutputsFrom, status: &RunnableStatus) -> bool {
         let Some(known) = self.run(&from.uid) else {
             return self.sight.is_partial();

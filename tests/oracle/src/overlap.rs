@@ -1,5 +1,5 @@
-//! S6: where no two runs may be at work at once, none is intended while another is. And the cause of what made way for
-//! another document, and is wanted again.
+//! S6: where no two runs may be at work at once, none is intended while another is. And the cause of a run
+//! that was replaced by another document and is wanted again.
 
 use cartouche_crds::{CurrentRun, RunResult, RunnableStatus, StopReason};
 
@@ -10,7 +10,7 @@ use crate::{
     verdict::Excuse,
 };
 
-/// Whether a run was to make way for another document, and did not do its work.
+/// Returns true if a run was to be replaced by another document, and did not do its work.
 pub(crate) fn made_way(before: &CurrentRun) -> bool {
     let reason = before.stop.as_ref().map(|stop| &stop.reason);
     match reason {
@@ -21,14 +21,15 @@ pub(crate) fn made_way(before: &CurrentRun) -> bool {
 }
 
 impl Past {
-    /// In which no two runs of a Runnable may be at work at once.
+    /// Returns a past in which no two runs of a Runnable may be at work at once.
     #[must_use]
     pub fn without_overlap(mut self) -> Self {
         self.is_without_overlap = true;
         self
     }
 
-    /// Whether a run is intended while another one is at work. What is found again was intended before.
+    /// Judges that no run is intended while another one is at work. A run that a rebuild finds again was
+    /// intended before.
     pub(crate) fn judge_overlap(
         &mut self,
         runnable: &str,
@@ -67,8 +68,8 @@ impl Past {
         }
     }
 
-    /// Whether the original made it when the Runnable had a ledger already, which no ledger has named and which nothing was
-    /// lost since that could have been rebuilt with it.
+    /// Returns true if the original made a run when the Runnable had a ledger already, if no ledger has named
+    /// it, and if no loss since could have led to a rebuild with it.
     fn is_late_of_the_original(&self, run: &Known, runnable: &str) -> bool {
         let Some(served) = self.runnables.get(runnable) else {
             return false;

@@ -1,4 +1,4 @@
-//! What is known when something happens.
+//! The state of knowledge at an event.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,70 +14,71 @@ use crate::{
     verdict::Verdict,
 };
 
-/// How much of the world is told.
+/// Extent of the events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sight {
     /// All of it.
     #[default]
     Whole,
-    /// What was written down or seen: a status that nobody wrote down may lie between two that are told, so
-    /// that no number can be asked for its cause, and who made what before the record began is not known.
+    /// Logged or observed events: an unlogged status may lie between two of them, so that no number can be
+    /// checked for its cause. The makers of objects before the record began are unknown.
     Record,
-    /// A record whose writer was killed and took with it what it had not written down yet, so that no run can be
-    /// asked for its intent.
+    /// A record whose writer was killed and lost the unlogged events, so that no run can be checked for its
+    /// intent.
     Torn,
-    /// The present only, beside what is said of each run: not which runs were intended before.
+    /// The present only, with the knowledge of each run: earlier intents are unknown.
     Moment,
 }
 
 impl Sight {
-    /// Whether more has happened than is told.
+    /// Returns true if more has happened than the events show.
     pub(crate) fn is_partial(self) -> bool {
         matches!(self, Self::Record | Self::Torn)
     }
 
-    /// Whether every intent is told.
+    /// Returns true if the events have every intent.
     pub(crate) fn has_intents(self) -> bool {
         matches!(self, Self::Whole | Self::Record)
     }
 }
 
-/// A run as it is known.
+/// A known run.
 #[derive(Clone, Debug)]
 #[allow(clippy::struct_excessive_bools)] // facts, each on its own
 pub struct Known {
-    /// What it is.
+    /// The run.
     pub run: Run,
-    /// Who made it. [`Actor::Controller`] makes runs of ours.
+    /// Its maker. [`Actor::Controller`] makes runs of ours.
     pub maker: Actor,
-    /// When it was made, or was first known.
+    /// Time at which it was made, or was first known.
     pub at: Time,
     /// The same in seconds.
     pub second: Option<i64>,
-    /// The hash that somebody has written on it since it was made.
+    /// The hash that a user has written on it since it was made.
     pub rehashed: Option<String>,
-    /// When it went, if it does not exist any more.
+    /// Time of its deletion; `None` if it exists.
     pub gone: Option<Time>,
-    /// It was deleted before it had ended.
+    /// True if it was deleted before it had ended.
     pub cut_short: bool,
-    /// Somebody had asked it to stop before it ended.
+    /// True if a user had asked it to stop before it ended.
     pub cancelled: bool,
-    /// Somebody deleted it before a ledger knew it, or while a create for it was on its way (I1).
+    /// True if a user deleted it before a ledger knew it, or while a create for it was on its way (I1).
     pub unrecorded: bool,
-    /// The status was lost since it was made (I3).
+    /// True if the status was lost since it was made (I3).
     pub forgettable: bool,
-    /// A ledger has named its uid.
+    /// True if a ledger has named its uid.
     pub recorded: bool,
-    /// A ledger has said that the outputs are its.
+    /// True if a ledger has recorded it as the source of the outputs.
     pub gave: bool,
-    /// It had succeeded when the number of the status was lost, or given the outputs when anything was (I3).
+    /// True if it had succeeded when the number of the status was lost, or given the outputs when anything
+    /// was (I3).
     pub had_succeeded: bool,
-    /// It is a stranger's, and was taken for a run, which is excused.
+    /// True if it is a stranger's, and was taken for a run, which is excused.
     pub overtaken: bool,
 }
 
 impl Known {
-    /// A run that is there.
+    /// Returns an existing run.
     #[must_use]
     pub fn new(run: Run, maker: Actor, at: Time) -> Self {
         Self {
@@ -98,22 +99,22 @@ impl Known {
         }
     }
 
-    /// Whether it exists.
+    /// Returns true if it exists.
     pub(crate) fn is_there(&self) -> bool {
         self.gone.is_none()
     }
 
-    /// Whether a Runnable's controllers made it: ours, or the original.
+    /// Returns true if a Runnable's controllers made it: ours, or the original.
     pub(crate) fn is_of(&self, runnable: &str) -> bool {
         self.maker != Actor::Stranger && self.run.runnable == runnable
     }
 
-    /// Whether it is a run of ours, with a number.
+    /// Returns true if it is a run of ours, with a number.
     pub(crate) fn is_ours(&self) -> bool {
         self.maker == Actor::Controller && self.run.number.is_some()
     }
 
-    /// By the number, and by the time where one of them is the original's.
+    /// Compares the numbers, or the times where one of them is the original's.
     pub(crate) fn is_newer_than(&self, other: &Self) -> bool {
         match (self.run.number, other.run.number) {
             (Some(this), Some(other)) => this > other,
@@ -122,29 +123,29 @@ impl Known {
     }
 }
 
-/// A Runnable as it is known.
+/// A known Runnable.
 #[derive(Clone, Debug, Default)]
 pub struct Served {
     /// Its status.
     pub status: Arc<RunnableStatus>,
-    /// A backup was put back, and no run was intended since.
+    /// True if a backup was restored, and no run was intended since.
     pub restored: bool,
     pub(crate) gone: bool,
     /// The highest number that was ever current in its status.
     pub(crate) reached: i64,
-    /// Runs of which its ledger has said that they are told to stop.
+    /// Runs whose stop its ledger has recorded.
     pub(crate) told: BTreeSet<String>,
-    /// Since when the present number is that.
+    /// Time since when the present number is current.
     pub(crate) since: Time,
     pub(crate) losses: Vec<Loss>,
-    /// With which profiles the runs of numbers and names were to be made, at their intents.
+    /// Profiles at the intents of runs, by number and name.
     pub(crate) pins: BTreeMap<(i64, String), BTreeSet<Option<String>>>,
     /// Numbers, hashes and names that a ledger gave, with the first time and its `intentAt` in seconds.
     pub(crate) intents: BTreeMap<(i64, String, String), (Time, Option<i64>)>,
 }
 
 impl Served {
-    /// A Runnable of which this is known.
+    /// Returns a Runnable with this status.
     #[must_use]
     pub fn new(status: Arc<RunnableStatus>, restored: bool) -> Self {
         Self {
@@ -155,7 +156,7 @@ impl Served {
     }
 }
 
-/// What has happened so far, and what the judge found in it.
+/// The events so far, and the judge's findings.
 #[derive(Clone, Debug, Default)]
 pub struct Past {
     pub(crate) sight: Sight,
@@ -171,7 +172,7 @@ pub struct Past {
 }
 
 impl Past {
-    /// In which nothing has happened.
+    /// Returns a past without events.
     #[must_use]
     pub fn new(sight: Sight) -> Self {
         Self {
@@ -180,7 +181,7 @@ impl Past {
         }
     }
 
-    /// A past as a world shows it: nothing of this is judged.
+    /// Returns a past as a world shows it: it is not judged.
     #[must_use]
     pub fn shown(runs: Vec<Known>, runnables: BTreeMap<String, Served>) -> Self {
         Self {
@@ -191,22 +192,22 @@ impl Past {
         }
     }
 
-    /// What was found.
+    /// Returns the findings.
     #[must_use]
     pub fn verdict(self) -> Verdict {
         self.found
     }
 
-    /// The runs that were made for Runnables, first those that were known first.
+    /// Returns the runs that were made for Runnables, in the order in which they became known.
     pub fn made(&self) -> impl Iterator<Item = &Run> {
         let made = self.runs.iter().filter(|it| it.maker == Actor::Controller);
         made.map(|known| &known.run)
     }
 
-    /// Judges an event by what came before, and remembers it.
+    /// Judges an event by the earlier ones, and remembers it.
     ///
     /// A create that was given up is remembered by its name. It made a run if an object with a number is seen
-    /// that nobody else is known to have made, or if a ledger confirms a uid for its name.
+    /// that no other actor is known to have made, or if a ledger confirms a uid for its name.
     pub fn tell(&mut self, event: Event) {
         let (at, actor, verb) = (event.at, event.actor, event.verb);
         match event.object {
@@ -230,7 +231,7 @@ impl Past {
             return;
         }
         let Some(index) = self.runs.at(&run.uid) else {
-            // What has no number is the original's, or no run.
+            // An object without a number is the original's, or no run.
             let is_run = run.number.is_some_and(|number| number > 0);
             if verb == Verb::Created || verb == Verb::Changed && is_run {
                 self.make(at, actor, run);
@@ -239,7 +240,7 @@ impl Past {
         };
         let known = &mut self.runs[index];
         if verb == Verb::Deleted {
-            // A world that sees little may not know how it ended.
+            // A world that sees little may not know its end.
             known.run.result = known.run.result.or(run.result);
             if actor == Actor::Controller {
                 self.retired(at.1, index);
@@ -348,7 +349,7 @@ impl Past {
         }
     }
 
-    /// A ledger knows runs by their uid of which nobody has seen more than a create that was given up.
+    /// Adds the runs that a ledger knows by their uid, but of which only a create that was given up was seen.
     fn confirm(&mut self, at: Time, status: &RunnableStatus) {
         let current = status.current_run.iter().map(|run| (&run.uid, &run.name));
         let history = status.history.iter().map(|run| (&run.uid, &run.name));
@@ -397,16 +398,16 @@ impl Past {
     }
 }
 
-/// The number and the name of the current run.
+/// Returns the number and the name of the current run.
 fn numbered(status: &RunnableStatus) -> Option<(i64, &str)> {
     let current = status.current_run.as_ref();
     current.map(|run| (run.sequence, &*run.name))
 }
 
-/// A run that a status knows: number, hash, uid.
+/// An entry of a run in a status: number, hash, uid.
 pub(crate) type Entry<'a> = (i64, &'a str, Option<&'a str>);
 
-/// The runs that a status knows.
+/// Returns the runs in a status.
 pub(crate) fn entries(status: &RunnableStatus) -> impl Iterator<Item = Entry<'_>> {
     let current = status.current_run.iter();
     let current = current.map(|run| (run.sequence, &*run.input_hash, run.uid.as_deref()));

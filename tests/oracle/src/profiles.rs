@@ -1,5 +1,5 @@
-//! P2: a Runnable stays with its profile until somebody asks to choose anew. P3: a run is made with the profile that its entry
-//! was written with.
+//! P2: a Runnable stays with its profile until a user requests to choose anew. P3: a run is made with the
+//! profile that its entry was written with.
 
 use cartouche_crds::{CurrentRun, RunnableStatus};
 
@@ -9,8 +9,8 @@ use crate::{
 };
 
 impl Past {
-    /// P2: what a Runnable is pinned to is written with an intent first, or with a ledger that is made out of runs; from then on
-    /// it changes by a request that stands on the Runnable, and never goes.
+    /// P2: judges the pin of a Runnable. It is first written with an intent, or with a rebuilt ledger. From
+    /// then on it changes only by a request on the Runnable, and never goes.
     pub(crate) fn judge_pin(
         &mut self,
         runnable: &str,
@@ -21,7 +21,7 @@ impl Past {
         if before == after {
             return;
         }
-        // A write that is not told may lie between: the request of that one is not known.
+        // An unlogged write may lie between: its request is unknown.
         let is_asked =
             |token: Option<&str>| token.is_some() && (self.sight.is_partial() || token == refresh);
         let is_right = match (before, after) {
@@ -30,7 +30,7 @@ impl Past {
             (Some(before), Some(after)) => {
                 let is_same = before.name == after.name;
                 let is_answered = before.refresh_token != after.refresh_token;
-                // What only a run said is as any other once one is made with it.
+                // A pin that only a run named is as any other once a run is made with it.
                 let is_kept = is_same && !is_answered && is_of_another_run(old, new);
                 !after.from_run
                     && (is_kept || is_answered && is_asked(after.refresh_token.as_deref()))
@@ -49,7 +49,7 @@ impl Past {
         }
     }
 
-    /// What the run that a write intends is to be made with.
+    /// Records the profile of the run that a write intends.
     pub(crate) fn note_pin(&mut self, runnable: &str, old: &RunnableStatus, new: &RunnableStatus) {
         let Some(intended) = intended(old, new) else {
             return;
@@ -60,7 +60,8 @@ impl Past {
         pins.entry(entry).or_default().insert(profile);
     }
 
-    /// P3, of a run of ours that was just made. Where a status was lost, its number may have been given twice.
+    /// Judges P3 of a run of ours that was just made. Where a status was lost, its number may have been given
+    /// twice.
     pub(crate) fn judge_made_with(&mut self, index: usize) {
         let Known { run, .. } = &self.runs[index];
         let Some(pins) = self.runnables.get(&run.runnable).map(|it| &it.pins) else {
@@ -83,7 +84,7 @@ impl Past {
     }
 }
 
-/// Whether a write gives a number, or finds another run.
+/// Returns true if a write gives a number, or finds another run.
 fn is_of_another_run(old: &RunnableStatus, new: &RunnableStatus) -> bool {
     let run = |current: &CurrentRun| (current.sequence, current.uid.clone());
     let (before, after) = (old.current_run.as_ref(), new.current_run.as_ref());

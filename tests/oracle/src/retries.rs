@@ -1,17 +1,17 @@
-//! S3, of what failed and is tried again: when its time has come, as often as it may be, and by honest counting.
+//! S3 of retries: at the planned time, at most as often as permitted, and with correct counts.
 
 use cartouche_crds::{CurrentRun, RunResult, RunnableStatus};
 
 use crate::{content::CLOCKS_SECONDS, overlap::made_way, past::Past, stops::is_ours};
 
-/// Whether an entry is for a request to run again that was not answered before.
+/// Returns true if an entry is for a re-run request that was not answered before.
 pub(crate) fn asks(after: &CurrentRun, answered: Option<&str>) -> bool {
     let token = after.rerun_token.as_deref();
     token.is_some() && token != answered
 }
 
-/// Whether an entry is the next attempt at what the entry before it failed at, and its time had come. That it is for no
-/// request is for the caller to ask.
+/// Returns true if an entry is the next attempt after the failure of the previous entry, and its time had
+/// come. The caller checks that it answers no request.
 pub(crate) fn is_due_retry(before: &CurrentRun, after: &CurrentRun, second: Option<i64>) -> bool {
     let failed = before
         .result
@@ -26,14 +26,15 @@ pub(crate) fn is_due_retry(before: &CurrentRun, after: &CurrentRun, second: Opti
 }
 
 impl Past {
-    /// In which nothing is tried more often than this, the first time included. Without it anything goes.
+    /// Returns a past with this maximum of attempts, including the first one. Without it any number is
+    /// permitted.
     #[must_use]
     pub fn with_most_attempts(mut self, most: i64) -> Self {
         self.most_attempts = Some(most);
         self
     }
 
-    /// What a ledger says of attempts, and of the next one.
+    /// Judges the attempts in a ledger, and the plan of the next one.
     pub(crate) fn judge_retries(
         &mut self,
         runnable: &str,
@@ -70,8 +71,9 @@ impl Past {
         }
     }
 
-    /// Whether the number of an attempt follows from the entry before: it stays with the run, and with what is made again
-    /// because somebody else ended it; a retry adds one; anything else begins at one, as what is found again does.
+    /// Returns true if the number of an attempt follows from the previous entry. It stays the same for the
+    /// run, and for its repetition after others ended it; a retry adds one; anything else begins at one, as a
+    /// run that a rebuild finds again does.
     fn counts_on(&self, runnable: &str, old: &RunnableStatus, after: &CurrentRun) -> bool {
         let is_found_again = after.attempt == 1 && after.uid.is_some();
         let Some(before) = &old.current_run else {
@@ -85,12 +87,12 @@ impl Past {
             return after.attempt == 1;
         }
         let served = self.runnables.get(runnable);
-        // Whoever goes on above runs that a ledger had lost does not know which attempt they were.
+        // A controller that continues above runs that a ledger had lost does not know their attempts.
         let restored = served.is_some_and(|served| served.restored) && after.attempt == 1;
         if before.retry_at.is_some() {
             return after.attempt == before.attempt + 1 || restored;
         }
-        // It was cut short, or somebody else had its name, or it had made way.
+        // It was cut short, or a foreign object had its name, or it had been replaced.
         made_way(before) && after.attempt == 1
             || after.attempt == before.attempt
             || restored

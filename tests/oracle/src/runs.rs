@@ -1,4 +1,4 @@
-//! Runs that are known, to be found by uid, and by Runnable and number: histories are long.
+//! Known runs, indexed by uid, and by Runnable and number: histories are long.
 
 use std::{
     collections::BTreeMap,
@@ -7,7 +7,7 @@ use std::{
 
 use crate::past::Known;
 
-/// Runs, those first that were known first.
+/// Runs, in the order in which they became known.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Runs {
     all: Vec<Known>,
@@ -15,7 +15,7 @@ pub(crate) struct Runs {
     by_runnable: BTreeMap<String, OfRunnable>,
 }
 
-/// Runs of one Runnable, be they ours or not.
+/// Runs of one Runnable, including those that are not ours.
 #[derive(Clone, Debug, Default)]
 struct OfRunnable {
     by_number: BTreeMap<Option<i64>, Vec<usize>>,
@@ -24,7 +24,7 @@ struct OfRunnable {
 }
 
 impl Runs {
-    /// Takes in one more, and says where it is.
+    /// Adds a run, and returns its index.
     pub(crate) fn push(&mut self, known: Known) -> usize {
         let (index, run) = (self.all.len(), &known.run);
         self.by_uid.insert(run.uid.clone(), index);
@@ -37,31 +37,31 @@ impl Runs {
         index
     }
 
-    /// Where the run of a uid is.
+    /// Returns the index of the run of a uid.
     pub(crate) fn at(&self, uid: &str) -> Option<usize> {
         self.by_uid.get(uid).copied()
     }
 
-    /// Where the first run of ours of a Runnable with this hash is.
+    /// Returns the index of the first run of ours of a Runnable with this hash.
     pub(crate) fn first_of_hash(&self, runnable: &str, hash: &str) -> Option<usize> {
         let own = self.by_runnable.get(runnable)?;
         own.first_of_hash.get(hash).copied()
     }
 
-    /// Where runs of a Runnable with this number are.
+    /// Returns the indices of runs of a Runnable with this number.
     pub(crate) fn at_number(&self, runnable: &str, number: i64) -> &[usize] {
         let own = self.by_runnable.get(runnable);
         own.and_then(|own| own.by_number.get(&Some(number)))
             .map_or(&[], Vec::as_slice)
     }
 
-    /// Runs of a Runnable with this number.
+    /// Returns runs of a Runnable with this number.
     pub(crate) fn numbered(&self, runnable: &str, number: i64) -> impl Iterator<Item = &Known> {
         let at = self.at_number(runnable, number).iter();
         at.map(|&index| &self.all[index])
     }
 
-    /// All runs of a Runnable, those last that have the highest number.
+    /// Returns all runs of a Runnable, those with the highest number last.
     pub(crate) fn of(&self, runnable: &str) -> impl DoubleEndedIterator<Item = &Known> {
         let own = self.by_runnable.get(runnable).into_iter();
         let at = own.flat_map(|own| own.by_number.values().flatten());

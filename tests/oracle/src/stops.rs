@@ -1,4 +1,4 @@
-//! S7, of runs that are told to stop: that stands in the ledger, stays there, and is an end.
+//! S7 of stopped runs: the ledger records the stop first, keeps it, and it leads to an end.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use cartouche_crds::{RunResult, RunnableStatus, Stop, StopReason};
 
 use crate::past::{Known, Past};
 
-/// What a status says of one run.
+/// The record of one run in a status.
 #[derive(Clone, Copy, Debug)]
 struct Entry<'a> {
     uid: &'a str,
@@ -35,14 +35,14 @@ fn entries(status: &RunnableStatus) -> impl Iterator<Item = Entry<'_>> {
     current.chain(earlier)
 }
 
-/// Whether the controller itself has a run stopped, because of its timeout or for a later run. That looks the same in it
-/// as if a person had cancelled it.
+/// Returns true if the controller itself stops a run, because of its timeout or for a later run. In the run
+/// this looks the same as a cancellation by a user.
 pub(crate) fn is_ours(stop: Option<&Stop>) -> bool {
     stop.is_some_and(|stop| matches!(stop.reason, StopReason::TimedOut | StopReason::Replaced))
 }
 
 impl Past {
-    /// What a ledger says of runs that are told to stop, by what it said before.
+    /// Judges the stops in a ledger by the previous one.
     pub(crate) fn judge_stops(
         &mut self,
         runnable: &str,
@@ -56,7 +56,7 @@ impl Past {
         for after in entries(new) {
             let before = known.get(after.uid);
             let told = before.and_then(|before| before.stop);
-            // A person's cancel goes before our own word to make way.
+            // A user's cancellation precedes our own replacement.
             let is_theirs = told.is_some_and(|told| told.reason == StopReason::Replaced)
                 && after.result == Some(RunResult::Failed)
                 && (after.stop).is_some_and(|stop| stop.reason == StopReason::Cancelled);
@@ -82,8 +82,8 @@ impl Past {
         }
     }
 
-    /// A controller asks a run to stop, whether it heeds that or not. What is asked may arrive after the end was written, or
-    /// after somebody took the ledger away that said so.
+    /// Judges a controller's request to stop a run, even if the run ignores it. A request may arrive after
+    /// the end was written, or after others removed the ledger that recorded it.
     pub fn tell_stop(&mut self, uid: &str) {
         let is_said = |known: &Known| {
             let served = self.runnables.get(&known.run.runnable);
@@ -96,13 +96,13 @@ impl Past {
         }
     }
 
-    /// Whether the ledger says that a run is told to stop, and no end of it.
+    /// Returns true if the ledger records the stop of a run, and no end of it.
     pub(crate) fn is_told(&self, known: &Known) -> bool {
         self.stop_of(known)
             .is_some_and(|(_, result)| result.is_none())
     }
 
-    /// What the ledger says of a run that it tells to stop.
+    /// Returns the ledger's record of the stop of a run.
     fn stop_of(&self, known: &Known) -> Option<(&Stop, Option<RunResult>)> {
         let served = self.runnables.get(&known.run.runnable)?;
         let mut entries = entries(&served.status);

@@ -1,5 +1,5 @@
-//! The order inside of crates: floors of modules, each of which knows only those below it. Modules of one floor may import each
-//! other, in no circle that another test refuses.
+//! The order inside of crates: floors of modules, each of which knows only those below it. Modules of one
+//! floor may import each other, in no cycle that another test refuses.
 
 use std::path::Path;
 
@@ -7,11 +7,11 @@ use anyhow::Result;
 
 use crate::files;
 
-/// Modules of a crate that stand on one floor: they import each other, and what stands below.
+/// Modules of a crate on one floor: they import each other, and the floors below.
 pub struct Floor {
-    /// As [`super::Sources::of`] has them.
+    /// In the form of [`super::Sources::of`].
     pub files: &'static [&'static str],
-    /// As [`super::Sources::never`] has them.
+    /// In the form of [`super::Sources::never`].
     pub modules: &'static [&'static str],
 }
 
@@ -24,8 +24,8 @@ macro_rules! floor {
     };
 }
 
-/// The API types by floors, the lowest first: parts of specs and statuses; templates, profiles and the status of a Runnable; the
-/// Runnable, and what is said of all resources.
+/// The API types by floors, the lowest first: parts of specs and statuses; templates, profiles and the status
+/// of a Runnable; the Runnable, and items about all resources.
 const OF_CRDS: [Floor; 3] = [
     floor![
         "approval",
@@ -112,8 +112,9 @@ const OF_TEMPLATING: [Floor; 4] = [
     ],
 ];
 
-/// The protocol by floors, the lowest first: names, keys, and forms of texts and objects; what is wrong with a Runnable, in
-/// sentences; the ledger; rules that know it; facts; decisions, statuses, and the memory of a process.
+/// The protocol by floors, the lowest first: names, keys, and forms of texts and objects; problems of a
+/// Runnable, in sentences; the ledger; rules that know it; facts; decisions, statuses, and the memory of a
+/// process.
 const OF_PROTOCOL: [Floor; 6] = [
     floor![
         "category",
@@ -143,14 +144,14 @@ const OF_PROTOCOL: [Floor; 6] = [
     floor!["advice", "decide", "pace", "process_state", "status"],
 ];
 
-/// The crates whose modules stand on floors.
+/// The crates with floors.
 pub const FLOORS: [(&str, &[Floor]); 3] = [
     ("crds", &OF_CRDS),
     ("templating", &OF_TEMPLATING),
     ("protocol", &OF_PROTOCOL),
 ];
 
-/// A module that stands on no floor could be imported from everywhere.
+/// A module without a floor could be imported from everywhere.
 #[test]
 fn each_module_stands_on_one_floor() -> Result<()> {
     for (package, floors) in FLOORS {

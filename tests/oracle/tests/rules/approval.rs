@@ -5,7 +5,7 @@ use cartouche_oracle::{Actor, Past, Sight};
 
 use crate::history::{History, breaks, current, earlier, holds, intent, run};
 
-/// Somebody has to approve each run, and has approved this.
+/// Returns a history in which each run needs approval, and this is approved.
 fn approved(approved: &str) -> History {
     History {
         past: Past::new(Sight::Whole).with_approval(),
@@ -14,7 +14,7 @@ fn approved(approved: &str) -> History {
     }
 }
 
-/// The first run was approved, and is at work.
+/// Returns a history in which the first run was approved, and is at work.
 fn working() -> History {
     let made = approved("1:v1:a").write(intent(1, "v1:a"));
     let made = made.make(run(1, "v1:a", "one"));
@@ -62,7 +62,7 @@ fn s8_what_somebody_deleted_unfinished_is_made_again_without_another_approval() 
     breaks("S8", deleted().write(next("v1:b")));
 }
 
-/// The entry of this number, made of what this hash is of.
+/// Returns the entry of this number, with the content of this hash.
 fn made_of(sequence: i64, made: &str) -> RunnableStatus {
     let mut status = intent(sequence, "v1:a");
     status.current_run.as_mut().unwrap().approved = Some(made.to_owned());

@@ -1,4 +1,4 @@
-//! Histories in the making, and what is in them.
+//! Builders of histories, and of their parts.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use cartouche_oracle::{
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 use serde_json::json;
 
-/// A history in the making: each event a second after the one before.
+/// A history in the making: each event is a second after the previous one.
 pub struct History {
     pub past: Past,
     pub now: u64,
@@ -28,7 +28,7 @@ impl History {
         }
     }
 
-    /// A Runnable whose first run was made, recorded, and has succeeded.
+    /// Returns a Runnable whose first run was made, recorded, and has succeeded.
     pub fn begun() -> Self {
         let created = intent(1, "v1:a");
         Self::new(Sight::Whole)
@@ -157,7 +157,7 @@ pub fn run(number: i64, hash: &str, uid: &str) -> Run {
     }
 }
 
-/// A ledger with a run that was not made yet.
+/// Returns a ledger with a run that was not made yet.
 pub fn intent(number: i64, hash: &str) -> RunnableStatus {
     let current = CurrentRun {
         sources: None,
@@ -188,7 +188,7 @@ pub fn intent(number: i64, hash: &str) -> RunnableStatus {
     }
 }
 
-/// The current run is confirmed.
+/// Confirms the current run.
 pub fn current(mut status: RunnableStatus, uid: &str) -> RunnableStatus {
     if let Some(run) = &mut status.current_run {
         run.uid = Some(uid.to_owned());
@@ -220,7 +220,7 @@ pub fn gives(mut status: RunnableStatus, number: i64, uid: &str) -> RunnableStat
     status
 }
 
-/// The first run has succeeded, and the second is intended.
+/// Returns a ledger whose first run has succeeded, and whose second is intended.
 pub fn second() -> RunnableStatus {
     earlier(intent(2, "v1:b"), 1, "v1:a", "one")
 }

@@ -1,4 +1,4 @@
-//! What a status is that somebody emptied or put back, and what follows from that.
+//! Statuses that others emptied or restored, and the consequences.
 
 use cartouche_crds::{CurrentRun, RunnableStatus};
 use cartouche_oracle::{
@@ -17,7 +17,7 @@ fn i3_deleted_and_forgotten() {
     let again = |history: History| history.write(intent(1, "v1:a")).make(run(1, "v1:a", "two"));
     let forgotten = History::begun().delete(Person, "one").edit(empty());
     is_excused(again(forgotten), Excuse::DeletedAndForgotten);
-    // It is there still: neither may the ledger begin anew, nor its number be used.
+    // It still exists: neither may the ledger begin anew, nor its number be used.
     let there = again(History::begun().edit(empty())).found();
     assert_eq!(there, (vec!["S3", "S1"], vec![]));
 }
@@ -65,7 +65,7 @@ fn i3_what_is_lost_by_an_edit() {
         &intent(1, "v1:a"),
         &gives(intent(1, "v1:a"), 1, "one")
     ));
-    // A ledger is put back, or the last sign that there was one is taken away.
+    // A ledger is restored, or the last sign that there was one is removed.
     let served = || RunnableStatus {
         conditions: vec![condition()],
         ..empty()
@@ -104,7 +104,7 @@ fn i3_runs_of_another_kind_are_lost_with_the_whole_status() {
         other_kind(runs_lost.clone(), History::begun()),
         Excuse::LostWithItsKind,
     );
-    // A template stands for the kind: it is looked for.
+    // A template renders the kind: the controller looks for it.
     let found = other_kind(runs_lost, History::begun().template("Task")).found();
     assert_eq!(found, (vec!["S3", "S1"], vec![]));
 }
@@ -152,7 +152,7 @@ fn s3_after_a_loss_the_newest_run_is_found_first() {
     );
 }
 
-/// Its create was on its way when the backup was put back, and no watch has shown it yet.
+/// Its create was on its way when the backup was restored, and no watch has shown it yet.
 #[test]
 fn s3_after_a_backup_the_number_of_the_newest_run_may_be_given_to_its_document_again() {
     let landed = || {
@@ -181,8 +181,8 @@ fn s3_after_a_backup_the_number_of_the_newest_run_may_be_given_to_its_document_a
     );
 }
 
-/// A status was emptied, and made again out of the runs that there were; whoever has seen a higher number lists them
-/// once more.
+/// A status was emptied, and rebuilt from the existing runs; a controller that has seen a higher number lists
+/// them once more.
 #[test]
 fn s3_after_a_loss_whoever_has_seen_a_higher_number_finds_what_is_ahead() {
     let one = || current(intent(1, "v1:a"), "one");
@@ -190,7 +190,7 @@ fn s3_after_a_loss_whoever_has_seen_a_higher_number_finds_what_is_ahead() {
         let two = History::begun().write(second());
         two.edit(empty()).write(one())
     };
-    // The document was changed back meanwhile: only that the run is found is a cause.
+    // The document was changed back meanwhile: only the run that is found is a cause.
     let found = |uid: &str| earlier(current(intent(2, "v1:b"), uid), 1, "v1:a", "one");
     let same = || {
         let third = earlier(current(intent(3, "v1:a"), "three"), 1, "v1:a", "one");
@@ -207,7 +207,7 @@ fn s3_after_a_loss_whoever_has_seen_a_higher_number_finds_what_is_ahead() {
         forged(3, history).write(third.clone()),
         Excuse::ForgedAndLost,
     );
-    // Nobody has seen a higher number, or nothing was lost.
+    // No controller has seen a higher number, or nothing was lost.
     let (broken, _) = forged(3, History::begun().edit(empty()).write(one()))
         .write(third.clone())
         .found();

@@ -1,4 +1,4 @@
-//! For every rule a history that breaks it, and one that comes near and does not.
+//! For every rule a history that breaks it, and a similar one that does not.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
 
@@ -44,7 +44,7 @@ fn i1_deleted_before_it_was_recorded_and_made_again() {
         again(unrecorded().delete(Person, "one")),
         Excuse::DeletedUnrecorded,
     );
-    // It is there, or was recorded first, or is another.
+    // It exists, or was recorded first, or is another.
     breaks("S1", again(unrecorded()));
     let recorded = unrecorded().write(current(intent(1, "v1:a"), "one"));
     breaks("S1", again(recorded.delete(Person, "one")));
@@ -66,7 +66,7 @@ fn a_create_that_was_given_up_counts_from_when_its_run_is_known() {
         "S1",
         begin().give_up(one()).write(confirmed.clone()).make(two()),
     );
-    // Nobody asked for it under this name.
+    // No request had this name.
     let mut elsewhere = one();
     elsewhere.name = "other".to_owned();
     holds(begin().give_up(elsewhere).write(confirmed).make(two()));
@@ -109,7 +109,7 @@ fn s2_only_the_hash_of_another_release_may_be_written_anew() {
     };
     holds(said("v1:a", "v0:x"));
     holds(said("v0:x", "v0:x"));
-    // Somebody has written it on the run, too.
+    // A user has written it on the run, too.
     let rewritten = |hash: &str| {
         let made = History::new(Sight::Torn).make(run(1, "v1:a", "one"));
         let marked = made.tell(Person, Verb::Changed, Object::Run(run(1, "v0:x", "one")));
@@ -180,7 +180,7 @@ fn s3_a_number_without_a_cause() {
             .delete(Person, "one")
             .write(same),
     );
-    // An answered request counts once the run before was made.
+    // An answered request counts once the previous run was made.
     let pending = History::new(Sight::Whole).write(intent(1, "v1:a"));
     asked.history_mut().clear();
     breaks("S3", pending.write(asked));
@@ -215,7 +215,7 @@ fn s3_a_number_is_passed_over_for_a_name_that_is_taken() {
     holds(gone().tell(Stranger, Verb::Created, another).write(next()));
     // It went after that.
     holds(taken("app-1").delete(Person, "other").write(next()));
-    // The run was made before: its number cannot be given up.
+    // The previous run was made: its number cannot be given up.
     let made = pending().make(run(1, "v1:a", "one"));
     let taken = made.tell(Stranger, Verb::Created, stranger("app-1"));
     breaks("S3", taken.write(next()));
@@ -259,7 +259,7 @@ fn s5_what_retention_may_not_delete() {
             .write(current(intent(1, "v1:a"), "one"))
             .write(second())),
     );
-    // The ledger that knew it was taken away after the delete was decided on.
+    // The ledger that knew it was removed after the decision to delete.
     holds(old(two().edit(empty())));
     holds(two().delete(Person, "one"));
 }
@@ -279,11 +279,11 @@ fn l2_a_run_that_its_ledger_does_not_know() {
     assert_eq!(unknown(hasty), (vec![], vec![Excuse::DeletedUnrecorded]));
 }
 
-/// A chain that runs for days: compared with each other, these would take an hour.
+/// A chain that runs for days: without indices, these comparisons would take an hour.
 #[test]
 fn a_long_history_is_judged_to_its_end() {
     const RUNS: i64 = 5_000;
-    /// As many as a ledger holds.
+    /// Maximum of a ledger.
     const KNOWN: usize = 200;
     let (mut history, mut ledger) = (History::new(Sight::Whole).template("Task"), empty());
     for number in 1..=RUNS {

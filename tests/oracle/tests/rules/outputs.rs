@@ -1,4 +1,4 @@
-//! From which runs outputs may be.
+//! Permitted sources of outputs.
 
 use cartouche_crds::RunnableStatus;
 use cartouche_oracle::{Actor::Person, Excuse, Run, Sight};
@@ -33,7 +33,7 @@ fn s4_outputs_that_go_back_away_or_are_of_no_run() {
     let mut nothing = gives(current(intent(1, "v1:a"), "one"), 1, "one");
     nothing.outputs = None;
     breaks("S4", History::begun().write(nothing));
-    // Somebody else took them away.
+    // Others removed them.
     let emptied = ended().edit(current(intent(1, "v1:a"), "one"));
     holds(emptied.write(current(intent(1, "v1:a"), "one")));
 }
@@ -62,7 +62,7 @@ fn s4_after_a_loss_outputs_are_of_the_newest_run_that_had_succeeded() {
     // The backup gave these outputs, which stay until there are others.
     let kept = lost(true, gives(backup(), 1, "one"));
     holds(kept.write(of_one()));
-    // That it has succeeded is known only by its outputs.
+    // Only its outputs show that it has succeeded.
     let given = || {
         let made = History::new(Sight::Torn).make(run(1, "v1:a", "one"));
         made.make(run(2, "v1:b", "two")).write(of_two())
@@ -84,7 +84,7 @@ fn s4_after_a_loss_a_run_of_another_kind_need_not_be_known() {
         two.edit(runs_lost).write(of_one)
     };
     is_excused(anew(History::begun()), Excuse::LostWithItsKind);
-    // A template stands for the kind: it is looked for.
+    // A template renders the kind: the controller looks for it.
     let found = anew(History::begun().template("Task")).found();
     assert_eq!(found, (vec!["S3", "S4"], vec![]));
 }

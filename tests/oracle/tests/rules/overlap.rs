@@ -1,11 +1,11 @@
-//! S6: no two runs of a Runnable at work at once, and what made way for another document.
+//! S6: no two runs of a Runnable at work at once, and replaced runs.
 
 use cartouche_crds::{RunResult, RunnableStatus, Stop};
 use cartouche_oracle::{Actor, Excuse, Object, Past, Run, Sight, Verb};
 
 use crate::history::{History, breaks, current, earlier, empty, holds, intent, is_excused, run};
 
-/// A first run is at work, and no other may be beside it.
+/// Returns a history with a first run at work, and no other permitted beside it.
 fn working() -> History {
     let history = History {
         past: Past::new(Sight::Whole).without_overlap(),
@@ -68,7 +68,7 @@ fn nobody_waits_for_what_the_original_makes_after_its_runnable_was_taken_over() 
     };
     let ended = || working().end("one", true);
     is_excused(arrives(ended()).write(next("v1:b")), Excuse::OriginalWentOn);
-    // What was there before, and what a ledger was rebuilt beside, is waited for.
+    // The controller waits for a run that existed before, and for one beside which a ledger was rebuilt.
     let first = arrives(History {
         past: Past::new(Sight::Whole).without_overlap(),
         ..History::new(Sight::Whole)
@@ -78,7 +78,7 @@ fn nobody_waits_for_what_the_original_makes_after_its_runnable_was_taken_over() 
     let lost = arrives(ended()).later(1).edit(empty());
     let (broken, _) = lost.write(intent(1, "v1:b")).found();
     assert!(broken.contains(&"S6"), "{broken:?}");
-    // Nor is that of a controller of ours ever let go.
+    // A run of a controller of ours is never exempt either.
     let ours = ended().later(1).make(of_original());
     let (broken, _) = ours.write(next("v1:b")).found();
     assert!(broken.contains(&"S6"), "{broken:?}");

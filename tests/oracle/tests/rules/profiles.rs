@@ -1,4 +1,4 @@
-//! P2 and P3: a pin that nobody moved, and a run that is made with it.
+//! P2 and P3: a pin that did not move without a request, and a run that is made with it.
 
 use cartouche_crds::{PinnedProfile, RunnableStatus};
 use cartouche_oracle::{Run, Sight};
@@ -35,7 +35,7 @@ fn made_with(profile: &str, run: Run) -> Run {
     }
 }
 
-/// A Runnable whose first run was made with a profile, and has succeeded.
+/// Returns a Runnable whose first run was made with a profile, and has succeeded.
 fn begun_in(sight: Sight) -> History {
     History::new(sight)
         .write(with(pin("a", None), intent(1, "v1:a")))
@@ -124,7 +124,7 @@ fn p2_what_somebody_else_writes_is_not_asked() {
     holds(begun().edit(with(pin("b", None), created())));
 }
 
-/// The write that gave the number, or that followed the request, was not written down.
+/// The write that gave the number, or that followed the request, was not logged.
 #[test]
 fn p2_of_a_record_only_that_is_asked_which_no_write_between_can_explain() {
     let begun = || begun_in(Sight::Record);

@@ -1,4 +1,4 @@
-//! What failed and is tried again, and what must not be.
+//! Permitted and forbidden retries.
 
 use cartouche_crds::{RunResult, RunnableStatus};
 use cartouche_oracle::{Actor::Person, Object, Past, Run, Sight, Verb};
@@ -8,21 +8,21 @@ use crate::history::{History, breaks, current, earlier, empty, holds, intent, ru
 
 const RETRY_AT: i64 = 1_000;
 
-/// A ledger whose run is this attempt.
+/// Returns a ledger whose run is this attempt.
 fn attempt(number: i64, attempt: i64) -> RunnableStatus {
     let mut status = intent(number, "v1:a");
     status.current_run.as_mut().unwrap().attempt = attempt;
     status
 }
 
-/// The run of a ledger ended like this.
+/// Ends the run of a ledger with this result.
 fn ended(status: RunnableStatus, uid: &str, result: RunResult) -> RunnableStatus {
     let mut status = current(status, uid);
     status.current_run.as_mut().unwrap().result = Some(result);
     status
 }
 
-/// It failed, and is tried again.
+/// Plans a retry of a failed run.
 fn waiting(status: RunnableStatus, uid: &str) -> RunnableStatus {
     let mut status = ended(status, uid, RunResult::Failed);
     let retry_at = Timestamp::from_second(RETRY_AT).ok().map(Time);
@@ -30,19 +30,19 @@ fn waiting(status: RunnableStatus, uid: &str) -> RunnableStatus {
     status
 }
 
-/// The next number, after a first run.
+/// Returns the next number, after a first run.
 fn next(status: RunnableStatus) -> RunnableStatus {
     earlier(status, 1, "v1:a", "one")
 }
 
-/// A first run is at work.
+/// Returns a history with a first run at work.
 fn working() -> History {
     let intended = History::new(Sight::Whole).write(intent(1, "v1:a"));
     let made = intended.make(run(1, "v1:a", "one"));
     made.write(current(intent(1, "v1:a"), "one"))
 }
 
-/// It failed, and is tried again.
+/// Returns a history whose run failed and is retried.
 fn failed() -> History {
     working()
         .end("one", false)
@@ -64,7 +64,7 @@ fn cancelled(result: Option<bool>) -> Object {
 #[test]
 fn s3_a_retry_that_is_due_is_a_cause() {
     holds(due().write(next(attempt(2, 2))));
-    // Give or take what the clocks may be apart.
+    // Plus or minus the clock skew.
     holds(failed().later(990).write(next(attempt(2, 2))));
     breaks("S3", failed().later(900).write(next(attempt(2, 2))));
 }
@@ -89,7 +89,7 @@ fn s3_attempts_are_counted() {
     assert_eq!(broken, ["S3", "S3"], "neither a cause nor the right number");
     let (broken, _) = due().write(next(attempt(2, 3))).found();
     assert_eq!(broken, ["S3", "S3"]);
-    // The number of the run that is there stays what it is.
+    // The number of the existing attempt does not change.
     breaks("S3", working().write(current(attempt(1, 2), "one")));
     breaks("S3", History::new(Sight::Whole).write(attempt(1, 2)));
 }

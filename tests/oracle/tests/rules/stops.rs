@@ -1,11 +1,11 @@
-//! S7: runs that are told to stop.
+//! S7: stopped runs.
 
 use cartouche_crds::{RunResult, RunnableStatus, Stop};
 use cartouche_oracle::{Actor, Sight};
 
 use crate::history::{History, breaks, current, earlier, empty, holds, intent, run};
 
-/// A ledger whose run is this one, and was told to stop.
+/// Returns a ledger whose run is this one, and was stopped.
 fn told(uid: &str) -> RunnableStatus {
     let mut status = current(intent(1, "v1:a"), uid);
     let stop = Stop::of_word("TimedOut@2026-01-01T00:00:00Z");
@@ -18,7 +18,7 @@ fn ended(mut status: RunnableStatus, result: RunResult) -> RunnableStatus {
     status
 }
 
-/// A first run is at work.
+/// Returns a history with a first run at work.
 fn working() -> History {
     let intended = History::new(Sight::Whole).write(intent(1, "v1:a"));
     let made = intended.make(run(1, "v1:a", "one"));
@@ -64,7 +64,7 @@ fn s3_a_run_that_was_told_to_stop_and_is_deleted_is_not_made_again() {
 fn s7_a_run_is_asked_to_stop_only_when_its_ledger_says_so() {
     breaks("S7", working().ask_to_stop("one"));
     holds(working().write(told("one")).ask_to_stop("one"));
-    // What was asked before the end may arrive after it.
+    // A request from before the end may arrive after it.
     let done = ended(told("one"), RunResult::Failed);
     let over = working().write(told("one")).end("one", false);
     holds(over.write(done).ask_to_stop("one"));
