@@ -59,7 +59,8 @@ pub(crate) enum Subject {
     Controller,
     /// The unsafe reference that makes one create and one status patch a run.
     TwoWrites,
-    /// The unsafe reference that makes one create a run, and one write of a status with conditions and a record of runs.
+    /// The unsafe reference that makes one create and one write of a status a run, with conditions and a
+    /// record of runs.
     WithConditions,
     /// The unsafe reference that makes the requests of the protocol blindly.
     Blind,

@@ -91,7 +91,8 @@ impl Cast {
     /// Returns the documents of a configuration. With its `kinds`, odd ones are of another kind than even
     /// ones.
     ///
-    /// # Panics If the template of the model does not compile or render.
+    /// # Panics
+    /// If the template of the model does not compile or render.
     #[must_use]
     #[expect(clippy::expect_used, reason = "the template is fixed")]
     pub fn new(setup: &Configuration) -> Self {

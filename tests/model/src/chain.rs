@@ -7,8 +7,9 @@
 //! real one, and so is the status that others read. The model explores what lies between Runnables: at which
 //! revisions of its sources a run is intended, and its recorded provenance.
 //!
-//! # What a step is A look of a worker at a Runnable first uses what its cache shows of the sources; to hold,
-//! or to find no pending change, costs no read. Otherwise it reads the sources consistently, in one step or
+//! # What a step is
+//! A look of a worker at a Runnable first uses what its cache shows of the sources; to hold, or to find no
+//! pending change, costs no read. Otherwise it reads the sources consistently, in one step or
 //! ([`Setup::by_requests`](setup::Setup)) each in one. It writes its decision in a step of its own, with the
 //! resourceVersion that the look began with. The Runnable itself is never stale: a write would be refused.
 //!
@@ -28,8 +29,9 @@
 //!
 //! C5 and the last one are judged at the end of fair schedules, from every state.
 //!
-//! # What is abstract Wake-ups: every worker may look at everything at any time. Refused reads, sources that
-//! are no Runnables, and sinks do not occur. The hash stands for the document.
+//! # What is abstract
+//! Wake-ups: every worker may look at everything at any time. Refused reads, sources that are no Runnables,
+//! and sinks do not occur. The hash stands for the document.
 
 pub mod catalogue;
 mod judge;

@@ -252,7 +252,8 @@ impl Configuration {
 
     /// Returns the policy of the Runnable.
     ///
-    /// # Panics If that is no policy.
+    /// # Panics
+    /// If that is no policy.
     #[must_use]
     #[expect(clippy::expect_used, reason = "the policy is fixed")]
     pub fn asked(&self) -> Policy {

@@ -2,10 +2,11 @@
 //! which caches catch up, creates go astray and statuses are lost, against the decisions of the controller
 //! itself.
 //!
-//! # What a step is A look of a worker begins with the Runnable, the profiles and the runs out of its caches,
-//! each of any age. It reads everything else at once. Each write of the status, each create that is sent and
-//! each create that arrives is a step of its own, and a crash may come between any two. A create whose sender
-//! has crashed arrives later, or never.
+//! # What a step is
+//! A look of a worker begins with the Runnable, the profiles and the runs out of its caches, each of any age.
+//! It reads everything else at once. Each write of the status, each create that is sent and each create that
+//! arrives is a step of its own, and a crash may come between any two. A create whose sender has crashed
+//! arrives later, or never.
 //!
 //! # What must hold
 //! - "P1": a number is given for other inputs only: never because a profile, or a rule, is another one.
@@ -23,8 +24,9 @@
 //! - "rests": when all is quiet, the ledger knows every run and has one for the inputs, or the status reports
 //!   that no profile can be used.
 //!
-//! # What is abstract Runs do not end, and are never deleted: that is for the rest of this crate, and so are
-//! all failures of reads. After a status was lost, no worker continues while a create can be on its way.
+//! # What is abstract
+//! Runs do not end, and are never deleted: that is for the rest of this crate, and so are all failures of
+//! reads. After a status was lost, no worker continues while a create can be on its way.
 
 mod cast;
 pub mod catalogue;

@@ -13,13 +13,14 @@
 //! Rules that only one world can check (of which inputs a run was made, that nothing is made while a Runnable
 //! is suspended) are judged there, in addition.
 //!
-//! # A create that was given up Its sender died, or had no answer in time: it may still take effect, then or
-//! later. There is one rule: **it counts as the run that it made from the moment that this run is known**, by
-//! its object or by a ledger that confirmed it, and as nothing before. That run must keep to all the rules:
-//! it must have been intended, and if it is the second of its number, only an excuse helps. See
-//! [`Past::tell`].
+//! # A create that was given up
+//! Its sender died, or had no answer in time: it may still take effect, then or later. There is one rule:
+//! **it counts as the run that it made from the moment that this run is known**, by its object or by a ledger
+//! that confirmed it, and as nothing before. That run must keep to all the rules: it must have been intended,
+//! and if it is the second of its number, only an excuse helps. See [`Past::tell`].
 //!
-//! # Where the judges before this one differed There were four, and this is the present form of each rule:
+//! # Where the judges before this one differed
+//! There were four, and this is the present form of each rule:
 //! - **S1**. The fault plans allowed two runs of a number wherever a scenario declared so, and the model
 //!   wherever the first was deleted too early (I1). The simulation knew no I1. Now the first must be gone,
 //!   deleted by a user before a ledger knew it or while a create for it was on its way, and both must have

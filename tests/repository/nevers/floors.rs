@@ -63,7 +63,8 @@ const OF_CRDS: [Floor; 3] = [
     floor!["definition", "runnable", "strict"],
 ];
 
-/// Templating by floors, the lowest first: texts, paths and sizes; the language of tags; engines and their runs; templates.
+/// Templating by floors, the lowest first: texts, paths and sizes; the language of tags; engines and their
+/// runs; templates.
 const OF_TEMPLATING: [Floor; 4] = [
     floor![
         "bounds",

@@ -12,8 +12,9 @@
 //! seed has a process of its own ([`report`]), and one that fails replays exactly.
 //!
 //! ```text
-//! cargo test -p cartouche-simulation                              300 seeds cargo run --release -p
-//! cartouche-simulation -- --seeds 10000 cargo run --release -p cartouche-simulation -- --seed 17 --trace
+//! cargo test -p cartouche-simulation                              300 seeds
+//! cargo run --release -p cartouche-simulation -- --seeds 10000
+//! cargo run --release -p cartouche-simulation -- --seed 17 --trace
 //! ```
 
 pub mod approval;

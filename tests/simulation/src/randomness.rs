@@ -30,7 +30,8 @@ impl RandomSource for Fixed {
 
 /// Runs `work` on a thread where every chance follows from the seed.
 ///
-/// # Panics If `work` does.
+/// # Panics
+/// If `work` does.
 pub fn seeded<T: Send>(seed: u64, work: impl FnOnce() -> T + Send) -> T {
     ONCE.call_once(|| {
         mad_turmoil::rand::set_rng(StdRng::seed_from_u64(0));

@@ -145,7 +145,8 @@ impl Display for Sum {
 
 /// Plays a seed with the program `cartouche-simulation` at this path.
 ///
-/// # Errors If the process cannot be started, or prints no report.
+/// # Errors
+/// If the process cannot be started, or prints no report.
 pub fn play_apart(program: &Path, seed: u64, traced: bool) -> Result<Report> {
     let mut command = Command::new(program);
     command.args(["--seed", &seed.to_string(), "--report"]);

@@ -48,7 +48,8 @@ pub(crate) enum Attack {
     ManyObjects,
     /// Those 32 objects alone, which no Runnable reads: the share of the API server.
     ObjectsAlone,
-    /// Runnables that read 32 inputs out of JSON in a `ConfigMap`, which just fit together, and those that read 1 MB of it.
+    /// Runnables that read 32 inputs out of JSON in a `ConfigMap`, which just fit together, and those that
+    /// read 1 MB of it.
     Texts,
     /// Runnables that read 32 inputs out of 1 MB of numbers in a `ConfigMap`, and are annotated 50 times a second.
     TextsThatChange,

@@ -152,7 +152,8 @@ impl Stage {
         Ok(revision)
     }
 
-    /// Commits files, and has Flux fetch them at once if it knows the repository. Returns the revision, as Flux names it.
+    /// Commits files, and has Flux fetch them at once if it knows the repository. Returns the revision, as
+    /// Flux names it.
     pub(super) async fn push<P: AsRef<Path>>(&self, files: &[(P, String)]) -> Result<String> {
         let commit = self.git.commit(files).await?;
         if self.find(GIT_REPOSITORY, FLEET).await?.is_some() {
@@ -181,7 +182,8 @@ impl Stage {
             .map(drop)
     }
 
-    /// Makes a Kustomization of the folder with its name, which waits for all that it applies. `more` are further fields.
+    /// Makes a Kustomization of the folder with its name, which waits for all that it applies. `more` has
+    /// further fields.
     async fn kustomization(&self, name: &str, more: Value) -> Result<()> {
         let spec = json!({
             "sourceRef": { "kind": GIT_REPOSITORY.name, "name": FLEET },
