@@ -226,7 +226,7 @@ fn broken_by_sources(rule: &Sources) -> Result<Vec<String>> {
     Ok(broken)
 }
 
-/// A wall around a module that was renamed protects nothing.
+/// Returns the walls that protect nothing, for example because a module was renamed.
 fn walls_around_nothing(rule: &Sources, src: &Path, all: &[PathBuf]) -> Vec<String> {
     let (folder, beginnings) = rule.of;
     let files = beginnings

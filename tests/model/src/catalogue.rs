@@ -28,7 +28,7 @@ fn plain() -> Configuration {
     Configuration::default()
 }
 
-/// One worker that deletes old runs, while a request may be lost.
+/// Returns a configuration with one worker that deletes old runs, while a request may be lost.
 fn retention() -> Configuration {
     Configuration {
         inputs: abc(),

@@ -170,7 +170,7 @@ impl Checked {
         self.setup.token(now) != self.setup.token(now - 1)
     }
 
-    /// The write of a status takes effect, and its answer is lost.
+    /// Lets the write of a status take effect, and loses its answer.
     fn act_unanswered(&self, world: &mut World, worker: usize) {
         let mut after = world.clone();
         self.act(&mut after, worker);

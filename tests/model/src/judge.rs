@@ -183,14 +183,14 @@ pub(crate) fn retire(model: &Checked, world: &mut World, run: usize) {
     world.ghost.broken |= broken(&past.verdict());
 }
 
-/// S1: at most one object was ever made for a number.
+/// S1: returns true if at most one object was ever made for a number.
 pub(crate) fn one_for_each_number(model: &Checked, world: &World) -> bool {
     let mut past = past(model, world, |_| true);
     past.judge_numbers();
     past.verdict().violations.is_empty()
 }
 
-/// S2: the ledger's record of a run is true, and no foreign run is in it.
+/// S2: returns true if the ledger's record of a run is true, and no foreign run is in it.
 pub(crate) fn content_is_as_recorded(model: &Checked, world: &World) -> bool {
     let mut past = past(model, world, |_| true);
     let status = model.decisions.pool.stored(world.runnable.status);
@@ -198,7 +198,7 @@ pub(crate) fn content_is_as_recorded(model: &Checked, world: &World) -> bool {
     past.verdict().violations.is_empty()
 }
 
-/// L2: the ledger knows every numbered run.
+/// L2: returns true if the ledger knows every numbered run.
 pub(crate) fn knows_all(model: &Checked, world: &World) -> bool {
     let past = past(model, world, |run| run.make.number > 0);
     let unknown = past.unknown(&owner_uid(world.runnable.owner));

@@ -328,7 +328,7 @@ impl Draw {
         }
     }
 
-    /// In every third seed, lets statuses be lost, or copies of them restored.
+    /// Adds losses of statuses, or restores of their copies, in every third seed.
     fn losses(&mut self, plan: &Plan) {
         if self.random.f64() >= 0.33 {
             return;

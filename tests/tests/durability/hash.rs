@@ -45,7 +45,7 @@ fn relinked(runnable: &Runnable) -> bool {
     current(runnable).is_ok_and(|run| run.input_hash.starts_with("v1:"))
 }
 
-/// Many Runnables in all states change over to this release.
+/// Plays many Runnables in all states that change over to this release.
 async fn nothing_runs_again(version: &str) -> Result<()> {
     let scene = Scene::begin(&format!("hash-{version}")).await?;
     let mut controller = scene.controller(&[]).await?;

@@ -39,7 +39,8 @@ async fn started(
     Ok(Some(scene))
 }
 
-/// cert-manager sets Ready to False from the first moment on, so only Issuing reveals a failure.
+/// Returns a Certificate. cert-manager sets Ready to False from the first moment on, so only Issuing reveals a
+/// failure.
 fn certificate() -> (Value, Value) {
     let spec = json!({
         "secretName": "$(runnable.metadata.name)$",

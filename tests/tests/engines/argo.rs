@@ -122,7 +122,8 @@ async fn a_workflow_that_a_user_cancels_is_not_run_again() -> Result<()> {
     shut_down("Terminate").await
 }
 
-/// `Stop` lets exit handlers run, `Terminate` (which `cartouche cancel` writes) does not.
+/// Shuts the Workflow down. `Stop` lets exit handlers run, `Terminate` (which `cartouche cancel` writes) does
+/// not.
 async fn shut_down(strategy: &str) -> Result<()> {
     let hanging = workflow("hang", json!({}));
     let Some(scene) = started_with(hanging, retried(outputs())).await? else {

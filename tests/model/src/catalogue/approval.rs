@@ -108,7 +108,7 @@ fn approved(left: Left) -> Left {
     }
 }
 
-/// A, B, A.
+/// Returns a configuration with the inputs A, B, A.
 pub(super) fn approval() -> Configuration {
     Configuration {
         name: "one.approval",
@@ -119,7 +119,7 @@ pub(super) fn approval() -> Configuration {
     }
 }
 
-/// The same once more on request, which needs an approval of its own.
+/// Returns one that runs the same again on request, which needs an approval of its own.
 pub(super) fn token() -> Configuration {
     Configuration {
         name: "one.approval.token",
@@ -128,7 +128,7 @@ pub(super) fn token() -> Configuration {
     }
 }
 
-/// Users delete runs.
+/// Returns one in which users delete runs.
 pub(super) fn deleted() -> Configuration {
     Configuration {
         name: "one.approval.delete",

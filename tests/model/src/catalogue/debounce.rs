@@ -52,7 +52,7 @@ pub(super) fn configurations() -> Vec<Configuration> {
     ]
 }
 
-/// A, B, A, each of which has to stay the same.
+/// Returns a configuration with the inputs A, B, A, each of which has to stay the same.
 pub(super) fn debounce() -> Configuration {
     Configuration {
         name: "one.debounce",

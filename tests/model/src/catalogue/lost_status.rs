@@ -77,7 +77,7 @@ pub(super) fn configurations() -> Vec<Configuration> {
     ]
 }
 
-/// A backup is restored that does not name the kind of the newer runs.
+/// Returns one that restores a backup without the kind of the newer runs.
 pub(super) fn restored_kinds() -> Configuration {
     Configuration {
         name: "one.restore.kinds",

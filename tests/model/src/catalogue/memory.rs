@@ -42,8 +42,8 @@ pub(super) fn configurations() -> Vec<Configuration> {
     ]
 }
 
-/// A backup is restored, perhaps in the very second of an earlier note. The worker that did not make the
-/// newer run does not watch its kind: only the note reveals the restore.
+/// Returns one that restores a backup, perhaps in the very second of an earlier note. The worker that did not
+/// make the newer run does not watch its kind: only the note reveals the restore.
 pub(super) fn restored_beside() -> Configuration {
     Configuration {
         name: "two.restore.beside",
@@ -64,7 +64,7 @@ pub(super) fn restored_beside() -> Configuration {
     }
 }
 
-/// The backup is restored without a note: only the number that the worker gave reveals it.
+/// Returns one that restores the backup without a note: only the number that the worker gave reveals it.
 pub(super) fn restored_unnoted() -> Configuration {
     Configuration {
         name: "one.restore.unnoted",
@@ -79,8 +79,8 @@ pub(super) fn restored_unnoted() -> Configuration {
     }
 }
 
-/// A user makes the object of the next number, as a controller would, and the watch shows it before the
-/// number is given.
+/// Returns one in which a user makes the object of the next number, as a controller would, and the watch
+/// shows it before the number is given.
 pub(super) fn forged_before() -> Configuration {
     Configuration {
         name: "one.forger.bare",
@@ -94,7 +94,7 @@ pub(super) fn forged_before() -> Configuration {
     }
 }
 
-/// A run is gone, perhaps unseen.
+/// Returns one in which a run is gone, perhaps unseen.
 pub(super) fn lost() -> Configuration {
     Configuration {
         name: "one.lost",
@@ -110,7 +110,7 @@ pub(super) fn lost() -> Configuration {
     }
 }
 
-/// A run is gone before any watch has shown it.
+/// Returns one in which a run is gone before any watch has shown it.
 pub(super) fn unobserved() -> Configuration {
     Configuration {
         name: "one.unobserved",
@@ -128,7 +128,7 @@ pub(super) fn unobserved() -> Configuration {
     }
 }
 
-/// Only events wake the worker.
+/// Returns one in which only events wake the worker.
 pub(super) fn events() -> Configuration {
     Configuration {
         name: "one.events",

@@ -128,7 +128,7 @@ pub(super) fn configurations() -> Vec<Configuration> {
     ]
 }
 
-/// A, B, A, of which only the last must run; runs may fail.
+/// Returns a configuration with the inputs A, B, A, of which only the last must run; runs may fail.
 pub(super) fn latest() -> Configuration {
     Configuration {
         name: "one.latest",
@@ -141,7 +141,7 @@ pub(super) fn latest() -> Configuration {
     }
 }
 
-/// Users delete runs, too.
+/// Returns one in which users delete runs, too.
 pub(super) fn deleted() -> Configuration {
     Configuration {
         name: "one.latest.delete",
@@ -155,7 +155,7 @@ pub(super) fn deleted() -> Configuration {
     }
 }
 
-/// No fault occurs, and a replaced document is wanted again.
+/// Returns one without faults, in which a replaced document is wanted again.
 pub(super) fn wanted_again() -> Configuration {
     Configuration {
         left: faults(0, 0),
@@ -163,7 +163,7 @@ pub(super) fn wanted_again() -> Configuration {
     }
 }
 
-/// The same, with runs at work being stopped.
+/// Returns the same, with runs at work being stopped.
 pub(super) fn replace() -> Configuration {
     Configuration {
         name: "one.replace",

@@ -40,7 +40,7 @@ pub(super) fn configurations() -> Vec<Configuration> {
     ]
 }
 
-/// A release and the next one, while the next one takes over.
+/// Returns a configuration with a release and the next one, which takes over.
 pub(super) fn beside() -> Configuration {
     Configuration {
         name: "two.releases",
@@ -52,7 +52,7 @@ pub(super) fn beside() -> Configuration {
     }
 }
 
-/// The same with a single change, whose create may be late.
+/// Returns the same with a single change, whose create may be late.
 pub(super) fn one_change() -> Configuration {
     Configuration {
         inputs: vec![(0, 0)],

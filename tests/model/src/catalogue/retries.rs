@@ -96,7 +96,7 @@ pub(super) fn configurations() -> Vec<Configuration> {
     ]
 }
 
-/// One document, whose run may fail.
+/// Returns a configuration with one document, whose run may fail.
 pub(super) fn retry() -> Configuration {
     Configuration {
         workers: 1,
@@ -108,7 +108,7 @@ pub(super) fn retry() -> Configuration {
     }
 }
 
-/// A change must take effect without waiting for the next attempt.
+/// Returns one in which a change must take effect without waiting for the next attempt.
 pub(super) fn changed_at_once() -> Configuration {
     Configuration {
         name: "one.retry.at-once",
@@ -119,7 +119,7 @@ pub(super) fn changed_at_once() -> Configuration {
     }
 }
 
-/// A run that a rebuild found again is not retried.
+/// Returns one in which a run that a rebuild found again is not retried.
 pub(super) fn lost_status() -> Configuration {
     Configuration {
         name: "one.retry.wipe",
@@ -131,7 +131,7 @@ pub(super) fn lost_status() -> Configuration {
     }
 }
 
-/// A user cancels a run.
+/// Returns one in which a user cancels a run.
 pub(super) fn cancelled() -> Configuration {
     Configuration {
         name: "one.retry.cancel",

@@ -132,7 +132,7 @@ pub(super) fn configurations() -> Vec<Configuration> {
     ]
 }
 
-/// The timeout of runs expires at some moment.
+/// Returns faults by which the timeout of runs expires at some moment.
 fn overdue(crashes: u8, losses: u8) -> Left {
     Left {
         timeouts: 1,
@@ -140,7 +140,7 @@ fn overdue(crashes: u8, losses: u8) -> Left {
     }
 }
 
-/// One document, whose run may fail and may be stopped.
+/// Returns a configuration with one document, whose run may fail and may be stopped.
 pub(super) fn timeout() -> Configuration {
     Configuration {
         name: "one.timeout",
@@ -152,7 +152,7 @@ pub(super) fn timeout() -> Configuration {
     }
 }
 
-/// Stopping a run deletes it.
+/// Returns one in which stopping a run deletes it.
 pub(super) fn deleted() -> Configuration {
     Configuration {
         name: "one.timeout.deletes",

@@ -66,7 +66,7 @@ fn pairs() -> Vec<Setup> {
     ]
 }
 
-/// One behind the other.
+/// Returns chains of one behind the other.
 fn lines() -> Vec<Setup> {
     vec![
         Setup {
@@ -81,7 +81,7 @@ fn lines() -> Vec<Setup> {
     ]
 }
 
-/// Only changes of the input.
+/// Returns diamonds with changes of the input only.
 fn changes() -> Vec<Setup> {
     vec![
         Setup {
@@ -118,7 +118,7 @@ fn changes() -> Vec<Setup> {
     ]
 }
 
-/// Further faults.
+/// Returns diamonds with further faults.
 fn faults() -> Vec<Setup> {
     let with = |name, inputs: &[u8], left| Setup {
         name,

@@ -146,7 +146,7 @@ pub(super) fn moves(world: &mut World, who: Who, root: Option<u8>) {
     *seen = root;
 }
 
-/// C4: the provenance of the current run, and of the run that gave the outputs, is true.
+/// C4: returns true if the provenance of the current run, and of the run that gave the outputs, is true.
 pub(super) fn tells_the_truth(model: &Chain, world: &World) -> bool {
     world.stored.iter().enumerate().all(|(who, stored)| {
         let status = model.kept.stored(stored.status);

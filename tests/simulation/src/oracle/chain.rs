@@ -82,7 +82,7 @@ pub(super) fn saw(
     are_given && size.is_none_or(is_size)
 }
 
-/// C1: a run derives from one state of each ancestor.
+/// C1: judges that a run derives from one state of each ancestor.
 fn coherent(
     log: &[Change],
     chain: Chain,

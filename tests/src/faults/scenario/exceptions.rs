@@ -38,7 +38,7 @@ async fn at_most(stage: &Stage, count: usize) -> Result<()> {
     Ok(())
 }
 
-/// The intent was written, and the account may no longer create when its create arrives.
+/// Revokes the right to create after the intent was written, before its create arrives.
 pub(super) async fn revoked_amid_create(stage: &Stage) -> Result<()> {
     stage.proxy.hold(creates());
     let inputs = json!({ "inputs": succeeds(1) });
@@ -50,8 +50,8 @@ pub(super) async fn revoked_amid_create(stage: &Stage) -> Result<()> {
     stage.grant(true).await
 }
 
-/// I1. A user deletes the run while its confirmation is on its way. A controller that saw the deletion makes
-/// the run again under the next number. A later one can only assume that the create never arrived.
+/// Plays I1: a user deletes the run while its confirmation is on its way. A controller that saw the deletion
+/// makes the run again under the next number. A later one can only assume that the create never arrived.
 pub(super) async fn deleted_unconfirmed(stage: &Stage) -> Result<()> {
     stage.proxy.hold(confirmations());
     stage.runnable(APP, json!({ "inputs": hangs(1) })).await?;
@@ -68,8 +68,8 @@ pub(super) async fn deleted_unconfirmed(stage: &Stage) -> Result<()> {
     stage.change(APP, succeeds(2)).await
 }
 
-/// I2. The end of the run cannot be known: nothing is made until the inputs change, and the outputs of the
-/// previous run stay.
+/// Plays I2: the end of the run cannot be known. Nothing is made until the inputs change, and the outputs of
+/// the previous run stay.
 pub(super) async fn ended_unseen(stage: &Stage) -> Result<()> {
     let run = stage.sees(2).await?;
     stage.finish(&run, true).await?;
@@ -86,8 +86,8 @@ pub(super) async fn ended_unseen(stage: &Stage) -> Result<()> {
     stage.change(APP, succeeds(3)).await
 }
 
-/// I3. The runs that the restored status does not know still exist: they are taken over, and the next run has
-/// a higher number.
+/// Plays I3: the runs that the restored status does not know still exist. They are taken over, and the next
+/// run has a higher number.
 pub(super) async fn restored_status(stage: &Stage) -> Result<()> {
     let of_the_first = |status: &Value| {
         status.pointer("/currentRun/sequence") == Some(&json!(1))

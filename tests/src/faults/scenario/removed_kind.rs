@@ -13,13 +13,13 @@ async fn gone_and_back(stage: &Stage) -> Result<()> {
     stage.add_kind().await
 }
 
-/// A finished run is done, even if its object goes.
+/// Removes the kind of a finished run, which is done even if its object goes.
 pub(super) async fn of_a_finished_run(stage: &Stage) -> Result<()> {
     gone_and_back(stage).await?;
     stage.change(APP, succeeds(2)).await
 }
 
-/// The run was deleted unfinished: it is made again once its kind exists.
+/// Removes the kind of an unfinished run: it is made again once its kind exists.
 pub(super) async fn amid_a_run(stage: &Stage) -> Result<()> {
     gone_and_back(stage).await?;
     let what = "another run in the place of the one that was deleted";

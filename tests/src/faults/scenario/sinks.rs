@@ -50,7 +50,7 @@ pub(super) async fn settled(stage: &Stage) -> Result<()> {
     stage.until(APP, "its output", first).await.map(drop)
 }
 
-/// Both objects are written anew; then one is removed and another one made.
+/// Changes the input, so that both objects are written anew; then replaces one of them by another.
 pub(super) async fn act(stage: &Stage) -> Result<()> {
     stage.change(APP, succeeds(2)).await?;
     stage
