@@ -59,7 +59,7 @@ pub enum Deed {
     ForgetRuns(usize),
     /// A copy of a Runnable's status is kept.
     BackUp(usize),
-    /// That copy is restored.
+    /// The copy is restored.
     Restore(usize),
     /// An object of a stranger without a Runnable arrives, and claims to be a run of this one.
     Stranger(usize, Sort),

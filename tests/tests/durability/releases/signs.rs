@@ -21,7 +21,7 @@ pub(super) fn at_work(runnable: &Runnable) -> bool {
     confirmed(runnable) && because(runnable, "RunInProgress")
 }
 
-/// Returns true if it has run for its source's outputs, or is held: see there.
+/// Returns true if it has run for its source's outputs, or waits for its source (see `held.rs`).
 pub(super) fn follows(runnable: &Runnable) -> bool {
     ready(runnable) || because(runnable, "DependencyNotReady")
 }
