@@ -27,57 +27,58 @@ pub struct Flags {
     )]
     pub health_address: SocketAddr,
 
-    /// How to act as a Runnable's ServiceAccount.
+    /// Way to act as the ServiceAccount of a Runnable.
     #[arg(long, env = "CARTOUCHE_IDENTITY", value_enum, default_value_t = IdentityMode::Impersonate)]
     pub identity: IdentityMode,
 
-    /// Serve the Runnables of this namespace only, and watch nothing in any other.
+    /// Serve only the Runnables of this namespace, and watch nothing in other namespaces.
     #[arg(long, env = "CARTOUCHE_NAMESPACE")]
     pub namespace: Option<String>,
 
-    /// Allow no input from an object of another namespace than its Runnable's. Without this the rights of the Runnable's
-    /// ServiceAccount there decide.
+    /// Refuse inputs from objects of other namespaces. Without this flag, the permissions of the Runnable's
+    /// ServiceAccount decide.
     #[arg(long, env = "CARTOUCHE_NO_CROSS_NAMESPACE_REFS")]
     pub no_cross_namespace_refs: bool,
 
-    /// Runnables that are worked on at the same time.
+    /// Number of Runnables to reconcile at the same time.
     #[arg(long, env = "CARTOUCHE_CONCURRENCY", value_name = "COUNT", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub concurrency: u16,
 
-    /// Kinds that are watched at the same time; more are polled.
+    /// Number of kinds to watch at the same time. Further kinds are polled.
     #[arg(long, env = "CARTOUCHE_MAX_WATCHED_KINDS", value_name = "COUNT", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub max_watched_kinds: u32,
 
-    /// Secrets that are watched at the same time, because inputs come from them and the accounts may watch them; more are polled.
-    /// Each takes a connection to the API server, and some 40 KiB. Namespaces share them.
+    /// Number of Secrets to watch at the same time, for inputs that come from them. Further Secrets, and those that the
+    /// ServiceAccount may not watch, are polled. Each watch takes a connection to the API server and about 40 KiB.
+    /// All namespaces share the watches.
     #[arg(long, env = "CARTOUCHE_MAX_WATCHED_OBJECTS", value_name = "COUNT", default_value_t = 500, value_parser = clap::value_parser!(u32).range(0..=100_000))]
     pub max_watched_objects: u32,
 
-    /// How often runs of a kind are listed that the controller may not watch, and Secrets read that inputs come from and that
-    /// are not watched, in seconds. All Secrets together are polled no more than 100 times a second.
+    /// Interval in seconds at which the controller lists runs of kinds that it may not watch, and reads Secrets that
+    /// are not watched. It reads at most 100 Secrets a second.
     #[arg(long, env = "CARTOUCHE_POLL_SECONDS", value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub poll_seconds: u64,
 
-    /// How long a request to the API server may take, in seconds. What became of a write that was
-    /// given up is looked up before anything else is done.
+    /// Timeout of a request to the API server, in seconds. After the timeout of a write, the controller first looks up
+    /// its outcome.
     #[arg(long, env = "CARTOUCHE_REQUEST_TIMEOUT", value_name = "SECONDS", default_value_t = 15, value_parser = clap::value_parser!(u64).range(1..=60))]
     pub request_timeout: u64,
 
-    /// Runs in ten minutes, without a change of the Runnable or its template, from which on there is
-    /// one every five minutes only.
+    /// Number of runs in ten minutes, without a change of the Runnable or its template, after which the controller
+    /// makes only one run every five minutes.
     #[arg(long, env = "CARTOUCHE_RUNAWAY_RUNS", value_name = "COUNT", default_value_t = 30, value_parser = clap::value_parser!(i64).range(1..=100_000))]
     pub runaway_runs: i64,
 
-    /// Kubernetes Events a second; five times as many may go out at once. More wait, and each namespace has its turn; of more than 200
-    /// of a namespace some are dropped and counted.
+    /// Rate of Kubernetes Events, per second, with bursts of five times as many. Further events wait, and namespaces
+    /// take turns. Of more than 200 waiting events of one namespace, some are dropped and counted.
     #[arg(long, env = "CARTOUCHE_EVENTS_PER_SECOND", value_name = "COUNT", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub events_per_second: u32,
 
-    /// How logs are written to standard error.
+    /// Format of the logs on standard error.
     #[arg(long, env = "CARTOUCHE_LOG_FORMAT", value_enum, default_value_t = LogFormat::Text)]
     pub log_format: LogFormat,
 
-    /// What is logged: error, warn, info, debug, trace, or a filter such as info,kube=debug.
+    /// Log level (error, warn, info, debug, trace), or a filter such as info,kube=debug.
     #[arg(
         long,
         env = "CARTOUCHE_LOG",
