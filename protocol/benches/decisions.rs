@@ -1,5 +1,5 @@
-//! What a decision and a report cost, by the length of the ledger's history: at most 200 entries,
-//! and neither may grow faster than they do.
+//! Cost of a decision and of a report, by the length of the ledger's history: at most 200 entries. Neither may grow
+//! faster than the history.
 //!
 //! `cargo bench --package cartouche-protocol`
 
