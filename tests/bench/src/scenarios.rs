@@ -42,10 +42,7 @@ pub(crate) fn run(scenario: &Command, settings: &Settings) -> Result<()> {
         }
     })?;
     println!("{}", report::tables(&measured));
-    if let Some(file) = &settings.json {
-        let text = serde_json::to_string_pretty(&measured)?;
-        fs::write(file, text).with_context(|| format!("writing {}", file.display()))?;
-    }
+    keep(settings, &measured)?;
     let broken: Vec<_> = measured.attacks.iter().filter_map(broken).collect();
     if !broken.is_empty() {
         bail!("{}", broken.join("\n"));
@@ -54,6 +51,15 @@ pub(crate) fn run(scenario: &Command, settings: &Settings) -> Result<()> {
         && measured.attacks.len() < attacks.len()
     {
         bail!("not every attack could be measured");
+    }
+    Ok(())
+}
+
+/// Writes all measurements to the file of `--json`, if there is one.
+fn keep(settings: &Settings, measured: &Measured) -> Result<()> {
+    if let Some(file) = &settings.json {
+        let text = serde_json::to_string_pretty(measured)?;
+        fs::write(file, text).with_context(|| format!("writing {}", file.display()))?;
     }
     Ok(())
 }
@@ -109,8 +115,11 @@ async fn measure(scenario: &Command, settings: &Settings) -> Result<Measured> {
         Command::Attacks { attacks } => {
             for attack in attacks {
                 match attacks::attacked(settings, *attack).await {
-                    Ok(one) => measured.attacks.push(one),
-                    // The others take minutes each.
+                    Ok(one) => {
+                        measured.attacks.push(one);
+                        // Each takes minutes: those that were measured outlive an interruption.
+                        keep(settings, &measured)?;
+                    }
                     Err(error) => eprintln!("warning: {}: {error:#}", attack.title()),
                 }
             }
