@@ -232,7 +232,7 @@ impl Reconciliation<'_> {
         let object = wanted.object;
         let is_watched = self.is_watched(object);
         let pause = if is_watched {
-            self.pause_of_sources(true)
+            self.pause_of_watched_sources()
         } else {
             Some(polled_after(self.poll_of(object.kind)))
         };

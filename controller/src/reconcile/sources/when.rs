@@ -90,13 +90,10 @@ impl Reconciliation<'_> {
             .collect()
     }
 
-    /// Returns the maximum age of a read source, or `None` if it is watched and the inputs are complete.
-    pub(in crate::reconcile) fn pause_of_sources(&self, is_watched: bool) -> Option<Duration> {
+    /// Returns the maximum age of the read of a watched source, or `None` if the inputs are complete.
+    pub(in crate::reconcile) fn pause_of_watched_sources(&self) -> Option<Duration> {
         let are_wanting = lock(&self.memory).sources.are_wanting;
-        if is_watched {
-            return are_wanting.then_some(LOOKED_UP_AFTER / 2);
-        }
-        Some(self.polled_after())
+        are_wanting.then_some(LOOKED_UP_AFTER / 2)
     }
 
     /// Returns the maximum age of what is not watched.

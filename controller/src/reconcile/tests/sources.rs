@@ -187,13 +187,13 @@ async fn only_the_api_server_says_that_something_is_not_there() {
 async fn what_gave_no_input_is_looked_at_again_though_nobody_tells_of_a_change() {
     let (ctx, _) = answering(|time| if time == 1 { absent() } else { sizes("s") });
     let begun = begin(&ctx, sourced_runnable());
-    assert_eq!(begun.pause_of_sources(true), None);
+    assert_eq!(begun.pause_of_watched_sources(), None);
     read(&ctx, false).await.unwrap_err();
-    let pause = begun.pause_of_sources(true).unwrap();
+    let pause = begun.pause_of_watched_sources().unwrap();
     assert!(begun.sources_again().unwrap() > pause, "{pause:?}");
     sleep(pause.as_secs());
     assert_eq!(read(&ctx, false).await, Ok(json!("s")));
-    assert_eq!(begun.pause_of_sources(true), None);
+    assert_eq!(begun.pause_of_watched_sources(), None);
     assert_eq!(begun.sources_again(), None);
 }
 
