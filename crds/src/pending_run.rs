@@ -17,8 +17,8 @@ pub struct PendingRun {
     pub sequence: i64,
     /// Hash of the document that is rendered now; empty while it may still change (`Debouncing`).
     pub input_hash: String,
-    /// The reason for which the run waits, as in the reason of Ready: `Debouncing`, `ApprovalRequired` or
-    /// `RunAtWork`; or `Rejected` if a person has refused it.
+    /// The reason for which the run waits, as in the reason of Ready: for example `Debouncing`, `ApprovalRequired`,
+    /// `RunAtWork` or `DependencyNotReady`; or `Rejected` if a person has refused it.
     pub reason: String,
     /// Time since which the run waits for this reason, by the API server's clock.
     pub since: Time,
