@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::source::STANDARD_INPUT;
+use crate::manifests::STANDARD_INPUT;
 
 /// Files by an option, as kubectl takes them. Each command that takes files takes them in the place of names as well.
 #[derive(Args, Clone, Debug, Default)]

@@ -15,6 +15,7 @@ mod graph;
 mod input_schema;
 mod inputs_from;
 mod live;
+mod manifests;
 mod objects;
 mod outcome;
 mod permissions;

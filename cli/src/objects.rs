@@ -13,8 +13,9 @@ use serde_json::Value;
 
 use crate::{
     finding::{Finding, Rule, report},
+    manifests,
     outcome::{FAILED, Outcome},
-    source::{self, Document, SourceSpan},
+    source::{Document, SourceSpan},
     unrendered,
 };
 
@@ -40,7 +41,7 @@ pub(crate) struct Objects {
 
 impl Objects {
     pub(crate) fn load(paths: &[PathBuf]) -> anyhow::Result<Self> {
-        let loaded = source::load(paths)?;
+        let loaded = manifests::load(paths)?;
         let mut objects = Self {
             findings: loaded.findings,
             ..Self::default()
@@ -119,7 +120,7 @@ impl Objects {
     /// Adds objects that are there only to be selected, whatever they are.
     pub(crate) fn add_selected(&mut self, paths: &[PathBuf]) -> anyhow::Result<()> {
         if !paths.is_empty() {
-            let loaded = source::load(paths)?;
+            let loaded = manifests::load(paths)?;
             self.findings.extend(loaded.findings);
             self.others.extend(loaded.documents);
         }

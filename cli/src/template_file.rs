@@ -221,15 +221,17 @@ pub(crate) fn declared_outputs(template: &Document) -> Vec<&str> {
 
 #[cfg(test)]
 mod tests {
-    use crate::source;
+    use crate::manifests;
 
     /// Where the tags of a text are in it, and what stands there.
     fn placed(text: &str) -> Vec<(usize, String)> {
         const BEFORE: &str = "spec: {template: {x: ";
         let file = tempfile::NamedTempFile::new().unwrap();
-        let boundary = source::Boundary::around(file.path().parent().unwrap()).unwrap();
+        let boundary = manifests::Boundary::around(file.path().parent().unwrap()).unwrap();
         std::fs::write(file.path(), format!("{BEFORE}{text}}}}}")).unwrap();
-        let document = source::load_one(file.path(), &boundary).unwrap().unwrap();
+        let document = manifests::load_one(file.path(), &boundary)
+            .unwrap()
+            .unwrap();
         let tags = super::tags(&document).into_iter();
         tags.map(|tag| {
             let place = tag.path_place;

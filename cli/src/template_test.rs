@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use cartouche_protocol::profiles::Labels;
 
-use crate::source::{Boundary, TEST_FILES};
+use crate::manifests::{Boundary, TEST_FILES};
 
 /// What a case is about.
 #[derive(Clone, Debug)]

@@ -55,12 +55,12 @@ use cartouche_crds::API_VERSION;
 use crate::{
     finding::{ErrorPlaces, Finding, Rule, Severity, report},
     inputs_from,
+    manifests::STANDARD_INPUT,
     objects::{self, Objects, PROFILE, RUNNABLE, TEMPLATE},
     schema::{
         bundled,
         catalog::{Catalog, KindSchema},
     },
-    source::STANDARD_INPUT,
 };
 
 /// The schemas that the checks know.

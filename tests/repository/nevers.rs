@@ -170,6 +170,7 @@ pub const OFFLINE: &[&str] = &[
     "graph",
     "input_schema",
     "inputs_from",
+    "manifests",
     "objects",
     "outcome",
     "permissions",

@@ -9,10 +9,10 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 
 use crate::{
+    manifests::{Boundary, STANDARD_INPUT},
     objects::DEFAULT_NAMESPACE,
     outcome::Outcome,
     permissions::Account,
-    source::{Boundary, STANDARD_INPUT},
     starter::{self, StarterFile, StarterKind},
     template_test::{
         find,

@@ -11,8 +11,8 @@ use anyhow::bail;
 use clap::Args;
 
 use crate::foreign::{in_lines, in_one_line};
+use crate::manifests::replace;
 use crate::outcome::{FOUND, GOOD, Outcome};
-use crate::source::replace;
 use crate::template_test::{
     Case, find, junit,
     perform::{Difference, Mode, perform},

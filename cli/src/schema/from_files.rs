@@ -9,13 +9,13 @@ use std::{
 use anyhow::Context as _;
 use serde_json::{Value, json};
 
+use crate::manifests::{self, Boundary};
 use crate::schema::catalog::{Catalog, KindName, KindSchema};
-use crate::source::{self, Boundary};
 
 /// Reads every schema below a folder, or in a file: custom resource definitions as YAML or JSON, and
 /// OpenAPI documents as `kubectl get --raw /openapi/v3/apis/...` and `/openapi/v2` give them.
 pub(crate) fn read(path: &Path, catalog: &mut Catalog) -> anyhow::Result<()> {
-    let loaded = source::load(&[path.to_owned()]).context("reading schemas")?;
+    let loaded = manifests::load(&[path.to_owned()]).context("reading schemas")?;
     catalog.add(&loaded.documents);
     let mut files = Vec::new();
     if path.is_dir() {
@@ -36,7 +36,7 @@ pub(crate) fn read(path: &Path, catalog: &mut Catalog) -> anyhow::Result<()> {
 }
 
 fn json_files(folder: &Path, boundary: &Boundary, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
-    for path in source::entries(folder)? {
+    for path in manifests::entries(folder)? {
         if path.is_dir() {
             if boundary.enters(&path)? {
                 json_files(&path, boundary, files)?;

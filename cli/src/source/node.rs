@@ -66,7 +66,7 @@ impl Node {
     }
 
     /// The elements of the list at a key: none if there is no such list.
-    pub(super) fn into_items_at(self, key: &str) -> Vec<Node> {
+    pub(crate) fn into_items_at(self, key: &str) -> Vec<Node> {
         let Content::Object(entries) = self.content else {
             return Vec::new();
         };

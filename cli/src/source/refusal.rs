@@ -6,10 +6,10 @@ use super::MapEntry;
 
 /// What kubectl would refuse, or read as something else than what is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Refusal {
-    pub(super) message: String,
-    pub(super) help: Option<&'static str>,
-    pub(super) span: Range<usize>,
+pub(crate) struct Refusal {
+    pub(crate) message: String,
+    pub(crate) help: Option<&'static str>,
+    pub(crate) span: Range<usize>,
 }
 
 impl Refusal {

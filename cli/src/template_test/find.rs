@@ -7,7 +7,7 @@ use cartouche_protocol::profiles::Labels;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::source::{self, Boundary};
+use crate::manifests::{self, Boundary};
 use crate::starter::{RUNNABLE_FILE, TEMPLATE_FILE};
 use crate::template_test::{Case, EXPECTED, EXPECTED_ERROR, PLAYED, SETTINGS};
 
@@ -56,7 +56,7 @@ pub(crate) fn cases(root: &Path) -> anyhow::Result<Vec<Case>> {
 /// A folder is a case if it says what is expected, or has settings and no cases below it.
 fn collect(folder: &Path, boundary: &Boundary, found: &mut Vec<PathBuf>) -> anyhow::Result<()> {
     let before = found.len();
-    for path in source::entries(folder)? {
+    for path in manifests::entries(folder)? {
         if path.is_dir() && !path.ends_with(PLAYED) && boundary.enters(&path)? {
             collect(&path, boundary, found)?;
         }
@@ -184,7 +184,7 @@ fn settings(folder: &Path, boundary: &Boundary) -> anyhow::Result<Settings> {
     if !path.is_file() {
         return Ok(Settings::default());
     }
-    let document = source::load_one(&path, boundary)?.map_err(|finding| finding.as_error())?;
+    let document = manifests::load_one(&path, boundary)?.map_err(|finding| finding.as_error())?;
     serde_json::from_value(document.value)
         .with_context(|| format!("{} cannot be used", path.display()))
 }

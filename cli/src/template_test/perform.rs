@@ -12,9 +12,10 @@ use crate::template_test::{
 };
 use crate::{
     foreign::in_lines,
+    manifests::{self, Boundary},
     objects,
     render::{self, Run, Subject, profiles::With},
-    source::{self, Boundary, Document},
+    source::Document,
     template_file, yaml,
 };
 
@@ -107,7 +108,7 @@ fn document(what: &str, path: Option<&Path>, case: &Case) -> anyhow::Result<Docu
             case.boundary.root().display()
         );
     };
-    let found = source::load_one(path, &case.boundary)?;
+    let found = manifests::load_one(path, &case.boundary)?;
     let mut document = found.map_err(|finding| finding.as_error())?;
     match objects::unusable(&mut document) {
         Some(finding) => Err(finding.as_error()),
@@ -186,7 +187,7 @@ impl Expectations<'_> {
         }
         let mut stage = PlayedRun::new(template, run, runnable)?;
         for file in files {
-            let played = source::load_one(&file, &self.case.boundary)?
+            let played = manifests::load_one(&file, &self.case.boundary)?
                 .map_err(|finding| finding.as_error())?;
             let summary = stage.play(&played.value)?;
             let stem = file.with_extension("");
@@ -204,7 +205,7 @@ impl Expectations<'_> {
         if !path.is_file() {
             return self.text(path, &actual_text);
         }
-        let expected = source::load_one(path, &self.case.boundary)?
+        let expected = manifests::load_one(path, &self.case.boundary)?
             .map_err(|finding| finding.as_error())?
             .value;
         if &expected == actual {
@@ -258,7 +259,7 @@ fn played_files(folder: &Path, boundary: &Boundary) -> anyhow::Result<Vec<PathBu
         return Ok(Vec::new());
     }
     boundary.check_found(folder)?;
-    let mut files = source::entries(folder)?;
+    let mut files = manifests::entries(folder)?;
     files.retain(|path| {
         let is_expected = path.to_string_lossy().ends_with(PLAYED_EXPECTED);
         !is_expected && path.extension().is_some_and(|it| it == "yaml")

@@ -11,10 +11,10 @@ use cartouche_protocol::{
 use serde_json::Value;
 
 use crate::{
+    manifests,
     objects::Objects,
     profile_file,
     render::profiles::{facts, known},
-    source,
     template_test::Case,
 };
 
@@ -54,7 +54,8 @@ pub(super) fn of(
 
 /// The only profile of a file.
 fn one(path: &Path, case: &Case) -> anyhow::Result<KnownProfile> {
-    let document = source::load_one(path, &case.boundary)?.map_err(|finding| finding.as_error())?;
+    let document =
+        manifests::load_one(path, &case.boundary)?.map_err(|finding| finding.as_error())?;
     if !document.is_ours(crate::objects::PROFILE) {
         bail!("{} holds no ClusterRunProfile", path.display());
     }

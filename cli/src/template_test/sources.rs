@@ -14,7 +14,8 @@ use serde_json::Value;
 use super::Case;
 use crate::{
     inputs_from::object::{self, Unusable},
-    source::{self, Document},
+    manifests,
+    source::Document,
 };
 
 /// The inputs by name, or why the Runnable cannot have them, in the words of its status.
@@ -65,7 +66,7 @@ fn documents(case: &Case, sources: &[InputSource]) -> anyhow::Result<Vec<Documen
     let Some(path) = &case.sources else {
         return Ok(Vec::new());
     };
-    let loaded = source::load(slice::from_ref(path))?;
+    let loaded = manifests::load(slice::from_ref(path))?;
     if let Some(unreadable) = loaded.findings.first() {
         return Err(unreadable.as_error());
     }
