@@ -6,6 +6,7 @@ mod node;
 mod number;
 mod refusal;
 mod yaml;
+pub(crate) mod ytt;
 
 use std::{
     ops::Range,
@@ -19,8 +20,7 @@ pub(crate) use cartouche_templating::{Segment, field_path as shown};
 pub(crate) use node::{Content, MapEntry, Node};
 pub(crate) use number::as_json;
 pub(crate) use refusal::Refusal;
-
-use crate::unrendered::Ytt;
+use ytt::Ytt;
 
 /// Objects and arrays inside each other in a file. Templates allow fewer; this bounds the recursion.
 const MAX_DEPTH: usize = 200;

@@ -4,12 +4,13 @@ use std::ops::Range;
 
 use crate::{
     finding::{Finding, Rule},
-    source::{self, Content, Document, Node, Segment, SourceSpan},
+    source::{
+        self, Content, Document, Node, Segment, SourceSpan,
+        ytt::{YTT, Ytt, begins_with_ytt},
+    },
 };
 
-/// What ytt reads begins so. For YAML it is a comment.
-const YTT: &str = "#@";
-/// The same behind something else on its line.
+/// The mark of ytt behind something else on its line.
 const YTT_BEHIND: &str = " #@";
 /// The same within a text.
 const YTT_IN_TEXT: &str = "(@";
@@ -31,27 +32,6 @@ const OF_HELM: [&str; 23] = [
     "lookup", "not", "or", "printf", "quote", "range", "required", "template", "toJson",
     "toString", "toYaml", "tpl", "with",
 ];
-
-/// The places of marks of ytt in a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ytt {
-    Nowhere,
-    Somewhere,
-    /// At the start of a line.
-    AtLineStart,
-}
-
-impl Ytt {
-    pub(crate) fn of(text: &str) -> Self {
-        if text.lines().any(begins_with_ytt) {
-            Self::AtLineStart
-        } else if text.contains(YTT) {
-            Self::Somewhere
-        } else {
-            Self::Nowhere
-        }
-    }
-}
 
 /// What is said of a file that cannot be read: if a generator was to read it first, that. Where this is not sure, what the
 /// parser says stays, and this is told beside it.
@@ -116,10 +96,6 @@ fn of_ytt(what: &str) -> Finding {
 fn of_helm(what: &str) -> Finding {
     let message = format!("{what}: give the output of helm template");
     Finding::error(Rule::Manifest, message).help(OUTPUT_OF_HELM)
-}
-
-fn begins_with_ytt(line: &str) -> bool {
-    line.trim_start().starts_with(YTT)
 }
 
 /// Where the line of a place begins, and the line.

@@ -1,0 +1,30 @@
+//! Marks of ytt in a text.
+
+/// What ytt reads begins so. For YAML it is a comment.
+pub(crate) const YTT: &str = "#@";
+
+/// The places of marks of ytt in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ytt {
+    Nowhere,
+    Somewhere,
+    /// At the start of a line.
+    AtLineStart,
+}
+
+impl Ytt {
+    pub(crate) fn of(text: &str) -> Self {
+        if text.lines().any(begins_with_ytt) {
+            Self::AtLineStart
+        } else if text.contains(YTT) {
+            Self::Somewhere
+        } else {
+            Self::Nowhere
+        }
+    }
+}
+
+/// True if a line begins with such a mark.
+pub(crate) fn begins_with_ytt(line: &str) -> bool {
+    line.trim_start().starts_with(YTT)
+}
