@@ -1,5 +1,6 @@
 //! What is wrong with a manifest, where, and what to do about it.
 
+mod listed;
 pub(crate) mod report;
 mod sarif;
 mod text;
@@ -187,14 +188,6 @@ impl Finding {
     pub(crate) fn start(&self) -> Option<(&str, usize)> {
         let place = self.place.as_ref()?;
         Some((&place.source.name, place.span.start))
-    }
-
-    /// For commands that cannot go on.
-    pub(crate) fn as_error(&self) -> anyhow::Error {
-        let text = report::write(std::slice::from_ref(self), report::Format::Text);
-        // Colours of a report are no part of an error: they would be shown as escapes.
-        let text = anstream::adapter::strip_str(text.trim_end());
-        anyhow::anyhow!("{text}")
     }
 
     /// The place of the key or value that stands for a document as a whole.

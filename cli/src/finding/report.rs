@@ -1,14 +1,15 @@
 //! Findings as a whole: in order, counted, and in the format that is asked for.
 
-use std::{
-    collections::{BTreeMap, HashSet},
-    fmt::{self, Write as _},
-};
+use std::{collections::HashSet, fmt::Write as _};
 
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
-use super::{Finding, Severity, sarif, text};
+use super::{
+    Finding, Severity,
+    listed::{LeftOut, listed},
+    sarif, text,
+};
 use crate::foreign::{OF_THIS_COMMAND, in_lines};
 
 /// How findings are written.
@@ -64,46 +65,6 @@ pub(crate) fn counted(findings: &[Finding], severity: Severity) -> Option<String
         1 => Some(format!("1 {}", severity.as_str())),
         many => Some(format!("{many} {}s", severity.as_str())),
     }
-}
-
-/// How many findings of one file are listed; the others are counted. Nobody reads more at once, and each
-/// costs a search through the whole file.
-const LISTED: usize = 100;
-
-/// How many findings of a file are not listed.
-pub(super) struct LeftOut<'a> {
-    pub(super) file: Option<&'a str>,
-    count: usize,
-}
-
-impl fmt::Display for LeftOut<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "and {} more", self.count)?;
-        if let Some(file) = self.file {
-            write!(f, " in {file}")?;
-        }
-        f.write_str(" that are not listed: correct these first")
-    }
-}
-
-/// The findings that are listed, and what is left out.
-fn listed(findings: &[Finding]) -> (Vec<&Finding>, Vec<LeftOut<'_>>) {
-    let mut listed = Vec::new();
-    let mut counts: BTreeMap<Option<&str>, usize> = BTreeMap::new();
-    for finding in findings {
-        let place = finding.place.as_ref();
-        let count = counts.entry(place.map(|place| place.source.name.as_str()));
-        let count = count.or_default();
-        *count += 1;
-        if *count <= LISTED {
-            listed.push(finding);
-        }
-    }
-    let left_out = counts.into_iter().filter_map(|(file, count)| {
-        let count = count.checked_sub(LISTED + 1)? + 1;
-        Some(LeftOut { file, count })
-    });
-    (listed, left_out.collect())
 }
 
 /// The findings in a format.
@@ -211,6 +172,14 @@ fn property(text: &str) -> String {
 }
 
 impl Finding {
+    /// For commands that cannot go on.
+    pub(crate) fn as_error(&self) -> anyhow::Error {
+        let text = write(std::slice::from_ref(self), Format::Text);
+        // Colours of a report are no part of an error: they would be shown as escapes.
+        let text = anstream::adapter::strip_str(text.trim_end());
+        anyhow::anyhow!("{text}")
+    }
+
     /// Message, label and help in one line, for formats that show nothing else.
     pub(crate) fn one_line(&self) -> String {
         let mut text = self.message.clone();

@@ -3,7 +3,7 @@
 use clap::ValueEnum as _;
 use serde_json::{Value, json};
 
-use super::{Finding, Rule, report::LeftOut};
+use super::{Finding, Rule, listed::LeftOut};
 use crate::source::SourceSpan;
 
 pub(super) fn document(findings: &[&Finding], left_out: &[LeftOut<'_>]) -> Value {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
-use super::{Finding, Severity, report::LeftOut};
+use super::{Finding, Severity, listed::LeftOut};
 use crate::{
     foreign::{has_commands, in_lines, in_one_line},
     source::SourceSpan,
