@@ -20,12 +20,8 @@ pub(crate) use cartouche_templating::{Segment, field_path as shown};
 pub(crate) use node::{Content, MapEntry, Node};
 pub(crate) use number::as_json;
 pub(crate) use refusal::Refusal;
+use yaml::BYTE_ORDER_MARK;
 use ytt::Ytt;
-
-/// Objects and arrays inside each other in a file. Templates allow fewer; this bounds the recursion.
-const MAX_DEPTH: usize = 200;
-/// The mark with which some editors begin a file.
-const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// A text and its name.
 #[derive(Debug)]

@@ -4,7 +4,11 @@ use std::{collections::HashSet, ops::Range};
 
 use serde_json::Value;
 
-use super::{Content, MAX_DEPTH, MapEntry, Node, Refusal, number};
+use super::{
+    node::{Content, MapEntry, Node},
+    number,
+    refusal::{MAX_DEPTH, Refusal},
+};
 
 /// A value of JSON.
 pub(super) struct Read {

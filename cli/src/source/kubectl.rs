@@ -2,7 +2,12 @@
 
 use std::{borrow::Cow, ops::Range};
 
-use super::{Content, Node, Refusal, json, yaml};
+use super::{
+    json,
+    node::{Content, Node},
+    refusal::Refusal,
+    yaml,
+};
 
 const SEPARATOR: &str = "---";
 /// As far as this kubectl looks for the brace that JSON begins with, in bytes.

@@ -2,7 +2,10 @@
 
 use std::ops::Range;
 
-use super::MapEntry;
+use super::node::MapEntry;
+
+/// Objects and arrays inside each other in a file. Templates allow fewer; this bounds the recursion.
+pub(super) const MAX_DEPTH: usize = 200;
 
 /// What kubectl would refuse, or read as something else than what is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +34,12 @@ impl Refusal {
         } else {
             "a key stands once only: take one of them away"
         })
+    }
+
+    /// Refuses what is deeper than templates may be.
+    pub(super) fn too_deep(span: Range<usize>) -> Self {
+        let message = format!("objects and lists are more than {MAX_DEPTH} deep in each other");
+        Self::new(message, span)
     }
 
     pub(super) fn help(mut self, help: &'static str) -> Self {

@@ -12,9 +12,10 @@ mod scanner;
 mod tests;
 mod token;
 
-use std::ops::Range;
+use super::{node::Node, refusal::Refusal};
 
-use super::{BYTE_ORDER_MARK, Node, Refusal};
+/// The mark with which some editors begin a file.
+pub(super) const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// Reads a document, which begins at some byte of a text and ends with it. `None` if there is nothing in it.
 pub(super) fn read(text: &str, start: usize) -> Result<Option<Node>, Refusal> {
@@ -68,9 +69,4 @@ fn is_allowed(character: char) -> bool {
         character,
         '\t' | '\n' | '\r' | ' '..='~' | '\u{85}' | '\u{A0}'..='\u{D7FF}' | '\u{E000}'..='\u{FFFD}' | '\u{10000}'..
     )
-}
-
-/// The bytes between two marks.
-fn between(start: cursor::Mark, end: cursor::Mark) -> Range<usize> {
-    start.offset..end.offset.max(start.offset)
 }

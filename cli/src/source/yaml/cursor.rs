@@ -1,5 +1,7 @@
 //! A place in a text, and the characters from there on.
 
+use std::ops::Range;
+
 /// Where something begins or ends.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Mark {
@@ -10,6 +12,11 @@ pub(super) struct Mark {
     pub(super) line: usize,
     /// Characters before it in its line. Signed, as it is compared with an indentation, and that of none is below zero.
     pub(super) column: isize,
+}
+
+/// The bytes between two marks.
+pub(super) fn between(start: Mark, end: Mark) -> Range<usize> {
+    start.offset..end.offset.max(start.offset)
 }
 
 /// The text from a place on. Behind its end stands NUL, which no text holds.

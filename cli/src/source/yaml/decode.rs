@@ -10,8 +10,12 @@ use std::ops::Range;
 use serde_json::Value;
 
 use super::{
-    super::{Content, MAX_DEPTH, Node, Refusal, number},
-    parser::{Form, Part, PartId, Scalar, Tree, too_deep},
+    super::{
+        node::{Content, Node},
+        number,
+        refusal::{MAX_DEPTH, Refusal},
+    },
+    parser::{Form, Part, PartId, Scalar, Tree},
 };
 use scalar::{Resolved, resolve};
 
@@ -87,7 +91,7 @@ impl<'a> Decoder<'a> {
     fn go_deeper(&mut self, span: &Range<usize>) -> Result<(), Refusal> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            return Err(too_deep(span.clone()));
+            return Err(Refusal::too_deep(span.clone()));
         }
         Ok(())
     }

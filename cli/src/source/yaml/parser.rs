@@ -5,9 +5,8 @@ mod collections;
 use std::{collections::HashMap, ops::Range};
 
 use super::{
-    super::{MAX_DEPTH, Refusal},
-    between,
-    cursor::Mark,
+    super::refusal::{MAX_DEPTH, Refusal},
+    cursor::{Mark, between},
     scanner::Scanner,
     token::Word,
 };
@@ -153,7 +152,7 @@ impl Parser<'_> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             let next = self.scanner.peek()?;
-            return Err(too_deep(between(next.start, next.end)));
+            return Err(Refusal::too_deep(between(next.start, next.end)));
         }
         let next = self.scanner.peek()?;
         let id = if let Word::Alias(name) = &next.word {
@@ -282,10 +281,4 @@ impl Parser<'_> {
         }
         id
     }
-}
-
-/// Refuses what is deeper than templates may be.
-pub(super) fn too_deep(span: Range<usize>) -> Refusal {
-    let message = format!("objects and lists are more than {MAX_DEPTH} deep in each other");
-    Refusal::new(message, span)
 }

@@ -13,7 +13,7 @@ use std::{
 };
 
 use super::{
-    Refusal,
+    super::refusal::Refusal,
     cursor::{Cursor, Mark},
     token::{Token, Word},
 };

@@ -4,7 +4,7 @@ use std::{collections::HashMap, ops::Range};
 
 use super::{
     super::{
-        super::{MapEntry, Refusal, number},
+        super::{node::MapEntry, number, refusal::Refusal},
         parser::{Form, PartId, Scalar},
     },
     Decoder,

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{
-    super::{super::Refusal, between, token::Word},
+    super::{super::refusal::Refusal, cursor::between, token::Word},
     Form, Parser, PartId, Place,
 };
 

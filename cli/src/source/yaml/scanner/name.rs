@@ -1,7 +1,7 @@
 //! Anchors, aliases and tags.
 
 use super::{
-    super::{Refusal, token::Word},
+    super::{super::refusal::Refusal, token::Word},
     Scanner,
 };
 

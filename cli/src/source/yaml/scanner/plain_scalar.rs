@@ -1,7 +1,7 @@
 //! Texts without quotes.
 
 use super::{
-    super::{Refusal, token::Word},
+    super::{super::refusal::Refusal, token::Word},
     Scanner,
 };
 

@@ -1,7 +1,7 @@
 //! Texts in quotes.
 
 use super::{
-    super::{Refusal, cursor::Mark, token::Word},
+    super::{super::refusal::Refusal, cursor::Mark, token::Word},
     Scanner,
     plain_scalar::Gap,
 };

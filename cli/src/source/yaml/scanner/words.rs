@@ -1,7 +1,7 @@
 //! Which word is next.
 
 use super::{
-    super::{Refusal, token::Word},
+    super::{super::refusal::Refusal, token::Word},
     NONE, Scanner,
 };
 
