@@ -4,9 +4,14 @@
 pub(crate) mod bundled;
 pub(crate) mod catalog;
 pub(crate) mod check;
+mod definitions;
 mod encoded;
 pub(crate) mod from_files;
+pub(crate) mod kind_schema;
 mod limits;
+pub(crate) mod mismatch;
+pub(crate) mod own;
+pub(crate) mod partial;
 pub(crate) mod walk;
 
 use serde_json::Value;

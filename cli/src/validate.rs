@@ -57,10 +57,7 @@ use crate::{
     inputs_from,
     manifests::STANDARD_INPUT,
     objects::{self, Objects, PROFILE, RUNNABLE, TEMPLATE},
-    schema::{
-        bundled,
-        catalog::{Catalog, KindSchema},
-    },
+    schema::{catalog::Catalog, kind_schema::KindSchema, own},
 };
 
 /// The schemas that the checks know.
@@ -74,8 +71,8 @@ impl Knowledge {
     pub(crate) fn new(catalog: Catalog) -> Self {
         Self {
             catalog,
-            runnable: bundled::runnable(),
-            template: bundled::cluster_run_template(),
+            runnable: own::runnable(),
+            template: own::cluster_run_template(),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr};
 use anyhow::bail;
 use cartouche_templating::kinds::{self, Watch};
 
-use crate::schema::{bundled, catalog::Catalog};
+use crate::schema::{catalog::Catalog, own};
 
 /// A resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,7 +65,7 @@ pub(crate) fn without_cluster(
         namespaced: namespaced.unwrap_or(true),
     };
     let schema = if group == cartouche_crds::GROUP && kind == crate::objects::RUNNABLE {
-        Some(bundled::runnable())
+        Some(own::runnable())
     } else {
         catalog.get(api_version, kind)
     };

@@ -1,5 +1,4 @@
-//! The schemas of the kinds of Kubernetes itself, and of those of Cartouche. No file and no cluster is needed for
-//! them. What is known of runs of a kind is in `cartouche_templating::kinds`; a test sees that the schemas of all
+//! The schemas of the kinds of Kubernetes itself. No file and no cluster is needed for them. What is known of runs of a kind is in `cartouche_templating::kinds`; a test sees that the schemas of all
 //! kinds are here whose fields are known there.
 
 use std::{any::TypeId, rc::Rc, sync::LazyLock};
@@ -16,10 +15,9 @@ use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::ObjectMeta,
 };
 use schemars::{JsonSchema, SchemaGenerator};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::catalog::KindSchema;
-use crate::schema::{encoded::QUANTITY, from_files};
+use super::{encoded::QUANTITY, kind_schema::KindSchema};
 
 /// A built-in kind.
 struct BuiltIn {
@@ -132,37 +130,6 @@ pub(super) fn object_meta() -> Value {
         generator.root_schema_for::<ObjectMeta>().to_value()
     });
     META.clone()
-}
-
-/// The schema of the Runnable.
-pub(crate) fn runnable() -> Rc<KindSchema> {
-    of_definition(&json!(cartouche_crds::runnable()))
-}
-
-/// The schema of the `ClusterRunTemplate`.
-pub(crate) fn cluster_run_template() -> Rc<KindSchema> {
-    of_definition(&json!(cartouche_crds::cluster_run_template()))
-}
-
-/// The schema of the `ClusterRunProfile`.
-pub(crate) fn cluster_run_profile() -> Rc<KindSchema> {
-    of_definition(&json!(cartouche_crds::cluster_run_profile()))
-}
-
-fn of_definition(definition: &Value) -> Rc<KindSchema> {
-    let found = from_files::definitions(definition)
-        .into_iter()
-        .next()
-        .map(|(_, schema)| schema);
-    found.unwrap_or_else(|| {
-        Rc::new(KindSchema {
-            document: Rc::new(Value::Null),
-            pointer: String::new(),
-            namespaced: None,
-            plural: None,
-            built_in: false,
-        })
-    })
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Which kinds are known, and their schemas.
+//! Which kinds are known.
 
 use std::{
     cell::RefCell,
@@ -8,33 +8,11 @@ use std::{
 
 use serde_json::Value;
 
-use super::{Schema, bundled};
-use crate::schema::from_files;
+use super::{
+    bundled, definitions,
+    kind_schema::{KindName, KindSchema},
+};
 use crate::source::Document;
-
-/// The schema of one kind.
-#[derive(Debug)]
-pub(crate) struct KindSchema {
-    /// A document with the schema and all that it refers to.
-    pub(crate) document: Rc<Value>,
-    /// Where in the document it is.
-    pub(crate) pointer: String,
-    /// Whether its objects are in a namespace, if that is known.
-    pub(crate) namespaced: Option<bool>,
-    /// The plural name of its resource, as RBAC has it, if that is known.
-    pub(crate) plural: Option<String>,
-    /// Whether it is one of the built-in kinds.
-    pub(crate) built_in: bool,
-}
-
-impl KindSchema {
-    pub(crate) fn schema(&self) -> Option<Schema<'_>> {
-        Schema::new(&self.document, &self.pointer)
-    }
-}
-
-/// An `apiVersion` and a kind.
-pub(crate) type KindName = (String, String);
 
 /// All kinds that are known: those given win over the built-in ones.
 #[derive(Default)]
@@ -48,13 +26,14 @@ impl Catalog {
     /// Takes the schemas out of documents that hold some: `CustomResourceDefinition`s and OpenAPI.
     pub(crate) fn add(&mut self, documents: &[Document]) {
         for document in documents {
-            self.given.extend(from_files::definitions(&document.value));
+            self.given
+                .extend(definitions::of_custom_resource(&document.value));
         }
     }
 
     /// Takes the schemas out of an OpenAPI document.
     pub(crate) fn add_open_api(&mut self, document: Value) {
-        self.given.extend(from_files::open_api(document));
+        self.given.extend(definitions::of_open_api(document));
     }
 
     pub(crate) fn get(&self, api_version: &str, kind: &str) -> Option<Rc<KindSchema>> {

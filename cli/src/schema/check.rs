@@ -8,80 +8,10 @@ use super::{
     Member, Schema,
     encoded::unreadable,
     limits::{mismatched, out_of_range, wrong_choice, wrong_count},
+    mismatch::{Fault, Mismatch},
+    partial::Partial,
 };
 use crate::source::Segment;
-
-/// A value of which some parts are decided later, by tags.
-#[derive(Clone, Debug)]
-pub(crate) enum Partial {
-    /// Nothing is known of it.
-    Open,
-    /// Only its type is known, as JSON Schema calls it.
-    Typed(String),
-    Scalar(Value),
-    Array(Vec<Partial>),
-    Object(Vec<(String, Partial)>),
-}
-
-impl From<&Value> for Partial {
-    fn from(value: &Value) -> Self {
-        match value {
-            Value::Array(items) => Self::Array(items.iter().map(Self::from).collect()),
-            Value::Object(fields) => {
-                let fields = fields
-                    .iter()
-                    .map(|(key, value)| (key.clone(), value.into()));
-                Self::Object(fields.collect())
-            }
-            scalar => Self::Scalar(scalar.clone()),
-        }
-    }
-}
-
-/// Where a value and a schema do not fit.
-#[derive(Clone, Debug)]
-pub(crate) struct Mismatch {
-    /// Where in the value.
-    pub(crate) at: Vec<Segment>,
-    pub(crate) fault: Fault,
-    pub(crate) help: Option<String>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
-    /// The last step is a member that does not exist.
-    Unknown { key: String },
-    /// A member is not there and must be.
-    Missing { key: String },
-    /// The last step is a member that is null and must have a value.
-    Null,
-    /// The value is of another type.
-    Type { wanted: String, is: String },
-    /// The value is of the right type, and not allowed.
-    Refused { because: String },
-}
-
-impl Mismatch {
-    /// One sentence.
-    pub(crate) fn message(&self) -> String {
-        let place = crate::source::shown(&self.at);
-        match &self.fault {
-            Fault::Unknown { key } => {
-                let parent =
-                    crate::source::shown(self.at.split_last().map_or(&[], |(_, parent)| parent));
-                match parent.as_str() {
-                    "" => format!("unknown field '{key}'"),
-                    parent => format!("unknown field '{key}' in {parent}"),
-                }
-            }
-            Fault::Missing { key } if place.is_empty() => format!("the field '{key}' is missing"),
-            Fault::Missing { key } => format!("{place}: the field '{key}' is missing"),
-            Fault::Null => format!("{place} is required, and null counts as missing"),
-            Fault::Type { wanted, is } => format!("{place} has to be {wanted}, and is {is}"),
-            Fault::Refused { because } => format!("{place} {because}"),
-        }
-    }
-}
 
 /// All that does not fit.
 pub(crate) fn check(schema: Schema<'_>, value: &Partial) -> Vec<Mismatch> {

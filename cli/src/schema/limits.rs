@@ -3,7 +3,7 @@
 use cartouche_templating::{NumberLimit, count_breach, fits_format, matches_pattern};
 use serde_json::{Number, Value};
 
-use super::{Member, Schema, check::Partial};
+use super::{Member, Schema, partial::Partial};
 
 pub(super) fn out_of_range(schema: Schema<'_>, number: &Number) -> Option<String> {
     let too_wide = schema.text("format") == Some("int32")
@@ -78,10 +78,7 @@ fn only_required(choice: &Value) -> Option<&str> {
 mod tests {
     use serde_json::{Value, json};
 
-    use crate::schema::{
-        Schema,
-        check::{Mismatch, Partial, check},
-    };
+    use crate::schema::{Schema, check::check, mismatch::Mismatch, partial::Partial};
 
     fn said(schema: &Value, value: &Value) -> Vec<String> {
         let schema = json!({ "properties": { "x": schema } });

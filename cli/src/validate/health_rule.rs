@@ -8,7 +8,7 @@ use crate::{
     finding::{Finding, Rule},
     schema::{
         Schema,
-        catalog::KindSchema,
+        kind_schema::KindSchema,
         walk::{Reached, walk},
     },
     source::{Document, Node},

@@ -7,8 +7,9 @@ use super::{Knowledge, shape};
 use crate::{
     finding::Finding,
     schema::{
-        Schema,
-        check::{self, Fault, Mismatch, Partial},
+        Schema, check,
+        mismatch::{Fault, Mismatch},
+        partial::Partial,
     },
     source::{Content, Document, Node, Segment},
 };

@@ -5,7 +5,7 @@ use cartouche_templating::{Diagnostic, DiagnosticKind, Root, syntax};
 use super::{runnable_with_template::subject_place, secrets, shape};
 use crate::{
     finding::{Finding, Rule},
-    schema::check::{Mismatch, Partial, wrong_type},
+    schema::{check::wrong_type, mismatch::Mismatch, partial::Partial},
     source::{Document, Segment},
     template_file,
 };

@@ -9,7 +9,7 @@ use cartouche_templating::{
 use super::tags::describe;
 use crate::{
     finding::{Finding, Rule},
-    schema::{catalog::KindSchema, walk::walk},
+    schema::{kind_schema::KindSchema, walk::walk},
     source::{Document, MapEntry, Node, Segment},
     template_file,
 };

@@ -9,7 +9,7 @@ use crate::{
     finding::{Finding, Rule},
     objects::Objects,
     profile_file::{self, value_read, values},
-    schema::bundled,
+    schema::own,
     source::Document,
     template_file::{self, PlacedTag},
 };
@@ -40,7 +40,7 @@ pub(crate) fn alone(objects: &Objects) -> Vec<Finding> {
     if objects.profiles.is_empty() {
         return Vec::new();
     }
-    let schema = bundled::cluster_run_profile();
+    let schema = own::cluster_run_profile();
     let profiles = objects.profiles.iter();
     let found = profiles.flat_map(|document| {
         let shape = shape::check(document, &schema);

@@ -10,8 +10,11 @@ use crate::{
     finding::{Finding, Rule},
     input_schema,
     schema::{
-        catalog::{Catalog, KindName, KindSchema},
-        check::{self, Fault, Mismatch, Partial},
+        catalog::Catalog,
+        check,
+        kind_schema::{KindName, KindSchema},
+        mismatch::{Fault, Mismatch},
+        partial::Partial,
     },
     source::{Content, Document, Node, SourceSpan},
     template_file,

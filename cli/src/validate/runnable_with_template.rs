@@ -19,7 +19,7 @@ use crate::{
     inputs_from::{Given, place_of_input},
     objects::{self, Objects, namespace_of},
     profile_file, render,
-    schema::check::{self, Partial},
+    schema::{check, partial::Partial},
     source::{Content, Document, Segment},
     template_file,
 };

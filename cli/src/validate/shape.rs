@@ -7,8 +7,10 @@ use serde_json::Value;
 use crate::{
     finding::{Finding, Rule},
     schema::{
-        catalog::KindSchema,
-        check::{self, Fault, Mismatch, Partial},
+        check,
+        kind_schema::KindSchema,
+        mismatch::{Fault, Mismatch},
+        partial::Partial,
     },
     source::{Content, Document, Node, Segment, SourceSpan, values},
 };

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     finding::{ErrorPlaces, Finding, Rule, Severity},
     objects::Objects,
-    schema::catalog::KindName,
+    schema::kind_schema::KindName,
     source::{Content, Document, SourceSpan},
     template_file,
 };

@@ -1,0 +1,31 @@
+//! The schema of one kind, and its name.
+
+use std::rc::Rc;
+
+use serde_json::Value;
+
+use super::Schema;
+
+/// The schema of one kind.
+#[derive(Debug)]
+pub(crate) struct KindSchema {
+    /// A document with the schema and all that it refers to.
+    pub(crate) document: Rc<Value>,
+    /// Where in the document it is.
+    pub(crate) pointer: String,
+    /// Whether its objects are in a namespace, if that is known.
+    pub(crate) namespaced: Option<bool>,
+    /// The plural name of its resource, as RBAC has it, if that is known.
+    pub(crate) plural: Option<String>,
+    /// Whether it is one of the built-in kinds.
+    pub(crate) built_in: bool,
+}
+
+impl KindSchema {
+    pub(crate) fn schema(&self) -> Option<Schema<'_>> {
+        Schema::new(&self.document, &self.pointer)
+    }
+}
+
+/// An `apiVersion` and a kind.
+pub(crate) type KindName = (String, String);

@@ -1,0 +1,47 @@
+//! Where a value and a schema do not fit.
+
+use crate::source::{Segment, shown};
+
+/// One such place.
+#[derive(Clone, Debug)]
+pub(crate) struct Mismatch {
+    /// Where in the value.
+    pub(crate) at: Vec<Segment>,
+    pub(crate) fault: Fault,
+    pub(crate) help: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// The last step is a member that does not exist.
+    Unknown { key: String },
+    /// A member is not there and must be.
+    Missing { key: String },
+    /// The last step is a member that is null and must have a value.
+    Null,
+    /// The value is of another type.
+    Type { wanted: String, is: String },
+    /// The value is of the right type, and not allowed.
+    Refused { because: String },
+}
+
+impl Mismatch {
+    /// One sentence.
+    pub(crate) fn message(&self) -> String {
+        let place = shown(&self.at);
+        match &self.fault {
+            Fault::Unknown { key } => {
+                let parent = shown(self.at.split_last().map_or(&[], |(_, parent)| parent));
+                match parent.as_str() {
+                    "" => format!("unknown field '{key}'"),
+                    parent => format!("unknown field '{key}' in {parent}"),
+                }
+            }
+            Fault::Missing { key } if place.is_empty() => format!("the field '{key}' is missing"),
+            Fault::Missing { key } => format!("{place}: the field '{key}' is missing"),
+            Fault::Null => format!("{place} is required, and null counts as missing"),
+            Fault::Type { wanted, is } => format!("{place} has to be {wanted}, and is {is}"),
+            Fault::Refused { because } => format!("{place} {because}"),
+        }
+    }
+}
