@@ -10,6 +10,7 @@ mod health_rule;
 mod hooks;
 mod inputs;
 pub(crate) mod keys;
+mod knowledge;
 mod merged;
 mod misspelt;
 mod names;
@@ -20,9 +21,11 @@ mod outputs;
 mod part_of;
 mod pod_spec;
 pub(crate) mod policy;
+mod problem;
 mod profile;
 mod profile_rules;
 mod references;
+mod refused;
 mod requires;
 mod restart_policy;
 mod run_kind;
@@ -31,6 +34,7 @@ mod secrets;
 mod selection;
 mod shape;
 mod sinks;
+mod subject;
 mod tags;
 mod tekton;
 mod template;
@@ -38,16 +42,16 @@ mod ties;
 mod values;
 mod warnings;
 
+pub(crate) use knowledge::Knowledge;
 pub(crate) use names::is_subdomain;
+pub(crate) use problem::problem_finding as for_every_runnable;
 pub(crate) use profile::alone as profiles_alone;
 pub(crate) use runnable_with_template::made_finding as for_runnable;
-pub(crate) use template::problem_finding as for_every_runnable;
 
 use cartouche_templating::suggestion;
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::PathBuf,
-    rc::Rc,
 };
 
 use cartouche_crds::API_VERSION;
@@ -57,25 +61,7 @@ use crate::{
     inputs_from,
     manifests::STANDARD_INPUT,
     objects::{self, Objects, PROFILE, RUNNABLE, TEMPLATE},
-    schema::{catalog::Catalog, kind_schema::KindSchema, own},
 };
-
-/// The schemas that the checks know.
-pub(crate) struct Knowledge {
-    pub(crate) catalog: Catalog,
-    pub(crate) runnable: Rc<KindSchema>,
-    pub(crate) template: Rc<KindSchema>,
-}
-
-impl Knowledge {
-    pub(crate) fn new(catalog: Catalog) -> Self {
-        Self {
-            catalog,
-            runnable: own::runnable(),
-            template: own::cluster_run_template(),
-        }
-    }
-}
 
 /// The finding where everything was read and nothing of it is to be checked: most often the path is wrong.
 pub(crate) fn nothing_to_check(objects: &Objects, paths: &[PathBuf]) -> Option<Finding> {

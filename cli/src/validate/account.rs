@@ -2,7 +2,7 @@
 
 use cartouche_protocol::diagnosis::Diagnosis;
 
-use super::is_subdomain;
+use super::names::is_subdomain;
 use crate::{
     finding::{Finding, Rule},
     source::{Document, Node},

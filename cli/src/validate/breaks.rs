@@ -10,7 +10,7 @@ use std::ops::Range;
 use cartouche_templating::{Context, syntax};
 use serde_json::Value;
 
-use super::{runnable_with_template::subject_place, secrets};
+use super::{secrets, subject};
 use crate::{
     finding::{Finding, Rule},
     source::{Content, Document, MapEntry, Node},
@@ -149,7 +149,7 @@ impl Check<'_> {
             Finding::warning(Rule::Surprise, message)
                 .at(place)
                 .label("stands in the text as it is")
-                .related(subject_place(self.runnable, &[]), "for this Runnable")
+                .related(subject::place(self.runnable, &[]), "for this Runnable")
                 .help(cure),
         );
     }

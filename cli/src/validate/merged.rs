@@ -3,7 +3,7 @@
 use cartouche_templating::syntax;
 use serde_json::Value;
 
-use super::{Knowledge, shape};
+use super::{knowledge::Knowledge, shape};
 use crate::{
     finding::Finding,
     schema::{

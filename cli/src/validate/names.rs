@@ -4,22 +4,15 @@ use cartouche_crds::is_dns_subdomain;
 use cartouche_templating::{is_label_key, is_label_value, syntax};
 use serde_json::Value;
 
+use super::{refused::Refused, restart_policy};
 use crate::{
     finding::{Finding, Rule},
-    source::{Document, Node, Segment},
+    source::{Document, Segment},
     template_file,
 };
 
 /// Bytes of a DNS subdomain.
 const MAX_NAME: usize = 253;
-
-/// A name or a label that is not allowed.
-pub(super) struct Refused {
-    pub(super) at: Vec<Segment>,
-    pub(super) rule: Rule,
-    pub(super) because: String,
-    pub(super) help: String,
-}
 
 /// Names and labels that stand in the template as they are.
 pub(super) fn check_template(document: &Document) -> Vec<Finding> {
@@ -34,7 +27,7 @@ pub(super) fn check_template(document: &Document) -> Vec<Finding> {
     refused
         .iter()
         .filter(is_decided)
-        .map(|refused| finding(document, body, refused))
+        .map(|refused| refused.finding(document, body))
         .collect()
 }
 
@@ -43,17 +36,8 @@ pub(super) fn check_own(document: &Document) -> Vec<Finding> {
     let refused = check(&document.value);
     let findings = refused
         .iter()
-        .map(|refused| finding(document, &document.root, refused));
+        .map(|refused| refused.finding(document, &document.root));
     findings.collect()
-}
-
-pub(super) fn finding(document: &Document, body: &Node, refused: &Refused) -> Finding {
-    let (node, key, _) = body.follow(&refused.at);
-    let span = key.filter(|_| node.text().is_none()).unwrap_or(&node.span);
-    Finding::error(refused.rule, refused.because.clone())
-        .at(document.place(span))
-        .label("the API server refuses this")
-        .help(refused.help.clone())
 }
 
 /// What the API server would refuse of an object, whatever its schema says.
@@ -80,7 +64,7 @@ pub(super) fn check(object: &Value) -> Vec<Refused> {
         let at = Segment::keys(["metadata", "labels", key]);
         refused.extend(value.as_str().and_then(|text| label_value(at, key, text)));
     }
-    refused.extend(super::restart_policy::check(object));
+    refused.extend(restart_policy::check(object));
     refused
 }
 

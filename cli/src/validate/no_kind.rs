@@ -2,7 +2,7 @@
 
 use cartouche_templating::{Diagnostic, DiagnosticKind, suggestion};
 
-use super::template::problem_finding;
+use super::problem::problem_finding;
 use crate::{
     finding::Finding,
     source::{Content, Document},

@@ -2,7 +2,7 @@
 
 use cartouche_templating::{Diagnostic, DiagnosticKind, Root, syntax};
 
-use super::{runnable_with_template::subject_place, secrets, shape};
+use super::{secrets, shape, subject};
 use crate::{
     finding::{Finding, Rule},
     schema::{check::wrong_type, mismatch::Mismatch, partial::Partial},
@@ -34,7 +34,7 @@ pub(super) fn finding(
         Finding::error(Rule::FieldType, message)
             .at(template_file::place_of(document, problem))
             .label("this has to be a string")
-            .related(subject_place(runnable, &given_at), "given here")
+            .related(subject::place(runnable, &given_at), "given here")
             .maybe_help(
                 secrets::help(document, runnable, &problem.at)
                     .or(quoted)

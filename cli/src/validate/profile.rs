@@ -3,7 +3,8 @@
 use cartouche_templating::suggestion;
 
 use super::{
-    Knowledge, keys, merged, names, pod_spec, policy, profile_rules, shape, ties, warnings,
+    keys, knowledge::Knowledge, merged, names, pod_spec, policy, profile_rules, shape, ties,
+    warnings,
 };
 use crate::{
     finding::{Finding, Rule},

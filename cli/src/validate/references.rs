@@ -1,6 +1,6 @@
 //! What a Runnable names, as far as that can be told without what it names.
 
-use super::{Knowledge, names, run_kind};
+use super::{knowledge::Knowledge, names, refused::Refused, run_kind};
 use crate::{
     finding::{Finding, Rule},
     objects::TEMPLATE,
@@ -63,8 +63,10 @@ pub(super) fn labels(runnable: &Document) -> Vec<Finding> {
         let of_key = names::label_key(at.clone(), &entry.key);
         of_key.or_else(|| names::label_value(at, &entry.key, entry.value.text()?))
     });
-    let finding = |refused| {
-        names::finding(runnable, &runnable.root, &refused).label("no object can have this")
+    let finding = |refused: Refused| {
+        refused
+            .finding(runnable, &runnable.root)
+            .label("no object can have this")
     };
     refused.map(finding).collect()
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use cartouche_templating::suggestion;
 
-use super::Knowledge;
+use super::knowledge::Knowledge;
 use crate::{
     finding::{Finding, Rule},
     permissions::resource::group_of,

@@ -4,7 +4,7 @@ use cartouche_templating::kinds;
 use cartouche_templating::suggestion;
 use serde_json::Value;
 
-use super::names::Refused;
+use super::refused::Refused;
 use crate::{finding::Rule, source::Segment};
 
 const FIELD: &str = "restartPolicy";

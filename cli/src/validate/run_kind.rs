@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use cartouche_templating::{Template, is_own_kind, syntax};
 
-use super::{Knowledge, shape, tags};
+use super::{knowledge::Knowledge, shape, tags};
 use crate::{
     finding::{Finding, Rule},
     input_schema,

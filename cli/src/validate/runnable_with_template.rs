@@ -10,13 +10,13 @@ use cartouche_templating::{
 use serde_json::Value;
 
 use super::{
-    Knowledge, breaks, chained, inputs, names, not_a_text, part_of, pod_spec, policy, secrets,
-    selection, shape, tekton, template,
+    breaks, chained, inputs, knowledge::Knowledge, names, not_a_text, part_of, pod_spec, policy,
+    problem, secrets, selection, shape, subject, tekton,
 };
 use crate::{
     finding::{Finding, Rule},
     input_schema,
-    inputs_from::{Given, place_of_input},
+    inputs_from::Given,
     objects::{self, Objects, namespace_of},
     profile_file, render,
     schema::{check, partial::Partial},
@@ -126,7 +126,7 @@ pub(crate) fn made_finding(
         ),
         ..finding
     }
-    .related(subject_place(runnable, &[]), "for this Runnable")
+    .related(subject::place(runnable, &[]), "for this Runnable")
 }
 
 /// A value that the template reads, and the profile does not give.
@@ -176,7 +176,7 @@ pub(super) fn problem_finding(
     if let Some(missing) = missing {
         return missing_finding(document, runnable, problem, &missing);
     }
-    let mut finding = template::problem_finding(document, problem);
+    let mut finding = problem::problem_finding(document, problem);
     if explained::has_no_value(problem) && reads_selected_status(problem) {
         finding = finding.help(FILE_LACKS_STATUS);
     }
@@ -185,7 +185,7 @@ pub(super) fn problem_finding(
         message: format!("Runnable {}: {}", runnable.name(), finding.message),
         ..finding
     }
-    .related(subject_place(runnable, &[]), "for this Runnable")
+    .related(subject::place(runnable, &[]), "for this Runnable")
 }
 
 /// What to do where an object of a file has no such status: the controller, which says something else, has no file.
@@ -221,7 +221,7 @@ fn missing_finding(
     Finding::error(Rule::Value, message)
         .at(template_file::place_of(document, problem))
         .label("has no value")
-        .related(subject_place(runnable, &missing.above), label)
+        .related(subject::place(runnable, &missing.above), label)
         .maybe_help(
             dots()
                 .or_else(|| part_of::cure(runnable, &missing.above, &missing.step))
@@ -273,18 +273,6 @@ fn missing_input(runnable: &Document, path: &str) -> Option<Missing> {
     None
 }
 
-/// The place of a part of the Runnable; of its name where that part is not there.
-pub(super) fn subject_place(runnable: &Document, at: &[Segment]) -> crate::source::SourceSpan {
-    if let Some(place) = place_of_input(runnable, at) {
-        return place;
-    }
-    let (_, _, taken) = runnable.root.follow(at);
-    if at.is_empty() || taken < at.len() {
-        return runnable.place_of(&["metadata", "name"]);
-    }
-    shape::place(runnable, &runnable.root, at, true)
-}
-
 /// What is wrong with the files of containers, once all else can be rendered.
 fn files(document: &Document, runnable: &Document, context: &Context) -> Vec<Finding> {
     let has_files = document.root.at(&["spec", "runner"]).is_some();
@@ -333,15 +321,16 @@ fn check_run(
     }
     let refused = names::check(run);
     let refused = refused.iter().filter(|refused| from_a_tag(&refused.at));
-    findings.extend(refused.map(|refused| names::finding(document, body, refused)));
+    findings.extend(refused.map(|refused| refused.finding(document, body)));
     findings.extend(pod_spec::in_run(
         objects, document, runnable, run, from_a_tag,
     ));
     for finding in &mut findings {
         finding.message = format!("Runnable {}: {}", runnable.name(), finding.message);
-        finding
-            .related
-            .push((subject_place(runnable, &[]), "for this Runnable".to_owned()));
+        finding.related.push((
+            subject::place(runnable, &[]),
+            "for this Runnable".to_owned(),
+        ));
     }
     findings.extend(tekton::in_run(document, runnable, run, from_a_tag));
     findings

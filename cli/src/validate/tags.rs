@@ -6,7 +6,7 @@ use cartouche_templating::{
     syntax::{self, PathStep},
 };
 
-use super::Knowledge;
+use super::knowledge::Knowledge;
 use crate::{
     finding::{Finding, Rule},
     input_schema,

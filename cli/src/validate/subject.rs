@@ -1,0 +1,19 @@
+//! The Runnable that a finding about a template is for.
+
+use super::shape;
+use crate::{
+    inputs_from::place_of_input,
+    source::{Document, Segment, SourceSpan},
+};
+
+/// The place of a part of the Runnable; of its name where that part is not there.
+pub(super) fn place(runnable: &Document, at: &[Segment]) -> SourceSpan {
+    if let Some(place) = place_of_input(runnable, at) {
+        return place;
+    }
+    let (_, _, taken) = runnable.root.follow(at);
+    if at.is_empty() || taken < at.len() {
+        return runnable.place_of(&["metadata", "name"]);
+    }
+    shape::place(runnable, &runnable.root, at, true)
+}
