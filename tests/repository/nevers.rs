@@ -190,7 +190,6 @@ pub const OFFLINE: &[&str] = &[
 pub const OFFLINE_COMMANDS: &[&str] = &[
     "commands/init",
     "commands/manual",
-    "commands/migrate/pruned",
     "commands/migrate/remarks",
     "commands/migrate/report",
     "commands/test",

@@ -1,7 +1,6 @@
 //! `cartouche migrate check`: what becomes of Runnables and templates of Cartographer.
 
 mod adoption;
-mod pruned;
 mod remarks;
 mod report;
 

@@ -1,5 +1,7 @@
 //! What is different for one object. `docs/moving-from-cartographer.md` has all differences.
 
+mod pruned;
+
 use cartouche_crds::{ClusterRunTemplateSpec, GROUP};
 use cartouche_templating::{
     Consequence, MAX_LABEL, Root, Template, Warning, WarningKind,
@@ -7,7 +9,6 @@ use cartouche_templating::{
 };
 use serde_json::Value;
 
-use super::pruned;
 use crate::schema::catalog::Catalog;
 
 /// What a difference asks of people.

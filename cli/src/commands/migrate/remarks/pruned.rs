@@ -6,7 +6,7 @@ use cartouche_crds::{
 };
 use serde_json::{Value, json};
 
-use super::remarks::{Level, Remark};
+use super::{Level, Remark};
 
 /// What Cartographer has in the spec of a template.
 const OF_TEMPLATE: [&str; 2] = ["outputs", "template"];
