@@ -1,6 +1,5 @@
 //! `cartouche why`: what made the last run, who is waited for, and what to do.
 
-mod bindings;
 mod explained_run;
 mod explanation;
 mod log;

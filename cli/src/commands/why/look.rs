@@ -1,6 +1,8 @@
 //! Facts of the cluster that say more than the status, as far as the user may see them: names that are nearly those that are wanted, profiles, and
 //! who may do what.
 
+mod bindings;
+
 use cartouche_crds::Runnable;
 use cartouche_protocol::{
     category::Category,
@@ -11,7 +13,6 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret, ServiceAccount};
 use kube::{Api, ResourceExt, api::ListParams};
 use serde::de::DeserializeOwned;
 
-use super::bindings;
 use crate::{
     cluster::{Cluster, within},
     commands::profile,

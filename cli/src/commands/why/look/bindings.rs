@@ -5,7 +5,7 @@ use cartouche_templating::suggestion;
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use kube::{Api, ResourceExt, api::ListParams};
 
-use super::look::{Seen, names};
+use super::{Seen, names};
 use crate::cluster::{Cluster, within};
 
 /// Bindings that are named, at most.
