@@ -14,13 +14,14 @@ use kube::ResourceExt;
 
 use crate::{
     cluster::{Cluster, ClusterArgs, Denied},
-    commands::{
-        diff::{self, Comparison, Edited, Prospect},
-        many,
-    },
+    commands::{diff::Comparison, many},
     foreign::in_one_line,
     format::Format,
-    live::{newer_release, pending, selection::plain},
+    live::{
+        newer_release, pending,
+        prospect::{self, Edited, Prospect},
+        selection::plain,
+    },
     outcome::{FAILED, FOUND, Outcome, print_error},
 };
 use answer::Answer;
@@ -189,7 +190,7 @@ async fn one(name: &str, args: &ApproveArgs, cluster: &Cluster) -> anyhow::Resul
     if let Some(given) = &args.approval {
         return as_given(&runnable, given, args, cluster).await;
     }
-    let prospect = match diff::prospect(cluster, name, &Edited::default()).await {
+    let prospect = match prospect::prospect(cluster, name, &Edited::default()).await {
         Err(error) if Denied::of(&error).is_some() => {
             return by_status::answer(&error, &runnable, args, cluster).await;
         }

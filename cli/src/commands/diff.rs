@@ -1,11 +1,7 @@
-//! `cartouche diff`, and what a live Runnable would run now.
+//! `cartouche diff`.
 
 mod comparison;
-mod edited;
-mod making;
 mod markdown;
-mod prospect;
-mod sources;
 mod unread;
 
 use std::{fmt::Write as _, path::PathBuf};
@@ -18,15 +14,16 @@ use crate::{
     cluster::{Cluster, ClusterArgs},
     files::FileArgs,
     finding::report,
-    live::selection::plain,
+    live::{
+        prospect::{self, Edited, Prospect, prospect},
+        selection::plain,
+    },
     objects::Objects,
     outcome::{FAILED, FOUND, GOOD, Outcome},
     validate::keys,
 };
 
 pub(crate) use comparison::Comparison;
-pub(crate) use edited::Edited;
-pub(crate) use prospect::{Prospect, prospect, refreshed};
 
 /// Show what a Runnable would run now, against what it ran last
 #[derive(Args, Debug)]

@@ -19,10 +19,10 @@ use crate::render::{
 };
 use crate::{
     cluster::{self, Cluster, ClusterArgs},
-    commands::diff::{Edited, prospect},
     files::FileArgs,
     finding::{Finding, Rule, Severity, report},
     inputs_from::{self, Absent, Given},
+    live::prospect::{Edited, prospect},
     objects::{self, DEFAULT_NAMESPACE, Objects, Selected},
     outcome::Outcome,
     source::Document,

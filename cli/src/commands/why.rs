@@ -6,7 +6,6 @@ mod log;
 mod look;
 mod origin;
 mod retry;
-mod sources;
 mod text;
 mod unseen;
 mod writers;
@@ -19,7 +18,6 @@ use crate::{
     outcome::Outcome,
 };
 use explanation::Explanation;
-pub(crate) use sources::changed_secrets;
 
 /// Say why a Runnable is as it is: what made its last run, what it waits for, what to do
 #[derive(Args, Debug)]

@@ -12,9 +12,9 @@ use cartouche_templating::{HASH_VERSION, MADE_HASH_VERSION};
 use kube::ResourceExt as _;
 
 use crate::{
-    commands::{diff::Prospect, get::ready},
+    commands::get::ready,
     foreign::in_one_line,
-    live::{pending, place::Place},
+    live::{pending, place::Place, prospect::Prospect},
 };
 
 /// Whether a run waits for a person.

@@ -15,14 +15,14 @@ use kube::{
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::prospect::Prospect;
 use crate::{
     cluster::{Cluster, Denied, first_line, within},
-    commands::why::changed_secrets,
     foreign::in_one_line,
     live::{
         object_diff,
+        prospect::Prospect,
         run_diff::{NO_PROFILE, RunDiff, Side, differences, rendered_differences},
+        sources::changed_secrets,
     },
 };
 

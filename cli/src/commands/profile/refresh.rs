@@ -25,14 +25,12 @@ use serde_json::json;
 
 use crate::{
     cluster::{CLIENT, Cluster, ClusterArgs, within},
-    commands::{
-        diff::{Prospect, refreshed},
-        many::{self, Deed, ManyArgs, Plan},
-    },
+    commands::many::{self, Deed, ManyArgs, Plan},
     format::Format,
     live::{
         object_diff::{self, FieldChange},
         profiles,
+        prospect::{Prospect, refreshed},
         selection::plain,
     },
     outcome::{FAILED, FOUND, Outcome},

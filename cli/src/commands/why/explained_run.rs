@@ -12,19 +12,16 @@ use kube::ResourceExt as _;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{
-    log::LastLines,
-    origin::Origins,
-    sources::{self, SourceChange},
-};
+use super::{log::LastLines, origin::Origins};
 use crate::{
     cluster::{Cluster, seen},
-    commands::diff::Prospect,
     live::{
         events::{self, Warned},
+        prospect::Prospect,
         requests,
         run_diff::{RunDiff, Side, differences, rendered_differences},
         runs::{self, LedgerRun},
+        sources::{self, SourceChange},
     },
 };
 

@@ -20,13 +20,17 @@ use super::{
     explained_run::{self, ExplainedRun},
     log, look,
     retry::{Retry, deadline},
-    sources::Standing,
     unseen, writers,
 };
 use crate::{
     cluster::{Cluster, Denied, first_line, seen},
-    commands::diff::{self, Edited, Prospect},
-    live::{events, newer_release, pending, place::Place, requests, runs},
+    live::{
+        events, newer_release, pending,
+        place::Place,
+        prospect::{self, Edited, Prospect},
+        requests, runs,
+        sources::Standing,
+    },
 };
 
 /// What to do where no controller has written a status.
@@ -122,7 +126,7 @@ impl Explanation {
         let mut runs = runs::runs(runnable);
         requests::add(&mut runs, runnable, cluster).await?;
         let name = runnable.name_any();
-        let prospect = diff::prospect(cluster, &name, &Edited::default()).await;
+        let prospect = prospect::prospect(cluster, &name, &Edited::default()).await;
         let mut run =
             explained_run::explained(runnable, &runs, prospect.as_ref().ok(), cluster).await;
         let read = if let Ok(prospect) = &prospect {

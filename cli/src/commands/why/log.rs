@@ -12,9 +12,9 @@ use serde::Serialize;
 use super::explained_run::is_rendered_now;
 use crate::{
     cluster::{Cluster, within},
-    commands::{diff::Prospect, logs},
+    commands::logs,
     foreign::in_one_line,
-    live::runs::LedgerRun,
+    live::{prospect::Prospect, runs::LedgerRun},
 };
 
 /// Lines that are shown, at most.

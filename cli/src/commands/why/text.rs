@@ -19,12 +19,15 @@ use super::{
     explanation::{BlockedBy, Explanation, Next},
     log::LastLines,
     retry::Retry,
-    sources::{SourceChange, Standing},
 };
 use crate::{
     commands::get::colour,
     foreign::in_one_line,
-    live::{age, object_diff, pending, requests, run_diff::RunDiff},
+    live::{
+        age, object_diff, pending, requests,
+        run_diff::RunDiff,
+        sources::{SourceChange, Standing},
+    },
 };
 
 pub(super) fn text(explanation: &Explanation) -> String {

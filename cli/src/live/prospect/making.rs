@@ -10,7 +10,7 @@ use cartouche_protocol::{
     profiles::{KnownProfile, Profiles},
 };
 
-use super::prospect::{Prospect, unrendered};
+use super::{Prospect, unrendered};
 use crate::{
     cluster::TEMPLATES_VIEW,
     live::run_diff,

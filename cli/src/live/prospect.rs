@@ -1,5 +1,9 @@
 //! What a Runnable would run now.
 
+mod edited;
+mod making;
+mod sources;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
@@ -22,11 +26,11 @@ use cartouche_protocol::{
 use cartouche_templating::{HASH_VERSION, Template, kinds, syntax};
 use serde_json::Value;
 
-use super::{
-    edited::{Edited, applied, typed},
-    making::Making,
-    sources::{self, Sources},
-};
+pub(crate) use edited::Edited;
+use edited::{applied, typed};
+use making::Making;
+use sources::Sources;
+
 use crate::{
     cluster::{Cluster, as_json},
     live::profiles,
@@ -71,7 +75,7 @@ pub(crate) struct Prospect {
 
 /// Said of an error that may repeat parts of a Secret.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct OfSecrets;
+pub(crate) struct OfSecrets;
 
 impl fmt::Display for OfSecrets {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -107,7 +111,7 @@ impl Prospect {
     }
 
     /// Marks an error that may repeat parts of a Secret.
-    pub(super) fn marked(&self, error: anyhow::Error) -> anyhow::Error {
+    pub(crate) fn marked(&self, error: anyhow::Error) -> anyhow::Error {
         marked(error, self.has_secrets)
     }
 }
@@ -149,7 +153,7 @@ pub(crate) async fn refreshed(
 }
 
 /// Renders a live Runnable with the template of some files, if they hold it.
-pub(super) async fn with_template_of(
+pub(crate) async fn with_template_of(
     cluster: &Cluster,
     files: &Objects,
     name: &str,
@@ -192,7 +196,7 @@ async fn state(
 
 /// Renders a Runnable of some files: with their template, if they hold it. Whatever is on the cluster gives its
 /// ledger, and the object that is selected.
-pub(super) async fn of_files(
+pub(crate) async fn of_files(
     cluster: &Cluster,
     files: &Objects,
     document: &Document,
@@ -393,7 +397,7 @@ fn without_hash(run: &mut Value) {
     }
 }
 
-pub(super) fn unrendered(template: &str, faults: Vec<Fault>) -> anyhow::Error {
+fn unrendered(template: &str, faults: Vec<Fault>) -> anyhow::Error {
     diagnosed(&Diagnosis::Unrendered(template.to_owned(), faults))
 }
 

@@ -28,44 +28,44 @@ pub(crate) type Sources = BTreeMap<String, String>;
 /// A source, or an ancestor of one, that has another revision than before.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct SourceChange {
+pub(crate) struct SourceChange {
     /// As `status.currentRun.sources` has it.
-    pub(super) source: String,
+    pub(crate) source: String,
     /// The inputs that come from it; none of an ancestor.
-    pub(super) inputs: Vec<String>,
+    pub(crate) inputs: Vec<String>,
     /// The revision before; nothing where it was none.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) before: Option<String>,
+    pub(crate) before: Option<String>,
     /// The revision after; nothing where it is none any more.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) after: Option<String>,
+    pub(crate) after: Option<String>,
 }
 
 /// Somebody who is waited for, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Awaited {
-    pub(super) source: String,
-    pub(super) why: String,
+pub(crate) struct Awaited {
+    pub(crate) source: String,
+    pub(crate) why: String,
 }
 
 /// How what its inputs come from stands now.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Standing {
+pub(crate) struct Standing {
     /// What has changed since the present run was made.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) changed_since: Vec<SourceChange>,
+    pub(crate) changed_since: Vec<SourceChange>,
     /// Who a run that is due waits for, and who that one does in turn.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) waits_for: Vec<Awaited>,
+    pub(crate) waits_for: Vec<Awaited>,
     /// The Runnables among what it stems from that the user may not read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) not_visible: Vec<String>,
+    pub(crate) not_visible: Vec<String>,
 }
 
 impl SourceChange {
     /// `input digest comes from Runnable shop/base, which has changed: 5c1d… was …`, for people.
-    pub(super) fn shown(&self) -> String {
+    pub(crate) fn shown(&self) -> String {
         let who = named(&SourceKey::read(&self.source));
         let how = match (&self.before, &self.after) {
             (Some(before), Some(after)) => format!("{before} became {after}"),
@@ -90,7 +90,7 @@ const OF_SECRET: &str = "Secret/";
 /// What was made from others between two runs: that inputs come from, or else, where none of it is another one, what they stem
 /// from. What stands on their objects is what they were made from then; a status may
 /// have moved on since.
-pub(super) fn between(
+pub(crate) fn between(
     runnable: &Runnable,
     (earlier, its): (&LedgerRun, Option<&Value>),
     (current, own): (&LedgerRun, Option<&Value>),
@@ -212,7 +212,7 @@ pub(crate) fn changed_secrets(runnable: &Runnable, now: &Sources) -> Vec<String>
 impl Standing {
     /// As the user can see it. Who reads no Runnable costs no request. `revisions` are those of what else inputs come from, as far as
     /// they are known.
-    pub(super) async fn of(
+    pub(crate) async fn of(
         runnable: &Runnable,
         revisions: Sources,
         cluster: &Cluster,
