@@ -190,7 +190,7 @@ async fn one(name: &str, args: &ApproveArgs, cluster: &Cluster) -> anyhow::Resul
     if let Some(given) = &args.approval {
         return as_given(&runnable, given, args, cluster).await;
     }
-    let prospect = match prospect::prospect(cluster, name, &Edited::default()).await {
+    let prospect = match prospect::of_named(cluster, name, &Edited::default()).await {
         Err(error) if Denied::of(&error).is_some() => {
             return by_status::answer(&error, &runnable, args, cluster).await;
         }

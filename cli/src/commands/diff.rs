@@ -15,7 +15,7 @@ use crate::{
     files::FileArgs,
     finding::report,
     live::{
-        prospect::{self, Edited, Prospect, prospect},
+        prospect::{self, Edited, Prospect},
         selection::plain,
     },
     objects::Objects,
@@ -89,7 +89,7 @@ pub(crate) async fn execute(args: &DiffArgs, cluster: &Cluster) -> anyhow::Resul
                 template: args.template.clone(),
                 runnable: args.runnable.clone(),
             };
-            let prospect = prospect(cluster, name, &edited).await;
+            let prospect = prospect::of_named(cluster, name, &edited).await;
             vec![Box::pin(compared(args, name, prospect, cluster)).await]
         }
         _ => {

@@ -22,7 +22,7 @@ use crate::{
     files::FileArgs,
     finding::{Finding, Rule, Severity, report},
     inputs_from::{self, Absent, Given},
-    live::prospect::{Edited, prospect},
+    live::prospect::{self, Edited},
     objects::{self, DEFAULT_NAMESPACE, Objects, Selected},
     outcome::Outcome,
     source::Document,
@@ -177,7 +177,7 @@ async fn live(args: &RenderArgs) -> anyhow::Result<Outcome> {
     let mut shown = Vec::new();
     for name in &args.runnable {
         let name = name.to_string_lossy();
-        let prospect = Box::pin(prospect(&cluster, &name, &edited)).await?;
+        let prospect = Box::pin(prospect::of_named(&cluster, &name, &edited)).await?;
         let what = match prospect.due {
             Some(Due::New(_)) => "would be the next run",
             Some(_) => "is the present run",

@@ -17,7 +17,7 @@ use crate::{
     cluster::{Cluster, seen},
     live::{
         events::{self, Warned},
-        prospect::Prospect,
+        prospect::{Prospect, is_rendered_now},
         requests,
         run_diff::{RunDiff, Side, differences, rendered_differences},
         runs::{self, LedgerRun},
@@ -191,12 +191,6 @@ fn changes(
     Some(found)
 }
 
-/// Whether a run is what is rendered now: tags of a template that renders something else may not be those that it
-/// was made of.
-pub(super) fn is_rendered_now(due: Option<Due>, sequence: i64) -> bool {
-    matches!(due, Some(Due::Pending(now) | Due::Nothing(now)) if now == sequence)
-}
-
 /// By what a run at work is judged; nothing where it, or its template, cannot be read.
 pub(super) fn judged(template: &ClusterRunTemplate, object: &Value) -> Option<Judged> {
     let template = Template::compile(&template.spec).ok()?;
@@ -267,19 +261,5 @@ mod tests {
         runs.truncate(1);
         runs[0].sequence = 1;
         assert!(is_first(&runs, &runs[0]));
-    }
-
-    #[test]
-    fn tags_tell_nothing_of_a_run_that_is_not_what_is_rendered_now() {
-        for due in [Due::Pending(2), Due::Nothing(2)] {
-            assert!(is_rendered_now(Some(due), 2));
-            assert!(!is_rendered_now(Some(due), 3));
-        }
-        for due in [Due::New(3), Due::OtherHash(2)] {
-            assert!(!is_rendered_now(Some(due), 2));
-        }
-        for sequence in [2, 3] {
-            assert!(!is_rendered_now(None, sequence));
-        }
     }
 }

@@ -126,7 +126,7 @@ impl Explanation {
         let mut runs = runs::runs(runnable);
         requests::add(&mut runs, runnable, cluster).await?;
         let name = runnable.name_any();
-        let prospect = prospect::prospect(cluster, &name, &Edited::default()).await;
+        let prospect = prospect::of_named(cluster, &name, &Edited::default()).await;
         let mut run =
             explained_run::explained(runnable, &runs, prospect.as_ref().ok(), cluster).await;
         let read = if let Ok(prospect) = &prospect {

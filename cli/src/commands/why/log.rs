@@ -9,12 +9,14 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::{Api, api::LogParams};
 use serde::Serialize;
 
-use super::explained_run::is_rendered_now;
 use crate::{
     cluster::{Cluster, within},
     commands::logs,
     foreign::in_one_line,
-    live::{prospect::Prospect, runs::LedgerRun},
+    live::{
+        prospect::{Prospect, is_rendered_now},
+        runs::LedgerRun,
+    },
 };
 
 /// Lines that are shown, at most.

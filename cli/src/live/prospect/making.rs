@@ -10,10 +10,8 @@ use cartouche_protocol::{
     profiles::{KnownProfile, Profiles},
 };
 
-use super::{Prospect, unrendered};
 use crate::{
     cluster::TEMPLATES_VIEW,
-    live::run_diff,
     outcome::diagnosed,
     render::{self, Run, Subject, profiles::With},
 };
@@ -115,19 +113,6 @@ impl<'a> Making<'a> {
     }
 }
 
-impl Prospect {
-    /// The run's making, as far as it is known now.
-    pub(crate) fn making(&self) -> run_diff::Making<'_> {
-        let Run {
-            rendering,
-            filled,
-            rendered,
-            ..
-        } = &self.run;
-        run_diff::Making::new(rendering, filled.as_ref(), rendered.document())
-    }
-}
-
 impl Made {
     /// The run, as it is sent. One that is there was made, whatever its profile says now.
     pub(super) fn made_or_without(
@@ -195,4 +180,9 @@ impl Made {
             Self::Without | Self::Unknown(_) => None,
         }
     }
+}
+
+/// That a template cannot be rendered, or compiled.
+pub(super) fn unrendered(template: &str, faults: Vec<Fault>) -> anyhow::Error {
+    diagnosed(&Diagnosis::Unrendered(template.to_owned(), faults))
 }

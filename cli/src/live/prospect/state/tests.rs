@@ -1,6 +1,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::live::prospect::OfSecrets;
 
 /// A template that makes a kind, for a Runnable that selects one, whose last run was of one.
 fn state(kind: &str, selected: &str, last: &str) -> State {

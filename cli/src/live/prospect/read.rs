@@ -1,0 +1,168 @@
+//! Reads all that a run is made of.
+
+use anyhow::{anyhow, bail};
+use cartouche_crds::{ClusterRunTemplate, PROFILE_REFRESH_ANNOTATION, Runnable};
+use serde_json::Value;
+
+use super::{
+    Prospect,
+    edited::{Edited, applied, typed},
+    sources,
+    state::State,
+};
+use crate::{
+    cluster::Cluster,
+    live::profiles,
+    objects::{Objects, Selected},
+    render,
+    source::Document,
+};
+
+/// Renders the live Runnable of a name, or an edited one in its place.
+pub(crate) async fn of_named(
+    cluster: &Cluster,
+    name: &str,
+    edited: &Edited,
+) -> anyhow::Result<Prospect> {
+    let live = cluster.runnable(name).await?;
+    let runnable = edited.runnable(&live)?;
+    of_live(cluster, (live, runnable), edited.template()?, &[]).await
+}
+
+/// What the next run of a live Runnable would be, whether or not it is due: as it is, and once it asks for its profile to be chosen
+/// anew.
+pub(crate) async fn refreshed(
+    cluster: &Cluster,
+    live: &Runnable,
+    token: &str,
+) -> anyhow::Result<[anyhow::Result<Prospect>; 2]> {
+    let mut asking = live.clone();
+    let annotations = asking.metadata.annotations.get_or_insert_default();
+    annotations.insert(PROFILE_REFRESH_ANNOTATION.to_owned(), token.to_owned());
+    let mut found = Vec::new();
+    for runnable in [live.clone(), asking] {
+        let state = Box::pin(state(cluster, (live.clone(), runnable), None, &[])).await?;
+        let state = State {
+            of_next: true,
+            ..state
+        };
+        found.push(state.prospect(&cluster.namespace));
+    }
+    match <[_; 2]>::try_from(found) {
+        Ok(both) => Ok(both),
+        Err(_) => bail!("neither was rendered"),
+    }
+}
+
+/// Renders a live Runnable with the template of some files, if they hold it.
+pub(crate) async fn with_template_of(
+    cluster: &Cluster,
+    files: &Objects,
+    name: &str,
+) -> anyhow::Result<Prospect> {
+    let live = cluster.runnable(name).await?;
+    let template = template_of(files, &live)?;
+    of_live(cluster, (live.clone(), live), template, &files.others).await
+}
+
+async fn of_live(
+    cluster: &Cluster,
+    both: (Runnable, Runnable),
+    edited: Option<ClusterRunTemplate>,
+    files: &[Document],
+) -> anyhow::Result<Prospect> {
+    let state = Box::pin(state(cluster, both, edited, files)).await?;
+    state.prospect(&cluster.namespace)
+}
+
+async fn state(
+    cluster: &Cluster,
+    (live, runnable): (Runnable, Runnable),
+    edited: Option<ClusterRunTemplate>,
+    files: &[Document],
+) -> anyhow::Result<State> {
+    let selected = match &runnable.spec.selector {
+        Some(selector) => Some(serde_json::to_value(cluster.selected(selector).await?)?),
+        None => None,
+    };
+    Ok(State {
+        live: Some(live),
+        template: template(cluster, &runnable, edited).await?,
+        sources: Box::pin(sources::read(cluster, &runnable, files)).await?,
+        profiles: Box::pin(profiles::read(cluster)).await?,
+        of_next: false,
+        runnable,
+        selected,
+    })
+}
+
+/// Renders a Runnable of some files: with their template, if they hold it. Whatever is on the cluster gives its
+/// ledger, and the object that is selected.
+pub(crate) async fn of_files(
+    cluster: &Cluster,
+    files: &Objects,
+    document: &Document,
+) -> anyhow::Result<Prospect> {
+    let name = document.name();
+    let mut document = document.clone();
+    document.value = render::prepared(&document.value, &cluster.namespace);
+    let live = cluster.runnable_if_any(name).await?;
+    let new: Runnable = typed(&document, "Runnable")?;
+    let runnable = match &live {
+        Some(live) => applied(live, new),
+        None => new,
+    };
+    let state = State {
+        template: template(cluster, &runnable, template_of(files, &runnable)?).await?,
+        selected: selected(cluster, files, &document, &runnable).await?,
+        sources: Box::pin(sources::read(cluster, &runnable, &files.others)).await?,
+        profiles: Box::pin(profiles::read(cluster)).await?,
+        of_next: false,
+        live,
+        runnable,
+    };
+    state.prospect(&cluster.namespace)
+}
+
+fn template_of(files: &Objects, runnable: &Runnable) -> anyhow::Result<Option<ClusterRunTemplate>> {
+    let name = &runnable.spec.run_template_ref.name;
+    let mut templates = files.templates.iter();
+    let found = templates.find(|template| template.name() == name);
+    found
+        .map(|template| typed(template, "template"))
+        .transpose()
+}
+
+/// The template that is edited, or that of the cluster.
+async fn template(
+    cluster: &Cluster,
+    runnable: &Runnable,
+    edited: Option<ClusterRunTemplate>,
+) -> anyhow::Result<ClusterRunTemplate> {
+    let name = &runnable.spec.run_template_ref.name;
+    let found = match edited {
+        None => cluster.template(name).await?,
+        edited => edited,
+    };
+    found.ok_or_else(|| anyhow!("there is no ClusterRunTemplate {name}"))
+}
+
+/// What the Runnable selects: on the cluster, where it has a status, or else among the files.
+async fn selected(
+    cluster: &Cluster,
+    files: &Objects,
+    document: &Document,
+    runnable: &Runnable,
+) -> anyhow::Result<Option<Value>> {
+    let Some(selector) = &runnable.spec.selector else {
+        return Ok(None);
+    };
+    match (
+        cluster.selected(selector).await,
+        files.selected_by(document),
+    ) {
+        (Ok(live), _) => Ok(Some(serde_json::to_value(live)?)),
+        (Err(_), Selected::One(one)) => Ok(Some(one.value.clone())),
+        (Err(error), _) => Err(error),
+    }
+}

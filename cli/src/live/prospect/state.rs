@@ -1,0 +1,151 @@
+//! All that a run is made of, and what it makes of it.
+
+use cartouche_crds::{ClusterRunTemplate, INPUT_HASH_ANNOTATION, ProfileRequirement, Runnable};
+use cartouche_protocol::{
+    compiled::Compiled,
+    diagnosis::Fault,
+    facts::RunnableFacts,
+    ledger::{Due, Ledger},
+    newer_release::{known_fields, leaves_alone},
+    profiles::Profiles,
+};
+use cartouche_templating::{HASH_VERSION, Template, kinds, syntax};
+use serde_json::Value;
+
+use super::{
+    Prospect,
+    making::{Making, unrendered},
+    marked,
+    sources::Sources,
+};
+use crate::{
+    cluster::as_json,
+    render::{self, Subject, placeholders},
+};
+
+/// All that a run is made of.
+pub(super) struct State {
+    pub(super) live: Option<Runnable>,
+    pub(super) runnable: Runnable,
+    pub(super) template: ClusterRunTemplate,
+    pub(super) selected: Option<Value>,
+    pub(super) sources: Sources,
+    /// Nothing if the user may not list them.
+    pub(super) profiles: Option<Profiles>,
+    /// The next run is meant, whether or not it is due.
+    pub(super) of_next: bool,
+}
+
+impl State {
+    pub(super) fn prospect(self, namespace: &str) -> anyhow::Result<Prospect> {
+        let has_secrets = self.has_secrets();
+        let rendered = self.rendered(namespace);
+        let rendered = rendered.map_err(|error| marked(error, has_secrets));
+        rendered.map(|prospect| Prospect {
+            has_secrets: has_secrets || kinds::holds_secrets(prospect.run.rendered.kind()),
+            ..prospect
+        })
+    }
+
+    /// Whether a Secret was made, is made, or is selected, as far as that is known before it is rendered.
+    fn has_secrets(&self) -> bool {
+        let runnables = || self.live.iter().chain([&self.runnable]);
+        let selected =
+            runnables().filter_map(|it| it.spec.selector.as_ref()?.resource.kind.as_deref());
+        let made =
+            runnables().filter_map(|it| Some(&*it.status.as_ref()?.current_run.as_ref()?.kind));
+        let to_be_made = self.template.spec.template.get("kind");
+        let to_be_made = to_be_made.and_then(Value::as_str).unwrap_or_default();
+        // A tag may decide for a Secret.
+        syntax::may_hold_tags(to_be_made)
+            || selected
+                .chain(made)
+                .chain([to_be_made])
+                .any(kinds::holds_secrets)
+    }
+
+    fn rendered(self, namespace: &str) -> anyhow::Result<Prospect> {
+        let name = &self.runnable.spec.run_template_ref.name;
+        let template = Template::compile(&self.template.spec)
+            .map_err(|found| unrendered(name, Fault::all(&found)))?;
+        let mut value = as_json(&self.runnable)?;
+        if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.insert("namespace".to_owned(), namespace.into());
+        }
+        let subject = Subject {
+            template: &template,
+            template_name: name,
+            runnable: &value,
+            selected: self.selected.as_ref(),
+            sourced: &self.sources.values,
+            with: None,
+        };
+        let status = self.live.as_ref().and_then(|live| live.status.as_ref());
+        let ledger = status.map(Ledger::of).unwrap_or_default();
+        let inputs = self.runnable.spec.inputs_from.as_deref();
+        let faults = |found: &[_]| Fault::all_with(found, inputs.unwrap_or_default());
+        let hash = render::input_hash(&subject);
+        let hash = hash.map_err(|found| unrendered(name, faults(&found)))?;
+        let facts = RunnableFacts::of(&self.runnable);
+        let unread = self.sources.unread_by(&template);
+        let hash = Some(hash.as_str()).filter(|_| unread.is_empty());
+        let due = due(&ledger, hash, facts.rerun_token.as_deref());
+        let fields = known_fields(&self.runnable.spec, &Compiled::new(&self.template));
+        let newer = leaves_alone(status).or(fields.err());
+        let making = if self.of_next {
+            Making::next(&ledger, &facts)
+        } else {
+            Making::of(&ledger, due, &facts)
+        };
+        let needs_profile = self.template.spec.profile == Some(ProfileRequirement::Required);
+        let with = making.with(&facts, self.profiles.as_ref(), needs_profile)?;
+        let (with, mut run) = with.made_or_without(subject, &making)?;
+        if !unread.is_empty() {
+            without_hash(&mut run.object);
+        }
+        let provisional = [
+            (self.live.is_none())
+                .then(|| placeholders::read(&subject, Some(&self.template.spec)))
+                .flatten(),
+            self.sources.unborn_by(&template),
+        ];
+        let provisional: Vec<String> = provisional.into_iter().flatten().collect();
+        Ok(Prospect {
+            provisional,
+            unread,
+            revisions: self.sources.revisions,
+            live: self.live,
+            runnable: self.runnable,
+            sequence: run.sequence,
+            profile: with.version(),
+            unknown_profile: with.unknown(),
+            not_refreshed: with.not_refreshed(),
+            newer,
+            run,
+            due,
+            template: self.template,
+            selected: self.selected,
+            has_secrets: false,
+        })
+    }
+}
+
+/// Whether a run is due. Where the hash is not known, that is told only if it is the same whatever it is.
+fn due(ledger: &Ledger, hash: Option<&str>, asked: Option<&str>) -> Option<Due> {
+    let another = format!("{HASH_VERSION}unknown");
+    let of_another = ledger.due(hash.unwrap_or(&another), asked);
+    let current = ledger.current.as_ref().filter(|_| hash.is_none());
+    let of_same = current.map(|current| ledger.due(&current.input_hash, asked));
+    Some(of_another).filter(|due| of_same.is_none_or(|same| same == *due))
+}
+
+/// A hash that is not of what the cluster has is shown to nobody.
+fn without_hash(run: &mut Value) {
+    let annotations = run.pointer_mut("/metadata/annotations");
+    if let Some(annotations) = annotations.and_then(Value::as_object_mut) {
+        annotations.remove(INPUT_HASH_ANNOTATION);
+    }
+}
+
+#[cfg(test)]
+mod tests;
