@@ -241,5 +241,5 @@ pub const STILL_IN_CIRCLES: &[(&str, usize)] = &[
     ("templating", 0),
     ("protocol", 0),
     ("controller", 0),
-    ("cli", 56),
+    ("cli", 0),
 ];
