@@ -289,6 +289,3 @@ impl Filler<'_> {
         Ok(value)
     }
 }
-
-#[cfg(test)]
-mod tests;

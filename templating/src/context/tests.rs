@@ -1,3 +1,6 @@
+mod paths;
+mod tags;
+
 use super::*;
 use crate::bounds::is_shallow;
 use crate::tag_error::TagError;

@@ -1,7 +1,6 @@
 mod limits;
 mod properties;
 mod structure;
-mod template;
 
 use serde_json::{Value, json};
 

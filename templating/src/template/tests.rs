@@ -3,7 +3,10 @@
     reason = "values are written in the calls"
 )]
 
+mod explained;
+mod input_schema;
 mod labels;
+mod open;
 mod rules;
 mod selected_secret;
 mod sensitive;

@@ -236,38 +236,3 @@ fn a_check_without_end_is_refused() {
         ]
     );
 }
-
-#[test]
-fn a_colon_in_what_a_user_wrote_parts_no_message() {
-    let spec = cartouche_crds::ClusterRunTemplateSpec {
-        unknown_fields: Vec::new(),
-        profile: None,
-        runner: None,
-        requires: None,
-        template: json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "x" } }),
-        outputs: None,
-        input_schema: Some(json!({ "type": "object", "properties": {
-            "n": { "type": "integer", "enum": ["a: b", 1] },
-        } })),
-        optional_outputs: None,
-        sensitive_outputs: None,
-        failure_outputs: None,
-        health_rule: None,
-        retry: None,
-        timeout: None,
-        concurrency_policy: None,
-        approval: None,
-        start: None,
-        stop: None,
-    };
-    let problems = crate::Template::compile(&spec).unwrap_err();
-    let kind = &problems.iter().next().unwrap().kind;
-    assert_eq!(
-        kind.to_string(),
-        "\"a: b\" is not an integer, as the type says"
-    );
-    assert_eq!(
-        kind.cure().as_deref(),
-        Some("take it out, or change the type")
-    );
-}

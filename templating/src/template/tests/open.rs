@@ -6,11 +6,12 @@
 mod properties;
 
 use cartouche_crds::ClusterRunTemplateSpec;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::*;
-use crate::bounds::MAX_RENDERED_BYTES;
-use crate::{Context, Owner, Rendered, Stamp, StampError, Template, contains, stamp};
+use crate::{
+    Context, Diagnostics, Owner, Rendered, RunFacts, Stamp, StampError, Template,
+    bounds::MAX_RENDERED_BYTES, contains, stamp,
+};
 
 const FACTS: RunFacts<'static> = RunFacts {
     name: "x-7",
